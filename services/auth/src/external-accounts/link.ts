@@ -1,7 +1,6 @@
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
-import { emailExists } from '../errors.ts'
 import { identityLinked, identityTaken } from '../external-errors.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
@@ -9,9 +8,10 @@ import { findExternalIdentity, insertExternalIdentity } from '../identities/exte
 import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireIdentityFactor, requireShownFactor } from '../sessions/require-owner.ts'
+import { claimIdentifier, TAKEN_AFTER_RACES } from '../users/claim-identifier.ts'
 import type { User } from '../users/user.ts'
 import { recordAddressChange, updateUser } from '../users/user-change-repository.ts'
-import { adoptProfile, freeEmail } from './find-owner.ts'
+import { adoptProfile } from './find-owner.ts'
 import type { ExternalOutcome } from './sign-in.ts'
 
 /** What linking works with: the caller is checked again, the event is recorded, and the user is notified. */
@@ -32,7 +32,7 @@ export interface ExternalLink {
  * account, if it is verified, because access tokens present it as the user's own. In that case a user with a second factor must
  * have shown it. Runs in a transaction of `settleRaces`.
  * @throws identityLinked, identityTaken, identitiesNeedSecondFactor, emailExists, tokenUserNotFound, userBanned,
- * sessionNotFound, metadataTooLarge, and what `freeEmail` throws
+ * sessionNotFound, metadataTooLarge, StaleView
  */
 export async function linkExternalIdentity(
   trx: Trx,
@@ -66,8 +66,8 @@ async function adoptEmail(
 ): Promise<User> {
   const isTrusted = account.email?.isVerified || config.mail.autoconfirm
   if (user.email !== null || !account.email || !isTrusted) return user
-  const email = await freeEmail(trx, account)
-  if (email === null) throw emailExists()
+  const { email } = account.email
+  await claimIdentifier(trx, { kind: 'email', value: email }, { ownerId: user.id, taken: TAKEN_AFTER_RACES })
   await recordAddressChange(trx, user, { kind: 'email', at: now() })
   return updateUser(trx, user.id, { email, email_confirmed_at: now(), is_anonymous: false })
 }

@@ -1,8 +1,8 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Trx } from '../database.ts'
-import { emailExists } from '../errors.ts'
 import { issueMailToken, type MailTokenDeps } from '../messages/mail-token.ts'
 import type { RequestContext } from '../requests/request-context.ts'
+import { requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
@@ -47,7 +47,7 @@ export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation:
   const since = { invited_at: at, confirmation_sent_at: at, keep_unconfirmed: true }
   const holder = await lockOwnerOfIdentifier(trx, identifier, at)
   if (holder && !isStaged(holder)) {
-    if (holder.emailConfirmedAt !== null || holder.audience !== context.audience) throw emailExists()
+    requireUnconfirmed(holder, context.audience)
     // The admin invites without the metadata with which a stranger may have signed up.
     const isStrange = await keepSignUpContent(trx, holder, {
       kind: 'confirmation',

@@ -2,7 +2,7 @@ import { type AuditAction, adminTraits, recordAudit } from '../audit/audit-log.t
 import { OWN_LINK_PATH } from '../config/mail.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { emailExists, emailUnknown, secureChangeOff } from '../errors.ts'
+import { emailUnknown, secureChangeOff } from '../errors.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
 import { confirmationUrl } from '../messages/confirmation-url.ts'
 import { makeMailSecrets } from '../messages/mail-token.ts'
@@ -17,7 +17,7 @@ import type { Admin } from '../sessions/admin.ts'
 import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
 import { findOrMakeInvited } from '../sign-ups/invitation.ts'
 import { keepSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
-import { isTaken } from '../users/claim-identifier.ts'
+import { requireAudience, requireNewIdentifier, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import { isStaged, type User } from '../users/user.ts'
@@ -183,7 +183,10 @@ async function findLinkOwner(trx: Trx, deps: LinkOwnerDeps, search: Search): Pro
   return { user, type, address: await storeEmailChange(trx, deps, user, search) }
 }
 
-/** Ignores staged users and users of another audience. A link that may make a user refuses the address of the latter as taken. */
+/**
+ * Ignores staged users and users of another audience. A link that may make a user refuses an address that is taken.
+ * @throws emailExists
+ */
 async function lockKnownUser(
   trx: Trx,
   { now }: Pick<AuthDeps, 'now'>,
@@ -194,9 +197,9 @@ async function lockKnownUser(
   const holder = await (mayMake ? lockOwnerOfIdentifier(trx, identifier, now()) : lockUserByIdentifier(trx, identifier))
   if (!holder || isStaged(holder)) return undefined
   if (type === 'recovery' && (await hasClaimedEmail(trx, holder))) return undefined
-  if (holder.audience === context.audience) return holder
-  if (mayMake) throw emailExists()
-  return undefined
+  if (type === 'signup') requireUnconfirmed(holder, context.audience)
+  if (type === 'magiclink') requireAudience(holder, context.audience)
+  return holder.audience === context.audience ? holder : undefined
 }
 
 /** Keeps the clean-up of unconfirmed users away from users whom an admin made or asked for. */
@@ -210,7 +213,6 @@ async function findOrSignUp(
   { type, email, context, password, data, passwordHash }: Search,
 ): Promise<User | undefined> {
   if (user) {
-    if (user.emailConfirmedAt !== null) throw emailExists()
     const content = { kind: 'confirmation', audience: user.audience, data, passwordHash: passwordHash ?? null } as const
     await keepSignUpContent(trx, user, content)
     return updateUser(trx, user.id, { ...KEPT, raw_user_meta_data: mergeMetadata(user.userMetadata, data) })
@@ -238,8 +240,7 @@ async function storeEmailChange(
   { type, email, newEmail }: Search,
 ): Promise<string> {
   if (type === 'email_change_current' && !deps.config.mail.secureEmailChange) throw secureChangeOff()
-  const isOwn = newEmail === user.email
-  if (isOwn || (await isTaken(trx, { kind: 'email', value: newEmail }, user.id))) throw emailExists()
+  await requireNewIdentifier(trx, user, { kind: 'email', value: newEmail })
   // A token of the current address agrees to one change only.
   if (user.emailChange !== newEmail)
     await deleteTokensOfKinds(trx, user.id, ['email_change_new', 'email_change_current'])

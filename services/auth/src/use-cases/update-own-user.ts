@@ -11,8 +11,6 @@ import {
   anonymousPassword,
   appMetadataForAdmins,
   currentPasswordInvalid,
-  emailExists,
-  phoneExists,
   reauthenticationNotValid,
   secondFactorNeeded,
 } from '../errors.ts'
@@ -27,7 +25,7 @@ import { type ActiveCaller, findCaller, lockCaller, requireFreshSession } from '
 import type { Caller } from '../sessions/caller.ts'
 import { type PreparedPassword, preparePassword } from '../sessions/new-password.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
-import { isTaken, TAKEN_FOR_USER, withUniqueIdentifiers } from '../users/claim-identifier.ts'
+import { requireNewIdentifier, TAKEN_FOR_USER, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
@@ -187,10 +185,10 @@ async function requireAllowed(
  */
 async function requireFreeAddresses(
   { config: { mail, sms }, db }: Pick<AuthDeps, 'config' | 'db'>,
-  { id, isAnonymous }: User,
+  user: User,
   { email, phone }: { readonly email: string | undefined; readonly phone: string | undefined },
 ): Promise<void> {
-  const [tellsEmail, tellsPhone] = [!isAnonymous || mail.autoconfirm, !isAnonymous || sms.autoconfirm]
-  if (email !== undefined && tellsEmail && (await isTaken(db, { kind: 'email', value: email }, id))) throw emailExists()
-  if (phone !== undefined && tellsPhone && (await isTaken(db, { kind: 'phone', value: phone }, id))) throw phoneExists()
+  const [tellsEmail, tellsPhone] = [!user.isAnonymous || mail.autoconfirm, !user.isAnonymous || sms.autoconfirm]
+  if (email !== undefined && tellsEmail) await requireNewIdentifier(db, user, { kind: 'email', value: email })
+  if (phone !== undefined && tellsPhone) await requireNewIdentifier(db, user, { kind: 'phone', value: phone })
 }

@@ -4,18 +4,24 @@ import type { Db, Trx } from '../database.ts'
 import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
 import { ACCOUNT_KEY } from '../identities/identity-repository.ts'
 import type { IdentifierKind, UserIdentifier } from '../requests/identifier.ts'
-import { isStaged } from './user.ts'
+import { isStaged, type User } from './user.ts'
 import { deleteStagedUser, EMAIL_KEYS, PHONE_KEY } from './user-change-repository.ts'
 import { findIdentifierHolder } from './user-repository.ts'
 
 /** The errors for an email or phone number that another user has. */
-export type TakenErrors = Readonly<Record<IdentifierKind, () => Error>>
+export interface TakenErrors extends Readonly<Record<IdentifierKind, () => Error>> {
+  /** For a staged user who has changed since the transaction read them. Default: the identifier is taken. */
+  readonly changed?: () => Error
+}
 
 /** The errors of a taken identifier, for a request of a user. */
 export const TAKEN_FOR_USER: TakenErrors = { email: emailExists, phone: phoneExists }
 
 /** The errors of a taken identifier, for a request of an admin, who reads another text about phones. */
 export const TAKEN_FOR_ADMIN: TakenErrors = { email: emailExists, phone: phoneExistsForAdmin }
+
+/** The errors of a taken identifier, for a transaction of `settleRaces`: it looks again when a staged user has changed. */
+export const TAKEN_AFTER_RACES: TakenErrors = { ...TAKEN_FOR_USER, changed: () => new StaleView() }
 
 /**
  * Requires that no user but `ownerId` has an identifier, as far as this transaction sees. A staged user who has it is deleted
@@ -28,7 +34,33 @@ export async function claimIdentifier(
 ): Promise<void> {
   const holder = await findIdentifierHolder(trx, identifier)
   if (!holder || holder.id === ownerId) return
-  if (!isStaged(holder) || !(await deleteStagedUser(trx, holder.id))) throw taken[identifier.kind]()
+  if (!isStaged(holder)) throw taken[identifier.kind]()
+  if (await deleteStagedUser(trx, holder.id)) return
+  throw taken.changed?.() ?? taken[identifier.kind]()
+}
+
+/**
+ * Requires an identifier that neither the user nor anybody else has, as far as can be seen. A staged user does not count.
+ * @throws emailExists, phoneExists
+ */
+export async function requireNewIdentifier(
+  db: Db,
+  user: Pick<User, 'id' | IdentifierKind>,
+  identifier: UserIdentifier,
+): Promise<void> {
+  const { kind, value } = identifier
+  if (user[kind] === value || (await isTaken(db, identifier, user.id))) throw TAKEN_FOR_USER[kind]()
+}
+
+/** Requires that the user of an email belongs to an audience. For any other the email is taken. @throws emailExists */
+export function requireAudience(holder: Pick<User, 'audience'>, audience: string): void {
+  if (holder.audience !== audience) throw emailExists()
+}
+
+/** Requires that the user of an email may be signed up or invited once more, in an audience. @throws emailExists */
+export function requireUnconfirmed(holder: Pick<User, 'audience' | 'emailConfirmedAt'>, audience: string): void {
+  requireAudience(holder, audience)
+  if (holder.emailConfirmedAt !== null) throw emailExists()
 }
 
 /** Whether a user other than `ownerId` has an identifier, as far as can be seen. A staged user does not count. */
