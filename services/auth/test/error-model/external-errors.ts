@@ -1,14 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { afterAll } from 'vitest'
 import { answerBehind } from '../answer-behind.ts'
-import {
-  type Anybody,
-  type AnybodyStub,
-  begin,
-  beginLinking,
-  startAnybodyProvider,
-  toCode,
-} from '../external/anybody-provider.ts'
+import { type Anybody, begin, beginLinking, startAnybodyProvider, toCode } from '../external/anybody-provider.ts'
 import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
@@ -34,13 +28,17 @@ const TWITTER = {
   AUTH_EXTERNAL_TWITTER_REDIRECT_URI: 'http://localhost:8081/callback',
 }
 const LINKING = { AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }
-let stub: Promise<AnybodyStub> | undefined
 let people = 0
 
-/** The service with a provider at which anybody is who they say. It lives as long as the process of the tests. */
-async function withProvider(world: World, settings: Readonly<Record<string, string>> = {}): Promise<MailApp> {
-  stub ??= startAnybodyProvider()
-  return world.service({ ...(await stub).settings, ...LINKING, ...settings })
+/** A provider at which anybody is who they say. */
+const stub = await startAnybodyProvider()
+/** A provider that answers nothing a provider answers. */
+const broken = await startStubProvider(() => ({ body: 'no JSON' }))
+afterAll(() => Promise.all([stub.close(), broken.close()]))
+
+/** The service with the provider at which anybody is who they say. */
+function withProvider(world: World, settings: Readonly<Record<string, string>> = {}): Promise<MailApp> {
+  return world.service({ ...stub.settings, ...LINKING, ...settings })
 }
 
 /** Somebody new at the provider. */
@@ -180,7 +178,7 @@ export const externalErrors: ErrorCases = {
   exchangeFailed: [
     onReturn(async (_service, state) => callback(state, { code: 'x' }), {
       redirected: 'server_error',
-      settings: await brokenProvider(),
+      settings: { AUTH_EXTERNAL_KEYCLOAK_URL: broken.url },
     }),
   ],
   profileFailed: [
@@ -358,12 +356,6 @@ function linkedTwice(who: 'same' | 'another'): ErrorCase {
       return send(service, back(await beginLinking(service, 'keycloak', headers), person))
     },
   }
-}
-
-/** Settings of a provider that answers nothing a provider answers. */
-async function brokenProvider(): Promise<Readonly<Record<string, string>>> {
-  const broken = await startStubProvider(() => ({ body: 'no JSON' }))
-  return { AUTH_EXTERNAL_KEYCLOAK_URL: broken.url }
 }
 
 /** A second provider, whose identifier may be that of the first. */

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { afterAll } from 'vitest'
 import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
@@ -13,8 +14,10 @@ const SOON = /^For security purposes, you can only request this after \d+ second
 const email = 'nobody@example.com'
 const phone = '14155550199'
 
-/** A gateway that takes no SMS. It lives as long as the process of the tests. */
-let refusing: Promise<StubProvider> | undefined
+/** A gateway that takes no SMS. */
+const refusing = await startStubProvider(() => ({ status: 400, body: { message: 'no such number' } }))
+afterAll(() => refusing.close())
+
 let people = 0
 const newEmail = () => `new${++people}@example.com`
 const newPhone = () => `1628555${1_000 + ++people}`
@@ -63,8 +66,7 @@ export const messageErrors: ErrorCases = {
     {
       text: /^Error sending confirmation OTP to provider: .*no such number/,
       raise: async (world, send) => {
-        refusing ??= startStubProvider(() => ({ status: 400, body: { message: 'no such number' } }))
-        const service = await world.service({ AUTH_SMS_TWILIO_API_URL: (await refusing).url })
+        const service = await world.service({ AUTH_SMS_TWILIO_API_URL: refusing.url })
         return send(service, post('/otp', { phone: newPhone() }))
       },
     },
