@@ -32,9 +32,9 @@ const sources: PlanSources = {
   lexicon: { name: fc.constantFrom('Ada', 'Bob') },
 }
 const memory = createMemory({ actors: 2, pools: new Set() })
-const send = (seed: number) => {
+const send = (seed: number, changes: Partial<PlanSources> = {}) => {
   const wires: string[] = []
-  for (const plan of plans(sources, seed)) {
+  for (const plan of plans({ ...sources, ...changes }, seed)) {
     wires.push(JSON.stringify(toWire(plan, { memory, authorize: () => ({}) })))
     if (wires.length === 1_200) break
   }
@@ -55,5 +55,13 @@ describe('plans', () => {
     expect(share((body) => /^\{"name":"(Ada|Bob)"/.test(body))).toBeGreaterThan(0.3)
     expect(share((body) => !body.startsWith('{'))).toBeGreaterThan(0.1)
     expect(share((body) => /__proto__/.test(body))).toBeGreaterThan(0)
+  })
+
+  it('mostly sends parameters that belong together, where the target has them', () => {
+    const params = { 'PUT /things/{thingId}': fc.constant({ thingId: 'one-of-the-target' }) }
+    const requests = send(7, { params })
+    const known = requests.filter((wire) => wire.includes('/things/one-of-the-target'))
+    expect(known.length / requests.length).toBeGreaterThan(0.4)
+    expect(known.length).toBeLessThan(requests.length)
   })
 })

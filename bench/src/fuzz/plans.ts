@@ -11,6 +11,8 @@ export interface PlanSources {
   readonly lexicon: Lexicon
   /** Whole bodies that a use case accepts, by operation. */
   readonly bodies: Readonly<Record<string, fc.Arbitrary<unknown>>>
+  /** All parameters of a path whose objects belong together, by operation. */
+  readonly params?: Readonly<Record<string, fc.Arbitrary<Record<string, unknown>>>> | undefined
   /** Headers that the service reads. */
   readonly headers: Lexicon
   readonly actors: number
@@ -55,7 +57,7 @@ function validPlan(operation: Operation, sources: PlanSources): fc.Arbitrary<Pla
   return fc.record({
     method: fc.constant(operation.method),
     path: fc.constant(operation.path),
-    params: fc.record<Record<string, unknown>>(members(inPath)),
+    params: preferWhole(sources.params?.[operation.name], fc.record<Record<string, unknown>>(members(inPath))),
     ending: fc.constant(''),
     query: fc
       .record<Record<string, unknown>>(members(inQuery), { requiredKeys: required })
@@ -76,11 +78,16 @@ function bodyOf({ name, bodies }: Operation, { bodies: known }: PlanSources, con
       const value = validValue(schema, '', context)
       return fc.record({
         type: fc.constant(type === '*/*' ? 'text/csv' : type),
-        value: whole ? fc.oneof({ weight: 2, arbitrary: whole }, { weight: 1, arbitrary: value }) : value,
+        value: preferWhole(whole, value),
         spoil: fc.constant(unchanged),
       })
     }),
   )
+}
+
+/** Mostly a whole of the target, if it has one for the operation. */
+function preferWhole<Value>(whole: fc.Arbitrary<Value> | undefined, made: fc.Arbitrary<Value>): fc.Arbitrary<Value> {
+  return whole ? fc.oneof({ weight: 2, arbitrary: whole }, { weight: 1, arbitrary: made }) : made
 }
 
 /** One of the values, or none. */

@@ -1,4 +1,3 @@
-import type fc from 'fast-check'
 import type { Deployment } from '../deployment.ts'
 import type { Memory } from './memory.ts'
 import type { Operation } from './openapi.ts'
@@ -10,7 +9,8 @@ import type { WireContext } from './wire.ts'
 export interface Target {
   readonly service: string
   readonly lexicon: Lexicon
-  readonly bodies: Readonly<Record<string, fc.Arbitrary<unknown>>>
+  readonly bodies: PlanSources['bodies']
+  readonly params?: PlanSources['params']
   readonly headers: Lexicon
   readonly actors: number
   readonly isPrivileged: (operation: Operation) => boolean
@@ -66,6 +66,6 @@ export interface Ready {
 
 /** The part of a target that the generator reads. */
 export function sourcesOf(target: Target, document: PlanSources['document']): PlanSources {
-  const { lexicon, bodies, headers, actors, isPrivileged } = target
-  return { document, lexicon, bodies, headers, actors, isPrivileged }
+  const { lexicon, bodies, params, headers, actors, isPrivileged } = target
+  return { document, lexicon, bodies, params, headers, actors, isPrivileged }
 }

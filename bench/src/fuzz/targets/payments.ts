@@ -56,6 +56,11 @@ const begunOrder = knownTogether('order', (part) => ({
   hints: part('hints'),
 }))
 const order = fc.oneof({ weight: 1, arbitrary: newOrder }, { weight: 2, arbitrary: begunOrder })
+/** A merchant with a user, an app and a webhook of its own. */
+const ofOneShop = knownTogether('shop', (part) => ({
+  ...{ merchantId: part('merchantId'), userId: part('userId') },
+  ...{ appId: part('appId'), webhookId: part('webhookId') },
+}))
 const pooled = [
   'merchantId',
   'transactionId',
@@ -70,15 +75,17 @@ const pooled = [
   'appId',
 ]
 
-const NewApp = z.object({ app: z.object({ key: z.string() }) })
+const NewApp = z.object({ app: z.object({ id: z.string(), key: z.string() }) })
 const NewMerchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
+const NewWebhook = z.object({ webhook: z.object({ id: z.string() }) })
+const User = z.object({ id: z.string() })
 const NewToken = z.object({ token: z.string() })
 
 /** Merchants with payments in every state. Their apps, other apps and customers send the requests. */
 export const paymentsTarget: Target = {
   service: 'payments',
   actors: ACTORS,
-  pools: new Set([...pooled, 'hint', 'publicKey', 'pcn', 'pcsc', 'order']),
+  pools: new Set([...pooled, 'hint', 'publicKey', 'pcn', 'pcsc', 'order', 'shop']),
   tokens: ['hint', 'pcn', 'pcsc'],
   lexicon: {
     ...Object.fromEntries(pooled.map((pool) => [pool, known(pool)])),
@@ -120,6 +127,11 @@ export const paymentsTarget: Target = {
     'POST /transactions/{transactionId}/refunds': fc.record({ amount }),
     'POST /transactions/{transactionId}/voids': fc.record({ amount }),
   },
+  params: {
+    'DELETE /merchants/{merchantId}/users/{userId}': ofOneShop,
+    'DELETE /merchants/{merchantId}/apps/{appId}': ofOneShop,
+    'DELETE /merchants/{merchantId}/webhooks/{webhookId}': ofOneShop,
+  },
   headers: {
     'idempotency-key': fc.nat(500).map((number) => `key-${number}`),
     'x-client': fc.constant('fuzz'),
@@ -136,7 +148,7 @@ export const paymentsTarget: Target = {
       0,
     )
     stack.defer(smtp.close)
-    const off = ['KEY', 'APPS', 'FAILURES', 'ADDRESS', 'REFUSALS', 'MAILS'].map((name) => [
+    const off = ['KEY', 'APPS', 'FAILURES', 'ADDRESS', 'REFUSALS', 'MAILS', 'INVITATIONS'].map((name) => [
       `PAYMENTS_RATE_${name}`,
       '0',
     ])
@@ -156,11 +168,12 @@ export const paymentsTarget: Target = {
         const refresh = async () => {
           round += 1
           for (let actor = 0; actor < ACTORS; actor += 1) {
-            const { key, publicKey } = await createMerchant(ask, actor)
+            const { key, publicKey, shop } = await createMerchant(ask, actor)
             keys[actor] = key
+            memory.keep(actor, 'shop', shop)
             secrets.set(`key of app ${actor} in round ${round}`, key)
             memory.keep(actor, 'publicKey', publicKey)
-            await shop({ ask, memory, actor, publicKey, step: STEPS[(round + actor) % STEPS.length] ?? '' })
+            await sell({ ask, memory, actor, publicKey, step: STEPS[(round + actor) % STEPS.length] ?? '' })
           }
         }
         return { authorize, refresh, secrets }
@@ -183,17 +196,20 @@ function basic(key: string | undefined): { readonly authorization: string } {
   return { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
 }
 
-/** Makes a new app with a merchant and a user, since the last app may have lost its keys or its merchant. */
-async function createMerchant(ask: Ask, actor: number): Promise<{ readonly key: string; readonly publicKey: string }> {
-  const { app } = NewApp.parse(await ask({ actor, method: 'POST', target: '/apps', body: { name: `Actor ${actor}` } }))
+/** Makes a new app with a merchant, since the last app may have lost its keys or its merchant. */
+async function createMerchant(ask: Ask, actor: number) {
+  const newApp = async (body: object) => NewApp.parse(await ask({ actor, method: 'POST', target: '/apps', body })).app
+  const [other, app] = [await newApp({}), await newApp({ name: `Actor ${actor}` })]
   const headers = basic(app.key)
-  const { merchant } = NewMerchant.parse(
-    await ask({ actor, method: 'POST', target: '/merchants', body: SHOP, headers }),
-  )
-  const users = `/merchants/${merchant.id}/users`
-  await ask({ actor, method: 'POST', target: users, body: { email: INVITED }, headers })
-  await ask({ actor, method: 'GET', target: users, headers })
-  return { key: app.key, publicKey: merchant.key }
+  const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body, headers })
+  const { merchant } = NewMerchant.parse(await post('/merchants', SHOP))
+  const below = `/merchants/${merchant.id}`
+  await post(`${below}/apps`, { appId: other.id })
+  const { webhook } = NewWebhook.parse(await post(`${below}/webhooks`, { url: 'https://hooks.example/shop' }))
+  await post(`${below}/users`, { email: INVITED })
+  const [user] = z.tuple([User]).parse(await ask({ actor, method: 'GET', target: `${below}/users?limit=10`, headers }))
+  const shop = { merchantId: merchant.id, userId: user.id, appId: other.id, webhookId: webhook.id }
+  return { key: app.key, publicKey: merchant.key, shop }
 }
 
 interface Shopping {
@@ -206,7 +222,7 @@ interface Shopping {
 }
 
 /** Leaves a merchant with a payment that is captured and disputed, and a customer with an unfinished order. */
-async function shop({ ask, memory, actor, publicKey: key, step }: Shopping): Promise<void> {
+async function sell({ ask, memory, actor, publicKey: key, step }: Shopping): Promise<void> {
   const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body })
   for (const [pool, value] of CARD) memory.keep(actor, pool, await tokenize(ask, actor, { type: pool, value }))
   const visitor = visitorOf(ask, actor)
