@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { visitSyntax } from './layout/syntax.ts'
+import { titledCallsOf } from './layout/titled-calls.ts'
 
 /** A test in one version of a file. */
 export interface TitledTest {
@@ -44,39 +44,20 @@ const BUFFER_BYTES = 2 ** 30
  * The tests of a file. A title that is not a text, such as a variable, is shown as its source. A repeated title gets a number.
  */
 export function testsOf(path: string, text: string): readonly TitledTest[] {
-  const calls: { kind: string; title: string; start: number; end: number; bodyStart: number }[] = []
-  visitSyntax(
-    { path, text },
-    {
-      CallExpression({ callee, arguments: [title], start, end }) {
-        const kind = /^(describe|it|test)\b(?!\w)/.exec(text.slice(callee.start, callee.end))?.[1]
-        // `it.each(cases)` is the callee of the call that has the title.
-        if (
-          kind === undefined ||
-          title === undefined ||
-          /\.(each|for|skipIf|runIf)$/.test(text.slice(callee.start, callee.end))
-        )
-          return
-        const source = text.slice(title.start, title.end)
-        calls.push({ kind, title: source.replaceAll(/^['"`]|['"`]$/g, ''), start, end, bodyStart: title.end })
-      },
-    },
-  )
-  const groups = calls.filter(({ kind }) => kind === 'describe')
+  const found = titledCallsOf({ path, text })
+  const groups = found.filter(({ isGroup }) => isGroup)
   const counts = new Map<string, number>()
-  return calls
-    .filter(({ kind }) => kind !== 'describe')
-    .map(({ title, start, end, bodyStart }) => {
-      const around = groups
-        .filter((group) => group.start < start && end < group.end)
-        .toSorted((a, b) => a.start - b.start)
+  return found
+    .filter(({ isGroup }) => !isGroup)
+    .map(({ title, start, titleEnd, end }) => {
+      const around = groups.filter((group) => group.start < start && end < group.end)
       const full = [...around.map((group) => group.title), title].join(' > ')
       const count = (counts.get(full) ?? 0) + 1
       counts.set(full, count)
       return {
         path,
         title: count === 1 ? full : `${full} (${count})`,
-        body: text.slice(bodyStart, end).replaceAll(/\s+/g, ' '),
+        body: text.slice(titleEnd, end).replaceAll(/\s+/g, ' '),
       }
     })
 }

@@ -1,5 +1,6 @@
 import type { SourceFile } from '../layout/source-tree.ts'
-import { lineAt, visitSyntax } from '../layout/syntax.ts'
+import { lineAt } from '../layout/syntax.ts'
+import { type TitledCall, titledCallsOf } from '../layout/titled-calls.ts'
 import type { Service } from './requirement.ts'
 
 /** A test, or a group of them, that shows requirements to be met: `// ASVS 6.2.1, 6.2.4` is the line above it. */
@@ -36,26 +37,14 @@ function tagsOf(file: SourceFile, users: Users): readonly TaggedTest[] {
   })
 }
 
-interface Titled {
-  readonly start: number
-  readonly end: number
-  readonly title: string
-}
-
-/** The calls `it('…', …)` and `describe('…', …)`, also those of `it.each(…)('…', …)`, by the line where they begin. */
+/** The tests and groups of a file by the line where they begin. */
 function testsOf(file: SourceFile): readonly { readonly line: number; readonly title: string }[] {
-  const found: Titled[] = []
-  visitSyntax(file, {
-    CallExpression({ arguments: [first], start, end }) {
-      if (!/^(it|describe)\b/.test(file.text.slice(start, start + 9))) return
-      if (first?.type === 'Literal' && typeof first.value === 'string') found.push({ start, end, title: first.value })
-    },
-  })
+  const found = titledCallsOf(file).filter(({ form }) => form === 'text')
   return found.map((test) => ({ line: lineAt(file.text, test.start), title: titleOf(test, found) }))
 }
 
 /** The title of a table of cases says little (`%s: %j`), so the title of its group comes first. */
-function titleOf({ start, end, title }: Titled, all: readonly Titled[]): string {
+function titleOf({ start, end, title }: TitledCall, all: readonly TitledCall[]): string {
   if (!title.includes('%')) return title
   const group = all.filter((other) => other.start < start && other.end > end).at(-1)
   return group === undefined ? title : `${group.title}: ${title}`

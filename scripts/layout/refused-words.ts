@@ -1,5 +1,6 @@
 import type { Problem, Rule, SourceFile, SourceTree } from './source-tree.ts'
 import { commentsOf, lineAt, visitSyntax } from './syntax.ts'
+import { titledCallsOf } from './titled-calls.ts'
 
 const GLOSSARY = 'docs/glossary.md'
 /** This rule and its test hold examples of what they refuse. */
@@ -131,16 +132,10 @@ function commentPassages(file: SourceFile): readonly Passage[] {
 }
 
 function titlesOf(file: SourceFile): readonly Passage[] {
-  const found: Passage[] = []
-  if (!file.path.endsWith('.test.ts')) return found
-  visitSyntax(file, {
-    CallExpression({ callee, arguments: [title], start }) {
-      const isTitled = /^(describe|it|test)\b/.test(file.text.slice(callee.start, callee.end))
-      if (!isTitled || (title?.type !== 'Literal' && title?.type !== 'TemplateLiteral')) return
-      found.push(prose({ text: file.text.slice(title.start, title.end), line: lineAt(file.text, start) }))
-    },
-  })
-  return found
+  if (!file.path.endsWith('.test.ts')) return []
+  return titledCallsOf(file)
+    .filter(({ form }) => form !== 'expression')
+    .map(({ title, start }) => prose({ text: title, line: lineAt(file.text, start) }))
 }
 
 /** Names that production code declares. Names in snake case belong to tables, requests and others. */
