@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../test/auth-app.ts'
-import { anyId, errorBody, grantErrorBody, statusAndBody } from '../test/bodies.ts'
+import { anyId, errorBody, grantErrorBody, statusAndBody, unconfirmedBody } from '../test/bodies.ts'
 import { expectUser } from '../test/expect-user.ts'
 import { forgeBearer, OPERATOR } from '../test/forged-token.ts'
 import { openMailApp } from '../test/mail-app.ts'
@@ -269,7 +269,7 @@ describe('captcha', () => {
     expect((await signUp({ captcha_token: 'broken' })).json()).toEqual(
       errorBody(500, 'unexpected_failure', 'captcha verification process failed', { error_id: anyId }),
     )
-    await expectUser(guarded, await signUp({ gotrue_meta_security: { captcha_token: 'good' } }))
+    expectUser(await signUp({ gotrue_meta_security: { captcha_token: 'good' } }), unconfirmedBody('a@example.com'))
     expect(provider.requests.at(-1)).toEqual({
       method: 'POST',
       url: '/siteverify',

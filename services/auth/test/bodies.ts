@@ -77,15 +77,35 @@ export function confirmedBody(id: unknown, email: unknown, members: Members = {}
   })
 }
 
+/** The user record of somebody with one address, who was sent a message to confirm it. */
+export function unconfirmedBody(email: unknown, members: Members = {}): Members {
+  const { id = anyId } = members
+  return userBody({ email, confirmation_sent_at: anyTime, identities: [emailIdentity(id, email)], ...members })
+}
+
+/** The user record of somebody with one phone number, which they have confirmed by a code. */
+export function phoneBody(phone: unknown, members: Members = {}): Members {
+  return userBody({
+    phone,
+    phone_confirmed_at: anyTime,
+    confirmation_sent_at: anyTime,
+    confirmed_at: anyTime,
+    app_metadata: { provider: 'phone', providers: ['phone'] },
+    identities: [phoneIdentity(anyId, phone, { phone_verified: true })],
+    ...members,
+  })
+}
+
 interface Person {
-  readonly user: { readonly id: string }
+  /** Default: a user with any id. */
+  readonly user?: { readonly id: string }
   readonly email: string | null
 }
 
 /** The user record of somebody whom `createSignedUp` has made. */
 export function signedUpBody({ user, email }: Person, members: Members = {}): Members {
   const own = { confirmation_sent_at: anyTime, user_metadata: { name: 'Ann' } }
-  return confirmedBody(user.id, email, { ...own, ...members })
+  return confirmedBody(user?.id ?? anyId, email, { ...own, ...members })
 }
 
 /** An identity at an external provider, in a user record. */

@@ -2,7 +2,17 @@ import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp } from './authenticator-app.ts'
-import { outcomeOf, statusAndBody, wrongPassword } from './bodies.ts'
+import {
+  anyId,
+  anyTime,
+  confirmedBody,
+  factorBody,
+  outcomeOf,
+  signedUpBody,
+  statusAndBody,
+  unconfirmedBody,
+  wrongPassword,
+} from './bodies.ts'
 import { expectSession, expectUser } from './expect-user.ts'
 import { type Anybody, type AnybodyStub, begin, comeBackAs, startAnybodyProvider } from './external/anybody-provider.ts'
 import { OPERATOR } from './forged-token.ts'
@@ -20,6 +30,7 @@ const STRANGERS_PASSWORD = 'the password of a stranger'
 let people = 0
 
 describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (profile) => {
+  const expires_in = profile === 'strict' ? 900 : 3_600
   let service: MailApp
   let stub: AnybodyStub
   let address: string
@@ -119,7 +130,15 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
   ])('keeps its data when an admin sets an address and %s confirms it', async (_name, confirmBy) => {
     const person = await createSignedIn(service)
     await enrol(person.headers)
-    await expectUser(service, await update(person.user.id, { email: address }))
+    expectUser(
+      await update(person.user.id, { email: address }),
+      unconfirmedBody(address, {
+        id: person.user.id,
+        last_sign_in_at: anyTime,
+        user_metadata: { name: 'Ann' },
+        factors: [factorBody({ last_challenged_at: anyTime })],
+      }),
+    )
     expect((await confirmBy(address)).id).toBe(person.user.id)
     const { email, name, factors } = await show(person.user.id)
     expect([email, name, factors]).toEqual([address, 'Ann', 1])
@@ -129,7 +148,15 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
   it('keeps its password when an admin sets an address and invites it', async () => {
     const person = await createSignedIn(service)
     await update(person.user.id, { email: address })
-    await expectUser(service, await service.post('/invite', { email: address }, OPERATOR))
+    expectUser(
+      await service.post('/invite', { email: address }, OPERATOR),
+      unconfirmedBody(address, {
+        id: person.user.id,
+        invited_at: anyTime,
+        last_sign_in_at: anyTime,
+        user_metadata: { name: 'Ann' },
+      }),
+    )
     await update(person.user.id, { email_confirm: true })
     expect(await tryPassword(address, person.password)).toBe(200)
   })
@@ -205,7 +232,11 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
     await service.post('/resend', { type: 'signup', email: address })
     const { code } = await service.readMail(address)
     const payload = { type: 'signup', email: address, token: code, password: STRANGERS_PASSWORD }
-    await expectSession(service, await service.post('/verify', payload), { type: 'signup' })
+    expectSession(
+      await service.post('/verify', payload),
+      signedUpBody({ ...person, email: address }, { factors: [factorBody({ last_challenged_at: anyTime })] }),
+      { type: 'signup', expires_in },
+    )
     expect(await tryPassword(address, STRANGERS_PASSWORD)).toEqual(wrongPassword)
   })
 
@@ -214,7 +245,10 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
     await service.post('/admin/users', { email: address, password: STRANGERS_PASSWORD }, OPERATOR)
     const { code } = await service.readMail(address)
     const answer = await service.post('/verify', { type: 'invite', email: address, token: code, password })
-    await expectSession(service, answer, { type: 'invite' })
+    expectSession(answer, confirmedBody(anyId, address, { invited_at: anyTime, confirmation_sent_at: anyTime }), {
+      type: 'invite',
+      expires_in,
+    })
     expect([await tryPassword(address, STRANGERS_PASSWORD), await tryPassword(address, password)]).toEqual([
       wrongPassword,
       200,

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, expect, it } from 'vitest'
 import { openTestApp } from './auth-app.ts'
-import { statusAndBody } from './bodies.ts'
+import { anyTime, signedUpBody, statusAndBody } from './bodies.ts'
 import { expectUser } from './expect-user.ts'
 import { createSignedIn } from './signed-in.ts'
 
@@ -56,7 +56,7 @@ const guarded = Object.entries(paths).flatMap(([path, methods]) =>
 )
 
 // The user is an admin, so that admin endpoints are covered too.
-const { headers } = await createSignedIn(test, { role: 'service_role' })
+const { headers, ...admin } = await createSignedIn(test, { role: 'service_role' })
 const ask = (called: string) => {
   const [method = '', path = ''] = called.split(' ')
   const url = `${path.replaceAll(/\{\w+\}/g, randomUUID())}?${new URLSearchParams({ ...QUERIES[called] })}`
@@ -64,7 +64,7 @@ const ask = (called: string) => {
   return test.app.inject({ method: method as 'GET', url, headers, ...payload })
 }
 it('succeeds before the session ends', async () => {
-  await expectUser(test, await ask('GET /user'))
+  expectUser(await ask('GET /user'), signedUpBody(admin, { role: 'service_role', last_sign_in_at: anyTime }))
   expect((await ask('GET /admin/users')).statusCode).toBe(200)
   expect(statusAndBody(await ask('POST /logout'))).toEqual([204, ''])
 })

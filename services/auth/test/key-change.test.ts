@@ -4,7 +4,7 @@ import { buildApp } from '../src/app.ts'
 import { createEncryptionKeys } from '../src/secrets/sealed-secret.ts'
 import { deriveServerKeys } from '../src/secrets/server-key.ts'
 import { addApp, answerChallenge } from './authenticator-app.ts'
-import { errorBody, statusAndBody } from './bodies.ts'
+import { anyId, anyTime, confirmedBody, errorBody, factorBody, signedUpBody, statusAndBody } from './bodies.ts'
 import { expectSession } from './expect-user.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, signIn } from './signed-in.ts'
@@ -37,19 +37,26 @@ describe('a new key of the database', () => {
     await before.post('/signup', { email, password: 'correct horse battery staple' })
     const { code } = await before.readMail(email)
     const answer = await post('/verify', { type: 'signup', email, token: code })
-    await expectSession(before, answer, { type: 'signup' })
+    expectSession(answer, confirmedBody(anyId, email, { confirmation_sent_at: anyTime }), { type: 'signup' })
   })
 
   it('still accepts earlier second factors and recovery codes', async () => {
     const person = await createSignedIn(before)
     const { app, headers } = await addApp(before, person.headers)
+    // Factors are listed by age, so the codes have to be younger than the app.
+    before.clock.advance(1)
     const { codes } = (await before.post('/factors/recovery-codes', {}, headers)).json()
     before.clock.advance(60_000)
     const first = await signIn(before, person)
     const answer = await answerChallenge(after, first.headers, { factorId: app.factorId, code: app.code() })
-    await expectSession(before, answer)
+    const factors = [
+      factorBody({ id: app.factorId, last_challenged_at: anyTime }),
+      factorBody({ factor_type: 'recovery_code', friendly_name: 'Recovery codes' }),
+    ]
+    const expected = signedUpBody(person, { factors })
+    expectSession(answer, expected)
     const second = await signIn(before, person)
-    await expectSession(before, await post('/factors/recovery-codes/verify', { code: codes[0] }, second.headers))
+    expectSession(await post('/factors/recovery-codes/verify', { code: codes[0] }, second.headers), expected)
     expect(statusAndBody(await post('/factors/recovery-codes/verify', { code: codes[0] }, second.headers))).toEqual([
       422,
       errorBody(422, 'mfa_verification_failed', 'Invalid recovery code entered'),

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, type RaisedSession } from './authenticator-app.ts'
+import { anyTime, factorBody, signedUpBody } from './bodies.ts'
 import { expectSession } from './expect-user.ts'
 import {
   type Anybody,
@@ -20,6 +21,7 @@ let people = 0
 let person: SignedIn
 let raised: RaisedSession
 let aal1: SignedIn['headers']
+let phone: string
 let thief: Anybody
 
 beforeAll(async () => {
@@ -39,13 +41,14 @@ afterAll(async () => {
 beforeEach(async () => {
   people += 1
   thief = { sub: `6${people}`, email: `thief${people}@example.com`, verified: true }
+  phone = `1415555${2000 + people}`
   person = await createSignedIn(service)
   raised = await addApp(service, person.headers)
   aal1 = (await signIn(service, person)).headers
   await change({
     email: null,
     email_confirmed_at: null,
-    phone: `1415555${2000 + people}`,
+    phone,
     phone_confirmed_at: new Date(),
   })
 })
@@ -78,7 +81,16 @@ describe('linking an identity with an address, for a user with a second factor a
     const state = await beginLinking(service, 'keycloak', aal1)
     service.clock.advance(60_000)
     const { factorId, code } = raised.app
-    await expectSession(service, await answerChallenge(service, aal1, { factorId, code: code() }))
+    expectSession(
+      await answerChallenge(service, aal1, { factorId, code: code() }),
+      signedUpBody(person, {
+        email: '',
+        email_confirmed_at: undefined,
+        phone,
+        phone_confirmed_at: anyTime,
+        factors: [factorBody({ id: factorId, last_challenged_at: anyTime })],
+      }),
+    )
     const { fragment } = await comeBackAs(service, state, thief)
     expect(fragment).toEqual(NEEDS_FACTOR)
   })

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
+import { anyId, anyTime, confirmedBody, unconfirmedBody } from './bodies.ts'
 import { expectSession, expectUser } from './expect-user.ts'
 import { openMailApp } from './mail-app.ts'
 
@@ -12,7 +13,7 @@ describe('a mail server that is away', () => {
     app.refuseMails(true)
     const start = performance.now()
     const answer = await app.post('/signup', { email: 'ada@example.com', password: 'correct horse' })
-    await expectUser(app, answer)
+    expectUser(answer, unconfirmedBody('ada@example.com'))
     expect(performance.now() - start).toBeLessThan(3_000)
     const attempts = async () => {
       const query = sql`SELECT state::text, retry_count FROM auth_jobs.job WHERE name = 'mail'`
@@ -23,7 +24,11 @@ describe('a mail server that is away', () => {
     // The next attempt is due in seconds; a test need not wait for it.
     await sql`UPDATE auth_jobs.job SET start_after = now()`.execute(app.deps.db)
     const { token } = await app.readMail('ada@example.com')
-    await expectSession(app, await app.post('/verify', { type: 'signup', token_hash: token }), { type: 'signup' })
+    expectSession(
+      await app.post('/verify', { type: 'signup', token_hash: token }),
+      confirmedBody(anyId, 'ada@example.com', { confirmation_sent_at: anyTime }),
+      { type: 'signup' },
+    )
   })
 
   it('leaves no link and no code in the queue', async () => {

@@ -9,6 +9,7 @@ import {
   emailIdentity,
   externalBody,
   factorBody,
+  phoneBody,
   phoneIdentity,
   statusAndBody,
   userBody,
@@ -94,7 +95,15 @@ describe('SEND_EMAIL', () => {
       site_url: 'http://localhost:3000',
     })
     const token = member({ email_data }, 'email_data', 'token')
-    await expectSession(test, await test.post('/verify', { type: 'signup', email, token }), { type: 'signup' })
+    expectSession(
+      await test.post('/verify', { type: 'signup', email, token }),
+      confirmedBody(anyId, email, {
+        confirmation_sent_at: anyTime,
+        user_metadata: { plan: 'gold' },
+        identities: [emailIdentity(anyId, email, { plan: 'gold', email_verified: true })],
+      }),
+      { type: 'signup' },
+    )
   })
 
   it('sends mails of every kind, also to staged users', async () => {
@@ -162,7 +171,7 @@ describe('SEND_SMS', () => {
         identities: [phoneIdentity(anyId, phone)],
       }),
     )
-    await expectSession(test, await test.post('/verify', { type: 'sms', phone, token: otp }))
+    expectSession(await test.post('/verify', { type: 'sms', phone, token: otp }), phoneBody(phone))
   })
 
   it('sends the codes of second factors', async () => {

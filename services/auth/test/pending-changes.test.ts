@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp } from './authenticator-app.ts'
-import { anyId, errorBody, outcomeOf, statusAndBody } from './bodies.ts'
+import { anyId, anyTime, errorBody, outcomeOf, signedUpBody, statusAndBody } from './bodies.ts'
 import { expectUser } from './expect-user.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
@@ -45,10 +45,10 @@ describe.each(['compatible', 'strict'])(
       const answer = await service.app.inject({ method: 'PUT', url: '/user', headers, payload })
       expect([answer.statusCode, answer.json().msg]).toEqual([200, undefined])
     }
-    const update = async (payload: object) => {
+    const update = async (payload: object, members: object = {}) => {
       const url = `/admin/users/${person.user.id}`
       const answer = await service.app.inject({ method: 'PUT', url, headers: OPERATOR, payload })
-      await expectUser(service, answer)
+      expectUser(answer, signedUpBody(person, { last_sign_in_at: anyTime, ...members }))
     }
     const logOut = async (scope: string) => {
       const owner = await signIn(service, person)
@@ -78,7 +78,7 @@ describe.each(['compatible', 'strict'])(
     it.each([
       ['a new password', () => setPassword()],
       ['a password that an admin sets', () => update({ password: NEW_PASSWORD })],
-      ['another role', () => update({ role: 'editor' })],
+      ['another role', () => update({ role: 'editor' }, { role: 'editor' })],
       ['a first factor', () => enrol()],
       ['a log-out from everywhere', () => logOut('global')],
     ])('is voided by %s, also while its mail is sent, and cannot be sent again', async (_name, end) => {

@@ -1,7 +1,18 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { addApp } from './authenticator-app.ts'
-import { anyId, grantErrorBody, outcomeOf, sessionBody, signedUpBody, statusAndBody, wrongPassword } from './bodies.ts'
+import {
+  anyId,
+  anyTime,
+  confirmedBody,
+  grantErrorBody,
+  outcomeOf,
+  sessionBody,
+  signedUpBody,
+  statusAndBody,
+  unconfirmedBody,
+  wrongPassword,
+} from './bodies.ts'
 import { expectSession, expectUser } from './expect-user.ts'
 import { type AnybodyStub, begin, comeBackAs, startAnybodyProvider } from './external/anybody-provider.ts'
 import { OPERATOR } from './forged-token.ts'
@@ -36,6 +47,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   const isStrict = profile === 'strict'
   /** Picks the first value in the compatible profile and the second in the strict one. */
   const either = <T, U>(compatible: T, strict: U): T | U => (isStrict ? strict : compatible)
+  const expires_in = either(3_600, 900)
   let test: MailApp
   let stub: AnybodyStub
   let email: string
@@ -70,7 +82,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const answer = await test.post('/signup', { email, password })
     expect(answer.statusCode).toBe(either(200, 422))
     expect(answer.json().weak_password).toEqual(either(undefined, { reasons }))
-    await expectUser(test, await test.post('/signup', { email: `x${email}`, password: NEW_PASSWORD }))
+    expectUser(await test.post('/signup', { email: `x${email}`, password: NEW_PASSWORD }), unconfirmedBody(`x${email}`))
     // An admin cannot give such a password to a new user either.
     const made = await test.post('/admin/users', { email: `a${email}`, password }, OPERATOR)
     expect([made.statusCode, made.json().weak_password]).toEqual(either([200, undefined], [422, { reasons }]))
@@ -90,7 +102,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect(await attempt({ email })).toEqual(either(unconfirmed, taken))
     const { token } = await test.readMail(email)
     await test.post('/verify', { type: 'signup', token_hash: token, password })
-    await expectSession(test, await login(password))
+    expectSession(await login(password), confirmedBody(anyId, email, { confirmation_sent_at: anyTime }), { expires_in })
   })
 
   // ASVS 10.4.1
@@ -262,7 +274,11 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     await test.readMail(email)
     await test.post('/otp', { email })
     const { code } = await test.readMail(email)
-    await expectSession(test, await test.post('/verify', { type: 'email', email, token: code }), { type: 'magiclink' })
+    expectSession(
+      await test.post('/verify', { type: 'email', email, token: code }),
+      confirmedBody(anyId, email, { confirmation_sent_at: anyTime, recovery_sent_at: anyTime }),
+      { type: 'magiclink', expires_in },
+    )
     expect(statusAndBody(await login('that of a stranger'))).toEqual(wrongPassword)
   })
 
@@ -307,9 +323,11 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const stranger = { headers: { authorization: `Bearer ${token}` } }
     expect(await change(stranger, { email, password: 'that of a stranger' })).toEqual([200, undefined])
     const { code } = await test.readMail(email)
-    await expectSession(test, await test.post('/verify', { type: 'email_change', email, token: code }), {
-      type: 'email_change',
-    })
+    expectSession(
+      await test.post('/verify', { type: 'email_change', email, token: code }),
+      confirmedBody(anyId, email),
+      { type: 'email_change', expires_in },
+    )
     expect((await test.app.inject({ url: '/user', headers: stranger.headers })).statusCode).toBe(either(200, 403))
     expect((await login('that of a stranger')).statusCode).toBe(either(200, 400))
   })
@@ -333,9 +351,11 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expect(await change({ headers: { authorization: `Bearer ${token}` } }, { email, phone })).toEqual([200, undefined])
     await test.sms.read(phone)
     const { code } = await test.readMail(email)
-    await expectSession(test, await test.post('/verify', { type: 'email_change', email, token: code }), {
-      type: 'email_change',
-    })
+    expectSession(
+      await test.post('/verify', { type: 'email_change', email, token: code }),
+      confirmedBody(anyId, email, either({ new_phone: phone, phone_change_sent_at: anyTime }, {})),
+      { type: 'email_change', expires_in },
+    )
     expect(statusAndBody(await test.post('/resend', { type: 'phone_change', email }))).toEqual([
       200,
       { message_id: anyId },
@@ -349,7 +369,10 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     await test.post('/signup', { email, password: 'that of a stranger' })
     const { code } = await test.readMail(email)
     const answer = await test.post('/verify', { type: 'signup', email, token: code, password: NEW_PASSWORD })
-    await expectSession(test, answer, { type: 'signup' })
+    expectSession(answer, confirmedBody(anyId, email, { confirmation_sent_at: anyTime }), {
+      type: 'signup',
+      expires_in,
+    })
     expect((await login('that of a stranger')).statusCode).toBe(either(200, 400))
     expect((await login(NEW_PASSWORD)).statusCode).toBe(either(400, 200))
   })

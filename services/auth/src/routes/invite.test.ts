@@ -8,7 +8,9 @@ import {
   errorBody,
   operatorEntry,
   sessionBody,
+  signedUpBody,
   statusAndBody,
+  unconfirmedBody,
   userBody,
   wrongPassword,
 } from '../../test/bodies.ts'
@@ -116,7 +118,10 @@ describe('POST /invite', () => {
         { type: 'invite' },
       ),
     )
-    await expectSession(main, await main.post('/token?grant_type=password', { email, password }))
+    expectSession(
+      await main.post('/token?grant_type=password', { email, password }),
+      confirmedBody(anyId, email, { invited_at: anyTime, confirmation_sent_at: anyTime }),
+    )
   })
 
   it('200: accepting by the link needs no password', async () => {
@@ -142,7 +147,15 @@ describe('POST /invite', () => {
     )
     expect(answer.json().user_metadata).toEqual({ team: 'x' })
     const { token } = await main.readMail(email)
-    await expectSession(main, await verify({ type: 'invite', token_hash: token }), { type: 'invite' })
+    expectSession(
+      await verify({ type: 'invite', token_hash: token }),
+      confirmedBody(user.id, email, {
+        invited_at: anyTime,
+        confirmation_sent_at: anyTime,
+        user_metadata: { team: 'x' },
+      }),
+      { type: 'invite' },
+    )
     expect(statusAndBody(await main.post('/token?grant_type=password', { email, password }))).toEqual(wrongPassword)
   })
 
@@ -152,10 +165,12 @@ describe('POST /invite', () => {
       phone: '14155550100',
       phone_confirmed_at: clock.now(),
     })
+    const phone = { phone: '14155550100', phone_confirmed_at: anyTime }
+    const record = signedUpBody({ email }, { ...phone, invited_at: anyTime })
     await invite({ email })
     const { token } = await main.readMail(email)
-    await expectSession(main, await verify({ type: 'invite', token_hash: token }), { type: 'invite' })
-    await expectSession(main, await main.post('/token?grant_type=password', { email, password }))
+    expectSession(await verify({ type: 'invite', token_hash: token }), record, { type: 'invite' })
+    expectSession(await main.post('/token?grant_type=password', { email, password }), record)
   })
 
   it('200: replaces a staged user, and parallel invitations create one user', async () => {
@@ -208,7 +223,7 @@ describe('POST /invite under settings', () => {
       422,
       errorBody(422, 'email_exists', 'A user with this email address has already been registered'),
     ])
-    await expectUser(open, await ask({ email: 'a@example.com' }))
+    expectUser(await ask({ email: 'a@example.com' }), unconfirmedBody('a@example.com', { invited_at: anyTime }))
     const request = { method: 'POST', url: '/invite', payload: { email: 'b@example.com' }, headers: OPERATOR } as const
     await expectFailure(open, request, [429, 'over_email_send_rate_limit', 'email rate limit exceeded'])
     const rows = await open.deps.db.selectFrom('users').select('email').where('email', '=', 'b@example.com').execute()

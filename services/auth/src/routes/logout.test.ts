@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
-import { grantErrorBody, statusAndBody } from '../../test/bodies.ts'
+import { anyTime, grantErrorBody, signedUpBody, statusAndBody } from '../../test/bodies.ts'
 import { expectUser } from '../../test/expect-user.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 
@@ -55,10 +55,14 @@ describe('POST /logout', () => {
   })
 
   it('204: accepts a repeated sign-out while the access token is valid', async () => {
-    const { authorization } = await signIn(await createSignedUp(test.deps))
+    const person = await createSignedUp(test.deps)
+    const { authorization } = await signIn(person)
     expect(statusAndBody(await signOut(authorization))).toEqual([204, ''])
     expect(statusAndBody(await signOut(authorization))).toEqual([204, ''])
-    await expectUser(test, await test.app.inject({ url: '/user', headers: { authorization } }))
+    expectUser(
+      await test.app.inject({ url: '/user', headers: { authorization } }),
+      signedUpBody(person, { last_sign_in_at: anyTime }),
+    )
   })
 
   it.each(['', '?scope=global', '?scope=others', '?scope=local'])(

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { errorBody, refusalsIn, statusAndBody } from '../../test/bodies.ts'
+import { anyTime, errorBody, refusalsIn, signedUpBody, statusAndBody, userBody } from '../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { expectUser } from '../../test/expect-user.ts'
 import { forgeBearer } from '../../test/forged-token.ts'
@@ -69,7 +69,17 @@ describe('GET /reauthenticate', () => {
     expect(statusAndBody(await ask(headers))).toEqual([200, {}])
     const { code } = await test.sms.read(phone)
     await expectPutFailure({ password: 'another horse' }, headers, NEEDED)
-    await expectUser(test, await put({ password: 'another horse', nonce: code }, headers))
+    expectUser(
+      await put({ password: 'another horse', nonce: code }, headers),
+      userBody({
+        id,
+        phone,
+        phone_confirmed_at: anyTime,
+        confirmed_at: anyTime,
+        reauthentication_sent_at: anyTime,
+        app_metadata: {},
+      }),
+    )
   })
 
   it('400 and 422: refuses a user without a confirmed address', async () => {
@@ -121,17 +131,29 @@ describe('GET /reauthenticate', () => {
 describe('PUT /user with a password, where it needs reauthentication', () => {
   it('200: needs no nonce within a day of the sign-in', async () => {
     const fresh = await signedInAgo(DAY_MS)
-    await expectUser(test, await put({ password: 'another horse' }, fresh.headers))
-    await expectUser(test, await put({ password: 'one more horse', nonce: '000000' }, fresh.headers))
+    expectUser(
+      await put({ password: 'another horse' }, fresh.headers),
+      signedUpBody(fresh, { last_sign_in_at: anyTime }),
+    )
+    expectUser(
+      await put({ password: 'one more horse', nonce: '000000' }, fresh.headers),
+      signedUpBody(fresh, { last_sign_in_at: anyTime }),
+    )
     expect(statusAndBody(await ask(fresh.headers))).toEqual([200, {}])
     const nonce = await readNonce(fresh.email)
-    await expectUser(test, await put({ password: 'yet another horse', nonce }, fresh.headers))
+    expectUser(
+      await put({ password: 'yet another horse', nonce }, fresh.headers),
+      signedUpBody(fresh, { last_sign_in_at: anyTime, reauthentication_sent_at: anyTime }),
+    )
   })
 
   it('200: accepts the nonce once', async () => {
     const old = await signedInAgo(DAY_MS + 1)
     await expectPutFailure({ password: 'another horse' }, old.headers, NEEDED)
-    await expectUser(test, await put({ data: { x: 1 } }, old.headers))
+    expectUser(
+      await put({ data: { x: 1 } }, old.headers),
+      signedUpBody(old, { last_sign_in_at: anyTime, user_metadata: { name: 'Ann', x: 1 } }),
+    )
     await ask(old.headers)
     const nonce = await readNonce(old.email)
     await expectPutFailure(
@@ -142,7 +164,14 @@ describe('PUT /user with a password, where it needs reauthentication', () => {
     // A refused password uses up neither the nonce nor a guess.
     const same = 'New password should be different from the old password.'
     await expectPutFailure({ password: old.password, nonce }, old.headers, [422, 'same_password', same])
-    await expectUser(test, await put({ password: 'another horse', nonce }, old.headers))
+    expectUser(
+      await put({ password: 'another horse', nonce }, old.headers),
+      signedUpBody(old, {
+        last_sign_in_at: anyTime,
+        reauthentication_sent_at: anyTime,
+        user_metadata: { name: 'Ann', x: 1 },
+      }),
+    )
     await expectPutFailure({ password: 'one more horse', nonce }, old.headers, NOT_VALID)
   })
 

@@ -46,7 +46,11 @@ describe('POST /recover', () => {
     const { user, email } = await createSignedUp(deps, { email_confirmed_at: null })
     await recover({ email })
     const { token } = await main.readMail(email)
-    await expectSession(main, await verify({ type: 'recovery', token_hash: token }), { type: 'recovery' })
+    expectSession(
+      await verify({ type: 'recovery', token_hash: token }),
+      signedUpBody({ user, email }, { recovery_sent_at: anyTime }),
+      { type: 'recovery' },
+    )
     expect((await userOf(user.id)).email_confirmed_at).toBe(timestamp(clock.now()))
   })
 
@@ -62,7 +66,11 @@ describe('POST /recover', () => {
       403,
       errorBody(403, 'otp_expired', 'Email link is invalid or has expired'),
     ])
-    await expectSession(main, await verify({ type: 'recovery', token_hash: renewed.token }), { type: 'recovery' })
+    expectSession(
+      await verify({ type: 'recovery', token_hash: renewed.token }),
+      signedUpBody({ email }, { recovery_sent_at: anyTime }),
+      { type: 'recovery' },
+    )
   })
 
   it('200: sends nothing to an unknown address, a staged address or an address of another audience', async () => {

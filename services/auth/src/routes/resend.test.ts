@@ -6,6 +6,7 @@ import {
   emailIdentity,
   errorBody,
   outcomeOf,
+  phoneBody,
   sessionBody,
   statusAndBody,
   userBody,
@@ -68,7 +69,7 @@ describe('POST /resend', () => {
     clock.advance(60_000)
     expect((await resend({ type: 'sms', phone: `+${phone}` })).json()).toEqual(MESSAGE_ID)
     const { code } = await sms.read(phone)
-    await expectSession(main, await verify({ type: 'sms', phone, token: code }))
+    expectSession(await verify({ type: 'sms', phone, token: code }), phoneBody(phone))
   })
 
   it('200: sends the code of a staged user again', async () => {
@@ -95,7 +96,7 @@ describe('POST /resend', () => {
       ),
     )
     const { code } = await sms.read(phone)
-    await expectSession(main, await verify({ type: 'sms', phone, token: code }))
+    expectSession(await verify({ type: 'sms', phone, token: code }), phoneBody(phone))
   })
 
   it('200: gives the same answer when nothing is pending, and sends nothing', async () => {
@@ -213,7 +214,7 @@ describe('POST /resend under settings', () => {
       403,
       errorBody(403, 'otp_expired', 'Token has expired or is invalid'),
     ])
-    await expectSession(open, await post('/verify', { type: 'sms', phone, token: code }))
+    expectSession(await post('/verify', { type: 'sms', phone, token: code }), phoneBody(phone))
     await open.close()
   })
 

@@ -3,6 +3,7 @@ import {
   anyId,
   anyTime,
   errorBody,
+  phoneBody,
   phoneIdentity,
   sessionBody,
   statusAndBody,
@@ -99,7 +100,7 @@ describe('POST /signup by phone', () => {
         403,
         errorBody(403, 'otp_expired', 'Token has expired or is invalid'),
       ])
-    await expectSession(main, await verify('14155550101', code))
+    expectSession(await verify('14155550101', code), phoneBody('14155550101'))
     const login = (secret: string) =>
       main.post('/token?grant_type=password', { phone: '14155550101', password: secret })
     // The password is that of the signup whose code was used.
@@ -113,7 +114,7 @@ describe('POST /signup by phone', () => {
 
   it('200: accepts the fixed code of a test number and sends nothing', async () => {
     await signUp('15005550006')
-    await expectSession(main, await verify('15005550006', '123456'))
+    expectSession(await verify('15005550006', '123456'), phoneBody('15005550006'))
     expect(sms.messages.filter(({ to }) => to === '15005550006')).toEqual([])
   })
 
@@ -145,7 +146,14 @@ describe('POST /signup by phone under settings', () => {
     expect(answer.json()).toEqual(
       errorBody(500, 'unexpected_failure', 'Unable to get SMS provider', { error_id: answer.headers['x-request-id'] }),
     )
-    await expectUser(open, await open.post('/signup', { phone: '15005550006', password }))
+    expectUser(
+      await open.post('/signup', { phone: '15005550006', password }),
+      phoneBody('15005550006', {
+        phone_confirmed_at: undefined,
+        confirmed_at: undefined,
+        identities: [phoneIdentity(anyId, '15005550006')],
+      }),
+    )
     await open.close()
   })
 

@@ -105,7 +105,7 @@ describe('POST /token?grant_type=pkce', () => {
     const verifier = 'v'.repeat(43)
     await main.post('/recover', { email, code_challenge: verifier, code_challenge_method: 'plain' })
     const answer = await exchange({ auth_code: await followMail(email), code_verifier: verifier })
-    await expectSession(main, answer)
+    expectSession(answer, signedUpBody({ email }, { recovery_sent_at: anyTime }))
   })
 
   // ASVS 10.4.2
@@ -125,14 +125,17 @@ describe('POST /token?grant_type=pkce', () => {
   })
 
   it('400: refuses a wrong verifier and still accepts the right one', async () => {
-    const { code, verifier } = await newCode()
+    const { user, email, code, verifier } = await newCode()
     await expectFailure(
       { auth_code: code, code_verifier: `${verifier}x` },
       400,
       'bad_code_verifier',
       'code challenge does not match previously saved code verifier',
     )
-    await expectSession(main, await exchange({ auth_code: code, code_verifier: verifier }))
+    expectSession(
+      await exchange({ auth_code: code, code_verifier: verifier }),
+      signedUpBody({ user, email }, { recovery_sent_at: anyTime }),
+    )
   })
 
   // ASVS 10.4.3
@@ -154,7 +157,10 @@ describe('POST /token?grant_type=pkce', () => {
     clock.advance(3_600_000)
     const code = await followMail(email)
     clock.advance(299_999)
-    await expectSession(main, await exchange({ auth_code: code, code_verifier: verifier }))
+    expectSession(
+      await exchange({ auth_code: code, code_verifier: verifier }),
+      signedUpBody({ email }, { recovery_sent_at: anyTime }),
+    )
   })
 
   it('404: refuses an unknown code; 400: refuses a banned user and an empty member', async () => {

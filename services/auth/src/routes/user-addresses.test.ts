@@ -119,7 +119,7 @@ describe('PUT /user with an email: secure change', () => {
       expect(notice.mail.subject).toBe('Your email address was changed')
       expect(notice.mail.text).toContain(`from ${person.email} to ${email}`)
       const login = await secure.post('/token?grant_type=password', { email, password: person.password })
-      await expectSession(secure, login)
+      expectSession(login, signedUpBody({ ...person, email }))
     }
   })
 
@@ -416,23 +416,22 @@ describe('PUT /user with a phone', () => {
     const headers = { authorization: `Bearer ${token}` }
     const [email, phone] = [nextEmail(), nextPhone()]
     const { body } = await put(auto, { email, phone, password: 'correct horse' }, { headers })
-    expect(body).toEqual(
-      userBody({
-        email,
-        email_confirmed_at: anyTime,
-        phone,
-        phone_confirmed_at: anyTime,
-        confirmed_at: anyTime,
-        last_sign_in_at: anyTime,
-        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
-        identities: [
-          emailIdentity(anyId, email, { email_verified: true }),
-          phoneIdentity(anyId, phone, { phone_verified: true }),
-        ],
-      }),
-    )
+    const record = userBody({
+      email,
+      email_confirmed_at: anyTime,
+      phone,
+      phone_confirmed_at: anyTime,
+      confirmed_at: anyTime,
+      last_sign_in_at: anyTime,
+      app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+      identities: [
+        emailIdentity(anyId, email, { email_verified: true }),
+        phoneIdentity(anyId, phone, { phone_verified: true }),
+      ],
+    })
+    expect(body).toEqual(record)
     const login = await auto.post('/token?grant_type=password', { email, password: 'correct horse' })
-    await expectSession(auto, login)
+    expectSession(login, record)
     // A user with an email must still confirm another one.
     const other = nextEmail()
     expect((await put(auto, { email: other }, { headers })).body).toEqual(

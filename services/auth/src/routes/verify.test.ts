@@ -151,7 +151,11 @@ describe('POST /verify', () => {
     expect((await verify({ type: 'signup', token: code, email })).json()).toEqual(banned)
     expect((await verify({ type: 'signup', token_hash: token })).json()).toEqual(banned)
     clock.advance(1_000)
-    await expectSession(main, await verify({ type: 'signup', token: code, email }), { type: 'signup' })
+    expectSession(
+      await verify({ type: 'signup', token: code, email }),
+      confirmedBody(id, email, { confirmation_sent_at: anyTime, banned_until: anyTime }),
+      { type: 'signup' },
+    )
   })
 
   it('400: needs a password when the user of a signup has none, and keeps the code', async () => {
@@ -168,9 +172,11 @@ describe('POST /verify', () => {
         weak_password: { reasons: ['length'] },
       }),
     )
-    await expectSession(main, await verify({ type: 'signup', token: code, email, password: 'a good one' }), {
-      type: 'signup',
-    })
+    expectSession(
+      await verify({ type: 'signup', token: code, email, password: 'a good one' }),
+      confirmedBody(id, email, { confirmation_sent_at: anyTime }),
+      { type: 'signup' },
+    )
     expect((await userOf(id)).encrypted_password).toMatch(/^\$argon2id/)
   })
 
@@ -193,7 +199,7 @@ describe('POST /verify', () => {
   })
 
   it('200: makes a staged user a user and voids every other message', async () => {
-    const { id, token } = await signUp()
+    const { id, email, token } = await signUp()
     await deps.db.updateTable('users').set({ staged_at: clock.now() }).where('id', '=', id).execute()
     await deps.db
       .insertInto('one_time_tokens')
@@ -201,7 +207,11 @@ describe('POST /verify', () => {
       .execute()
     clock.advance(5_000)
     expect((await verify({ type: 'magiclink', token_hash: token })).json()).toEqual(LINK_EXPIRED)
-    await expectSession(main, await verify({ type: 'email', token_hash: token }), { type: 'signup' })
+    expectSession(
+      await verify({ type: 'email', token_hash: token }),
+      confirmedBody(id, email, { confirmation_sent_at: anyTime }),
+      { type: 'signup' },
+    )
     const { staged_at, created_at } = await userOf(id)
     expect({ staged_at, created_at }).toEqual({ staged_at: null, created_at: timestamp(clock.now()) })
     const left = await deps.db.selectFrom('one_time_tokens').select('id').where('user_id', '=', id).execute()
@@ -333,9 +343,13 @@ describe('GET /verify', () => {
   })
 
   it('405: HEAD uses nothing up', async () => {
-    const { link, token } = await signUp()
+    const { id, email, link, token } = await signUp()
     const head = await app.inject({ method: 'HEAD', url: `/verify${link.search}` })
     expect([head.statusCode, head.headers.allow]).toEqual([405, 'GET, POST'])
-    await expectSession(main, await verify({ type: 'signup', token_hash: token }), { type: 'signup' })
+    expectSession(
+      await verify({ type: 'signup', token_hash: token }),
+      confirmedBody(id, email, { confirmation_sent_at: anyTime }),
+      { type: 'signup' },
+    )
   })
 })

@@ -338,9 +338,13 @@ describe('an owner whose address a stranger has claimed at a provider that has n
     expect(service.recipients().filter((to) => to === email)).toHaveLength(1)
     const link = await service.post('/admin/generate_link', { type: 'recovery', email }, OPERATOR)
     expect(statusAndBody(link)).toEqual([404, errorBody(404, 'user_not_found', 'User with this email not found')])
-    await expectSession(service, await service.post('/verify', { type: 'signup', token_hash: token }), {
-      type: 'signup',
-    })
+    expectSession(
+      await service.post('/verify', { type: 'signup', token_hash: token }),
+      externalBody('gitlab', accountBody({ iss: stub.url, sub: expect.any(String), email, email_verified: false }), {
+        confirmation_sent_at: anyTime,
+      }),
+      { type: 'signup' },
+    )
   })
 
   it('shares no account with a session of the stranger', async () => {

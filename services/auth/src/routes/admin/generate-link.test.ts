@@ -81,7 +81,14 @@ describe('POST /admin/generate_link', () => {
     })
     expect(await follow(body.action_link)).toMatch(/^http:\/\/localhost:3000\/#access_token=.*&type=signup&/)
     const login = await test.post('/token?grant_type=password', { email, password: 'correct horse' })
-    await expectSession(test, login)
+    expectSession(
+      login,
+      confirmedBody(anyId, email, {
+        confirmation_sent_at: anyTime,
+        user_metadata: { a: 1 },
+        identities: [emailIdentity(anyId, email, { a: 1, email_verified: true })],
+      }),
+    )
     await test.idle()
     expect(test.recipients()).toEqual([])
     const query = test.deps.db.selectFrom('audit_log_entries').select(['actor_id', 'payload'])

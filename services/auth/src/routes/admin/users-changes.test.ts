@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
 import {
+  anyId,
   anyTime,
   confirmedBody,
   emailIdentity,
@@ -56,7 +57,7 @@ describe('GET /admin/users/{user_id}', () => {
 
   // ASVS 8.4.1
   it('404: hides a user of another audience than the requested one', async () => {
-    const { user } = await createSignedUp(test.deps, { aud: 'elsewhere' })
+    const { user, email } = await createSignedUp(test.deps, { aud: 'elsewhere' })
     const url = `/admin/users/${user.id}`
     const here = { ...OPERATOR, 'x-jwt-aud': 'authenticated' }
     for (const method of ['GET', 'PUT', 'DELETE'] as const) {
@@ -64,7 +65,7 @@ describe('GET /admin/users/{user_id}', () => {
       await failWith(test, request, [404, 'user_not_found', 'User not found'])
     }
     const there = { ...OPERATOR, 'x-jwt-aud': 'elsewhere' }
-    await expectUser(test, await test.app.inject({ url, headers: there }))
+    expectUser(await test.app.inject({ url, headers: there }), signedUpBody({ user, email }, { aud: 'elsewhere' }))
     expect(await ask('GET', user.id)).toEqual({
       status: 200,
       body: signedUpBody({ user, email: user.email }, { aud: 'elsewhere' }),
@@ -147,20 +148,19 @@ describe('PUT /admin/users/{user_id}', () => {
     ])
     const other = `again-${email}`
     const confirmed = await ask('PUT', user.id, { email: other, email_confirm: true })
-    expect(confirmed.body).toEqual(
-      userBody({
-        id: user.id,
-        email: other,
-        email_confirmed_at: anyTime,
-        phone: body.phone,
-        confirmation_sent_at: anyTime,
-        confirmed_at: anyTime,
-        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
-        user_metadata: { name: 'Ann' },
-        identities: [emailIdentity(user.id, other, { email_verified: true }), phoneIdentity(user.id, body.phone)],
-      }),
-    )
-    await expectSession(test, await signIn({ email: other, password }))
+    const record = userBody({
+      id: user.id,
+      email: other,
+      email_confirmed_at: anyTime,
+      phone: body.phone,
+      confirmation_sent_at: anyTime,
+      confirmed_at: anyTime,
+      app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+      user_metadata: { name: 'Ann' },
+      identities: [emailIdentity(user.id, other, { email_verified: true }), phoneIdentity(user.id, body.phone)],
+    })
+    expect(confirmed.body).toEqual(record)
+    expectSession(await signIn({ email: other, password }), record)
     expect((await ask('PUT', user.id, { phone_confirm: true })).body).toEqual(
       userBody({
         id: user.id,
@@ -238,7 +238,7 @@ describe('PUT /admin/users/{user_id}', () => {
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
     )
     expect(statusAndBody(await signIn({ email, password }))).toEqual(wrongPassword)
-    await expectSession(test, await signIn({ email, password: 'another horse' }))
+    expectSession(await signIn({ email, password: 'another horse' }), signedUpBody({ user, email }))
   })
 
   // ASVS 7.4.5
@@ -248,8 +248,11 @@ describe('PUT /admin/users/{user_id}', () => {
     const headers = { authorization: `Bearer ${session.access_token}` }
     const change = (role: string, by: { authorization: string } = OPERATOR) =>
       test.app.inject({ method: 'PUT', url: `/admin/users/${user.id}`, headers: by, payload: { role } })
-    await expectUser(test, await change('supabase_admin', headers))
-    await expectUser(test, await change('authenticated'))
+    expectUser(
+      await change('supabase_admin', headers),
+      signedUpBody({ user, email }, { role: 'supabase_admin', last_sign_in_at: anyTime }),
+    )
+    expectUser(await change('authenticated'), signedUpBody({ user, email }, { last_sign_in_at: anyTime }))
     const again = await change('supabase_admin', headers)
     expect([again.statusCode, again.json().error_code]).toEqual([403, 'session_not_found'])
     expect((await refresh(session.refresh_token)).json()).toEqual(
@@ -281,7 +284,7 @@ describe('PUT /admin/users/{user_id}', () => {
       signedUpBody({ user, email: user.email }, { last_sign_in_at: anyTime }),
     )
     // The session was not ended, only refused.
-    await expectSession(test, await refresh(session.refresh_token))
+    expectSession(await refresh(session.refresh_token), signedUpBody({ user, email: user.email }))
   })
 
   it('400 and 422: refuses invalid values and weak passwords', async () => {
@@ -409,7 +412,14 @@ describe('DELETE /admin/users/{user_id}', () => {
     await expectFailure('PUT', user.id, {}, [404, 'user_not_found', 'User not found'])
     const again = { email, phone: '14155550125', email_confirm: true }
     const answer = await test.app.inject({ method: 'POST', url: '/admin/users', headers: OPERATOR, payload: again })
-    await expectUser(test, answer)
+    expectUser(
+      answer,
+      confirmedBody(anyId, email, {
+        phone: again.phone,
+        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+        identities: [emailIdentity(anyId, email, { email_verified: true }), phoneIdentity(anyId, again.phone)],
+      }),
+    )
     expect((await ask('DELETE', user.id)).status).toBe(200)
   })
 })

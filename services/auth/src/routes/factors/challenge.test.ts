@@ -8,6 +8,7 @@ import {
   factorBody,
   proof,
   refusalsIn,
+  signedUpBody,
   statusAndBody,
 } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
@@ -113,9 +114,22 @@ describe('POST /factors/{factor_id}/challenge', () => {
   })
 
   it('200: accepts the fixed code of a test phone and sends nothing', async () => {
-    const { headers } = await createSignedIn(test)
+    const { headers, ...person } = await createSignedIn(test)
     const factorId = await enrolPhone(headers, '15005550001')
-    await expectSession(test, await answerChallenge(test, headers, { factorId, code: '12345678' }))
+    expectSession(
+      await answerChallenge(test, headers, { factorId, code: '12345678' }),
+      signedUpBody(person, {
+        factors: [
+          factorBody({
+            id: factorId,
+            factor_type: 'phone',
+            friendly_name: '15005550001',
+            phone: '15005550001',
+            last_challenged_at: anyTime,
+          }),
+        ],
+      }),
+    )
     await test.idle()
     expect(test.sms.messages.map(({ to }) => to)).not.toContain('15005550001')
   })
@@ -178,7 +192,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
       if (answer.statusCode !== 200) refused = answer.json()
     }
     expect(refused).toEqual(limited)
-    const { headers: own } = await createSignedIn(test)
+    const { headers: own, ...person } = await createSignedIn(test)
     const app = await enrolApp(test, own)
     const client = { ...own, 'x-client': 'one' }
     for (let count = 0; count < 30; count += 1)
@@ -197,7 +211,10 @@ describe('POST /factors/{factor_id}/challenge', () => {
       factorId: app.factorId,
       code,
     })
-    await expectSession(test, answer)
+    expectSession(
+      answer,
+      signedUpBody(person, { factors: [factorBody({ id: app.factorId, last_challenged_at: anyTime })] }),
+    )
   })
 
   // ASVS 8.2.2

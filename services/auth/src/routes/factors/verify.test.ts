@@ -66,7 +66,9 @@ async function createWithApp() {
   const person = await createSignedIn(test)
   const app = await enrolApp(test, person.headers)
   const ask = (headers: { readonly authorization: string } = person.headers) => challenge(test, headers, app.factorId)
-  return { ...person, app, ask }
+  /** The user record once the app is verified. */
+  const expected = signedUpBody(person, { factors: [factorBody({ id: app.factorId, last_challenged_at: anyTime })] })
+  return { ...person, app, ask, expected }
 }
 
 describe('POST /factors/{factor_id}/verify', () => {
@@ -109,14 +111,14 @@ describe('POST /factors/{factor_id}/verify', () => {
   })
 
   it('200: sends a mail at the first verification only', async () => {
-    const { app, headers, email } = await createWithApp()
+    const { app, headers, email, expected } = await createWithApp()
     const first = await answerChallenge(test, headers, { factorId: app.factorId, code: app.code() })
     const { mail } = await test.readMail(email)
     expect(mail.subject).toBe('A new verification method was added to your account')
     expect(mail.text).toContain('(totp)')
     const raised = { authorization: `Bearer ${first.json().access_token}` }
     const again = await answerChallenge(test, raised, { factorId: app.factorId, code: app.code(1) })
-    await expectSession(test, again)
+    expectSession(again, expected)
     await test.idle()
     expect(test.recipients().filter((to) => to === email)).toHaveLength(1)
   })
@@ -134,9 +136,11 @@ describe('POST /factors/{factor_id}/verify', () => {
     const { headers } = other
     const code = { factorId: raised.app.factorId, code: raised.app.code(1) }
     const otherRaised = (await answerChallenge(test, headers, code)).json()
+    const mine = factorBody({ id: raised.app.factorId, friendly_name: 'mine', last_challenged_at: anyTime })
+    const expected = signedUpBody(person, { factors: [mine] })
     // Both sessions have verified a factor, so both stay.
-    await expectSession(test, await refresh(raised.refreshToken))
-    await expectSession(test, await refresh(otherRaised.refresh_token))
+    expectSession(await refresh(raised.refreshToken), expected)
+    expectSession(await refresh(otherRaised.refresh_token), expected)
     expect(otherRaised.user.factors.map(({ id }: { id: string }) => id)).not.toContain(planted.factorId)
   })
 
@@ -184,12 +188,12 @@ describe('POST /factors/{factor_id}/verify', () => {
   })
 
   it('422: a wrong code keeps the challenge, and ten wrong codes remove it', async () => {
-    const { app, headers, ask } = await createWithApp()
+    const { app, headers, ask, expected } = await createWithApp()
     const challenge_id = await ask()
     await inTurn(wrongCodes(app, 9), async (code) => {
       expect((await verify(app.factorId, { challenge_id, code }, headers)).json().error_code).toBe(WRONG[1])
     })
-    await expectSession(test, await verify(app.factorId, { challenge_id, code: app.code() }, headers))
+    expectSession(await verify(app.factorId, { challenge_id, code: app.code() }, headers), expected)
     const next = await createWithApp()
     const nextId = await next.ask()
     await inTurn(wrongCodes(next.app, 10), (code) =>
@@ -233,22 +237,22 @@ describe('POST /factors/{factor_id}/verify', () => {
 
   // ASVS 6.5.1
   it('422: refuses a used code and every older code, also for another challenge', async () => {
-    const { app, headers } = await createWithApp()
+    const { app, headers, expected } = await createWithApp()
     const answer = (code: string) => answerChallenge(test, headers, { factorId: app.factorId, code })
-    await expectSession(test, await answer(app.code()))
+    expectSession(await answer(app.code()), expected)
     for (const code of [app.code(), app.code(-1)]) {
       expect((await answer(code)).json()).toEqual({ code: 422, error_code: WRONG[1], msg: WRONG[2] })
     }
-    await expectSession(test, await answer(app.code(1)))
+    expectSession(await answer(app.code(1)), expected)
   })
 
   it('200: a challenge that refused a used code accepts the next code', async () => {
-    const { app, headers, ask } = await createWithApp()
+    const { app, headers, ask, expected } = await createWithApp()
     const code = app.code()
-    await expectSession(test, await answerChallenge(test, headers, { factorId: app.factorId, code }))
+    expectSession(await answerChallenge(test, headers, { factorId: app.factorId, code }), expected)
     const challenge_id = await ask()
     await expectFailure(app.factorId, { challenge_id, code }, headers, WRONG)
-    await expectSession(test, await verify(app.factorId, { challenge_id, code: app.code(1) }, headers))
+    expectSession(await verify(app.factorId, { challenge_id, code: app.code(1) }, headers), expected)
   })
 
   it('200 and 422: accepts one of fifty parallel requests with one code', async () => {
@@ -278,11 +282,11 @@ describe('POST /factors/{factor_id}/verify', () => {
 
   // ASVS 6.6.2
   it('422: refuses an answer from another address than that of the challenge', async () => {
-    const { app, headers } = await createWithApp()
+    const { app, headers, expected } = await createWithApp()
     const forwarded = { ...headers, 'x-forwarded-for': '203.0.113.7' }
     const challenge_id = await challenge(test, forwarded, app.factorId)
     await expectFailure(app.factorId, { challenge_id, code: app.code() }, headers, MISMATCH)
-    await expectSession(test, await verify(app.factorId, { challenge_id, code: app.code() }, forwarded))
+    expectSession(await verify(app.factorId, { challenge_id, code: app.code() }, forwarded), expected)
   })
 
   it('422: refuses an expired challenge and removes it', async () => {

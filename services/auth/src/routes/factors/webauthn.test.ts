@@ -1,11 +1,11 @@
 import { createAuthenticator, type Misbehaviour, map } from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../test/authenticator-app.ts'
-import { claimsBody, errorBody, proof, refusalsIn } from '../../../test/bodies.ts'
+import { anyTime, claimsBody, errorBody, factorBody, proof, refusalsIn, signedUpBody } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { expectSession } from '../../../test/expect-user.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
-import { createSignedIn, signIn } from '../../../test/signed-in.ts'
+import { createSignedIn, type SignedIn, signIn } from '../../../test/signed-in.ts'
 
 let test: MailApp
 beforeAll(async () => {
@@ -38,6 +38,10 @@ async function ask(factorId: string, headers: Headers) {
 const verify = (factorId: string, payload: object, headers: Headers) =>
   test.post(`/factors/${factorId}/verify`, payload, headers)
 
+/** The user record of somebody whose authenticator is verified. */
+const withKey = (person: SignedIn, id: string) =>
+  signedUpBody(person, { factors: [factorBody({ id, factor_type: 'webauthn', last_challenged_at: anyTime })] })
+
 async function createWithKey() {
   const person = await createSignedIn(test)
   const key = createAuthenticator()
@@ -45,7 +49,14 @@ async function createWithKey() {
   const { challenge_id, options } = await ask(factorId, person.headers)
   const webauthn = { type: 'create', credential_response: key.create(options) }
   const answer = await verify(factorId, { challenge_id, webauthn }, person.headers)
-  return { ...person, key, factorId, answer, raised: { authorization: `Bearer ${answer.json().access_token}` } }
+  return {
+    ...person,
+    key,
+    factorId,
+    answer,
+    expected: withKey(person, factorId),
+    raised: { authorization: `Bearer ${answer.json().access_token}` },
+  }
 }
 
 describe('a WebAuthn factor', () => {
@@ -123,12 +134,13 @@ describe('a WebAuthn factor', () => {
   })
 
   it('200: ignores the attestation statement', async () => {
-    const { headers } = await createSignedIn(test)
+    const person = await createSignedIn(test)
+    const { headers } = person
     const factorId = await enrol(headers)
     const { challenge_id, options } = await ask(factorId, headers)
     const attestation = { fmt: 'packed', statement: map([]) }
     const webauthn = { type: 'create', credential_response: createAuthenticator().create(options, { attestation }) }
-    await expectSession(test, await verify(factorId, { challenge_id, webauthn }, headers))
+    expectSession(await verify(factorId, { challenge_id, webauthn }, headers), withKey(person, factorId))
   })
 
   it.each<[string, Misbehaviour]>([
@@ -150,7 +162,7 @@ describe('a WebAuthn factor', () => {
   })
 
   it('422: refuses a counter that does not rise, another key, a replayed signature and the wrong ceremony', async () => {
-    const { key, factorId, raised } = await createWithKey()
+    const { key, factorId, raised, expected } = await createWithKey()
     const other = await createWithKey()
     const refuse = async (toWebauthn: (options: Parameters<typeof key.get>[0]) => object) => {
       const { challenge_id, options } = await ask(factorId, raised)
@@ -160,7 +172,7 @@ describe('a WebAuthn factor', () => {
     const request = (credential_response: object) => ({ type: 'request', credential_response })
     const { challenge_id, options } = await ask(factorId, raised)
     const right = request(key.get(options))
-    await expectSession(test, await verify(factorId, { challenge_id, webauthn: right }, raised))
+    expectSession(await verify(factorId, { challenge_id, webauthn: right }, raised), expected)
     await refuse((asked) => request(key.get(asked, { counter: 1 })))
     await refuse((asked) => request(other.key.get({ ...asked, allowCredentials: other.key.credentials })))
     await refuse(() => right)
@@ -199,10 +211,10 @@ describe('a WebAuthn factor', () => {
   })
 
   it('200: accepts an authenticator whose counter stays 0', async () => {
-    const { key, factorId, raised } = await createWithKey()
+    const { key, factorId, raised, expected } = await createWithKey()
     const { challenge_id, options } = await ask(factorId, raised)
     const webauthn = { type: 'request', credential_response: key.get(options, { counter: 0 }) }
-    await expectSession(test, await verify(factorId, { challenge_id, webauthn }, raised))
+    expectSession(await verify(factorId, { challenge_id, webauthn }, raised), expected)
   })
 
   it('200 and 422: keeps one of two parallel new credentials of a factor', async () => {

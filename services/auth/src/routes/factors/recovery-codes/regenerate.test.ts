@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBody } from '../../../../test/bodies.ts'
+import { anyTime, errorBody, factorBody, signedUpBody } from '../../../../test/bodies.ts'
 import { expectSession } from '../../../../test/expect-user.ts'
 import {
   failures,
@@ -32,7 +32,15 @@ describe('POST /factors/recovery-codes/regenerate', () => {
     expect([answer.statusCode, answer.json()]).toEqual([200, body])
     expect(answer.headers['cache-control']).toBe('no-store')
     expect((await test.verify(later.headers, codes[0])).json()).toEqual(errorBody(...failures.wrong))
-    await expectSession(test, await test.verify(later.headers, answer.json().codes[0]))
+    expectSession(
+      await test.verify(later.headers, answer.json().codes[0]),
+      signedUpBody(later, {
+        factors: [
+          factorBody({ friendly_name: 'app', last_challenged_at: anyTime }),
+          factorBody({ id, factor_type: 'recovery_code', friendly_name: 'Recovery codes' }),
+        ],
+      }),
+    )
     expect(await test.readStatus(headers)).toEqual({ id, type: 'recovery_code', total: 10, remaining: 9 })
   })
 
