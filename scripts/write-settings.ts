@@ -55,7 +55,8 @@ export async function settingsDocuments(root: string): Promise<SettingsDocuments
 async function readExport(path: string, name: string): Promise<Readonly<Record<string, unknown>>> {
   if (!existsSync(path)) return {}
   const module: Readonly<Record<string, unknown>> = await import(pathToFileURL(path).href)
-  return Object(module[name] ?? {})
+  const found = module[name]
+  return typeof found === 'object' ? { ...found } : {}
 }
 
 if (import.meta.main) {

@@ -27,6 +27,10 @@ it.each([
   ['function read(): unknown { return till((): Price => JSON.parse(text)) }', returned],
   ['const till = { read(): Price { try { return JSON.parse(text) } catch { return none } } }', returned],
   ['export const sell = (price: any) => price', 'any switches the compiler off: use unknown'],
+  [
+    'const { price } = Object(item)',
+    'Object(…) is any, which switches the compiler off: narrow the value, or parse it with a schema',
+  ],
 ])('refuses %s', async (text, ...messages) => {
   const problems = await problemsOf(uncheckedInput, { [path]: `${text}\n` })
   expect(problems.toSorted()).toEqual(messages.map((message) => `${path}:1 ${message}`))
@@ -40,6 +44,7 @@ it.each([
   'const page = c.json({ price: 1 }) as Page',
   'const url = URL.parse(text) as URL',
   'const prices = [1, 2] as const',
+  'const names = Object.keys(prices)',
   'const parse = (text: string): unknown => JSON.parse(text)',
   'async function read(): Promise<unknown> { return response.json() }',
   'function read(): Price { return Price.parse(load((): unknown => JSON.parse(text))) }',
@@ -49,6 +54,7 @@ it.each([
 
 it('lets tests read what they compare, but not state its type or use any', async () => {
   expect(await problemsOf(uncheckedInput, { [test]: 'const { price } = response.json()\n' })).toEqual([])
+  expect(await problemsOf(uncheckedInput, { [test]: 'const { price } = Object(item)\n' })).toEqual([])
   expect(await problemsOf(uncheckedInput, { [test]: 'const price = response.json() as Price\n' })).toEqual([
     `${test}:1 ${stated}`,
   ])

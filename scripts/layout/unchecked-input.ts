@@ -9,11 +9,12 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   ['packages/jobs/src/seal.ts', 'opens what the same service has sealed, and nobody else has the keys'],
 ])
 const SCHEMA = 'parse it with a schema, or call it unknown'
+const BOXED = 'Object(…) is any, which switches the compiler off: narrow the value, or parse it with a schema'
 
 /**
  * Data from outside has no type until a schema has read it. So nobody states the type of `JSON.parse(…)` or `response.json()`,
  * and nothing is `any`. Outside of tests the result is not read either: it goes to a schema, into a variable of type unknown, or
- * out of a function that returns unknown.
+ * out of a function that returns unknown. Nor does anybody call `Object(…)` there, whose result is `any`.
  */
 export const uncheckedInput: Rule = (tree) => {
   const production = new Set(productionFiles(tree, ...FOLDERS))
@@ -58,7 +59,9 @@ function problemsOf(file: SourceFile, isProduction: boolean): readonly Problem[]
       if (isProduction && isJson(node.object)) refuse(node, `reads JSON without a check: ${SCHEMA}`)
     },
     CallExpression(node) {
-      if (isProduction && isJson(node) && node.typeArguments) refuse(node, `states the type of JSON: ${SCHEMA}`)
+      if (!isProduction) return
+      if (isJson(node) && node.typeArguments) refuse(node, `states the type of JSON: ${SCHEMA}`)
+      if (node.callee.type === 'Identifier' && node.callee.name === 'Object') refuse(node, BOXED)
     },
   })
   return problems

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The program `endpoints`: serves the controllers of a folder, or prints what it would serve.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { dirname, relative, resolve, sep } from 'node:path'
 import { Application } from './application.ts'
 import { parseCommand, type ServeOptions, UsageError, usage } from './cli/command.ts'
@@ -8,6 +8,7 @@ import { fetchListener } from './cli/fetch-listener.ts'
 import { drain, listen, loadServed, logged } from './cli/serve.ts'
 import { findModules } from './discovery/find-modules.ts'
 import { ImportError } from './discovery/load-modules.ts'
+import { packageInfo } from './openapi/document.ts'
 import type { ListedRoute } from './routing/listed-route.ts'
 
 async function main(args: readonly string[]): Promise<void> {
@@ -16,7 +17,7 @@ async function main(args: readonly string[]): Promise<void> {
     case 'help':
       return console.log(usage)
     case 'version':
-      return console.log(packageVersion())
+      return console.log(packageInfo(import.meta.dirname).version)
     case 'build-map':
       return console.log(`${command.file}: ${buildMap(command.folder, command.file)} modules`)
     case 'routes':
@@ -98,11 +99,6 @@ function buildMap(folder: string, file: string): number {
 
 function withForwardSlashes(path: string): string {
   return path.replaceAll(sep, '/')
-}
-
-function packageVersion(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))
-  return String(Object(manifest).version)
 }
 
 main(process.argv.slice(2)).catch((error: unknown) => {

@@ -73,7 +73,8 @@ export function accepts<
 const isFlag = (value: unknown): boolean => typeof value === 'boolean'
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isTextList = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
-const isRecord = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isRecord = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 const isStatus = (value: unknown): boolean => Number.isInteger(value) && Number(value) >= 200 && Number(value) <= 599
 
 function isSchema(value: unknown): value is ZodType {
@@ -96,7 +97,7 @@ const shapes: { readonly [K in keyof AcceptsSpec]-?: Shape } = {
   rest: ['a schema', isSchema],
   keywords: ['an object schema: z.object({ … })', isKeywords],
   body: ['"keywords", "positionals" or "raw"', (value) => /^(?:keywords|positionals|raw)$/.test(String(value))],
-  aliases: ['an object of names', (value) => isRecord(value) && Object.values(Object(value)).every(isText)],
+  aliases: ['an object of names', (value) => isRecord(value) && Object.values(value).every(isText)],
   returns: ['a schema', isSchema],
   type: ['a media type', isText],
   types: ['a list of media types', isTextList],

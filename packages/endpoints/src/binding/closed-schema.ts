@@ -10,7 +10,7 @@ export function objectOf(schema: unknown): z.ZodObject | undefined {
 
 /** The schema inside an `optional`, `default`, `catch` and similar. Zod names it `innerType` in all of them. */
 function innerOf(schema: unknown): core.$ZodType | undefined {
-  const inner: unknown = schema instanceof z.ZodType ? Object(schema.def).innerType : undefined
+  const inner = schema instanceof z.ZodType && 'innerType' in schema.def ? schema.def.innerType : undefined
   return inner instanceof core.$ZodType ? inner : undefined
 }
 
@@ -70,7 +70,7 @@ function closedPart(part: core.$ZodType): core.$ZodType {
 /** Accepts any value but an object with other keys. */
 function refuseOthers(names: ReadonlySet<string>): ZodType {
   return z.unknown().superRefine((value, context) => {
-    const keys = Object.keys(Object(value)).filter((name) => !names.has(name))
-    if (keys.length > 0) context.addIssue({ code: 'unrecognized_keys', keys, input: Object(value) })
+    const keys = Object.keys(value ?? {}).filter((name) => !names.has(name))
+    if (keys.length > 0) context.addIssue({ code: 'unrecognized_keys', keys })
   })
 }

@@ -1,23 +1,26 @@
 import { type AnyNode, parse } from 'acorn'
+import { z } from 'zod'
 
 /** At most so many modules are searched for a syntax error whose place the runtime does not tell. */
 const MODULES_MAX = 2_000
+
+/** Bun has the place in a member of the error, or of the first of several errors. */
+const Positioned = z
+  .object({ position: z.object({ file: z.string(), line: z.number(), column: z.unknown() }) })
+  .transform(({ position: { file, line, column } }) => `${file}:${line}:${column}`)
+const BunFault = z.union([
+  Positioned,
+  z.object({ errors: z.tuple([Positioned], z.unknown()) }).transform(({ errors: [first] }) => first),
+])
+const AcornFault = z.object({ loc: z.object({ line: z.number(), column: z.number() }) })
 
 /**
  * The place of an import error, as `file:line:column`. It comes from the stack, else from parsing the module and its imports.
  * Undefined when neither tells.
  */
 export function placeOfFault(cause: unknown, file: string): string | undefined {
-  const told = positionIn(cause) ?? placeInStack(cause) ?? placeOfMissing(cause)
+  const told = BunFault.safeParse(cause).data ?? placeInStack(cause) ?? placeOfMissing(cause)
   return told ?? (cause instanceof SyntaxError ? syntaxFault(file) : undefined)
-}
-
-/** Bun has the place in a member of the error, or of the first of several errors. */
-function positionIn(cause: unknown): string | undefined {
-  const { position, errors } = Object(cause)
-  const found: unknown = position ?? (Array.isArray(errors) ? Object(errors[0]).position : undefined)
-  const { file, line, column } = Object(found)
-  return typeof file === 'string' && typeof line === 'number' ? `${file}:${line}:${column}` : undefined
 }
 
 function placeInStack(cause: unknown): string | undefined {
@@ -73,8 +76,8 @@ function readModule(file: string): string | readonly string[] | undefined {
     const { body } = parse(source, { ecmaVersion: 'latest', sourceType: 'module', allowHashBang: true })
     return body.flatMap((node) => importedFile(node, file))
   } catch (error) {
-    const { line, column } = Object(Object(error).loc)
-    return typeof line === 'number' ? `${file}:${line}:${column + 1}` : undefined
+    const { data } = AcornFault.safeParse(error)
+    return data && `${file}:${data.loc.line}:${data.loc.column + 1}`
   }
 }
 
@@ -92,8 +95,7 @@ function sourceOf(file: string): string | undefined {
 }
 
 function importedFile(node: AnyNode, file: string): readonly string[] {
-  const { source } = Object(node)
-  const specifier: unknown = source?.value
+  const specifier = 'source' in node && node.source?.type === 'Literal' ? node.source.value : undefined
   if (typeof specifier !== 'string' || !specifier.startsWith('.')) return []
   const { dirname, resolve } = process.getBuiltinModule('node:path')
   return [resolve(dirname(file), specifier)]

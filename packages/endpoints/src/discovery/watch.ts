@@ -167,7 +167,8 @@ class FolderWatch {
       watcher.on('error', () => this.#drop(folder, watcher))
       this.#folders.set(folder, { watcher, identity, matters })
     } catch (error) {
-      if (Object(error).code !== 'ENOENT' && !this.#hasWarned) {
+      const isGone = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+      if (!isGone && !this.#hasWarned) {
         this.#hasWarned = true
         this.#warn(`changes in ${folder} are not noticed: ${error instanceof Error ? error.message : String(error)}`)
       }

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Core } from '../core.ts'
 import { basePath, patternOf, placeNames } from '../routing/pattern.ts'
 import type { Endpoint, Route } from '../routing/table.ts'
@@ -95,22 +96,26 @@ function camel(text: string): string {
   return words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('')
 }
 
+const UNKNOWN = { title: 'API', version: '0.0.0' }
+const Manifest = z
+  .object({
+    name: z.string().catch(UNKNOWN.title),
+    version: z.string().catch(UNKNOWN.version),
+    description: z.string().optional().catch(undefined),
+  })
+  .transform(({ name, description, ...rest }) => ({
+    ...{ title: name, ...rest },
+    ...(description === undefined ? {} : { description }),
+  }))
+
 /** Name and version of the nearest package.json in or above a folder. Runtimes without files get a default. */
 export function packageInfo(dir: string | undefined): DocumentInfo {
-  const unknown = { title: 'API', version: '0.0.0' }
-  if (typeof process === 'undefined' || process.getBuiltinModule === undefined) return unknown
+  if (typeof process === 'undefined' || process.getBuiltinModule === undefined) return UNKNOWN
   const { existsSync, readFileSync } = process.getBuiltinModule('node:fs')
   const { dirname, join, resolve } = process.getBuiltinModule('node:path')
   for (let folder = resolve(dir ?? '.'), above = ''; folder !== above; above = folder, folder = dirname(folder)) {
     const file = join(folder, 'package.json')
-    if (!existsSync(file)) continue
-    const manifest: unknown = JSON.parse(readFileSync(file, 'utf8'))
-    const { name, version, description } = Object(manifest)
-    return {
-      title: typeof name === 'string' ? name : unknown.title,
-      version: typeof version === 'string' ? version : unknown.version,
-      ...(typeof description === 'string' ? { description } : {}),
-    }
+    if (existsSync(file)) return Manifest.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data ?? UNKNOWN
   }
-  return unknown
+  return UNKNOWN
 }
