@@ -14,9 +14,9 @@ it('measures files, functions, folders and use cases, tests left out', () => {
   expect(measure(tree, 'packages/ink')).toEqual({
     files: 2,
     lines: 73,
-    medianLines: 10,
-    p95Lines: 63,
-    maxLines: 63,
+    linesMedian: 10,
+    linesP95: 63,
+    linesMax: 63,
     folders: 1,
     useCases: 0,
     functionMedian: 62,

@@ -20,9 +20,9 @@ const FUNCTION_LINES_MAX = 60
 interface Measures {
   readonly files: number
   readonly lines: number
-  readonly medianLines: number
-  readonly p95Lines: number
-  readonly maxLines: number
+  readonly linesMedian: number
+  readonly linesP95: number
+  readonly linesMax: number
   /** Below `src`. */
   readonly folders: number
   readonly useCases: number
@@ -39,9 +39,9 @@ export function measure(tree: SourceTree, ...folders: readonly string[]): Measur
   return {
     files: files.length,
     lines: lengths.reduce((sum, length) => sum + length, 0),
-    medianLines: quantile(lengths, 0.5),
-    p95Lines: quantile(lengths, 0.95),
-    maxLines: quantile(lengths, 1),
+    linesMedian: quantile(lengths, 0.5),
+    linesP95: quantile(lengths, 0.95),
+    linesMax: quantile(lengths, 1),
     folders: new Set(paths.map((path) => posix.dirname(path)).filter((path) => /\/src\/./.test(path))).size,
     useCases: paths.filter((path) => /\/use-cases\//.test(path)).length,
     functionMedian: quantile(functions, 0.5),

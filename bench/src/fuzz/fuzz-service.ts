@@ -38,7 +38,7 @@ const REFRESH_EVERY = 256
 /** The requests before the first measurement of memory. They load code, and fill pools and caches. */
 const WARM_UP = 4_000
 /** How much memory may grow, in MiB. */
-const GROWTH_MAX_MIB = 50
+const GROWTH_MIB_MAX = 50
 
 /** Sends a service requests of all kinds. Resolves to the findings. */
 export async function fuzzService(target: Target, options: FuzzOptions): Promise<FuzzResult> {
@@ -56,7 +56,7 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
   for (const problem of findLogProblems(readFileSync(rig.logFile, 'utf8'), secrets)) {
     session.note(findingBesideAnswers('log', problem))
   }
-  if (before !== undefined && after !== undefined && after > before + GROWTH_MAX_MIB) {
+  if (before !== undefined && after !== undefined && after > before + GROWTH_MIB_MAX) {
     session.note(findingBesideAnswers('memory', `grew from ${before.toFixed(0)} to ${after.toFixed(0)} MiB`))
   }
   const findings: Finding[] = []

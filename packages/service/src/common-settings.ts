@@ -24,13 +24,13 @@ export function databaseUrl(): Setting<string> {
   )
 }
 
-const LAG_LEAST_MS = 2_000
+const LAG_MS_MIN = 2_000
 
 /** How far a standby may be behind and still serve reads: a duration of at least 2 s, since it is checked once a second. */
 function lagMax(): Setting<number> {
   return parsed({ form: 'duration', allowed: 'at least 2s', problem: 'must be a duration of at least 2s' }, (value) => {
     const ms = parseDuration(value)
-    return ms !== undefined && ms >= LAG_LEAST_MS ? ms : undefined
+    return ms !== undefined && ms >= LAG_MS_MIN ? ms : undefined
   })
 }
 

@@ -47,10 +47,10 @@ export class FetchIncoming implements Incoming {
   }
 }
 
-const LONGEST_SCHEME = 'https://'.length
+const SCHEME_LENGTH_MAX = 'https://'.length
 
 function pathStart(url: string): number {
-  return url.indexOf('/', LONGEST_SCHEME)
+  return url.indexOf('/', SCHEME_LENGTH_MAX)
 }
 
 /** The address in a further argument of the server: `{ remoteAddr }` of Deno, `{ incoming }` of Hono on Node.js. */

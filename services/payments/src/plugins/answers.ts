@@ -8,7 +8,7 @@ import { layOut } from '../pagination/response-layout.ts'
 export const ANSWER_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' } as const
 
 /** Compressing shorter answers would save nothing. */
-const THRESHOLD_BYTES = 1_024
+const COMPRESSED_BYTES_MIN = 1_024
 /** Pictures are compressed already. */
 const TEXT = /^(application\/json|text\/)/
 
@@ -28,7 +28,7 @@ export const answers = fp(
     // For streams: `compressWhole` sees only answers that are whole. An answer that is compressed already stays as it is.
     await app.register(compress, {
       encodings: ['gzip', 'identity'],
-      threshold: THRESHOLD_BYTES,
+      threshold: COMPRESSED_BYTES_MIN,
       globalDecompression: false,
     })
   },
@@ -41,7 +41,7 @@ export const answers = fp(
  */
 async function compressWhole(request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
   if (typeof payload !== 'string' && !Buffer.isBuffer(payload)) return payload
-  if (payload.length < THRESHOLD_BYTES || reply.hasHeader('content-encoding')) return payload
+  if (payload.length < COMPRESSED_BYTES_MIN || reply.hasHeader('content-encoding')) return payload
   if (!TEXT.test(String(reply.getHeader('content-type')))) return payload
   const encoding = chooseEncoding(request.headers['accept-encoding'], ['gzip'])
   reply.header('vary', 'accept-encoding')
