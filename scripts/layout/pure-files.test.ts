@@ -171,6 +171,7 @@ it.each([
   'error-body.ts',
   'main.ts',
   'migrations.ts',
+  'open-database.ts',
   'openapi.ts',
   'routes/sales.ts',
   'controllers/sales.ts',

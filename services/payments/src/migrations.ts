@@ -1,9 +1,7 @@
-import { type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
 import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { loginOf } from '@trestle/database/rights/roles.ts'
 import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
-import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
@@ -17,11 +15,10 @@ import { rejectionMailTask } from './mail/rejection-mail.ts'
 import { payoutTask } from './payouts/payout-task.ts'
 import { expiryTask, inquiryTask, lostAttemptsTask } from './transactions/transaction-tasks.ts'
 import { cleanUpTask } from './use-cases/clean-up.ts'
-import { createJobKeys } from './vault/vault-keys.ts'
 import { VERSION } from './version.ts'
 import { deliveryTask } from './webhooks/delivery.ts'
 
-// The database of the service: the queues, tables and rights that `migrate` makes, and how a process opens what it has made.
+// The database of the service as `migrate` makes it: tables, queues and rights.
 
 /** All kinds of background work. `migrate` makes a queue for each. */
 export const tasks: readonly AnyTask[] = [
@@ -44,7 +41,7 @@ type DatabaseSettings = Pick<PaymentsConfig, 'migrationDatabaseUrl' | 'databaseN
   Partial<Pick<PaymentsConfig, 'databaseUrl' | 'isProduction'>>
 
 /** The names of the service's objects in its database. */
-function paymentsNames({ databaseNamespace }: Pick<PaymentsConfig, 'databaseNamespace'>): Names {
+export function paymentsNames({ databaseNamespace }: Pick<PaymentsConfig, 'databaseNamespace'>): Names {
   return createNames('payments', databaseNamespace)
 }
 
@@ -86,53 +83,6 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
 /** Brings the database up to date, and returns the names of the migrations that were pending. */
 export async function migrateToLatest(config: DatabaseSettings): Promise<readonly string[]> {
   return (await migrateAtStart(migrateOptions(config))).migrations
-}
-
-const STATEMENT_TIMEOUT_MS = 5_000
-const LOCK_TIMEOUT_MS = 5_000
-/** Longer than two waits for locks, so that the lock timeout ends a statement first. */
-const WRITE_TIMEOUT_MS = 12_000
-
-/** Opens the database as the role of the service. Connections are made on demand. */
-export function openPaymentsDatabase(
-  config: PaymentsConfig,
-  onConnectionError: (error: Error) => void,
-  {
-    writeTimeoutMs = WRITE_TIMEOUT_MS,
-    ...rest
-  }: Partial<Pick<DatabaseConfig, 'writeTimeoutMs' | 'standby' | 'spans'>> = {},
-) {
-  return openDatabase<PaymentsTables>({
-    url: config.databaseUrl,
-    names: paymentsNames(config),
-    applicationName: 'payments',
-    poolSize: config.databasePoolSize,
-    role: config.databaseRole,
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    writeTimeoutMs,
-    lockTimeoutMs: LOCK_TIMEOUT_MS,
-    prepared: config.databasePrepared,
-    ...rest,
-    onConnectionError,
-  })
-}
-
-/** The job queue of the service. It connects when it is opened. */
-export function openPaymentsJobs(
-  config: PaymentsConfig,
-  { meter, onError, now }: Pick<JobsConfig, 'meter' | 'onError' | 'now'>,
-): Jobs {
-  return createJobs({
-    url: config.databaseUrl,
-    schema: paymentsNames(config).jobSchema,
-    role: config.databaseRole,
-    prepared: config.databasePrepared,
-    applicationName: 'payments-jobs',
-    sealKeys: createJobKeys(config),
-    meter,
-    onError,
-    now,
-  })
 }
 
 /**

@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/payments-app.ts'
 import { loadPaymentsConfig } from '../config.ts'
-import { openPaymentsDatabase } from '../migrations.ts'
+import { openPaymentsDatabase } from '../open-database.ts'
 import { openOperatorDeps } from './operator-database.ts'
 
 it('limits statements of operators to an hour and those of requests to seconds, and waits for locks equally long', async () => {

@@ -4,7 +4,7 @@ import { pino } from 'pino'
 import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsTables } from '../database.ts'
 import { createSecrets, expectMigrations, type OperatorDeps, openAcquirers, SOURCES } from '../deps.ts'
-import { openPaymentsDatabase, openPaymentsJobs } from '../migrations.ts'
+import { openPaymentsDatabase, openPaymentsJobs } from '../open-database.ts'
 import { createOperationQueue } from '../transactions/operation-queue.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 

@@ -1,0 +1,53 @@
+import { type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
+import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
+import type { PaymentsConfig } from './config.ts'
+import type { PaymentsTables } from './database.ts'
+import { paymentsNames } from './migrations.ts'
+import { createJobKeys } from './vault/vault-keys.ts'
+
+const STATEMENT_TIMEOUT_MS = 5_000
+const LOCK_TIMEOUT_MS = 5_000
+/** Longer than two waits for locks, so that the lock timeout ends a statement first. */
+const WRITE_TIMEOUT_MS = 12_000
+
+/** Opens the database as the role of the service. Connections are made on demand. */
+export function openPaymentsDatabase(
+  config: PaymentsConfig,
+  onConnectionError: (error: Error) => void,
+  {
+    writeTimeoutMs = WRITE_TIMEOUT_MS,
+    ...rest
+  }: Partial<Pick<DatabaseConfig, 'writeTimeoutMs' | 'standby' | 'spans'>> = {},
+) {
+  return openDatabase<PaymentsTables>({
+    url: config.databaseUrl,
+    names: paymentsNames(config),
+    applicationName: 'payments',
+    poolSize: config.databasePoolSize,
+    role: config.databaseRole,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    writeTimeoutMs,
+    lockTimeoutMs: LOCK_TIMEOUT_MS,
+    prepared: config.databasePrepared,
+    ...rest,
+    onConnectionError,
+  })
+}
+
+/** The job queue of the service. It connects when it is opened. */
+export function openPaymentsJobs(
+  config: PaymentsConfig,
+  { meter, onError, now }: Pick<JobsConfig, 'meter' | 'onError' | 'now'>,
+): Jobs {
+  return createJobs({
+    url: config.databaseUrl,
+    schema: paymentsNames(config).jobSchema,
+    role: config.databaseRole,
+    prepared: config.databasePrepared,
+    applicationName: 'payments-jobs',
+    sealKeys: createJobKeys(config),
+    meter,
+    onError,
+    now,
+  })
+}
