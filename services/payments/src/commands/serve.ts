@@ -9,7 +9,7 @@ import { createDeps, type ProcessDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 import { createPaymentsLog, openTelemetry } from '../telemetry/open-telemetry.ts'
 import { startAcquirerEvents } from '../use-cases/apply-acquirer-events.ts'
-import { CLEAN_UP_CRON, cleanUpTask, runCleanUp } from '../use-cases/clean-up.ts'
+import { startCleanUp } from '../use-cases/clean-up.ts'
 import { startDeliveries } from '../use-cases/deliver-events.ts'
 import { startConfirmations } from '../use-cases/end-confirmation.ts'
 import { startLostAttempts } from '../use-cases/end-lost-attempts.ts'
@@ -126,8 +126,7 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   await startExpiry(deps)
   await startPayouts(deps)
   await startSnapshots(deps)
-  await deps.jobs.work(cleanUpTask, () => runCleanUp(deps))
-  await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)
+  await startCleanUp(deps)
   deps.outbox.start()
 }
 

@@ -1,7 +1,8 @@
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { deletedRows, refusalOf, refusals } from '../../test/bodies.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
-import { cleanUp } from './clean-up.ts'
+import { cleanUp, startCleanUp } from './clean-up.ts'
 
 let payments: TestPayments
 beforeAll(async () => {
@@ -102,5 +103,29 @@ describe('cleanUp', () => {
       expect(await cleanUp(db, KEEP)).toEqual(deletedRows({ merchant_creations: 0 }))
     })
     expect(await cleanUp(db, KEEP)).toEqual(deletedRows({ merchant_creations: 1 }))
+  })
+})
+
+describe('startCleanUp', () => {
+  it('runs in minute 17 of each hour, and logs how many rows of each table it has deleted', async () => {
+    const works: unknown[] = []
+    const schedules: unknown[] = []
+    const logged: unknown[] = []
+    const jobs: Pick<Jobs, 'work' | 'schedule'> = {
+      work: async ({ name }, handler) => {
+        const outcome: unknown = await Reflect.apply(handler, undefined, [])
+        works.push({ name, outcome })
+      },
+      schedule: async ({ name }, cron) => {
+        schedules.push({ name, cron })
+      },
+    }
+    const logger = { info: (...line: unknown[]) => logged.push(line) }
+    await startCleanUp({ db: payments.database.db, jobs, logger, ...KEEP })
+    expect({ works, schedules, logged }).toEqual({
+      works: [{ name: 'clean_up', outcome: 'done' }],
+      schedules: [{ name: 'clean_up', cron: '17 * * * *' }],
+      logged: [[{ rows: deletedRows() }, 'cleaned up']],
+    })
   })
 })

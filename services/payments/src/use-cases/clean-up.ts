@@ -1,5 +1,5 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
 import { type DeletedRows, deleteOldKeys } from '../access/stale-row-repository.ts'
 import { deleteOldAppInvitations, deleteUnusedApps } from '../apps/app-repository.ts'
@@ -16,13 +16,22 @@ export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
   timeoutSeconds: 600,
   sealed: false,
 })
-/** When the task runs: in minute 17 of each hour. */
-export const CLEAN_UP_CRON = '17 * * * *'
+const EVERY_HOUR = '17 * * * *'
 
 interface CleanUpDeps {
   readonly db: Db
+  readonly jobs: Pick<Jobs, 'work' | 'schedule'>
   readonly logger: Pick<ServiceLogger['logger'], 'info'>
   readonly unusedAppDays: number
+}
+
+/** Starts the hourly job, which logs how many rows of each table it has deleted. A second run deletes what has become old since. */
+export async function startCleanUp({ db, jobs, logger, unusedAppDays }: CleanUpDeps): Promise<void> {
+  await jobs.work(cleanUpTask, async () => {
+    logger.info({ rows: await cleanUp(db, { unusedAppDays }) }, 'cleaned up')
+    return 'done'
+  })
+  await jobs.schedule(cleanUpTask, EVERY_HOUR)
 }
 
 /**
@@ -37,10 +46,4 @@ export async function cleanUp(db: Db, { unusedAppDays }: Pick<CleanUpDeps, 'unus
   const events = await deleteOldEvents(db)
   const apps = unusedAppDays === 0 ? 0 : await deleteUnusedApps(db, unusedAppDays)
   return { ...keys, ...sessions, ...invitations, ...appInvitations, events, apps }
-}
-
-/** The hourly job. Logs how many rows of each table were deleted. A second run deletes what has become old since the first. */
-export async function runCleanUp({ db, logger, unusedAppDays }: CleanUpDeps): Promise<Outcome> {
-  logger.info({ rows: await cleanUp(db, { unusedAppDays }) }, 'cleaned up')
-  return 'done'
 }
