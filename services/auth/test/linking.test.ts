@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, type RaisedSession } from './authenticator-app.ts'
-import { anyTime, factorBody, signedUpBody } from './bodies.ts'
+import { anyTime, factorBody, grantErrorBody, signedUpBody, statusAndBody } from './bodies.ts'
 import { expectSession } from './expect-user.ts'
 import {
   type Anybody,
@@ -103,7 +103,12 @@ describe('linking an identity with an address, for a user with a second factor a
   it('sends the mail of a change of email when the address is not verified', async () => {
     const state = await beginLinking(service, 'keycloak', raised.headers)
     const { fragment } = await comeBackAs(service, state, { ...thief, verified: false })
-    expect(fragment.error_code).toBe('email_not_confirmed')
+    expect(fragment).toEqual({
+      error: 'server_error',
+      error_code: 'email_not_confirmed',
+      error_description: 'Unverified email with keycloak. A confirmation email has been sent to your keycloak email',
+      sb: '',
+    })
     expect(await show()).toEqual({ email: '', new_email: thief.email, providers: ['email', 'keycloak'] })
   })
 
@@ -129,7 +134,12 @@ describe('a linked identity of a user with a second factor that later returns an
   it('does not sign in while a change of email is pending, and keeps the change', async () => {
     await change({ email: person.email, email_confirmed_at: null })
     const { fragment } = await signInAs(service, 'keycloak', thief)
-    expect(fragment.error_code).toBe('provider_email_needs_verification')
+    expect(fragment).toEqual({
+      error: 'access_denied',
+      error_code: 'provider_email_needs_verification',
+      error_description: 'Unverified email with keycloak. Verify the email with keycloak in order to sign in',
+      sb: '',
+    })
     expect(await show()).toEqual({ ...UNCHANGED, email: person.email, providers: ['email', 'keycloak'] })
   })
 })
@@ -178,7 +188,10 @@ describe('linking that began before its user had a second factor, in the strict 
     await addFactor()
     const exchange = { auth_code: query.code, code_verifier: 'v'.repeat(43) }
     const answer = await strict.post('/token?grant_type=pkce', exchange)
-    expect([answer.statusCode, answer.json().error_code]).toEqual([404, 'flow_state_not_found'])
+    expect(statusAndBody(answer)).toEqual([
+      404,
+      grantErrorBody('invalid_grant', 'flow_state_not_found', 'invalid flow state, no valid flow state found', 404),
+    ])
     expect(await listProviders()).toEqual(['email'])
   })
 })

@@ -5,6 +5,8 @@ import {
   anyId,
   anyTime,
   confirmedBody,
+  errorBody,
+  fragmentBody,
   grantErrorBody,
   outcomeOf,
   sessionBody,
@@ -67,7 +69,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   const login = (password: string) => test.post('/token?grant_type=password', { email, password })
   const change = async ({ headers }: Pick<SignedIn, 'headers'>, payload: object, { app } = test) => {
     const answer = await app.inject({ method: 'PUT', url: '/user', headers, payload })
-    return [answer.statusCode, answer.json().error_code]
+    return outcomeOf(answer)
   }
   const landing = async (path: string) => String((await test.app.inject(path)).headers.location)
 
@@ -85,7 +87,8 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     expectUser(await test.post('/signup', { email: `x${email}`, password: NEW_PASSWORD }), unconfirmedBody(`x${email}`))
     // An admin cannot give such a password to a new user either.
     const made = await test.post('/admin/users', { email: `a${email}`, password }, OPERATOR)
-    expect([made.statusCode, made.json().weak_password]).toEqual(either([200, undefined], [422, { reasons }]))
+    const weak = errorBody(422, 'weak_password', expect.any(String), { weak_password: { reasons } })
+    expect(outcomeOf(made)).toEqual(either(200, [422, weak]))
   })
 
   it('reveals an unconfirmed signup only in the compatible profile', async () => {
@@ -132,7 +135,9 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     await test.deps.db.updateTable('flow_state').set(implicit).where('id', '=', state).execute()
     const { fragment, query } = await comeBackAs(test, state, { sub: `1${people}`, email, verified: true })
     expect(Object.hasOwn(fragment, 'access_token')).toBe(!isStrict)
-    expect(query.error_code).toBe(either(undefined, 'validation_failed'))
+    const text = 'Only PKCE flows are taken: send code_challenge and code_challenge_method'
+    const refusal = { error: 'invalid_request', error_code: 'validation_failed', error_description: text }
+    expect(query).toEqual(either({}, refusal))
   })
 
   // ASVS 10.1.1, 10.4.4
@@ -142,8 +147,10 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const { link, code } = await test.readMail(email)
     const { hash } = new URL(await landing(link.pathname + link.search))
     const told = Object.fromEntries(new URLSearchParams(hash.slice(1)))
-    expect(told.error_code).toBe(either(undefined, 'validation_failed'))
-    expect(Object.hasOwn(told, 'access_token')).toBe(!isStrict)
+    const text = 'This link signs in only where it was asked for with PKCE, enter the code of the mail instead'
+    const refusal = { error: 'invalid_request', error_code: 'validation_failed', error_description: text, sb: '' }
+    const { provider: _none, ...session } = fragmentBody('', { type: 'magiclink' })
+    expect(told).toEqual(either(session, refusal))
     // A refused link uses up nothing.
     const typed = await test.post('/verify', { type: 'magiclink', email, token: code })
     expect(typed.statusCode).toBe(either(403, 200))
@@ -168,8 +175,8 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   it('refuses the access token of an ended session only in the strict profile', async () => {
     const { headers } = await createSignedIn(test)
     await test.app.inject({ method: 'POST', url: '/logout', headers })
-    const answer = await test.app.inject({ url: '/user', headers })
-    expect([answer.statusCode, answer.json().error_code]).toEqual(either([200, undefined], [403, 'session_not_found']))
+    const gone = [403, errorBody(403, 'session_not_found', 'Session from session_id claim in JWT does not exist')]
+    expect(outcomeOf(await test.app.inject({ url: '/user', headers }))).toEqual(either(200, gone))
   })
 
   // ASVS 7.3.1, 7.3.2, 10.4.8
@@ -184,9 +191,13 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
         .execute()
     await start(old.sessionId, 'created_at', 25)
     await start(unused.sessionId, 'refreshed_at', 2)
-    for (const { refreshToken } of [old, unused]) {
+    for (const [{ refreshToken }, reason] of [
+      [old, ''],
+      [unused, ' (Inactivity)'],
+    ] as const) {
+      const text = `Invalid Refresh Token: Session Expired${reason}`
       const answer = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
-      expect([answer.statusCode, answer.json().error_code]).toEqual(either([200, undefined], [400, 'session_expired']))
+      expect(outcomeOf(answer)).toEqual(either(200, [400, grantErrorBody('invalid_grant', 'session_expired', text)]))
     }
   })
 
@@ -221,9 +232,12 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
         url: `/user/identities/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`,
         headers,
       })
-    const refused = either([302, undefined], [403, 'insufficient_aal'])
+    const needsFactor = [
+      403,
+      errorBody(403, 'insufficient_aal', 'AAL2 session is required to manage identities when MFA is enabled'),
+    ]
     const [low, high] = [await begin(again), await begin({ headers: raised })]
-    expect([low.statusCode, low.body === '' ? undefined : low.json().error_code]).toEqual(refused)
+    expect(statusAndBody(low)).toEqual(either([302, ''], needsFactor))
     expect(high.statusCode).toBe(302)
     const state = new URL(String(high.headers.location)).searchParams.get('state') ?? ''
     const { query } = await comeBackAs(test, state, { sub: `1${people}`, email, verified: true })
@@ -231,7 +245,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const { identities } = (await test.app.inject({ url: '/user', headers: raised })).json()
     const url = `/user/identities/${identities[1].identity_id}`
     const taken = await test.app.inject({ method: 'DELETE', url, headers: again.headers })
-    expect([taken.statusCode, taken.json().error_code]).toEqual(either([200, undefined], [403, 'insufficient_aal']))
+    expect(outcomeOf(taken)).toEqual(either(200, needsFactor))
   })
 
   // ASVS 10.1.2
@@ -249,24 +263,37 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     // The browser that came back did not begin the flow, so it cannot end it.
     const exchange = async (code: string | undefined, code_verifier = VERIFIER) =>
       (await test.post('/token?grant_type=pkce', { auth_code: code, code_verifier })).json()
-    expect((await exchange(landed.query.code, 'a guess'.repeat(7))).error_code).toBe('bad_code_verifier')
+    expect(await exchange(landed.query.code, 'a guess'.repeat(7))).toEqual(
+      grantErrorBody(
+        'invalid_grant',
+        'bad_code_verifier',
+        'code challenge does not match previously saved code verifier',
+      ),
+    )
     expect((await exchange(landed.query.code)).user.identities).toHaveLength(2)
     const again = (await comeBackAs(test, await begin(), owner)).query
-    const { error_code } = isStrict ? await exchange(again.code) : again
-    expect(error_code).toBe('identity_already_exists')
+    const [error_code, text] = ['identity_already_exists', 'Identity is already linked']
+    expect(isStrict ? await exchange(again.code) : again).toEqual(
+      either(
+        { error: 'server_error', error_code, error_description: text },
+        grantErrorBody('invalid_request', error_code, text, 422),
+      ),
+    )
   })
 
   // ASVS 6.2.3, 7.5.1
   it('needs the current password for a new one only in the strict profile', async () => {
     const person = await createSignedIn(test)
     const { password: current_password } = person
+    const text = 'Current password required when setting new password.'
+    const refusal = (code: string) => [400, errorBody(400, code, text)]
     expect(await change(person, { password: NEW_PASSWORD, current_password: 'not this one' })).toEqual(
-      either([200, undefined], [400, 'current_password_invalid']),
+      either(200, refusal('current_password_invalid')),
     )
     expect(await change(person, { password: 'another one of them' })).toEqual(
-      either([200, undefined], [400, 'current_password_required']),
+      either(200, refusal('current_password_required')),
     )
-    expect(await change(person, { password: 'the last one of them', current_password })).toEqual([200, undefined])
+    expect(await change(person, { password: 'the last one of them', current_password })).toEqual(200)
   })
 
   it('voids the password of a stranger once the owner of the address has signed in', async () => {
@@ -312,16 +339,16 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
         ...either(taken, refused),
       })
     }
-    expect(await change(person, { data: { name: 'Ada' } })).toEqual([200, undefined])
+    expect(await change(person, { data: { name: 'Ada' } })).toEqual(200)
     expect(
       await change(await signIn(test, { ...person, password: either(NEW_PASSWORD, person.password) }), { email }),
-    ).toEqual([200, undefined])
+    ).toEqual(200)
   })
 
   it('ends an anonymous session when the owner confirms its address only in the strict profile', async () => {
     const { access_token: token } = (await test.post('/signup', {})).json()
     const stranger = { headers: { authorization: `Bearer ${token}` } }
-    expect(await change(stranger, { email, password: 'that of a stranger' })).toEqual([200, undefined])
+    expect(await change(stranger, { email, password: 'that of a stranger' })).toEqual(200)
     const { code } = await test.readMail(email)
     expectSession(
       await test.post('/verify', { type: 'email_change', email, token: code }),
@@ -335,20 +362,26 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   it('unlinks the unverified identity of a stranger only in the strict profile', async () => {
     const stranger = { sub: `9${people}`, email, verified: false }
     const signInAsStranger = async () => (await comeBackAs(test, await begin(test, 'keycloak', PKCE), stranger)).query
-    expect((await signInAsStranger()).error_code).toBe('provider_email_needs_verification')
+    const text = 'Unverified email with keycloak. A confirmation email has been sent to your keycloak email'
+    const unverified = {
+      error: 'access_denied',
+      error_code: 'provider_email_needs_verification',
+      error_description: text,
+    }
+    expect(await signInAsStranger()).toEqual(unverified)
     const { code } = await test.readMail(email)
     const { user } = (await test.post('/verify', { type: 'signup', email, token: code })).json()
     expect(user.identities.map((identity: { provider: string }) => identity.provider)).toEqual(
       either(['keycloak'], ['email']),
     )
     expect(user.app_metadata.providers).toEqual(either(['keycloak'], ['email']))
-    expect((await signInAsStranger()).error_code).toBe(either(undefined, 'provider_email_needs_verification'))
+    expect(await signInAsStranger()).toEqual(either({ code: anyId }, unverified))
   })
 
   it('drops the pending phone of an anonymous user when the owner confirms only in the strict profile', async () => {
     const { access_token: token } = (await test.post('/signup', {})).json()
     const phone = '14155550100'
-    expect(await change({ headers: { authorization: `Bearer ${token}` } }, { email, phone })).toEqual([200, undefined])
+    expect(await change({ headers: { authorization: `Bearer ${token}` } }, { email, phone })).toEqual(200)
     await test.sms.read(phone)
     const { code } = await test.readMail(email)
     expectSession(
@@ -385,7 +418,8 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const created_at = new Date(Date.now() - 16 * 60_000)
     await test.deps.db.updateTable('sessions').set({ created_at }).where('id', '=', sessionId).execute()
     const answer = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
-    expect([answer.statusCode, answer.json().error_code]).toEqual(either([200, undefined], [400, 'session_expired']))
+    const text = 'Invalid Refresh Token: Session Expired (Low AAL: User Needs MFA Verification)'
+    expect(outcomeOf(answer)).toEqual(either(200, [400, grantErrorBody('invalid_grant', 'session_expired', text)]))
   })
 
   it('sends notifications by default only in the strict profile', async () => {
@@ -404,7 +438,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     const password = ` Ä${'x'.repeat(60)}é `
     const enter = (entered: string) =>
       later.post('/token?grant_type=password', { email: person.email, password: entered })
-    expect(await change(person, { password, current_password: person.password }, later)).toEqual([200, undefined])
+    expect(await change(person, { password, current_password: person.password }, later)).toEqual(200)
     later.clock.advance(10 * 365 * 86_400_000)
     for (const other of [password.trim(), password.toLowerCase(), password.normalize('NFD'), password.slice(0, 63)]) {
       expect((await enter(other)).json()).toEqual(

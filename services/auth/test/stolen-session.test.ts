@@ -3,7 +3,7 @@ import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, claimsOf } from './authenticator-app.ts'
-import { anyId, anyTime, proof, statusAndBody, wrongPassword } from './bodies.ts'
+import { anyId, anyTime, errorBody, outcomeOf, proof, statusAndBody, wrongPassword } from './bodies.ts'
 import {
   type AnybodyStub,
   beginLinking,
@@ -17,7 +17,6 @@ import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
 
 // The thief of a session has neither the password nor the mailbox of its user.
 type Headers = { readonly authorization: string }
-type Refusal = readonly [number, string | undefined]
 
 const SETTINGS = {
   AUTH_EXTERNAL_PHONE_ENABLED: 'true',
@@ -38,7 +37,9 @@ const PKCE = {
   code_challenge_method: 's256',
 }
 const NEW_PASSWORD = 'a staple of batteries'
-const DONE: Refusal = [200, undefined]
+const DONE = 200
+const needsReauthentication = (text: string) => [400, errorBody(400, 'reauthentication_needed', text)]
+const SIGN_IN_AGAIN = needsReauthentication('Sign in again to change how you sign in')
 let people = 0
 let test: MailApp
 let stub: AnybodyStub
@@ -68,9 +69,9 @@ function useService(settings: Readonly<Record<string, string>>) {
 }
 
 const bearer = (token: unknown): Headers => ({ authorization: `Bearer ${token}` })
-const put = async (headers: Headers, payload: object): Promise<Refusal> => {
+const put = async (headers: Headers, payload: object): Promise<unknown> => {
   const answer = await test.app.inject({ method: 'PUT', url: '/user', headers, payload })
-  return [answer.statusCode, answer.json().error_code]
+  return outcomeOf(answer)
 }
 const setPassword = (headers: Headers, more: object = {}) => put(headers, { password: NEW_PASSWORD, ...more })
 
@@ -128,9 +129,10 @@ describe.each(['compatible', 'strict'])(
       AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
       AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
     })
-    const REFUSED: Refusal = [400, 'current_password_required']
+    const text = 'Current password required when setting new password.'
+    const REFUSED = [400, errorBody(400, 'current_password_required', text)]
     /** In the strict profile a new credential does not make a session fresh. */
-    const refused = (): Refusal => (profile === 'strict' ? [400, 'reauthentication_needed'] : REFUSED)
+    const refused = () => (profile === 'strict' ? SIGN_IN_AGAIN : REFUSED)
 
     it('200: accepts a session by a code to an earlier confirmed address', async () => {
       expect(await setPassword(await signInByMail('/recover', person.email))).toEqual(DONE)
@@ -174,7 +176,7 @@ describe('PUT /user with a password that needs reauthentication, in a session of
     AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false',
     AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
   })
-  const REFUSED: Refusal = [400, 'reauthentication_needed']
+  const REFUSED = needsReauthentication('Password update requires reauthentication')
   beforeEach(async () => {
     const { db } = test.deps
     const days = sql`now() - interval '3 days'`
@@ -220,7 +222,8 @@ describe('PUT /user with a password that needs reauthentication, in a session of
       expect(await setPassword(await signInByMail(path, thief))).toEqual(REFUSED)
     }
     const asked = await test.app.inject({ url: '/reauthenticate', headers: person.headers })
-    expect([asked.statusCode, asked.json().error_code]).toEqual([422, 'address_changed_recently'])
+    const text = 'Your address was changed less than a day ago: sign in again instead'
+    expect(statusAndBody(asked)).toEqual([422, errorBody(422, 'address_changed_recently', text)])
     await test.idle()
     // Only the mails of the change and of the two requests above were sent, and no nonce.
     expect(test.recipients().filter((to) => to === thief)).toHaveLength(3)
@@ -232,7 +235,10 @@ describe('PUT /user with a password that needs reauthentication, in a session of
     await test.app.inject({ url: '/reauthenticate', headers: person.headers })
     const nonce = /\d{6}/.exec((await test.readMail(person.email)).mail.subject ?? '')?.[0]
     await takeEmail(person.headers)
-    expect(await setPassword(person.headers, { nonce })).toEqual([422, 'reauthentication_not_valid'])
+    expect(await setPassword(person.headers, { nonce })).toEqual([
+      422,
+      errorBody(422, 'reauthentication_not_valid', 'Nonce has expired or is invalid'),
+    ])
   })
 
   it('400: refuses a code to a phone that was changed just now, and sends the nonce to the email', async () => {
@@ -252,7 +258,8 @@ describe('PUT /user with a password that needs reauthentication, in a session of
     const own = JSON.parse(body).identities.find(({ provider }: { provider: string }) => provider === 'email')
     const url = `/user/identities/${own.identity_id}`
     const answer = await test.app.inject({ method: 'DELETE', url, headers: person.headers })
-    expect([answer.statusCode, answer.json().error_code]).toEqual([422, 'email_conflict_identity_not_deletable'])
+    const text = 'Unable to unlink identity due to email conflict'
+    expect(statusAndBody(answer)).toEqual([422, errorBody(422, 'email_conflict_identity_not_deletable', text)])
     expect(await setPassword(await signInByMail('/magiclink', person.email))).toEqual(DONE)
   })
 
@@ -271,7 +278,7 @@ describe('PUT /user with a password that needs reauthentication, in a session of
 
 describe('a change in the strict profile, which needs a sign-in of the last 15 minutes', () => {
   useService({ AUTH_PROFILE: 'strict', AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip' })
-  const REFUSED: Refusal = [400, 'reauthentication_needed']
+  const REFUSED = SIGN_IN_AGAIN
 
   it('400: refuses a session by a new passkey; 200: accepts it once the passkey is older', async () => {
     const headers = await signInByNewPasskey(person.headers)

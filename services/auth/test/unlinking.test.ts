@@ -1,14 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addApp } from './authenticator-app.ts'
-import { anyTime, emailIdentity, identityBody, signedUpBody, userBody } from './bodies.ts'
+import { anyTime, emailIdentity, errorBody, identityBody, outcomeOf, signedUpBody, userBody } from './bodies.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
 
 // An attack: the thief of a session replaces the user's address by their own, by linking an identity with it and
 // unlinking that of the user.
-const CONFLICT = [422, 'email_conflict_identity_not_deletable']
-const NEEDS_FACTOR = [403, 'insufficient_aal']
-const DONE = [200, undefined]
+const CONFLICT = [
+  422,
+  errorBody(422, 'email_conflict_identity_not_deletable', 'Unable to unlink identity due to email conflict'),
+]
+const NEEDS_FACTOR = [
+  403,
+  errorBody(403, 'insufficient_aal', 'AAL2 session is required to manage identities when MFA is enabled'),
+]
+const DONE = 200
 let phones = 14155550170
 
 describe.each(['compatible', 'strict'])('an address and the identity that it goes with, AUTH_PROFILE=%s', (profile) => {
@@ -32,7 +38,7 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
   }
   async function unlink(headers: SignedIn['headers'], id: string) {
     const answer = await service.app.inject({ method: 'DELETE', url: `/user/identities/${id}`, headers })
-    return [answer.statusCode, answer.json().error_code]
+    return outcomeOf(answer)
   }
   const show = async (headers: SignedIn['headers']) => (await service.app.inject({ url: '/user', headers })).json()
 

@@ -19,6 +19,7 @@ import {
   outcomeOf,
   proof,
   sessionBody,
+  statusAndBody,
   userBody,
 } from './bodies.ts'
 import { factorRow } from './factor-row.ts'
@@ -402,7 +403,7 @@ describe('second factors beside those of supabase/auth', () => {
     await owner.db.insertInto('mfa_factors').values(factor).execute()
     const url = `/factors/${factor.id}/challenge`
     const answer = await test.app.inject({ method: 'POST', url, headers: await bearerOf() })
-    expect([answer.statusCode, answer.json().error_code]).toEqual([404, 'mfa_factor_not_found'])
+    expect(statusAndBody(answer)).toEqual([404, errorBody(404, 'mfa_factor_not_found', 'Factor not found')])
   })
 
   it('200: challenges three factors at one moment', async () => {
@@ -426,7 +427,14 @@ describe('second factors beside those of supabase/auth', () => {
     await owner.db.insertInto('mfa_factors').values(factor).execute()
     const payload = { factor_type: 'phone', phone: '+14155550100', friendly_name: 'x' }
     const answer = await test.app.inject({ method: 'POST', url: '/factors', headers: await bearerOf(), payload })
-    expect([answer.statusCode, answer.json().error_code]).toEqual([422, 'mfa_verified_factor_exists'])
+    expect(statusAndBody(answer)).toEqual([
+      422,
+      errorBody(
+        422,
+        'mfa_verified_factor_exists',
+        'A verified phone factor already exists, unenroll the existing factor to continue',
+      ),
+    ])
   })
 })
 

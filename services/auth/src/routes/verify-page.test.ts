@@ -62,9 +62,15 @@ describe('GET /verify with MAILER_LINK_MODE confirm', () => {
     const post = (payload: string | Buffer) =>
       main.app.inject({ method: 'POST', url: '/verify', headers: FORM, payload })
     const broken = await post(Buffer.concat([Buffer.from('token='), Buffer.from([0xff])]))
-    expect([broken.statusCode, broken.json().error_code]).toEqual([400, 'bad_json'])
+    expect(statusAndBody(broken)).toEqual([
+      400,
+      errorBody(400, 'bad_json', 'Could not parse request body as a form: the body is not UTF-8'),
+    ])
     const unstorable = await post('token=%00')
-    expect([unstorable.statusCode, unstorable.json().error_code]).toEqual([400, 'validation_failed'])
+    expect(statusAndBody(unstorable)).toEqual([
+      400,
+      errorBody(400, 'validation_failed', 'Text may not contain NUL characters or lone surrogates'),
+    ])
   })
 
   // ASVS 3.4.3, 14.2.3

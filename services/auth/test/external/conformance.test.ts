@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { anyTime, fragmentBody, proof, userBody } from '../bodies.ts'
+import { anyTime, fragmentBody, grantErrorBody, proof, statusAndBody, userBody } from '../bodies.ts'
 import { type ExternalApp, type Landing, land, openExternalApp, REDIRECT_URI } from './external-app.ts'
 import { OAUTH_STUBS } from './oauth-stubs.ts'
 import { OPENID_STUBS } from './openid-stubs.ts'
@@ -112,6 +112,9 @@ describe.each(STUBS)('the provider %s', (name, stub) => {
     // A second factor at the provider does not raise the session.
     expect([claims.aal, claims.amr]).toEqual(['aal1', [proof('oauth')]])
     const again = await service.post('/token?grant_type=pkce', payload)
-    expect([again.statusCode, again.json().error_code]).toEqual([404, 'flow_state_not_found'])
+    expect(statusAndBody(again)).toEqual([
+      404,
+      grantErrorBody('invalid_grant', 'flow_state_not_found', 'invalid flow state, no valid flow state found', 404),
+    ])
   })
 })

@@ -100,7 +100,12 @@ describe.each(['apple', 'slack'])('an address from %s', (name) => {
     service.answer(play(stranger, service.clock))
     const { state } = await service.begin(name)
     const { fragment } = await service.comeBack({ state, code: CODE })
-    expect(fragment.error_code).toBe('provider_email_needs_verification')
+    expect(fragment).toEqual({
+      error: 'access_denied',
+      error_code: 'provider_email_needs_verification',
+      error_description: `Unverified email with ${name}. A confirmation email has been sent to your ${name} email`,
+      sb: '',
+    })
   })
 })
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { answerBehind } from '../answer-behind.ts'
-import { statusAndBody, wrongPassword } from '../bodies.ts'
+import { errorBody, statusAndBody, wrongPassword } from '../bodies.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
 import {
@@ -124,6 +124,9 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
       },
       () => service.app.inject({ url: '/user/identities/authorize?provider=keycloak', headers }),
     )
-    expect([answer.statusCode, answer.json().error_code]).toEqual([403, 'session_not_found'])
+    expect(statusAndBody(answer)).toEqual([
+      403,
+      errorBody(403, 'session_not_found', 'Session from session_id claim in JWT does not exist'),
+    ])
   })
 })

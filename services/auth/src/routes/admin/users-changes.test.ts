@@ -254,7 +254,10 @@ describe('PUT /admin/users/{user_id}', () => {
     )
     expectUser(await change('authenticated'), signedUpBody({ user, email }, { last_sign_in_at: anyTime }))
     const again = await change('supabase_admin', headers)
-    expect([again.statusCode, again.json().error_code]).toEqual([403, 'session_not_found'])
+    expect(statusAndBody(again)).toEqual([
+      403,
+      errorBody(403, 'session_not_found', 'Session from session_id claim in JWT does not exist'),
+    ])
     expect((await refresh(session.refresh_token)).json()).toEqual(
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
     )

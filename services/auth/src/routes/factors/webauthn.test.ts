@@ -1,7 +1,16 @@
 import { createAuthenticator, type Misbehaviour, map } from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { claimsOf } from '../../../test/authenticator-app.ts'
-import { anyTime, claimsBody, errorBody, factorBody, proof, refusalsIn, signedUpBody } from '../../../test/bodies.ts'
+import {
+  anyTime,
+  claimsBody,
+  errorBody,
+  factorBody,
+  proof,
+  refusalsIn,
+  signedUpBody,
+  statusAndBody,
+} from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { expectSession } from '../../../test/expect-user.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
@@ -158,7 +167,7 @@ describe('a WebAuthn factor', () => {
     const asked = await ask(factorId, raised)
     const webauthn = { type: 'request', credential_response: key.get(asked.options, wrong) }
     const answer = await verify(factorId, { challenge_id: asked.challenge_id, webauthn }, raised)
-    expect([answer.statusCode, answer.json().error_code]).toEqual([422, WRONG[1]])
+    expect(statusAndBody(answer)).toEqual([422, errorBody(...WRONG)])
   })
 
   it('422: refuses a counter that does not rise, another key, a replayed signature and the wrong ceremony', async () => {
@@ -167,7 +176,7 @@ describe('a WebAuthn factor', () => {
     const refuse = async (toWebauthn: (options: Parameters<typeof key.get>[0]) => object) => {
       const { challenge_id, options } = await ask(factorId, raised)
       const answer = await verify(factorId, { challenge_id, webauthn: toWebauthn(options) }, raised)
-      expect([answer.statusCode, answer.json().msg]).toEqual([422, WRONG[2]])
+      expect(statusAndBody(answer)).toEqual([422, errorBody(...WRONG)])
     }
     const request = (credential_response: object) => ({ type: 'request', credential_response })
     const { challenge_id, options } = await ask(factorId, raised)
@@ -178,7 +187,8 @@ describe('a WebAuthn factor', () => {
     await refuse(() => right)
     await refuse((asked) => ({ type: 'create', credential_response: createAuthenticator().create(asked) }))
     const { challenge_id: id } = await ask(factorId, raised)
-    expect((await verify(factorId, { challenge_id: id, code: '123456' }, raised)).json().msg).toBe(WRONG[2])
+    const byCode = await verify(factorId, { challenge_id: id, code: '123456' }, raised)
+    expect(statusAndBody(byCode)).toEqual([422, errorBody(...WRONG)])
   })
 
   it('422: accepts one of many parallel answers to one challenge', async () => {
@@ -235,14 +245,17 @@ describe('a WebAuthn factor', () => {
     const factorId = await enrol(headers)
     const { challenge_id, options } = await ask(factorId, headers)
     const good = createAuthenticator().create(options)
-    const refuse = async (webauthn: object, failure: Partial<Record<0 | 1, unknown>>) => {
+    const refuse = async (webauthn: object, failure: Failure) => {
       const answer = await verify(factorId, { challenge_id, webauthn }, headers)
-      expect([answer.statusCode, answer.json().error_code]).toEqual([failure[0], failure[1]])
+      expect(statusAndBody(answer)).toEqual([failure[0], errorBody(failure[0], failure[1], failure[2])])
     }
-    const bad: Pick<Failure, 0 | 1> = [400, 'bad_json']
-    await refuse({}, bad)
-    await refuse({ type: 'create' }, bad)
-    await refuse({ type: 'create', credential_response: { ...good, id: '{}' } }, bad)
+    const bad = (text: string) => [400, 'bad_json', `Could not parse request body as JSON: ${text}`] as const
+    await refuse({}, bad('webauthn.type: is not valid'))
+    await refuse({ type: 'create' }, bad('webauthn.credential_response: must be an object'))
+    await refuse(
+      { type: 'create', credential_response: { ...good, id: '{}' } },
+      bad('webauthn.credential_response.id: must be base64url'),
+    )
     const response = { ...good.response, attestationObject: 'AAAA' }
     await refuse({ type: 'create', credential_response: { ...good, response } }, WRONG)
     const garbled = { ...good.response, clientDataJSON: Buffer.from('{').toString('base64url') }
