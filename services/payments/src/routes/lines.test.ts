@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies } from '../../test/bodies.ts'
+import { refusalOf, refusals } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
@@ -57,9 +57,9 @@ describe('GET /lines/:lineId', () => {
   })
 
   it('401, 404, 403: judges key, line and access in this order', async () => {
-    const answer = async (id: string, headers: object = {}) => (await get(`/lines/${id}`, headers)).json()
-    expect(await answer(UNKNOWN_ID, basic('x'))).toEqual(errorBodies.unauthorized)
-    expect(await answer(UNKNOWN_ID, stranger.headers)).toEqual(errorBodies.notFound)
-    expect(await answer(await onlyLine(), stranger.headers)).toEqual(errorBodies.forbidden)
+    const answer = async (id: string, headers: object = {}) => refusalOf(await get(`/lines/${id}`, headers))
+    expect(await answer(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
+    expect(await answer(UNKNOWN_ID, stranger.headers)).toEqual(refusals.notFound)
+    expect(await answer(await onlyLine(), stranger.headers)).toEqual(refusals.forbidden)
   })
 })

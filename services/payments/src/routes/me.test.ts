@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies } from '../../test/bodies.ts'
+import { refusalOf, refusals } from '../../test/bodies.ts'
 import { basic, createdOf, createTestApp, startPayments, type TestPayments } from '../../test/payments-app.ts'
 
 let payments: TestPayments
@@ -36,8 +36,7 @@ describe('GET /me', () => {
       .execute()
     const revoked = await payments.app.inject({ url: '/me', headers })
     for (const response of [unknown, expired, revoked]) {
-      expect(response.statusCode).toBe(401)
-      expect(response.json()).toEqual(errorBodies.unauthorized)
+      expect(refusalOf(response)).toEqual(refusals.unauthorized)
     }
     await keys()
       .set({ revoked: null, expires: new Date('2999-01-01') })

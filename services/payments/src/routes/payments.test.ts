@@ -296,7 +296,11 @@ describe('POST /payments', () => {
     ]
     const before = await list()
     const codes = []
-    for (const each of orders) codes.push((await browser.send('/payments', each)).body.code)
+    for (const each of orders) {
+      const { status, body } = await browser.send('/payments', each)
+      expect(status).toBe(400)
+      codes.push(body.code)
+    }
     expect(codes).toEqual([
       'PAYMENT_INTEGRATION_KEY_UNKNOWN',
       'TEST_MODE_MIXED',
@@ -316,7 +320,8 @@ describe('POST /payments', () => {
     const advance = 45 * 365 * 86_400
     const url = `/test/merchants/${other.id}/clock`
     await payments.app.inject({ method: 'POST', url, headers: app.headers, payload: { advance } })
-    expect((await browser.send('/payments', given)).body.code).toBe('PAYMENT_CARD_EXPIRED')
+    const { status, body } = await browser.send('/payments', given)
+    expect([status, body.code]).toEqual([400, 'PAYMENT_CARD_EXPIRED'])
   })
 
   it('400: refuses for a merchant without the permission, and a currency without a rate', async () => {
@@ -324,16 +329,16 @@ describe('POST /payments', () => {
     const given = await makeOrder(browser, { key: other.key, amount: { currency: 'AFN', exponent: 2, value: 100 } })
     const { db } = payments.database
     await db.deleteFrom('fx_rates').where('currency', '=', 'AFN').execute()
-    expect((await browser.send('/payments', given)).body).toEqual({
-      code: REQUEST_INVALID,
-      message: 'amount.currency has no exchange rate',
-    })
+    const withoutRate = await browser.send('/payments', given)
+    const message = 'amount.currency has no exchange rate'
+    expect([withoutRate.status, withoutRate.body]).toEqual([400, { code: REQUEST_INVALID, message }])
     await db
       .updateTable('merchants')
       .set({ claim: sql`claim || '{"canChargeCard":false}'` })
       .where('id', '=', other.id)
       .execute()
-    expect((await browser.send('/payments', given)).body.code).toBe('PAYMENT_INTEGRATION_DISABLED')
+    const { status, body } = await browser.send('/payments', given)
+    expect([status, body.code]).toEqual([400, 'PAYMENT_INTEGRATION_DISABLED'])
   })
 
   it('404: refuses unknown paths below it, as JSON', async () => {
@@ -366,13 +371,14 @@ describe('POST /payments with an Idempotency-Key', () => {
     const before = (await list()).length
     const pay = () => browser.send('/payments', given, repeat('k-2'))
     const [first, again] = [await pay(), await pay()]
-    expect(first.body).toEqual({
+    const body = {
       code: 'PAYMENT_CARD_SCHEME_UNSUPPORTED',
       message: 'Invalid card number or card not supported',
       scheme: 'visa',
       supported: ['visa', 'mastercard'],
-    })
-    expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true'])
+    }
+    expect([first.status, first.body]).toEqual([400, body])
+    expect([again.status, again.body, again.headers['idempotent-replayed']]).toEqual([400, body, 'true'])
     expect((await list()).length).toBe(before + 1)
   })
 

@@ -1,6 +1,6 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies } from '../../test/bodies.ts'
+import { refusalOf, refusals } from '../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -49,10 +49,10 @@ describe('GET /payouts/:payoutId', () => {
   })
 
   it('401, 404, 403: judges key, payout and access in this order', async () => {
-    const answer = async (id: string, headers: object = {}) => (await get(`/payouts/${id}`, headers)).json()
+    const answer = async (id: string, headers: object = {}) => refusalOf(await get(`/payouts/${id}`, headers))
     const id = payouts[0]?.id ?? ''
-    expect(await answer(UNKNOWN_ID, basic('x'))).toEqual(errorBodies.unauthorized)
-    expect(await answer(UNKNOWN_ID, stranger.headers)).toEqual(errorBodies.notFound)
-    expect(await answer(id, stranger.headers)).toEqual(errorBodies.forbidden)
+    expect(await answer(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
+    expect(await answer(UNKNOWN_ID, stranger.headers)).toEqual(refusals.notFound)
+    expect(await answer(id, stranger.headers)).toEqual(refusals.forbidden)
   })
 })

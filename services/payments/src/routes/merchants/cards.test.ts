@@ -1,6 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies } from '../../../test/bodies.ts'
+import { refusalOf, refusals, refusedField } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -90,9 +90,9 @@ describe('POST /merchants/:merchantId/cards', () => {
       .set({ deleted: new Date(0) })
       .where('id', '=', cardId)
       .execute()
-    expect((await charge()).json()).toEqual([
-      { field: 'cardId', message: 'must be of a successful payment of this merchant', code: 'UNKNOWN' },
-    ])
+    expect(refusalOf(await charge())).toEqual(
+      refusedField('cardId', 'must be of a successful payment of this merchant', 'UNKNOWN'),
+    )
     expect((await send('GET', `/cards/${cardId}`)).json()).toEqual({
       card: {
         deleted: '1970-01-01T00:00:00.000Z',
@@ -131,9 +131,9 @@ describe('POST /merchants/:merchantId/cards', () => {
   it('400: refuses a transaction of another merchant', async () => {
     const other = await createTestMerchant(payments, member, { test: true })
     const foreign = await customerPayment(payments, other.id)
-    expect((await save({ transactionId: foreign })).json()).toEqual([
-      { field: 'transactionId', message: 'must be of a successful payment of this merchant', code: 'UNKNOWN' },
-    ])
+    expect(refusalOf(await save({ transactionId: foreign }))).toEqual(
+      refusedField('transactionId', 'must be of a successful payment of this merchant', 'UNKNOWN'),
+    )
   })
 
   it('400: refuses with processing error 28 for a merchant that may not keep cards, also when the request is repeated', async () => {
@@ -157,8 +157,8 @@ describe('POST /merchants/:merchantId/cards', () => {
   })
 
   it('401, 404, 403: judges the key, then the merchant, access and values', async () => {
-    expect((await save({}, basic('x'), UNKNOWN_ID)).json()).toEqual(errorBodies.unauthorized)
-    expect((await save({}, stranger.headers, UNKNOWN_ID)).json()).toEqual(errorBodies.notFound)
-    expect((await save({}, stranger.headers)).json()).toEqual(errorBodies.forbidden)
+    expect(refusalOf(await save({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(refusalOf(await save({}, stranger.headers, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(refusalOf(await save({}, stranger.headers))).toEqual(refusals.forbidden)
   })
 })

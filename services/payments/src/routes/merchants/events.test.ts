@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, shownCard, shownTransaction } from '../../../test/bodies.ts'
+import { refusalOf, refusals, refusedField, shownCard, shownTransaction } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -179,6 +179,6 @@ describe('GET /merchants/:merchantId/events', () => {
     expect(refusalOf(unknown)).toEqual(refusals.notFound)
     const strange = await list('', stranger.headers)
     expect(refusalOf(strange)).toEqual(refusals.forbidden)
-    expect((await list('limit=x')).json()).toEqual([{ field: 'limit', message: 'must be an integer', code: 'TYPE' }])
+    expect(refusalOf(await list('limit=x'))).toEqual(refusedField('limit', 'must be an integer', 'TYPE'))
   })
 })

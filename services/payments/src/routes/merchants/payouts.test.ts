@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies } from '../../../test/bodies.ts'
+import { refusalOf, refusals } from '../../../test/bodies.ts'
 import {
   basic,
   createTestApp,
@@ -43,9 +43,9 @@ describe('GET /merchants/:merchantId/payouts', () => {
   })
 
   it('401, 404, 403: judges key, merchant and access before the page', async () => {
-    const answer = async (id: string, headers: object = {}) => (await get(`/merchants/${id}/payouts`, headers)).json()
-    expect(await answer(UNKNOWN_ID, basic('x'))).toEqual(errorBodies.unauthorized)
-    expect(await answer(UNKNOWN_ID, stranger.headers)).toEqual(errorBodies.notFound)
-    expect(await answer(merchantId, stranger.headers)).toEqual(errorBodies.forbidden)
+    const answer = async (id: string, headers: object = {}) => refusalOf(await get(`/merchants/${id}/payouts`, headers))
+    expect(await answer(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
+    expect(await answer(UNKNOWN_ID, stranger.headers)).toEqual(refusals.notFound)
+    expect(await answer(merchantId, stranger.headers)).toEqual(refusals.forbidden)
   })
 })

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies, refusalOf, refusals } from '../../../test/bodies.ts'
+import { refusalOf, refusals } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -106,8 +106,8 @@ describe('GET /merchants/:merchantId/statement.csv', () => {
   it('401, 404, 403: judges key, merchant and access before the period', async () => {
     const stranger = await createTestApp(payments)
     expect(refusalOf(await statement('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
-    expect((await statement('', member.headers, UNKNOWN_ID)).json()).toEqual(errorBodies.notFound)
-    expect((await statement('', stranger.headers)).json()).toEqual(errorBodies.forbidden)
+    expect(refusalOf(await statement('', member.headers, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(refusalOf(await statement('', stranger.headers))).toEqual(refusals.forbidden)
     expect(refusalOf(await statement('from=2026-03-01&to=2026-03-02', stranger.headers))).toEqual(refusals.forbidden)
   })
 })

@@ -1,6 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { askedAuthorization, refusalOf, refusals, transactionRow } from '../../../test/bodies.ts'
+import { askedAuthorization, refusalOf, refusals, refusedField, transactionRow } from '../../../test/bodies.ts'
 import { type CustomerPayment, customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -220,7 +220,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
     await payments.app.inject({ ...clock, payload: { advance: Math.floor(advance) - 60 } })
     expect((await post(body, {}, id)).statusCode).toBe(201)
     await payments.app.inject({ ...clock, payload: { advance: 120 } })
-    expect((await post(body, {}, id)).json()).toEqual(processingError(6))
+    expect(refusalOf(await post(body, {}, id))).toEqual([400, processingError(6)])
     expect(await newest(id)).toEqual(
       transactionRow({ merchant_id: id, source_id: transactionId, amount: 1n, successful: false, error_code: 6 }),
     )
@@ -290,9 +290,9 @@ describe('POST /merchants/:merchantId/transactions', () => {
     await post({ transactionId: refusedNumber, currency: 'EUR', amount: 1 })
     const refused = (await newest())?.id ?? ''
     for (const transactionId of [foreign, refused]) {
-      expect((await post({ ...good, transactionId })).json()).toEqual([
-        { field: 'transactionId', message: 'must be of a successful payment of this merchant', code: 'UNKNOWN' },
-      ])
+      expect(refusalOf(await post({ ...good, transactionId }))).toEqual(
+        refusedField('transactionId', 'must be of a successful payment of this merchant', 'UNKNOWN'),
+      )
     }
   })
 
@@ -367,7 +367,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
   it('400: refuses with processing error 27 without an acquirer, or with an acquirer that is not configured', async () => {
     for (const acquirer of [null, 'south']) {
       await give(acquirer)
-      expect((await charge()).json()).toEqual(processingError(27))
+      expect(refusalOf(await charge())).toEqual([400, processingError(27)])
     }
     expect((await newest(live))?.id).toBe(source)
     expect(asked).toEqual([])

@@ -2,7 +2,7 @@ import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { errorBodies, eventRow } from '../../../test/bodies.ts'
+import { eventRow, refusalOf, refusals, refusedField } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -41,7 +41,6 @@ beforeEach(async () => {
 })
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
-const { unauthorized, forbidden, notFound } = errorBodies
 const NO_INVITATION = '<h1>There is no such invitation</h1>'
 
 const invite = (payload: object | string = { email }, headers: object = {}, id = merchantId) =>
@@ -137,7 +136,7 @@ describe('POST /merchants/:merchantId/users', () => {
       expect(Date.parse(created)).toBeGreaterThanOrEqual(begun)
       const [event] = (await read(`/merchants/${merchantId}/events?limit=1`)).json()
       expect([event.type, event.data]).toEqual(['user.invited', { user }])
-      expect((await read(`/identities/${id}/merchants?limit=1`)).json()).toEqual(notFound)
+      expect(refusalOf(await read(`/identities/${id}/merchants?limit=1`))).toEqual(refusals.notFound)
     }
     expect(drawn).toEqual([drawn[0], drawn[0]])
     const shown = await users()
@@ -180,9 +179,9 @@ describe('POST /merchants/:merchantId/users', () => {
     await accept(linkIn((await mailTo(email)).text))
     const second = await invite({ email }, key)
     expect([second.statusCode, second.body, second.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
-    expect((await invite({ email: `x${email}` }, key)).json()).toEqual([
-      { field: 'Idempotency-Key', message: 'was used with another body', code: 'MISMATCH' },
-    ])
+    expect(refusalOf(await invite({ email: `x${email}` }, key))).toEqual(
+      refusedField('Idempotency-Key', 'was used with another body', 'MISMATCH'),
+    )
     expect(await users()).toHaveLength(1)
   })
 
@@ -200,10 +199,10 @@ describe('POST /merchants/:merchantId/users', () => {
   })
 
   it('401, 404, 403: judges key, merchant and access in this order, before the body', async () => {
-    expect((await invite({}, basic('x'), UNKNOWN_ID)).json()).toEqual(unauthorized)
-    expect((await invite({}, {}, UNKNOWN_ID)).json()).toEqual(notFound)
-    expect((await invite({}, stranger.headers)).json()).toEqual(forbidden)
-    expect((await invite({ email }, stranger.headers)).json()).toEqual(forbidden)
+    expect(refusalOf(await invite({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(refusalOf(await invite({}, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(refusalOf(await invite({}, stranger.headers))).toEqual(refusals.forbidden)
+    expect(refusalOf(await invite({ email }, stranger.headers))).toEqual(refusals.forbidden)
     expect(await users()).toEqual([])
   })
 
@@ -242,10 +241,10 @@ describe('GET /merchants/:merchantId/users', () => {
   })
 
   it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
-    expect((await list('', basic('x'), UNKNOWN_ID)).json()).toEqual(unauthorized)
-    expect((await list('', {}, UNKNOWN_ID)).json()).toEqual(notFound)
-    expect((await list('', stranger.headers)).json()).toEqual(forbidden)
-    expect((await list('')).json()).toEqual([{ field: 'limit', message: 'is required', code: 'REQUIRED' }])
+    expect(refusalOf(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(refusalOf(await list('', {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(refusalOf(await list('', stranger.headers))).toEqual(refusals.forbidden)
+    expect(refusalOf(await list(''))).toEqual(refusedField('limit', 'is required', 'REQUIRED'))
   })
 })
 
@@ -260,7 +259,7 @@ describe('DELETE /merchants/:merchantId/users/:userId', () => {
       expect([page.statusCode, page.body]).toEqual([404, expect.stringContaining(NO_INVITATION)])
     }
     expect(await users()).toEqual([])
-    expect((await revoke(user?.id ?? '')).json()).toEqual(notFound)
+    expect(refusalOf(await revoke(user?.id ?? ''))).toEqual(refusals.notFound)
     expect((await rowsOf('events')).at(-1)).toEqual(
       eventRow({
         merchant_id: merchantId,
@@ -314,11 +313,12 @@ describe('DELETE /merchants/:merchantId/users/:userId', () => {
     const [user] = await users()
     const id = user?.id ?? ''
     const other = (await createTestMerchant(payments, member)).id
-    for (const unknown of [UNKNOWN_ID, 'x', member.id]) expect((await revoke(unknown)).json()).toEqual(notFound)
-    expect((await revoke(id, {}, other)).json()).toEqual(notFound)
-    expect((await revoke(id, {}, UNKNOWN_ID)).json()).toEqual(notFound)
-    expect((await revoke(id, stranger.headers)).json()).toEqual(forbidden)
-    expect((await revoke(id, basic('x'))).json()).toEqual(unauthorized)
+    for (const unknown of [UNKNOWN_ID, 'x', member.id])
+      expect(refusalOf(await revoke(unknown))).toEqual(refusals.notFound)
+    expect(refusalOf(await revoke(id, {}, other))).toEqual(refusals.notFound)
+    expect(refusalOf(await revoke(id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(refusalOf(await revoke(id, stranger.headers))).toEqual(refusals.forbidden)
+    expect(refusalOf(await revoke(id, basic('x')))).toEqual(refusals.unauthorized)
     expect(await users()).toHaveLength(1)
     await mailTo(email)
   })

@@ -1,6 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { errorBodies } from '../../../test/bodies.ts'
+import { refusalOf, refusals, refusedField } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -29,7 +29,6 @@ beforeEach(async () => {
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const URL = 'https://shop.example/hooks'
 const SECRET = expect.stringMatching(/^[\w-]{43}$/)
-const { unauthorized, forbidden, notFound } = errorBodies
 
 const send = (method: 'POST' | 'DELETE' | 'GET', path: string, headers: object = {}, payload?: object | string) =>
   payments.app.inject({
@@ -102,9 +101,9 @@ describe('POST /merchants/:merchantId/webhooks', () => {
     await rotate(id)
     const second = await create({ url: URL }, key)
     expect([second.statusCode, second.body, second.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
-    expect((await create({ url: `${URL}/2` }, key)).json()).toEqual([
-      { field: 'Idempotency-Key', message: 'was used with another body', code: 'MISMATCH' },
-    ])
+    expect(refusalOf(await create({ url: `${URL}/2` }, key))).toEqual(
+      refusedField('Idempotency-Key', 'was used with another body', 'MISMATCH'),
+    )
     const rows = await payments.database.db.selectFrom('idempotency').selectAll().execute()
     expect(JSON.stringify(rows)).not.toContain(secret)
     expect((await list()).json()).toHaveLength(1)
@@ -146,10 +145,10 @@ describe('POST /merchants/:merchantId/webhooks', () => {
   })
 
   it('401, 404, 403: judges key, merchant and access in this order, before the body', async () => {
-    expect((await create({}, basic('x'), UNKNOWN_ID)).json()).toEqual(unauthorized)
-    expect((await create({}, {}, UNKNOWN_ID)).json()).toEqual(notFound)
-    expect((await create({}, stranger.headers)).json()).toEqual(forbidden)
-    expect((await create({ url: 'https://127.0.0.1/' }, stranger.headers)).json()).toEqual(forbidden)
+    expect(refusalOf(await create({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(refusalOf(await create({}, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(refusalOf(await create({}, stranger.headers))).toEqual(refusals.forbidden)
+    expect(refusalOf(await create({ url: 'https://127.0.0.1/' }, stranger.headers))).toEqual(refusals.forbidden)
     expect((await list()).json()).toEqual([])
   })
 })
@@ -187,10 +186,10 @@ describe('GET /merchants/:merchantId/webhooks', () => {
   })
 
   it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
-    expect((await list('', basic('x'), UNKNOWN_ID)).json()).toEqual(unauthorized)
-    expect((await list('', {}, UNKNOWN_ID)).json()).toEqual(notFound)
-    expect((await list('', stranger.headers)).json()).toEqual(forbidden)
-    expect((await list('')).json()).toEqual([{ field: 'limit', message: 'is required', code: 'REQUIRED' }])
+    expect(refusalOf(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(refusalOf(await list('', {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(refusalOf(await list('', stranger.headers))).toEqual(refusals.forbidden)
+    expect(refusalOf(await list(''))).toEqual(refusedField('limit', 'is required', 'REQUIRED'))
   })
 })
 
@@ -200,18 +199,18 @@ describe('DELETE /merchants/:merchantId/webhooks/:webhookId', () => {
     const response = await remove(id.toUpperCase())
     expect([response.statusCode, response.body]).toEqual([204, ''])
     expect((await list()).json()).toEqual([])
-    expect((await remove(id)).json()).toEqual(notFound)
+    expect(refusalOf(await remove(id))).toEqual(refusals.notFound)
     expect(await auditOf()).toEqual(['app.added', 'webhook.created', 'webhook.deleted'])
   })
 
   it('401, 404, 403: judges key, merchant and access in this order', async () => {
     const { id } = await made()
     const other = (await createTestMerchant(payments, member)).id
-    expect((await remove(id, basic('x'))).json()).toEqual(unauthorized)
-    expect((await remove(id, {}, UNKNOWN_ID)).json()).toEqual(notFound)
-    expect((await remove(id, {}, other)).json()).toEqual(notFound)
-    expect((await remove('x')).json()).toEqual(notFound)
-    expect((await remove(id, stranger.headers)).json()).toEqual(forbidden)
+    expect(refusalOf(await remove(id, basic('x')))).toEqual(refusals.unauthorized)
+    expect(refusalOf(await remove(id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(refusalOf(await remove(id, {}, other))).toEqual(refusals.notFound)
+    expect(refusalOf(await remove('x'))).toEqual(refusals.notFound)
+    expect(refusalOf(await remove(id, stranger.headers))).toEqual(refusals.forbidden)
     expect((await list()).json()).toHaveLength(1)
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { errorBodies, refusalOf, refusals } from '../../../../test/bodies.ts'
+import { refusalOf, refusals } from '../../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -27,7 +27,6 @@ beforeEach(async () => {
 
 const URL = 'https://shop.example/hooks'
 const SECRET = expect.stringMatching(/^[\w-]{43}$/)
-const { unauthorized, forbidden, notFound } = errorBodies
 
 const send = (method: 'POST' | 'DELETE' | 'GET', path: string, headers: object = {}, payload?: object | string) =>
   payments.app.inject({
@@ -78,11 +77,11 @@ describe('POST /merchants/:merchantId/webhooks/:webhookId/secrets', () => {
     const { id } = await made()
     const before = await rowOf(id)
     const other = (await createTestMerchant(payments, member)).id
-    expect((await rotate(id, basic('x'))).json()).toEqual(unauthorized)
-    expect((await rotate(id, {}, UNKNOWN_ID)).json()).toEqual(notFound)
-    expect((await rotate(id, {}, other)).json()).toEqual(notFound)
-    expect((await rotate(UNKNOWN_ID)).json()).toEqual(notFound)
-    expect((await rotate(id, stranger.headers)).json()).toEqual(forbidden)
+    expect(refusalOf(await rotate(id, basic('x')))).toEqual(refusals.unauthorized)
+    expect(refusalOf(await rotate(id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(refusalOf(await rotate(id, {}, other))).toEqual(refusals.notFound)
+    expect(refusalOf(await rotate(UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(refusalOf(await rotate(id, stranger.headers))).toEqual(refusals.forbidden)
     const unreadable = await send(
       'POST',
       `${merchantId}/webhooks/${id}/secrets`,
