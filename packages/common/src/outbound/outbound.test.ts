@@ -31,6 +31,7 @@ describe('send', () => {
   // ASVS 15.3.2
   it('follows no redirect', async () => {
     expect((await get('/moved')).status).toBe(302)
+    expect(peer.requests.at(-1)?.url).toBe('/moved')
   })
 
   it('limits the size of an answer and the time of a call', async () => {
@@ -49,7 +50,8 @@ describe('send', () => {
       ),
     )
     const url = peer.url.replace('127.0.0.1', 'mixed.example')
-    expect((await mixed.send({ method: 'GET', url, timeoutMs: 2_000, origin: 'data' })).status).toBe(201)
+    const answer = await mixed.send({ method: 'GET', url, timeoutMs: 2_000, origin: 'data' })
+    expect(answer).toEqual({ status: 201, body: '{"ok":true}', contentType: 'application/json' })
   })
 
   it('uses no connection that was checked for another origin', async () => {

@@ -18,39 +18,44 @@ import { createLogDestination, createLogger } from './logger.ts'
 
 describe('createLogger', () => {
   const folder = mkdtempSync(join(tmpdir(), 'trestle-log-'))
+  afterAll(() => rmSync(folder, { recursive: true }))
   beforeEach(() => {
     vi.useFakeTimers({ now: new Date('2026-11-20T10:00:00.000Z'), toFake: ['Date', 'performance'] })
   })
   afterEach(() => {
     vi.useRealTimers()
-    rmSync(folder, { recursive: true })
   })
+  const lineAt = (clock: string) => ({ level: 'info', time: `2026-11-20T${clock}Z`, msg: 'a line' })
+  const linesOf = (file: string) =>
+    readFileSync(file, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
 
   // ASVS 16.2.2
   it('writes the time of each line, to the millisecond', async () => {
-    const file = join(folder, 'log')
+    const file = join(folder, 'timed.log')
     const log = createLogger({ level: 'info', file, stdout: false })
     for (const milliseconds of [0, 0, 1, 2, 60_000]) {
       vi.advanceTimersByTime(milliseconds)
       log.logger.info('a line')
     }
     await log.flush()
-    const lines = readFileSync(file, 'utf8').trim().split('\n')
-    const time = (clock: string) => ({ level: 'info', time: `2026-11-20T${clock}Z`, msg: 'a line' })
-    expect(lines.map((line) => JSON.parse(line))).toEqual([
-      ...[time('10:00:00.000'), time('10:00:00.000'), time('10:00:00.001'), time('10:00:00.003')],
-      time('10:01:00.003'),
+    expect(linesOf(file)).toEqual([
+      ...[lineAt('10:00:00.000'), lineAt('10:00:00.000'), lineAt('10:00:00.001'), lineAt('10:00:00.003')],
+      lineAt('10:01:00.003'),
     ])
   })
 
   it('writes to a new file after the old one was moved', async () => {
-    const file = join(folder, 'log')
+    const file = join(folder, 'moved.log')
     const log = createLogger({ level: 'info', file, stdout: false })
     renameSync(file, `${file}.1`)
     await log.reopen()
     log.logger.info('a line')
     await log.flush()
-    expect(readFileSync(file, 'utf8')).toContain('a line')
+    expect(readFileSync(`${file}.1`, 'utf8')).toBe('')
+    expect(linesOf(file)).toEqual([lineAt('10:00:00.000')])
   })
 })
 

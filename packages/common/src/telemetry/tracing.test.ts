@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { trace } from '@opentelemetry/api'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { pino } from 'pino'
-import { expect, it } from 'vitest'
+import { afterEach, expect, it } from 'vitest'
 import { z } from 'zod'
 import { HttpError } from '../errors/define-error.ts'
 import type { ErrorVocabulary } from '../errors/error-vocabulary.ts'
@@ -16,6 +16,11 @@ const Sent = z.object({
   resourceSpans: z.array(
     z.object({ scopeSpans: z.array(z.object({ spans: z.array(z.object({ attributes: z.array(Attribute) })) })) }),
   ),
+})
+
+const names = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_RESOURCE_ATTRIBUTES'] as const
+afterEach(() => {
+  for (const name of names) delete process.env[name]
 })
 
 const refuse = () => new HttpError(404, 'not_found', { message: 'Not found' })
