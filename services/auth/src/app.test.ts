@@ -138,7 +138,7 @@ describe('requests', () => {
     ])
     const answer = await app.inject('/signup')
     expect([answer.statusCode, answer.headers.allow]).toEqual([405, 'POST'])
-    expect(answer.json()).toEqual({ code: 405, error_code: 'method_not_allowed', msg: 'Method not allowed' })
+    expect(answer.json()).toEqual(errorBody(405, 'method_not_allowed', 'Method not allowed'))
     expect(statusAndBody(await app.inject({ method: 'DELETE', url: '/signup/' }))).toEqual([
       405,
       errorBody(405, 'method_not_allowed', 'Method not allowed'),

@@ -111,7 +111,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
     const person = await createSignedIn(test, { phone: '14155550160', phone_confirmed_at: new Date() })
     const phone = await link(person, 'phone', { phone: '14155550160', phone_verified: true })
     const first = await unlink(person, phone)
-    expect([first.status, first.body.error_code]).toEqual([200, undefined])
+    expect(first.status).toBe(200)
     expect(first.user).toEqual(signedUpBody(person, { last_sign_in_at: anyTime }))
     await link(person, 'phone', { phone: '14155550161', phone_verified: true })
     await unconfirm(person)
