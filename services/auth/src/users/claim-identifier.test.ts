@@ -1,0 +1,147 @@
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { answerBehind } from '../../test/answer-behind.ts'
+import { openTestDatabase } from '../../test/auth-database.ts'
+import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
+import {
+  claimIdentifier,
+  requireAudience,
+  requireNewIdentifier,
+  requireUnconfirmed,
+  StaleView,
+  settleRaces,
+  TAKEN_AFTER_RACES,
+  TAKEN_FOR_ADMIN,
+  TAKEN_FOR_USER,
+  type TakenErrors,
+  withUniqueIdentifiers,
+} from './claim-identifier.ts'
+import { insertUser } from './user-change-repository.ts'
+import { findUserById } from './user-repository.ts'
+
+const database = await openTestDatabase()
+const { db, names } = database
+afterAll(() => database.drop())
+
+const at = '2026-01-02T03:04:05.678000+00:00'
+let people = 0
+let byEmail: UserIdentifier
+let byPhone: UserIdentifier
+beforeEach(() => {
+  people += 1
+  byEmail = { kind: 'email', value: `ann${people}@example.com` }
+  byPhone = { kind: 'phone', value: `1415555${1_000 + people}` }
+})
+
+const add = (changes: Partial<Parameters<typeof insertUser>[1]> = {}) =>
+  insertUser(db, {
+    aud: 'authenticated',
+    role: 'authenticated',
+    email: byEmail.value,
+    phone: byPhone.value,
+    ...changes,
+  })
+const claim = (identifier: UserIdentifier, taken: TakenErrors, ownerId: string | undefined = undefined) =>
+  db.transaction().execute((trx) => claimIdentifier(trx, identifier, { ownerId, taken }))
+
+describe('an identifier that is claimed', () => {
+  it('is refused to everybody but its user, by the error of the kind and of the caller', async () => {
+    const { id } = await add()
+    await expect(claim(byEmail, TAKEN_FOR_USER)).rejects.toEqual(emailExists())
+    await expect(claim(byPhone, TAKEN_FOR_USER)).rejects.toEqual(phoneExists())
+    await expect(claim(byPhone, TAKEN_FOR_ADMIN)).rejects.toEqual(phoneExistsForAdmin())
+    await claim(byEmail, TAKEN_FOR_USER, id)
+  })
+
+  it('is taken from a staged user, who is deleted', async () => {
+    const { id } = await add({ staged_at: at })
+    await claim(byEmail, TAKEN_FOR_USER)
+    expect(await findUserById(db, id)).toBeUndefined()
+  })
+
+  it.each([
+    ['is taken', TAKEN_FOR_USER, emailExists()],
+    ['is looked at again in a race', TAKEN_AFTER_RACES, new StaleView()],
+  ])('%s when its staged user becomes a user meanwhile', async (_case, taken, error) => {
+    const { id } = await add({ staged_at: at })
+    const refused = answerBehind(
+      db,
+      (trx) => trx.updateTable('users').set({ staged_at: null }).where('id', '=', id).execute(),
+      () => claim(byEmail, taken).catch((caught: unknown) => caught),
+    )
+    expect(await refused).toEqual(error)
+    expect((await findUserById(db, id))?.stagedAt).toBeNull()
+  })
+})
+
+describe('requireNewIdentifier', () => {
+  it('refuses what the user or another user has, and permits what a staged user has', async () => {
+    const user = await add()
+    const free = { kind: 'email', value: `free${people}@example.com` } as const
+    await expect(requireNewIdentifier(db, user, byEmail)).rejects.toEqual(emailExists())
+    await requireNewIdentifier(db, user, free)
+    const other = await add({ email: free.value, phone: null, staged_at: at })
+    await requireNewIdentifier(db, user, free)
+    await expect(requireNewIdentifier(db, other, byPhone)).rejects.toEqual(phoneExists())
+  })
+})
+
+describe('requireUnconfirmed', () => {
+  it('permits an unconfirmed user of the audience', () => {
+    expect(requireUnconfirmed({ emailConfirmedAt: null, audience: 'here' }, 'here')).toBeUndefined()
+  })
+
+  it.each([
+    ['a confirmed user', at, 'here'],
+    ['a user of another audience', null, 'elsewhere'],
+  ])('refuses %s', (_case, emailConfirmedAt, audience) => {
+    expect(() => requireUnconfirmed({ emailConfirmedAt, audience }, 'here')).toThrow(emailExists())
+  })
+})
+
+describe('requireAudience', () => {
+  it('refuses the email of a user of another audience', () => {
+    expect(requireAudience({ audience: 'here' }, 'here')).toBeUndefined()
+    expect(() => requireAudience({ audience: 'elsewhere' }, 'here')).toThrow(emailExists())
+  })
+})
+
+describe('withUniqueIdentifiers', () => {
+  it('runs once more after a violation, and then answers the error of the identifier', async () => {
+    await add()
+    let attempts = 0
+    const insert = withUniqueIdentifiers({ db, names }, TAKEN_FOR_ADMIN, async (trx) => {
+      attempts += 1
+      const email = attempts === 1 ? byEmail.value : null
+      return insertUser(trx, { aud: 'authenticated', role: 'authenticated', email, phone: byPhone.value })
+    })
+    await expect(insert).rejects.toEqual(phoneExistsForAdmin())
+    expect(attempts).toBe(2)
+  })
+
+  it('runs once when anything else fails', async () => {
+    let attempts = 0
+    const failing = withUniqueIdentifiers({ db, names }, TAKEN_FOR_USER, async () => {
+      attempts += 1
+      throw new Error('away')
+    })
+    await expect(failing).rejects.toEqual(new Error('away'))
+    expect(attempts).toBe(1)
+  })
+})
+
+describe('settleRaces', () => {
+  it('runs again after a stale view, at most ten times', async () => {
+    let attempts = 0
+    const run = (failures: number) =>
+      settleRaces({ db, names }, async () => {
+        attempts += 1
+        if (attempts <= failures) throw new StaleView()
+        return attempts
+      })
+    expect(await run(9)).toBe(10)
+    attempts = 0
+    await expect(run(10)).rejects.toEqual(new StaleView())
+    expect(attempts).toBe(10)
+  })
+})
