@@ -271,7 +271,9 @@ it('sends the first answer before it loads large libraries', async () => {
 })
 
 it('does not wait long for a first request', async () => {
-  await runServer(prepare({ start: (answered) => answered, limits: { ...LIMITS, unaskedMs: 1 } }).options)
+  const { app, options } = prepare({ start: (answered) => answered, limits: { ...LIMITS, unaskedMs: 1 } })
+  await runServer(options)
+  expect(app.server.listening).toBe(true)
 })
 
 it('fails when the port is taken', async () => {

@@ -350,10 +350,8 @@ describe('GET /movements', () => {
       const response = await move({ type: 'receive', ...place, quantity: count, reference: `order ${count % 3}` })
       ids.unshift(response.json().data.id)
     }
-    const [last] = ids
     const response = await move({ type: 'ship', productId, locationId: otherId, quantity: 1, reference: 'shipment' })
     ids.unshift(response.json().data.id)
-    expect(last).toBeDefined()
   })
   const list = async (query: string) => {
     const response = await get(`/movements?productId=${productId}${query}`)

@@ -88,7 +88,10 @@ describe('POST /products', () => {
   )
 
   it('201: tells skus apart by case and by normalisation', async () => {
-    for (const sku of ['case', 'CASE', 'caf\u00e9', 'cafe\u0301']) await create('{}', sku)
+    for (const sku of ['case', 'CASE', 'caf\u00e9', 'cafe\u0301']) {
+      const id = await create('{}', sku)
+      expect((await get(`/products?sku=${encodeURIComponent(sku)}`)).json().data).toEqual([{ id, sku, attributes: {} }])
+    }
   })
 
   it('409: refuses a taken sku', async () => {
@@ -188,7 +191,9 @@ describe('Idempotency-Key', () => {
     expect(answers.map(({ statusCode }) => statusCode)).toEqual(Array(20).fill(201))
     expect(new Set(answers.map(({ body, headers }) => `${body} ${headers.location} ${headers.etag}`)).size).toBe(1)
     expect(answers.filter(({ headers }) => headers['idempotent-replayed'] === 'true')).toHaveLength(19)
-    expect(first?.json().data.id).toBeGreaterThan(0)
+    const id: unknown = first?.json().data.id
+    expect(first?.json()).toEqual({ statusCode: 201, data: { id, message: `Product ${id} was created.` } })
+    expect((await get(`/products?sku=${sku}`)).json().data).toEqual([{ id, sku, attributes: {} }])
   })
 
   it('422: refuses the key for another request', async () => {

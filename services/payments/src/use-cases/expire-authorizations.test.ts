@@ -109,7 +109,7 @@ describe('authorization expiry', () => {
     for (const transactionId of ids) expect((await get(transactionId)).trail).toHaveLength(1)
   })
 
-  it('handles other merchants when the row of one is locked, and fails so that the job runs again', async () => {
+  it('voids at other merchants when the row of one is locked, and fails so that the job runs again', async () => {
     const [locked, other] = [await merchant(), await merchant()]
     const [held, free] = [await customerPayment(payments, locked), await customerPayment(payments, other)]
     await payments.database.db
@@ -146,7 +146,7 @@ describe('authorization expiry', () => {
     )
   })
 
-  it('works with a clock beyond the years that an id can hold', async () => {
+  it('voids by a clock beyond the years that an id can hold', async () => {
     const id = await merchant()
     const transactionId = await customerPayment(payments, id)
     await advance(id, 36_000)

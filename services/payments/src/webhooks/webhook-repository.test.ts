@@ -61,9 +61,9 @@ const list = async (merchantId: string) =>
   ).webhooks
 const done = () => ({ verdict: 'done', identityId: member.id })
 /** Changes a merchant, and answers the id of the event about that. */
-async function addEvent(merchantId: string): Promise<string> {
+async function addEvent(merchantId: string, name = 'Coffee'): Promise<string> {
   const { headers } = member
-  await payments.app.inject({ method: 'PUT', url: `/merchants/${merchantId}`, headers, payload: { name: 'Coffee' } })
+  await payments.app.inject({ method: 'PUT', url: `/merchants/${merchantId}`, headers, payload: { name } })
   const { id } = await payments.database.db
     .selectFrom('events')
     .select('id')
@@ -167,7 +167,8 @@ describe('callReplayWebhook', () => {
     const { merchantId, id: webhookId } = await made(await merchant())
     const replay = (after: string, id = webhookId) =>
       callReplayWebhook(payments.deps.lanes, { merchantId, webhookId: id, after })
-    expect([await replay(await addEvent(merchantId)), await replay(LOWEST, UNKNOWN_ID)]).toEqual([0, undefined])
-    expect(await replay(LOWEST)).toBeGreaterThan(0)
+    const [first, second] = [await addEvent(merchantId, 'Coffee'), await addEvent(merchantId, 'Tea')]
+    expect([await replay(LOWEST), await replay(first), await replay(second)]).toEqual([2, 1, 0])
+    expect(await replay(LOWEST, UNKNOWN_ID)).toBeUndefined()
   })
 })
