@@ -11,6 +11,8 @@ export interface SignedUp {
 }
 
 let count = 0
+/** Few, because each is hashed once; several, so that the users of one test differ in their passwords. */
+const PASSWORDS = 4
 
 /** Stores a confirmed user with an email, a password and the email's identity. */
 export async function createSignedUp(
@@ -18,7 +20,7 @@ export async function createSignedUp(
   changes: Partial<Parameters<typeof insertUser>[1]> = {},
 ): Promise<SignedUp> {
   const email = `person${++count}@example.com`
-  const password = `correct horse ${count}`
+  const password = `correct horse ${count % PASSWORDS}`
   const user = await insertUser(db, {
     aud: 'authenticated',
     role: 'authenticated',
