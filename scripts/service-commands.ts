@@ -8,7 +8,10 @@ export interface ListedCommand {
 }
 
 interface Commands {
-  readonly otherCommands: (first: unknown, second: NodeJS.Process) => readonly ListedCommand[]
+  readonly otherCommands: (
+    first: unknown,
+    second: NodeJS.Process,
+  ) => Readonly<Record<string, () => Promise<ListedCommand>>>
 }
 
 function refuseSettings(): never {
@@ -23,5 +26,13 @@ export async function commandsOf(service: string): Promise<readonly ListedComman
   const folder = join(import.meta.dirname, '../services', service)
   // A path that the compiler does not follow: it would join the types of three apps in one program.
   const { otherCommands }: Commands = await import(join(folder, 'src/commands/other-commands.ts'))
-  return otherCommands(needs, process)
+  const loaders = Object.entries(otherCommands(needs, process))
+  return Promise.all(loaders.map(([name, load]) => loadNamed(name, load)))
+}
+
+/** @throws Error when a command has another name than it is loaded by, so that nobody could call it */
+async function loadNamed(name: string, load: () => Promise<ListedCommand>): Promise<ListedCommand> {
+  const command = await load()
+  if (command.name() !== name) throw new Error(`the command ${command.name()} is loaded by the name ${name}`)
+  return command
 }

@@ -23,7 +23,7 @@ it.each([
   ['SIGINT', 130],
 ] as const)('%s ends a command that runs, also as the first process of a container', (signal, status) => {
   const { exits, process } = startedWith()
-  void runCommandLine(new Command(), process, { serve: () => new Promise(() => {}), loadOthers: async () => [] })
+  void runCommandLine(new Command(), process, { serve: () => new Promise(() => {}), loadOthers: async () => ({}) })
   expect(() => process.emit(signal)).toThrow('exited')
   expect(exits).toEqual([status])
 })
@@ -31,18 +31,22 @@ it.each([
 it.each([
   [[], ['serve']],
   [['serve'], ['serve']],
-  [['doctor'], ['load', 'doctor']],
+  [['doctor'], ['load', 'load doctor', 'doctor']],
   [
     ['-c', 'file', 'doctor'],
-    ['load', 'doctor'],
+    ['load', 'load doctor', 'load version', 'doctor'],
   ],
 ])('loads the other commands only when one of them runs: %j', async (words, expected) => {
   const calls: string[] = []
+  const loader = (name: string) => async () => {
+    calls.push(`load ${name}`)
+    return new Command(name).action(() => void calls.push(name))
+  }
   await runCommandLine(new Command().option('-c <file>'), startedWith(...words).process, {
     serve: async () => void calls.push('serve'),
     loadOthers: async () => {
       calls.push('load')
-      return [new Command('doctor').action(() => void calls.push('doctor'))]
+      return { doctor: loader('doctor'), version: loader('version') }
     },
   })
   expect(calls).toEqual(expected)
@@ -56,7 +60,9 @@ it.each([
   const fail = () => stdout.emit('error', Object.assign(new Error(`write ${code}`), { code }))
   await runCommandLine(new Command(), process, {
     serve: async () => {},
-    loadOthers: async () => [new Command('doctor').action(() => expect(fail).toThrow('exited'))],
+    loadOthers: async () => ({
+      doctor: async () => new Command('doctor').action(() => expect(fail).toThrow('exited')),
+    }),
   })
   expect({ exits, reports }).toEqual(expected)
 })

@@ -15,11 +15,12 @@ const SERVE = 'serve'
 export interface Commands {
   /** Runs the service. This is the default command. */
   readonly serve: () => Promise<void>
-  /**
-   * Makes the other commands. They are loaded only when they are needed, so that a start of the service does not wait for them.
-   */
-  readonly loadOthers: () => Promise<readonly Command[]>
+  /** Loads the table of the other commands only when one is needed, so that a start of the service does not wait for it. */
+  readonly loadOthers: () => Promise<CommandLoaders>
 }
+
+/** Makes commands by their names. Each loads its own modules: to load those of all commands takes longer than most runs. */
+export type CommandLoaders = Readonly<Record<string, () => Promise<Command>>>
 
 /** What a command line needs of a process: its arguments, its signals, its output and its end. */
 export interface CommandProcess {
@@ -46,7 +47,7 @@ export async function runCommandLine(
   const [word = SERVE] = process.argv.slice(2)
   if (word !== SERVE) {
     process.stdout.on('error', (error: Error) => exitWhenOutputFails(process, error))
-    for (const command of await loadOthers()) program.addCommand(command)
+    for (const command of await loadCommands(await loadOthers(), word)) program.addCommand(command)
   }
   program.exitOverride()
   for (const command of program.commands) command.exitOverride()
@@ -57,6 +58,17 @@ export async function runCommandLine(
     process.stderr.write(`${describeFailure(error)}\n`)
     process.exit(FAILURE)
   }
+}
+
+/** Every command, with all modules that commands load. */
+export function loadAll(loaders: CommandLoaders): readonly Promise<Command>[] {
+  return Object.values(loaders).map((load) => load())
+}
+
+/** The command that is called, or all commands: for `--help`, after an option, and for a name that none has. */
+function loadCommands(loaders: CommandLoaders, called: string): Promise<readonly Command[]> {
+  const load = Object.hasOwn(loaders, called) ? loaders[called] : undefined
+  return Promise.all(load ? [load()] : loadAll(loaders))
 }
 
 /** Ends a command whose output is no longer read: `head` has its lines, or the disk is full. */

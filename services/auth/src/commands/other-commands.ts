@@ -1,16 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { loadLibraries } from '@trestle/jobs/queue.ts'
-import { migrateCommand } from '@trestle/service/migrate-command.ts'
-import { warmUpCommand } from '@trestle/service/warm-up-command.ts'
+import { type CommandLoaders, loadAll } from '@trestle/common/lifecycle/command-line.ts'
 import { Command } from 'commander'
 import type { LoadedConfig } from '../config.ts'
-import { type CommandDeps, withCommandDeps } from '../deps.ts'
-import { migrateOptions } from '../migrations.ts'
-import { runHashTasks } from '../passwords/hash-threads.ts'
+import type { CommandDeps } from '../deps.ts'
 import { VERSION } from '../version.ts'
-import { doctor } from './doctor.ts'
-import { keysCommand } from './keys.ts'
-import { usersCommand } from './users.ts'
 
 interface OtherCommandsOptions {
   /** Called when a command runs, so that `--help` needs no settings. */
@@ -20,21 +13,39 @@ interface OtherCommandsOptions {
 }
 
 /** Every command of the service but `serve`. */
-export function otherCommands({ load, now, process }: OtherCommandsOptions): readonly Command[] {
+export function otherCommands({ load, now, process }: OtherCommandsOptions): CommandLoaders {
   const { stdin, stdout, stderr } = process
-  const withDeps = (run: (deps: CommandDeps) => Promise<void>) => withCommandDeps(load().config, run)
+  const withDeps = async (run: (deps: CommandDeps) => Promise<void>) => {
+    const { withCommandDeps } = await import('../deps.ts')
+    await withCommandDeps(load().config, run)
+  }
   const print = (line: string) => void stdout.write(`${line}\n`)
   const report = (line: string) => void stderr.write(`${line}\n`)
-  return [
-    migrateCommand(() => migrateOptions(load().config), print),
-    warmUpCommand(() => Promise.all([import('./serve.ts'), loadLibraries(), runHashTasks([])])),
-    keysCommand({ withDeps, print, pause }),
-    usersCommand({ withDeps, now, stdin, stdout, report }),
-    new Command('doctor')
-      .description('try settings, database, mail server, keys, clock and URLs, and say what to do')
-      .action(async () => {
-        if (!(await doctor(load, print))) process.exitCode = 1
-      }),
-    new Command('version').description('print the version').action(() => print(VERSION)),
-  ]
+  const loaders: CommandLoaders = {
+    migrate: async () => {
+      const { migrateCommand } = await import('@trestle/service/migrate-command.ts')
+      const { migrateOptions } = await import('../migrations.ts')
+      return migrateCommand(() => migrateOptions(load().config), print)
+    },
+    'warm-up': async () => {
+      const { warmUpCommand } = await import('@trestle/service/warm-up-command.ts')
+      const { loadLibraries } = await import('@trestle/jobs/queue.ts')
+      const { runHashTasks } = await import('../passwords/hash-threads.ts')
+      return warmUpCommand(() =>
+        Promise.all([import('./serve.ts'), loadLibraries(), runHashTasks([]), ...loadAll(loaders)]),
+      )
+    },
+    keys: async () => (await import('./keys.ts')).keysCommand({ withDeps, print, pause }),
+    users: async () => (await import('./users.ts')).usersCommand({ withDeps, now, stdin, stdout, report }),
+    doctor: async () => {
+      const { doctor } = await import('./doctor.ts')
+      return new Command('doctor')
+        .description('try settings, database, mail server, keys, clock and URLs, and say what to do')
+        .action(async () => {
+          if (!(await doctor(load, print))) process.exitCode = 1
+        })
+    },
+    version: async () => new Command('version').description('print the version').action(() => print(VERSION)),
+  }
+  return loaders
 }

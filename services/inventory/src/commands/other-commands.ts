@@ -1,34 +1,47 @@
-import { migrateCommand } from '@trestle/service/migrate-command.ts'
-import { warmUpCommand } from '@trestle/service/warm-up-command.ts'
+import { type CommandLoaders, loadAll } from '@trestle/common/lifecycle/command-line.ts'
 import { Command } from 'commander'
 import type { InventoryConfig } from '../config.ts'
-import { migrateOptions } from '../migrations.ts'
-import { buildOpenApi } from '../openapi.ts'
 import { VERSION } from '../version.ts'
-import { doctor } from './doctor.ts'
-import { type SeedOptions, seed } from './seed.ts'
-import { transferCommands } from './transfer.ts'
+import type { SeedOptions } from './seed.ts'
 
 /**
  * Every command of the service but `serve`.
  * @param load called when a command runs, because `--help` needs no settings
  */
-export function otherCommands(load: () => InventoryConfig, process: NodeJS.Process): readonly Command[] {
+export function otherCommands(load: () => InventoryConfig, process: NodeJS.Process): CommandLoaders {
   const print = (line: string) => void process.stdout.write(`${line}\n`)
-  return [
-    migrateCommand(() => migrateOptions(load()), print),
-    warmUpCommand(() => Promise.all([import('./serve.ts'), import('../access/token-verifier.ts'), buildOpenApi()])),
-    new Command('doctor')
-      .description('check settings, log file, database and migrations, and say what to do')
-      .action(async () => {
-        if (!(await doctor(load, print))) process.exitCode = 1
-      }),
-    new Command('seed')
-      .description('add sample products for development; a second run adds only the missing ones')
-      .requiredOption('--products <count>', 'how many products there should be')
-      .option('--stock <quantity>', 'receive this quantity of each that has no stock, at the location MAIN')
-      .action((options: SeedOptions) => seed(load(), options, print)),
-    ...transferCommands(load, process),
-    new Command('version').description('print the version').action(() => print(VERSION)),
-  ]
+  const loaders: CommandLoaders = {
+    migrate: async () => {
+      const { migrateCommand } = await import('@trestle/service/migrate-command.ts')
+      const { migrateOptions } = await import('../migrations.ts')
+      return migrateCommand(() => migrateOptions(load()), print)
+    },
+    'warm-up': async () => {
+      const { warmUpCommand } = await import('@trestle/service/warm-up-command.ts')
+      const { buildOpenApi } = await import('../openapi.ts')
+      return warmUpCommand(() =>
+        Promise.all([import('./serve.ts'), import('../access/token-verifier.ts'), buildOpenApi(), ...loadAll(loaders)]),
+      )
+    },
+    doctor: async () => {
+      const { doctor } = await import('./doctor.ts')
+      return new Command('doctor')
+        .description('check settings, log file, database and migrations, and say what to do')
+        .action(async () => {
+          if (!(await doctor(load, print))) process.exitCode = 1
+        })
+    },
+    seed: async () => {
+      const { seed } = await import('./seed.ts')
+      return new Command('seed')
+        .description('add sample products for development; a second run adds only the missing ones')
+        .requiredOption('--products <count>', 'how many products there should be')
+        .option('--stock <quantity>', 'receive this quantity of each that has no stock, at the location MAIN')
+        .action((options: SeedOptions) => seed(load(), options, print))
+    },
+    import: async () => (await import('./transfer.ts')).importCommand(load, process),
+    export: async () => (await import('./transfer.ts')).exportCommand(load, process),
+    version: async () => new Command('version').description('print the version').action(() => print(VERSION)),
+  }
+  return loaders
 }

@@ -34,36 +34,41 @@ interface ExportFlags {
 
 type Streams = Pick<NodeJS.Process, 'stdout' | 'stderr'>
 
-/** The commands `import` and `export`. They do the same as the endpoints of these names. */
-export function transferCommands(loadConfig: () => InventoryConfig, streams: Streams): readonly Command[] {
-  const format = new Option('--format <format>', 'format of the file (default: by the extension of its name)').choices(
+/** The command `import`. It does the same as the endpoint of this name. */
+export function importCommand(loadConfig: () => InventoryConfig, streams: Streams): Command {
+  return new Command('import')
+    .exitOverride()
+    .description('store the products of a file; run it again with --mode skip or upsert if it broke off')
+    .argument('<file>')
+    .addOption(
+      new Option('--mode <mode>', 'what happens to a product whose sku is taken')
+        .choices(IMPORT_MODES)
+        .default('insert'),
+    )
+    .addOption(formatOption())
+    .option('--atomic', 'store all products, or none')
+    .option('--dry-run', 'report what would happen, and store nothing')
+    .action((file: string, flags: ImportFlags) => runImport(loadConfig(), file, flags, streams))
+}
+
+/** The command `export`. It does the same as the endpoint of this name. */
+export function exportCommand(loadConfig: () => InventoryConfig, streams: Streams): Command {
+  return new Command('export')
+    .exitOverride()
+    .description('write products to a new file, or to standard output')
+    .argument('[file]')
+    .addOption(formatOption())
+    .option('--filter <name=value...>', 'a filter of the list of products, such as attributes.color=red', [])
+    .addOption(new Option('--sort <order>', 'order of the products').choices(PRODUCT_SORTS).default('id'))
+    .option('--flatten <path...>', 'values that get columns of their own', [])
+    .option('--spreadsheet-safe', 'keep spreadsheets from computing cells as formulas')
+    .action((file: string | undefined, flags: ExportFlags) => runExport(loadConfig(), file, flags, streams))
+}
+
+function formatOption(): Option {
+  return new Option('--format <format>', 'format of the file (default: by the extension of its name)').choices(
     IMPORT_FORMATS,
   )
-  return [
-    new Command('import')
-      .exitOverride()
-      .description('store the products of a file; run it again with --mode skip or upsert if it broke off')
-      .argument('<file>')
-      .addOption(
-        new Option('--mode <mode>', 'what happens to a product whose sku is taken')
-          .choices(IMPORT_MODES)
-          .default('insert'),
-      )
-      .addOption(format)
-      .option('--atomic', 'store all products, or none')
-      .option('--dry-run', 'report what would happen, and store nothing')
-      .action((file: string, flags: ImportFlags) => runImport(loadConfig(), file, flags, streams)),
-    new Command('export')
-      .exitOverride()
-      .description('write products to a new file, or to standard output')
-      .argument('[file]')
-      .addOption(format)
-      .option('--filter <name=value...>', 'a filter of the list of products, such as attributes.color=red', [])
-      .addOption(new Option('--sort <order>', 'order of the products').choices(PRODUCT_SORTS).default('id'))
-      .option('--flatten <path...>', 'values that get columns of their own', [])
-      .option('--spreadsheet-safe', 'keep spreadsheets from computing cells as formulas')
-      .action((file: string | undefined, flags: ExportFlags) => runExport(loadConfig(), file, flags, streams)),
-  ]
 }
 
 async function runImport(

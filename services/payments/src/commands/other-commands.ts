@@ -1,26 +1,8 @@
-import { loadLibraries } from '@trestle/jobs/queue.ts'
-import { migrateCommand } from '@trestle/service/migrate-command.ts'
-import { warmUpCommand } from '@trestle/service/warm-up-command.ts'
+import { type CommandLoaders, loadAll } from '@trestle/common/lifecycle/command-line.ts'
 import { Command } from 'commander'
 import type { PaymentsConfig } from '../config.ts'
-import { migrateOptions } from '../migrations.ts'
 import { VERSION } from '../version.ts'
-import { adjustCommand } from './adjust.ts'
-import { appCommand } from './app.ts'
-import { attemptsCommand } from './attempts.ts'
-import { disputeCommand } from './dispute.ts'
-import { doctor } from './doctor.ts'
-import { exceptionsCommand } from './exceptions.ts'
-import { fraudCommand } from './fraud.ts'
-import { fxCommand } from './fx.ts'
-import { ledgerCommand } from './ledger.ts'
-import { merchantCommand } from './merchant.ts'
-import { openOperatorDeps } from './operator-database.ts'
-import { payoutCommand } from './payout.ts'
-import { seedCommand } from './seed.ts'
-import { cleanUpCommand, tasksCommand } from './tasks.ts'
-import { vaultCommand } from './vault.ts'
-import { webhookCommand } from './webhook.ts'
+import type { Operator } from './operator-command.ts'
 
 interface OtherCommandsOptions {
   /** Called when a command runs, because `--help` needs no settings. */
@@ -29,38 +11,56 @@ interface OtherCommandsOptions {
   readonly process: NodeJS.Process
 }
 
-/** The commands of operators, in the order of `--help`. */
-const operatorCommands = [
-  appCommand,
-  merchantCommand,
-  attemptsCommand,
-  exceptionsCommand,
-  fxCommand,
-  ledgerCommand,
-  payoutCommand,
-  tasksCommand,
-  cleanUpCommand,
-  seedCommand,
-  webhookCommand,
-  adjustCommand,
-  disputeCommand,
-  fraudCommand,
-  vaultCommand,
-] as const
-
-/** All commands of the service except `serve`. */
-export function otherCommands({ load, now, process }: OtherCommandsOptions): readonly Command[] {
+/** All commands of the service except `serve`, in the order of `--help`. */
+export function otherCommands({ load, now, process }: OtherCommandsOptions): CommandLoaders {
   const print = (line: string) => void process.stdout.write(`${line}\n`)
-  const operator = { open: () => openOperatorDeps(load()), print }
-  return [
-    migrateCommand(() => migrateOptions(load()), print),
-    warmUpCommand(() => Promise.all([import('./serve.ts'), loadLibraries(), import('../members/user-token.ts')])),
-    ...operatorCommands.map((command) => command(operator)),
-    new Command('doctor')
-      .description('try settings, database, mail server, clock, URLs, rates and jobs, and say what to do')
-      .action(async () => {
-        if (!(await doctor(load, print, now))) process.exitCode = 1
-      }),
-    new Command('version').description('print the version').action(() => print(VERSION)),
-  ]
+  const operator: Operator = {
+    open: async () => (await import('./operator-database.ts')).openOperatorDeps(load()),
+    print,
+  }
+  const loaders: CommandLoaders = {
+    migrate: async () => {
+      const { migrateCommand } = await import('@trestle/service/migrate-command.ts')
+      const { migrateOptions } = await import('../migrations.ts')
+      return migrateCommand(() => migrateOptions(load()), print)
+    },
+    'warm-up': async () => {
+      const { warmUpCommand } = await import('@trestle/service/warm-up-command.ts')
+      const { loadLibraries } = await import('@trestle/jobs/queue.ts')
+      return warmUpCommand(() =>
+        Promise.all([
+          import('./serve.ts'),
+          loadLibraries(),
+          import('../members/user-token.ts'),
+          import('./operator-database.ts'),
+          ...loadAll(loaders),
+        ]),
+      )
+    },
+    app: async () => (await import('./app.ts')).appCommand(operator),
+    merchant: async () => (await import('./merchant.ts')).merchantCommand(operator),
+    attempts: async () => (await import('./attempts.ts')).attemptsCommand(operator),
+    exceptions: async () => (await import('./exceptions.ts')).exceptionsCommand(operator),
+    fx: async () => (await import('./fx.ts')).fxCommand(operator),
+    ledger: async () => (await import('./ledger.ts')).ledgerCommand(operator),
+    payout: async () => (await import('./payout.ts')).payoutCommand(operator),
+    tasks: async () => (await import('./tasks.ts')).tasksCommand(operator),
+    prune: async () => (await import('./tasks.ts')).cleanUpCommand(operator),
+    seed: async () => (await import('./seed.ts')).seedCommand(operator),
+    webhook: async () => (await import('./webhook.ts')).webhookCommand(operator),
+    adjust: async () => (await import('./adjust.ts')).adjustCommand(operator),
+    dispute: async () => (await import('./dispute.ts')).disputeCommand(operator),
+    fraud: async () => (await import('./fraud.ts')).fraudCommand(operator),
+    vault: async () => (await import('./vault.ts')).vaultCommand(operator),
+    doctor: async () => {
+      const { doctor } = await import('./doctor.ts')
+      return new Command('doctor')
+        .description('try settings, database, mail server, clock, URLs, rates and jobs, and say what to do')
+        .action(async () => {
+          if (!(await doctor(load, print, now))) process.exitCode = 1
+        })
+    },
+    version: async () => new Command('version').description('print the version').action(() => print(VERSION)),
+  }
+  return loaders
 }
