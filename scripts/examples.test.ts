@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { anyId } from '../packages/testing/src/any-value.ts'
 import { freePort } from '../packages/testing/src/free-port.ts'
+import { programEnvironment } from '../packages/testing/src/program-environment.ts'
 import {
   anyId as anyUserId,
   confirmedBody,
@@ -27,7 +28,7 @@ const Session = z.object({ access_token: z.string(), refresh_token: z.string() }
 const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'examples-'))
 const running: ChildProcess[] = []
-const env: Record<string, string | undefined> = { PATH: process.env.PATH }
+const env: Record<string, string | undefined> = { ...programEnvironment }
 
 interface Program {
   readonly child: ChildProcess
@@ -93,8 +94,6 @@ beforeAll(async () => {
   for (const name of ['AUTH', 'PAYMENTS', 'INVENTORY']) {
     env[`${name}_OTEL_EXPORTER_PROMETHEUS_PORT`] = String(await freePort())
   }
-  // Programs start in half the time when an earlier run has compiled their modules.
-  env.NODE_COMPILE_CACHE = join(root, 'node_modules', '.cache', 'node')
   env.TRESTLE_DATA_DIRECTORY = join(folder, 'data')
   env.TRESTLE_STATE_DIRECTORY = join(folder, 'state')
   env.AUTH_URL = `http://localhost:${env.AUTH_API_PORT}`
