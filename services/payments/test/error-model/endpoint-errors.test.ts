@@ -11,8 +11,12 @@ import { UNLIMITED } from '../payments-app.ts'
 import { checkoutEndpoints, type Endpoint, keyedEndpoints, openEndpoint, type Wrong } from './endpoints.ts'
 import { buildBroken, failingDeps, openWorld, unknownKey, type World } from './world.ts'
 
+type App = Awaited<ReturnType<typeof buildBroken>>
+
 let world: World
-let limited: Awaited<ReturnType<typeof buildBroken>>
+let limited: App
+/** A service for each error that all its dependencies raise. */
+const broken = new Map<Error, App>()
 beforeAll(async () => {
   world = await openWorld()
   const limits = createRateLimits(
@@ -20,15 +24,20 @@ beforeAll(async () => {
     memoryStore(),
   )
   limited = await buildBroken(world, { limits })
+  for (const error of Object.values(FAULTS)) broken.set(error, await buildBroken(world, failingDeps(world, error)))
 })
 afterAll(async () => {
-  await limited.close()
+  await Promise.all([limited, ...broken.values()].map((app) => app.close()))
   await world.payments.close()
 })
 
 /** More requests than any limit of `limited` allows. */
 const TOO_MANY = 5
-const LOCK_TIMEOUT = Object.assign(new pg.DatabaseError('canceling statement', 0, 'error'), { code: '55P03' })
+const FAULTS = {
+  lockTimeout: Object.assign(new pg.DatabaseError('canceling statement', 0, 'error'), { code: '55P03' }),
+  bug: new Error('a secret in /etc/passwd'),
+  outage: new NoConnectionError('away'),
+}
 const all = [...keyedEndpoints, ...checkoutEndpoints, openEndpoint]
 const Operations = z.record(z.string(), z.object({ responses: z.record(z.string(), z.unknown()) }))
 const Documented = z.object({ paths: z.record(z.string(), Operations) })
@@ -98,10 +107,7 @@ const shared: readonly {
       return send({ ...(await requestOf(endpoint, world)), url })
     },
   },
-  {
-    error: errors.conflict,
-    raise: async (endpoint) => raiseBy(LOCK_TIMEOUT, endpoint),
-  },
+  { error: errors.conflict, raise: (endpoint) => raiseBy(FAULTS.lockTimeout, endpoint) },
   {
     error: errors.payloadTooLarge,
     raise: async (endpoint) => {
@@ -116,19 +122,17 @@ const shared: readonly {
       return send(withHeaders({ ...(await requestOf(endpoint, world)), payload: 'x' }, headers))
     },
   },
-  { error: errors.internalError, raise: (endpoint) => raiseBy(new Error('a secret in /etc/passwd'), endpoint) },
-  { error: errors.serviceUnavailable, raise: (endpoint) => raiseBy(new NoConnectionError('away'), endpoint) },
+  { error: errors.internalError, raise: (endpoint) => raiseBy(FAULTS.bug, endpoint) },
+  { error: errors.serviceUnavailable, raise: (endpoint) => raiseBy(FAULTS.outage, endpoint) },
 ]
 
 const send = (request: InjectOptions) => world.payments.app.inject(request)
 
 /** Sends a good request to a service whose dependencies fail. */
 async function raiseBy(error: Error, endpoint: Endpoint): Promise<LightMyRequestResponse> {
-  const request = await requestOf(endpoint, world)
-  const broken = await buildBroken(world, failingDeps(world, error))
-  const answer = await broken.inject(request)
-  await broken.close()
-  return answer
+  const app = broken.get(error)
+  if (!app) throw new Error('no service has this fault')
+  return app.inject(await requestOf(endpoint, world))
 }
 
 /** Exceeds the limit of an endpoint: sends one request too many times from one address that no other endpoint uses. */
