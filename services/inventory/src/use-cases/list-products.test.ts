@@ -4,13 +4,15 @@ import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { refusedBody } from '../../test/bodies.ts'
-import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/start-inventory.ts'
 
 const PRODUCTS = 300
 /** 250 such products exceed the buffers of a connection, so their page waits for its client. */
 const FILLER = 'x'.repeat(60_000)
 const WAITING = `SELECT count(*)::int AS count FROM pg_stat_activity
   WHERE datname = current_database() AND wait_event_type = 'Lock'`
+/** The long page with the fewest bytes. It takes a slot like any other. */
+const SMALLEST = '/products?limit=51'
 const OTHER = '192.0.2.1'
 const BUSY = refusedBody(
   503,
@@ -19,34 +21,29 @@ const BUSY = refusedBody(
 )
 let inventory: TestInventory
 beforeAll(async () => {
-  inventory = await startFilled()
-})
-afterAll(() => inventory.close())
-
-/** Starts a service that has the products P-1 to P-300. */
-async function startFilled(): Promise<TestInventory> {
-  const filled = await startInventory()
-  await filled.app.listen({ host: '127.0.0.1', port: 0 })
-  await filled.query(
+  inventory = await startInventory()
+  await inventory.app.listen({ host: '127.0.0.1', port: 0 })
+  await inventory.query(
     `INSERT INTO inventory.products (sku, attributes)
       SELECT 'P-' || n, jsonb_build_object('n', n, 'filler', CASE WHEN n > 50 THEN $1 ELSE '' END)
       FROM generate_series(1, ${PRODUCTS}) n ORDER BY n`,
     [FILLER],
   )
-  return filled
-}
+})
+afterAll(() => inventory.close())
 
-/** The same for one test that changes products or holds the slots of long pages. */
-async function startOwn(): Promise<TestInventory> {
-  const own = await startFilled()
+/** Starts a replica for one test, which may hold all slots of long pages. */
+async function startOwn(): Promise<TestReplica> {
+  const own = await startReplica(inventory.databaseUrl)
   onTestFinished(own.close)
+  await own.app.listen({ host: '127.0.0.1', port: 0 })
   return own
 }
 
 const productJson = (n: number) => ({ id: n, sku: `P-${n}`, attributes: { n, filler: n > 50 ? FILLER : '' } })
 
 /** Requests a page and reads nothing of it. */
-async function openPage(path: string, { app } = inventory): Promise<IncomingMessage> {
+async function openPage(path: string, { app }: TestReplica = inventory): Promise<IncomingMessage> {
   const port = portOf(app.server)
   return new Promise((resolve, reject) => get({ port, path, agent: false }, resolve).once('error', reject))
 }
@@ -87,9 +84,14 @@ describe('a long page', () => {
   })
 
   it('200: leaves out a product that is deleted before it is read', async () => {
-    const own = await startOwn()
-    const response = await openPage('/products?limit=300&sort=-id', own)
-    await own.query(`DELETE FROM inventory.products WHERE sku = 'P-1'`)
+    const response = await openPage('/products?limit=300&sort=-id')
+    await inventory.query(`DELETE FROM inventory.products WHERE sku = 'P-1'`)
+    onTestFinished(async () => {
+      await inventory.query(
+        `INSERT INTO inventory.products (id, sku, attributes) OVERRIDING SYSTEM VALUE VALUES (1, 'P-1', $1)`,
+        [productJson(1).attributes],
+      )
+    })
     const { data } = JSON.parse(await text(response))
     expect(data).toEqual(Array.from({ length: PRODUCTS - 1 }, (_, at) => productJson(PRODUCTS - at)))
   })
@@ -101,30 +103,30 @@ describe('a long page', () => {
     expect(new Set(open.map(({ statusCode }) => statusCode))).toEqual(new Set([200]))
     const refused = await own.app.inject({ url: path })
     expect([refused.statusCode, refused.json()]).toEqual([503, BUSY])
-    expect((await own.app.inject({ url: path, remoteAddress: OTHER })).statusCode).toBe(200)
+    expect((await own.app.inject({ url: SMALLEST, remoteAddress: OTHER })).statusCode).toBe(200)
     expect((await own.app.inject({ url: '/products?limit=50' })).statusCode).toBe(200)
     for (const page of open) page.destroy()
-    await expect.poll(async () => (await own.app.inject({ method: 'HEAD', url: path })).statusCode).toBe(200)
-    for (let count = 0; count < 20; count += 1) await own.app.inject({ method: 'HEAD', url: path })
-    expect((await own.app.inject({ url: path })).statusCode).toBe(200)
+    await expect.poll(async () => (await own.app.inject({ method: 'HEAD', url: SMALLEST })).statusCode).toBe(200)
+    for (let count = 0; count < 20; count += 1) await own.app.inject({ method: 'HEAD', url: SMALLEST })
+    expect((await own.app.inject({ url: SMALLEST })).statusCode).toBe(200)
   })
 
   it('frees its slot when the client leaves before it begins', async () => {
     const own = await startOwn()
     const port = portOf(own.app.server)
-    const blocker = new pg.Client({ connectionString: own.databaseUrl })
+    const blocker = new pg.Client({ connectionString: inventory.databaseUrl })
     await blocker.connect()
     await blocker.query('BEGIN')
     await blocker.query('LOCK TABLE inventory.products IN ACCESS EXCLUSIVE MODE')
     const left = Array.from({ length: 20 }, () => get({ port, path: '/products?limit=200&count=exact', agent: false }))
     const closed = left.map((request) => new Promise((resolve) => request.on('error', () => {}).once('close', resolve)))
-    await vi.waitFor(async () => expect((await own.query(WAITING))[0]?.count).toBeGreaterThan(0), {
+    await vi.waitFor(async () => expect((await inventory.query(WAITING))[0]?.count).toBeGreaterThan(0), {
       timeout: 10_000,
     })
     for (const request of left) request.destroy()
     await Promise.all(closed)
     await blocker.end()
-    await vi.waitFor(async () => expect((await own.query(WAITING))[0]?.count).toBe(0), { timeout: 10_000 })
+    await vi.waitFor(async () => expect((await inventory.query(WAITING))[0]?.count).toBe(0), { timeout: 10_000 })
     const openAll = async () => {
       const pages = await Promise.all(Array.from({ length: 16 }, () => openPage('/products?limit=200&sort=-id', own)))
       for (const page of pages) page.destroy()
