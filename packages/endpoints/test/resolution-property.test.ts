@@ -2,6 +2,9 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { Application, accepts, Controller, p } from '../src/endpoints.ts'
 
+// The full run: RESOLUTION_TREES=2000 npx vitest run packages/endpoints/test/resolution-property.test.ts
+const treeCount = Number(process.env.RESOLUTION_TREES ?? 60)
+
 /** The rules of resolution in their simplest form: every step searches lists, and remembers nothing. */
 interface NaiveHandler {
   readonly verb: string
@@ -137,6 +140,6 @@ it('resolves random paths over random trees as the rules say', async () => {
         expect(real, `${method} /${parts.join('/')}`).toEqual(naively(modules, method, parts))
       }
     }),
-    { numRuns: 200 },
+    { numRuns: treeCount },
   )
 }, 60_000)
