@@ -3,7 +3,7 @@ import { withDatabase } from '@trestle/database/migrations/migration-connection.
 import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
 import { compareCatalogues, findDrift } from '@trestle/database/rehearsal/drift.ts'
 import { sql } from 'kysely'
-import { describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openWire } from './cut-wire.ts'
 import { copyDatabase, createEmptyDatabase, type TemporaryDatabase } from './temporary-database.ts'
 
@@ -15,24 +15,36 @@ export interface CutsOptions {
   readonly optionsOf: (url: string) => MigrateOptions
 }
 
-const CUTS = '3'
+/** How many a run of all tests takes: of a new database, and of an upgrade, at so many migrations too. */
+const CUTS = { create: '3', upgrade: '2' } as const
 const HOURS_MS = 3 * 3_600_000
 const PATIENCE_MS = 60_000
 /** Each run waits for its server most of the time. */
 const AT_ONCE = 4
 
 /** Tests that a run of `migrate` completes what a killed run has left, for the migrations of a service. */
-export function describeCuts({ cuts = CUTS, optionsOf }: CutsOptions): void {
+export function describeCuts({ cuts, optionsOf }: CutsOptions): void {
   describe('migrate', () => {
+    let whole: UncutRun & { readonly database: TemporaryDatabase }
+    beforeAll(async () => {
+      const database = await createEmptyDatabase()
+      whole = { ...(await runUncut(optionsOf, database)), database }
+    })
+    afterAll(() => whole.database.drop())
+
     it('makes the same when it was killed at a statement before', { timeout: HOURS_MS }, async () => {
-      await expectMended({ cuts, optionsOf, start: createEmptyDatabase })
+      await expectMended(whole, { cuts: cuts ?? CUTS.create, optionsOf, start: createEmptyDatabase })
     })
 
     it('makes the same when an upgrade was killed, at whatever migration', { timeout: HOURS_MS }, async () => {
       const stage = await createEmptyDatabase()
-      for (const next of choosePoints(countMigrations(optionsOf(stage.url)) - 1, cuts)) {
+      const chosen = cuts ?? CUTS.upgrade
+      for (const next of choosePoints(countMigrations(optionsOf(stage.url)) - 1, chosen)) {
         await migrateUp(upTo(next, optionsOf)(stage.directUrl))
-        await expectMended({ cuts, optionsOf: upTo(next + 1, optionsOf), start: () => copyDatabase(stage) })
+        const upgrade = { cuts: chosen, optionsOf: upTo(next + 1, optionsOf), start: () => copyDatabase(stage) }
+        const database = await upgrade.start()
+        await expectMended(await runUncut(upgrade.optionsOf, database), upgrade)
+        await database.drop()
       }
       await stage.drop()
     })
@@ -44,31 +56,24 @@ export function describeCuts({ cuts = CUTS, optionsOf }: CutsOptions): void {
       'makes the same of %s when three start at once, and one of them is killed',
       { timeout: PATIENCE_MS },
       async (_name, share) => {
-        const start = async () => {
-          const database = await createEmptyDatabase()
-          const done = Math.floor(share * countMigrations(optionsOf(database.url)))
-          if (done > 0) await migrateUp(upTo(done, optionsOf)(database.directUrl))
-          return database
-        }
-        const { statements, made } = await runUncut(optionsOf, start)
-        const database = await start()
-        const wire = await openWire(database.url, Math.floor(statements / 2))
+        const database = await createEmptyDatabase()
+        const done = Math.floor(share * countMigrations(optionsOf(database.url)))
+        if (done > 0) await migrateUp(upTo(done, optionsOf)(database.directUrl))
+        // In the middle of the statements that are left.
+        const wire = await openWire(database.url, Math.floor(((1 - share) * whole.statements) / 2))
         const runs = [wire.url, database.url, database.url].map((url) => migrateAtStart(optionsOf(url)))
         const [, second, third] = await Promise.allSettled(runs)
         expect([second?.status, third?.status]).toEqual(['fulfilled', 'fulfilled'])
-        expect(compareCatalogues(made, await readMade(optionsOf(database.url)))).toEqual([])
+        expect(compareCatalogues(whole.made, await readMade(optionsOf(database.url)))).toEqual([])
         await wire.close()
         await database.drop()
       },
     )
 
     it('leaves no drift', { timeout: PATIENCE_MS }, async () => {
-      const database = await createEmptyDatabase()
-      await migrateUp(optionsOf(database.url))
-      const { objects, differences } = await findDrift(optionsOf(database.url))
+      const { objects, differences } = await findDrift(optionsOf(whole.database.url))
       expect(differences).toEqual([])
       expect(objects).toBeGreaterThan(50)
-      await database.drop()
     })
   })
 }
@@ -87,6 +92,12 @@ function countMigrations({ sources }: MigrateOptions): number {
   return Object.keys(sources).length
 }
 
+/** A run that nobody kills: how many statements it has, and what it makes. */
+interface UncutRun {
+  readonly statements: number
+  readonly made: ReadonlyMap<string, string>
+}
+
 interface KilledRuns extends CutsOptions {
   readonly cuts: string
   /** Makes the database that each run begins with. */
@@ -94,8 +105,7 @@ interface KilledRuns extends CutsOptions {
 }
 
 /** Kills runs at some of their statements, and finds what a run afterwards makes to be what one makes that nobody kills. */
-async function expectMended({ cuts, optionsOf, start }: KilledRuns): Promise<void> {
-  const { statements, made } = await runUncut(optionsOf, start)
+async function expectMended({ statements, made }: UncutRun, { cuts, optionsOf, start }: KilledRuns): Promise<void> {
   // Most statements leave what others have left, for the most part nothing: each such state is mended once.
   const mended = new Set<string>()
   const killAt = async (cutAt: number): Promise<void> => {
@@ -133,15 +143,11 @@ function countBusy(options: MigrateOptions): Promise<number> {
   })
 }
 
-/** How many statements a whole run has, and what it makes. */
-async function runUncut(optionsOf: CutsOptions['optionsOf'], start: () => Promise<TemporaryDatabase>) {
-  const database = await start()
-  const wire = await openWire(database.url)
+async function runUncut(optionsOf: CutsOptions['optionsOf'], { url }: TemporaryDatabase): Promise<UncutRun> {
+  const wire = await openWire(url)
   await migrateUp(optionsOf(wire.url))
-  const made = await readMade(optionsOf(database.url))
   await wire.close()
-  await database.drop()
-  return { statements: wire.statements(), made }
+  return { statements: wire.statements(), made: await readMade(optionsOf(url)) }
 }
 
 /** Evenly spread, the last statement among them. */
@@ -160,13 +166,11 @@ export function readMade(options: MigrateOptions): Promise<ReadonlyMap<string, s
         for (const [key, text] of await readCatalogue(trx, place)) all.set(`${place.schema} ${key}`, text)
       }
     })
-    const { rows } = await sql<{ schemaname: string; tablename: string }>`
-      SELECT schemaname, tablename FROM pg_tables WHERE schemaname IN (${schema}, ${jobSchema})`.execute(db)
-    for (const { schemaname, tablename } of rows) {
-      const table = sql.id(schemaname, tablename)
-      const counted = await sql<{ rows: string }>`SELECT count(*) AS rows FROM ${table}`.execute(db)
-      all.set(`rows of ${schemaname}.${tablename}`, String(counted.rows[0]?.rows))
-    }
+    const { rows } = await sql<{ name: string; rows: string }>`
+      SELECT format('%s.%s', schemaname, tablename) AS name,
+        (xpath('/row/c/text()', query_to_xml(format('SELECT count(*) AS c FROM %I.%I', schemaname, tablename), false, true, '')))[1]::text AS rows
+      FROM pg_tables WHERE schemaname IN (${schema}, ${jobSchema})`.execute(db)
+    for (const { name, rows: count } of rows) all.set(`rows of ${name}`, count)
     return all
   })
 }
