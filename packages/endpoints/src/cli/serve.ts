@@ -1,17 +1,73 @@
+import { writeFileSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { fromWebStream } from '../answers/byte-stream.ts'
 import { Application } from '../application.ts'
+import { WRITE_TIMEOUT_MS } from '../config/options.ts'
 import { locatePrefix } from '../discovery/find-modules.ts'
+import { NodeIncoming, sendToNode } from '../interfaces/node.ts'
+import type { ListedRoute } from '../routing/listed-route.ts'
 import { type Address, formatAddress } from './address.ts'
 import type { ServeOptions } from './command.ts'
-import type { FetchHandler } from './fetch-listener.ts'
 
 const DRAIN_MS = 30_000
 const SWEEP_MS = 100
 
+/** A fetch server: it answers a Request with a Response, as Workers, Deno and Bun call it. */
+export type FetchHandler = (request: Request, ...extra: readonly unknown[]) => Response | Promise<Response>
+
+/** Serves until a signal ends the process. */
+export async function serve(options: ServeOptions): Promise<void> {
+  const served = await loadServed(options)
+  const handler = served instanceof Application ? served.fetch : served
+  const listener = served instanceof Application && options.form === 'node' ? served.listener : fetchListener(handler)
+  const [server, url] = await listen(options.quiet ? listener : logged(listener), options.address)
+  if (!options.quiet) console.log(`Listening on ${url}`)
+  const stop = async (): Promise<void> => {
+    await drain(server)
+    if (served instanceof Application) await served.close()
+    process.exit(0)
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop)
+}
+
+async function loadApplication(options: ServeOptions): Promise<Application> {
+  const served = await loadServed({ ...options, watch: false })
+  if (served instanceof Application) return served
+  throw new Error('--app does not name an Application')
+}
+
+/** Prints every URL. */
+export async function printRoutes(options: ServeOptions): Promise<void> {
+  const app = await loadApplication(options)
+  const rows = app
+    .routes()
+    .map((route) => [route.verb, formatPattern(route), `${route.className}.${route.handler}`, route.source])
+  const widths = [0, 1, 2].map((column) => Math.max(0, ...rows.map((row) => row[column]?.length ?? 0)))
+  for (const row of rows) console.log(row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  '))
+}
+
+/** The pattern, with `?` for an optional positional and `*` for the rest: `/files/{name?}`, `/files/{parts*}`. */
+function formatPattern({ pattern, required, rest }: ListedRoute): string {
+  const places = pattern.match(/\{/g)?.length ?? 0
+  let place = 0
+  return pattern.replaceAll('}', () => {
+    place += 1
+    return rest && place === places ? '*}' : place > required ? '?}' : '}'
+  })
+}
+
+/** Writes the OpenAPI document to a file, or prints it. */
+export async function writeDocument(options: ServeOptions, file: string | undefined): Promise<void> {
+  const app = await loadApplication(options)
+  const text = `${JSON.stringify(app.openapi(), null, 2)}\n`
+  if (file === undefined) process.stdout.write(text)
+  else writeFileSync(file, text)
+}
+
 /** Listens, and resolves with the real address. @throws Error for example when the port is in use */
-export async function listen(listener: RequestListener, { host, port }: Address): Promise<[Server, string]> {
+async function listen(listener: RequestListener, { host, port }: Address): Promise<[Server, string]> {
   const server = createServer(listener)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -24,8 +80,40 @@ export async function listen(listener: RequestListener, { host, port }: Address)
   return [server, `http://${formatAddress({ host, port: real })}`]
 }
 
+/** Serves a fetch handler with `node:http`. */
+export function fetchListener(handler: FetchHandler): RequestListener {
+  return (request, response) => {
+    const incoming = new NodeIncoming(request, response)
+    const fail = (status: number): void =>
+      sendToNode(response, { status, headers: ['content-length', '0'], body: undefined }, WRITE_TIMEOUT_MS)
+    let web: Request
+    try {
+      web = toRequest(incoming)
+    } catch {
+      // A target that is not a URL, such as `*`, or a verb that a web Request refuses.
+      return fail(400)
+    }
+    const answer = async (): Promise<void> => {
+      const { status, headers, body } = await handler(web)
+      const stream = body === null ? undefined : fromWebStream(body)
+      sendToNode(response, { status, headers: [...headers].flat(), body: stream }, WRITE_TIMEOUT_MS)
+    }
+    answer().catch((error: unknown) => {
+      console.error(`${incoming.method} ${incoming.target} failed`, error)
+      fail(500)
+    })
+  }
+}
+
+function toRequest(incoming: NodeIncoming): Request {
+  const { method, target } = incoming
+  const url = target.startsWith('/') ? `${incoming.origin()}${target}` : target
+  const body = method === 'GET' || method === 'HEAD' ? null : (incoming.body?.stream() ?? null)
+  return new Request(url, { method, headers: incoming.headers(), signal: incoming.signal(), body, duplex: 'half' })
+}
+
 /** A listener that prints a line for each answer: method, path without query, status and time. */
-export function logged(listener: RequestListener): RequestListener {
+function logged(listener: RequestListener): RequestListener {
   return (request, response) => {
     const begun = performance.now()
     response.once('close', () => {
@@ -39,7 +127,7 @@ export function logged(listener: RequestListener): RequestListener {
 }
 
 /** Accepts no more connections, closes idle ones, and waits at most 30 s for open requests. */
-export async function drain(server: Server): Promise<void> {
+async function drain(server: Server): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
   // A connection becomes idle when its request ends. The interval closes it soon after.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
@@ -54,7 +142,7 @@ export async function drain(server: Server): Promise<void> {
 type Served = Application | FetchHandler
 
 /** The application of the prefixes, or the one that `--app` names. @throws Error when it does not exist */
-export async function loadServed({ app, prefixes, dir, watch, quiet }: ServeOptions): Promise<Served> {
+async function loadServed({ app, prefixes, dir, watch, quiet }: ServeOptions): Promise<Served> {
   if (app !== undefined) return importServed(app, resolve(dir))
   const log = {
     warn: quiet ? () => {} : console.warn,
