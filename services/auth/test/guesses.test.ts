@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { hashGuessKey } from '../src/one-time-tokens/one-time-token-repository.ts'
 import { addApp, answerChallenge } from './authenticator-app.ts'
 import { anyId, anyTime, confirmedBody, errorBody, factorBody, sessionBody, signedUpBody } from './bodies.ts'
 import { openMailApp } from './mail-app.ts'
@@ -56,6 +57,18 @@ describe('guesses at the codes of an address', () => {
     }
   }
 
+  /** Stores guesses of this moment at the codes of an address, beside those that a test makes. */
+  async function addGuesses(identifier: string, guesses: number): Promise<void> {
+    const key_hash = hashGuessKey(deps.serverKeys.hmac, { identifier, kinds: ['recovery'] })
+    await deps.db
+      .insertInto('code_guesses')
+      .values({ key_hash, guesses, since: clock.now() })
+      .onConflict((conflict) =>
+        conflict.column('key_hash').doUpdateSet({ guesses: sql`code_guesses.guesses + excluded.guesses` }),
+      )
+      .execute()
+  }
+
   // ASVS 6.6.3
   it('are limited to a hundred per day for all messages, and links still work', async () => {
     const person = await createSignedUp(deps)
@@ -72,7 +85,7 @@ describe('guesses at the codes of an address', () => {
     const person = await createSignedUp(deps)
     const { email, password } = person
     await main.post('/token?grant_type=password', { email, password }, from(HOME))
-    await guessAll(email)
+    await addGuesses(email, 100)
     const { code } = await recover(email)
     expect((await verify(email, code)).json()).toEqual(EXPIRED)
     expect((await verify(email, code, HOME)).json()).toEqual(recovered(person))
@@ -89,12 +102,11 @@ describe('guesses at the codes of an address', () => {
       return (await main.sms.read(phone)).code
     }
     const enter = (token: string) => main.post('/verify', { type: 'sms', phone, token }, from(stranger()))
-    for (let message = 0; message < 10; message += 1) {
-      const code = await askFor()
-      for (let guess = 0; guess < 10; guess += 1) await enter(wrongFor(code))
-    }
+    const first = await askFor()
+    for (let guess = 0; guess < 10; guess += 1) await enter(wrongFor(first))
+    await addGuesses(phone, 90)
     expect((await enter(await askFor())).json()).toEqual(EXPIRED)
-    clock.advance(4 * MINUTE_MS)
+    clock.advance(13 * MINUTE_MS)
     const code = await askFor()
     expect((await enter(wrongFor(code))).json()).toEqual(EXPIRED)
     expect((await enter(code)).json()).toEqual(EXPIRED)
@@ -120,6 +132,14 @@ describe('guesses at the codes of an address', () => {
       await main.post('/otp', { phone, create_user: false })
       return (await main.sms.read(phone)).code
     }
+    /** A hundred guesses. Each address makes as many as cost it the further ones, which the limits count by network. */
+    const guessFrom = async (addresses: readonly string[]) => {
+      for (const address of addresses) {
+        const code = await askFor()
+        for (let guess = 0; guess < 3; guess += 1) await enter(wrongFor(code), address)
+      }
+      await addGuesses(phone, 100 - 3 * addresses.length)
+    }
     const countGuesses = async () => {
       const rows = await deps.db
         .selectFrom('code_guesses')
@@ -144,10 +164,7 @@ describe('guesses at the codes of an address', () => {
 
     it('leave the owner one guess per 15 minutes after a hundred', async () => {
       const attackers = Array.from({ length: 10 }, stranger)
-      for (const attacker of attackers) {
-        const code = await askFor()
-        for (let guess = 0; guess < 10; guess += 1) await enter(wrongFor(code), attacker)
-      }
+      await guessFrom(attackers)
       clock.advance(14 * MINUTE_MS)
       const code = await askFor()
       for (const attacker of attackers) expect((await enter(code, attacker)).json()).toEqual(EXPIRED)
@@ -156,10 +173,7 @@ describe('guesses at the codes of an address', () => {
 
     it('leave the owner that guess when the attacker has every network of a site', async () => {
       const networks = Array.from({ length: 12 }, (_, at) => `2001:db8:77:${at}::1`)
-      for (const network of networks.slice(0, 10)) {
-        const code = await askFor()
-        for (let guess = 0; guess < 10; guess += 1) await enter(wrongFor(code), network)
-      }
+      await guessFrom(networks.slice(0, 10))
       clock.advance(14 * MINUTE_MS)
       const code = await askFor()
       for (const network of networks) expect((await enter(code, network)).json()).toEqual(EXPIRED)
