@@ -60,6 +60,26 @@ export async function openMailApp(
   }
 }
 
+/**
+ * Opens the service with other settings on the database of one that is open and closes later. The clock, the worker, the mail
+ * server and the SMS gateway are those of that one too.
+ */
+export async function openBeside(
+  host: MailApp,
+  settings: Readonly<Record<string, string>>,
+  { replace = () => ({}), ...options }: Omit<TestAppOptions, 'settings' | 'database'> = {},
+): Promise<MailApp> {
+  const { database, sms, clock } = host
+  const { jobs, outbox } = host.deps
+  const service = await openTestApp({
+    ...options,
+    settings: { ...sms.settings, ...settings },
+    database,
+    replace: (deps) => ({ jobs, outbox, now: clock.now, ...replace(deps) }),
+  })
+  return { ...host, ...service, clock }
+}
+
 async function countJobs({ deps }: TestApp): Promise<number> {
   const { rows } = await sql<{ count: number }>`
     SELECT ((SELECT count(*) FROM ${sql.table('outbox')}) + (SELECT count(*) FROM ${sql.id(deps.names.jobSchema, 'job')}

@@ -15,7 +15,7 @@ import {
 } from '../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { expectSession } from '../../test/expect-user.ts'
-import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { type MailApp, openBeside, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, type SignedIn } from '../../test/signed-in.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
@@ -33,14 +33,14 @@ let secure: MailApp
 let simple: MailApp
 beforeAll(async () => {
   secure = await openMailApp(SETTINGS)
-  simple = await openMailApp({ ...SETTINGS, AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+  simple = await openBeside(secure, { ...SETTINGS, AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
 })
-afterAll(() => Promise.all([secure.close(), simple.close()]))
+afterAll(async () => {
+  await simple.close()
+  await secure.close()
+})
 // The next test starts after every interval of an earlier test.
-beforeEach(() => {
-  secure.clock.advance(61_000)
-  simple.clock.advance(61_000)
-})
+beforeEach(() => secure.clock.advance(61_000))
 
 type Headers = Readonly<Record<string, string>>
 const HALF = {
@@ -293,7 +293,7 @@ describe('PUT /user with an email: simple change', () => {
   })
 
   it('429: changes and counts nothing when too few mails are left', async () => {
-    const tight = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
+    const tight = await openBeside(simple, { ...SETTINGS, AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
     const person = await createSignedIn(tight)
     const email = nextEmail()
     const request = {
@@ -378,7 +378,7 @@ describe('PUT /user with a phone', () => {
   })
 
   it('500: fails without a gateway', async () => {
-    const none = await openMailApp({ AUTH_SMS_PROVIDER: '' })
+    const none = await openBeside(simple, { ...SETTINGS, AUTH_SMS_PROVIDER: '' })
     const { headers } = await createSignedIn(none)
     const answer = await none.app.inject({ method: 'PUT', url: '/user', headers, payload: { phone: nextPhone() } })
     expect(answer.json()).toEqual(
@@ -388,7 +388,7 @@ describe('PUT /user with a phone', () => {
   })
 
   it('200: a change that needs no confirmation counts no message', async () => {
-    const auto = await openMailApp({
+    const auto = await openBeside(simple, {
       ...SETTINGS,
       AUTH_SMS_AUTOCONFIRM: 'true',
       AUTH_MAILER_AUTOCONFIRM: 'true',
@@ -411,7 +411,11 @@ describe('PUT /user with a phone', () => {
   })
 
   it('200: applies phones, and emails of anonymous users, at once when the settings confirm them', async () => {
-    const auto = await openMailApp({ ...SETTINGS, AUTH_SMS_AUTOCONFIRM: 'true', AUTH_MAILER_AUTOCONFIRM: 'true' })
+    const auto = await openBeside(simple, {
+      ...SETTINGS,
+      AUTH_SMS_AUTOCONFIRM: 'true',
+      AUTH_MAILER_AUTOCONFIRM: 'true',
+    })
     const { access_token: token } = (await auto.post('/signup', {})).json()
     const headers = { authorization: `Bearer ${token}` }
     const [email, phone] = [nextEmail(), nextPhone()]
