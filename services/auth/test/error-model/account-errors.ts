@@ -6,10 +6,7 @@ import type { MailApp } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
 import { type SignedIn, signIn } from './session-errors.ts'
-
-const LINKING = { AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }
-const STRICT = { AUTH_PROFILE: 'strict' }
-const REAUTHENTICATION = { AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true' }
+import { FEATURES, RULES, STRICT } from './settings.ts'
 
 /** What somebody who is signed in is told. */
 function asOwner(
@@ -53,7 +50,7 @@ const unlinkOwn = (makeEmail: (person: SignedIn, service: MailApp) => Promise<st
     const values = { user_id, provider: 'github', provider_id: user_id, identity_data }
     await service.deps.db.insertInto('identities').values(values).execute()
     return unlink(id)
-  }, LINKING)
+  }, FEATURES)
 
 const unlink = (id: string): Request => ({ method: 'DELETE', url: `/user/identities/${id}` })
 
@@ -82,14 +79,11 @@ export const accountErrors: ErrorCases = {
     asOwner(() => change({ password: 'another long password', current_password: 'a wrong one' }), STRICT),
   ],
   identitiesNeedSecondFactor: [
-    asOwner(
-      async ({ user }, { deps }) => {
-        const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
-        await deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
-        return unlink(randomUUID())
-      },
-      { ...LINKING, ...STRICT },
-    ),
+    asOwner(async ({ user }, { deps }) => {
+      const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
+      await deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
+      return unlink(randomUUID())
+    }, STRICT),
   ],
   adminNeedsSecondFactor: [
     {
@@ -105,31 +99,28 @@ export const accountErrors: ErrorCases = {
   reauthenticationNeeded: [
     asOwner(async (person, service) => {
       await makeOld(service, person)
-      return change({ password: 'another password' })
-    }, REAUTHENTICATION),
+      return change({ password: 'another password 1' })
+    }, RULES),
   ],
   addressTooNew: [
     asOwner(async ({ user }, { deps, clock }) => {
       const change = { user_id: user.id, kind: 'email', changed_at: clock.now() }
       await deps.db.insertInto('address_changes').values(change).execute()
       return get('/reauthenticate')
-    }, REAUTHENTICATION),
+    }, RULES),
   ],
   signInTooOld: [
-    asOwner(
-      async ({ sessionId }, { deps }) => {
-        const old = { updated_at: new Date('2020-01-01') }
-        await deps.db.updateTable('mfa_amr_claims').set(old).where('session_id', '=', sessionId).execute()
-        return change({ phone: newPhone() })
-      },
-      { AUTH_SESSIONS_FRESH_FOR: '15m' },
-    ),
+    asOwner(async ({ sessionId }, { deps }) => {
+      const old = { updated_at: new Date('2020-01-01') }
+      await deps.db.updateTable('mfa_amr_claims').set(old).where('session_id', '=', sessionId).execute()
+      return change({ phone: newPhone() })
+    }, RULES),
   ],
   reauthenticationNotValid: [
     asOwner(async (person, service) => {
       await makeOld(service, person)
-      return change({ password: 'another password', nonce: '000000' })
-    }, REAUTHENTICATION),
+      return change({ password: 'another password 1', nonce: '000000' })
+    }, RULES),
   ],
   anonymousPassword: [
     {
@@ -141,19 +132,19 @@ export const accountErrors: ErrorCases = {
       },
     },
   ],
-  singleIdentity: [asOwner(() => unlink(randomUUID()), LINKING)],
+  singleIdentity: [asOwner(() => unlink(randomUUID()), FEATURES)],
   identityNotFound: [
     asOwner(async ({ user }, { deps }) => {
       const values = { user_id: user.id, provider: 'github', provider_id: user.id, identity_data: {} }
       await deps.db.insertInto('identities').values(values).execute()
       return unlink(randomUUID())
-    }, LINKING),
+    }, FEATURES),
   ],
   emailConflict: [unlinkOwn(async (_person, { deps }) => (await createSignedUp(deps)).email)],
   foreignAudience: [
     {
       raise: async (world, send) => {
-        const service = await world.service(LINKING)
+        const service = await world.service(FEATURES)
         const { headers } = await signIn(service)
         return send(service, { ...unlink(randomUUID()), headers: { ...headers, 'x-jwt-aud': 'elsewhere' } })
       },

@@ -4,6 +4,7 @@ import { forgeBearer, OPERATOR } from '../forged-token.ts'
 import { createSignedUp, type SignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
 import { refused } from './request-errors.ts'
+import { RULES } from './settings.ts'
 
 const asAdmin = (request: Request): Request => ({ ...request, headers: OPERATOR })
 
@@ -50,7 +51,7 @@ export const adminErrors: ErrorCases = {
   secureChangeOff: [
     {
       raise: async (world, send) => {
-        const service = await world.service({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
+        const service = await world.service(RULES)
         const { email } = await createSignedUp(service.deps)
         const link = { type: 'email_change_current', email, new_email: 'next@example.com' }
         return send(service, asAdmin(post('/admin/generate_link', link)))

@@ -4,6 +4,7 @@ import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
 import { ask } from './factor-errors.ts'
 import { refused } from './request-errors.ts'
+import { FEATURES } from './settings.ts'
 import { under } from './sign-in-errors.ts'
 
 const JSON_REASON = 'Could not parse request body as JSON: '
@@ -32,7 +33,7 @@ export const bodyErrors: ErrorCases = {
   ],
   unstorableText: [refused(get('/verify?type=a%00&token=x'))],
   fieldInvalid: [
-    under({ AUTH_CUSTOM_OAUTH_ENABLED: 'true' }, post('/admin/custom-providers', { name: 5 }, OPERATOR), {
+    under(FEATURES, post('/admin/custom-providers', { name: 5 }, OPERATOR), {
       text: 'name: must be a string',
     }),
   ],

@@ -7,10 +7,10 @@ import type { MailApp } from '../mail-app.ts'
 export interface World {
   /** The service with these settings and dependencies in the place of others; one for all cases that want the same settings. */
   service(settings?: Readonly<Record<string, string>>, replace?: TestAppOptions['replace']): Promise<MailApp>
-  /** One whose routes fail as the request asks. */
+  /** One whose routes fail as the request asks, and which verifies no password in time. */
   failing(): Promise<TestApp>
-  /** One that is broken in some way, for a single case. */
-  broken(options: TestAppOptions): Promise<TestApp>
+  /** One that is broken in some way, by the name of the way. */
+  broken(name: string, replace: TestAppOptions['replace']): Promise<TestApp>
 }
 
 /** A request, as Fastify injects it. */

@@ -6,8 +6,8 @@ import * as ofProviders from '../../src/external-errors.ts'
 import * as ofFactors from '../../src/factor-errors.ts'
 import * as ofRequests from '../../src/request-errors.ts'
 import * as ofSessions from '../../src/session-errors.ts'
-import { openTestApp, type TestApp, type TestAppOptions } from '../auth-app.ts'
-import { type MailApp, openMailApp } from '../mail-app.ts'
+import type { TestAppOptions } from '../auth-app.ts'
+import { type MailApp, openBeside, openMailApp } from '../mail-app.ts'
 import { accountErrors } from './account-errors.ts'
 import { adminErrors } from './admin-errors.ts'
 import { bodyErrors, memberErrors } from './body-errors.ts'
@@ -19,9 +19,10 @@ import { hookErrors } from './hook-errors.ts'
 import { idTokenErrors } from './id-token-errors.ts'
 import { messageErrors } from './message-errors.ts'
 import { passkeyErrors } from './passkey-errors.ts'
-import { requestErrors } from './request-errors.ts'
+import { never, requestErrors } from './request-errors.ts'
 import { sessionErrors } from './session-errors.ts'
-import { operations, SETTINGS, sharedErrors } from './shared-errors.ts'
+import { FEATURES } from './settings.ts'
+import { operations, sharedErrors } from './shared-errors.ts'
 import { signInErrors } from './sign-in-errors.ts'
 
 const tables = [
@@ -46,12 +47,10 @@ const errors = Object.entries(catalogue).flatMap(([name, make]) =>
   typeof make === 'function' ? [[name, make] as const] : [],
 )
 
-/** Its database and its workers are those of every service. */
-let messenger: Promise<MailApp> | undefined
+/** The key of the service with the usual settings. Its database, its clock and its workers are those of every service. */
+const HOST = '{}'
 /** One for all cases that want the same settings. Nothing replaces dependencies under settings that another case uses. */
 const services = new Map<string, Promise<MailApp>>()
-const broken: TestApp[] = []
-let failing: Promise<TestApp> | undefined
 /** Whichever case comes first starts its service. */
 const TIMEOUT_MS = 60_000
 const USUAL = {
@@ -61,41 +60,28 @@ const USUAL = {
   AUTH_TRUSTED_PROXIES: '1',
 }
 
-/** Opens a service without workers of its own: a database and a queue for each of fifty would take most of the time. */
-async function open({ settings, replace = () => ({}) }: TestAppOptions): Promise<MailApp> {
-  messenger ??= openMailApp(USUAL)
-  const shared = await messenger
-  const { jobs, outbox } = shared.deps
-  const service = await openTestApp({
-    settings: { ...USUAL, ...shared.sms.settings, ...settings },
-    database: shared.database,
-    replace: (deps) => ({ jobs, outbox, ...replace(deps) }),
-  })
-  return { ...shared, ...service }
+/** Opens a service without workers of its own: a database and a queue for each would take most of the time. */
+function openOnce(key: string, settings = {}, replace: TestAppOptions['replace'] = () => ({})): Promise<MailApp> {
+  const openNext = async () => openBeside(await openOnce(HOST), { ...USUAL, ...settings }, { replace })
+  const service = services.get(key) ?? (key === HOST ? openMailApp(USUAL) : openNext())
+  services.set(key, service)
+  return service
 }
 
 const world: World = {
-  service: (settings = {}, replace = () => ({})) => {
-    const key = JSON.stringify(settings)
-    const service = services.get(key) ?? open({ settings, replace })
-    services.set(key, service)
-    return service
-  },
-  failing: () => {
-    const settings = { ...SETTINGS, AUTH_API_MAX_REQUEST_DURATION: '50ms' }
-    failing ??= open({ settings, replace: () => ({ tracing: { instrument: failRoutes } }) })
-    return failing
-  },
-  broken: async (options) => {
-    const service = await open(options)
-    broken.push(service)
-    return service
-  },
+  service: (settings = {}, replace) => openOnce(JSON.stringify(settings), settings, replace),
+  failing: () =>
+    openOnce('failing', { ...FEATURES, AUTH_API_MAX_REQUEST_DURATION: '50ms' }, ({ passwords }) => ({
+      passwords: { ...passwords, verify: never },
+      tracing: { instrument: failRoutes },
+    })),
+  broken: (name, replace) => openOnce(name, {}, replace),
 }
 afterAll(async () => {
-  const opened = await Promise.all([...services.values(), ...(failing === undefined ? [] : [failing])])
-  await Promise.all([...opened, ...broken].map(({ close }) => close()))
-  await (await messenger)?.close()
+  const host = services.get(HOST)
+  services.delete(HOST)
+  await Promise.all([...services.values()].map(async (service) => (await service).close()))
+  await (await host)?.close()
 })
 
 /** The pairs of operation and status that the cases have raised. */

@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import { startStubProvider } from '@trestle/testing/stub-provider.ts'
-import { afterAll } from 'vitest'
 import { answerBehind } from '../answer-behind.ts'
-import { type Anybody, begin, beginLinking, startAnybodyProvider, toCode } from '../external/anybody-provider.ts'
+import { type Anybody, type AnybodyProvider, begin, beginLinking, toCode } from '../external/anybody-provider.ts'
 import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
-import { type ErrorCase, type ErrorCases, get, post, type Request, type World } from './error-case.ts'
+import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
 import { refused } from './request-errors.ts'
 import { signIn } from './session-errors.ts'
+import { FEATURES, NO_SIGNUP, RULES, STRICT } from './settings.ts'
 
-const CUSTOM = { AUTH_CUSTOM_OAUTH_ENABLED: 'true', AUTH_CUSTOM_OAUTH_MAX_PROVIDERS: '0' }
 const OAUTH2 = {
   provider_type: 'oauth2',
   identifier: 'custom:one',
@@ -21,25 +19,7 @@ const OAUTH2 = {
   token_url: 'https://idp.example.com/token',
   userinfo_url: 'https://idp.example.com/me',
 }
-const TWITTER = {
-  AUTH_EXTERNAL_TWITTER_ENABLED: 'true',
-  AUTH_EXTERNAL_TWITTER_CLIENT_ID: 'client',
-  AUTH_EXTERNAL_TWITTER_SECRET: 'secret',
-  AUTH_EXTERNAL_TWITTER_REDIRECT_URI: 'http://localhost:8081/callback',
-}
-const LINKING = { AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }
 let people = 0
-
-/** A provider at which anybody is who they say. */
-const stub = await startAnybodyProvider()
-/** A provider that answers nothing a provider answers. */
-const broken = await startStubProvider(() => ({ body: 'no JSON' }))
-afterAll(() => Promise.all([stub.close(), broken.close()]))
-
-/** The service with the provider at which anybody is who they say. */
-function withProvider(world: World, settings: Readonly<Record<string, string>> = {}): Promise<MailApp> {
-  return world.service({ ...stub.settings, ...LINKING, ...settings })
-}
 
 /** Somebody new at the provider. */
 const newPerson = (changes: Partial<Anybody> = {}): Anybody => {
@@ -51,18 +31,24 @@ const callback = (state: string, rest: Readonly<Record<string, string>> = {}): R
   get(`/callback?${new URLSearchParams({ state, ...rest })}`)
 const back = (state: string, person: Anybody): Request => callback(state, { code: toCode(person) })
 
+interface Return {
+  readonly provider: AnybodyProvider
+  readonly redirected: string
+  readonly settings: Readonly<Record<string, string>>
+}
+
 /** Where a browser ends that comes back from the provider. */
 const onReturn = (
   makeRequest: (service: MailApp, state: string) => Request | Promise<Request>,
-  rest: Omit<ErrorCase, 'raise' | 'redirected'> & { readonly redirected?: string; readonly settings?: object } = {},
+  rest: Omit<ErrorCase, 'raise' | 'redirected'> & Partial<Return> = {},
 ): ErrorCase => {
-  const { settings = {}, redirected = 'invalid_request', ...others } = rest
+  const { settings = FEATURES, provider = 'keycloak', redirected = 'invalid_request', ...others } = rest
   return {
     ...others,
     redirected,
     raise: async (world, send) => {
-      const service = await withProvider(world, { ...settings })
-      return send(service, await makeRequest(service, await begin(service, 'keycloak')))
+      const service = await world.service(settings)
+      return send(service, await makeRequest(service, await begin(service, provider)))
     },
   }
 }
@@ -75,7 +61,7 @@ const onLinking = (
 ): ErrorCase => ({
   ...rest,
   raise: async (world, send) => {
-    const service = await withProvider(world)
+    const service = await world.service(FEATURES)
     const person = await signIn(service)
     const { db } = service.deps
     if (email === null) await db.updateTable('users').set({ email }).where('id', '=', person.user.id).execute()
@@ -97,7 +83,8 @@ const OIDC = {
 /** A custom provider that an admin may not add. */
 const byCustom = (provider: object, text?: string): ErrorCase => ({
   ...(text === undefined ? {} : { text }),
-  raise: async (world, send) => send(await world.service(CUSTOM), post('/admin/custom-providers', provider, OPERATOR)),
+  raise: async (world, send) =>
+    send(await world.service(FEATURES), post('/admin/custom-providers', provider, OPERATOR)),
 })
 
 /** Errors of signing in at a provider. */
@@ -141,14 +128,11 @@ export const externalErrors: ErrorCases = {
   ],
   authorizationCodeMissing: [onReturn((_service, state) => callback(state))],
   requestTokenWrong: [
-    onReturn(
-      async ({ deps }, state) => {
-        const other = { provider_type: 'twitter' }
-        await deps.db.updateTable('flow_state').set(other).where('id', '=', state).execute()
-        return callback(state, { oauth_token: 'x', oauth_verifier: 'x' })
-      },
-      { settings: TWITTER },
-    ),
+    onReturn(async ({ deps }, state) => {
+      const other = { provider_type: 'twitter' }
+      await deps.db.updateTable('flow_state').set(other).where('id', '=', state).execute()
+      return callback(state, { oauth_token: 'x', oauth_verifier: 'x' })
+    }),
   ],
   providerNotSupported: [
     onReturn(
@@ -172,13 +156,13 @@ export const externalErrors: ErrorCases = {
   ],
   pkceRequired: [
     {
-      raise: async (world, send) => send(await world.service({ AUTH_PROFILE: 'strict' }), get('/authorize?provider=x')),
+      raise: async (world, send) => send(await world.service(STRICT), get('/authorize?provider=x')),
     },
   ],
   exchangeFailed: [
     onReturn(async (_service, state) => callback(state, { code: 'x' }), {
       redirected: 'server_error',
-      settings: { AUTH_EXTERNAL_KEYCLOAK_URL: broken.url },
+      provider: 'gitlab',
     }),
   ],
   profileFailed: [
@@ -192,7 +176,7 @@ export const externalErrors: ErrorCases = {
     {
       redirected: 'server_error',
       raise: async (world, send) => {
-        const service = await withProvider(world)
+        const service = await world.service(FEATURES)
         const { email } = await createSignedUp(service.deps)
         const { user } = await createSignedUp(service.deps)
         const identity_data = { email, email_verified: true }
@@ -205,7 +189,7 @@ export const externalErrors: ErrorCases = {
   signupDisabled: [
     onReturn((_service, state) => back(state, newPerson()), {
       redirected: 'access_denied',
-      settings: { AUTH_DISABLE_SIGNUP: 'true' },
+      settings: NO_SIGNUP,
     }),
   ],
   userBanned: [
@@ -269,14 +253,14 @@ export const externalErrors: ErrorCases = {
   userNotFound: [
     {
       raise: async (world, send) =>
-        send(await withProvider(world), get('/authorize?provider=keycloak&invite_token=unknown')),
+        send(await world.service(FEATURES), get('/authorize?provider=keycloak&invite_token=unknown')),
     },
   ],
   invitedEmailElsewhere: [
     {
       redirected: 'invalid_request',
       raise: async (world, send) => {
-        const service = await withProvider(world)
+        const service = await world.service(FEATURES)
         const email = `${randomUUID()}@example.com`
         await service.post('/invite', { email }, OPERATOR)
         const { token } = await service.readMail(email)
@@ -308,15 +292,15 @@ export const externalErrors: ErrorCases = {
   customProviderNotFound: [
     {
       raise: async (world, send) =>
-        send(await world.service(CUSTOM), { ...get('/admin/custom-providers/custom:gone'), headers: OPERATOR }),
+        send(await world.service(FEATURES), { ...get('/admin/custom-providers/custom:gone'), headers: OPERATOR }),
     },
   ],
   customProviderExists: [secondCustom((first) => first)],
-  tooManyCustomProviders: [secondCustom(() => `custom:${randomUUID()}`, { AUTH_CUSTOM_OAUTH_MAX_PROVIDERS: '1' })],
+  tooManyCustomProviders: [secondCustom(() => `custom:${randomUUID()}`, RULES)],
   customProviderChanged: [
     {
       raise: async (world, send) => {
-        const service = await world.service(CUSTOM)
+        const service = await world.service(FEATURES)
         const identifier = `custom:${randomUUID()}`
         await service.app.inject(post('/admin/custom-providers', { ...OAUTH2, identifier }, OPERATOR))
         const { db } = service.deps
@@ -348,7 +332,7 @@ function linkedTwice(who: 'same' | 'another'): ErrorCase {
   return {
     redirected: 'server_error',
     raise: async (world, send) => {
-      const service = await withProvider(world)
+      const service = await world.service(FEATURES)
       const [first, second] = [await signIn(service), await signIn(service)]
       const person = newPerson()
       await service.app.inject(back(await beginLinking(service, 'keycloak', first.headers), person))
@@ -359,13 +343,13 @@ function linkedTwice(who: 'same' | 'another'): ErrorCase {
 }
 
 /** A second provider, whose identifier may be that of the first. */
-function secondCustom(nameAfter: (first: string) => string, limit: Readonly<Record<string, string>> = {}): ErrorCase {
+function secondCustom(nameAfter: (first: string) => string, settings = FEATURES): ErrorCase {
   return {
     raise: async (world, send) => {
       const add = (identifier: string) => post('/admin/custom-providers', { ...OAUTH2, identifier }, OPERATOR)
       const first = `custom:${randomUUID()}`
-      await (await world.service(CUSTOM)).app.inject(add(first))
-      return send(await world.service({ ...CUSTOM, ...limit }), add(nameAfter(first)))
+      await (await world.service(FEATURES)).app.inject(add(first))
+      return send(await world.service(settings), add(nameAfter(first)))
     },
   }
 }

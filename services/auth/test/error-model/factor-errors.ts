@@ -5,10 +5,9 @@ import { factorRow } from '../factor-row.ts'
 import type { MailApp } from '../mail-app.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
 import { type SignedIn, signIn } from './session-errors.ts'
+import { FEATURES, NO_CODES, RULES } from './settings.ts'
 
 type Settings = Readonly<Record<string, string>>
-
-const PHONE = { AUTH_MFA_PHONE_ENROLL_ENABLED: 'true', AUTH_MFA_PHONE_VERIFY_ENABLED: 'true' }
 
 /** What somebody who has just signed in is told. */
 export function ask(
@@ -60,20 +59,6 @@ const challengeOfDisabled = (settings: Settings, values: Record<string, string>)
     { settings },
   )
 
-export const PASSKEYS = {
-  AUTH_PASSKEY_ENABLED: 'true',
-  AUTH_PASSKEY_MAX_PASSKEYS_PER_USER: '1',
-  AUTH_MFA_WEBAUTHN_ENROLL_ENABLED: 'true',
-  AUTH_MFA_WEBAUTHN_VERIFY_ENABLED: 'true',
-  AUTH_WEBAUTHN_RP_ID: 'app.example.com',
-  AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'The App',
-  AUTH_WEBAUTHN_RP_ORIGINS: 'https://app.example.com',
-}
-const RECOVERY = {
-  AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
-  AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
-}
-
 /** What somebody is told who has an authenticator app and recovery codes. */
 const withCodes = (toRequest: (headers: Record<string, string>, service: MailApp) => Promise<Request> | Request) =>
   ask(
@@ -82,7 +67,7 @@ const withCodes = (toRequest: (headers: Record<string, string>, service: MailApp
       await service.post('/factors/recovery-codes', {}, headers)
       return toRequest(headers, service)
     },
-    { settings: RECOVERY },
+    { settings: FEATURES },
   )
 const guess = (headers: Record<string, string>) => post('/factors/recovery-codes/verify', { code: 'x' }, headers)
 
@@ -126,7 +111,7 @@ export const factorErrors: ErrorCases = {
         await insertFactor(service, person, { factor_type: 'phone', phone: '14155550100' })
         return enrol(person.headers, { factor_type: 'phone', phone: '14155550100' })
       },
-      { settings: PHONE },
+      { settings: FEATURES },
     ),
   ],
   tooManyFactors: [
@@ -135,11 +120,11 @@ export const factorErrors: ErrorCases = {
         const { headers } = await addApp(service, person.headers, 'app')
         return enrol(headers)
       },
-      { settings: { AUTH_MFA_MAX_VERIFIED_FACTORS: '1' } },
+      { settings: RULES },
     ),
   ],
-  totpEnrolDisabled: [ask(({ headers }) => enrol(headers), { settings: { AUTH_MFA_TOTP_ENROLL_ENABLED: 'false' } })],
-  totpVerifyDisabled: [challengeOfDisabled({ AUTH_MFA_TOTP_VERIFY_ENABLED: 'false' }, {})],
+  totpEnrolDisabled: [ask(({ headers }) => enrol(headers), { settings: NO_CODES })],
+  totpVerifyDisabled: [challengeOfDisabled(NO_CODES, {})],
   phoneEnrolDisabled: [ask(({ headers }) => enrol(headers, { factor_type: 'phone', phone: '14155550100' }))],
   phoneVerifyDisabled: [challengeOfDisabled({}, { factor_type: 'phone', phone: '14155550100' })],
   webauthnEnrolDisabled: [ask(({ headers }) => enrol(headers, { factor_type: 'webauthn' }))],
@@ -161,7 +146,7 @@ export const factorErrors: ErrorCases = {
   ],
   friendlyNameMissing: [
     ask(({ headers }) => ({ method: 'PATCH', url: `/passkeys/${randomUUID()}`, payload: {}, headers }), {
-      settings: PASSKEYS,
+      settings: FEATURES,
     }),
   ],
   friendlyNameTooLong: [
@@ -175,7 +160,7 @@ export const factorErrors: ErrorCases = {
     }),
   ],
   factorTypeUnsupported: [ask(({ headers }) => enrol(headers, { factor_type: 'x' }))],
-  factorPhoneMissing: [ask(({ headers }) => enrol(headers, { factor_type: 'phone' }), { settings: PHONE })],
+  factorPhoneMissing: [ask(({ headers }) => enrol(headers, { factor_type: 'phone' }), { settings: FEATURES })],
   factorCodeMissing: [
     ask((person) => verify({ factorId: randomUUID(), challenge_id: randomUUID(), code: '' }, person)),
   ],
@@ -193,19 +178,19 @@ export const factorErrors: ErrorCases = {
         const factorId = await insertFactor(service, person, { factor_type: 'phone', phone })
         return verify({ factorId, challenge_id: await challenge(service, person.headers, factorId), code: '1' }, person)
       },
-      { settings: PHONE },
+      { settings: FEATURES },
     ),
   ],
   factorNotFound: [
-    ask(({ headers }) => ({ method: 'DELETE', url: '/factors/recovery-codes', headers }), { settings: RECOVERY }),
-    ask(({ headers }) => get('/factors/recovery-codes', headers), { settings: RECOVERY }),
-    ask(({ headers }) => guess(headers), { settings: RECOVERY }),
+    ask(({ headers }) => ({ method: 'DELETE', url: '/factors/recovery-codes', headers }), { settings: FEATURES }),
+    ask(({ headers }) => get('/factors/recovery-codes', headers), { settings: FEATURES }),
+    ask(({ headers }) => guess(headers), { settings: FEATURES }),
     ask(
       async ({ headers }, service) => {
         const app = await addApp(service, headers, 'app')
         return post('/factors/recovery-codes/regenerate', {}, app.headers)
       },
-      { settings: RECOVERY },
+      { settings: FEATURES },
     ),
   ],
   recoveryEnrolDisabled: [
@@ -213,7 +198,7 @@ export const factorErrors: ErrorCases = {
     ask(({ headers }) => post('/factors/recovery-codes/regenerate', {}, headers)),
   ],
   recoveryVerifyDisabled: [ask(({ headers }) => guess(headers))],
-  recoveryCodesAlone: [ask(({ headers }) => post('/factors/recovery-codes', {}, headers), { settings: RECOVERY })],
+  recoveryCodesAlone: [ask(({ headers }) => post('/factors/recovery-codes', {}, headers), { settings: FEATURES })],
   recoveryCodesExist: [withCodes((headers) => post('/factors/recovery-codes', {}, headers))],
   recoveryCodesLocked: [
     withCodes(async (headers, service) => {
@@ -228,7 +213,7 @@ export const factorErrors: ErrorCases = {
         const factorId = await insertFactor(service, person, { factor_type: 'webauthn', status: 'unverified' })
         return verify({ factorId, challenge_id: await challenge(service, person.headers, factorId), code: 'x' }, person)
       },
-      { settings: PASSKEYS },
+      { settings: FEATURES },
     ),
   ],
 }

@@ -1,19 +1,13 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { StubAnswer } from '@trestle/testing/stub-provider.ts'
-import { afterAll } from 'vitest'
 import { hookRejected } from '../../src/external-errors.ts'
 import { enrolApp } from '../authenticator-app.ts'
-import { type HookStub, startHookStub } from '../hook-stub.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, post } from './error-case.ts'
 import { ask } from './factor-errors.ts'
 import { signInByPasskey } from './passkey-errors.ts'
+import { HOOKS, hooks } from './settings.ts'
 
-/** A hook of the cases' own, whose answer its address names. */
-const stub: HookStub = await startHookStub()
-afterAll(() => stub.close())
-
-const settings = stub.settings('BEFORE_USER_CREATED')
 const EMAIL = (word: string) => `${word}@hooks.example.com`
 const ANSWERS: Readonly<Record<string, StubAnswer | undefined>> = {
   limited: { body: { error: { http_code: 429, message: 'Not so fast' } } },
@@ -26,10 +20,17 @@ const ANSWERS: Readonly<Record<string, StubAnswer | undefined>> = {
 }
 /** What the hook says of factors. Cases run one after another. */
 let factorText = ''
-stub.answer = ({ name, payload }) => {
+/** Users whose passwords the hook rejects. */
+const rejected = new Set<unknown>()
+hooks.answer = ({ name, payload }) => {
   if (name === 'MFA_VERIFICATION_ATTEMPT')
     return { body: { decision: 'reject', ...(factorText && { message: factorText }) } }
-  if (name === 'PASSWORD_VERIFICATION_ATTEMPT') return { body: { decision: 'reject', message: 'Come back later' } }
+  if (name === 'PASSWORD_VERIFICATION_ATTEMPT')
+    return {
+      body: rejected.has(payload.user_id)
+        ? { decision: 'reject', message: 'Come back later' }
+        : { decision: 'continue' },
+    }
   if (name === 'CUSTOM_ACCESS_TOKEN')
     return payload.authentication_method === 'passkey' ? ANSWERS.long : { body: { claims: payload.claims } }
   return ANSWERS[String(Reflect.get(Object(payload.user), 'email')).split('@')[0] ?? '']
@@ -39,7 +40,7 @@ stub.answer = ({ name, payload }) => {
 const signUp = (word: string, expected?: HttpError): ErrorCase => ({
   ...(expected && { expected }),
   raise: async (world, send) =>
-    send(await world.service(settings), post('/signup', { email: EMAIL(word), password: 'correct horse' })),
+    send(await world.service(HOOKS), post('/signup', { email: EMAIL(word), password: 'correct horse' })),
 })
 
 /** Errors of hooks. */
@@ -50,7 +51,7 @@ export const hookErrors: ErrorCases = {
   ],
   hookTimeout: [signUp('silent')],
   hookTimeoutAfterRetry: [signUp('away')],
-  hookAnswerTooLong: [signUp('long'), signInByPasskey(undefined, stub.settings('CUSTOM_ACCESS_TOKEN'))],
+  hookAnswerTooLong: [signUp('long'), signInByPasskey(undefined, HOOKS)],
   hookAnswerNoJson: [signUp('text')],
   hookFailed: [signUp('broken')],
   factorAttemptRejected: [answerFactor('')],
@@ -60,8 +61,9 @@ export const hookErrors: ErrorCases = {
       text: 'Come back later',
       oauth: 'invalid_grant',
       raise: async (world, send) => {
-        const service = await world.service(stub.settings('PASSWORD_VERIFICATION_ATTEMPT'))
-        const { email, password } = await createSignedUp(service.deps)
+        const service = await world.service(HOOKS)
+        const { user, email, password } = await createSignedUp(service.deps)
+        rejected.add(user.id)
         return send(service, post('/token?grant_type=password', { email, password }))
       },
     },
@@ -78,6 +80,6 @@ function answerFactor(text: string): ErrorCase {
       const payload = { challenge_id: challenged.json().id, code: app.code() }
       return post(`/factors/${app.factorId}/verify`, payload, headers)
     },
-    { settings: stub.settings('MFA_VERIFICATION_ATTEMPT') },
+    { settings: HOOKS },
   )
 }

@@ -1,20 +1,7 @@
 import { createHash } from 'node:crypto'
-import { afterAll } from 'vitest'
-import { type OpenIdServer, startOpenIdServer } from '../external/openid-server.ts'
 import { type ErrorCase, type ErrorCases, post } from './error-case.ts'
+import { ID_TOKENS, openId } from './settings.ts'
 
-/** A provider of the cases' own, which signs what a case wants. */
-const openId: OpenIdServer = await startOpenIdServer()
-afterAll(() => openId.stop())
-
-/** The settings of a provider that is switched on. */
-const client = (name: string, id: string) => ({
-  [`AUTH_EXTERNAL_${name}_ENABLED`]: 'true',
-  [`AUTH_EXTERNAL_${name}_CLIENT_ID`]: id,
-  [`AUTH_EXTERNAL_${name}_SECRET`]: 'secret',
-  [`AUTH_EXTERNAL_${name}_REDIRECT_URI`]: 'http://localhost:8081/callback',
-})
-const settings = { ...client('GOOGLE', 'web.apps.example'), ...client('GITHUB', 'github-client') }
 const NONCE = 'a nonce of the app'
 const claims = {
   iss: 'https://accounts.google.com',
@@ -28,7 +15,7 @@ const claims = {
 const grant = (changes: object, members: object = {}, profile: Readonly<Record<string, string>> = {}): ErrorCase => ({
   oauth: 'invalid_request',
   raise: async (world, send) => {
-    const service = await world.service({ ...settings, ...profile }, openId.replace)
+    const service = await world.service({ ...ID_TOKENS, ...profile }, openId.replace)
     const id_token = await openId.sign({ ...claims, ...changes })
     return send(service, post('/token?grant_type=id_token', { provider: 'google', id_token, ...members }))
   },

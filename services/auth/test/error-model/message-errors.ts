@@ -1,22 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { startStubProvider } from '@trestle/testing/stub-provider.ts'
-import { afterAll } from 'vitest'
+import { hashAuthCode } from '../../src/flows/flow-repository.ts'
 import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
 import { refused } from './request-errors.ts'
 import { signIn } from './session-errors.ts'
-import { NO_METHODS, under } from './sign-in-errors.ts'
+import { NO_CODES, NO_MESSAGES, NO_METHODS, RULES, STRICT } from './settings.ts'
+import { under } from './sign-in-errors.ts'
 
-const NO_MESSAGES = { AUTH_RATE_LIMIT_EMAIL_SENT: '0', AUTH_RATE_LIMIT_SMS_SENT: '0' }
 const SOON = /^For security purposes, you can only request this after \d+ seconds\.$/
 const email = 'nobody@example.com'
 const phone = '14155550199'
-
-/** A gateway that takes no SMS. */
-const refusing = await startStubProvider(() => ({ status: 400, body: { message: 'no such number' } }))
-afterAll(() => refusing.close())
 
 let people = 0
 const newEmail = () => `new${++people}@example.com`
@@ -59,14 +54,14 @@ export const messageErrors: ErrorCases = {
     refused(post('/otp', { phone, create_user: false })),
   ],
   smsProviderMissing: [
-    under({ AUTH_SMS_PROVIDER: '' }, post('/signup', { phone, password: 'correct horse' })),
-    under({ AUTH_SMS_PROVIDER: '' }, post('/otp', { phone })),
+    under(NO_CODES, post('/signup', { phone, password: 'correct horse' })),
+    under(NO_CODES, post('/otp', { phone })),
   ],
   smsSendFailed: [
     {
       text: /^Error sending confirmation OTP to provider: .*no such number/,
       raise: async (world, send) => {
-        const service = await world.service({ AUTH_SMS_TWILIO_API_URL: refusing.url })
+        const service = await world.service(RULES)
         return send(service, post('/otp', { phone: newPhone() }))
       },
     },
@@ -104,7 +99,7 @@ export const messageErrors: ErrorCases = {
   ],
   linkExpired: [refused(post('/verify', { type: 'signup', token_hash: 'x'.repeat(56) }))],
   linkWithoutPkce: [
-    under({ AUTH_PROFILE: 'strict' }, get('/verify?type=signup&token=x'), {
+    under(STRICT, get('/verify?type=signup&token=x'), {
       redirected: 'invalid_request',
       inFragment: true,
     }),
@@ -119,10 +114,14 @@ export const messageErrors: ErrorCases = {
     {
       oauth: 'invalid_grant',
       raise: async (world, send) => {
-        // A service of its own: its clock goes on.
-        const service = await world.service({ AUTH_EXTERNAL_FLOW_STATE_EXPIRY_DURATION: '301s' })
+        const service = await world.service()
         const body = await newAuthCode(service)
-        service.clock.advance(302_000)
+        const long = { auth_code_issued_at: new Date(service.clock.now().getTime() - 300_000) }
+        await service.deps.db
+          .updateTable('flow_state')
+          .set(long)
+          .where('auth_code_hash', '=', hashAuthCode(String(body.auth_code)))
+          .execute()
         return send(service, exchange(body))
       },
     },

@@ -3,12 +3,13 @@ import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { factorRow } from '../factor-row.ts'
 import type { MailApp } from '../mail-app.ts'
 import { type ErrorCase, type ErrorCases, post } from './error-case.ts'
-import { ask, PASSKEYS } from './factor-errors.ts'
+import { ask } from './factor-errors.ts'
 import type { SignedIn } from './session-errors.ts'
+import { FEATURES } from './settings.ts'
 
 const START = '/passkeys/registration/options'
 const FINISH = '/passkeys/registration/verify'
-const settings = PASSKEYS
+const settings = FEATURES
 
 /** What somebody is told of the passkey that they have just made. */
 const finish = (
@@ -31,7 +32,7 @@ interface Registration {
 /** What somebody is told who signs in with the passkey that they have just registered. */
 export const signInByPasskey = (
   prepare: (service: MailApp, person: SignedIn) => Promise<unknown> = async () => {},
-  more: Readonly<Record<string, string>> = {},
+  settings = FEATURES,
 ): ErrorCase =>
   ask(
     async (person, service) => {
@@ -43,7 +44,7 @@ export const signInByPasskey = (
       const payload = { challenge_id: asked.challenge_id, credential: key.get(asked.options) }
       return post('/passkeys/authentication/verify', payload)
     },
-    { settings: { ...settings, ...more } },
+    { settings },
   )
 
 /** Errors of passkeys. */

@@ -1,10 +1,11 @@
 import { NoConnectionError } from '@trestle/database/unavailable.ts'
-import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { createPasswordHasher } from '../../src/passwords/password-hasher.ts'
 import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
+import { CAPTCHA_AWAY, CAPTCHA_REFUSED } from './settings.ts'
 
-const never = () => new Promise<never>(() => {})
+/** A task that never ends. */
+export const never = () => new Promise<never>(() => {})
 
 /** A request that the service with its usual settings refuses. */
 export const refused = (request: Request, rest: Omit<ErrorCase, 'raise'> = {}): ErrorCase => ({
@@ -27,39 +28,30 @@ export const requestErrors: ErrorCases = {
     },
   ],
   captchaFailed: [
-    { raise: async (world, send) => send(await world.service(CAPTCHA), post('/signup', {})) },
+    { raise: async (world, send) => send(await world.service(CAPTCHA_AWAY), post('/signup', {})) },
     {
       oauth: 'invalid_request',
-      raise: async (world, send) => send(await world.service(CAPTCHA), post('/token?grant_type=password', {})),
+      raise: async (world, send) => send(await world.service(CAPTCHA_AWAY), post('/token?grant_type=password', {})),
     },
   ],
   captchaRefused: [
     {
       text: 'captcha protection: request disallowed (invalid-input-response)',
-      raise: async (world, send) => {
-        const body = { success: false, 'error-codes': ['invalid-input-response'] }
-        const provider = await startStubProvider(() => ({ body }))
-        const service = await world.broken({ settings: { ...CAPTCHA, AUTH_SECURITY_CAPTCHA_URL: provider.url } })
-        const answer = await send(service, post('/signup', { captcha_token: 'x' }))
-        await provider.close()
-        return answer
-      },
+      raise: async (world, send) => send(await world.service(CAPTCHA_REFUSED), post('/signup', { captcha_token: 'x' })),
     },
   ],
   captchaUnreachable: [
     {
-      raise: async (world, send) => send(await world.service(CAPTCHA), post('/signup', { captcha_token: 'x' })),
+      raise: async (world, send) => send(await world.service(CAPTCHA_AWAY), post('/signup', { captcha_token: 'x' })),
     },
   ],
   unexpectedFailure: [
     {
       oauth: 'server_error',
       raise: async (world, send) => {
-        const service = await world.broken({
-          replace: ({ passwords }) => ({
-            passwords: { ...passwords, verify: () => Promise.reject(new Error('a secret in /etc/passwd')) },
-          }),
-        })
+        const service = await world.broken('defect', ({ passwords }) => ({
+          passwords: { ...passwords, verify: () => Promise.reject(new Error('a secret in /etc/passwd')) },
+        }))
         return send(service, post('/token?grant_type=password', { email: 'a@example.com', password: 'x' }))
       },
     },
@@ -76,7 +68,7 @@ export const requestErrors: ErrorCases = {
       raise: async (world, send) => {
         const away = () => Promise.reject(new NoConnectionError('no connection'))
         const lane = { one: away, first: away, all: away }
-        const service = await world.broken({ replace: () => ({ lanes: { read: lane, write: lane, lagging: lane } }) })
+        const service = await world.broken('outage', () => ({ lanes: { read: lane, write: lane, lagging: lane } }))
         return send(service, post('/token?grant_type=password', { email: 'a@example.com', password: 'x' }))
       },
     },
@@ -86,8 +78,8 @@ export const requestErrors: ErrorCases = {
       oauth: 'server_error',
       raise: async (world, send) => {
         const passwords = createPasswordHasher({ runTasks: never, concurrency: 1, clock: () => 0 })
-        const service = await world.broken({ replace: () => ({ passwords }) })
-        for (let i = 0; i < 50; i += 1) passwords.hash('x').catch(() => {})
+        const service = await world.broken('busy', () => ({ passwords }))
+        for (let i = 0; i < 50; i += 1) service.deps.passwords.hash('x').catch(() => {})
         return send(service, post('/token?grant_type=password', { email: 'a@example.com', password: 'x' }))
       },
     },
@@ -96,19 +88,10 @@ export const requestErrors: ErrorCases = {
     {
       oauth: 'server_error',
       raise: async (world, send) => {
-        const service = await world.broken({
-          settings: { AUTH_API_MAX_REQUEST_DURATION: '50ms' },
-          replace: ({ passwords }) => ({ passwords: { ...passwords, verify: never } }),
-        })
+        const service = await world.failing()
         const { email } = await createSignedUp(service.deps)
         return send(service, post('/token?grant_type=password', { email, password: 'x' }))
       },
     },
   ],
-}
-
-const CAPTCHA = {
-  AUTH_SECURITY_CAPTCHA_ENABLED: 'true',
-  AUTH_SECURITY_CAPTCHA_SECRET: 'captcha secret',
-  AUTH_SECURITY_CAPTCHA_URL: 'http://127.0.0.1:1',
 }

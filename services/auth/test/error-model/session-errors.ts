@@ -5,6 +5,7 @@ import { forgeBearer } from '../forged-token.ts'
 import { createSignedUp, type SignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
 import { refused } from './request-errors.ts'
+import { NO_CODES, RULES } from './settings.ts'
 
 const bearer = (claims: Readonly<Record<string, unknown>>) => ({ authorization: forgeBearer(claims) })
 const INVALID = 'invalid JWT: unable to parse or verify signature, '
@@ -69,12 +70,14 @@ const ban = ({ deps }: TestApp, { user }: SignedUp) =>
     .set({ banned_until: new Date('2100-01-01') })
     .where('id', '=', user.id)
     .execute()
-const makeOlder = ({ deps }: TestApp, { sessionId }: SignedIn) =>
-  deps.db
-    .updateTable('sessions')
-    .set({ created_at: new Date('2020-01-01') })
-    .where('id', '=', sessionId)
-    .execute()
+const makeOlder =
+  (hours: number) =>
+  ({ deps }: TestApp, { sessionId }: SignedIn) =>
+    deps.db
+      .updateTable('sessions')
+      .set({ created_at: new Date(Date.now() - hours * 3_600_000) })
+      .where('id', '=', sessionId)
+      .execute()
 
 /** Errors of access tokens, refresh tokens and sessions. */
 export const sessionErrors: ErrorCases = {
@@ -106,11 +109,7 @@ export const sessionErrors: ErrorCases = {
       },
     },
   ],
-  sessionNotFound: [
-    askAfter(({ app }, { headers }) => app.inject(post('/logout', {}, headers)), {
-      AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true',
-    }),
-  ],
+  sessionNotFound: [askAfter(({ app }, { headers }) => app.inject(post('/logout', {}, headers)), NO_CODES)],
   audienceMismatch: [
     {
       raise: async (world, send) => {
@@ -131,23 +130,20 @@ export const sessionErrors: ErrorCases = {
       await app.inject(refresh(child))
     }),
   ],
-  sessionExpired: [refreshAfter(makeOlder, { AUTH_SESSIONS_TIMEBOX: '1h' })],
-  sessionInactive: [refreshAfter(makeOlder, { AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h' })],
+  sessionExpired: [refreshAfter(makeOlder(25), RULES)],
+  sessionInactive: [refreshAfter(makeOlder(13), RULES)],
   sessionSuperseded: [
     refreshAfter(
       ({ app }, { email, password }) => app.inject(post('/token?grant_type=password', { email, password })),
-      { AUTH_SESSIONS_SINGLE_PER_USER: 'true' },
+      RULES,
     ),
   ],
   sessionLowAal: [
-    refreshAfter(
-      async (service, person) => {
-        const factor = { user_id: person.user.id, factor_type: 'totp', status: 'verified' }
-        await service.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
-        await makeOlder(service, person)
-      },
-      { AUTH_SESSIONS_ALLOW_LOW_AAL: '1h' },
-    ),
+    refreshAfter(async (service, person) => {
+      const factor = { user_id: person.user.id, factor_type: 'totp', status: 'verified' }
+      await service.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
+      await makeOlder(2)(service, person)
+    }, RULES),
   ],
   tooManyRefreshes: [
     {

@@ -4,8 +4,8 @@ import { buildOpenApi } from '../../src/openapi.ts'
 import { factorRow } from '../factor-row.ts'
 import { forgeBearer, OPERATOR } from '../forged-token.ts'
 import type { ErrorCase, ErrorCases, Request } from './error-case.ts'
-import { PASSKEYS } from './factor-errors.ts'
 import { signIn } from './session-errors.ts'
+import { FEATURES } from './settings.ts'
 
 const Document = z.object({
   paths: z.record(
@@ -46,7 +46,6 @@ export const operations: readonly Operation[] = Object.entries(paths).flatMap(([
   }),
 )
 
-export const SETTINGS = { ...PASSKEYS, AUTH_CUSTOM_OAUTH_ENABLED: 'true', AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true' }
 const USER = { authorization: forgeBearer({ sub: randomUUID(), aud: 'authenticated', role: 'authenticated' }) }
 const isForAdmins = ({ path }: Operation): boolean => path.startsWith('/admin/') || path === '/invite'
 /** The headers of a caller whom the guards of an operation admit. */
@@ -69,7 +68,7 @@ const ofAll = (
   applies: (operation: Operation) => boolean,
   toRequest: (operation: Operation) => Request,
   {
-    settings = SETTINGS,
+    settings = FEATURES,
     ...rest
   }: Pick<ErrorCase, 'text'> & { readonly settings?: Readonly<Record<string, string>> } = {},
 ): readonly ErrorCase[] =>
@@ -100,8 +99,8 @@ const RATE_LIMITED: ReadonlySet<string> = new Set([
   'post /factors/{factorId}/verify',
   'put /user',
 ])
-/** More requests than any of these limits admits at once. */
-const BURST_MAX = 60
+/** How many requests each of these limits admits at once. `FEATURES` admits few more later. */
+const BURST = 30
 const LARGE = `{"a":"${'x'.repeat(1_048_577)}"}`
 
 /** Errors that operations share. Each is raised at every operation that answers it. */
@@ -116,7 +115,7 @@ export const sharedErrors: ErrorCases = {
       oauth: 'invalid_request',
       raise: async (world, send) => {
         const payload = { link_identity: true, id_token: 'x' }
-        return send(await world.service(SETTINGS), { method: 'POST', url: '/token?grant_type=id_token', payload })
+        return send(await world.service(FEATURES), { method: 'POST', url: '/token?grant_type=id_token', payload })
       },
     },
   ],
@@ -133,7 +132,7 @@ export const sharedErrors: ErrorCases = {
       raise: async (world, send) => {
         const payload = { link_identity: true, id_token: 'x' }
         const headers = { authorization: 'Bearer x' }
-        return send(await world.service(SETTINGS), {
+        return send(await world.service(FEATURES), {
           method: 'POST',
           url: '/token?grant_type=id_token',
           payload,
@@ -149,7 +148,7 @@ export const sharedErrors: ErrorCases = {
       (operation): ErrorCase => ({
         operation: operation.name,
         raise: async (world, send) => {
-          const service = await world.service(SETTINGS)
+          const service = await world.service(FEATURES)
           const { user, headers } = await signIn(service, { role: 'service_role' })
           const factor = { user_id: user.id, factor_type: 'totp', status: 'verified' }
           await service.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
@@ -199,9 +198,9 @@ export const sharedErrors: ErrorCases = {
       ...(operation.name === 'post /token' ? { oauth: 'slow_down' } : {}),
       operation: operation.name,
       raise: async (world, send) => {
-        const service = await world.service(SETTINGS)
+        const service = await world.service(FEATURES)
         const limited = request(operation, { ...bearerOf(operation), 'x-real-ip': `client ${randomUUID()}` })
-        for (let i = 0; i < BURST_MAX; i += 1) await service.app.inject(limited)
+        for (let i = 0; i < BURST; i += 1) await service.app.inject(limited)
         return send(service, limited)
       },
     })),

@@ -1,10 +1,8 @@
 import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, post, type Request } from './error-case.ts'
 import { refused } from './request-errors.ts'
+import { NO_CODES, NO_METHODS, NO_SIGNUP, RULES } from './settings.ts'
 
-const NO_SIGNUP = { AUTH_DISABLE_SIGNUP: 'true' }
-/** Neither way to sign in. */
-export const NO_METHODS = { AUTH_EXTERNAL_EMAIL_ENABLED: 'false', AUTH_EXTERNAL_PHONE_ENABLED: 'false' }
 const person = { email: 'somebody@example.com', password: 'correct horse' }
 const caller = { phone: '14155550100', password: 'correct horse' }
 const login = (payload: object) => post('/token?grant_type=password', payload)
@@ -35,7 +33,7 @@ export const signInErrors: ErrorCases = {
   userAlreadyExists: [
     {
       raise: async (world, send) => {
-        const service = await world.service({ AUTH_MAILER_AUTOCONFIRM: 'true' })
+        const service = await world.service(NO_CODES)
         const { email } = await createSignedUp(service.deps)
         return send(service, post('/signup', { email, password: 'correct horse' }))
       },
@@ -44,7 +42,7 @@ export const signInErrors: ErrorCases = {
   signupDisabled: [under(NO_SIGNUP, post('/signup', person)), under(NO_SIGNUP, post('/signup', {}))],
   emailSignupsDisabled: [under(NO_METHODS, post('/signup', person))],
   phoneSignupsDisabled: [under(NO_METHODS, post('/signup', caller))],
-  anonymousDisabled: [under({ AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'false' }, post('/signup', {}))],
+  anonymousDisabled: [under(NO_METHODS, post('/signup', {}))],
   emailSignInsDisabled: [
     under(NO_METHODS, login(person), { oauth: 'unauthorized_client' }),
     under(NO_METHODS, post('/otp', { email: person.email })),
@@ -56,7 +54,7 @@ export const signInErrors: ErrorCases = {
       text: 'Password should be at least 6 characters.',
       details: { weak_password: { reasons: ['length'] } },
     }),
-    under({ AUTH_PASSWORD_REQUIRED_CHARACTERS: 'abc:123' }, post('/signup', { ...person, password: 'x' }), {
+    under(RULES, post('/signup', { ...person, password: 'x' }), {
       text: 'Password should be at least 6 characters. Password should contain at least one character of each: abc, 123.',
       details: { weak_password: { reasons: ['length', 'characters'] } },
     }),
