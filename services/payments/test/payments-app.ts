@@ -10,6 +10,7 @@ import { createOutbox } from '@trestle/jobs/outbox.ts'
 import { type LimiterStore, memoryStore } from '@trestle/service/limiter-store.ts'
 import type { MailSink } from '@trestle/testing/mail-sink.ts'
 import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import type { Acquirer } from '../src/acquirers/acquirer.ts'
@@ -32,6 +33,7 @@ import { takeRows } from '../src/webhooks/outbox.ts'
 import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 
 const ROLE = 'payments_service'
+const POOL_SIZE = 8
 /** No limit at all. */
 export const UNLIMITED: RateLimitConfig = {
   requestsPerSecond: 0,
@@ -131,7 +133,7 @@ function openAs(role: string | undefined, { url, lockTimeoutMs, standby }: OpenO
     url,
     names: createNames('payments'),
     applicationName: 'payments-test',
-    poolSize: 8,
+    poolSize: POOL_SIZE,
     role,
     statementTimeoutMs: 5_000,
     lockTimeoutMs,
@@ -257,6 +259,14 @@ export async function secondProcess(first: TestPayments, standby?: StandbyConfig
     await service.close()
   }
   return { app, deps: own, service, owner: first.owner, database: { ...service, db: first.database.db }, url, close }
+}
+
+/**
+ * Opens the connections for writes. A thousand requests at once may keep a process busy for longer than it waits for a new
+ * connection, and it answers 503 to those that wait for one.
+ */
+export async function openConnections({ service }: TestPayments): Promise<void> {
+  await Promise.all(Array.from({ length: POOL_SIZE }, () => sql`SELECT`.execute(service.db)))
 }
 
 /** The dependencies of operators' commands, which leave the database open. */

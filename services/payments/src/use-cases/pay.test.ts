@@ -5,6 +5,7 @@ import { type Browser, browse, makeOrder, walk } from '../../test/customer.ts'
 import {
   createTestApp,
   createTestMerchant,
+  openConnections,
   secondProcess,
   startPayments,
   type TestApp,
@@ -67,6 +68,9 @@ describe('an order after its last challenge', () => {
     const given = await ready()
     const second = await secondProcess(payments)
     const browsers = [browser, browse(second)]
+    for (const each of [payments, second]) await openConnections(each)
+    // Opens the connection for reads.
+    expect((await browsers[1]?.send('/payments', await order()))?.status).toBe(200)
     const answers = await Promise.all(
       Array.from({ length: 1_000 }, (_, i) => browsers[i % 2]?.send('/payments', given)),
     )
