@@ -9,7 +9,7 @@ import { createJobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox } from '@trestle/jobs/outbox.ts'
 import { type LimiterStore, memoryStore } from '@trestle/service/limiter-store.ts'
 import type { MailSink } from '@trestle/testing/mail-sink.ts'
-import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
+import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { expect } from 'vitest'
@@ -99,11 +99,16 @@ export interface TestPayments {
 }
 
 /** Makes a migrated database. */
-export async function openTestDatabase({ lockTimeoutMs = 300 }: Pick<TestOptions, 'lockTimeoutMs'> = {}) {
-  const temporary = await createTemporaryDatabase({
+export function createMigratedDatabase(): Promise<TemporaryDatabase> {
+  return createTemporaryDatabase({
     template: 'payments',
     migrate: (url) => migrateToLatest({ migrationDatabaseUrl: url, databaseNamespace: '', databaseRole: ROLE }),
   })
+}
+
+/** Makes a migrated database, and connects to it as the service and as its owner. */
+export async function openTestDatabase({ lockTimeoutMs = 300 }: Pick<TestOptions, 'lockTimeoutMs'> = {}) {
+  const temporary = await createMigratedDatabase()
   const service = openAs(ROLE, { url: temporary.url, lockTimeoutMs })
   const owner = openAs(undefined, { url: temporary.url, lockTimeoutMs })
   return {

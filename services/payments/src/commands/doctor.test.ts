@@ -3,8 +3,8 @@ import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { createEmptyDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { createMigratedDatabase } from '../../test/payments-app.ts'
 import { loadPaymentsConfig } from '../config.ts'
-import { migrateToLatest } from '../migrations.ts'
 import { createPanVault } from '../vault/pan-vault.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { doctor } from './doctor.ts'
@@ -13,7 +13,7 @@ import { openOperatorDeps } from './operator-database.ts'
 const sink = await startMailSink()
 let database: TemporaryDatabase
 beforeEach(async () => {
-  database = await createEmptyDatabase()
+  database = await createMigratedDatabase()
 })
 afterEach(() => database.drop())
 afterAll(() => sink.close())
@@ -43,10 +43,11 @@ async function examine(changes: Record<string, string> = {}, now = () => new Dat
 
 describe('payments doctor', () => {
   it('lists pending migrations, and no problem after migrate', async () => {
-    const before = await examine()
+    const empty = await createEmptyDatabase()
+    onTestFinished(() => empty.drop())
+    const before = await examine({ PAYMENTS_DATABASE_URL: empty.url })
     expect(before.isHealthy).toBe(false)
     expect(before.lines).toContainEqual(expect.stringMatching(/^wrong migrations: pending: .*run: payments migrate$/))
-    await migrateToLatest(load())
     const after = await examine({ PAYMENTS_DB_ROLES: 'hidden' })
     expect(after.lines.filter((line) => !line.startsWith('ok'))).toEqual([
       'note  PAYMENTS_DB_ROLES is not a setting of this service; the nearest name is PAYMENTS_DB_ROLE',
@@ -64,7 +65,6 @@ describe('payments doctor', () => {
   })
 
   it('lists acquirers, and refuses one to which card numbers would travel without TLS', async () => {
-    await migrateToLatest(load())
     const set = (value: string) => examine({ PAYMENTS_ACQUIRERS: value })
     const { lines } = await set('north=https://:s3cret@north.example, south=http://:s3cret@127.0.0.1:9000')
     expect(lines).toContain('ok    acquirers: north by TLS, south on this machine')
@@ -75,7 +75,6 @@ describe('payments doctor', () => {
   })
 
   it('says what to do about each problem', async () => {
-    await migrateToLatest(load())
     const client = new pg.Client({ connectionString: database.url })
     await client.connect()
     await client.query(`
@@ -101,7 +100,6 @@ describe('payments doctor', () => {
   })
 
   it('names a key of the vault that differs from the key that sealed under its id', async () => {
-    await migrateToLatest(load())
     const place = { merchantId: 'b'.repeat(24), instrumentId: 'c'.repeat(24) }
     const [one, two] = [1, 2].map((id) => ({ id, key: Buffer.alloc(32, id) }))
     if (!one || !two) throw new Error('two keys')
@@ -141,10 +139,8 @@ describe('payments doctor', () => {
   })
 
   it('finds that migrations, operators or the standby use another database than the service, and refuses operators', async () => {
-    await migrateToLatest(load())
-    const other = await createEmptyDatabase()
+    const other = await createMigratedDatabase()
     onTestFinished(() => other.drop())
-    await migrateToLatest({ ...load(), migrationDatabaseUrl: other.url })
     const { lines } = await examine({
       PAYMENTS_MIGRATION_DATABASE_URL: other.url,
       PAYMENTS_DB_READ_URL: other.url,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { anyId } from '@trestle/testing/any-value.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
@@ -17,6 +17,7 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
+import type { PaymentsTables } from '../database.ts'
 import { payEveryone } from '../use-cases/run-payouts.ts'
 import { merchantCommand } from './merchant.ts'
 import { payoutCommand } from './payout.ts'
@@ -24,15 +25,26 @@ import { payoutCommand } from './payout.ts'
 let payments: TestPayments
 let app: TestApp
 let folder: string
-beforeEach(async () => {
+beforeAll(async () => {
   payments = await startPayments()
   app = await createTestApp(payments)
+})
+beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'payouts-'))
 })
 afterEach(async () => {
-  await payments.close()
+  await removeAll('merchants', 'merchant_balances', 'payouts', 'payout_batches', 'audit')
   await rm(folder, { recursive: true })
 })
+afterAll(() => payments.close())
+
+/** Empties tables, so that a test finds only its own merchants and payouts. */
+async function removeAll(...tables: readonly (keyof PaymentsTables)[]): Promise<void> {
+  await payments.database.db.transaction().execute(async (trx) => {
+    await sql`SET LOCAL session_replication_role = replica`.execute(trx)
+    for (const table of tables) await trx.deleteFrom(table).execute()
+  })
+}
 
 const { run, json } = commandRunner([payoutCommand, merchantCommand], () => operatorDeps(payments))
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { anyId } from '@trestle/testing/any-value.ts'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { shownCard, shownMerchant, shownTransaction, trailEntry } from '../../test/bodies.ts'
 import { basic, createdOf, operatorDeps, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
@@ -10,14 +10,14 @@ import { seedCommand } from './seed.ts'
 
 let payments: TestPayments
 let folder: string
-beforeEach(async () => {
+async function open(): Promise<void> {
   payments = await startPayments()
   folder = await mkdtemp(join(tmpdir(), 'seed-'))
-})
-afterEach(async () => {
+}
+async function close(): Promise<void> {
   await payments.close()
   await rm(folder, { recursive: true })
-})
+}
 
 const { json } = commandRunner([seedCommand], () => operatorDeps(payments))
 const file = async (content: unknown) => {
@@ -55,6 +55,9 @@ const shownCapture = (members: { readonly amount: number; readonly [member: stri
 const whole = { apps: [app], merchants: [merchant], transactions: [transaction] }
 
 describe('payments seed', () => {
+  beforeEach(open)
+  afterEach(close)
+
   it('inserts apps, merchants and transactions with their ids and keys, and runs the operations', async () => {
     expect(await json('seed', await file(whole))).toEqual({ apps: 1, merchants: 1, transactions: 1, operations: 3 })
     expect(await get('/me', app.key)).toEqual({
@@ -171,6 +174,14 @@ describe('payments seed', () => {
     // The seeded id is ahead of the clock, and later ids are greater even so.
     expect(id > below.id).toBe(true)
   })
+})
+
+describe('payments seed, after the whole file', () => {
+  beforeAll(async () => {
+    await open()
+    await json('seed', await file(whole))
+  })
+  afterAll(close)
 
   it.each<[string, unknown, string]>([
     ['no JSON', 'x', 'the file is not JSON'],
@@ -193,7 +204,6 @@ describe('payments seed', () => {
       'operations.0',
     ],
   ])('refuses %s, and leaves nothing', async (_name, content, message) => {
-    await json('seed', await file(whole))
     const { db } = payments.database
     const count = async () => (await db.selectFrom('merchants').select('id').execute()).length
     const before = await count()
@@ -202,7 +212,6 @@ describe('payments seed', () => {
   })
 
   it('refuses operations beyond the amount, and transactions of live merchants', async () => {
-    await json('seed', await file(whole))
     const live = { ...merchant, id: 'a'.repeat(24), key: '33333333-3333-4333-8333-333333333333', test: false }
     const ofLive = { ...transaction, id: 'b'.repeat(24), merchantId: live.id }
     await expect(json('seed', await file({ merchants: [live], transactions: [ofLive] }))).rejects.toThrow('is live')
