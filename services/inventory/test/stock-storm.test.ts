@@ -9,11 +9,11 @@ import { runStorm } from './stock-storm.ts'
 const given = (name: string, usual: number) => Number(process.env[`STORM_${name}`] ?? usual)
 const options = {
   seed: given('SEED', Math.floor(Math.random() * 2 ** 31)),
-  operations: given('OPERATIONS', 1_000),
+  operations: given('OPERATIONS', 500),
   workers: given('WORKERS', 50),
   moments: given('MOMENTS', 10),
 }
-const ROUNDS = 3
+const ROUNDS = 1
 
 // Parallel statements wait long for each other on a busy machine.
 const env = { INVENTORY_DB_STATEMENT_TIMEOUT_MS: '60000', INVENTORY_RESERVATION_SWEEP_MS: '50' }

@@ -8,6 +8,8 @@ import { createLiveMerchant } from './live-merchant.ts'
 import { createTestApp, startPayments, type TestApp, type TestPayments, testPepper } from './payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
 
+// The full test: CAPTURE_SLICES=200 npx vitest run services/payments/test/capture-slices.test.ts
+const SLICES = Number(process.env.CAPTURE_SLICES ?? 30)
 const REJECTED = { verdict: 'rejected', reason: 'closed' } as const
 /** The rates of tests are older than those that a live merchant may use. */
 const TERMS = { marginBasisPoints: 0, ageDaysMax: 100_000 }
@@ -51,9 +53,9 @@ const captureEach = async (transactionId: string, amounts: readonly number[]) =>
 describe('captures of one transaction', () => {
   it.each([
     ['JPY', 200, 1],
-    ['EUR', 3_700, 37],
-    ['IDR', 20_000, 100],
-    ['USD', 1_000, 7],
+    ['EUR', 37 * SLICES, 37],
+    ['IDR', 100 * SLICES, 100],
+    ['USD', 7 * SLICES - 1, 7],
   ])('in %s, of %i in slices of %i, bring what one capture brings', async (currency, total, slice) => {
     const whole = await captureEach(await merchant.charge(total, currency), [total])
     const slices = Array.from({ length: Math.ceil(total / slice) }, (_, n) => Math.min(slice, total - n * slice))

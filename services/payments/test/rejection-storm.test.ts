@@ -13,7 +13,7 @@ import { createStubAcquirer } from './stub-acquirer.ts'
 
 // The full storm: REJECTION_OPERATIONS=5000 npx vitest run services/payments/test/rejection-storm.test.ts
 const SEED = Number(process.env.REJECTION_SEED ?? Math.floor(Math.random() * 2 ** 31))
-const OPERATIONS = Number(process.env.REJECTION_OPERATIONS ?? 400)
+const OPERATIONS = Number(process.env.REJECTION_OPERATIONS ?? 200)
 const WORKERS = 8
 const CURRENCIES = ['EUR', 'USD', 'JPY', 'DKK']
 

@@ -10,10 +10,10 @@ import { runStorm } from './storm.ts'
 const given = (name: string, usual: number) => Number(process.env[`STORM_${name}`] ?? usual)
 const options = {
   seed: given('SEED', Math.floor(Math.random() * 2 ** 31)),
-  operations: given('OPERATIONS', 600),
+  operations: given('OPERATIONS', 300),
   workers: given('WORKERS', 12),
   merchants: given('MERCHANTS', 6),
-  moments: given('MOMENTS', 20),
+  moments: given('MOMENTS', 6),
 }
 
 let payments: TestPayments

@@ -11,7 +11,7 @@ import { createStubAcquirer, type StubAcquirer } from './stub-acquirer.ts'
 import { alter, disarm, readColumns, readRows, remove, restore } from './tamper.ts'
 
 // The full test: TAMPER_ROWS=1000 npx vitest run services/payments/test/tamper.test.ts
-const rowCount = Number(process.env.TAMPER_ROWS ?? 6)
+const rowCount = Number(process.env.TAMPER_ROWS ?? 3)
 const seed = Number(process.env.TAMPER_SEED ?? Math.floor(Math.random() * 2 ** 31))
 
 let payments: TestPayments
@@ -25,7 +25,7 @@ beforeAll(async () => {
   intruder = new pg.Client({ connectionString: payments.url })
   await intruder.connect()
   const app = await createTestApp(payments)
-  const storm = { seed, operations: 300, workers: 8, merchants: 3, moments: 0, look: async () => {} }
+  const storm = { seed, operations: 90, workers: 6, merchants: 2, moments: 0, look: async () => {} }
   merchantIds = (await runStorm([payments], app, storm)).merchantIds
   for (const id of merchantIds) await closeOff(id, app.headers)
   liveId = await fillLiveMerchant(app, north)
