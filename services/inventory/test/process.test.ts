@@ -1,11 +1,14 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import { anyUuid } from '@trestle/testing/any-value.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
-import { afterAll, describe, expect, it, vi } from 'vitest'
+import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { refusedBody, requestLine } from './bodies.ts'
 import { addressOf, type InventoryProcess, runInventory } from './run-inventory.ts'
+
+removeFoldersAtEnd()
 
 const databases: TemporaryDatabase[] = []
 const running: InventoryProcess[] = []
@@ -76,14 +79,31 @@ describe('inventory', () => {
 })
 
 describe('inventory serve', () => {
-  it('starts on an empty database, logs to logs/app.log, and shuts down in order', async () => {
-    const inventory = run([], {
+  let pair: readonly { readonly inventory: InventoryProcess; readonly address: string; readonly users: Response }[] = []
+  /** Two that start together on an empty database. One test ends the process that has migrated; another uses the other. */
+  beforeAll(async () => {
+    const env = {
       ...(await emptyDatabase()),
       INVENTORY_DB_ROLE: 'inventory_service',
       INVENTORY_LOG_LEVL: 'hidden',
-    })
-    const address = await addressOf(inventory)
-    const users = await fetch(`${address}/users`)
+      INVENTORY_METRICS_ENABLED: 'true',
+      INVENTORY_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
+      INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT: '0',
+      INVENTORY_RESERVATION_SWEEP_MS: '50',
+    }
+    const started = [1, 2].map(() => run([], env))
+    pair = await Promise.all(
+      started.map(async (inventory) => {
+        const address = await addressOf(inventory)
+        return { inventory, address, users: await fetch(`${address}/users`) }
+      }),
+    )
+  })
+
+  const hasMigrated = ({ inventory }: (typeof pair)[number]) => inventory.stdout().includes('"msg":"migrated"')
+
+  it('starts on an empty database, logs to logs/app.log, and shuts down in order', async () => {
+    const { inventory, users } = pair.find(hasMigrated) ?? expect.fail('none has migrated')
     expect([users.status, await users.json()]).toEqual([
       200,
       { statusCode: 200, data: Array.from({ length: 5 }, () => expect.any(Object)) },
@@ -97,12 +117,31 @@ describe('inventory serve', () => {
     expect(file).toMatch(/"msg":"migrated"[\s\S]*"route":"\/users"[\s\S]*"msg":"stopped"/)
   })
 
-  it('migrates once when two start together', async () => {
-    const env = { ...(await emptyDatabase()), INVENTORY_DB_ROLE: 'inventory_service' }
-    const pair = [1, 2].map(() => run([], env))
-    const addresses = await Promise.all(pair.map(addressOf))
-    for (const address of addresses) expect((await fetch(`${address}/users/5`)).status).toBe(200)
-    expect(pair.filter((one) => one.stdout().includes('"msg":"migrated"')).length).toBe(1)
+  it('migrates once when two start together', () => {
+    expect(pair.map(({ users }) => users.status)).toEqual([200, 200])
+    expect(pair.filter(hasMigrated).length).toBe(1)
+  })
+
+  it('serves metrics on their own listener, without ids', async () => {
+    const { inventory, address } = pair.find((one) => !hasMigrated(one)) ?? expect.fail('both have migrated')
+    const [, port] = await inventory.waitFor(/"port":(\d+),"msg":"metrics listening"/)
+    await post(`${address}/products`, { sku: 'P', attributes: '{}' })
+    const unit = { productId: 1, locationId: 1, quantity: 1 }
+    await post(`${address}/movements`, { type: 'receive', ...unit })
+    await post(`${address}/reservations`, unit)
+    const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    await expect.poll(read).toContain('jobs_total{task="reservation_expiry",outcome="done"}')
+    await fetch(`${address}/users/4`)
+    expect(await (await fetch(`${address}/metrics`)).json()).toEqual(
+      refusedBody(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.'),
+    )
+    const text = await read()
+    expect(text).toContain('inventory_movements_total{type="receive"} 1')
+    expect(text).toContain('inventory_reservations_total{status="active"} 1')
+    expect(text).toMatch(/http_server_request_duration_seconds_count\{[^}]*http_route="\/users\/\{user_id\}"[^}]*\} 1/)
+    expect(text).toMatch(/db_pool_connections\{state="idle"\} \d+/)
+    expect(text).toContain('nodejs_')
+    expect(text).not.toContain('/users/4')
   })
 
   it('opens its log file again on SIGHUP, and can keep standard output empty', async () => {
@@ -131,35 +170,6 @@ describe('inventory serve', () => {
       }),
     )
     expect(inventory.stdout()).toBe('')
-  })
-
-  it('serves metrics on their own listener, without ids', async () => {
-    const inventory = run([], {
-      ...(await emptyDatabase()),
-      INVENTORY_METRICS_ENABLED: 'true',
-      INVENTORY_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
-      INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT: '0',
-      INVENTORY_RESERVATION_SWEEP_MS: '50',
-    })
-    const address = await addressOf(inventory)
-    const [, port] = await inventory.waitFor(/"port":(\d+),"msg":"metrics listening"/)
-    await post(`${address}/products`, { sku: 'P', attributes: '{}' })
-    const unit = { productId: 1, locationId: 1, quantity: 1 }
-    await post(`${address}/movements`, { type: 'receive', ...unit })
-    await post(`${address}/reservations`, unit)
-    const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-    await expect.poll(read).toContain('jobs_total{task="reservation_expiry",outcome="done"}')
-    await fetch(`${address}/users/4`)
-    expect(await (await fetch(`${address}/metrics`)).json()).toEqual(
-      refusedBody(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.'),
-    )
-    const text = await read()
-    expect(text).toContain('inventory_movements_total{type="receive"} 1')
-    expect(text).toContain('inventory_reservations_total{status="active"} 1')
-    expect(text).toMatch(/http_server_request_duration_seconds_count\{[^}]*http_route="\/users\/\{user_id\}"[^}]*\} 1/)
-    expect(text).toMatch(/db_pool_connections\{state="idle"\} \d+/)
-    expect(text).toContain('nodejs_')
-    expect(text).not.toContain('/users/4')
   })
 })
 
@@ -199,8 +209,7 @@ describe.concurrent('a start that must fail', () => {
   })
 
   it('reads .env, over which the environment wins', async () => {
-    const directory = join(run(['version']).directory, 'project')
-    mkdirSync(directory)
+    const directory = newFolder()
     writeFileSync(join(directory, '.env'), 'INVENTORY_PORT=bad\nINVENTORY_DB_POOL_SIZE=bad\n')
     const inventory = run([], { INVENTORY_PORT: '0' }, directory)
     expect(await inventory.exited).toBe(1)
