@@ -88,6 +88,7 @@ async function start(name: keyof typeof ALWAYS, databaseUrl: string) {
     cores: undefined,
     url: `http://127.0.0.1:${env[portSetting]}`,
     signs: ['/ready'],
+    pollMs: 50,
   })
   return { ...server, metricsUrl: `http://127.0.0.1:${env[`${prefix}OTEL_EXPORTER_PROMETHEUS_PORT`]}/` }
 }
