@@ -70,6 +70,8 @@ async function newCheckout() {
   const [port, metricsPort, databasePort] = [await freePort(), await freePort(), await freePort()]
   const env = {
     PATH: process.env.PATH,
+    // A cache of their own, because it also contains the modules of the checkout.
+    NODE_COMPILE_CACHE: join(root, 'cache'),
     INVENTORY_PORT: String(port),
     INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT: String(metricsPort),
     TRESTLE_DATABASE_PORT: String(databasePort),
