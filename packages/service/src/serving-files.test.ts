@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { programEnvironment } from '@trestle/testing/program-environment.ts'
 import { expect, it } from 'vitest'
 
 /** Prints every module that the given module imports, directly or not, including libraries of Node.js. */
@@ -27,7 +28,7 @@ it.each(['auth', 'payments', 'inventory'])(
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ['--input-type=module', '--eval', LIST, '--', serve.href],
-      { maxBuffer: 1_048_576 },
+      { maxBuffer: 1_048_576, env: programEnvironment },
     )
     const loaded = stdout.split('\n')
     expect(loaded).toContain(serve.href)
