@@ -67,8 +67,13 @@ function repositoryOf(...messages: readonly string[]) {
       cwd: root,
       stdio: 'ignore',
     })
-  git('init', '--quiet')
-  for (const message of messages) git('commit', '--quiet', '--allow-empty', '--message', message)
+  git('init', '--quiet', '--initial-branch=main')
+  // One process makes all commits.
+  const commits = messages.map(
+    (message, second) =>
+      `commit refs/heads/main\ncommitter a <a@example.com> ${second} +0000\ndata ${Buffer.byteLength(message)}\n${message}\n`,
+  )
+  execFileSync('git', ['fast-import', '--quiet'], { cwd: root, input: commits.join('') })
   return { root, git }
 }
 
