@@ -8,7 +8,7 @@ import {
   type TemporaryDatabase,
 } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { migrateOptions } from '../src/migrations.ts'
 
 const NAME_LENGTH_MAX = 30
@@ -18,15 +18,18 @@ const functions = (await inventoryFunctions()).map(({ name }) => name)
 
 let database: TemporaryDatabase
 let client: pg.Client
-beforeEach(async () => {
+
+async function open(): Promise<void> {
   database = await createTemporaryDatabase({ template: 'inventory', migrate: (url) => migrateUp(optionsOf(url)) })
   client = new pg.Client({ connectionString: database.url })
   await client.connect()
-})
-afterEach(async () => {
+}
+
+async function close(): Promise<void> {
   await client.end()
   await database.drop()
-})
+}
+
 const optionsOf = (migrationDatabaseUrl: string, databaseNamespace = '') =>
   migrateOptions({ migrationDatabaseUrl, databaseNamespace, databaseRole: 'inventory_service' })
 
@@ -59,6 +62,9 @@ const ownNames = (items: readonly string[]) =>
   items.map((item) => item.split(' ')[1] ?? '').filter((name) => !name.includes('trestle_migrations'))
 
 describe('migrations of the inventory', () => {
+  beforeAll(open)
+  afterAll(close)
+
   it('run once, also when several processes start together', async () => {
     const empty = await createEmptyDatabase()
     const options = optionsOf(empty.url)
@@ -112,22 +118,16 @@ describe('migrations of the inventory', () => {
     for (const name of ownNames(schema)) expect(name.length).toBeLessThanOrEqual(NAME_LENGTH_MAX)
   })
 
-  it('go down to an empty schema, and up to the same objects', async () => {
-    const made = await readMade(optionsOf(database.url))
-    for (let left = count; left > 0; left--) await migrateDown(optionsOf(database.url))
-    expect(ownNames(await describeSchema())).toEqual([])
-    await migrateUp(optionsOf(database.url))
-    expect(await readMade(optionsOf(database.url))).toEqual(made)
-  })
-
   it("grant the service's role reading and writing, and nothing else", async () => {
+    onTestFinished(async () => {
+      await client.query('RESET ROLE')
+    })
     await client.query('SET ROLE inventory_service')
-    await client.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('A', '{}')`)
+    await client.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('written', '{}')`)
     await expect(client.query('DROP TABLE inventory.products')).rejects.toThrow('must be owner')
     await expect(client.query('CREATE TABLE inventory.mine (id int)')).rejects.toThrow('permission denied')
     await expect(client.query('DELETE FROM inventory.trestle_migrations')).rejects.toThrow('permission denied')
     await expect(client.query('UPDATE inventory.movements SET reason = NULL')).rejects.toThrow('permission denied')
-    await client.query('RESET ROLE')
   })
 
   it.each([
@@ -141,8 +141,24 @@ describe('migrations of the inventory', () => {
       'users_username_key',
     ],
   ])('refuse %s by the constraint %s', async (statement, constraint) => {
-    await client.query(`INSERT INTO inventory.products (sku, attributes) VALUES ('A', '{}')`)
+    onTestFinished(async () => {
+      await client.query('ROLLBACK')
+    })
+    await client.query(`BEGIN; INSERT INTO inventory.products (sku, attributes) VALUES ('A', '{}')`)
     await expect(client.query(statement)).rejects.toHaveProperty('constraint', constraint)
+  })
+})
+
+describe('migrations of the inventory, each in a database of its own', () => {
+  beforeEach(open)
+  afterEach(close)
+
+  it('go down to an empty schema, and up to the same objects', async () => {
+    const made = await readMade(optionsOf(database.url))
+    for (let left = count; left > 0; left--) await migrateDown(optionsOf(database.url))
+    expect(ownNames(await describeSchema())).toEqual([])
+    await migrateUp(optionsOf(database.url))
+    expect(await readMade(optionsOf(database.url))).toEqual(made)
   })
 
   it('have an index for every look-up', async () => {
@@ -169,10 +185,10 @@ describe('migrations of the inventory', () => {
       `INSERT INTO inventory.locations (code, name) SELECT 'L' || n, 'x' FROM generate_series(1, 20) n`,
     )
     await client.query(`INSERT INTO inventory.stock_levels
-      SELECT p.id, l.id, 5, 0 FROM inventory.products p, inventory.locations l`)
+      SELECT p.id, l.id, 5, 0 FROM inventory.products p, inventory.locations l WHERE p.id <= 500`)
     await client.query(`INSERT INTO inventory.movements OVERRIDING SYSTEM VALUE
       SELECT n, 1 + n % 500, 1 + n % 21, 'receive', 1, 0, 1, 0, 'r', 'PO-' || n % 900, NULL, NULL, NULL,
-        now() + n * interval '1 s' FROM generate_series(1, 20000) n`)
+        now() + n * interval '1 s' FROM generate_series(1, 5000) n`)
     await client.query(`INSERT INTO inventory.reservations OVERRIDING SYSTEM VALUE
       SELECT n, p.id, 1, 1, (n % 2), CASE n % 2 WHEN 1 THEN 'active' ELSE 'released' END, NULL, now(), now()
       FROM generate_series(1, 5) n, LATERAL (SELECT id FROM inventory.products LIMIT 1) p`)
@@ -183,7 +199,7 @@ describe('migrations of the inventory', () => {
     }
     const movements = (condition: string) =>
       plan(`SELECT id FROM inventory.movements WHERE ${condition}
-        AND (created_at, id) < (SELECT created_at, id FROM inventory.movements WHERE id = 9000)
+        AND (created_at, id) < (SELECT created_at, id FROM inventory.movements WHERE id = 2500)
         ORDER BY created_at DESC, id DESC LIMIT 51`)
     expect(await movements('true')).toMatch(/^Limit[^\n]*\n.*Scan Backward using movements_created_at_idx/s)
     expect(await movements('product_id = 7')).toContain('movements_product_idx')
@@ -192,7 +208,7 @@ describe('migrations of the inventory', () => {
     expect(await movements(`reference = 'PO-7'`)).toContain('movements_reference_idx')
     const levels = await plan(`SELECT product_id FROM inventory.stock_levels l
       WHERE (SELECT deleted_at IS NULL FROM inventory.products p WHERE p.id = l.product_id) AND
-        (product_id, location_id) > (500, 3) ORDER BY product_id, location_id LIMIT 51`)
+        (product_id, location_id) > (250, 3) ORDER BY product_id, location_id LIMIT 51`)
     expect(levels).toContain('using stock_levels_pkey')
     expect(levels).not.toContain('Sort')
     expect(

@@ -59,6 +59,13 @@ describe('the schema', () => {
     database = await openTestDatabase()
     client = new pg.Client({ connectionString: database.url })
     await client.connect()
+    await client.query(`CREATE FUNCTION public.code_of(statement text) RETURNS text LANGUAGE plpgsql AS $$
+      BEGIN
+        EXECUTE statement;
+        RETURN 'done';
+      EXCEPTION WHEN OTHERS THEN
+        RETURN SQLSTATE;
+      END $$`)
   })
   afterAll(async () => {
     await client.end()
@@ -136,7 +143,7 @@ describe('the schema', () => {
   })
 
   it('lets the role of the service make no tables', async () => {
-    await expect(asService('CREATE TABLE payments.x ()')).rejects.toHaveProperty('code', '42501')
+    expect(await asService(['CREATE TABLE payments.x ()'])).toEqual(['42501'])
   })
 
   it.each(readOnlyTables)('lets the role of the service only read %s', async (table) => {
@@ -149,16 +156,11 @@ describe('the schema', () => {
       verb,
       verb === 'INSERT INTO' ? `INSERT INTO payments.${table} TABLE payments.${table}` : `${verb} payments.${table}`,
     ])
-    const refused: unknown[] = []
-    for (const [name, statement = ''] of [...changes, ...others]) {
-      const code = await asService(statement).then(
-        () => 'done',
-        (error: unknown) => Reflect.get(Object(error), 'code'),
-      )
-      if (code !== '42501') refused.push(name)
-    }
+    const all = [...changes, ...others]
+    const codes = await asService(all.map(([, statement = '']) => statement))
+    const allowed = all.flatMap(([name], at) => (codes[at] === '42501' ? [] : [name]))
     // The rotation of vault keys writes these columns.
-    expect(refused).toEqual(table === 'instruments' ? ['pan_sealed', 'key_id', 'pan_mac'] : [])
+    expect(allowed).toEqual(table === 'instruments' ? ['pan_sealed', 'key_id', 'pan_mac'] : [])
   })
 
   it('lets the role of the service call only the writing functions that it needs', async () => {
@@ -185,11 +187,14 @@ describe('the schema', () => {
     expect(named((row) => row.path === 'search_path=pg_catalog, pg_temp')).toEqual(DEFINERS.toSorted())
   })
 
-  /** Runs a statement as the role of the service, and rolls it back. */
-  async function asService(statement: string): Promise<unknown> {
+  /** Runs each statement as the role of the service, and rolls all back. Returns the code of each error, or `done`. */
+  async function asService(statements: readonly string[]): Promise<readonly unknown[]> {
     await client.query('BEGIN; SET LOCAL ROLE payments_service')
     try {
-      return await client.query(statement)
+      const codes =
+        'SELECT public.code_of(statement) AS code FROM unnest($1::text[]) WITH ORDINALITY s (statement, place)'
+      const { rows } = await client.query<{ code: string }>(`${codes} ORDER BY place`, [statements])
+      return rows.map(({ code }) => code)
     } finally {
       await client.query('ROLLBACK')
     }
