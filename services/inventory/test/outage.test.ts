@@ -99,7 +99,7 @@ describe('a database that goes away under load', () => {
         }
       }
     }
-    const busy = Promise.all(Array.from({ length: 8 }, () => load(30)))
+    const busy = Promise.all(Array.from({ length: 8 }, () => load(16)))
     await expect.poll(() => confirmed.length, { interval: 5 }).toBeGreaterThan(50)
     await door.shut()
     await busy

@@ -17,9 +17,9 @@ afterAll(async () => {
   await payments.close()
 })
 
-// The full test: TIMES=100 npx vitest run services/payments/test/repeated-orders.test.ts
+// The full test: TIMES=250 npx vitest run services/payments/test/repeated-orders.test.ts
 const TIMES = Number(process.env.TIMES ?? 1)
-const ROUNDS = 10 * TIMES
+const ROUNDS = 4 * TIMES
 const TIMEOUT_MS = 60_000 * TIMES
 const AT_ONCE = 10
 const STEPS_MAX = 8
