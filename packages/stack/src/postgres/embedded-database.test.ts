@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import pg from 'pg'
-import { describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { endProcess } from '../processes/end-process.ts'
 import { isAlive } from '../processes/process-identity.ts'
 import { chooseAccount } from './account.ts'
@@ -28,18 +28,26 @@ async function query(url: string, text: string): Promise<unknown[]> {
 }
 
 describe('startDatabase', () => {
-  it('keeps committed data through a restart, kill -9 of the server, and a server that was left running', async () => {
-    const folder = newFolder()
-    const said: string[] = []
-    const port = await freePort()
-    const start = async (stop = new AbortController().signal) => {
-      const home = await prepareHome(folder, join(folder, 'state'))
-      const logFile = join(folder, 'postgres.log')
-      const say = (line: string) => said.push(line)
-      const database = await startDatabase(home, { port, password: 'secret', logFile, say, stop })
-      return { ...database, home, pid: findServerState(home.data)?.pid ?? 0 }
-    }
+  const folder = newFolder()
+  const said: string[] = []
+  let port = 0
+  const start = async (password = 'secret', stop = new AbortController().signal) => {
+    const home = await prepareHome(folder, join(folder, 'state'))
+    const logFile = join(folder, 'postgres.log')
+    const say = (line: string) => said.push(line)
+    const database = await startDatabase(home, { port, password, logFile, say, stop })
+    return { ...database, home, pid: findServerState(home.data)?.pid ?? 0 }
+  }
+  /** Where the server keeps its process id. Its data are made once, which takes most of the time of a first start. */
+  let pidFile = ''
+  beforeAll(async () => {
+    port = await freePort()
+    const { home, end } = await start()
+    await end()
+    pidFile = join(home.data, 'postmaster.pid')
+  })
 
+  it('keeps committed data through a restart, kill -9 of the server, and a server that was left running', async () => {
     const first = await start()
     await query(first.url, 'CREATE TABLE kept (n int)')
     await query(first.url, 'INSERT INTO kept VALUES (1)')
@@ -69,29 +77,16 @@ describe('startDatabase', () => {
   }, 60_000)
 
   it('says that secrets and data come from different starts', async () => {
-    const folder = newFolder()
-    const home = await prepareHome(folder, join(folder, 'state'))
-    const options = {
-      port: await freePort(),
-      logFile: join(folder, 'postgres.log'),
-      say: () => {},
-      stop: new AbortController().signal,
-    }
-    await (await startDatabase(home, { ...options, password: 'one' })).end()
-    await expect(startDatabase(home, { ...options, password: 'two' })).rejects.toHaveProperty('problems', [
+    await expect(start('another')).rejects.toHaveProperty('problems', [
       'The password of the database is not the one in secrets.env: they were made by different starts.',
       'Put the old secrets.env back, or remove the data to start over.',
     ])
-    expect(existsSync(join(home.data, 'postmaster.pid'))).toBe(false)
+    expect(existsSync(pidFile)).toBe(false)
   }, 60_000)
 
   it('stops at once while the server starts', async () => {
-    const folder = newFolder()
-    const home = await prepareHome(folder, join(folder, 'state'))
-    const stop = AbortSignal.abort(new Error('told to stop'))
-    const options = { port: await freePort(), logFile: join(folder, 'postgres.log'), say: () => {}, stop }
-    await expect(startDatabase(home, { ...options, password: 'secret' })).rejects.toThrow('told to stop')
-    expect(existsSync(join(home.data, 'postmaster.pid'))).toBe(false)
+    await expect(start('secret', AbortSignal.abort(new Error('told to stop')))).rejects.toThrow('told to stop')
+    expect(existsSync(pidFile)).toBe(false)
   }, 60_000)
 })
 
