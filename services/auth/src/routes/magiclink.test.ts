@@ -10,7 +10,7 @@ import {
   signedUpBody,
   userBody,
 } from '../../test/bodies.ts'
-import { openMailApp } from '../../test/mail-app.ts'
+import { openBeside, openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
 const main = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
@@ -144,7 +144,7 @@ describe('POST /magiclink', () => {
 
 describe('POST /magiclink under settings', () => {
   it('422: refuses while sign-ins by email are off', async () => {
-    const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
+    const open = await openBeside(main, { AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/magiclink', { email: 'a@example.com' })).json()).toEqual(
       errorBody(422, 'email_provider_disabled', 'Email logins are disabled'),
     )
@@ -152,7 +152,7 @@ describe('POST /magiclink under settings', () => {
   })
 
   it('422: refuses unknown addresses while signups are disabled', async () => {
-    const open = await openMailApp({ AUTH_DISABLE_SIGNUP: 'true' })
+    const open = await openBeside(main, { AUTH_DISABLE_SIGNUP: 'true' })
     const { email } = await createSignedUp(open.deps)
     expect((await open.post('/magiclink', { email: 'a@example.com' })).json()).toEqual(
       errorBody(422, 'signup_disabled', 'Signups not allowed for this instance'),

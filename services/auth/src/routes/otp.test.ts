@@ -12,7 +12,7 @@ import {
   userBody,
 } from '../../test/bodies.ts'
 import { expectSession } from '../../test/expect-user.ts'
-import { openMailApp } from '../../test/mail-app.ts'
+import { openBeside, openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { SMS_TAKEN } from '../../test/sms-stub.ts'
 
@@ -203,7 +203,7 @@ describe('POST /otp with a phone', () => {
 
 describe('POST /otp under settings', () => {
   it('422 and 400: refuses emails and phones while they are off', async () => {
-    const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
+    const open = await openBeside(main, { AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/otp', { email: 'a@example.com' })).json()).toEqual(
       errorBody(422, 'email_provider_disabled', 'Email logins are disabled'),
     )
@@ -215,7 +215,7 @@ describe('POST /otp under settings', () => {
 
   it('422: refuses unknown numbers while signups are disabled; 429: refuses when no SMS is left; 500: fails without a gateway', async () => {
     const settings = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_DISABLE_SIGNUP: 'true', AUTH_RATE_LIMIT_SMS_SENT: '1' }
-    const open = await openMailApp(settings)
+    const open = await openBeside(main, settings)
     const signups = errorBody(422, 'signup_disabled', 'Signups not allowed for this instance')
     for (const body of [{ phone: '14155550100' }, { email: 'a@example.com' }]) {
       expect((await open.post('/otp', body)).json()).toEqual(signups)
@@ -227,7 +227,7 @@ describe('POST /otp under settings', () => {
       errorBody(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded'),
     )
     await open.close()
-    const mute = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_PROVIDER: '' })
+    const mute = await openBeside(main, { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_PROVIDER: '' })
     expect((await mute.post('/otp', { phone: '14155550100' })).json()).toEqual(
       errorBody(500, 'unexpected_failure', 'Unable to get SMS provider', { error_id: anyId }),
     )

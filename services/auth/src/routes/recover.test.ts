@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { anyTime, errorBody, sessionBody, signedUpBody, statusAndBody } from '../../test/bodies.ts'
 import { expectSession } from '../../test/expect-user.ts'
-import { openMailApp } from '../../test/mail-app.ts'
+import { openBeside, openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
 const main = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
@@ -131,7 +131,7 @@ describe('POST /recover', () => {
 
 describe('POST /recover under settings', () => {
   it('400: refuses while sign-ins by email are off', async () => {
-    const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
+    const open = await openBeside(main, { AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/recover', { email: 'a@example.com' })).json()).toEqual(
       errorBody(400, 'email_provider_disabled', 'Email logins are disabled'),
     )
@@ -139,7 +139,7 @@ describe('POST /recover under settings', () => {
   })
 
   it('429: refuses more requests of a client than the limit', async () => {
-    const open = await openMailApp({ AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip', AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
+    const open = await openBeside(main, { AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip', AUTH_RATE_LIMIT_EMAIL_SENT: 'off' })
     const ask = (index: number) => open.post('/recover', { email: `${index}@example.com` }, { 'x-real-ip': '1.1.1.1' })
     for (let index = 0; index < 30; index += 1) expect(statusAndBody(await ask(index))).toEqual([200, {}])
     expect((await ask(30)).json()).toEqual(errorBody(429, 'over_request_rate_limit', 'Request rate limit reached'))

@@ -12,7 +12,7 @@ import {
   userBody,
 } from '../../test/bodies.ts'
 import { expectSession } from '../../test/expect-user.ts'
-import { openMailApp } from '../../test/mail-app.ts'
+import { openBeside, openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
 const main = await openMailApp({
@@ -175,7 +175,7 @@ describe('POST /resend', () => {
 
 describe('POST /resend under settings', () => {
   it('429: counts the mails to both addresses of a change of email, or none', async () => {
-    const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
+    const open = await openBeside(main, { AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
     const resendChange = async (email: string) => {
       const answer = await open.post('/resend', { type: 'email_change', email })
       await open.idle()
@@ -191,7 +191,7 @@ describe('POST /resend under settings', () => {
   })
 
   it('200: gives the same answer for an unknown number without a gateway', async () => {
-    const open = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_PROVIDER: '' })
+    const open = await openBeside(main, { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_PROVIDER: '' })
     for (const type of ['sms', 'phone_change']) {
       const answer = await open.post('/resend', { type, phone: `1415555${type.length}` })
       expect([answer.statusCode, answer.json()]).toEqual([200, MESSAGE_ID])
@@ -219,7 +219,7 @@ describe('POST /resend under settings', () => {
   })
 
   it('400: refuses emails and phones while they are off', async () => {
-    const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
+    const open = await openBeside(main, { AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/resend', { type: 'signup', email: 'a@example.com' })).json()).toEqual(
       errorBody(400, 'email_provider_disabled', 'Email logins are disabled'),
     )

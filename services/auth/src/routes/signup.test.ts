@@ -14,7 +14,7 @@ import {
   userBody,
 } from '../../test/bodies.ts'
 import { expectUser } from '../../test/expect-user.ts'
-import { openMailApp } from '../../test/mail-app.ts'
+import { openBeside, openMailApp } from '../../test/mail-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
 const main = await openMailApp({ AUTH_SMS_PROVIDER: '', AUTH_JWT_ALLOWED_AUDIENCES: 'other' })
@@ -293,7 +293,7 @@ describe('POST /signup with MAILER_AUTOCONFIRM', () => {
   })
 
   it('200: sends no mail, so the limit of mails does not apply', async () => {
-    const open = await openMailApp({ AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
+    const open = await openBeside(main, { AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
     for (const name of ['a', 'b', 'c']) {
       const email = `${name}@example.com`
       const user = { ...confirmedBody(anyId, email), last_sign_in_at: anyTime }
@@ -308,7 +308,7 @@ describe('POST /signup with MAILER_AUTOCONFIRM', () => {
 
 describe('POST /signup under settings', () => {
   it('200: signs up anonymous users until their rate limit is reached', async () => {
-    const open = await openMailApp({
+    const open = await openBeside(main, {
       AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
       AUTH_RATE_LIMIT_ANONYMOUS_USERS: '1',
       AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
@@ -333,7 +333,7 @@ describe('POST /signup under settings', () => {
   })
 
   it('422: refuses every signup while signups are disabled', async () => {
-    const open = await openMailApp({ AUTH_DISABLE_SIGNUP: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
+    const open = await openBeside(main, { AUTH_DISABLE_SIGNUP: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' })
     const disabled = errorBody(422, 'signup_disabled', 'Signups not allowed for this instance')
     expect((await open.post('/signup', { email: 'x@example.com', password })).json()).toEqual(disabled)
     expect((await open.post('/signup', {})).json()).toEqual(disabled)
@@ -341,7 +341,7 @@ describe('POST /signup under settings', () => {
   })
 
   it('400: refuses an email while signups by email are off', async () => {
-    const open = await openMailApp({ AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
+    const open = await openBeside(main, { AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
     expect((await open.post('/signup', { email: 'x@example.com', password })).json()).toEqual(
       errorBody(400, 'email_provider_disabled', 'Email signups are disabled'),
     )
@@ -362,7 +362,7 @@ describe('POST /signup under settings', () => {
   })
 
   it('429: the remaining mails do not reveal whether a signup is a duplicate', async () => {
-    const open = await openMailApp({ AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
+    const open = await openBeside(main, { AUTH_RATE_LIMIT_EMAIL_SENT: '2' })
     const { email } = await createSignedUp(open.deps)
     for (const address of [email, 'fresh@example.com']) {
       const identities = [emailIdentity(anyId, address)]

@@ -186,7 +186,7 @@ describe('POST /token?grant_type=password', () => {
   })
 
   it('200: signs in with a password that no longer meets the policy and names what it lacks', async () => {
-    const strict = await openTestApp({ settings: { AUTH_PASSWORD_MIN_LENGTH: '40' } })
+    const strict = await openTestApp({ database: test.database, settings: { AUTH_PASSWORD_MIN_LENGTH: '40' } })
     const { email, password } = await createSignedUp(strict.deps)
     const { status, body } = await ask('password', { email, password }, {}, strict)
     expect(status).toBe(200)
@@ -223,7 +223,7 @@ describe('POST /token?grant_type=password', () => {
   })
 
   it('422: refuses a method that is switched off', async () => {
-    const off = await openTestApp({ settings: { AUTH_EXTERNAL_EMAIL_ENABLED: 'false' } })
+    const off = await openTestApp({ database: test.database, settings: { AUTH_EXTERNAL_EMAIL_ENABLED: 'false' } })
     const email = failure(422, 'email_provider_disabled', 'Email logins are disabled', 'unauthorized_client')
     const phone = failure(422, 'phone_provider_disabled', 'Phone logins are disabled', 'unauthorized_client')
     await expectFailure('password', { email: 'a@example.com', password: 'x' }, email, off)
@@ -264,6 +264,7 @@ describe('POST /token?grant_type=password', () => {
   it('400: every wrong sign-in gets the same answer after one comparison', async () => {
     const work: string[] = []
     const counted = await openTestApp({
+      database: test.database,
       replace: ({ passwords }) => ({
         passwords: {
           hash: (password) => passwords.hash(password),
@@ -301,6 +302,7 @@ describe('POST /token?grant_type=password', () => {
   it('400: refuses the right one of many parallel guesses after the limit of failures', async () => {
     const { promise: failures, resolve: letGo } = Promise.withResolvers<void>()
     const limited = await openTestApp({
+      database: test.database,
       settings: { AUTH_SECURITY_FAILED_ATTEMPTS: '2' },
       replace: ({ passwords }) => ({
         passwords: {
@@ -382,7 +384,8 @@ describe('POST /token?grant_type=refresh_token', () => {
   })
 
   it('400: refuses reuse within the interval while rotation is off, and keeps the session', async () => {
-    const off = await openTestApp({ settings: { AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' } })
+    const settings = { AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' }
+    const off = await openTestApp({ database: test.database, settings })
     const { token } = await signIn(off)
     const child = (await refresh(token, off)).body.refresh_token
     await expectFailure('refresh_token', { refresh_token: token }, alreadyUsed, off)
@@ -437,6 +440,7 @@ describe('POST /token?grant_type=refresh_token', () => {
   // ASVS 7.3.1, 7.3.2, 10.4.8
   it('400: refuses sessions past their limits, each with its reason', async () => {
     const limited = await openTestApp({
+      database: test.database,
       settings: {
         AUTH_SESSIONS_TIMEBOX: '1h',
         AUTH_SESSIONS_INACTIVITY_TIMEOUT: '30m',
@@ -477,7 +481,7 @@ describe('POST /token?grant_type=refresh_token', () => {
   })
 
   it('400: refuses a session of aal1 past its shorter limit when its user has a second factor', async () => {
-    const low = await openTestApp({ settings: { AUTH_SESSIONS_ALLOW_LOW_AAL: '10m' } })
+    const low = await openTestApp({ database: test.database, settings: { AUTH_SESSIONS_ALLOW_LOW_AAL: '10m' } })
     const { person, token, sessionId } = await signIn(low)
     const factor = { user_id: person.user.id, factor_type: 'totp', status: 'verified' }
     await low.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()

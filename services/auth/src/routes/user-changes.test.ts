@@ -13,7 +13,7 @@ import {
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { forgeBearer, OPERATOR } from '../../test/forged-token.ts'
-import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { type MailApp, openBeside, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
 
 let test: MailApp
@@ -137,7 +137,7 @@ describe('PUT /user', () => {
   })
 
   it('429: refuses more requests than the limit', async () => {
-    const limited = await openMailApp({ AUTH_RATE_LIMIT_HEADER: 'x-client', AUTH_RATE_LIMIT_OTP: '30' })
+    const limited = await openBeside(test, { AUTH_RATE_LIMIT_HEADER: 'x-client', AUTH_RATE_LIMIT_OTP: '30' })
     const headers = { 'x-client': 'a' }
     const ask = () => limited.app.inject({ method: 'PUT', url: '/user', headers, payload: {} })
     for (let i = 0; i < 30; i += 1)
@@ -220,7 +220,7 @@ describe('PUT /user with a password', () => {
   })
 
   it('400: lets one of two parallel requests with the same current password replace it', async () => {
-    const asking = await openMailApp({ AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
+    const asking = await openBeside(test, { AUTH_SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' })
     const { headers, password } = await createSignedIn(asking)
     const answers = await Promise.all(
       ['first horse', 'second horse'].map((next) =>
