@@ -1,7 +1,7 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { StandbyConfig } from '@trestle/database/standby.ts'
 
-/** The settings of a standby, as every service reads them under its own prefix. */
+/** The settings of a standby, which payments and inventory read under their own prefixes. */
 export interface StandbySettings {
   /** Undefined: there is no standby. */
   readonly url: string | undefined
