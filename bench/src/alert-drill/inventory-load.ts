@@ -10,11 +10,19 @@ const MAIN = 1
 
 /** Makes a product with stock. */
 export async function addProduct(url: string): Promise<number> {
-  const product = { sku: `DRILL-${randomUUID()}`, attributes: '{"color":"red"}' }
-  const { data } = Made.parse(await sendOrThrow('POST', `${url}/products`, { body: product }))
+  const { data } = Made.parse(await sendOrThrow('POST', `${url}/products`, { body: newProduct() }))
   const receipt = { type: 'receive', productId: data.id, locationId: MAIN, quantity: 1_000_000 }
   await sendOrThrow('POST', `${url}/movements`, { body: receipt })
   return data.id
+}
+
+/** Makes a product without stock. */
+export async function createProduct(url: string): Promise<number> {
+  return (await send('POST', `${url}/products`, { body: newProduct() })).status
+}
+
+function newProduct(): object {
+  return { sku: `DRILL-${randomUUID()}`, attributes: '{"color":"red"}' }
 }
 
 /** Reserves one unit of a product. */
@@ -23,10 +31,10 @@ export async function reserve(url: string, productId: number, expiresInSeconds: 
   return Made.safeParse((await send('POST', `${url}/reservations`, { body })).body).data?.data.id
 }
 
-/** Ships one unit of a product. */
-export async function ship(url: string, productId: number): Promise<number> {
+/** Ships one unit of a product for a client with an address of its own. */
+export async function ship(url: string, productId: number, address: string): Promise<number> {
   const body = { type: 'ship', productId, locationId: MAIN, quantity: 1 }
-  return (await send('POST', `${url}/movements`, { body })).status
+  return (await send('POST', `${url}/movements`, { body, headers: { 'x-forwarded-for': address } })).status
 }
 
 /** Clients list products; stock is received, reserved and shipped. */

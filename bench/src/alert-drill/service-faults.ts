@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { execute, type Fault, type Repair, repeat } from './fault.ts'
-import { addProduct, ship } from './inventory-load.ts'
+import { addProduct, createProduct, ship } from './inventory-load.ts'
 import type { Stage } from './stage.ts'
 
 /** Shorter than the lock timeout of statements, so that requests are slow and do not fail. */
@@ -54,15 +54,17 @@ export const serviceFaults: readonly Fault[] = [
   {
     alert: 'PoolExhausted',
     job: 'inventory',
-    what: 'twelve clients move locked stock, over a pool of four',
+    what: 'movements of locked stock hold the pool of four, and new products wait',
     plant: async (stage) => {
       const { url } = stage.inventory
       const productId = await addProduct(url)
       const unlock = await lockAgainAndAgain(stage, 'inventory.stock_levels')
-      const shippers = Array.from({ length: SHIPPERS }, () => repeat(() => ship(url, productId)))
+      const shippers = Array.from({ length: SHIPPERS }, (_, i) => repeat(() => ship(url, productId, `192.0.2.${i}`)))
+      // Stock takes turns for as many connections as the pool has, so only other writes wait for the pool.
+      const creator = repeat(() => createProduct(url))
       return async () => {
         await unlock()
-        for (const stop of shippers) await stop()
+        for (const stop of [...shippers, creator]) await stop()
       }
     },
   },

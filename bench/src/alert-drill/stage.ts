@@ -36,7 +36,7 @@ export interface Stage extends Readonly<Record<ServiceName, StagedService>> {
 export const ROOT = join(import.meta.dirname, '..', '..', '..')
 
 const DATABASE = 'trestle_bench_alerts'
-/** Rate limits would stop a load that comes from one address. */
+/** Limits would stop a load that comes from one address. */
 const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> = {
   auth: {
     AUTH_MAILER_AUTOCONFIRM: 'true',
@@ -56,7 +56,11 @@ const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> 
     PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true',
     PAYMENTS_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
   },
-  inventory: { INVENTORY_DB_POOL_SIZE: '4' },
+  inventory: {
+    INVENTORY_DB_POOL_SIZE: '4',
+    // One client gets three quarters of the pool. With a trusted proxy, requests can name other clients.
+    INVENTORY_TRUSTED_PROXIES: '1',
+  },
 }
 const PORTS: Readonly<Record<ServiceName, string>> = {
   auth: 'AUTH_API_PORT',
