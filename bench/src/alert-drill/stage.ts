@@ -53,6 +53,7 @@ const SETTINGS: Readonly<Record<ServiceName, Readonly<Record<string, string>>>> 
     PAYMENTS_RATE_FAILURES: '0',
     PAYMENTS_RATE_ADDRESS: '0',
     PAYMENTS_RATE_MAILS: '0',
+    PAYMENTS_RATE_INVITATIONS: '0',
     PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true',
     PAYMENTS_WEBHOOK_ALLOWED_HOSTS: '127.0.0.1',
   },
