@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { answerBehind } from '../../test/answer-behind.ts'
 import { openTestDatabase } from '../../test/auth-database.ts'
+import { addReachable, newReach } from '../../test/reachable-user.ts'
 import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import {
@@ -24,23 +25,15 @@ const { db, names } = database
 afterAll(() => database.drop())
 
 const at = '2026-01-02T03:04:05.678000+00:00'
-let people = 0
 let byEmail: UserIdentifier
 let byPhone: UserIdentifier
 beforeEach(() => {
-  people += 1
-  byEmail = { kind: 'email', value: `ann${people}@example.com` }
-  byPhone = { kind: 'phone', value: `1415555${1_000 + people}` }
+  const reach = newReach()
+  byEmail = reach.byEmail
+  byPhone = reach.byPhone
 })
 
-const add = (changes: Partial<Parameters<typeof insertUser>[1]> = {}) =>
-  insertUser(db, {
-    aud: 'authenticated',
-    role: 'authenticated',
-    email: byEmail.value,
-    phone: byPhone.value,
-    ...changes,
-  })
+const add = (changes: Parameters<typeof addReachable>[2] = {}) => addReachable(db, { byEmail, byPhone }, changes)
 const claim = (identifier: UserIdentifier, taken: TakenErrors, ownerId: string | undefined = undefined) =>
   db.transaction().execute((trx) => claimIdentifier(trx, identifier, { ownerId, taken }))
 
@@ -77,7 +70,7 @@ describe('an identifier that is claimed', () => {
 describe('requireNewIdentifier', () => {
   it('refuses what the user or another user has, and permits what a staged user has', async () => {
     const user = await add()
-    const free = { kind: 'email', value: `free${people}@example.com` } as const
+    const free = newReach().byEmail
     await expect(requireNewIdentifier(db, user, byEmail)).rejects.toEqual(emailExists())
     await requireNewIdentifier(db, user, free)
     const other = await add({ email: free.value, phone: null, staged_at: at })

@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/auth-database.ts'
+import { addReachable, newReach } from '../../test/reachable-user.ts'
 import { userNotFound } from '../errors.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
-import { insertUser } from './user-change-repository.ts'
 import {
   findPasswordUser,
   findUserByIdentifier,
@@ -16,23 +16,15 @@ const { db, lanes } = database
 afterAll(() => database.drop())
 
 const at = new Date('2026-01-02T03:04:05Z')
-let people = 0
 let byEmail: UserIdentifier
 let byPhone: UserIdentifier
 beforeEach(() => {
-  people += 1
-  byEmail = { kind: 'email', value: `ann${people}@example.com` }
-  byPhone = { kind: 'phone', value: `1415555${1_000 + people}` }
+  const reach = newReach()
+  byEmail = reach.byEmail
+  byPhone = reach.byPhone
 })
 
-const add = (changes: Partial<Parameters<typeof insertUser>[1]> = {}) =>
-  insertUser(db, {
-    aud: 'authenticated',
-    role: 'authenticated',
-    email: byEmail.value,
-    phone: byPhone.value,
-    ...changes,
-  })
+const add = (changes: Parameters<typeof addReachable>[2] = {}) => addReachable(db, { byEmail, byPhone }, changes)
 const find = (identifier: UserIdentifier, audience = 'authenticated') => findUserByIdentifier(db, audience, identifier)
 const findByPassword = (identifier: UserIdentifier, audience = 'authenticated') =>
   findPasswordUser(lanes, { ...identifier, audience })

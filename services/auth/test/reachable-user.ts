@@ -1,0 +1,36 @@
+import type { Db } from '../src/database.ts'
+import type { UserIdentifier } from '../src/requests/identifier.ts'
+import type { User } from '../src/users/user.ts'
+import { insertUser } from '../src/users/user-change-repository.ts'
+
+/** The email and the phone number of one user. */
+export interface Reach {
+  readonly byEmail: UserIdentifier
+  readonly byPhone: UserIdentifier
+}
+
+let people = 0
+
+/** An email and a phone number that no user of another test has. */
+export function newReach(): Reach {
+  people += 1
+  return {
+    byEmail: { kind: 'email', value: `ann${people}@example.com` },
+    byPhone: { kind: 'phone', value: `1415555${1_000 + people}` },
+  }
+}
+
+/** Stores a user with an email and a phone number, neither of them confirmed. */
+export function addReachable(
+  db: Db,
+  { byEmail, byPhone }: Reach,
+  changes: Partial<Parameters<typeof insertUser>[1]> = {},
+): Promise<User> {
+  return insertUser(db, {
+    aud: 'authenticated',
+    role: 'authenticated',
+    email: byEmail.value,
+    phone: byPhone.value,
+    ...changes,
+  })
+}
