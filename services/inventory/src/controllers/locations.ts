@@ -8,6 +8,7 @@ import { FreeText } from '../http/free-text.ts'
 import { RecordId } from '../http/record-id.ts'
 import { callerOf } from '../http/request-caller.ts'
 import { outage, repeatable, withBody } from '../http/responses.ts'
+import type { LocationRefusal } from '../locations/location.ts'
 import {
   callChangeLocation,
   callDeleteLocation,
@@ -26,13 +27,6 @@ const LocationPatch = z
   .object({ code: Code.optional(), name: FreeText.optional(), active: Active.optional() })
   .refine((change) => Object.values(change).some((value) => value !== undefined), FIELD_TEXTS.noLocationMember)
   .meta({ examples: [{ active: false }] })
-/** The error of each refusal of a change or deletion. */
-const refusals = {
-  'duplicate-code': duplicateCode,
-  'has-stock': locationHasStock,
-  'not-found': locationNotFound,
-  stale: locationChanged,
-} as const
 const changeResponses = {
   412: 'The location has another version than If-Match names',
   428: 'If-Match is missing, where the service demands it',
@@ -88,7 +82,7 @@ export class Default extends InventoryController {
   async PATCH(...[id, change]: Args<typeof Default.PATCH>): Promise<RawJson> {
     const target = { id, versions: this.versionsOf('l', id) }
     const location = await this.writeInTurn(() => callChangeLocation(this.application.context, target, change))
-    if (typeof location === 'string') throw refusals[location]()
+    if (typeof location === 'string') refuseChange(location)
     this.note({ event: 'location.updated', location_id: id, version: location.version })
     this.response.headers.set('etag', locationTag(id, location.version))
     return recordBody(200, locationJson(location))
@@ -104,7 +98,7 @@ export class Default extends InventoryController {
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
     const target = { id, versions: this.versionsOf('l', id) }
     const verdict = await this.writeInTurn(() => callDeleteLocation(this.application.context, target))
-    if (verdict !== 'done') throw refusals[verdict]()
+    if (verdict !== 'done') refuseChange(verdict)
     this.note({ event: 'location.deleted', location_id: id })
   }
 
@@ -122,5 +116,19 @@ export class Default extends InventoryController {
     const location = await findLocation(this.application.context.lanes, id)
     if (!location) throw locationNotFound()
     return this.answerUnlessKnown(locationTag(id, location.version), locationJson(location))
+  }
+}
+
+/** Refuses a change or deletion. */
+function refuseChange(refusal: LocationRefusal | 'duplicate-code' | 'has-stock'): never {
+  switch (refusal) {
+    case 'not-found':
+      throw locationNotFound()
+    case 'stale':
+      throw locationChanged()
+    case 'duplicate-code':
+      throw duplicateCode()
+    case 'has-stock':
+      throw locationHasStock()
   }
 }

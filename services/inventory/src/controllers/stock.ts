@@ -20,7 +20,6 @@ const ListKeywords = PageKeywords.extend({
 })
 
 const positionOf = ({ productId, locationId }: Level) => [String(productId), String(locationId)]
-const missing = { 'product-not-found': productNotFound, 'location-not-found': locationNotFound } as const
 
 /** /stock, /stock/{productId}, /stock/{productId}/{locationId}: the levels of stock. */
 export class Default extends InventoryController {
@@ -74,7 +73,8 @@ export class Default extends InventoryController {
 
   async #findLevel(productId: number, locationId: number): Promise<RawJson | undefined> {
     const found = await findLevel(this.application.context.lanes, { productId, locationId })
-    if (found.verdict !== 'found') throw missing[found.verdict]()
+    if (found.verdict === 'product-not-found') throw productNotFound()
+    if (found.verdict === 'location-not-found') throw locationNotFound()
     return this.answerUnlessKnown(levelTag({ productId, locationId }, found.version), JSON.stringify(found.level))
   }
 }

@@ -1,15 +1,5 @@
-import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { keyMismatch, keyRunning } from '../errors.ts'
-
-/** Why a request with an Idempotency-Key is refused. */
-export type KeyRefusal = 'key-mismatch' | 'key-running'
-
-/** The errors of refusals that every request with an Idempotency-Key may get. */
-export const keyRefusals: Readonly<Record<KeyRefusal, () => HttpError>> = {
-  'key-mismatch': () => keyMismatch(),
-  'key-running': () => keyRunning(),
-}
+import type { KeyRefusal } from './refuse-key.ts'
 
 /** The answer to a request. `replayed`: the stored answer to the same request, sent before with the same key. */
 export interface Answered<Body extends object> {

@@ -3,8 +3,9 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
-import type { Answer, KeyRefusal } from './answer.ts'
+import type { Answer } from './answer.ts'
 import { type Caller, callerColumns, callerRow } from './caller.ts'
+import type { KeyRefusal } from './refuse-key.ts'
 
 const CREATED = 201
 

@@ -30,7 +30,8 @@ interface PlaceRow {
 /** A level with its version for `ETag`, or what of it does not exist. */
 export type FoundLevel =
   | { readonly verdict: 'found'; readonly level: Level; readonly version: string }
-  | { readonly verdict: 'product-not-found' | 'location-not-found' }
+  | { readonly verdict: 'product-not-found' }
+  | { readonly verdict: 'location-not-found' }
 
 /** The read lane reads at most so many levels of a product, because reads of single rows wait behind them. */
 const SHORT_LEVELS = 200

@@ -1,9 +1,6 @@
-import type { ErrorFactory, HttpError } from '@trestle/common/errors/define-error.ts'
 import {
   insufficientStock,
   insufficientStockForLine,
-  keyMismatch,
-  keyRunning,
   locationInactive,
   locationNotFound,
   productNotFound,
@@ -11,7 +8,8 @@ import {
   staleQuantity,
   staleQuantityForLine,
 } from '../errors.ts'
-import type { KeyRefusal, Refused } from '../idempotency/answer.ts'
+import type { Refused } from '../idempotency/answer.ts'
+import { refuseKey } from '../idempotency/refuse-key.ts'
 
 /** Why a movement of stock is refused, as its SQL function says it. */
 export type MoveRefusal =
@@ -25,40 +23,31 @@ export type MoveRefusal =
 /** Why a reservation is refused, as its SQL function says it. */
 export type ReserveRefusal = Extract<MoveRefusal, 'product-not-found' | 'location-not-found' | 'insufficient-stock'>
 
-interface RefusalErrors {
-  readonly error: ErrorFactory
-  /** The member of the error that holds the quantity. */
-  readonly quantityMember?: string
-  /** In place of `error` for a later line, because the lines before it may have changed the quantity. */
-  readonly laterLineError?: ErrorFactory
-}
-
-const refusals: Readonly<Record<MoveRefusal | KeyRefusal, RefusalErrors>> = {
-  'product-not-found': { error: productNotFound },
-  'location-not-found': { error: locationNotFound },
-  'location-inactive': { error: locationInactive },
-  'insufficient-stock': {
-    error: insufficientStock,
-    quantityMember: 'available',
-    laterLineError: insufficientStockForLine,
-  },
-  'stale-quantity': { error: staleQuantity, quantityMember: 'current', laterLineError: staleQuantityForLine },
-  'above-limit': { error: quantityAboveLimit },
-  'key-mismatch': { error: keyMismatch },
-  'key-running': { error: keyRunning },
-}
-
 /**
- * The error of a refused request. `line` is null unless the request has several lines. Nothing was done, so `quantity` is the
- * quantity before the first line.
+ * Refuses a request. `line` is null unless the request has several lines. Nothing was done, so `quantity` is the quantity before
+ * the first line.
+ * @throws productNotFound, locationNotFound, locationInactive, insufficientStock, staleQuantity or quantityAboveLimit, as the
+ * verdict says; insufficientStockForLine or staleQuantityForLine for a later line, because the lines before it may have changed
+ * the quantity; keyMismatch or keyRunning when the Idempotency-Key is refused
  */
-export function stockRefusal({ verdict, quantity, line }: Refused<MoveRefusal>): HttpError {
-  const { error, quantityMember, laterLineError = error } = refusals[verdict]
-  const create = line ? laterLineError : error
-  return create({
-    details: {
-      ...(quantityMember === undefined ? {} : { [quantityMember]: quantity }),
-      ...(line === null ? {} : { line }),
-    },
-  })
+export function refuseStock({ verdict, quantity, line }: Refused<MoveRefusal>): never {
+  const details = line === null ? {} : { line }
+  switch (verdict) {
+    case 'product-not-found':
+      throw productNotFound({ details })
+    case 'location-not-found':
+      throw locationNotFound({ details })
+    case 'location-inactive':
+      throw locationInactive({ details })
+    case 'insufficient-stock':
+      if (line) throw insufficientStockForLine({ details: { available: quantity, line } })
+      throw insufficientStock({ details: { available: quantity, ...details } })
+    case 'stale-quantity':
+      if (line) throw staleQuantityForLine({ details: { current: quantity, line } })
+      throw staleQuantity({ details: { current: quantity, ...details } })
+    case 'above-limit':
+      throw quantityAboveLimit({ details })
+    default:
+      refuseKey(verdict)
+  }
 }

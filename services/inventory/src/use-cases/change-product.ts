@@ -42,16 +42,25 @@ export async function changeProduct(
     () => callChangeProduct(lanes, names, { ...input, attributes: text, bytesMax }),
     { client },
   )
-  if (result.verdict !== 'done') throw refusals[result.verdict](bytesMax)
+  if (result.verdict !== 'done') refuseChange(result.verdict, bytesMax)
   return result.change
 }
 
-const refusals: Readonly<Record<Exclude<ChangeProductResult['verdict'], 'done'>, (bytesMax: number) => Error>> = {
-  'not-found': () => productNotFound(),
-  stale: () => productChanged(),
-  'duplicate-sku': () => duplicateSku(),
-  'attributes-null': () => mergedToNull(),
-  'attributes-bytes': (bytesMax) => mergedTooLarge(bytesMax),
-  'attributes-depth': () => mergedTooDeep(ATTRIBUTES_DEPTH_MAX),
-  'attributes-keys': () => mergedTooManyKeys(ATTRIBUTES_KEYS_MAX),
+function refuseChange(verdict: Exclude<ChangeProductResult['verdict'], 'done'>, bytesMax: number): never {
+  switch (verdict) {
+    case 'not-found':
+      throw productNotFound()
+    case 'stale':
+      throw productChanged()
+    case 'duplicate-sku':
+      throw duplicateSku()
+    case 'attributes-null':
+      throw mergedToNull()
+    case 'attributes-bytes':
+      throw mergedTooLarge(bytesMax)
+    case 'attributes-depth':
+      throw mergedTooDeep(ATTRIBUTES_DEPTH_MAX)
+    case 'attributes-keys':
+      throw mergedTooManyKeys(ATTRIBUTES_KEYS_MAX)
+  }
 }

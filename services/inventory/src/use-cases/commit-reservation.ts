@@ -1,4 +1,3 @@
-import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { InventoryDeps } from '../deps.ts'
 import {
   aboveRemaining,
@@ -7,8 +6,9 @@ import {
   reservationNotFound,
   reservationReleased,
 } from '../errors.ts'
-import { type Answered, type KeyRefusal, keyRefusals } from '../idempotency/answer.ts'
+import type { Answered, Refused } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
+import { refuseKey } from '../idempotency/refuse-key.ts'
 import { type CommitRefusal, callCommitReservation } from '../reservations/reservation-repository.ts'
 import type { Reservation } from '../reservations/reservation-view.ts'
 
@@ -25,7 +25,7 @@ export async function commitReservation(
   commit: { readonly id: number; readonly quantity: number | undefined },
 ): Promise<Answered<Reservation>> {
   const answer = await callCommitReservation(lanes, caller, commit)
-  if (answer.body === null) throw refusals[answer.verdict](answer.quantity)
+  if (answer.body === null) refuseCommit(answer)
   if (answer.verdict === 'done') {
     stockMetrics.countMovement('ship')
     if (answer.body.status !== 'active') stockMetrics.countReservation(answer.body.status)
@@ -33,11 +33,20 @@ export async function commitReservation(
   return answer
 }
 
-const refusals: Readonly<Record<CommitRefusal | KeyRefusal, (quantity: number | null) => HttpError>> = {
-  'not-found': () => reservationNotFound(),
-  'above-remaining': (remaining) => aboveRemaining({ details: { remaining } }),
-  committed: () => reservationCommitted(),
-  released: () => reservationReleased(),
-  expired: () => reservationExpired(),
-  ...keyRefusals,
+/** `quantity` is what remains of the reservation. */
+function refuseCommit({ verdict, quantity }: Refused<CommitRefusal>): never {
+  switch (verdict) {
+    case 'not-found':
+      throw reservationNotFound()
+    case 'above-remaining':
+      throw aboveRemaining({ details: { remaining: quantity } })
+    case 'committed':
+      throw reservationCommitted()
+    case 'released':
+      throw reservationReleased()
+    case 'expired':
+      throw reservationExpired()
+    default:
+      refuseKey(verdict)
+  }
 }

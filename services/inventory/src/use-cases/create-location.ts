@@ -1,7 +1,8 @@
 import type { InventoryDeps } from '../deps.ts'
 import { duplicateCode } from '../errors.ts'
-import { type Answered, keyRefusals } from '../idempotency/answer.ts'
+import type { Answered } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
+import { refuseKey } from '../idempotency/refuse-key.ts'
 import type { NewLocation } from '../locations/location.ts'
 import { insertLocation } from '../locations/location-repository.ts'
 
@@ -17,6 +18,6 @@ export async function createLocation(
 ): Promise<Answered<{ readonly id: number }>> {
   const answer = await insertLocation(deps, caller, location)
   if (answer === 'duplicate-code') throw duplicateCode()
-  if (answer.body === null) throw keyRefusals[answer.verdict]()
+  if (answer.body === null) refuseKey(answer.verdict)
   return answer
 }

@@ -1,7 +1,8 @@
 import type { InventoryDeps } from '../deps.ts'
 import { duplicateSku } from '../errors.ts'
-import { type Answered, keyRefusals } from '../idempotency/answer.ts'
+import type { Answered } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
+import { refuseKey } from '../idempotency/refuse-key.ts'
 import type { JsonText } from '../json/json-object.ts'
 import { storableAttributes } from '../products/attributes.ts'
 import { type InsertedProduct, insertProduct, insertProductOnce } from '../products/product-repository.ts'
@@ -35,6 +36,6 @@ export async function createProduct(
   }
   const answer = await productWrites.run(() => insertProductOnce(db, names, caller, product), { client })
   if (answer === 'duplicate-sku') throw duplicateSku()
-  if (answer.body === null) throw keyRefusals[answer.verdict]()
+  if (answer.body === null) refuseKey(answer.verdict)
   return answer
 }

@@ -6,7 +6,7 @@ import { callMoveStock } from '../movements/movement-repository.ts'
 import type { MovedStock } from '../movements/movement-view.ts'
 import { retryAfterExpiry } from '../reservations/retry-after-expiry.ts'
 import { findLevel } from '../stock/level-repository.ts'
-import { type MoveRefusal, stockRefusal } from '../stock/stock-refusals.ts'
+import { type MoveRefusal, refuseStock } from '../stock/stock-refusals.ts'
 
 /**
  * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot take the same stock, because
@@ -25,7 +25,7 @@ export async function moveStock(
   if (answer.body === null) {
     const line = lines.length > 1 ? answer.line : null
     const quantity = line ? await quantityNow(lanes, lines[line], answer) : answer.quantity
-    throw stockRefusal({ ...answer, line, quantity })
+    refuseStock({ ...answer, line, quantity })
   }
   if (answer.verdict === 'done') for (const { type } of lines) stockMetrics.countMovement(type)
   return answer

@@ -5,7 +5,7 @@ import type { NewReservation } from '../reservations/reservation.ts'
 import { callReserve } from '../reservations/reservation-repository.ts'
 import type { Reservation } from '../reservations/reservation-view.ts'
 import { retryAfterExpiry } from '../reservations/retry-after-expiry.ts'
-import { stockRefusal } from '../stock/stock-refusals.ts'
+import { refuseStock } from '../stock/stock-refusals.ts'
 
 /**
  * Reserves available stock. No unit is reserved twice (reference: Reserve stock).
@@ -18,7 +18,7 @@ export async function reserveStock(
   reservation: NewReservation,
 ): Promise<Answered<Reservation>> {
   const answer = await retryAfterExpiry({ lanes, stockMetrics }, () => callReserve(lanes, caller, reservation))
-  if (answer.body === null) throw stockRefusal(answer)
+  if (answer.body === null) refuseStock(answer)
   if (answer.verdict === 'done') stockMetrics.countReservation(answer.body.status)
   return answer
 }
