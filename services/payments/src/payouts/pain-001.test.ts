@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest'
-import { writePayoutCsv } from './bank-files.ts'
 import { type BankTransfer, toSepaText, writePain001 } from './pain-001.ts'
 
 const transfer: BankTransfer = {
@@ -18,7 +17,7 @@ const message = {
   transfers: [transfer, other],
 }
 
-it('writePain001: one message with control values, one transfer for each payout, in characters that banks accept', () => {
+it('a message has control values and one transfer for each payout, in characters that banks accept', () => {
   const name = 'Trestle Aero'
   const control = '<NbOfTxs>2</NbOfTxs><CtrlSum>100.12</CtrlSum>'
   const transaction = (id: string, amount: string, creditor: string) =>
@@ -42,20 +41,12 @@ it('writePain001: one message with control values, one transfer for each payout,
   expect(withBic).toContain('<FinInstnId><BIC>DABADKKK</BIC></FinInstnId>')
 })
 
-it('writePayoutCsv: one row for each transfer, in minor units', () => {
-  expect(writePayoutCsv([transfer, { ...other, currency: 'JPY' }])).toBe(
-    'payout,merchant,name,iban,currency,amount_minor\r\n' +
-      '0123456789abcdef01234567,89abcdef0123456789abcdef,Café & Söhne <GmbH>,DE89370400440532013000,EUR,10005\r\n' +
-      "ffffffffffffffffffffffff,89abcdef0123456789abcdef,'=SUM(A1),DE89370400440532013000,JPY,7\r\n",
-  )
-})
-
 it.each([
   ['Ærøskøbing Łódź straße', 'Aeroskobing Lodz strasse'],
   ['日本', '-'],
   ['', '-'],
   ['a'.repeat(71), 'a'.repeat(70)],
   ['x <b>\u0000', 'x b'],
-])('toSepaText: %j as %j', (text, allowed) => {
+])('a name of %j is written as %j', (text, allowed) => {
   expect(toSepaText(text, 70)).toBe(allowed)
 })

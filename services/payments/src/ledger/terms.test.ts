@@ -1,9 +1,15 @@
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Violation, verifyLedger } from '../src/use-cases/verify-ledger.ts'
-import { customerPayment } from './customer-payment.ts'
-import { capture } from './operations.ts'
-import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+import { customerPayment } from '../../test/customer-payment.ts'
+import { capture } from '../../test/operations.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from '../../test/payments-app.ts'
+import { type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'
 
 let payments: TestPayments
 let app: TestApp
