@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { accountBody, externalBody } from '../bodies.ts'
+import { accountBody, anyTime, externalBody } from '../bodies.ts'
 import { type ExternalApp, land, openExternalApp } from './external-app.ts'
 import { OAUTH_STUBS } from './oauth-stubs.ts'
 import { OPENID_STUBS } from './openid-stubs.ts'
@@ -166,5 +166,68 @@ describe('a provider that accepts the secret in the header or the body', () => {
     const { query } = await service.comeBack({ state: (await service.begin('discord')).state, code: CODE })
     expect(query.error_description).toBe('Error getting user email from external provider')
     expect(calls).toEqual(['basic', 'discord secret+'])
+  })
+})
+
+describe('spotify', () => {
+  const data = { id: 'ada', email: 'ada@spotify.example', display_name: 'Ada' }
+  const images = [
+    { url: 'small', width: 64, height: 64 },
+    { url: 'large', width: 300, height: 300 },
+    { url: 'unknown', width: null, height: null },
+  ]
+
+  it('confirms an address only by a mail, which then signs in', async () => {
+    service.answer((call) =>
+      call === 'POST https://accounts.spotify.com/api/token'
+        ? { body: { access_token: 'x', token_type: 'Bearer', scope: 'user-read-email' } }
+        : { body: { ...data, images } },
+    )
+    const signIn = async () => service.comeBack({ state: (await service.begin('spotify')).state, code: CODE })
+    const refused = await signIn()
+    const mailed = 'Unverified email with spotify. A confirmation email has been sent to your spotify email'
+    expect(refused.query).toEqual({
+      error: 'access_denied',
+      error_code: 'provider_email_needs_verification',
+      error_description: mailed,
+    })
+    const { link } = await service.readMail(data.email)
+    // A second attempt sends no second mail so soon.
+    expect((await signIn()).query.error_description).toBe(mailed)
+    await service.idle()
+    expect(service.recipients().filter((to) => to === data.email)).toHaveLength(1)
+    const confirmed = await service.app.inject(`${link.pathname}${link.search}`)
+    expect(String(confirmed.headers.location)).toContain('#access_token=')
+    const { fragment } = await signIn()
+    const headers = { authorization: `Bearer ${fragment.access_token}` }
+    const user = (await service.app.inject({ url: '/user', headers })).json()
+    expect(user).toEqual(
+      externalBody(
+        'spotify',
+        accountBody({
+          iss: 'https://api.spotify.com/v1',
+          sub: 'ada',
+          name: 'Ada',
+          email: 'ada@spotify.example',
+          picture: 'large',
+          full_name: 'Ada',
+          avatar_url: 'large',
+          email_verified: false,
+        }),
+        { email: data.email, confirmation_sent_at: anyTime },
+      ),
+    )
+    expect(user.user_metadata).toEqual(
+      accountBody({
+        iss: 'https://api.spotify.com/v1',
+        sub: 'ada',
+        name: 'Ada',
+        email: 'ada@spotify.example',
+        picture: 'large',
+        full_name: 'Ada',
+        avatar_url: 'large',
+        email_verified: false,
+      }),
+    )
   })
 })

@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
-import { anyId, anyTime, confirmedBody, unconfirmedBody } from './bodies.ts'
-import { expectSession, expectUser } from './expect-user.ts'
-import { openMailApp } from './mail-app.ts'
+import { anyId, anyTime, confirmedBody, unconfirmedBody } from '../../test/bodies.ts'
+import { expectSession, expectUser } from '../../test/expect-user.ts'
+import { openMailApp } from '../../test/mail-app.ts'
 
 const app = await openMailApp()
 afterAll(() => app.close())

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
-import { openTestApp } from './auth-app.ts'
-import { runAuth } from './run-auth.ts'
+import { openTestApp } from '../../test/auth-app.ts'
+import { runAuth } from '../../test/run-auth.ts'
 
 const { deps, close } = await openTestApp()
 const folder = mkdtempSync(join(tmpdir(), 'import-'))

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createSignedUp } from '../signed-up.ts'
-import { type ExternalApp, openExternalApp } from './external-app.ts'
+import { type ExternalApp, openExternalApp } from '../../../test/external/external-app.ts'
+import { createSignedUp } from '../../../test/signed-up.ts'
 
 let service: ExternalApp
 beforeAll(async () => {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { accountBody, externalBody } from '../bodies.ts'
-import { type HookStub, NOTHING, startHookStub } from '../hook-stub.ts'
-import { type MailApp, openMailApp } from '../mail-app.ts'
-import { createSignedUp } from '../signed-up.ts'
-import { type AnybodyStub, signInAs, startAnybodyProvider } from './anybody-provider.ts'
+import { accountBody, externalBody } from '../../test/bodies.ts'
+import { type AnybodyStub, signInAs, startAnybodyProvider } from '../../test/external/anybody-provider.ts'
+import { type HookStub, NOTHING, startHookStub } from '../../test/hook-stub.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
 
 let hooks: HookStub
 let provider: AnybodyStub

@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { HookName } from '../src/config/hooks.ts'
 import {
   accountBody,
   anyId,
@@ -13,13 +12,14 @@ import {
   phoneIdentity,
   statusAndBody,
   userBody,
-} from './bodies.ts'
-import { expectSession } from './expect-user.ts'
-import { type AnybodyStub, signInAs, startAnybodyProvider } from './external/anybody-provider.ts'
-import { OPERATOR } from './forged-token.ts'
-import { type HookCall, type HookStub, NOTHING, startHookStub } from './hook-stub.ts'
-import { type MailApp, openMailApp } from './mail-app.ts'
-import { createSignedIn } from './signed-in.ts'
+} from '../../test/bodies.ts'
+import { expectSession } from '../../test/expect-user.ts'
+import { type AnybodyStub, signInAs, startAnybodyProvider } from '../../test/external/anybody-provider.ts'
+import { OPERATOR } from '../../test/forged-token.ts'
+import { type HookCall, type HookStub, NOTHING, startHookStub } from '../../test/hook-stub.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn } from '../../test/signed-in.ts'
+import type { HookName } from '../config/hooks.ts'
 
 let stub: HookStub
 let provider: AnybodyStub

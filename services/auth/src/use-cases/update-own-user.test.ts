@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto'
 import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { addApp, answerChallenge, claimsOf } from './authenticator-app.ts'
-import { anyId, anyTime, errorBody, outcomeOf, proof, statusAndBody, wrongPassword } from './bodies.ts'
+import { addApp, answerChallenge, claimsOf } from '../../test/authenticator-app.ts'
+import { anyId, anyTime, errorBody, outcomeOf, proof, statusAndBody, wrongPassword } from '../../test/bodies.ts'
 import {
   type AnybodyStub,
   beginLinking,
   comeBackAs,
   signInAs,
   startAnybodyProvider,
-} from './external/anybody-provider.ts'
-import { OPERATOR } from './forged-token.ts'
-import { type MailApp, openMailApp } from './mail-app.ts'
-import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
+} from '../../test/external/anybody-provider.ts'
+import { OPERATOR } from '../../test/forged-token.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
 
 // The thief of a session has neither the password nor the mailbox of its user.
 type Headers = { readonly authorization: string }

@@ -9,12 +9,8 @@ import {
   grantErrorBody,
   statusAndBody,
   userBody,
-} from '../bodies.ts'
-import { expectSession } from '../expect-user.ts'
-import { OPERATOR } from '../forged-token.ts'
-import { type MailApp, openMailApp } from '../mail-app.ts'
-import { createSignedIn } from '../signed-in.ts'
-import { createSignedUp } from '../signed-up.ts'
+} from '../../test/bodies.ts'
+import { expectSession } from '../../test/expect-user.ts'
 import {
   type Anybody,
   type AnybodyProvider,
@@ -24,8 +20,12 @@ import {
   comeBackAs,
   signInAs,
   startAnybodyProvider,
-} from './anybody-provider.ts'
-import { land } from './external-app.ts'
+} from '../../test/external/anybody-provider.ts'
+import { land } from '../../test/external/external-app.ts'
+import { OPERATOR } from '../../test/forged-token.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn } from '../../test/signed-in.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
 
 let service: MailApp
 let stub: AnybodyStub

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { StubRequest } from '@trestle/testing/stub-provider.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { oauth1Header } from '../../src/external-providers/oauth1-client.ts'
 import {
   accountBody,
   errorBody,
@@ -11,7 +10,7 @@ import {
   identityBody,
   sessionBody,
   statusAndBody,
-} from '../bodies.ts'
+} from '../../../test/bodies.ts'
 import {
   type Answers,
   clientId,
@@ -19,7 +18,8 @@ import {
   type ExternalApp,
   openExternalApp,
   REDIRECT_URI,
-} from './external-app.ts'
+} from '../../../test/external/external-app.ts'
+import { oauth1Header } from '../oauth1-client.ts'
 
 const API = 'https://api.twitter.com'
 const REQUEST_TOKEN = { token: 'request-token-of-twitter', secret: 'request-secret-of-twitter' }

@@ -1,8 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { addApp } from './authenticator-app.ts'
-import { anyTime, emailIdentity, errorBody, identityBody, outcomeOf, signedUpBody, userBody } from './bodies.ts'
-import { type MailApp, openMailApp } from './mail-app.ts'
-import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
+import { addApp } from '../../test/authenticator-app.ts'
+import {
+  anyTime,
+  emailIdentity,
+  errorBody,
+  identityBody,
+  outcomeOf,
+  signedUpBody,
+  userBody,
+} from '../../test/bodies.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
 
 // An attack: the thief of a session replaces the user's address by their own, by linking an identity with it and
 // unlinking that of the user.

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { addApp } from '../authenticator-app.ts'
+import { addApp } from '../../test/authenticator-app.ts'
 import {
   accountBody,
   anyId,
@@ -15,13 +15,13 @@ import {
   sessionBody,
   signedUpBody,
   userBody,
-} from '../bodies.ts'
-import { attackerKey, forge, hmac, signWith } from '../forged-token.ts'
-import { type MailApp, openMailApp } from '../mail-app.ts'
-import { createSignedIn, signIn as signInByPassword } from '../signed-in.ts'
-import { createSignedUp } from '../signed-up.ts'
-import { land } from './external-app.ts'
-import { type OpenIdServer, startOpenIdServer } from './openid-server.ts'
+} from '../../test/bodies.ts'
+import { land } from '../../test/external/external-app.ts'
+import { type OpenIdServer, startOpenIdServer } from '../../test/external/openid-server.ts'
+import { attackerKey, forge, hmac, signWith } from '../../test/forged-token.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn, signIn as signInByPassword } from '../../test/signed-in.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
 
 /** The settings of a provider that is switched on. */
 const client = (name: string, id: string) => ({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { claimsOf } from '../authenticator-app.ts'
+import { claimsOf } from '../../test/authenticator-app.ts'
 import {
   accountBody,
   anyTime,
@@ -11,9 +11,7 @@ import {
   proof,
   statusAndBody,
   userBody,
-} from '../bodies.ts'
-import { type MailApp, openMailApp } from '../mail-app.ts'
-import { createSignedUp } from '../signed-up.ts'
+} from '../../test/bodies.ts'
 import {
   type Anybody,
   type AnybodyStub,
@@ -21,7 +19,9 @@ import {
   comeBackAs,
   signInAs,
   startAnybodyProvider,
-} from './anybody-provider.ts'
+} from '../../test/external/anybody-provider.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
 
 /** What a flow is told that gave an account an address, which must be confirmed by a mail. */
 const MAILED = {

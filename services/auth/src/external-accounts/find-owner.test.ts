@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { answerBehind } from '../answer-behind.ts'
-import { errorBody, statusAndBody, wrongPassword } from '../bodies.ts'
-import { type MailApp, openMailApp } from '../mail-app.ts'
-import { createSignedIn } from '../signed-in.ts'
+import { answerBehind } from '../../test/answer-behind.ts'
+import { errorBody, statusAndBody, wrongPassword } from '../../test/bodies.ts'
 import {
   type Anybody,
   type AnybodyStub,
@@ -10,7 +8,9 @@ import {
   comeBackAs,
   signInAs,
   startAnybodyProvider,
-} from './anybody-provider.ts'
+} from '../../test/external/anybody-provider.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn } from '../../test/signed-in.ts'
 
 let service: MailApp
 let stub: AnybodyStub

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { addApp, answerChallenge, type RaisedSession } from './authenticator-app.ts'
-import { anyTime, factorBody, grantErrorBody, signedUpBody, statusAndBody } from './bodies.ts'
-import { expectSession } from './expect-user.ts'
+import { addApp, answerChallenge, type RaisedSession } from '../../test/authenticator-app.ts'
+import { anyTime, factorBody, grantErrorBody, signedUpBody, statusAndBody } from '../../test/bodies.ts'
+import { expectSession } from '../../test/expect-user.ts'
 import {
   type Anybody,
   type AnybodyStub,
@@ -10,9 +10,9 @@ import {
   comeBackAs,
   signInAs,
   startAnybodyProvider,
-} from './external/anybody-provider.ts'
-import { type MailApp, openMailApp } from './mail-app.ts'
-import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
+} from '../../test/external/anybody-provider.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
 
 // A user without an email adopts that of a linked identity, so the thief of a session would link an identity of their own.
 let service: MailApp
