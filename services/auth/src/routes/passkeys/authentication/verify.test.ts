@@ -37,10 +37,7 @@ describe('POST /passkeys/authentication/verify', () => {
   })
 
   it.each<[string, Misbehaviour]>([
-    ['another origin', { origin: 'https://evil.test' }],
-    ['another relying party', { rpId: 'evil.test' }],
     ['another challenge', { challenge: 'AAAA' }],
-    ['nobody at the authenticator', { userPresent: false }],
     ['nobody as its owner', { userHandle: '' }],
     ['somebody else as its owner', { userHandle: 'AAAAAAAAQACAAAAAAAAAAA' }],
   ])('400: refuses %s', async (_, wrong) => {
