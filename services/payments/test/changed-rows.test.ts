@@ -24,7 +24,7 @@ const { run, json } = commandRunner([merchantCommand, payoutCommand], () => oper
 /** Runs a statement as the owner of the database. */
 const byHand = (statement: RawBuilder<unknown>) => statement.execute(payments.owner.db)
 /** Runs a statement with the login of the service. */
-const asService = (statement: RawBuilder<unknown>) => statement.execute(payments.service.db)
+const asService = <Row>(statement: RawBuilder<Row>) => statement.execute(payments.service.db)
 
 /** Calls the API, and answers status and body. */
 async function call(method: 'PUT' | 'POST', url: string, payload: object) {
@@ -123,9 +123,9 @@ describe('a row that was changed by hand', () => {
     const merchant = await createWithBalance()
     const transactionId = await merchant.charge(10_000)
     await merchant.answer(await merchant.book('capture', transactionId, 10_000), { verdict: 'accepted' })
-    const { rows } = await asService(sql`
+    const { rows } = await asService(sql<{ id: string }>`
       SELECT (dispute).id FROM ${sql.table('open_dispute')}(NULL, ${transactionId}, '{"reasonCode":1,"reasonTitle":"x"}')`)
-    const [{ id = '' } = {}] = rows as { id: string }[]
+    const [{ id = '' } = {}] = rows
     const set = (assignment: RawBuilder<unknown>) =>
       byHand(sql`UPDATE ${sql.table('disputes')} SET ${assignment} WHERE id = ${id}`)
     const changed = refusal('disputes', id, 'what moves money')

@@ -211,10 +211,15 @@ describe('payments seed, after the whole file', () => {
     expect(await count()).toBe(before)
   })
 
-  it('refuses operations beyond the amount, and transactions of live merchants', async () => {
+  it('refuses transactions of live merchants', async () => {
     const live = { ...merchant, id: 'a'.repeat(24), key: '33333333-3333-4333-8333-333333333333', test: false }
     const ofLive = { ...transaction, id: 'b'.repeat(24), merchantId: live.id }
-    await expect(json('seed', await file({ merchants: [live], transactions: [ofLive] }))).rejects.toThrow('is live')
+    await expect(json('seed', await file({ merchants: [live], transactions: [ofLive] }))).rejects.toThrow(
+      `transaction ${ofLive.id}: merchant ${live.id} is live`,
+    )
+  })
+
+  it('refuses operations beyond the amount', async () => {
     const greedy = { ...transaction, id: 'c'.repeat(24), operations: [{ capture: 600 }, { capture: 600 }] }
     await expect(json('seed', await file({ transactions: [greedy] }))).rejects.toThrow(
       `transaction ${greedy.id}: capture of 600: limit-exceeded`,
