@@ -2,6 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { processingError } from '../src/transactions/processing-error.ts'
 import { refusalOf } from './bodies.ts'
+import { refusedCard } from './checkout-refusals.ts'
 import { browse, makeOrder, walk } from './customer.ts'
 import { customerPayment } from './customer-payment.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from './payments-app.ts'
@@ -77,7 +78,7 @@ it('stores and logs no card number, token or security code with which a customer
   north.answers.authorize = ({ card }) => Promise.reject(new Error(`no answer for ${card.number()} ${card.code?.()}`))
   const order = await makeOrder(browser, { key, number: NUMBER, code: '739', test: undefined })
   const refused = await walk(browser, order)
-  expect(refused.body.code).toBe('PAYMENT_METHOD_ERROR')
+  expect([refused.status, refused.body]).toEqual(refusedCard('PAYMENT_METHOD_ERROR'))
   const { number, code } = order.card
   for (const text of [`{"type":"pcn","value":"${NUMBER}"`, `["pcsc","739"]`]) {
     const headers = { 'accept-version': '1', 'content-type': 'application/json' }

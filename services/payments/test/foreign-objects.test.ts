@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies } from './bodies.ts'
+import { errorBodies, refusalOf, refusals } from './bodies.ts'
 import { customerPayment } from './customer-payment.ts'
 import { capture } from './operations.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
@@ -89,13 +89,8 @@ async function expectShutOut(headers: Headers): Promise<void> {
     for (const payload of bodies) {
       const answer = await payments.app.inject({ method, url, headers, ...(payload && { payload }) })
       const isOfCaller = url.startsWith('/me/') && headers !== user
-      const message = isOfCaller ? 'There is no such resource' : 'The API key has no access to this resource'
-      expect([method, url, answer.statusCode, answer.json().message]).toEqual([
-        method,
-        url,
-        isOfCaller ? 404 : 403,
-        message,
-      ])
+      const refusal = isOfCaller ? refusals.notFound : refusals.forbidden
+      expect([method, url, refusalOf(answer)]).toEqual([method, url, refusal])
     }
   }
   expect(await rows()).toEqual(before)

@@ -3,7 +3,9 @@ import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SOURCES } from '../src/deps.ts'
-import { shownTransaction } from './bodies.ts'
+import { processingError } from '../src/transactions/processing-error.ts'
+import { refusalOf, shownTransaction } from './bodies.ts'
+import { refusedCard, refusedOrder, SUPPORTED } from './checkout-refusals.ts'
 import { type Answer, type AnswerBody, type Browser, makeOrder, type Walk, walk } from './customer.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
 
@@ -61,13 +63,27 @@ const get = async (url: string) => (await payments.app.inject({ method: 'GET', u
 const eur = (value: number) => ({ currency: 'EUR', exponent: 2, value })
 const newest = async () => (await get(`/merchants/${merchant.id}/transactions?limit=1`))[0]
 
+/** The members that the published client adds to the body of a refusal. */
+const RECEIVED = { name: 'ResponseError', requestId: expect.any(String) }
+const SCHEMES: Readonly<Record<string, object>> = {
+  PAYMENT_CARD_SCHEME_UNSUPPORTED: { scheme: 'visa', ...SUPPORTED },
+  PAYMENT_CARD_SCHEME_UNKNOWN: SUPPORTED,
+}
+const received = (code: string) => refusedCard(code, { ...RECEIVED, ...SCHEMES[code] })
+
 /** A refusal has a reason, and leaves a transaction with the same reason as a number. */
 async function expectRefusal({ status, headers, body }: Walk, statusCode: string, errorCode: number): Promise<void> {
-  expect([status, body.code, headers['x-status-code']]).toEqual([400, statusCode, statusCode])
-  const { card, error, tds, ...refused } = await newest()
-  expect([error.code, error.message]).toEqual([errorCode, body.message])
-  expect({ ...refused, card, error }).toEqual(
-    shownTransaction({ merchantId: merchant.id, amount: 1_000, successful: false, card, error }),
+  expect([status, body]).toEqual(received(statusCode))
+  expect(headers['x-status-code']).toBe(statusCode)
+  const { card, tds, ...refused } = await newest()
+  expect({ ...refused, card }).toEqual(
+    shownTransaction({
+      merchantId: merchant.id,
+      amount: 1_000,
+      successful: false,
+      card,
+      error: processingError(errorCode),
+    }),
   )
 }
 
@@ -164,34 +180,33 @@ describe('the test object', () => {
   })
 
   it('400: refuses unknown members and values', async () => {
-    for (const test of [
-      { speed: 1 },
-      { card: { scheme: 'other' } },
-      { card: { limit: { currency: 'EUR', exponent: 2 } } },
-      { tds: { challenge: 'yes' } },
-      'x',
-      1,
-      [],
-    ]) {
+    for (const [test, message] of [
+      [{ speed: 1 }, 'test has no member speed'],
+      [{ card: { scheme: 'other' } }, 'test.card.scheme is not valid'],
+      [{ card: { limit: { currency: 'EUR', exponent: 2 } } }, 'test.card.limit is not valid'],
+      [{ tds: { challenge: 'yes' } }, 'test.tds.challenge must be a boolean'],
+      ['x', 'test must be an object'],
+      [1, 'test must be an object'],
+      [[], 'test must be an object'],
+    ] as const) {
       const { status, body } = await browser.send('/payments', await order({ test }))
-      expect([test, status, body.code]).toEqual([test, 400, 'REQUEST_INVALID'])
-      expect(body.message).toMatch(/^test/)
+      expect([status, body]).toEqual(refusedOrder('REQUEST_INVALID', message, RECEIVED))
     }
   })
 })
 
 describe('a merchant that demands 3-D Secure', () => {
   it.each([
-    [201, 'authenticated', undefined],
-    [400, 'attempted', 'TDSECURE_REQUIRED'],
-    [400, 'unavailable', 'TDSECURE_REQUIRED'],
-    [400, 'rejected', 'TDSECURE_FAILED'],
-  ])('%i: answers a card that is %s', async (status, tdsStatus, statusCode) => {
+    [201, 'authenticated', [201, { authorizationId: anyId, transactionId: anyId }]],
+    [400, 'attempted', received('TDSECURE_REQUIRED')],
+    [400, 'unavailable', received('TDSECURE_REQUIRED')],
+    [400, 'rejected', received('TDSECURE_FAILED')],
+  ] as const)('%i: answers a card that is %s', async (_status, tdsStatus, answer) => {
     const full = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
     const { db } = payments.database
     await db.updateTable('merchants').set({ tds_mode: 'full' }).where('id', '=', full.id).execute()
     const paid = await pay({ key: full.key, test: { tds: { status: tdsStatus } } })
-    expect([paid.status, paid.body.code]).toEqual([status, statusCode])
+    expect([paid.status, paid.body]).toEqual(answer)
   })
 })
 
@@ -226,7 +241,7 @@ describe('the numbers of the simulator', () => {
         headers: app.headers,
         payload: { transactionId: paid.body.transactionId, currency: 'EUR', amount: 5 },
       })
-      expect([again.statusCode, again.json().code]).toEqual([400, Number(digits)])
+      expect(refusalOf(again)).toEqual([400, processingError(Number(digits))])
     },
   )
 

@@ -19,6 +19,14 @@ const post = (options: { payload?: string | object; headers?: Record<string, str
 const ID = expect.stringMatching(/^[0-9a-f]{24}$/)
 const KEY = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
 
+const UNINVITED = [
+  403,
+  {
+    code: 'REGISTRATION_INVITED',
+    message: 'An app needs the code of an invitation, as member code, that is good, unused and not too old',
+  },
+]
+
 describe('POST /apps', () => {
   it('201: gives a key to an app without a name', async () => {
     const response = await post()
@@ -78,23 +86,17 @@ describe('POST /apps', () => {
       .execute()
     const before = await count()
     const closed = await ask('closed', { code })
-    expect([closed.statusCode, closed.json().code]).toEqual([403, 'REGISTRATION_CLOSED'])
+    expect(refusalOf(closed)).toEqual([
+      403,
+      { code: 'REGISTRATION_CLOSED', message: 'Apps are made by the operator of this service alone' },
+    ])
     for (const payload of [{}, { code: 'x' }, { code: '' }, { code: old.code }]) {
-      const refused = await ask('invited', payload)
-      expect([refused.statusCode, refused.json().code]).toEqual([403, 'REGISTRATION_INVITED'])
+      expect(refusalOf(await ask('invited', payload))).toEqual(UNINVITED)
     }
     expect(await count()).toBe(before)
     const made = await Promise.all([1, 2, 3].map(() => ask('invited', { name: 'Shop', code })))
     const late = made.filter(({ statusCode }) => statusCode !== 201).map(refusalOf)
-    expect(late).toEqual(
-      Array(2).fill([
-        403,
-        {
-          code: 'REGISTRATION_INVITED',
-          message: 'An app needs the code of an invitation, as member code, that is good, unused and not too old',
-        },
-      ]),
-    )
+    expect(late).toEqual([UNINVITED, UNINVITED])
     expect(await count()).toBe(before + 1)
     const { app } = made.find(({ statusCode }) => statusCode === 201)?.json() ?? {}
     expect((await payments.app.inject({ url: '/me', headers: basic(app?.key ?? '') })).statusCode).toBe(200)

@@ -317,8 +317,9 @@ describe('PUT /merchants/:merchantId', () => {
 
   it('204: accepts immutable members as they were first written', async () => {
     const values = { currency: ' DKK ', website: ' x.example ', company: { country: ' DK ', number: ' 1 ' } }
-    const { id } = await createTestMerchant(payments, member, values)
-    expect((await inject('PUT', `/merchants/${id}`, values)).statusCode).toBe(204)
+    const merchant = await createTestMerchant(payments, member, values)
+    expect((await inject('PUT', `/merchants/${merchant.id}`, values)).statusCode).toBe(204)
+    expect((await inject('GET', `/merchants/${merchant.id}`)).json()).toEqual({ merchant })
   })
 
   // ASVS 8.2.3, 15.3.3

@@ -1,7 +1,15 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { shownCard, shownTransaction } from '../../test/bodies.ts'
+import { errorBodies, shownCard, shownTransaction } from '../../test/bodies.ts'
+import {
+  type CheckoutRefusal,
+  REFUSED_MERCHANT,
+  refusedCard,
+  refusedOrder,
+  refusedToken,
+  SUPPORTED,
+} from '../../test/checkout-refusals.ts'
 import { type Browser, browse, makeOrder, walk } from '../../test/customer.ts'
 import {
   createdOf,
@@ -37,6 +45,8 @@ const EUR_9 = { currency: 'EUR', exponent: 2, value: 900 }
 const UNKNOWN_KEY = '00000000-0000-4000-8000-000000000000'
 const REQUEST_INVALID = 'REQUEST_INVALID'
 const RETURN_URL_INVALID = 'returnUrl must be an http or https URL without credentials'
+const otherToken = (path: string) =>
+  refusedOrder('TOKEN_TYPE_UNEXPECTED', 'The token stands for another kind of value', { path })
 const list = async (): Promise<{ error: { code: number } }[]> => {
   const url = `/merchants/${merchant.id}/transactions?limit=1000`
   return (await payments.app.inject({ method: 'GET', url, headers: app.headers })).json()
@@ -250,17 +260,16 @@ describe('POST /payments', () => {
   it('400: refuses an unknown token, one of the other kind, an old one, and one in another form', async () => {
     const given = await order()
     const { number, code } = given.card
-    const cards: readonly [object, string, string][] = [
-      [{ number: { token: 'x' } }, 'TOKEN_INVALID', 'card.number'],
-      [{ number: { token: number.token.slice(4) } }, 'TOKEN_INVALID', 'card.number'],
-      [{ code: { token: '' } }, 'REQUEST_INVALID', 'card.code'],
-      [{ number: code }, 'TOKEN_TYPE_UNEXPECTED', 'card.number'],
-      [{ code: number }, 'TOKEN_TYPE_UNEXPECTED', 'card.code'],
+    const cards: readonly [object, CheckoutRefusal][] = [
+      [{ number: { token: 'x' } }, refusedToken('card.number')],
+      [{ number: { token: number.token.slice(4) } }, refusedToken('card.number')],
+      [{ code: { token: '' } }, refusedOrder(REQUEST_INVALID, 'card.code is not valid')],
+      [{ number: code }, otherToken('card.number')],
+      [{ code: number }, otherToken('card.code')],
     ]
-    for (const [changes, expected, path] of cards) {
+    for (const [changes, refusal] of cards) {
       const { status, body } = await browser.send('/payments', { ...given, card: { ...given.card, ...changes } })
-      expect([status, body.code]).toEqual([400, expected])
-      if (expected !== 'REQUEST_INVALID') expect(body.path).toBe(path)
+      expect([status, body]).toEqual(refusal)
     }
     const bare = { ...given, card: { ...given.card, number: number.token, code: code.token } }
     expect((await browser.send('/payments', bare)).status).toBe(200)
@@ -269,15 +278,13 @@ describe('POST /payments', () => {
       [24, 'card.number'],
     ] as const) {
       hoursAhead = hours
-      expect((await browser.send('/payments', given)).body).toEqual({
-        code: 'TOKEN_INVALID',
-        path,
-        message: 'The token is unknown, too old or spent',
-      })
+      const { status, body } = await browser.send('/payments', given)
+      expect([status, body]).toEqual(refusedToken(path))
     }
   })
 
-  it('400: judges merchant, mode, amount, tokens, network and month in this order, and stores refusals from the network on', async () => {
+  /** Orders of which each has one fault fewer, in the order in which the faults are judged. */
+  async function faultyOrders() {
     const bad = {
       integration: { key: UNKNOWN_KEY },
       test: undefined,
@@ -286,7 +293,7 @@ describe('POST /payments', () => {
     }
     const token = async (number: string) => (await makeOrder(browser, { key: merchant.key, number })).card
     const [unknown, good] = [await token('9000000000000000'), await token('1000000000000000')]
-    const orders = [
+    return [
       bad,
       { ...bad, integration: { key: merchant.key } },
       { ...bad, integration: { key: merchant.key }, test: {} },
@@ -294,21 +301,28 @@ describe('POST /payments', () => {
       { ...(await order()), card: { ...unknown, expiry: bad.card.expiry } },
       { ...(await order()), card: { ...good, expiry: bad.card.expiry } },
     ]
-    const before = await list()
-    const codes = []
-    for (const each of orders) {
+  }
+
+  it('400: judges merchant, mode, amount, tokens, network, month, in this order', async () => {
+    const refused = []
+    for (const each of await faultyOrders()) {
       const { status, body } = await browser.send('/payments', each)
-      expect(status).toBe(400)
-      codes.push(body.code)
+      refused.push([status, body])
     }
-    expect(codes).toEqual([
-      'PAYMENT_INTEGRATION_KEY_UNKNOWN',
-      'TEST_MODE_MIXED',
-      'REQUEST_INVALID',
-      'TOKEN_INVALID',
-      'PAYMENT_CARD_SCHEME_UNKNOWN',
-      'PAYMENT_CARD_EXPIRED',
+    expect(refused).toEqual([
+      refusedOrder('PAYMENT_INTEGRATION_KEY_UNKNOWN', 'No merchant has this key'),
+      refusedOrder('TEST_MODE_MIXED', 'test is required for a test merchant'),
+      refusedOrder(REQUEST_INVALID, 'amount is required without plan and unplanned'),
+      refusedToken('card.number'),
+      refusedCard('PAYMENT_CARD_SCHEME_UNKNOWN', SUPPORTED),
+      refusedCard('PAYMENT_CARD_EXPIRED'),
     ])
+  })
+
+  it('400: stores a refusal from the network on', async () => {
+    const orders = await faultyOrders()
+    const before = await list()
+    for (const each of orders) await browser.send('/payments', each)
     const kept = (await list()).slice(0, -before.length || undefined)
     expect(kept.map(({ error }) => error.code)).toEqual([6, 29])
   })
@@ -321,34 +335,36 @@ describe('POST /payments', () => {
     const url = `/test/merchants/${other.id}/clock`
     await payments.app.inject({ method: 'POST', url, headers: app.headers, payload: { advance } })
     const { status, body } = await browser.send('/payments', given)
-    expect([status, body.code]).toEqual([400, 'PAYMENT_CARD_EXPIRED'])
+    expect([status, body]).toEqual(refusedCard('PAYMENT_CARD_EXPIRED'))
   })
 
-  it('400: refuses for a merchant without the permission, and a currency without a rate', async () => {
+  it('400: refuses a currency without a rate', async () => {
+    await payments.database.db.deleteFrom('fx_rates').where('currency', '=', 'AFN').execute()
+    const given = await order({ amount: { currency: 'AFN', exponent: 2, value: 100 } })
+    const { status, body } = await browser.send('/payments', given)
+    expect([status, body]).toEqual(refusedOrder(REQUEST_INVALID, 'amount.currency has no exchange rate'))
+  })
+
+  it('400: refuses for a merchant without the permission', async () => {
     const other = await createTestMerchant(payments, app, { currency: 'EUR', test: true })
-    const given = await makeOrder(browser, { key: other.key, amount: { currency: 'AFN', exponent: 2, value: 100 } })
-    const { db } = payments.database
-    await db.deleteFrom('fx_rates').where('currency', '=', 'AFN').execute()
-    const withoutRate = await browser.send('/payments', given)
-    const message = 'amount.currency has no exchange rate'
-    expect([withoutRate.status, withoutRate.body]).toEqual([400, { code: REQUEST_INVALID, message }])
-    await db
+    const given = await makeOrder(browser, { key: other.key })
+    await payments.database.db
       .updateTable('merchants')
       .set({ claim: sql`claim || '{"canChargeCard":false}'` })
       .where('id', '=', other.id)
       .execute()
     const { status, body } = await browser.send('/payments', given)
-    expect([status, body.code]).toEqual([400, 'PAYMENT_INTEGRATION_DISABLED'])
+    expect([status, body]).toEqual(REFUSED_MERCHANT)
   })
 
   it('404: refuses unknown paths below it, as JSON', async () => {
     const { status, body } = await browser.send('/payments/other', {})
-    expect([status, body.code]).toEqual([404, 'ENDPOINT_NOT_FOUND'])
+    expect([status, body]).toEqual([404, errorBodies.endpointNotFound])
   })
 
   it('413: refuses a body above 128 KiB', async () => {
     const { status, body } = await browser.send('/payments', { ...(await order()), custom: 'x'.repeat(131_072) })
-    expect([status, body.code]).toEqual([413, 'PAYLOAD_TOO_LARGE'])
+    expect([status, body]).toEqual([413, { code: 'PAYLOAD_TOO_LARGE', message: 'The body is too large' }])
   })
 })
 

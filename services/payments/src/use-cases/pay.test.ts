@@ -1,6 +1,7 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { refusedCard, refusedOrder, refusedToken } from '../../test/checkout-refusals.ts'
 import { type Browser, browse, makeOrder, walk } from '../../test/customer.ts'
 import {
   createTestApp,
@@ -93,7 +94,7 @@ describe('an order after its last challenge', () => {
       .where('merchant_id', '=', merchant.id)
       .execute()
     const late = await browser.send('/payments', given)
-    expect([late.status, late.body.code, late.body.path]).toEqual([400, 'TOKEN_INVALID', 'card.number'])
+    expect([late.status, late.body]).toEqual(refusedToken('card.number'))
     expect(await count('transactions')).toBe(1)
   })
 
@@ -112,13 +113,14 @@ describe('an order after its last challenge', () => {
       .where('id', '=', id)
       .execute()
     expect((await browser.send('/payments', given)).body).toEqual(paid.body)
-    expect((await browser.send('/payments', { ...given, test: undefined })).body.code).toBe('TEST_MODE_MIXED')
+    const { status, body } = await browser.send('/payments', { ...given, test: undefined })
+    expect([status, body]).toEqual(refusedOrder('TEST_MODE_MIXED', 'test is required for a test merchant'))
   })
 
   it('400: is refused once, and its card may be tried again from the beginning', async () => {
     const given = await ready({ test: { card: { limit: { currency: 'EUR', exponent: 2, value: 999 } } } })
     const answers = await Promise.all(Array.from({ length: 50 }, () => browser.send('/payments', given)))
-    for (const { status, body } of answers) expect([status, body.code]).toEqual([400, 'PAYMENT_AMOUNT_LIMIT'])
+    for (const { status, body } of answers) expect([status, body]).toEqual(refusedCard('PAYMENT_AMOUNT_LIMIT'))
     expect(await transactions()).toEqual([{ successful: false, error_code: 25, id: anyId }])
     expect(await count('spent_tokens')).toBe(0)
     const again = await walk(browser, { ...given, test: {} })
@@ -145,12 +147,6 @@ describe('an order after its last challenge', () => {
 })
 
 describe('tokens of a card', () => {
-  const TOKEN_INVALID = {
-    code: 'TOKEN_INVALID',
-    message: 'The token is unknown, too old or spent',
-    path: 'card.number',
-  }
-
   it('201, 400: pay one of two orders that use them at once', async () => {
     const given = await order()
     const other = { ...given, amount: { currency: 'EUR', exponent: 2, value: 2_000 } }
@@ -162,8 +158,7 @@ describe('tokens of a card', () => {
     )
     const answers = await Promise.all(orders.map((each) => browser.send('/payments', each)))
     const refused = answers.filter(({ status }) => status !== 201)
-    expect(refused.map(({ status }) => status)).toEqual([400])
-    expect(refused[0]?.body).toEqual(TOKEN_INVALID)
+    expect(refused.map(({ status, body }) => [status, body])).toEqual([refusedToken('card.number')])
     expect(await transactions()).toEqual([{ successful: true, id: anyId, error_code: null }])
   })
 
@@ -178,16 +173,16 @@ describe('tokens of a card', () => {
     ] as const
     for (const [card, path] of mixed) {
       const { status, body } = await browser.send('/payments/challenges/card-lookup', { ...own, card })
-      expect([status, body.code, body.path]).toEqual([400, 'TOKEN_INVALID', path])
+      expect([status, body]).toEqual(refusedToken(path))
     }
     // Another security code is noticed at the last step.
     const { hints } = await walk(browser, own, { until: 'tds-challenge' })
     const late = await browser.send('/payments', { ...own, hints, card: { ...own.card, code: given.card.code } })
-    expect([late.status, late.body.path]).toEqual([400, 'card.code'])
+    expect([late.status, late.body]).toEqual(refusedToken('card.code'))
     expect((await walk(browser, own)).status).toBe(201)
     expect((await walk(browser, given)).status).toBe(201)
     const third = await walk(browser, given)
-    expect([third.status, third.body]).toEqual([400, TOKEN_INVALID])
+    expect([third.status, third.body]).toEqual(refusedToken('card.number'))
   })
 
   it('400: belong to one of two merchants that use them at once', async () => {
@@ -197,7 +192,7 @@ describe('tokens of a card', () => {
       const orders = [given, { ...given, integration: { key: other.key } }]
       const sent = orders.map((each) => browser.send('/payments/challenges/card-lookup', each))
       const refused = (await Promise.all(sent)).filter(({ status }) => status !== 200)
-      expect(refused.map(({ status, body }) => [status, body])).toEqual([[400, TOKEN_INVALID]])
+      expect(refused.map(({ status, body }) => [status, body])).toEqual([refusedToken('card.number')])
     }
   })
 })
@@ -222,9 +217,10 @@ describe('an attempt whose process has ended', () => {
       .execute()
     await endLostAttempts({ ...payments.deps, db: db() })
     const refused = await browser.send('/payments', { ...given, hints })
-    expect([refused.status, refused.body.code]).toEqual([400, 'PAYMENT_METHOD_ERROR'])
+    expect([refused.status, refused.body]).toEqual(refusedCard('PAYMENT_METHOD_ERROR'))
     approval.resolve({ verdict: 'approved', ref: 'r-1', networkRef: null })
-    expect((await waiting).body.code).toBe('PAYMENT_METHOD_ERROR')
+    const { status, body } = await waiting
+    expect([status, body]).toEqual(refusedCard('PAYMENT_METHOD_ERROR'))
     expect(await transactions()).toEqual([{ successful: false, error_code: 12, id: anyId }])
     expect(await count('spent_tokens')).toBe(0)
     expect(
@@ -238,7 +234,8 @@ describe('an attempt whose process has ended', () => {
   it('is inquired about later, and an approval is reversed', async () => {
     const live = await goLive()
     north.answers.authorize = () => Promise.reject(new Error('reset'))
-    expect((await walk(browser, await order(live))).body.code).toBe('PAYMENT_METHOD_ERROR')
+    const { status, body } = await walk(browser, await order(live))
+    expect([status, body]).toEqual(refusedCard('PAYMENT_METHOD_ERROR'))
     north.answers.inquire = async () => ({ verdict: 'approved', ref: 'r-1', networkRef: null })
     const { id } = await db()
       .selectFrom('attempts')

@@ -100,7 +100,16 @@ describe('GET /merchants/:merchantId/statement.csv', () => {
   })
 
   it('200: accepts a leap year', async () => {
-    expect((await statement('from=2024-01-01&to=2024-12-31')).statusCode).toBe(200)
+    const { statusCode, body } = await statement('from=2024-01-01&to=2024-12-31')
+    const balance = (time: string, kind: string) => [time, '', kind, '', '', '', '', '', '', '0.00', 'EUR']
+    expect([statusCode, rowsOf(body).slice(1)]).toEqual([
+      200,
+      [
+        balance('2024-01-01T00:00:00.000Z', 'opening balance'),
+        balance('2024-12-31T23:59:59.999Z', 'closing balance'),
+        [''],
+      ],
+    ])
   })
 
   it('401, 404, 403: judges key, merchant and access before the period', async () => {

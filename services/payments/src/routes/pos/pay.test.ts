@@ -70,6 +70,10 @@ const transactions = async () =>
 const textOf = (page: string) =>
   (/<main>([\s\S]*)<\/main>/.exec(page)?.[1] ?? '').replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
 
+const HTML = 'text/html; charset=utf-8'
+/** The page of an error that the customer cannot mend. */
+const FAILED = 'Something went wrong Please wait a moment and reload this page. You will not be charged twice.'
+
 describe('POST /pos/pay', () => {
   it('303: pays, and shows a receipt', async () => {
     const { statusCode, headers } = await pay(linkOf({ reference: 'R-1', text: 'T', recurring: 'y' }))
@@ -219,12 +223,16 @@ describe('POST /pos/pay', () => {
   })
 
   it.each([
-    [404, { link: 'key=1' }],
-    [400, { page: 'short' }],
-    [400, { link: '' }],
-  ])('%i: refuses %j, as a page', async (status, changes) => {
-    const { statusCode, headers } = await pay(linkOf(), changes)
-    expect([statusCode, headers['content-type']]).toEqual([status, 'text/html; charset=utf-8'])
+    [
+      404,
+      { link: 'key=1' },
+      'This payment link does not work No shop is known by this link. Nothing was charged. Please ask the shop for a new link.',
+    ],
+    [400, { page: 'short' }, FAILED],
+    [400, { link: '' }, FAILED],
+  ])('%i: refuses %j, as a page', async (status, changes, text) => {
+    const { statusCode, headers, body } = await pay(linkOf(), changes)
+    expect([statusCode, headers['content-type'], textOf(body)]).toEqual([status, HTML, ` ${text} `])
   })
 
   it('429: refuses beyond the rate of an address, as a page', async () => {
@@ -233,11 +241,8 @@ describe('POST /pos/pay', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => limited.app.inject({ method: 'GET', url })))
     await limited.close()
     const refused = answers.find(({ statusCode }) => statusCode === 429)
-    expect([refused?.headers['content-type'], Number(refused?.headers['retry-after']) > 0]).toEqual([
-      'text/html; charset=utf-8',
-      true,
-    ])
-    expect(textOf(refused?.body ?? '')).toContain('Please wait a moment and reload this page.')
+    expect([refused?.headers['content-type'], Number(refused?.headers['retry-after']) > 0]).toEqual([HTML, true])
+    expect(textOf(refused?.body ?? '')).toBe(` ${FAILED} `)
   })
 })
 

@@ -1,0 +1,24 @@
+import { processingError, processingErrorOf } from '../src/transactions/processing-error.ts'
+
+/** A refusal of the checkout: its status and its whole body. */
+export type CheckoutRefusal = readonly [status: number, body: object]
+
+/** The refusal of an order. `details` are the further members of the body. */
+export const refusedOrder = (code: string, message: string, details: object = {}): CheckoutRefusal => [
+  400,
+  { code, message, ...details },
+]
+
+/** The refusal of a token that is unknown, too old or spent. */
+export const refusedToken = (path: string): CheckoutRefusal =>
+  refusedOrder('TOKEN_INVALID', 'The token is unknown, too old or spent', { path })
+
+/** The refusal of a card. */
+export const refusedCard = (code: string, details: object = {}): CheckoutRefusal =>
+  refusedOrder(code, processingError(processingErrorOf(code)).message, details)
+
+/** The further members of the refusal of a card by its scheme. */
+export const SUPPORTED = { supported: ['visa', 'mastercard'] } as const
+
+/** The refusal of an order for a merchant that takes no payments. */
+export const REFUSED_MERCHANT = refusedOrder('PAYMENT_INTEGRATION_DISABLED', 'The merchant takes no payments')
