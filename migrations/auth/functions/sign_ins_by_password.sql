@@ -10,6 +10,9 @@
 -- The service compares hashes without a connection or a lock, so the row may have changed meanwhile: only a user who still has
 -- the very hash that was compared gets a session. The password is judged first, then the ban, then the confirmation.
 --
+-- Lock order: the users as the plan finds them, their new sessions. No order is needed among the users, because the statement
+-- skips rows that somebody holds.
+--
 -- If a user occurs twice, `users` is updated once, from either request; both get a session. Each sign-in has a moment of its
 -- own, so that of two sign-ins of one user one is the later. The conditions `= ANY (held)` make PostgreSQL find users by key,
 -- however few rows there were when it made the plan.
