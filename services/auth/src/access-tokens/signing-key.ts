@@ -8,11 +8,11 @@ import {
   type KeyObject,
   randomBytes,
   sign,
-  timingSafeEqual,
   verify,
 } from 'node:crypto'
 import { promisify } from 'node:util'
 import { z } from 'zod'
+import { equalSecrets } from '../secrets/equal-secrets.ts'
 
 /** The algorithms that this service signs with (RFC 7518 section 3.1, RFC 8037). */
 export const SIGNING_ALGORITHMS = ['ES256', 'EdDSA', 'RS256', 'HS256', 'ES512', 'RS512'] as const
@@ -153,10 +153,7 @@ function symmetricKey(key: KeyObject, kid: string | undefined): SigningKey {
     header: headerPart('HS256', kid),
     publicJwk: null,
     sign: (data) => mac(data).digest('base64url'),
-    verify: (data, signature) => {
-      const expected = mac(data).digest()
-      return signature.length === expected.length && timingSafeEqual(signature, expected)
-    },
+    verify: (data, signature) => equalSecrets(signature, mac(data).digest()),
   }
 }
 

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import {
   codeChallengeCharacters,
@@ -6,6 +6,7 @@ import {
   codeChallengeMethodUnsupported,
   pkceIncomplete,
 } from '../request-errors.ts'
+import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
 
 /** The members of a request that begins a PKCE flow. */
@@ -54,7 +55,7 @@ export function parsePkce(body: PkceFields, rule: PkceRule): PkceChallenge | und
 /** Whether a challenge was made of a verifier (RFC 7636, section 4.6). Compares in constant time. */
 export function matchesChallenge({ challenge, method }: PkceChallenge, verifier: string): boolean {
   const made = method === 's256' ? toS256(verifier) : verifier
-  return timingSafeEqual(digest(made), digest(challenge))
+  return equalSecrets(digest(made), digest(challenge))
 }
 
 /** A new auth code of a PKCE flow: a random UUID (RFC 9562, version 4), which is the form that clients of GoTrue know. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthConfig } from '../config.ts'
-import { codeMatches, hashCode, makeCode } from '../one-time-tokens/one-time-token.ts'
+import { hashCode, makeCode } from '../one-time-tokens/one-time-token.ts'
+import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import type { SmsChannel } from './gateway-protocol.ts'
@@ -52,7 +53,7 @@ export function matchesFactorSms(
   answer: { readonly challengeId: string; readonly phone: string; readonly code: string },
   codeHash: Buffer | null,
 ): boolean {
-  return codeHash !== null && serverKeys.hmacs.some((key) => codeMatches(codeHash, hashFactorCode(key, answer)))
+  return codeHash !== null && serverKeys.hmacs.some((key) => equalSecrets(codeHash, hashFactorCode(key, answer)))
 }
 
 /** The salt is the id of the challenge, which is random and used once. */

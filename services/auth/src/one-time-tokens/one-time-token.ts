@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import type { FlowKind } from '../flows/pkce.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
 
@@ -49,9 +49,4 @@ export function hashCode(serverKey: Buffer, salt: Buffer, identifier: string, co
 /** Makes the salt of a code. Equal codes of two messages have different hashes. */
 export function makeSalt(randomBytes: RandomBytes): Buffer {
   return randomBytes(SALT_BYTES)
-}
-
-/** Compares two hashes of codes in constant time. */
-export function codeMatches(expected: Buffer, actual: Buffer): boolean {
-  return expected.length === actual.length && timingSafeEqual(expected, actual)
 }

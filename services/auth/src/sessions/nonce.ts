@@ -1,10 +1,11 @@
 import type { Db } from '../database.ts'
 import { reauthenticationNotValid } from '../errors.ts'
-import { codeMatches, hashCode } from '../one-time-tokens/one-time-token.ts'
+import { hashCode } from '../one-time-tokens/one-time-token.ts'
 import { countGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
 import type { FailureDeps } from '../rate-limits/failed-attempts.ts'
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
+import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import type { User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
@@ -64,7 +65,7 @@ export async function checkNonce(
   for (const { id, userId, codeHash, codeSalt, expiresAt } of tokens) {
     const isAlive = userId === user.id && Date.parse(expiresAt) > deps.now().getTime()
     if (blocked || !isAlive || codeHash === null || codeSalt === null) continue
-    const matches = (key: Buffer) => codeMatches(codeHash, hashCode(key, codeSalt, identifier, nonce))
+    const matches = (key: Buffer) => equalSecrets(codeHash, hashCode(key, codeSalt, identifier, nonce))
     if (deps.serverKeys.hmacs.some(matches)) return { id, codeHash }
   }
   await recordFailure(deps, attempt)

@@ -9,7 +9,7 @@ import { type FlowKind, makeAuthCode } from '../flows/pkce.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
-import { codeMatches, hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
+import { hashCode, hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import {
   consumeToken,
   countGuess,
@@ -30,6 +30,7 @@ import {
 import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
+import { equalSecrets } from '../secrets/equal-secrets.ts'
 import { createSession, type SignIn } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { confirmAddress } from '../sign-ups/confirm-address.ts'
@@ -113,7 +114,7 @@ function matchCode(
   for (const token of candidates.length === 0 ? [undefined] : candidates) {
     const salt = token?.codeSalt ?? Buffer.alloc(16)
     const hashes = serverKeys.hmacs.map((key) => hashCode(key, salt, identifier.value, code))
-    const matches = hashes.some((hash) => codeMatches(token?.codeHash ?? Buffer.alloc(hash.length), hash))
+    const matches = hashes.some((hash) => equalSecrets(token?.codeHash ?? Buffer.alloc(hash.length), hash))
     if (!matches || !token?.codeHash || Date.parse(token.expiresAt) <= now().getTime()) continue
     if (isAccepted(type, token, owner)) found = { ...token, codeHash: token.codeHash }
   }
@@ -226,10 +227,9 @@ async function findProof(
   user: User,
   { kind }: OneTimeToken,
 ): Promise<Pick<SignIn, 'method' | 'credentialSince'>> {
-  const isEmailChange = kind === 'email_change_new' || kind === 'email_change_current'
-  if (isEmailChange || kind === 'phone_change') {
-    return { method: isEmailChange ? 'email_change' : 'phone_change', credentialSince: user.isAnonymous ? null : now() }
-  }
+  const credentialSince = user.isAnonymous ? null : now()
+  if (kind === 'phone_change') return { method: 'phone_change', credentialSince }
+  if (kind === 'email_change_new' || kind === 'email_change_current') return { method: 'email_change', credentialSince }
   const changedAt = await findAddressChange(trx, user.id, kind === 'sms' ? 'phone' : 'email')
   return { method: 'otp', credentialSince: changedAt ?? null }
 }
