@@ -108,7 +108,7 @@ export interface ProviderConfig {
   readonly checksNonce: boolean
 }
 
-const FLOW_STATE_LIFETIME_MIN_MS = 300_000
+const FLOW_STATE_LIFETIME_MS_MIN = 300_000
 
 /** The settings of external providers, fixed and custom. */
 export type ExternalConfig = ReturnType<typeof toExternalConfig>
@@ -117,7 +117,7 @@ export type ExternalConfig = ReturnType<typeof toExternalConfig>
 export function toExternalConfig(values: ExternalValues) {
   return {
     providers: new Map<ProviderName, ProviderConfig>(PROVIDERS.map((name) => [name, toProviderConfig(values, name)])),
-    flowStateLifetimeMs: Math.max(values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION, FLOW_STATE_LIFETIME_MIN_MS),
+    flowStateLifetimeMs: Math.max(values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION, FLOW_STATE_LIFETIME_MS_MIN),
     /** The issuers that the id_token grant accepts. */
     idTokenIssuers: values.EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS,
     /** Where every sign-in ends; undefined: where the client asks for. */

@@ -30,7 +30,7 @@ export const mfaSettings = group('Second factors', {
   MFA_RECOVERY_CODES_VERIFY_ENABLED: flag().prefault('false').describe('Let users show recovery codes.'),
 })
 
-const LIFETIME_MIN_SECONDS = 300
+const LIFETIME_SECONDS_MIN = 300
 
 type MfaValues = SettingValues<typeof mfaSettings> &
   Pick<SettingValues<typeof webauthnSettings>, 'MFA_WEBAUTHN_ENROLL_ENABLED' | 'MFA_WEBAUTHN_VERIFY_ENABLED'>
@@ -38,8 +38,8 @@ type MfaValues = SettingValues<typeof mfaSettings> &
 /** Groups the settings of second factors. Challenges and unverified factors live for at least 300 s. */
 export function toMfaConfig(values: MfaValues) {
   return {
-    challengeLifetimeSeconds: Math.max(values.MFA_CHALLENGE_EXPIRY_DURATION, LIFETIME_MIN_SECONDS),
-    unverifiedLifetimeMs: Math.max(values.MFA_FACTOR_EXPIRY_DURATION, LIFETIME_MIN_SECONDS * 1_000),
+    challengeLifetimeSeconds: Math.max(values.MFA_CHALLENGE_EXPIRY_DURATION, LIFETIME_SECONDS_MIN),
+    unverifiedLifetimeMs: Math.max(values.MFA_FACTOR_EXPIRY_DURATION, LIFETIME_SECONDS_MIN * 1_000),
     enrolledFactorsMax: values.MFA_MAX_ENROLLED_FACTORS,
     verifiedFactorsMax: values.MFA_MAX_VERIFIED_FACTORS,
     totp: { enrolEnabled: values.MFA_TOTP_ENROLL_ENABLED, verifyEnabled: values.MFA_TOTP_VERIFY_ENABLED },

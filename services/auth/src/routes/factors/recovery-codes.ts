@@ -6,7 +6,7 @@ import { requireFriendlyName } from '../../factors/require-friendly-name.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
 import { generateRecoveryCodes } from '../../use-cases/generate-recovery-codes.ts'
-import { getRecoveryCodes } from '../../use-cases/get-recovery-codes.ts'
+import { getRecoveryCodeCounts } from '../../use-cases/get-recovery-code-counts.ts'
 import { unenrolFactor } from '../../use-cases/unenrol-factor.ts'
 
 const GenerateBody = z.object({ friendly_name: z.string().optional() }).nullish()
@@ -34,7 +34,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller }) => {
-      const { factor, total, remaining } = await getRecoveryCodes(deps, caller)
+      const { factor, total, remaining } = await getRecoveryCodeCounts(deps, caller)
       return { id: factor.id, type: 'recovery_code' as const, total, remaining }
     },
   )

@@ -6,14 +6,14 @@ import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 
-type GetRecoveryCodesDeps = Pick<AuthDeps, 'config' | 'db' | 'now'>
+type GetRecoveryCodeCountsDeps = Pick<AuthDeps, 'config' | 'db' | 'now'>
 
 /**
- * Counts the recovery codes of the caller.
+ * Counts the recovery codes of the caller: `total` were made together, `remaining` are unused.
  * @throws factorNotFound where there are none, sessionNotFound, anonymousNotAllowed, tokenUserNotFound, userBanned
  */
-export async function getRecoveryCodes(
-  deps: GetRecoveryCodesDeps,
+export async function getRecoveryCodeCounts(
+  deps: GetRecoveryCodeCountsDeps,
   caller: Caller,
 ): Promise<{ readonly factor: Factor; readonly total: number; readonly remaining: number }> {
   const { user } = requireFactorOwner(await findCaller(deps, caller))
