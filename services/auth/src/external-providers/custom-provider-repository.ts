@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import type { CustomProvidersTable, Db, Trx } from '../database.ts'
+import { customProviderNotFound } from '../external-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
 import { CustomProviderSettings } from './custom-provider.ts'
@@ -31,6 +32,13 @@ export async function findCustomProvider(db: Db, identifier: string): Promise<Cu
     .where('identifier', '=', identifier)
     .executeTakeFirst()
   return row && toCustomProvider(row)
+}
+
+/** Finds a provider, as `findCustomProvider` does. @throws customProviderNotFound */
+export async function getCustomProvider(db: Db, identifier: string): Promise<CustomProvider> {
+  const found = await findCustomProvider(db, identifier)
+  if (!found) throw customProviderNotFound()
+  return found
 }
 
 /**
@@ -83,13 +91,13 @@ export async function updateCustomProvider(
   return row && toCustomProvider(row)
 }
 
-/** Deletes a provider. @returns false when there is none */
-export async function deleteCustomProvider(db: Db, identifier: string): Promise<boolean> {
+/** Deletes a provider. Its identities stay, but nobody can sign in by them. @throws customProviderNotFound */
+export async function deleteCustomProvider(db: Db, identifier: string): Promise<void> {
   const { numDeletedRows } = await db
     .deleteFrom('custom_oauth_providers')
     .where('identifier', '=', identifier)
     .executeTakeFirst()
-  return numDeletedRows > 0n
+  if (numDeletedRows === 0n) throw customProviderNotFound()
 }
 
 function toCustomProvider(row: Selectable<CustomProvidersTable>): CustomProvider {

@@ -48,6 +48,9 @@ export const CustomProviderChanges = z.object({
     .optional(),
 })
 
+/** The body of PUT /admin/custom-providers/:identifier. */
+export type CustomProviderChanges = z.output<typeof CustomProviderChanges>
+
 /** The body of POST /admin/custom-providers. A change may not contain the type or the identifier. */
 export const NewCustomProvider = CustomProviderChanges.extend({
   provider_type: z.enum(['oauth2', 'oidc']),

@@ -8,15 +8,16 @@ import {
   CustomProviderSettings,
   NewCustomProvider,
 } from '../../external-providers/custom-provider.ts'
-import { type CustomProvider, listCustomProviders } from '../../external-providers/custom-provider-repository.ts'
+import {
+  type CustomProvider,
+  deleteCustomProvider,
+  getCustomProvider,
+  listCustomProviders,
+} from '../../external-providers/custom-provider-repository.ts'
 import { fieldText } from '../../field-errors.ts'
 import { fieldInvalid } from '../../request-errors.ts'
-import {
-  changeCustomProvider,
-  createCustomProvider,
-  getCustomProvider,
-  removeCustomProvider,
-} from '../../use-cases/manage-custom-provider.ts'
+import { changeCustomProvider } from '../../use-cases/change-custom-provider.ts'
+import { createCustomProvider } from '../../use-cases/create-custom-provider.ts'
 
 const ProviderPath = z.object({ identifier: z.string() })
 
@@ -70,7 +71,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: CustomProviderView, ...errorAnswers(401, 403, 404) },
       },
     },
-    async (request) => viewCustomProvider(await getCustomProvider(deps, request.params.identifier)),
+    async (request) => viewCustomProvider(await getCustomProvider(deps.db, request.params.identifier)),
   )
 
   app.put(
@@ -96,7 +97,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      await removeCustomProvider(deps, request.params.identifier)
+      await deleteCustomProvider(deps.db, request.params.identifier)
       return reply.code(204).send()
     },
   )

@@ -1,0 +1,30 @@
+import type { AuthDeps } from '../deps.ts'
+import { customProviderChanged } from '../external-errors.ts'
+import { completeSettings } from '../external-providers/complete-settings.ts'
+import type { CustomProviderChanges } from '../external-providers/custom-provider.ts'
+import {
+  type CustomProvider,
+  getCustomProvider,
+  updateCustomProvider,
+} from '../external-providers/custom-provider-repository.ts'
+import { sealSecret } from '../secrets/sealed-secret.ts'
+
+type ChangeCustomProviderDeps = Pick<AuthDeps, 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>
+
+/**
+ * Changes a provider. Members that are not given stay. The type and the identifier can never change: identities name the
+ * identifier, and their ids are those of that type of provider.
+ * @throws customProviderNotFound, customProviderChanged, and what `completeSettings` throws
+ */
+export async function changeCustomProvider(
+  deps: ChangeCustomProviderDeps,
+  identifier: string,
+  { client_secret: secret, ...changes }: CustomProviderChanges,
+): Promise<CustomProvider> {
+  const provider = await getCustomProvider(deps.db, identifier)
+  const settings = await completeSettings(deps, { ...provider.settings, ...changes })
+  const sealed = secret === undefined ? provider.secret : sealSecret(deps, provider.id, secret)
+  const changed = await updateCustomProvider(deps.db, provider, { secret: sealed, settings }, deps.now())
+  if (!changed) throw customProviderChanged()
+  return changed
+}
