@@ -40,6 +40,21 @@ export function requireAccess<Result extends AccessResult>(
 }
 
 /**
+ * The object of a request that may go on. Whoever may see an object gets it, so a result without it is an error of its query.
+ * @param name the member of `result` that has the object
+ * @throws what `requireAccess` throws, Error when the member is missing
+ */
+export function requireObject<Result extends AccessResult, Name extends Extract<keyof Result, string>>(
+  caller: Caller,
+  result: Result,
+  { flaw, name }: { readonly flaw: Flaw | undefined; readonly name: Name },
+): NonNullable<Result[Name]> {
+  const object = requireAccess(caller, result, flaw)[name]
+  if (object === undefined || object === null) throw new Error(`a query answered ${result.verdict} without a ${name}`)
+  return object
+}
+
+/**
  * The MAC of the app's key.
  * @throws forbidden when a user calls: users have no keys
  */

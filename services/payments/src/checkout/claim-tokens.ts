@@ -34,6 +34,10 @@ export async function claimTokens(
 ): Promise<void> {
   const bound = await lanes.write.all(bindQuery, { merchantId, tokens: [number, code] })
   const own = new Set(bound.map(({ jti }) => jti))
-  if (!own.has(number.jti)) throw tokenInvalid({ details: { path: 'card.number' } })
-  if (!own.has(code.jti)) throw tokenInvalid({ details: { path: 'card.code' } })
+  const claimed = [
+    { path: 'card.number', token: number },
+    { path: 'card.code', token: code },
+  ]
+  const foreign = claimed.find(({ token }) => !own.has(token.jti))
+  if (foreign) throw tokenInvalid({ details: { path: foreign.path } })
 }

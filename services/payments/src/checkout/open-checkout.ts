@@ -159,9 +159,9 @@ function judgeRequest({ requireTls }: CheckoutDeps, { order, isSecure }: OrderRe
 function judgeOrder({ acquirers, posUrl }: CheckoutDeps, order: Order, { payee, rate }: Checkout): void {
   const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
   if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
-  const problem = orderProblem(order, payee.now)
+  const noRate = { field: 'amount.currency', message: FIELD_TEXTS.noRate }
+  const problem = orderProblem(order, payee.now) ?? (rate === null ? noRate : undefined)
   if (problem !== undefined) throw orderInvalid({ problems: [problem] })
-  if (rate === null) throw orderInvalid({ problems: [{ field: 'amount.currency', message: FIELD_TEXTS.noRate }] })
   if (!mayReturn(order.returnUrl, payee, posUrl)) throw returnUrlElsewhere()
   if (rate === 'stale') throw rateUnavailable()
 }
@@ -178,8 +178,8 @@ function usableToken(
   { now, spent }: { readonly now: Date; readonly spent: readonly string[] },
 ): CardToken {
   const details = { path }
-  if ('flaw' in opened) throw opened.flaw === 'invalid' ? tokenInvalid({ details }) : tokenTypeUnexpected({ details })
-  const { token } = opened
-  if (token.expires <= now || spent.includes(token.jti)) throw tokenInvalid({ details })
+  if ('flaw' in opened && opened.flaw !== 'invalid') throw tokenTypeUnexpected({ details })
+  const token = 'token' in opened ? opened.token : undefined
+  if (!token || token.expires <= now || spent.includes(token.jti)) throw tokenInvalid({ details })
   return token
 }

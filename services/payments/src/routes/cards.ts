@@ -1,11 +1,10 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { requireAccess } from '../access/require-access.ts'
+import { requireObject } from '../access/require-access.ts'
 import { pathId } from '../bodies/fields.ts'
 import { CardView, viewCard } from '../cards/card.ts'
 import { readCard } from '../cards/card-repository.ts'
 import { errorAnswers } from '../error-body.ts'
-import { notFound } from '../errors.ts'
 
 /** One kept card (reference: Kept cards). */
 export const cardsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -20,8 +19,8 @@ export const cardsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { cardId } }) => {
-      const { card } = requireAccess(caller, await readCard(app.deps.lanes, { ...caller, id: cardId }), flaw)
-      if (!card) throw notFound()
+      const result = await readCard(app.deps.lanes, { ...caller, id: cardId })
+      const card = requireObject(caller, result, { flaw, name: 'card' })
       return { card: viewCard(card) }
     },
   )

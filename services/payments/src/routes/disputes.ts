@@ -1,12 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { requireAccess } from '../access/require-access.ts'
+import { requireAccess, requireObject } from '../access/require-access.ts'
 import { pathId } from '../bodies/fields.ts'
 import { listDisputes, readDispute } from '../disputes/dispute-repository.ts'
 import { DisputeView, viewDispute } from '../disputes/dispute-view.ts'
 import { FilteredListQuery, filteredPage } from '../disputes/filtered-list.ts'
 import { errorAnswers } from '../error-body.ts'
-import { notFound } from '../errors.ts'
 
 /** Lists and reads disputes (reference: Disputes and fraud alerts). */
 export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -34,8 +33,8 @@ export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { disputeId } }) => {
-      const { dispute } = requireAccess(caller, await readDispute(app.deps.lanes, { ...caller, id: disputeId }), flaw)
-      if (!dispute) throw notFound()
+      const result = await readDispute(app.deps.lanes, { ...caller, id: disputeId })
+      const dispute = requireObject(caller, result, { flaw, name: 'dispute' })
       return { dispute: viewDispute(dispute) }
     },
   )

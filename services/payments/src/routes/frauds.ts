@@ -1,12 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { requireAccess } from '../access/require-access.ts'
+import { requireAccess, requireObject } from '../access/require-access.ts'
 import { pathId } from '../bodies/fields.ts'
 import { FilteredListQuery, filteredPage } from '../disputes/filtered-list.ts'
 import { listFrauds, readFraud } from '../disputes/fraud-repository.ts'
 import { FraudView, viewFraud } from '../disputes/fraud-view.ts'
 import { errorAnswers } from '../error-body.ts'
-import { notFound } from '../errors.ts'
 
 /** Lists and reads fraud alerts (reference: Disputes and fraud alerts). */
 export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -34,8 +33,8 @@ export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { fraudId } }) => {
-      const { fraud } = requireAccess(caller, await readFraud(app.deps.lanes, { ...caller, id: fraudId }), flaw)
-      if (!fraud) throw notFound()
+      const result = await readFraud(app.deps.lanes, { ...caller, id: fraudId })
+      const fraud = requireObject(caller, result, { flaw, name: 'fraud' })
       return { fraud: viewFraud(fraud) }
     },
   )

@@ -1,9 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { requireAccess } from '../access/require-access.ts'
+import { requireObject } from '../access/require-access.ts'
 import { pathId } from '../bodies/fields.ts'
 import { errorAnswers } from '../error-body.ts'
-import { notFound } from '../errors.ts'
 import { readLine } from '../ledger/line-repository.ts'
 import { LineView, viewLine } from '../ledger/line-view.ts'
 
@@ -19,8 +18,8 @@ export const linesRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { lineId } }) => {
-      const { line } = requireAccess(caller, await readLine(app.deps.lanes, { ...caller, id: lineId }), flaw)
-      if (!line) throw notFound()
+      const result = await readLine(app.deps.lanes, { ...caller, id: lineId })
+      const line = requireObject(caller, result, { flaw, name: 'line' })
       return viewLine(line)
     },
   )

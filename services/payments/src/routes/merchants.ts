@@ -1,9 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { requireAccess } from '../access/require-access.ts'
+import { requireObject } from '../access/require-access.ts'
 import { descriptor, email, name, pathId, text, website } from '../bodies/fields.ts'
 import { errorAnswers } from '../error-body.ts'
-import { notFound } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { isCountry } from '../merchants/countries.ts'
 import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
@@ -83,9 +82,7 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, flaw, params: { merchantId } }) => {
       const result = await readMerchant(app.deps.lanes, { ...caller, merchantId })
-      const { merchant } = requireAccess(caller, result, flaw)
-      if (!merchant) throw notFound()
-      return { merchant: viewMerchant(merchant) }
+      return { merchant: viewMerchant(requireObject(caller, result, { flaw, name: 'merchant' })) }
     },
   )
   app.put(

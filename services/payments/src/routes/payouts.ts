@@ -1,9 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { requireAccess } from '../access/require-access.ts'
+import { requireObject } from '../access/require-access.ts'
 import { pathId } from '../bodies/fields.ts'
 import { errorAnswers } from '../error-body.ts'
-import { notFound } from '../errors.ts'
 import { readPayout } from '../payouts/payout-repository.ts'
 import { PayoutView, viewPayout } from '../payouts/payout-view.ts'
 
@@ -19,8 +18,8 @@ export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { payoutId } }) => {
-      const { payout } = requireAccess(caller, await readPayout(app.deps.lanes, { ...caller, id: payoutId }), flaw)
-      if (!payout) throw notFound()
+      const result = await readPayout(app.deps.lanes, { ...caller, id: payoutId })
+      const payout = requireObject(caller, result, { flaw, name: 'payout' })
       return { payout: viewPayout(payout) }
     },
   )

@@ -1,9 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { requireAccess } from '../access/require-access.ts'
+import { requireObject } from '../access/require-access.ts'
 import { pathId } from '../bodies/fields.ts'
 import { errorAnswers } from '../error-body.ts'
-import { notFound } from '../errors.ts'
 import type { InTurn } from '../pagination/pieces.ts'
 import { readTransaction } from '../transactions/transaction-repository.ts'
 import { TransactionView, viewTransaction } from '../transactions/transaction-view.ts'
@@ -23,8 +22,7 @@ export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
       const { caller, flaw, params } = request
       const inTurn: InTurn = (entries, read) => request.inListTurn(entries, read)
       const result = await readTransaction(app.deps.lanes, { ...caller, id: params.transactionId }, inTurn)
-      const { transaction } = requireAccess(caller, result, flaw)
-      if (!transaction) throw notFound()
+      const transaction = requireObject(caller, result, { flaw, name: 'transaction' })
       return { transaction: viewTransaction(transaction) }
     },
   )

@@ -1,6 +1,6 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
 import { type Flaw, requireAccess } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { unknownApp } from '../errors.ts'
 import type { AppMember } from '../members/member.ts'
 import { callAddApp } from '../members/member-repository.ts'
@@ -18,7 +18,7 @@ export interface AddAppRequest {
  * @throws unknownApp when no app has the id, and what `requireAccess` throws
  */
 export async function addApp(
-  { lanes }: Pick<PaymentsDeps, 'lanes'>,
+  { lanes }: { readonly lanes: Lanes },
   { caller, flaw, merchantId, appId }: AddAppRequest,
 ): Promise<{ readonly app: Pick<AppMember, 'id' | 'name'>; readonly replayed: boolean }> {
   const { app, verdict } = requireAccess(caller, await callAddApp(lanes, { caller, merchantId, appId }), flaw)

@@ -1,6 +1,6 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type Flaw, requireAccess } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callCloseDispute } from '../disputes/dispute-repository.ts'
 import { disputeClosed, trailFull } from '../errors.ts'
@@ -19,7 +19,7 @@ export interface CloseDisputeInput {
  * `requireAccess` throws
  */
 export async function closeDispute(
-  { lanes }: Pick<PaymentsDeps, 'lanes'>,
+  { lanes }: { readonly lanes: Lanes },
   { caller, flaw, disputeId, outcome }: CloseDisputeInput,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome })

@@ -28,10 +28,10 @@ export async function registerApp(
 ): Promise<CreatedApp> {
   if (deps.registration === 'closed') throw registrationClosed()
   if (deps.registration === 'open') return createApp(deps, { name })
-  if (code === undefined) throw registrationInvited()
   const key = deps.createKey()
-  const app = { codeHash: hashToken(code), keyMac: keyMac(deps.pepper, key), hint: keyHint(key), name }
-  const id = await callCreateInvitedApp(deps.lanes, app)
+  const app = { keyMac: keyMac(deps.pepper, key), hint: keyHint(key), name }
+  const invitation = code === undefined ? undefined : { codeHash: hashToken(code) }
+  const id = invitation && (await callCreateInvitedApp(deps.lanes, { ...app, ...invitation }))
   if (id === undefined) throw registrationInvited()
   return { id, name, key }
 }

@@ -4,7 +4,7 @@ import { keyHint, keyMac, repeatedKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
 import { readBasicKey } from '../apps/presented-key.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { forbidden, idempotencyKeySpent } from '../errors.ts'
+import { idempotencyKeySpent } from '../errors.ts'
 
 /** A new key, which only its caller sees. */
 export interface CreatedKey {
@@ -33,7 +33,7 @@ export async function createKey(
 ): Promise<CreatedKey> {
   const mac = keyMacOf(caller)
   const callerKey = readBasicKey(authorization)
-  if (callerKey === undefined) throw forbidden()
+  if (callerKey === undefined) throw new Error('a request without a key passed')
   const key = caller.repeat === undefined ? draw() : repeatedKey(pepper, callerKey, caller.repeat.key)
   const values = flaw ? { newMac: null, hint: null } : { newMac: keyMac(pepper, key), hint: keyHint(key) }
   const result = await callCreateKey(lanes, { keyMac: mac, ...values })

@@ -1,6 +1,6 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type Flaw, requireAccess } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository.ts'
 import { amountBeyondLimit } from '../errors.ts'
@@ -19,7 +19,7 @@ export interface OpenDisputeInput {
  * @throws amountBeyondLimit for more than is captured and neither refunded nor disputed, and what `requireAccess` throws
  */
 export async function openDispute(
-  { lanes }: Pick<PaymentsDeps, 'lanes'>,
+  { lanes }: { readonly lanes: Lanes },
   { caller, flaw, transactionId, dispute: given }: OpenDisputeInput,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const opened = await callOpenDispute(lanes, { ...callerColumns(caller), transactionId, dispute: given })

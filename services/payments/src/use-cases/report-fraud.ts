@@ -1,6 +1,6 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type Flaw, requireAccess } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import type { Fraud } from '../disputes/fraud.ts'
 import { callAddFraud, type NewFraud } from '../disputes/fraud-repository.ts'
 
@@ -14,7 +14,7 @@ export interface ReportFraudInput {
 
 /** Stores a fraud alert, as the acquirer would report it. @throws what `requireAccess` throws */
 export async function reportFraud(
-  { lanes }: Pick<PaymentsDeps, 'lanes'>,
+  { lanes }: { readonly lanes: Lanes },
   { caller, flaw, transactionId, fraud: given }: ReportFraudInput,
 ): Promise<{ readonly fraud: Fraud; readonly replayed: boolean }> {
   const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: given })

@@ -1,7 +1,7 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
 import { type Flaw, keyMacOf, requireAccess } from '../access/require-access.ts'
 import { callRevokeKey } from '../apps/app-key-repository.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { lastKey } from '../errors.ts'
 
 /**
@@ -9,7 +9,7 @@ import { lastKey } from '../errors.ts'
  * @throws lastKey when no other key is good: an app without keys could never call again; and what `requireAccess` throws
  */
 export async function revokeKey(
-  { lanes }: Pick<PaymentsDeps, 'lanes'>,
+  { lanes }: { readonly lanes: Lanes },
   { caller, flaw, keyId }: { readonly caller: Caller; readonly flaw: Flaw | undefined; readonly keyId: string },
 ): Promise<void> {
   const { isLast } = requireAccess(

@@ -1,7 +1,7 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type Flaw, requireAccess } from '../access/require-access.ts'
 import { callSaveCard } from '../cards/card-repository.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { paymentRefused, unknownSource } from '../errors.ts'
 
 /** The card to keep; null when the body was refused. */
@@ -18,7 +18,7 @@ export interface SaveCardInput {
  * cards, and what `requireAccess` throws
  */
 export async function saveCard(
-  { lanes }: Pick<PaymentsDeps, 'lanes'>,
+  { lanes }: { readonly lanes: Lanes },
   { caller, flaw, merchantId, card }: SaveCardInput,
 ): Promise<{ readonly cardId: string; readonly replayed: boolean }> {
   const { transactionId = null, notes = null } = card ?? {}

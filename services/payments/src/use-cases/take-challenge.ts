@@ -54,18 +54,23 @@ const POLL_INTERVAL_MS = 2_000
 export async function takeChallenge(deps: ChallengeDeps, request: ChallengeRequest): Promise<ChallengeTask> {
   const opened = await openCheckout(deps, request)
   if ('end' in opened) return toEndedTask(deps, opened, request.step)
-  if (cardProblemOf(opened) !== undefined) throw challengeUnavailable()
+  requireStep(cardProblemOf(opened) === undefined)
   const { session, done } = opened
   if (request.step === 'card-lookup' && !session) return lookUpCard(deps, opened)
-  if (!session || !wasOffered(session, request.step)) throw challengeUnavailable()
+  requireStep(session !== undefined && wasOffered(session, request.step))
   if (request.step !== 'tds-challenge') return startFingerprint(deps, { opened, session, request })
-  if ('status' in nextOf(session, done)) throw challengeUnavailable()
+  requireStep('step' in nextOf(session, done))
   return startChallenge(deps, { opened, session, request })
+}
+
+/** @throws challengeUnavailable when the step does not apply to the order, so that the client begins again */
+function requireStep(applies: boolean): asserts applies {
+  if (!applies) throw challengeUnavailable()
 }
 
 /** Another client has ended the same order meanwhile. The hint lets this client send the order again and get that end. */
 function toEndedTask({ seals }: ChallengeDeps, { bound }: EndedOrder, step: Step): ChallengeTask {
-  if (bound === undefined) throw challengeUnavailable()
+  requireStep(bound !== undefined)
   return { hints: [sealHint(seals.hints, bound.digest, { sessionId: bound.sessionId, step })] }
 }
 
@@ -99,7 +104,7 @@ async function startChallenge(deps: ChallengeDeps, { opened, session, request }:
   const { order, payee, money, tokens, digest } = opened
   const { way, origin = null } = request
   const returnUrl = order.returnUrl ?? null
-  if (way === 'redirect' && returnUrl === null) throw challengeUnavailable()
+  requireStep(way !== 'redirect' || returnUrl !== null)
   const key = { merchantId: payee.id, id: session.id }
   const waits = await updateChallenged(deps.lanes, { ...key, origin, returnUrl })
   const hint = sealHint(deps.seals.hints, digest, { sessionId: session.id, step: 'tds-challenge' })

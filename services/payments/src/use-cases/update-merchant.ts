@@ -1,8 +1,8 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import { z } from 'zod'
 import type { Caller } from '../access/caller.ts'
 import { type Flaw, requireAccess } from '../access/require-access.ts'
 import { isStorable } from '../bodies/fields.ts'
-import type { PaymentsDeps } from '../deps.ts'
 import { immutable, invalidFields } from '../errors.ts'
 import { normalizeIban } from '../merchants/iban.ts'
 import type { MerchantChanges } from '../merchants/merchant.ts'
@@ -23,7 +23,7 @@ export interface UpdateMerchantInput {
  * @throws invalidFields when a member that never changes differs, and what `requireAccess` throws
  */
 export async function updateMerchant(
-  { lanes }: Pick<PaymentsDeps, 'lanes'>,
+  { lanes }: { readonly lanes: Lanes },
   { caller, flaw, merchantId, changes, fixed }: UpdateMerchantInput,
 ): Promise<void> {
   const result = await callUpdateMerchant(lanes, { caller, merchantId, changes, fixed })

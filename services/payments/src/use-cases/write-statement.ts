@@ -1,7 +1,6 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
-import type { PaymentsDeps } from '../deps.ts'
-import { notFound } from '../errors.ts'
+import { type Flaw, requireAccess, requireObject } from '../access/require-access.ts'
 import type { Line } from '../ledger/line.ts'
 import { listLines } from '../ledger/line-repository.ts'
 import { idsOf, type StatementPeriod, statementFoot, statementHead, statementRows } from '../ledger/statement.ts'
@@ -25,14 +24,15 @@ const PAGE = 200
 /**
  * Writes a merchant's lines of a period as CSV, between the balances before and after them. Access is judged before the
  * first byte, and again with each page, so a revoked app reads no further.
- * @throws notFound when there is no such merchant, and what `requireAccess` throws
+ * @throws what `requireAccess` throws
  */
 export async function writeStatement(
-  { lanes }: Pick<PaymentsDeps, 'lanes'>,
+  { lanes }: { readonly lanes: Lanes },
   { caller, flaw, merchantId, period, inTurn }: StatementInput,
 ): Promise<AsyncIterable<string>> {
-  const { merchant } = requireAccess(caller, await readMerchant(lanes, { ...caller, merchantId }), flaw)
-  if (!merchant || !period) throw notFound()
+  const result = await readMerchant(lanes, { ...caller, merchantId })
+  const merchant = requireObject(caller, result, { flaw, name: 'merchant' })
+  if (!period) throw new Error('a query without a period passed')
   const read = { lanes, caller, merchantId, inTurn }
   const bounds = idsOf(period)
   const [before] = await readPage(read, { above: LOWEST, below: bounds.above, order: 'newest-first', limit: 1 })
@@ -40,7 +40,7 @@ export async function writeStatement(
 }
 
 interface Reading {
-  readonly lanes: PaymentsDeps['lanes']
+  readonly lanes: Lanes
   readonly caller: Caller
   readonly merchantId: string
   readonly inTurn: InTurn
