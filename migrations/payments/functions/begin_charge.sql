@@ -49,7 +49,7 @@ BEGIN
     ELSE 'done'
   END;
   IF verdict = 'refused' THEN
-    error_code := 27;
+    error_code := 27; -- Merchant may not create transactions.
     PERFORM {{finish_key}}(p_caller, p_merchant_id, identity_id, 400, NULL, error_code, NULL);
   ELSIF verdict <> 'done' THEN
     PERFORM {{release_key}}(p_caller, p_merchant_id, identity_id);

@@ -37,7 +37,7 @@ BEGIN
     PERFORM {{release_key}}(p_caller, p_merchant_id, identity_id);
   ELSIF NOT (merchant.claim ->> 'canSaveCard')::boolean THEN
     verdict := 'refused';
-    error_code := 28;
+    error_code := 28; -- Merchant may not save cards.
     PERFORM {{finish_key}}(p_caller, p_merchant_id, identity_id, 400, NULL, error_code, NULL);
   ELSE
     made := {{new_id}}(merchant.tag);

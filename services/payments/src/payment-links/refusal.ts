@@ -1,5 +1,4 @@
-import { isRefusal, processingError, processingErrorOf } from '../transactions/processing-error.ts'
-import statusCodes from '../transactions/status-codes.json' with { type: 'json' }
+import { isRefusal, processingError, processingErrorOf, REFUSAL_CODES } from '../transactions/processing-error.ts'
 import type { CardField } from './card-form.ts'
 import type { TextName, Translate } from './texts.ts'
 
@@ -43,7 +42,7 @@ export function refusalOf(statusCode: string): Refusal {
 export function refusalTable(
   say: Translate,
 ): Readonly<Record<string, { readonly text: string; readonly field?: CardField }>> {
-  const codes = [...statusCodes.codes.map(({ code }) => code), ...BY_CODE.keys()]
+  const codes = [...REFUSAL_CODES, ...BY_CODE.keys()]
   const texts = codes.map((code) => [code, refusalOf(code)] as const).filter(([, refusal]) => refusal !== NEUTRAL)
   return Object.fromEntries([...texts, ['', NEUTRAL] as const].map(([code, r]) => [code, { ...r, text: say(r.text) }]))
 }

@@ -1,5 +1,4 @@
 import errors from './processing-errors.json' with { type: 'json' }
-import statusCodes from './status-codes.json' with { type: 'json' }
 
 /** Why a card payment was refused, as clients see it. `client` and `merchant` say who may have caused it. */
 export interface ProcessingError {
@@ -25,10 +24,13 @@ export function processingError(code: number): ProcessingError {
   return error
 }
 
-/** The status codes with which an acquirer declines, and the processing error of each, which is shown and stored. */
+/** The status codes of refusals, and the processing error of each, which is shown and stored. */
 const PROCESSING_ERRORS: ReadonlyMap<string, number> = new Map(
-  statusCodes.codes.flatMap(({ code, processingError }) => (processingError === null ? [] : [[code, processingError]])),
+  errors.errors.flatMap(({ code, statusCodes }) => statusCodes.map((statusCode) => [statusCode, code])),
 )
+
+/** All status codes that refuse a card payment. */
+export const REFUSAL_CODES: readonly string[] = [...PROCESSING_ERRORS.keys()]
 
 /** The number of the processing error of a status code (reference: Processing errors). @throws RangeError for one without */
 export function processingErrorOf(statusCode: string): number {
