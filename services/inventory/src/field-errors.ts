@@ -56,7 +56,10 @@ export const FIELD_TEXTS = {
   otherMovement: 'is of another type of movement',
 } as const
 
-/** What the framework could not read of a request, by its own text: packages/endpoints/src names who throws that. */
+/**
+ * What the framework could not read of a request, by the text of its fault. A search for the name of a fault, such as
+ * `bodyNotJson`, finds the line in packages/endpoints/src that throws it.
+ */
 export const MALFORMED_TEXTS: Readonly<Record<string, string>> = {
   [FAULT_TEXTS.malformedUrl]: 'The URL is malformed.',
   [FAULT_TEXTS.forbiddenKeyword]: 'A keyword has a forbidden name.',
