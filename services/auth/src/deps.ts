@@ -6,13 +6,11 @@ import { createReadiness, type Readiness } from '@trestle/common/lifecycle/readi
 import { createOutbound, type Outbound } from '@trestle/common/outbound/outbound.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
-import { type Database, openDatabase } from '@trestle/database/connect.ts'
+import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { isMigrated } from '@trestle/database/migrations/migrate.ts'
-import { loadQuerySpans, type QuerySpans } from '@trestle/database/query-spans.ts'
-import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
+import { loadQuerySpans } from '@trestle/database/query-spans.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
-import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type OpenLimiterStore, openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { createKeyRing, type KeyRing } from './access-tokens/key-ring.ts'
@@ -23,7 +21,7 @@ import { createHooks, type Hooks } from './hooks/hooks.ts'
 import { createMailer, type Mailer } from './messages/mailer.ts'
 import { createSmsGateway, type SmsGateway } from './messages/sms-gateway.ts'
 import { createTemplateLoader } from './messages/template-loader.ts'
-import { authNames } from './migrations.ts'
+import { expectMigrations, openAuthDatabase, openAuthJobs } from './open-database.ts'
 import { type RunHashTasks, runHashTasks } from './passwords/hash-threads.ts'
 import { countHashing, createPasswordHasher, type PasswordHasher } from './passwords/password-hasher.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
@@ -86,8 +84,8 @@ export interface OpenDeps {
   close(): Promise<void>
 }
 
-const STATEMENT_TIMEOUT_MS = 10_000
-const LOCK_TIMEOUT_MS = 5_000
+/** What an operator's command works with: it needs no jobs, limits or mail. */
+export type OperatorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'randomBytes' | 'encryptionKeys'>
 
 /** Logs, metrics and traces of a process. */
 export interface Telemetry {
@@ -107,16 +105,18 @@ export async function createDeps(
 ): Promise<OpenDeps> {
   const { logger, meter } = telemetry
   const onError = (error: Error) => logger.warn({ err: error }, 'connection lost')
-  const database = openAuthDatabase(config, onError, await loadQuerySpans(config.server.tracingEnabled))
+  const database = openAuthDatabase(config, onError, {
+    spans: await loadQuerySpans(config.server.tracingEnabled),
+  })
   const { names } = database
-  const encryptionKeys = encryptionKeysOf(config)
+  const encryptionKeys = createSecretKeys(config)
   const serverKeys = deriveServerKeys(encryptionKeys)
   const limiters = await openLimiterStore(config.rateLimits, database, onError)
   const outbound = createOutbound(config.security.outboundAllowedHosts)
   const templates = createTemplateLoader(config.mail, outbound, logger)
   const mailer = createMailer({ config: config.mail, templates, logger: logger, meter })
   const onJobError = (error: Error) => logger.warn({ err: error }, 'the job queue has trouble')
-  const jobs = connectJobs(config, { names, meter, onError: onJobError, sealKeys: serverKeys.jobs })
+  const jobs = openAuthJobs(config, { meter, onError: onJobError, now: Date.now, sealKeys: serverKeys.jobs })
   const deps: AuthDeps = {
     config,
     db: database.db,
@@ -183,65 +183,8 @@ function readinessChecks(database: Database<AuthTables>, jobs: Jobs): Parameters
   }
 }
 
-/** The dependencies of a command, which needs no jobs, limits or mail. */
-export type CommandDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'randomBytes' | 'encryptionKeys'>
-
-/** Runs a command with a database of its own. @throws Error when migrations are pending */
-export async function withCommandDeps<Result>(
-  config: AuthConfig,
-  run: (deps: CommandDeps) => Promise<Result>,
-): Promise<Result> {
-  // A lost connection fails the statement that uses it, so it need not be logged.
-  const database = openAuthDatabase(config, () => {})
-  const { db, names } = database
-  try {
-    await expectMigrations(database)
-    return await run({ config, db, names, randomBytes, encryptionKeys: encryptionKeysOf(config) })
-  } finally {
-    await database.close()
-  }
-}
-
-function openAuthDatabase(
-  config: AuthConfig,
-  onError: (error: Error) => void,
-  spans?: QuerySpans,
-): Database<AuthTables> {
-  return openDatabase<AuthTables>({
-    ...config.database,
-    names: authNames(config),
-    applicationName: 'trestle-auth',
-    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
-    lockTimeoutMs: LOCK_TIMEOUT_MS,
-    timestamps: 'rfc3339',
-    spans,
-    onConnectionError: onError,
-  })
-}
-
 /** The keys of secrets in the database. A key derived from JWT_SECRET seals them where no key is set, so it stays valid. */
-function encryptionKeysOf({ security, jwt }: AuthConfig): EncryptionKeys {
+export function createSecretKeys({ security, jwt }: AuthConfig): EncryptionKeys {
   const derived = deriveEncryptionKey(jwt.secret)
   return createEncryptionKeys(security.encryptionKey ?? derived, [...security.decryptionKeys, derived])
-}
-
-function connectJobs(
-  { database }: AuthConfig,
-  rest: Pick<JobsConfig, 'meter' | 'onError' | 'sealKeys'> & { readonly names: Names },
-): Jobs {
-  const { names, ...options } = rest
-  return createJobs({
-    url: database.url,
-    schema: names.jobSchema,
-    role: database.role,
-    prepared: database.prepared,
-    applicationName: 'trestle-auth-jobs',
-    now: Date.now,
-    ...options,
-  })
-}
-
-async function expectMigrations({ checks, names }: Database<AuthTables>): Promise<void> {
-  if (!(await isMigrated(checks, { names, sources: authMigrations, files: authFunctions })))
-    throw new Error('migrations are pending: run auth migrate')
 }

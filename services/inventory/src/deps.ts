@@ -2,11 +2,9 @@ import { createReadiness, type Readiness } from '@trestle/common/lifecycle/readi
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
-import { type Database, openDatabase } from '@trestle/database/connect.ts'
+import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { isMigrated } from '@trestle/database/migrations/migrate.ts'
 import { loadQuerySpans } from '@trestle/database/query-spans.ts'
-import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import { observeReadiness } from '@trestle/service/observe-readiness.ts'
@@ -16,16 +14,8 @@ import type { TokenVerifier } from './access/token-verifier.ts'
 import type { InventoryConfig } from './config.ts'
 import type { Db, InventoryTables } from './database.ts'
 import { createImportCounter } from './imports/import-report.ts'
-import { inventoryNames } from './migrations.ts'
-import {
-  type ImportTurns,
-  KEY_WAIT_MS,
-  LISTS,
-  openTurns,
-  TRANSFER_CONNECTIONS,
-  TRANSFER_WAIT_MS,
-  type Turns,
-} from './plugins/turns.ts'
+import { expectMigrations, openInventoryDatabase, openTransferDatabase } from './open-database.ts'
+import { type ImportTurns, openTurns, type Turns } from './plugins/turns.ts'
 import { createStockMetrics, observeOverdue, type StockMetrics } from './reservations/stock-metrics.ts'
 import { CleanUpTimer, cleanUp } from './use-cases/clean-up.ts'
 import { VERSION } from './version.ts'
@@ -88,14 +78,17 @@ export function createInventoryLog(config: InventoryConfig): ServiceLogger {
 
 /** Opens what a serving process needs. The database is expected to answer and to be migrated. */
 export async function createDeps(config: InventoryConfig, log: ServiceLogger): Promise<OpenInventoryDeps> {
-  const names = inventoryNames(config)
   const resource = { 'service.name': 'inventory', 'service.version': VERSION }
   const [metrics, tracing] = await Promise.all([
     createMetrics({ ...config.metrics, otlpProtocol: config.otlpProtocol, resource }),
     startTracing({ enabled: config.tracingEnabled, otlpProtocol: config.otlpProtocol, resource }),
   ])
-  const { database, transferDatabase } = await openDatabases(config, names, log)
-  const { db, lanes, readLagging, readLong } = database
+  const onError = (error: Error) => log.logger.warn({ err: error }, 'database connection lost')
+  const spans = await loadQuerySpans(config.tracingEnabled)
+  const standby = standbyOf(config.standby, log.logger)
+  const database = openInventoryDatabase(config, onError, { standby, spans })
+  const transferDatabase = openTransferDatabase(config, onError, { spans })
+  const { db, names, lanes, readLagging, readLong } = database
   observeConnections(metrics.meter, database, {
     transfers: transferDatabase,
     lists: { connections: () => database.laggingConnections() },
@@ -156,38 +149,6 @@ function openCleanUp(
   })
 }
 
-async function openDatabases(config: InventoryConfig, names: Names, { logger }: ServiceLogger) {
-  const { databaseStatementTimeoutMs: statementTimeoutMs } = config
-  const shared = {
-    url: config.databaseUrl,
-    names,
-    role: config.databaseRole,
-    prepared: config.databasePrepared,
-    spans: await loadQuerySpans(config.tracingEnabled),
-    onConnectionError: (error: Error) => logger.warn({ err: error }, 'database connection lost'),
-  }
-  const database = openDatabase<InventoryTables>({
-    ...shared,
-    applicationName: 'inventory',
-    poolSize: config.databasePoolSize,
-    statementTimeoutMs,
-    // A repeated request waits for the first one before it waits for anything else.
-    writeTimeoutMs: KEY_WAIT_MS + statementTimeoutMs,
-    lockTimeoutMs: Math.ceil(statementTimeoutMs / 2),
-    laggingConnections: LISTS.places,
-    standby: standbyOf(config.standby, logger),
-  })
-  const transferDatabase = openDatabase<InventoryTables>({
-    ...shared,
-    applicationName: 'inventory-transfers',
-    poolSize: TRANSFER_CONNECTIONS,
-    readConnections: 0,
-    statementTimeoutMs: 0,
-    lockTimeoutMs: TRANSFER_WAIT_MS,
-  })
-  return { database, transferDatabase }
-}
-
 /**
  * Opens the check of access tokens. Warns at once when every token will be refused. Keys that cannot be read now are read for the
  * first token.
@@ -207,9 +168,4 @@ async function openTokens({ access }: InventoryConfig, { logger }: ServiceLogger
     (error: unknown) => logger.warn({ err: error }, 'the keys of the authentication service cannot be had yet'),
   )
   return tokens
-}
-
-async function expectMigrations({ checks, names }: Database<InventoryTables>): Promise<void> {
-  const migrated = await isMigrated(checks, { names, sources: inventoryMigrations, files: inventoryFunctions })
-  if (!migrated) throw new Error('migrations are pending')
 }

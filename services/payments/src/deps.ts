@@ -8,11 +8,9 @@ import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { isMigrated } from '@trestle/database/migrations/migrate.ts'
 import { loadQuerySpans } from '@trestle/database/query-spans.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
-import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import { openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { standbyOf } from '@trestle/service/standby.ts'
 import type { FastifyBaseLogger } from 'fastify'
@@ -28,7 +26,7 @@ import type { UserTokens } from './members/user-token.ts'
 import { tasks } from './migrations.ts'
 import { findExchanged } from './money/exchange-repository.ts'
 import type { Money } from './money/minor-units.ts'
-import { openPaymentsDatabase, openPaymentsJobs } from './open-database.ts'
+import { expectMigrations, openPaymentsDatabase, openPaymentsJobs } from './open-database.ts'
 import { createRefusalLimit, type LimitRefusals } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/limits.ts'
 import { observeDatabase, type Telemetry } from './telemetry/open-telemetry.ts'
@@ -180,16 +178,6 @@ async function openServingDatabase(
     standby: standbyOf(config.standby, logger),
     spans: await loadQuerySpans(config.tracingEnabled),
   })
-}
-
-/**
- * A process that serves is not ready before its migrations are applied, and a command must not write to tables of an earlier
- * release.
- * @throws Error when migrations are pending
- */
-export async function expectMigrations({ checks, names }: Database<PaymentsTables>): Promise<void> {
-  const migrated = await isMigrated(checks, { names, sources: paymentsMigrations, files: paymentsFunctions })
-  if (!migrated) throw new Error('migrations are pending: run payments migrate')
 }
 
 function settingsOf(config: PaymentsConfig): Settings {

@@ -1,5 +1,7 @@
-import { type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
+import { type Database, type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
+import { isMigrated } from '@trestle/database/migrations/migrate.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
+import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { paymentsNames } from './migrations.ts'
@@ -18,7 +20,7 @@ export function openPaymentsDatabase(
     writeTimeoutMs = WRITE_TIMEOUT_MS,
     ...rest
   }: Partial<Pick<DatabaseConfig, 'writeTimeoutMs' | 'standby' | 'spans'>> = {},
-) {
+): Database<PaymentsTables> {
   return openDatabase<PaymentsTables>({
     url: config.databaseUrl,
     names: paymentsNames(config),
@@ -35,10 +37,7 @@ export function openPaymentsDatabase(
 }
 
 /** The job queue of the service. It connects when it is opened. */
-export function openPaymentsJobs(
-  config: PaymentsConfig,
-  { meter, onError, now }: Pick<JobsConfig, 'meter' | 'onError' | 'now'>,
-): Jobs {
+export function openPaymentsJobs(config: PaymentsConfig, options: Pick<JobsConfig, 'meter' | 'onError' | 'now'>): Jobs {
   return createJobs({
     url: config.databaseUrl,
     schema: paymentsNames(config).jobSchema,
@@ -46,8 +45,16 @@ export function openPaymentsJobs(
     prepared: config.databasePrepared,
     applicationName: 'payments-jobs',
     sealKeys: createJobKeys(config),
-    meter,
-    onError,
-    now,
+    ...options,
   })
+}
+
+/**
+ * A process that serves is not ready before its migrations are applied, and a command must not write to tables of an earlier
+ * release.
+ * @throws Error when migrations are pending
+ */
+export async function expectMigrations({ checks, names }: Database<PaymentsTables>): Promise<void> {
+  const migrated = await isMigrated(checks, { names, sources: paymentsMigrations, files: paymentsFunctions })
+  if (!migrated) throw new Error('migrations are pending: run payments migrate')
 }

@@ -4,7 +4,7 @@ import { POLL_MS } from '../access-tokens/key-ring.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../access-tokens/key-set.ts'
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
 import { listSigningKeyStatus, type SigningKeyStatus } from '../access-tokens/signing-key-repository.ts'
-import type { CommandDeps } from '../deps.ts'
+import type { OperatorDeps } from '../deps.ts'
 import { addSigningKey } from '../use-cases/add-signing-key.ts'
 import { type Promotion, promoteSigningKey } from '../use-cases/promote-signing-key.ts'
 import { resealSecrets } from '../use-cases/reseal-secrets.ts'
@@ -15,7 +15,7 @@ type Print = (line: string) => void
 /** What `auth keys` works with: the database, the output, and a pause that tests can skip. */
 export interface KeysCommandOptions {
   /** Runs an action with an open database. */
-  readonly withDeps: (run: (deps: CommandDeps) => Promise<void>) => Promise<void>
+  readonly withDeps: (run: (deps: OperatorDeps) => Promise<void>) => Promise<void>
   readonly print: Print
   readonly pause: (ms: number) => Promise<unknown>
 }
@@ -63,7 +63,7 @@ export function keysCommand(options: KeysCommandOptions): Command {
   return command
 }
 
-async function list({ db }: Pick<CommandDeps, 'db'>, print: Print): Promise<void> {
+async function list({ db }: Pick<OperatorDeps, 'db'>, print: Print): Promise<void> {
   const keys = await listSigningKeyStatus(db)
   if (!keys.some(({ state }) => state === 'active')) print('AUTH_JWT_SECRET signs (HS256)')
   for (const key of keys) print(describeKey(key))
@@ -75,7 +75,7 @@ function describeKey({ kid, alg, state, createdAt, retireAt, verifies }: Signing
 }
 
 async function add(
-  deps: Pick<CommandDeps, 'config' | 'db' | 'randomBytes' | 'encryptionKeys'>,
+  deps: Pick<OperatorDeps, 'config' | 'db' | 'randomBytes' | 'encryptionKeys'>,
   { alg, kid = randomUUID() }: { readonly alg: SigningAlgorithm; readonly kid?: string },
   print: Print,
 ): Promise<void> {
@@ -84,12 +84,12 @@ async function add(
   print(`added ${kid} (${alg}); in ${JWKS_MAX_AGE_SECONDS / 60} minutes: auth keys promote ${kid}`)
 }
 
-async function promote(deps: Pick<CommandDeps, 'config' | 'db'>, kid: string, print: Print): Promise<void> {
+async function promote(deps: Pick<OperatorDeps, 'config' | 'db'>, kid: string, print: Print): Promise<void> {
   for (const line of describePromotion(kid, await promoteSigningKey(deps, kid, JWKS_MAX_AGE_SECONDS))) print(line)
 }
 
 async function promoteNow(
-  deps: Pick<CommandDeps, 'config' | 'db'>,
+  deps: Pick<OperatorDeps, 'config' | 'db'>,
   kid: string,
   { print, pause }: KeysCommandOptions,
 ): Promise<void> {
@@ -125,7 +125,7 @@ function describePromotion(kid: string, result: Promotion): readonly string[] {
 }
 
 async function retire(
-  deps: Pick<CommandDeps, 'config' | 'db'>,
+  deps: Pick<OperatorDeps, 'config' | 'db'>,
   { kid, tokens }: { readonly kid: string; readonly tokens: TokensOfRetired },
   print: Print,
 ): Promise<void> {
@@ -136,7 +136,7 @@ async function retire(
   if (result.wasActive) print('AUTH_JWT_SECRET signs (HS256) until a key is promoted')
 }
 
-async function reseal(deps: Pick<CommandDeps, 'db' | 'randomBytes' | 'encryptionKeys'>, print: Print): Promise<void> {
+async function reseal(deps: Pick<OperatorDeps, 'db' | 'randomBytes' | 'encryptionKeys'>, print: Print): Promise<void> {
   const results = await resealSecrets(deps)
   for (const { place, sealed } of results) {
     if (sealed > 0) print(`${place.table}.${place.column}: ${sealed} sealed anew`)

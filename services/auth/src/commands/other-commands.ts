@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type CommandLoaders, loadAll } from '@trestle/common/lifecycle/command-line.ts'
 import { Command } from 'commander'
 import type { LoadedConfig } from '../config.ts'
-import type { CommandDeps } from '../deps.ts'
+import type { OperatorDeps } from '../deps.ts'
 import { VERSION } from '../version.ts'
 
 interface OtherCommandsOptions {
@@ -15,9 +15,14 @@ interface OtherCommandsOptions {
 /** Every command of the service but `serve`. */
 export function otherCommands({ load, now, process }: OtherCommandsOptions): CommandLoaders {
   const { stdin, stdout, stderr } = process
-  const withDeps = async (run: (deps: CommandDeps) => Promise<void>) => {
-    const { withCommandDeps } = await import('../deps.ts')
-    await withCommandDeps(load().config, run)
+  const withDeps = async (run: (deps: OperatorDeps) => Promise<void>) => {
+    const { openOperatorDeps } = await import('./operator-deps.ts')
+    const deps = await openOperatorDeps(load().config)
+    try {
+      await run(deps)
+    } finally {
+      await deps.close()
+    }
   }
   const print = (line: string) => void stdout.write(`${line}\n`)
   const report = (line: string) => void stderr.write(`${line}\n`)
@@ -32,7 +37,13 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
       const { loadLibraries } = await import('@trestle/jobs/queue.ts')
       const { runHashTasks } = await import('../passwords/hash-threads.ts')
       return warmUpCommand(() =>
-        Promise.all([import('./serve.ts'), loadLibraries(), runHashTasks([]), ...loadAll(loaders)]),
+        Promise.all([
+          import('./serve.ts'),
+          loadLibraries(),
+          runHashTasks([]),
+          import('./operator-deps.ts'),
+          ...loadAll(loaders),
+        ]),
       )
     },
     keys: async () => (await import('./keys.ts')).keysCommand({ withDeps, print, pause }),

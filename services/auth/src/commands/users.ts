@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { Command, InvalidArgumentError } from 'commander'
-import type { CommandDeps } from '../deps.ts'
+import type { OperatorDeps } from '../deps.ts'
 import type { FirebaseParameters } from '../passwords/firebase-scrypt.ts'
 import { decodeBase64 } from '../passwords/stored-hash.ts'
 import { exportUsers } from '../use-cases/export-users.ts'
@@ -12,7 +12,7 @@ import { readLines } from '../users/read-lines.ts'
 /** What `auth users` works with: the database, the clock and the standard streams. */
 export interface UsersCommandOptions {
   /** Runs an action with an open database. */
-  readonly withDeps: (run: (deps: CommandDeps) => Promise<void>) => Promise<void>
+  readonly withDeps: (run: (deps: OperatorDeps) => Promise<void>) => Promise<void>
   readonly now: () => Date
   readonly stdin: AsyncIterable<Buffer>
   readonly stdout: NodeJS.WritableStream
@@ -58,7 +58,7 @@ export function usersCommand(options: UsersCommandOptions): Command {
 }
 
 async function runImport(
-  deps: Pick<CommandDeps, 'config' | 'db' | 'names'>,
+  deps: Pick<OperatorDeps, 'config' | 'db' | 'names'>,
   { file, flags }: { readonly file: string | undefined; readonly flags: ImportFlags },
   { now, stdin, stdout, report }: UsersCommandOptions,
 ): Promise<void> {

@@ -1,7 +1,7 @@
 import { sealSigningKey } from '../access-tokens/sealed-signing-key.ts'
 import { generateSigningKey, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
 import { insertSigningKey, lockSigningKeys } from '../access-tokens/signing-key-repository.ts'
-import type { CommandDeps } from '../deps.ts'
+import type { OperatorDeps } from '../deps.ts'
 
 /** A signing key that does not exist yet. `kid` is its id, unique for ever. */
 export interface AddSigningKeyInput {
@@ -11,7 +11,7 @@ export interface AddSigningKeyInput {
 
 /** Adds a key, which is published and signs once it is promoted. False when the kid has been used before. */
 export async function addSigningKey(
-  deps: Pick<CommandDeps, 'config' | 'db' | 'randomBytes' | 'encryptionKeys'>,
+  deps: Pick<OperatorDeps, 'config' | 'db' | 'randomBytes' | 'encryptionKeys'>,
   { alg, kid }: AddSigningKeyInput,
 ): Promise<boolean> {
   // A token that JWT_SECRET has signed under this kid would be verified with the new key.

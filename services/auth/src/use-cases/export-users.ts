@@ -1,11 +1,11 @@
-import type { CommandDeps } from '../deps.ts'
+import type { OperatorDeps } from '../deps.ts'
 import { writeUserLine } from '../users/user-line.ts'
 import { listUsersWithIdentities } from '../users/user-list-repository.ts'
 
 const PAGE_USERS = 500
 
 /** Lists every user by id, as a line that `users import` takes. */
-export async function* exportUsers({ db }: Pick<CommandDeps, 'db'>): AsyncGenerator<string> {
+export async function* exportUsers({ db }: Pick<OperatorDeps, 'db'>): AsyncGenerator<string> {
   let after: string | undefined
   do {
     const page = await listUsersWithIdentities(db, { after, limit: PAGE_USERS })

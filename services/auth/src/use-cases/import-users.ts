@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { isDeadlock, isLockTimeout } from '@trestle/database/unavailable.ts'
 import { violatedConstraint } from '@trestle/database/violations.ts'
-import type { CommandDeps } from '../deps.ts'
+import type { OperatorDeps } from '../deps.ts'
 import { IMPORT_TEXTS } from '../import-errors.ts'
 import { decodeUtf8 } from '../requests/parse-json.ts'
 import { type Holders, judgeLine, type LineVerdict, noHolders } from '../users/import-plan.ts'
@@ -43,7 +43,7 @@ const ATTEMPTS_MAX = 5
  * started again.
  */
 export async function importUsers(
-  deps: Pick<CommandDeps, 'config' | 'db' | 'names'>,
+  deps: Pick<OperatorDeps, 'config' | 'db' | 'names'>,
   input: ImportUsersInput,
 ): Promise<ImportSummary> {
   const counts = { created: 0, present: 0, refused: 0 }
@@ -93,7 +93,7 @@ function decodeLine({ bytes }: Line): string {
 
 /** Tries again when another transaction adds one of the users meanwhile: the next attempt sees them. */
 async function storeBatch(
-  deps: Pick<CommandDeps, 'db' | 'names'>,
+  deps: Pick<OperatorDeps, 'db' | 'names'>,
   batch: readonly Candidate[],
 ): Promise<readonly LineVerdict[]> {
   for (let attempt = 1; ; attempt += 1) {
@@ -113,7 +113,7 @@ async function storeBatch(
 }
 
 async function judgeBatch(
-  { db }: Pick<CommandDeps, 'db'>,
+  { db }: Pick<OperatorDeps, 'db'>,
   batch: readonly Candidate[],
   holders: Holders,
 ): Promise<readonly LineVerdict[]> {

@@ -6,7 +6,7 @@ import {
   updateKeyToActive,
   updateKeyToRetired,
 } from '../access-tokens/signing-key-repository.ts'
-import type { CommandDeps } from '../deps.ts'
+import type { OperatorDeps } from '../deps.ts'
 
 /** The outcome of a promotion. Only `promoted` changes a key. */
 export type Promotion =
@@ -23,7 +23,7 @@ export type Promotion =
  * @param ageSecondsMin how long the key must have been published, so that others know it before they see its signatures
  */
 export async function promoteSigningKey(
-  { db, config }: Pick<CommandDeps, 'config' | 'db'>,
+  { db, config }: Pick<OperatorDeps, 'config' | 'db'>,
   kid: string,
   ageSecondsMin: number,
 ): Promise<Promotion> {

@@ -1,4 +1,4 @@
-import type { CommandDeps } from '../deps.ts'
+import type { OperatorDeps } from '../deps.ts'
 import { countOldSeals, lockOldSeals, type SealedPlace, sealedPlaces, updateSeal } from '../secrets/seal-repository.ts'
 import { openSecret, sealSecret } from '../secrets/sealed-secret.ts'
 
@@ -17,7 +17,7 @@ export interface Resealed {
  * @throws Error for a secret whose key is unknown
  */
 export async function resealSecrets(
-  deps: Pick<CommandDeps, 'db' | 'randomBytes' | 'encryptionKeys'>,
+  deps: Pick<OperatorDeps, 'db' | 'randomBytes' | 'encryptionKeys'>,
 ): Promise<readonly Resealed[]> {
   const { db, encryptionKeys } = deps
   const results: Resealed[] = []
@@ -40,7 +40,7 @@ interface Batch {
 }
 
 function resealBatch(
-  deps: Pick<CommandDeps, 'db' | 'randomBytes' | 'encryptionKeys'>,
+  deps: Pick<OperatorDeps, 'db' | 'randomBytes' | 'encryptionKeys'>,
   place: SealedPlace,
   after: string,
 ): Promise<Batch> {

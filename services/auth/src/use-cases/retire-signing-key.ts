@@ -4,7 +4,7 @@ import {
   retiredVerifySeconds,
   updateKeyToRetired,
 } from '../access-tokens/signing-key-repository.ts'
-import type { CommandDeps } from '../deps.ts'
+import type { OperatorDeps } from '../deps.ts'
 
 /**
  * What happens to the tokens that a key has signed. `hold`: they stay valid until they expire. `refused`, for a key that has
@@ -21,7 +21,7 @@ export type Retirement =
 
 /** Retires a key. It signs no more, unless it is promoted again while it still verifies. */
 export async function retireSigningKey(
-  { db, config }: Pick<CommandDeps, 'config' | 'db'>,
+  { db, config }: Pick<OperatorDeps, 'config' | 'db'>,
   kid: string,
   tokens: TokensOfRetired,
 ): Promise<Retirement> {

@@ -4,14 +4,14 @@ import { openRateLimit } from '../access/rate-limit.ts'
 import { countPublishedKeys, type TokenRules } from '../access/token-verifier.ts'
 import type { InventoryConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
+import { openCommandDatabase } from '../open-database.ts'
 import { findStockFaults } from '../stock/level-repository.ts'
-import { openForCommand } from './operator-database.ts'
 
 const stockCheck: Check<InventoryConfig> = {
   name: 'stock',
   advice: 'somebody has changed rows by hand: compare levels and reservations with the ledger of movements',
   run: async (config) => {
-    const database = openForCommand(config, 'doctor')
+    const database = openCommandDatabase(config, 'doctor')
     try {
       const faults = await findStockFaults(database.db)
       if (faults.length > 0) throw new Error(faults.join('; '))
@@ -27,7 +27,7 @@ const limitCheck: Check<InventoryConfig> = {
   name: 'rate limit',
   advice: 'start Redis, or correct INVENTORY_REDIS_URL; each process counts for itself meanwhile',
   run: async (config) => {
-    const database = openForCommand(config, 'doctor')
+    const database = openCommandDatabase(config, 'doctor')
     const limit = await openRateLimit(config.rateLimit, database, () => {})
     try {
       await limit?.check()

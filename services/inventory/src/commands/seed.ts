@@ -1,7 +1,7 @@
 import type { InventoryConfig } from '../config.ts'
+import { openCommandDatabase } from '../open-database.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
 import { addSamples, receiveSamples } from '../use-cases/seed-products.ts'
-import { openForCommand } from './operator-database.ts'
 
 const COUNT_MAX = 10_000_000
 
@@ -22,7 +22,7 @@ export async function seed(
 ): Promise<void> {
   const count = readNumber('--products', options.products, COUNT_MAX)
   const quantity = options.stock === undefined ? undefined : readNumber('--stock', options.stock, QUANTITY_MAX)
-  const database = openForCommand(config, 'seed')
+  const database = openCommandDatabase(config, 'seed')
   try {
     print(`added ${await addSamples(database, count)} of ${count} sample products`)
     if (quantity !== undefined) print(`received ${quantity} of each of ${await receiveSamples(database, quantity)}`)

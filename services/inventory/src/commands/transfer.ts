@@ -10,11 +10,11 @@ import { serviceUnavailable } from '../errors.ts'
 import { csvForm, jsonLines, readColumnPaths } from '../exports/export-form.ts'
 import type { ImportReport } from '../imports/import-report.ts'
 import { IMPORT_FORMATS, type ImportFormat, readRecords } from '../imports/read-records.ts'
+import { openCommandDatabase } from '../open-database.ts'
 import { PRODUCT_SORTS, type ProductSort } from '../products/product-list-repository.ts'
 import { readSelection } from '../products/product-query.ts'
 import { exportProducts } from '../use-cases/export-products.ts'
 import { IMPORT_MODES, type ImportMode, importProducts } from '../use-cases/import-products.ts'
-import { openForCommand } from './operator-database.ts'
 import { createProgressBar } from './progress-bar.ts'
 
 interface ImportFlags {
@@ -78,7 +78,7 @@ async function runImport(
   { stdout, stderr }: Streams,
 ): Promise<void> {
   const bar = createProgressBar(stderr, (await stat(file)).size)
-  const database = openForCommand(config, 'import')
+  const database = openCommandDatabase(config, 'import')
   try {
     const limits = { bytesMax: Number.MAX_SAFE_INTEGER, attributesBytesMax: config.attributesBytesMax }
     const records = readRecords(bar.watch(createReadStream(file)), format, limits)
@@ -123,7 +123,7 @@ async function runExport(
   if ('problem' in read) throw new Error(`--flatten: ${read.problem}`)
   const { paths: flatten } = read
   const form = format === 'csv' ? csvForm({ flatten, spreadsheetSafe: spreadsheetSafe ?? false }) : jsonLines
-  const database = openForCommand(config, 'export')
+  const database = openCommandDatabase(config, 'export')
   const bar = createProgressBar(stderr, undefined)
   try {
     const bytes = bar.watch(exportProducts(database, { selection, flatten, form }))

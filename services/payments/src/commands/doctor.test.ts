@@ -8,7 +8,7 @@ import { loadPaymentsConfig } from '../config.ts'
 import { createPanVault } from '../vault/pan-vault.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { doctor } from './doctor.ts'
-import { openOperatorDeps } from './operator-database.ts'
+import { openOperatorDeps } from './operator-deps.ts'
 
 const sink = await startMailSink()
 let database: TemporaryDatabase

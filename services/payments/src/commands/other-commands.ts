@@ -15,7 +15,7 @@ interface OtherCommandsOptions {
 export function otherCommands({ load, now, process }: OtherCommandsOptions): CommandLoaders {
   const print = (line: string) => void process.stdout.write(`${line}\n`)
   const operator: Operator = {
-    open: async () => (await import('./operator-database.ts')).openOperatorDeps(load()),
+    open: async () => (await import('./operator-deps.ts')).openOperatorDeps(load()),
     print,
   }
   const loaders: CommandLoaders = {
@@ -32,7 +32,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
           import('./serve.ts'),
           loadLibraries(),
           import('../members/user-token.ts'),
-          import('./operator-database.ts'),
+          import('./operator-deps.ts'),
           ...loadAll(loaders),
         ]),
       )

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/payments-app.ts'
 import { loadPaymentsConfig } from '../config.ts'
 import { openPaymentsDatabase } from '../open-database.ts'
-import { openOperatorDeps } from './operator-database.ts'
+import { openOperatorDeps } from './operator-deps.ts'
 
 it('limits statements of operators to an hour and those of requests to seconds, and waits for locks equally long', async () => {
   const test = await openTestDatabase()

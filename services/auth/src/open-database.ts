@@ -1,0 +1,50 @@
+import { type Database, type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
+import { isMigrated } from '@trestle/database/migrations/migrate.ts'
+import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
+import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
+import type { AuthConfig } from './config.ts'
+import type { AuthTables } from './database.ts'
+import { authNames } from './migrations.ts'
+
+const STATEMENT_TIMEOUT_MS = 10_000
+const LOCK_TIMEOUT_MS = 5_000
+
+/** Opens the database as the role of the service. Connections are made on demand. */
+export function openAuthDatabase(
+  config: AuthConfig,
+  onConnectionError: (error: Error) => void,
+  rest: Pick<DatabaseConfig, 'spans'> = {},
+): Database<AuthTables> {
+  return openDatabase<AuthTables>({
+    ...config.database,
+    names: authNames(config),
+    applicationName: 'trestle-auth',
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    lockTimeoutMs: LOCK_TIMEOUT_MS,
+    timestamps: 'rfc3339',
+    ...rest,
+    onConnectionError,
+  })
+}
+
+/** The job queue of the service. It connects when it is opened. */
+export function openAuthJobs(
+  config: AuthConfig,
+  options: Pick<JobsConfig, 'meter' | 'onError' | 'now' | 'sealKeys'>,
+): Jobs {
+  const { url, role, prepared } = config.database
+  return createJobs({
+    url,
+    schema: authNames(config).jobSchema,
+    role,
+    prepared,
+    applicationName: 'trestle-auth-jobs',
+    ...options,
+  })
+}
+
+/** @throws Error when migrations are pending */
+export async function expectMigrations({ checks, names }: Database<AuthTables>): Promise<void> {
+  const migrated = await isMigrated(checks, { names, sources: authMigrations, files: authFunctions })
+  if (!migrated) throw new Error('migrations are pending: run auth migrate')
+}

@@ -1,0 +1,78 @@
+import { type Database, type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
+import { isMigrated } from '@trestle/database/migrations/migrate.ts'
+import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
+import type { InventoryConfig } from './config.ts'
+import type { InventoryTables } from './database.ts'
+import { inventoryNames } from './migrations.ts'
+import { KEY_WAIT_MS, LISTS, TRANSFER_CONNECTIONS, TRANSFER_WAIT_MS } from './plugins/turns.ts'
+
+const COMMAND_LOCK_TIMEOUT_MS = 120_000
+
+/** Opens the database as the role of the service. Connections are made on demand. */
+export function openInventoryDatabase(
+  config: InventoryConfig,
+  onConnectionError: (error: Error) => void,
+  rest: Pick<DatabaseConfig, 'standby' | 'spans'> = {},
+): Database<InventoryTables> {
+  const { databaseStatementTimeoutMs: statementTimeoutMs } = config
+  return openDatabase<InventoryTables>({
+    ...connectionOf(config),
+    applicationName: 'inventory',
+    poolSize: config.databasePoolSize,
+    statementTimeoutMs,
+    // A repeated request waits for the first one before it waits for anything else.
+    writeTimeoutMs: KEY_WAIT_MS + statementTimeoutMs,
+    lockTimeoutMs: Math.ceil(statementTimeoutMs / 2),
+    laggingConnections: LISTS.places,
+    ...rest,
+    onConnectionError,
+  })
+}
+
+/** Opens the database for imports and exports, with connections of its own. */
+export function openTransferDatabase(
+  config: InventoryConfig,
+  onConnectionError: (error: Error) => void,
+  rest: Pick<DatabaseConfig, 'spans'> = {},
+): Database<InventoryTables> {
+  return openDatabase<InventoryTables>({
+    ...connectionOf(config),
+    applicationName: 'inventory-transfers',
+    poolSize: TRANSFER_CONNECTIONS,
+    readConnections: 0,
+    statementTimeoutMs: 0,
+    lockTimeoutMs: TRANSFER_WAIT_MS,
+    ...rest,
+    onConnectionError,
+  })
+}
+
+/**
+ * Opens the database for a command, with the role of the service. Statements have no timeout, because they read whole tables and
+ * no client waits for them.
+ */
+export function openCommandDatabase(config: InventoryConfig, command: string): Database<InventoryTables> {
+  return openDatabase<InventoryTables>({
+    ...connectionOf(config),
+    applicationName: `inventory-${command}`,
+    poolSize: 1,
+    statementTimeoutMs: 0,
+    lockTimeoutMs: COMMAND_LOCK_TIMEOUT_MS,
+    onConnectionError: () => {},
+  })
+}
+
+function connectionOf(config: InventoryConfig): Pick<DatabaseConfig, 'url' | 'names' | 'role' | 'prepared'> {
+  return {
+    url: config.databaseUrl,
+    names: inventoryNames(config),
+    role: config.databaseRole,
+    prepared: config.databasePrepared,
+  }
+}
+
+/** @throws Error when migrations are pending */
+export async function expectMigrations({ checks, names }: Database<InventoryTables>): Promise<void> {
+  const migrated = await isMigrated(checks, { names, sources: inventoryMigrations, files: inventoryFunctions })
+  if (!migrated) throw new Error('migrations are pending')
+}
