@@ -2,12 +2,13 @@ import { isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { TransferDatabase } from '../deps.ts'
 import { duplicateSku } from '../errors.ts'
 import { RECORD_TEXTS } from '../field-errors.ts'
+import { gatherBatches } from '../imports/gather-batches.ts'
 import type { ImportRecord, ReadProduct, RecordFault } from '../imports/import-record.ts'
 import { type ImportReport, ImportTally } from '../imports/import-report.ts'
 import { type ImportVerdict, storeBatch } from '../imports/import-repository.ts'
 import { StagedImport } from '../imports/staged-import.ts'
 
-/** What happens to a product whose sku is taken (reference: Import). */
+/** What can happen to a product whose SKU is taken (reference: Import). */
 export const IMPORT_MODES = ['insert', 'upsert', 'skip'] as const
 /** What happens to a product whose SKU is taken. */
 export type ImportMode = (typeof IMPORT_MODES)[number]
@@ -40,12 +41,6 @@ export interface ImportOutcome {
   readonly verdict: 'stored' | 'tried' | 'taken-back'
   readonly report: ImportReport
 }
-
-const BATCH_ROWS = 500
-/** Characters of attributes in a batch. Long attributes make small batches. */
-const BATCH_LENGTH = 4_194_304
-/** A batch of a slow file is stored, and reported, after this time. */
-const BATCH_MS = 1_000
 
 /**
  * Stores the products of a file in batches (reference: Import). At most one batch is in memory. A stored batch stays whatever
@@ -134,59 +129,13 @@ async function* storeRecords(
   tally: ImportTally,
   store: StoreBatch,
 ): AsyncGenerator<ImportEvent, void> {
-  for await (const { products, faults } of gatherBatches(records, tally)) {
+  for await (const { products, faults } of gatherBatches(records, () => performance.now())) {
+    tally.receive(products.length + faults.length)
     const verdicts = products.length === 0 ? [] : await store(products)
     const refused = products.flatMap(
       (product, at) => countVerdict(product, verdicts[at] ?? 'unstorable', { mode, tally }) ?? [],
     )
     yield* reportFaults([...faults, ...refused], tally)
-  }
-}
-
-/** Gathers records until a batch is full, or has waited for long enough. The last batch may be empty. */
-async function* gatherBatches(records: ImportInput['records'], tally: ImportTally): AsyncGenerator<RecordBatch, void> {
-  let batch = new RecordBatch()
-  for await (const some of records) {
-    for (const record of some) {
-      tally.receive(1)
-      batch.add(record)
-      if (!batch.isFull()) continue
-      yield batch
-      batch = new RecordBatch()
-    }
-    if (!batch.isLate()) continue
-    yield batch
-    batch = new RecordBatch()
-  }
-  yield batch
-}
-
-/** What one statement stores, with the records before it that cannot be stored. */
-class RecordBatch {
-  readonly products: ReadProduct[] = []
-  readonly faults: RecordFault[] = []
-  readonly #begunAt = performance.now()
-  #length = 0
-
-  add(record: ImportRecord): void {
-    if ('description' in record) {
-      this.faults.push(record)
-      return
-    }
-    this.products.push(record)
-    this.#length += record.attributes.length
-  }
-
-  isFull(): boolean {
-    return this.#size() >= BATCH_ROWS || this.#length >= BATCH_LENGTH
-  }
-
-  isLate(): boolean {
-    return this.#size() > 0 && performance.now() - this.#begunAt >= BATCH_MS
-  }
-
-  #size(): number {
-    return this.products.length + this.faults.length
   }
 }
 

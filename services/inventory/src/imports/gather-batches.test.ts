@@ -1,0 +1,44 @@
+import { describe, expect, it } from 'vitest'
+import { gatherBatches, type RecordBatch } from './gather-batches.ts'
+import { brokenRecord, type ImportRecord } from './import-record.ts'
+
+const product = (line: number, attributes = '{}'): ImportRecord => ({ line, sku: `${line}`, attributes })
+const products = (count: number, attributes?: string) =>
+  Array.from({ length: count }, (_, n) => product(n + 1, attributes))
+const MEBIBYTE = 'x'.repeat(1_048_576)
+
+/** The batches of a file that arrives in pieces. The clock shows `times`, one after the other, and then stands still. */
+async function batchesOf(pieces: readonly (readonly ImportRecord[])[], times = [0]): Promise<readonly RecordBatch[]> {
+  const [start = 0, ...later] = times
+  let time = start
+  const now = () => {
+    const shown = time
+    time = later.shift() ?? time
+    return shown
+  }
+  const batches: RecordBatch[] = []
+  for await (const batch of gatherBatches(arrive(pieces), now)) batches.push(batch)
+  return batches
+}
+
+async function* arrive(pieces: readonly (readonly ImportRecord[])[]) {
+  yield* pieces
+}
+
+describe('gatherBatches', () => {
+  it.each([
+    ['no record', [], ['0 + 0']],
+    ['499 records', products(499), ['499 + 0']],
+    ['501 records', products(501), ['500 + 0', '1 + 0']],
+    ['a broken record and 500 others', [brokenRecord(0, 'no JSON'), ...products(500)], ['499 + 1', '1 + 0']],
+    ['five records of a mebibyte', products(5, MEBIBYTE), ['4 + 0', '1 + 0']],
+  ])('stores %s at most 500 records or four mebibytes at a time', async (_case, records, sizes) => {
+    const batches = await batchesOf([records])
+    expect(batches.map((batch) => `${batch.products.length} + ${batch.faults.length}`)).toEqual(sizes)
+  })
+
+  it('ends a batch when a record arrives a second after its begin', async () => {
+    const batches = await batchesOf([[product(1)], [product(2)], [product(3)]], [0, 999, 1_000])
+    expect(batches.map((batch) => batch.products.map(({ line }) => line))).toEqual([[1, 2], [3]])
+  })
+})

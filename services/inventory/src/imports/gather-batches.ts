@@ -1,0 +1,70 @@
+import type { ImportRecord, ReadProduct, RecordFault } from './import-record.ts'
+
+/** What one statement stores, and the records of the same part of the file that cannot be stored. */
+export interface RecordBatch {
+  readonly products: readonly ReadProduct[]
+  readonly faults: readonly RecordFault[]
+}
+
+/** A batch that still takes records. */
+interface OpenBatch {
+  readonly products: ReadProduct[]
+  readonly faults: RecordFault[]
+  /** Characters of attributes. */
+  attributesLength: number
+  readonly begunAtMs: number
+}
+
+const RECORDS_MAX = 500
+/** Characters. Long attributes make small batches. */
+const ATTRIBUTES_LENGTH_MAX = 4_194_304
+/** A batch of a slow file is stored, and reported, after this time. */
+const WAIT_MS_MAX = 1_000
+
+/**
+ * Gathers the records of a file until a batch is full, or has waited for long enough. The last batch may be empty.
+ * @param now milliseconds since any time; asked only when records arrive
+ */
+export async function* gatherBatches(
+  records: AsyncIterable<readonly ImportRecord[]>,
+  now: () => number,
+): AsyncGenerator<RecordBatch, void> {
+  let batch = beginBatch(now())
+  for await (const arrived of records) {
+    for (const record of arrived) {
+      addRecord(batch, record)
+      if (!isFull(batch)) continue
+      yield batch
+      batch = beginBatch(now())
+    }
+    if (!isLate(batch, now())) continue
+    yield batch
+    batch = beginBatch(now())
+  }
+  yield batch
+}
+
+function beginBatch(begunAtMs: number): OpenBatch {
+  return { products: [], faults: [], attributesLength: 0, begunAtMs }
+}
+
+function addRecord(batch: OpenBatch, record: ImportRecord): void {
+  if ('description' in record) {
+    batch.faults.push(record)
+    return
+  }
+  batch.products.push(record)
+  batch.attributesLength += record.attributes.length
+}
+
+function isFull(batch: OpenBatch): boolean {
+  return countRecords(batch) >= RECORDS_MAX || batch.attributesLength >= ATTRIBUTES_LENGTH_MAX
+}
+
+function isLate(batch: OpenBatch, nowMs: number): boolean {
+  return countRecords(batch) > 0 && nowMs - batch.begunAtMs >= WAIT_MS_MAX
+}
+
+function countRecords({ products, faults }: RecordBatch): number {
+  return products.length + faults.length
+}
