@@ -1,6 +1,6 @@
-// Products: what the API sells. A deleted product keeps its row, because stock movements point at it, and frees its sku.
-// Therefore every index except the primary key covers live rows only. The sku has the collation "C": it is compared by code
-// point, and its unique index also serves prefixes and the order by sku.
+// Products: what the API sells. A deleted product keeps its row, because stock movements point at it, and frees its SKU.
+// Therefore every index except the primary key covers live rows only. The SKU has the collation "C": it is compared by code
+// point, and its unique index also serves prefixes and the order by SKU.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 

@@ -1,4 +1,4 @@
--- Deletes a product. The row stays for the stock movements that point at it, its id answers 404, and its sku becomes free.
+-- Deletes a product. The row stays for the stock movements that point at it, its id answers 404, and its SKU becomes free.
 -- A trigger refuses a product that has stock (see 0005-guard-stock.ts). Like change_product, the function waits up to 8 s for an
 -- import that is being applied.
 --

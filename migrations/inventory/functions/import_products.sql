@@ -1,5 +1,5 @@
 -- Stores a batch of products in one statement. A statement for each product would spend most of its time on the way.
--- The result is the same as if the products were stored one after the other. Of a sku that comes several times, the statement
+-- The result is the same as if the products were stored one after the other. Of a SKU that comes several times, the statement
 -- stores one product: the first where existing products stay as they are, otherwise the last. Ids rise in the order of the
 -- batch. Attributes that are the same text leave a product as it is.
 --
@@ -34,7 +34,7 @@ BEGIN
       SELECT given.place, CASE WHEN written.sku IS NULL THEN 'exists' ELSE 'created' END
       FROM given LEFT JOIN written ON written.sku = given.sku AND given.turn = 1;
   ELSIF (SELECT count(DISTINCT sku) = count(*) FROM unnest(p_skus) AS sku) THEN
-    -- No sku comes twice. A written product is new when its version is 1.
+    -- No SKU comes twice. A written product is new when its version is 1.
     RETURN QUERY
       WITH chosen AS (
         SELECT place, sku, attributes
@@ -52,7 +52,7 @@ BEGIN
         CASE WHEN written.version = 1 THEN 'created' WHEN written.version > 1 THEN 'updated' ELSE 'exists' END
       FROM chosen LEFT JOIN written ON written.sku = chosen.sku;
   ELSE
-    -- The verdict of a place compares it with the one before it of the same sku: in the batch, else in the table. Digests are
+    -- The verdict of a place compares it with the one before it of the same SKU: in the batch, else in the table. Digests are
     -- compared, because a text may have 64 KiB.
     RETURN QUERY
       WITH given AS MATERIALIZED (

@@ -7,7 +7,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
 import type { ReadProduct } from './import-record.ts'
 
-/** What became of a product of a file. `exists`: a live product has the sku and stays as it is. */
+/** What became of a product of a file. `exists`: a live product has the SKU and stays as it is. */
 export type ImportVerdict = 'created' | 'updated' | 'exists'
 
 interface VerdictRow extends NumberedRow {
@@ -15,7 +15,7 @@ interface VerdictRow extends NumberedRow {
 }
 
 /**
- * Stores products in one statement. The verdicts are the same as if the products were stored one after the other. Of a sku that
+ * Stores products in one statement. The verdicts are the same as if the products were stored one after the other. Of a SKU that
  * comes twice, the last product is stored; without `replace`, the first.
  * @param replace whether an existing product gets the new attributes
  */
@@ -33,7 +33,7 @@ export async function storeBatch(
 
 const rowsTable = sql.table('import_rows')
 const importsTable = sql.table('imports')
-/** Joins each row of a file with the live product of its sku. */
+/** Joins each row of a file with the live product of its SKU. */
 const heldProduct = sql`${sql.table('products')} p ON p.sku = r.sku AND p.deleted_at IS NULL`
 
 /** Adds a staged file without rows. Resolves to its id. */
@@ -64,9 +64,9 @@ export interface JudgedRows {
   readonly staged: number
   /** Different skus of the file. */
   readonly skus: number
-  /** Rows whose sku is free. */
+  /** Rows whose SKU is free. */
   readonly created: number
-  /** Rows with other attributes than the product, or the earlier row, of their sku. */
+  /** Rows with other attributes than the product, or the earlier row, of their SKU. */
   readonly different: number
 }
 
@@ -89,7 +89,7 @@ export async function judgeImportRows(db: Db, id: bigint): Promise<JudgedRows> {
   return judged
 }
 
-/** Deletes all rows of a file but those whose sku is taken, by a product or by an earlier row. */
+/** Deletes all rows of a file but those whose SKU is taken, by a product or by an earlier row. */
 export async function deleteFreeImportRows(db: Db, id: bigint): Promise<void> {
   await sql`
     WITH numbered AS (
@@ -120,7 +120,7 @@ export async function listImportRows(
 }
 
 /**
- * Stores the rows of a file in one statement. Of a sku that comes twice, the last row is stored; without `replace`, the first.
+ * Stores the rows of a file in one statement. Of a SKU that comes twice, the last row is stored; without `replace`, the first.
  * New products come first, so existing products are locked for a shorter time. The caller holds the lock of `lockImports`: two
  * files at the same time could deadlock.
  */

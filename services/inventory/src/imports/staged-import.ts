@@ -17,7 +17,7 @@ import {
 
 type Mode = 'insert' | 'upsert' | 'skip'
 
-/** What becomes of the rows of a file. `taken` counts rows that fail because their sku is taken. */
+/** What becomes of the rows of a file. `taken` counts rows that fail because their SKU is taken. */
 export interface StagedCounts {
   readonly created: number
   readonly updated: number
@@ -77,7 +77,7 @@ export class StagedImport implements AsyncDisposable {
       const { created, updated } = await applyImportRows(trx, this.#id, mode === 'upsert')
       if (mode === 'insert' && created < judged.staged) return undefined
       await trx.commit().execute()
-      // One row is stored of a sku that comes twice. Only the counts of the judgement include the other rows.
+      // One row is stored of a SKU that comes twice. Only the counts of the judgement include the other rows.
       return judged.skus < judged.staged
         ? counts
         : { ...counts, created, updated, skipped: judged.staged - created - updated }

@@ -56,7 +56,7 @@ function isTime(text: string): boolean {
   return !Number.isNaN(time.getTime()) && time.toISOString().slice(0, -1) === text.slice(0, -4)
 }
 
-/** Skus of live products are unique, so a list by sku needs no id for ties. */
+/** SKUs of live products are unique, so a list by SKU needs no id for ties. */
 const sortKeys: Readonly<Record<string, readonly SortKey[]>> = {
   id: [idKey],
   sku: [skuKey],
@@ -142,7 +142,7 @@ function conditionOf(filter: ProductFilter): RawBuilder<SqlBool> {
   }
 }
 
-/** Every word occurs in the sku or in values, the last one as the beginning of a word; or the sku begins with the text. */
+/** Every word occurs in the SKU or in values, the last one as the beginning of a word; or the SKU begins with the text. */
 function searchCondition(text: string): RawBuilder<SqlBool> {
   const words = text.split(/\s+/)
   const last = words.pop() ?? ''

@@ -92,7 +92,7 @@ export interface InsertedProduct {
   readonly version: number
 }
 
-/** Adds a product in one statement. The unique index alone decides whether its sku is taken. */
+/** Adds a product in one statement. The unique index alone decides whether its SKU is taken. */
 export async function insertProduct(
   lanes: Lanes,
   names: Names,
@@ -114,7 +114,7 @@ export async function insertProductOnce(
 }
 
 /**
- * Adds those of the sample products `first` to `last` that are missing. Resolves to how many were missing. The sku and the
+ * Adds those of the sample products `first` to `last` that are missing. Resolves to how many were missing. The SKU and the
  * attributes of a sample follow from its number.
  */
 export async function insertSampleProducts(db: Db, first: number, last: number): Promise<bigint> {
