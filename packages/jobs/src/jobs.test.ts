@@ -108,12 +108,11 @@ describe('jobs', () => {
   })
 
   it('works through a backlog faster than it polls', async () => {
-    const start = performance.now()
+    // Polling takes eight jobs in two seconds: far fewer than these in the time that `poll` waits.
     await database.db.transaction().execute(async (trx) => {
-      for (let i = 0; i < 40; i += 1) await jobs.send(trx, greet, { to: `guest ${i}` })
+      for (let i = 0; i < 100; i += 1) await jobs.send(trx, greet, { to: `guest ${i}` })
     })
-    await expect.poll(() => greeted.length).toBe(40)
-    expect(performance.now() - start).toBeLessThan(5_000)
+    await expect.poll(() => greeted.length).toBe(100)
   })
 
   it('runs other jobs beside a job that hangs', async () => {

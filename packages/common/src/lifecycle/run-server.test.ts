@@ -19,6 +19,8 @@ class StubProcess extends EventEmitter {
 
 const slow = Promise.withResolvers<void>()
 const LIMITS = { unaskedMs: 100, noticeMs: 2_500, drainMs: 5_000, shutdownMs: 15_000 }
+/** Longer than any test may take: whoever waits for it fails. */
+const NEVER_MS = 3_600_000
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
 const BIG_BYTES = 30_000_000
 
@@ -93,16 +95,14 @@ it('waits for the start when a signal arrives during it, then stops everything',
 })
 
 it('does not wait for connections without a request', async () => {
-  const { app, events, options, process } = prepare()
+  const { app, events, options, process } = prepare({ limits: { ...LIMITS, drainMs: NEVER_MS, shutdownMs: NEVER_MS } })
   await runServer(options)
   const silent = await open(app)
   const idle = await open(app)
   idle.write(GET)
   await once(idle, 'data')
-  const start = performance.now()
   process.emit('SIGTERM')
   expect(await process.exited.promise).toBe(0)
-  expect(performance.now() - start).toBeLessThan(2_000)
   expect(events).toEqual(['listening', 'shutting down', 'stop', 'stopped', 'flush', 'exit 0'])
   silent.destroy()
 })
@@ -124,22 +124,28 @@ it('answers clients that connected and sent a request before the signal, even if
 })
 
 it('takes requests for longer while a load balancer has not noticed, and closes its connections', async () => {
-  const { app, options, process } = prepare({ shutdownDelayMs: 50 })
-  await runServer(options)
-  process.emit('SIGTERM')
-  const port = portOf(app)
-  const endMs = performance.now() + 600
-  while (performance.now() < endMs) expect(await ask(port, GET)).toMatch(/^HTTP\/1.1 200 .*connection: close/is)
-  expect(await process.exited.promise).toBe(0)
+  const [asked, unasked] = [prepare({ shutdownDelayMs: 50 }), prepare({ shutdownDelayMs: 50 })]
+  for (const { options } of [asked, unasked]) await runServer(options)
+  for (const { process } of [asked, unasked]) process.emit('SIGTERM')
+  for (const { app } of [asked, unasked]) await ask(portOf(app), GET)
+  let hasExited = false
+  const exited = unasked.process.exited.promise.finally(() => {
+    hasExited = true
+  })
+  const port = portOf(asked.app)
+  // The server that is asked once ends first.
+  while (!hasExited) expect(await ask(port, GET)).toMatch(/^HTTP\/1.1 200 .*connection: close/is)
+  expect(asked.events).toEqual(['listening', 'shutting down'])
+  expect(await Promise.all([exited, asked.process.exited.promise])).toEqual([0, 0])
 })
 
 it.each([
-  { who: 'asks for readiness', request: 'GET /ready HTTP/1.1\r\nHost: a\r\n\r\n', noticeMs: 60_000 },
+  { who: 'asks for readiness', request: 'GET /ready HTTP/1.1\r\nHost: a\r\n\r\n', noticeMs: NEVER_MS },
   { who: 'never notices', request: GET, noticeMs: 300 },
 ])('does not wait for a client that $who', async ({ request, noticeMs }) => {
   const { app, options, process } = prepare({
     shutdownDelayMs: 50,
-    limits: { unaskedMs: 100, noticeMs, drainMs: 60_000, shutdownMs: 60_000 },
+    limits: { unaskedMs: 100, noticeMs, drainMs: NEVER_MS, shutdownMs: NEVER_MS },
   })
   await runServer(options)
   let hasExited = false
@@ -148,27 +154,23 @@ it.each([
   })
   const port = portOf(app)
   process.emit('SIGTERM')
-  const start = performance.now()
   while (!hasExited) await ask(port, request)
-  expect(performance.now() - start).toBeLessThan(10_000)
   expect(await exited).toBe(0)
 })
 
 it('closes connections whose answer was being sent when the signal arrived', async () => {
   const answer = Promise.withResolvers<string>()
-  const { app, options, process } = prepare({ limits: { ...LIMITS, drainMs: 60_000, shutdownMs: 60_000 } })
+  const { app, options, process } = prepare({ limits: { ...LIMITS, drainMs: NEVER_MS, shutdownMs: NEVER_MS } })
   app.get('/held', async () => answer.promise)
   await runServer(options)
   const client = await open(app)
   const asked = once(app.server, 'request')
   client.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n')
   await asked
-  const start = performance.now()
   process.emit('SIGTERM')
   await expect.poll(() => app.server.listening).toBe(false)
   answer.resolve('late')
   expect(await process.exited.promise).toBe(0)
-  expect(performance.now() - start).toBeLessThan(10_000)
 })
 
 it('sends the whole answer to a client that reads slowly', async () => {
