@@ -50,7 +50,7 @@ const options: autocannon.Options = {
   url,
   connections: load.connections,
   duration: seconds,
-  // Each connection sends one request per pause on average.
+  // autocannon knows no pause between requests of a connection, but a rate for all connections together.
   ...(load.pauseMs !== undefined && { overallRate: Math.round((load.connections * 1_000) / load.pauseMs) }),
   requests: [
     {

@@ -62,7 +62,7 @@ export function family<const Word extends string, S extends Settings>(
   const named = Object.keys(texts).flatMap((word) =>
     patterns.map(([pattern, setting]) => [pattern.replace(/<\w+>/, word), setting] as const),
   )
-  // The type has the same names.
+  // Object.fromEntries loses the names. FamilyOf replaces the placeholder of each pattern, as the line above does.
   return Object.fromEntries(named) as FamilyOf<S, Word>
 }
 
@@ -71,6 +71,6 @@ function withMeta<S extends Settings>(settings: S, metaFor: (name: string) => z.
     name,
     setting.meta({ ...setting.meta(), ...metaFor(name) }),
   ])
-  // Each setting keeps its type.
+  // Object.fromEntries loses the names. The setting behind each of them keeps its type, because meta() only adds to it.
   return Object.fromEntries(entries) as S
 }
