@@ -13,13 +13,13 @@ const { deps, clock } = main
 afterAll(() => main.close())
 
 let count = 0
-async function signUp(headers: Record<string, string>) {
+async function signUp(headers: Record<string, string>): Promise<{ readonly aud: string; readonly address: string }> {
   count += 1
   const email = `user${count}@example.com`
   const answer = await main.post('/signup', { email, password: 'correct horse' }, headers)
   const { link } = await main.readMail(email)
   return {
-    aud: answer.json().aud as string,
+    aud: answer.json().aud,
     address: `${link.origin}${link.pathname}${link.search.split('&token')[0]}`,
   }
 }

@@ -32,7 +32,7 @@ async function signUp(body = {}) {
   count += 1
   const email = `user${count}@example.com`
   const answer = await main.post('/signup', { email, password, ...body })
-  return { email, id: answer.json().id as string, ...(await main.readMail(email)) }
+  return { email, id: String(answer.json().id), ...(await main.readMail(email)) }
 }
 const verify = (body: object, headers = {}) => main.post('/verify', body, headers)
 const follow = (query: string, headers = {}) => app.inject({ method: 'GET', url: `/verify?${query}`, headers })

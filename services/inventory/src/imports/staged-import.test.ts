@@ -60,16 +60,14 @@ const rows = (prefix: string, count: number, value: number) =>
 describe('an atomic import', () => {
   it('keeps no other request waiting while its client sends', async () => {
     await post(`sku,attributes\n${rows('W-', 1_600, 1)}`, 'mode=insert')
-    const [{ id }] = (await inventory.query(`SELECT id FROM inventory.products WHERE sku = 'W-00007'`)) as [
-      { id: number },
-    ]
+    const [held] = await inventory.query(`SELECT id FROM inventory.products WHERE sku = 'W-00007'`)
     const productId = await requests.addProduct()
     await requests.move({ type: 'receive', productId, locationId: 1, quantity: 100 })
     const upload = begin('mode=upsert&atomic=true')
     upload.write(`sku,attributes\n${rows('W-', 1_600, 2)}W-new,{}\n`)
     await expect.poll(staged).toBeGreaterThanOrEqual(1_500)
     const patches = Array.from({ length: 48 }, (_, n) =>
-      requests.send('PATCH', `/products/${id}`, { attributes: { by: n } }),
+      requests.send('PATCH', `/products/${held?.id}`, { attributes: { by: n } }),
     )
     const created = requests.send('POST', '/products', { sku: 'W-new', attributes: '{"own":1}' })
     const reserved = requests.reserve({ productId, locationId: 1, quantity: 1 })
