@@ -92,6 +92,24 @@ describe('docker-compose.yml', () => {
   })
 })
 
+it('the dev container has the Node.js of the lock file, installs by a script that exists, and opens ports of npm start', () => {
+  const DevContainer = z.object({
+    image: z.string(),
+    postCreateCommand: z.string(),
+    forwardPorts: z.array(z.number()),
+    portsAttributes: z.record(z.string(), z.unknown()),
+  })
+  const container = DevContainer.parse(JSON.parse(read('.devcontainer/devcontainer.json')))
+  const [, major] = /^nodeVersion: (\d+)\./m.exec(read('pnpm-workspace.yaml')) ?? []
+  expect(container.image).toMatch(new RegExp(`^mcr\\.microsoft\\.com/devcontainers/typescript-node:${major}-`))
+  const [program, script = ''] = container.postCreateCommand.split(' ')
+  expect([program, existsSync(join(root, script))]).toEqual(['node', true])
+  const [, ports = ''] = read('README.md').split('## Ports of `npm start`')
+  const known = [...(ports.split('\n## ')[0] ?? '').matchAll(/\b\d{4,5}\b/g)].map(([port]) => Number(port))
+  expect(container.forwardPorts.filter((port) => !known.includes(port))).toEqual([])
+  expect(Object.keys(container.portsAttributes).sort()).toEqual(container.forwardPorts.map(String).sort())
+})
+
 it.runIf(findProgram('haproxy'))('haproxy accepts its configuration', () => {
   // Only the containers know the names of the servers.
   const text = read('deploy/docker/haproxy/haproxy.cfg').replaceAll(/^( *server \w+) [\w-]+:/gm, '$1 127.0.0.1:')
