@@ -60,6 +60,12 @@ describe('nextOf', () => {
       answered,
       { status: 'attempted' },
     ],
+    [
+      'a word without its hint, read late',
+      at('tds-challenge', { outcome: 'attempted', isTimedOut: true }),
+      new Set(),
+      { status: 'rejected' },
+    ],
     ['no word in time', at('tds-challenge', { isTimedOut: true }), answered, { status: 'rejected' }],
   ])('finds the next step after %s', (_name, authentication, done, next) => {
     expect(nextOf(authentication, done)).toEqual(next)

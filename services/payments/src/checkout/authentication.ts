@@ -13,6 +13,22 @@ export interface Authentication {
   readonly isTimedOut: boolean
 }
 
+/** The states of a session that has not ended (README: the diagram, and what follows on each event). */
+type SessionState = 'looked_up' | 'fingerprint' | 'given_out' | 'challenge' | 'answered'
+
+/** The state that the columns of a session stand for. */
+function sessionState({ state, isTaken, outcome }: Authentication): SessionState {
+  switch (state) {
+    case 'card-lookup':
+      return 'looked_up'
+    case 'device-fingerprint':
+    case 'tds-fingerprint':
+      return isTaken ? 'given_out' : 'fingerprint'
+    case 'tds-challenge':
+      return outcome === null ? 'challenge' : 'answered'
+  }
+}
+
 /**
  * The next step, or the final status. An order without a session begins with the lookup. A fingerprint is offered until the
  * client has its task, so that a repeated request gets the same answer; after that it is skipped, with or without its hint. A
@@ -24,14 +40,21 @@ export function nextOf(
   done: ReadonlySet<Step>,
 ): { readonly step: Step } | { readonly status: TdsStatus } {
   if (!authentication) return { step: 'card-lookup' }
-  const { enrolment, state, isTaken, outcome, isTimedOut } = authentication
-  if (state === 'tds-challenge') {
-    if (outcome !== null && done.has('tds-challenge')) return { status: outcome }
-    return isTimedOut ? { status: 'rejected' } : { step: 'tds-challenge' }
+  const { enrolment, state, outcome, isTimedOut } = authentication
+  switch (sessionState(authentication)) {
+    case 'looked_up':
+    case 'given_out': {
+      const next = enrolment.steps[enrolment.steps.indexOf(state) + 1]
+      return next === undefined ? { status: enrolment.status } : { step: next }
+    }
+    case 'fingerprint':
+      return { step: state }
+    case 'challenge':
+      return isTimedOut ? { status: 'rejected' } : { step: 'tds-challenge' }
+    case 'answered':
+      if (outcome !== null && done.has('tds-challenge')) return { status: outcome }
+      return isTimedOut ? { status: 'rejected' } : { step: 'tds-challenge' }
   }
-  if (state !== 'card-lookup' && !isTaken) return { step: state }
-  const next = enrolment.steps[enrolment.steps.indexOf(state) + 1]
-  return next === undefined ? { status: enrolment.status } : { step: next }
 }
 
 /** Whether a step is the last that was offered, or an earlier one. Its task may be taken, also again. */
