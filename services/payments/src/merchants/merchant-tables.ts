@@ -59,7 +59,7 @@ export interface TransactionsTable extends MerchantRow {
   disputed_at_capture: Generated<boolean>
 }
 
-/** A kept card (reference: Kept cards). `deleted`: since when it can no longer be charged. */
+/** A kept card (reference: Kept cards). `deleted`: null in every row, because nothing deletes a card. */
 export interface CardsTable extends MerchantRow {
   transaction_id: string
   instrument_id: string
