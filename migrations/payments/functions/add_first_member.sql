@@ -1,4 +1,5 @@
--- Makes the caller, an app or a user, the first member of a merchant.
+-- Makes the caller, an app or a user, the first member of a merchant. Locks nothing: the merchant was inserted in the same
+-- transaction, so nobody else can add a member.
 CREATE OR REPLACE FUNCTION {{add_first_member}}(p_merchant {{merchants}}, p_identity_id text)
 RETURNS void
 LANGUAGE plpgsql
