@@ -7,7 +7,7 @@ import {
   webauthnEnrolDisabled,
   webauthnVerifyDisabled,
 } from '../factor-errors.ts'
-import type { Factor } from './factor.ts'
+import { type Factor, requireFactor } from './factor.ts'
 import type { FactorWithSecrets } from './factor-repository.ts'
 
 /** The types of factors that are enrolled and challenged. Recovery codes are not. */
@@ -27,7 +27,14 @@ export function requireVerifyEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: Enr
   throw type === 'phone' ? phoneVerifyDisabled() : webauthnVerifyDisabled()
 }
 
-/** Whether a factor can be challenged. Recovery codes are used without a challenge. */
+/** Requires a factor that can be challenged. Recovery codes are used without a challenge. @throws what `requireFactor` throws */
+export function requireEnrolled<F extends Pick<Factor, 'factorType'>>(
+  factor: F | undefined,
+): F & { readonly factorType: EnrolledType } {
+  return requireFactor(factor && isEnrolled(factor) ? factor : undefined)
+}
+
+/** Whether a factor can be challenged. */
 export function isEnrolled<F extends Pick<Factor, 'factorType'>>(
   factor: F,
 ): factor is F & { readonly factorType: EnrolledType } {

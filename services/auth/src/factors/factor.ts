@@ -1,3 +1,4 @@
+import { factorNotFound } from '../factor-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 
 /** The type of a second factor, as clients name it (reference: Second factors). */
@@ -23,4 +24,10 @@ export interface Factor {
   readonly lastChallengedAt: Timestamp | null
   readonly createdAt: Timestamp
   readonly updatedAt: Timestamp
+}
+
+/** Requires that a factor exists, as a lookup has found it. @throws factorNotFound */
+export function requireFactor<Found>(factor: Found | undefined): Found {
+  if (factor === undefined) throw factorNotFound()
+  return factor
 }

@@ -17,16 +17,14 @@ export function isRetryable({ status }: Pick<OutboundAnswer, 'status'>): boolean
 
 /**
  * Reads the answer of a hook (reference: Hooks). An empty body is an empty object.
- * @throws hookAnswerTooLong, hookAnswerNoJson, hookFailed, hookRejected when the hook refuses
+ * @throws hookAnswerTooLong, hookAnswerNoJson, what `failHook` throws, hookRejected when the hook refuses
  */
 export function readHookAnswer({ status, body, contentType }: OutboundAnswer): HookAnswer {
   if (Buffer.byteLength(body) > ANSWER_BYTES_MAX) throw hookAnswerTooLong()
   const answer = body === '' ? {} : parse(body, contentType)
   const refused = Refusal.safeParse(answer)
-  if (refused.success) throw toError(refused.data.error)
-  if (status < 200 || status > 202) {
-    if (status !== 204) throw hookFailed({ cause: new Error(`the hook answered ${status}`) })
-  }
+  if (refused.success) refuse(refused.data.error)
+  if ((status < 200 || status > 202) && status !== 204) failHook(new Error(`the hook answered ${status}`))
   return answer
 }
 
@@ -36,22 +34,27 @@ function parse(body: string, contentType: string): HookAnswer {
     return z.record(z.string(), z.unknown()).parse(JSON.parse(body))
   } catch {
     // The parser's own message quotes the body, which must not reach the log.
-    throw hookFailed({ cause: new Error('the hook answers no JSON object') })
+    failHook(new Error('the hook answers no JSON object'))
   }
 }
 
-/** The error of a hook that refuses with a client error. Any other status is a failure of the hook itself. */
-function toError({ http_code: status = 500, message }: z.output<typeof Refusal>['error']): Error {
-  if (status < 400 || status > 499) return hookFailed({ cause: new Error(`the hook reports ${status}`) })
-  return hookRejected({ status, message })
+/** A hook refuses with a client error. Any other status is a failure of the hook itself. */
+function refuse({ http_code: status = 500, message }: z.output<typeof Refusal>['error']): never {
+  if (status < 400 || status > 499) failHook(new Error(`the hook reports ${status}`))
+  throw hookRejected({ status, message })
 }
 
-/** Reads the members of an answer by a schema. The failure tells the log which member is wrong. @throws hookFailed */
+/** Reads the members of an answer by a schema. The failure tells the log which member is wrong. @throws what `failHook` throws */
 export function requireHookAnswer<Output>(
   schema: { safeParse(value: unknown): { success: true; data: Output } | { success: false; error: unknown } },
   answer: HookAnswer,
 ): Output {
   const parsed = schema.safeParse(answer)
   if (parsed.success) return parsed.data
-  throw hookFailed({ cause: parsed.error })
+  return failHook(parsed.error)
+}
+
+/** Ends the call of a hook that fails. The client learns nothing of the cause, which is for the log. @throws hookFailed */
+export function failHook(cause: unknown): never {
+  throw hookFailed({ cause })
 }

@@ -5,8 +5,8 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { AddressRefused, type Outbound, type OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { HookConfig, HookName, HooksConfig } from '../config/hooks.ts'
-import { hookFailed, hookTimeout, hookTimeoutAfterRetry } from '../external-errors.ts'
-import { ANSWER_BYTES_MAX, type HookAnswer, isRetryable, readHookAnswer } from './hook-answer.ts'
+import { hookTimeout, hookTimeoutAfterRetry } from '../external-errors.ts'
+import { ANSWER_BYTES_MAX, failHook, type HookAnswer, isRetryable, readHookAnswer } from './hook-answer.ts'
 
 /** The operator's own server, which this service asks over HTTP (reference: Hooks). */
 export interface Hooks {
@@ -78,7 +78,7 @@ async function deliver(deps: HookDeps, { url, keys }: HookConfig, body: string):
       origin: 'operator',
     })
     const answer = await Promise.race([sent.catch((cause: unknown) => ({ cause })), tooLate])
-    if ('cause' in answer && answer.cause instanceof AddressRefused) throw hookFailed({ cause: answer.cause })
+    if ('cause' in answer && answer.cause instanceof AddressRefused) failHook(answer.cause)
     if (!('cause' in answer) && !isRetryable(answer)) return answer
     if (attempt === ATTEMPTS) {
       throw hookTimeoutAfterRetry({ cause: 'cause' in answer ? answer.cause : new Error(`answered ${answer.status}`) })

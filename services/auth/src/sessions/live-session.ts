@@ -3,7 +3,7 @@ import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { userBanned } from '../errors.ts'
 import { NO_TIME } from '../records/timestamp.ts'
-import { sessionNotFound } from '../session-errors.ts'
+import { requireSession } from './session.ts'
 
 /** A session that is live, and its user as they are at present. */
 export interface LiveSession {
@@ -40,12 +40,12 @@ export async function requireLiveSession(
   named: NamedSession,
 ): Promise<LiveSession> {
   const { timeboxMs, inactivityTimeoutMs } = config.sessions
-  const row = await lanes.read.first(findLiveSession, {
+  const found = await lanes.read.first(findLiveSession, {
     ...named,
     timeboxSeconds: timeboxMs === undefined ? null : timeboxMs / 1_000,
     inactivitySeconds: inactivityTimeoutMs === undefined ? null : inactivityTimeoutMs / 1_000,
   })
-  if (!row?.is_valid) throw sessionNotFound()
+  const row = requireSession(found?.is_valid ? found : undefined)
   if (row.is_banned) throw userBanned()
   return { role: row.role ?? '', hasShownFactor: row.aal === 'aal2', userHasFactor: row.has_factor }
 }

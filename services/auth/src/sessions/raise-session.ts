@@ -2,10 +2,9 @@ import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
-import { sessionNotFound } from '../session-errors.ts'
 import { updateCredentialSince } from './proof-repository.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from './refresh-token.ts'
-import type { IssuedSession, SessionOrigin } from './session.ts'
+import { type IssuedSession, requireSession, type SessionOrigin } from './session.ts'
 import { type SessionRow, sessionColumns, toStoredSession } from './session-repository.ts'
 
 /** A second factor that a user has shown. */
@@ -34,8 +33,7 @@ export async function raiseSession(
   const { rows } = await sql<SessionRow>`SELECT ${sessionColumns} FROM ${sql.table('raise_session')}(
     ${shown.userId}, ${shown.sessionId}, ${shown.factorId}, ${shown.method}, ${hashRefreshToken(refreshToken)},
     ${shown.userAgent}, ${shown.ip}) AS r`.execute(trx)
-  const [row] = rows
-  if (row?.verdict !== 'done') throw sessionNotFound()
+  const row = requireSession(rows.find(({ verdict }) => verdict === 'done'))
   await updateCredentialSince(trx, shown, shown.credentialSince)
   return { ...toStoredSession(row), refreshToken }
 }

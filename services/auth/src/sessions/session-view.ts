@@ -3,8 +3,7 @@ import type { AccessTokenClaims } from '../access-tokens/access-token.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { SessionConfig } from '../config/sessions.ts'
 import type { Db } from '../database.ts'
-import { hookFailed } from '../external-errors.ts'
-import { requireHookAnswer } from '../hooks/hook-answer.ts'
+import { failHook, requireHookAnswer } from '../hooks/hook-answer.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 import type { IssuedSession, StoredSession } from './session.ts'
@@ -171,7 +170,7 @@ async function customiseClaims(
   const { claims: wanted } = requireHookAnswer(ClaimsAnswer, await hooks.call('CUSTOM_ACCESS_TOKEN', payload))
   // The operator decides what a token permits, but not whose token it is: a wrong `sub` would sign people in as others.
   if (wanted.sub !== claims.sub || wanted.session_id !== claims.session_id) {
-    throw hookFailed({ cause: new Error('the hook names another user or session') })
+    failHook(new Error('the hook names another user or session'))
   }
   return wanted
 }

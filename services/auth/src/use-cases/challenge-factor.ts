@@ -3,11 +3,11 @@ import { violates } from '@trestle/database/violations.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { factorNotFound } from '../factor-errors.ts'
 import { challengeEnd } from '../factors/challenge.ts'
 import { CHALLENGE_MOMENT_KEY, insertChallenge, type NewChallenge } from '../factors/challenge-repository.ts'
+import { requireFactor } from '../factors/factor.ts'
 import { type FactorWithSecrets, findFactor, listFactorCredentials } from '../factors/factor-repository.ts'
-import { type EnrolledType, isEnrolled, isUsable, requireVerifyEnabled } from '../factors/factor-switches.ts'
+import { type EnrolledType, isUsable, requireEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
 import { prepareFactorSms } from '../messages/factor-sms.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
@@ -62,10 +62,9 @@ export async function challengeFactor(
   input: ChallengeFactorInput,
 ): Promise<IssuedChallenge> {
   const { user } = requireFactorOwner(await findCaller(deps, input.caller))
-  const factor = await findFactor(deps.db, user.id, input.factorId)
-  if (!factor || !isEnrolled(factor)) throw factorNotFound()
+  const factor = requireEnrolled(await findFactor(deps.db, user.id, input.factorId))
   requireVerifyEnabled(deps.config, factor.factorType)
-  if (!isUsable(factor)) throw factorNotFound()
+  requireFactor(isUsable(factor) ? factor : undefined)
   const credential = factor.factorType === 'webauthn' ? await askForCredential(deps, user, factor) : undefined
   const allowance = factor.phone === null ? undefined : await takeSms(deps, factor.phone, input.limitKey)
   try {
@@ -130,7 +129,7 @@ async function storeChallenge(
   if (factor.phone !== null)
     await requireInterval(trx, deps, { kind: 'mfa_sms', identifier: factor.phone, audience: undefined })
   const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
-  if (!(await findFactor(trx, user.id, factor.id))) throw factorNotFound()
+  requireFactor(await findFactor(trx, user.id, factor.id))
   const message =
     factor.phone === null
       ? undefined

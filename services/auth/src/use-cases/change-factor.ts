@@ -2,9 +2,9 @@ import { violates } from '@trestle/database/violations.ts'
 import { type AuditAction, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { factorNotFound, phoneFactorExists } from '../factor-errors.ts'
+import { phoneFactorExists } from '../factor-errors.ts'
 import { dropFactor } from '../factors/drop-factor.ts'
-import type { Factor } from '../factors/factor.ts'
+import { type Factor, requireFactor } from '../factors/factor.ts'
 import { FACTOR_PHONE_KEY, listFactors, lockFactor, updateFactor } from '../factors/factor-repository.ts'
 import { requireFreeName } from '../factors/require-friendly-name.ts'
 import type { Admin } from '../sessions/admin.ts'
@@ -66,8 +66,7 @@ async function changeLockedFactor(
 ): Promise<Factor> {
   return deps.db.transaction().execute(async (trx) => {
     const user = await lockManagedUser(trx, managed)
-    const factor = await lockFactor(trx, user.id, factorId)
-    if (!factor) throw factorNotFound()
+    const factor = requireFactor(await lockFactor(trx, user.id, factorId))
     const changed = await change(trx, factor)
     const traits = { user_id: user.id, factor_id: factorId }
     await recordAudit(trx, deps, { action, actor: admin.actor, target: user, ip, traits })

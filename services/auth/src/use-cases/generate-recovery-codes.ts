@@ -4,12 +4,11 @@ import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
   enrolNeedsSecondFactor,
-  factorNotFound,
   recoveryCodesAlone,
   recoveryCodesExist,
   recoveryEnrolDisabled,
 } from '../factor-errors.ts'
-import type { Factor } from '../factors/factor.ts'
+import { type Factor, requireFactor } from '../factors/factor.ts'
 import { listFactors } from '../factors/factor-repository.ts'
 import { isEnrolled } from '../factors/factor-switches.ts'
 import { hashRecoveryCode, makeRecoveryCodes } from '../factors/recovery-code.ts'
@@ -81,8 +80,7 @@ export async function regenerateRecoveryCodes(
   return deps.db.transaction().execute(async (trx) => {
     const active = await lockCaller(trx, deps, caller)
     const { user, session } = requireFactorOwner(active)
-    const factor = await findRecoveryFactor(trx, user.id)
-    if (!factor) throw factorNotFound()
+    const factor = requireFactor(await findRecoveryFactor(trx, user.id))
     if (session.aal !== 'aal2') throw enrolNeedsSecondFactor()
     await requireFreshSession(trx, deps, active)
     const codes = await issueCodes(trx, deps, factor)

@@ -1,7 +1,8 @@
 import type { AuthDeps } from '../deps.ts'
 import { audienceMismatch, userBanned } from '../errors.ts'
-import { sessionNotFound, tokenUserNotFound } from '../session-errors.ts'
+import { tokenUserNotFound } from '../session-errors.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
+import { requireSession } from '../sessions/session.ts'
 import { findOwnUser } from '../users/profile-repository.ts'
 import { type UserView, viewUser } from '../users/user-view.ts'
 
@@ -25,7 +26,7 @@ export async function getOwnUser(
   const found = await findOwnUser(lanes, { userId: caller.userId, sessionId })
   if (!found) throw tokenUserNotFound()
   if (found.isBanned) throw userBanned()
-  if (!found.isSessionLive) throw sessionNotFound()
+  requireSession(found.isSessionLive ? found : undefined)
   const wanted = callerAudience(caller, audience, config.jwt.audience)
   // The second condition refuses a token for another service that shares the secret.
   if (!caller.audiences.includes(wanted) || found.user.audience !== wanted) throw audienceMismatch()

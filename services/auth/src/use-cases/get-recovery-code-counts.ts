@@ -1,6 +1,5 @@
 import type { AuthDeps } from '../deps.ts'
-import { factorNotFound } from '../factor-errors.ts'
-import type { Factor } from '../factors/factor.ts'
+import { type Factor, requireFactor } from '../factors/factor.ts'
 import { countRecoveryCodes, findRecoveryFactor } from '../factors/recovery-code-repository.ts'
 import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -17,7 +16,6 @@ export async function getRecoveryCodeCounts(
   caller: Caller,
 ): Promise<{ readonly factor: Factor; readonly total: number; readonly remaining: number }> {
   const { user } = requireFactorOwner(await findCaller(deps, caller))
-  const factor = await findRecoveryFactor(deps.db, user.id)
-  if (!factor) throw factorNotFound()
+  const factor = requireFactor(await findRecoveryFactor(deps.db, user.id))
   return { factor, ...(await countRecoveryCodes(deps.db, factor.id)) }
 }

@@ -1,9 +1,10 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { factorNotFound, unenrolNeedsSecondFactor } from '../factor-errors.ts'
+import { unenrolNeedsSecondFactor } from '../factor-errors.ts'
 import { dropFactor } from '../factors/drop-factor.ts'
+import { requireFactor } from '../factors/factor.ts'
 import { lockFactor } from '../factors/factor-repository.ts'
-import { isEnrolled } from '../factors/factor-switches.ts'
+import { requireEnrolled } from '../factors/factor-switches.ts'
 import { findRecoveryFactor } from '../factors/recovery-code-repository.ts'
 import { notify } from '../messages/notification.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
@@ -34,10 +35,10 @@ export async function unenrolFactor(
   return deps.db.transaction().execute(async (trx) => {
     const active = await lockCaller(trx, deps, caller)
     const { user, session } = requireFactorOwner(active)
-    const factor = await (which === 'recovery-codes'
-      ? findRecoveryFactor(trx, user.id)
-      : lockFactor(trx, user.id, which.factorId))
-    if (!factor || (which !== 'recovery-codes' && !isEnrolled(factor))) throw factorNotFound()
+    const factor =
+      which === 'recovery-codes'
+        ? requireFactor(await findRecoveryFactor(trx, user.id))
+        : requireEnrolled(await lockFactor(trx, user.id, which.factorId))
     const { id, factorType, status } = factor
     if (status === 'verified' && session.aal !== 'aal2') throw unenrolNeedsSecondFactor()
     if (status === 'verified') await requireFreshSession(trx, deps, active)

@@ -6,7 +6,6 @@ import {
   challengeMismatch,
   challengeNotFound,
   enrolNeedsSecondFactor,
-  factorNotFound,
   phoneFactorCodeWrong,
   tooManyFactors,
   totpCodeWrong,
@@ -20,7 +19,7 @@ import {
   findChallenge,
 } from '../factors/challenge-repository.ts'
 import { judgeActivation } from '../factors/enrolment.ts'
-import { FACTOR_METHODS, type Factor } from '../factors/factor.ts'
+import { FACTOR_METHODS, type Factor, requireFactor } from '../factors/factor.ts'
 import {
   acceptFactor,
   countFactorGuess,
@@ -29,7 +28,7 @@ import {
   findFactor,
   listFactors,
 } from '../factors/factor-repository.ts'
-import { type EnrolledType, isEnrolled, isUsable, requireVerifyEnabled } from '../factors/factor-switches.ts'
+import { type EnrolledType, isUsable, requireEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
 import { findTotpStep } from '../factors/totp.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { matchesFactorSms } from '../messages/factor-sms.ts'
@@ -131,8 +130,7 @@ async function findAsked(
   userId: string,
   { factorId, challengeId, ip }: VerifyFactorInput,
 ): Promise<Asked> {
-  const factor = await findFactor(db, userId, factorId)
-  if (!factor || !isEnrolled(factor)) throw factorNotFound()
+  const factor = requireEnrolled(await findFactor(db, userId, factorId))
   requireVerifyEnabled(config, factor.factorType)
   const challenge = await findChallenge(db, { id: challengeId, factorId, ip })
   if (!challenge) throw challengeNotFound()
@@ -156,8 +154,7 @@ async function acceptProof(
   const owner = requireFactorOwner(await lockCaller(trx, deps, caller))
   const { user, session } = owner
   const factors = await listFactors(trx, user.id)
-  const current = factors.find(({ id }) => id === factor.id)
-  if (!current) throw factorNotFound()
+  const current = requireFactor(factors.find(({ id }) => id === factor.id))
   const isFirst = current.status === 'unverified'
   if (isFirst) requireActivation(deps, owner, factors)
   // In this order, so that a code which was used before leaves the challenge open for another code.

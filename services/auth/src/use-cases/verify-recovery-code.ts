@@ -1,7 +1,7 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { factorNotFound, recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyDisabled } from '../factor-errors.ts'
-import { FACTOR_METHODS } from '../factors/factor.ts'
+import { recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyDisabled } from '../factor-errors.ts'
+import { FACTOR_METHODS, requireFactor } from '../factors/factor.ts'
 import { hashRecoveryCode, normaliseRecoveryCode } from '../factors/recovery-code.ts'
 import {
   type CodeOfFactor,
@@ -48,8 +48,7 @@ export async function verifyRecoveryCode(
   if (!config.mfa.recoveryCodes.verifyEnabled) throw recoveryVerifyDisabled()
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
   await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
-  const factor = await findRecoveryFactor(db, user.id)
-  if (!factor) throw factorNotFound()
+  const factor = requireFactor(await findRecoveryFactor(db, user.id))
   const waitMs = await countRecoveryGuess(db, factor.id, now())
   if (waitMs !== undefined) throw recoveryCodesLocked({ headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } })
   const attempt = { identifier: user.id, ip: input.ip }
