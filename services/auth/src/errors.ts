@@ -4,22 +4,20 @@ import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 // The catalogue of all errors that a client can see (reference: Error codes), with request-errors.ts for what is wrong with a
 // request, field-errors.ts for what is wrong with one of its fields, session-errors.ts for tokens, external-errors.ts for
 // providers and hooks, and factor-errors.ts for second factors. import-errors.ts has the texts of `users import`.
-// Where a code has several texts, the name says where it is used.
-
-interface Wait {
-  readonly seconds: number
-}
+// Where a code has several texts, the name says where it is used. A text of several errors stands once, in a constant above them.
 
 export const notFound = defineError(404, 'not_found', 'Not found')
 export const methodNotAllowed = defineError(405, 'method_not_allowed', 'Method not allowed')
 
 export const notAdmin = defineError(403, 'not_admin', 'User not allowed')
 export const appMetadataForAdmins = defineError(403, 'not_admin', 'Updating app_metadata requires admin privileges')
-export const userBanned = defineError(403, 'user_banned', 'User is banned')
-export const signInUserBanned = defineError(400, 'user_banned', 'User is banned')
+const BANNED = 'User is banned'
+export const userBanned = defineError(403, 'user_banned', BANNED)
+export const signInUserBanned = defineError(400, 'user_banned', BANNED)
 
-export const audienceMismatch = defineError(400, 'validation_failed', "Token audience doesn't match request audience")
-export const foreignAudience = defineError(403, 'unexpected_audience', "Token audience doesn't match request audience")
+const AUDIENCE_MISMATCH = "Token audience doesn't match request audience"
+export const audienceMismatch = defineError(400, 'validation_failed', AUDIENCE_MISMATCH)
+export const foreignAudience = defineError(403, 'unexpected_audience', AUDIENCE_MISMATCH)
 
 export const userNotFound = defineError(404, 'user_not_found', 'User not found')
 export const emailUnknown = defineError(404, 'user_not_found', 'User with this email not found')
@@ -51,11 +49,13 @@ export const phoneExistsForAdmin = defineError(422, 'phone_exists', 'Phone numbe
 export const userAlreadyExists = defineError(400, 'user_already_exists', 'User already registered')
 export const signupDisabled = defineError(422, 'signup_disabled', 'Signups not allowed for this instance')
 export const emailSignupsDisabled = defineError(400, 'email_provider_disabled', 'Email signups are disabled')
-export const emailSignInsDisabled = defineError(422, 'email_provider_disabled', 'Email logins are disabled')
-export const emailMessagesDisabled = defineError(400, 'email_provider_disabled', 'Email logins are disabled')
+const EMAIL_DISABLED = 'Email logins are disabled'
+export const emailSignInsDisabled = defineError(422, 'email_provider_disabled', EMAIL_DISABLED)
+export const emailMessagesDisabled = defineError(400, 'email_provider_disabled', EMAIL_DISABLED)
 export const phoneSignupsDisabled = defineError(400, 'phone_provider_disabled', 'Phone signups are disabled')
-export const phoneSignInsDisabled = defineError(422, 'phone_provider_disabled', 'Phone logins are disabled')
-export const phoneMessagesDisabled = defineError(400, 'phone_provider_disabled', 'Phone logins are disabled')
+const PHONE_DISABLED = 'Phone logins are disabled'
+export const phoneSignInsDisabled = defineError(422, 'phone_provider_disabled', PHONE_DISABLED)
+export const phoneMessagesDisabled = defineError(400, 'phone_provider_disabled', PHONE_DISABLED)
 export const phoneCodesDisabled = defineError(400, 'phone_provider_disabled', 'Unsupported phone provider')
 export const otpDisabled = defineError(422, 'otp_disabled', 'Signups not allowed for otp')
 export const anonymousDisabled = defineError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled')
@@ -89,16 +89,9 @@ export const WEAKNESS_SENTENCES = {
   pwned: 'Password is known to be weak and easy to guess, please choose a different one.',
 } as const
 
-export const currentPasswordRequired = defineError(
-  400,
-  'current_password_required',
-  'Current password required when setting new password.',
-)
-export const currentPasswordInvalid = defineError(
-  400,
-  'current_password_invalid',
-  'Current password required when setting new password.',
-)
+const CURRENT_PASSWORD = 'Current password required when setting new password.'
+export const currentPasswordRequired = defineError(400, 'current_password_required', CURRENT_PASSWORD)
+export const currentPasswordInvalid = defineError(400, 'current_password_invalid', CURRENT_PASSWORD)
 export const samePassword = defineError(422, 'same_password', 'New password should be different from the old password.')
 export const reauthenticationNeeded = defineError(
   400,
@@ -155,16 +148,10 @@ export const customProvidersDisabled = defineError(404, 'feature_disabled', 'Cus
 export const overRequestRateLimit = defineError(429, 'over_request_rate_limit', 'Request rate limit reached')
 export const overEmailRateLimit = defineError(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
 export const overSmsRateLimit = defineError(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded')
-export const emailTooSoon = defineError(
-  429,
-  'over_email_send_rate_limit',
-  ({ seconds }: Wait) => `For security purposes, you can only request this after ${seconds} seconds.`,
-)
-export const smsTooSoon = defineError(
-  429,
-  'over_sms_send_rate_limit',
-  ({ seconds }: Wait) => `For security purposes, you can only request this after ${seconds} seconds.`,
-)
+const waitText = ({ seconds }: { readonly seconds: number }) =>
+  `For security purposes, you can only request this after ${seconds} seconds.`
+export const emailTooSoon = defineError(429, 'over_email_send_rate_limit', waitText)
+export const smsTooSoon = defineError(429, 'over_sms_send_rate_limit', waitText)
 export const smsSendFailed = defineError(
   422,
   'sms_send_failed',

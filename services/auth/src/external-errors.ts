@@ -37,16 +37,9 @@ export const providerDisabled = defineError(
 )
 export const exchangeFailed = defineError(500, 'unexpected_failure', 'Unable to exchange external code')
 export const profileFailed = defineError(500, 'unexpected_failure', 'Error getting user profile from external provider')
-export const profileWithoutEmail = defineError(
-  500,
-  'unexpected_failure',
-  'Error getting user email from external provider',
-)
-export const idTokenWithoutEmail = defineError(
-  400,
-  'validation_failed',
-  'Error getting user email from external provider',
-)
+const NO_EMAIL = 'Error getting user email from external provider'
+export const profileWithoutEmail = defineError(500, 'unexpected_failure', NO_EMAIL)
+export const idTokenWithoutEmail = defineError(400, 'validation_failed', NO_EMAIL)
 export const severalOwners = defineError(
   500,
   'unexpected_failure',
@@ -57,18 +50,10 @@ export const externalEmailUnverified = defineError(
   'provider_email_needs_verification',
   ({ provider }: Named) => `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`,
 )
-export const externalEmailMailed = defineError(
-  422,
-  'provider_email_needs_verification',
-  ({ provider }: Named) =>
-    `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`,
-)
-export const linkedEmailUnverified = defineError(
-  422,
-  'email_not_confirmed',
-  ({ provider }: Named) =>
-    `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`,
-)
+const mailedText = ({ provider }: Named) =>
+  `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`
+export const externalEmailMailed = defineError(422, 'provider_email_needs_verification', mailedText)
+export const linkedEmailUnverified = defineError(422, 'email_not_confirmed', mailedText)
 export const inviteNotFound = defineError(404, 'invite_not_found', 'Invite not found')
 export const invitedEmailElsewhere = defineError(
   400,
