@@ -8,25 +8,23 @@ export interface ListedCommand {
 }
 
 interface Commands {
-  readonly otherCommands: (
-    first: unknown,
-    second: NodeJS.Process,
-  ) => Readonly<Record<string, () => Promise<ListedCommand>>>
+  readonly otherCommands: (options: {
+    readonly load: () => never
+    readonly now: () => Date
+    readonly process: NodeJS.Process
+  }) => Readonly<Record<string, () => Promise<ListedCommand>>>
 }
 
 function refuseSettings(): never {
   throw new Error('a list of commands reads no settings')
 }
 
-/** auth and payments take one object, inventory its first member: all three are both. */
-const needs = Object.assign(refuseSettings, { load: refuseSettings, process })
-
 /** The commands of a service beside `serve`, without running any. */
 export async function commandsOf(service: string): Promise<readonly ListedCommand[]> {
   const folder = join(import.meta.dirname, '../services', service)
   // A path that the compiler does not follow: it would join the types of three apps in one program.
   const { otherCommands }: Commands = await import(join(folder, 'src/commands/other-commands.ts'))
-  const loaders = Object.entries(otherCommands(needs, process))
+  const loaders = Object.entries(otherCommands({ load: refuseSettings, now: () => new Date(), process }))
   return Promise.all(loaders.map(([name, load]) => loadNamed(name, load)))
 }
 

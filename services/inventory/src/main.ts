@@ -18,6 +18,6 @@ await runCommandLine(program, process, {
   },
   loadOthers: async () => {
     const { otherCommands } = await import('./commands/other-commands.ts')
-    return otherCommands(load, process)
+    return otherCommands({ load, process })
   },
 })

@@ -6,13 +6,13 @@ import type { OperatorDeps } from '../deps.ts'
 import { VERSION } from '../version.ts'
 
 interface OtherCommandsOptions {
-  /** Called when a command runs, so that `--help` needs no settings. */
+  /** Called when a command runs, because `--help` needs no settings. */
   readonly load: () => LoadedConfig
   readonly now: () => Date
   readonly process: NodeJS.Process
 }
 
-/** Every command of the service but `serve`. */
+/** All commands of the service except `serve`. */
 export function otherCommands({ load, now, process }: OtherCommandsOptions): CommandLoaders {
   const { stdin, stdout, stderr } = process
   const withDeps = async (run: (deps: OperatorDeps) => Promise<void>) => {

@@ -53,8 +53,8 @@ function keysCheck(access: TokenRules): Check<InventoryConfig> {
 }
 
 /** Checks everything that the service needs, and prints a line for each check. Resolves to false when a check fails. */
-export async function doctor(loadConfig: () => InventoryConfig, print: (line: string) => void): Promise<boolean> {
-  const config = checkSettings(loadConfig, print)
+export async function doctor(load: () => InventoryConfig, print: (line: string) => void): Promise<boolean> {
+  const config = checkSettings(load, print)
   if (config === undefined) return false
   for (const warning of config.warnings) print(`note  ${warning}`)
   const checks = commonChecks({

@@ -4,11 +4,14 @@ import type { InventoryConfig } from '../config.ts'
 import { VERSION } from '../version.ts'
 import type { SeedOptions } from './seed.ts'
 
-/**
- * Every command of the service but `serve`.
- * @param load called when a command runs, because `--help` needs no settings
- */
-export function otherCommands(load: () => InventoryConfig, process: NodeJS.Process): CommandLoaders {
+interface OtherCommandsOptions {
+  /** Called when a command runs, because `--help` needs no settings. */
+  readonly load: () => InventoryConfig
+  readonly process: NodeJS.Process
+}
+
+/** All commands of the service except `serve`. */
+export function otherCommands({ load, process }: OtherCommandsOptions): CommandLoaders {
   const print = (line: string) => void process.stdout.write(`${line}\n`)
   const loaders: CommandLoaders = {
     migrate: async () => {

@@ -35,7 +35,7 @@ interface ExportFlags {
 type Streams = Pick<NodeJS.Process, 'stdout' | 'stderr'>
 
 /** The command `import`. It does the same as the endpoint of this name. */
-export function importCommand(loadConfig: () => InventoryConfig, streams: Streams): Command {
+export function importCommand(load: () => InventoryConfig, streams: Streams): Command {
   return new Command('import')
     .exitOverride()
     .description('store the products of a file; run it again with --mode skip or upsert if it broke off')
@@ -48,11 +48,11 @@ export function importCommand(loadConfig: () => InventoryConfig, streams: Stream
     .addOption(formatOption())
     .option('--atomic', 'store all products, or none')
     .option('--dry-run', 'report what would happen, and store nothing')
-    .action((file: string, flags: ImportFlags) => runImport(loadConfig(), file, flags, streams))
+    .action((file: string, flags: ImportFlags) => runImport(load(), file, flags, streams))
 }
 
 /** The command `export`. It does the same as the endpoint of this name. */
-export function exportCommand(loadConfig: () => InventoryConfig, streams: Streams): Command {
+export function exportCommand(load: () => InventoryConfig, streams: Streams): Command {
   return new Command('export')
     .exitOverride()
     .description('write products to a new file, or to standard output')
@@ -62,7 +62,7 @@ export function exportCommand(loadConfig: () => InventoryConfig, streams: Stream
     .addOption(new Option('--sort <order>', 'order of the products').choices(PRODUCT_SORTS).default('id'))
     .option('--flatten <path...>', 'values that get columns of their own', [])
     .option('--spreadsheet-safe', 'keep spreadsheets from computing cells as formulas')
-    .action((file: string | undefined, flags: ExportFlags) => runExport(loadConfig(), file, flags, streams))
+    .action((file: string | undefined, flags: ExportFlags) => runExport(load(), file, flags, streams))
 }
 
 function formatOption(): Option {

@@ -11,7 +11,7 @@ interface OtherCommandsOptions {
   readonly process: NodeJS.Process
 }
 
-/** All commands of the service except `serve`, in the order of `--help`. */
+/** All commands of the service except `serve`. */
 export function otherCommands({ load, now, process }: OtherCommandsOptions): CommandLoaders {
   const print = (line: string) => void process.stdout.write(`${line}\n`)
   const operator: Operator = {
