@@ -92,7 +92,7 @@ it('docs/reference/auth.md: the settings switch the provider on', () => {
     AUTH_JWT_SECRET: 's'.repeat(32),
   }
   const mail = { AUTH_SMTP_HOST: 'localhost', AUTH_SMTP_PORT: '25', AUTH_SMTP_ADMIN_EMAIL: 'auth@example.com' }
-  const { config } = loadAuthConfig({ ...addresses, ...database, ...mail, ...settings })
+  const config = loadAuthConfig({ ...addresses, ...database, ...mail, ...settings })
   expect(config.external.providers.get('github')).toMatchObject({
     enabled: true,
     clientIds: ['<client id>'],

@@ -211,14 +211,14 @@ describe('loadAuthConfig', () => {
   it('warns of a malformed Twilio account', () => {
     const account = { AUTH_SMS_TWILIO_AUTH_TOKEN: 't', AUTH_SMS_TWILIO_MESSAGE_SERVICE_SID: 'MG1' }
     const twilio = (sid: string) => load({ AUTH_SMS_PROVIDER: 'twilio', AUTH_SMS_TWILIO_ACCOUNT_SID: sid, ...account })
-    const { config, warnings } = twilio('SK1')
-    expect(config.sms.gateway).toBeUndefined()
+    const { sms, warnings } = twilio('SK1')
+    expect(sms.gateway).toBeUndefined()
     expect(warnings).toContain('no SMS can be sent, because AUTH_SMS_TWILIO_ACCOUNT_SID does not begin with AC')
-    expect(twilio('AC1').config.sms.gateway).toBeDefined()
+    expect(twilio('AC1').sms.gateway).toBeDefined()
   })
 
   it('has the documented defaults', () => {
-    const { config } = load({})
+    const config = load({})
     expect(config.server).toEqual({
       host: '0.0.0.0',
       port: 8081,
@@ -290,7 +290,7 @@ describe('loadAuthConfig', () => {
 
   // ASVS 6.5.4
   it('reads numbers, rates, lists and bounds as documented', () => {
-    const { config } = load({
+    const config = load({
       AUTH_RATE_LIMIT_EMAIL_SENT: '10/1m',
       AUTH_RATE_LIMIT_SMS_SENT: '0',
       AUTH_RATE_LIMIT_VERIFY: 'off',
@@ -337,7 +337,7 @@ describe('loadAuthConfig', () => {
     ['ANONYMOUS_USERS', 'anonymousUsers'],
   ] as const)('switches RATE_LIMIT_%s off', (setting, limit) => {
     for (const value of ['off', 'OFF', '0']) {
-      const { config } = load({ [`AUTH_RATE_LIMIT_${setting}`]: value })
+      const config = load({ [`AUTH_RATE_LIMIT_${setting}`]: value })
       expect(config.rateLimits[limit]).toBe('off')
     }
   })
@@ -349,7 +349,7 @@ describe('loadAuthConfig', () => {
         AUTH_RATE_LIMIT_SMS_SENT: value,
         AUTH_MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: value,
         AUTH_SECURITY_FAILED_ATTEMPTS: value,
-      }).config.rateLimits
+      }).rateLimits
     expect(load0('off')).toEqual({
       store: 'memory',
       email: 'off',
@@ -380,9 +380,9 @@ describe('loadAuthConfig', () => {
   })
 
   it('prefers the prefixed name, and the environment to the file', () => {
-    expect(load({ PORT: '1', AUTH_API_PORT: '2' }).config.server.port).toBe(2)
-    expect(load({ PORT: '1' }).config.server.port).toBe(1)
-    expect(load({ AUTH_API_PORT: '', PORT: '1' }).config.server.port).toBe(1)
+    expect(load({ PORT: '1', AUTH_API_PORT: '2' }).server.port).toBe(2)
+    expect(load({ PORT: '1' }).server.port).toBe(1)
+    expect(load({ AUTH_API_PORT: '', PORT: '1' }).server.port).toBe(1)
   })
 })
 

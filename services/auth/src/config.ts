@@ -1,4 +1,4 @@
-import { loadConfig, type SettingValues } from '@trestle/common/config/load-config.ts'
+import { loadConfig } from '@trestle/common/config/load-config.ts'
 import { text } from '@trestle/common/config/setting.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { dangerousSettings } from './config/dangers.ts'
@@ -18,43 +18,15 @@ import { toSignupConfig } from './config/signup.ts'
 import { smsWarnings, toSmsConfig } from './config/sms.ts'
 import { toWebauthnConfig, webauthnRules } from './config/webauthn.ts'
 
-type AuthValues = SettingValues<typeof settings>
-
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
-export type AuthConfig = ReturnType<typeof toAuthConfig>
-
-/** Groups the checked settings by subject, so that a function takes only the subjects that it works with. */
-export function toAuthConfig(values: AuthValues) {
-  return {
-    server: toServerConfig(values),
-    database: toDatabaseSettings(values),
-    signup: toSignupConfig(values),
-    jwt: toJwtConfig(values),
-    security: toSecurityConfig(values),
-    rateLimits: toRateLimitConfig(values),
-    sessions: toSessionConfig(values),
-    passwords: toPasswordConfig(values),
-    mfa: toMfaConfig(values),
-    webauthn: toWebauthnConfig(values),
-    hooks: toHooksConfig(values),
-    external: toExternalConfig(values),
-    mail: toMailConfig(values),
-    sms: toSmsConfig(values),
-  }
-}
-
-/** A valid configuration, and warnings about it. */
-export interface LoadedConfig {
-  readonly config: AuthConfig
-  readonly warnings: readonly string[]
-}
+export type AuthConfig = ReturnType<typeof loadAuthConfig>
 
 /**
  * Reads the settings from the environment and an env file.
  * @param file another file than `.env`
  * @throws ConfigError with one line for each problem
  */
-export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedConfig {
+export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string) {
   const source = { prefix: 'AUTH_', env, file }
   const { PROFILE: profile } = loadConfig({ PROFILE: text().default('') }, source)
   const isStrict = profile.toLowerCase() === 'strict'
@@ -72,7 +44,21 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): LoadedCon
     ],
   })
   return {
-    config: toAuthConfig(values),
+    server: toServerConfig(values),
+    database: toDatabaseSettings(values),
+    signup: toSignupConfig(values),
+    jwt: toJwtConfig(values),
+    security: toSecurityConfig(values),
+    rateLimits: toRateLimitConfig(values),
+    sessions: toSessionConfig(values),
+    passwords: toPasswordConfig(values),
+    mfa: toMfaConfig(values),
+    webauthn: toWebauthnConfig(values),
+    hooks: toHooksConfig(values),
+    external: toExternalConfig(values),
+    mail: toMailConfig(values),
+    sms: toSmsConfig(values),
+    /** Warnings for the operator. */
     warnings: [
       ...findUnknownSettings(settings, source),
       ...serverWarnings(values),

@@ -24,7 +24,7 @@ export async function buildOpenApi(): Promise<object> {
 const KEY = Buffer.alloc(32)
 
 function createDocumentDeps(): AuthDeps {
-  const { config } = loadAuthConfig({
+  const config = loadAuthConfig({
     AUTH_SITE_URL: 'http://localhost:3000',
     AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
     AUTH_DB_DRIVER: 'postgres',

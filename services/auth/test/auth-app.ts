@@ -86,7 +86,7 @@ function createDatabase(env: Readonly<Record<string, string>>): Promise<Temporar
 }
 
 function load(env: Readonly<Record<string, string>>, url: string) {
-  return loadAuthConfig({ AUTH_DB_PREPARED: String(prepared), ...env, AUTH_DATABASE_URL: url }).config
+  return loadAuthConfig({ AUTH_DB_PREPARED: String(prepared), ...env, AUTH_DATABASE_URL: url })
 }
 
 /** Fails each request whose route does not document the status of its answer. A hook refuses with any status. */

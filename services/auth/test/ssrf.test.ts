@@ -44,7 +44,7 @@ const load = (settings: Record<string, string>) =>
     AUTH_JWT_SECRET: 'a secret of at least 32 bytes, for tests',
     AUTH_MAILER_AUTOCONFIRM: 'true',
     ...settings,
-  }).config
+  })
 
 const ACCOUNTS = {
   twilio: {

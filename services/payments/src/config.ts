@@ -64,7 +64,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
       ...(values.PEPPER === pepper ? [`${PREFIX}PEPPER`] : []),
       ...(values.VAULT_KEYS[0] === vaultKey ? [`${PREFIX}VAULT_KEYS`] : []),
     ],
-    /** What an operator should know about these settings. */
+    /** Warnings for the operator. */
     warnings: [
       ...findUnknownSettings(settings, { prefix: PREFIX, env }),
       ...plainHttpWarnings(`${PREFIX}USER_JWKS_URL`, values.USER_JWKS_URL),

@@ -43,7 +43,7 @@ async function migrate(words: readonly string[], changes: Record<string, string>
   const lines: string[] = []
   const program = new Command().addCommand(
     migrateCommand(
-      () => migrateOptions(load(changes).config),
+      () => migrateOptions(load(changes)),
       (line) => lines.push(line),
     ),
   )

@@ -4,7 +4,7 @@ import { type DeadJobs, listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import { sql } from 'kysely'
-import type { LoadedConfig } from '../config.ts'
+import type { AuthConfig } from '../config.ts'
 import { createDeps, type OpenDeps } from '../deps.ts'
 import { checkTemplates } from '../messages/template-loader.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
@@ -95,11 +95,10 @@ function describeDeadJobs({ task, count, reason, lastAt }: DeadJobs): string {
 }
 
 /** Checks everything that the service needs, and prints a line for each. Resolves to false when a check fails. */
-export async function doctor(load: () => LoadedConfig, print: (line: string) => void): Promise<boolean> {
-  const loaded = checkSettings(load, print)
-  if (loaded === undefined) return false
-  const { config, warnings } = loaded
-  for (const warning of warnings) print(`note  ${warning}`)
+export async function doctor(load: () => AuthConfig, print: (line: string) => void): Promise<boolean> {
+  const config = checkSettings(load, print)
+  if (config === undefined) return false
+  for (const warning of config.warnings) print(`note  ${warning}`)
   const { logger } = createLogger({ level: 'fatal', stdout: false })
   const telemetry = { logger, meter: createNoopMeter(), tracing: { instrument: async () => {} } }
   const open = await createDeps(config, telemetry)

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type CommandLoaders, loadAll } from '@trestle/common/lifecycle/command-line.ts'
 import { Command } from 'commander'
-import type { LoadedConfig } from '../config.ts'
+import type { AuthConfig } from '../config.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { VERSION } from '../version.ts'
 
 interface OtherCommandsOptions {
   /** Called when a command runs, because `--help` needs no settings. */
-  readonly load: () => LoadedConfig
+  readonly load: () => AuthConfig
   readonly now: () => Date
   readonly process: NodeJS.Process
 }
@@ -17,7 +17,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
   const { stdin, stdout, stderr } = process
   const withDeps = async (run: (deps: OperatorDeps) => Promise<void>) => {
     const { openOperatorDeps } = await import('./operator-deps.ts')
-    const deps = await openOperatorDeps(load().config)
+    const deps = await openOperatorDeps(load())
     try {
       await run(deps)
     } finally {
@@ -30,7 +30,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
     migrate: async () => {
       const { migrateCommand } = await import('@trestle/service/migrate-command.ts')
       const { migrateOptions } = await import('../migrations.ts')
-      return migrateCommand(() => migrateOptions(load().config), print)
+      return migrateCommand(() => migrateOptions(load()), print)
     },
     'warm-up': async () => {
       const { warmUpCommand } = await import('@trestle/service/warm-up-command.ts')

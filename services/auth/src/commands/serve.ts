@@ -8,7 +8,7 @@ import { observeConnections } from '@trestle/service/observe-connections.ts'
 import { observeReadiness } from '@trestle/service/observe-readiness.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
-import type { AuthConfig, LoadedConfig } from '../config.ts'
+import type { AuthConfig } from '../config.ts'
 import { type AuthDeps, createDeps, type OpenDeps } from '../deps.ts'
 import { type UserCreatedDeps, workOnUsersCreated } from '../hooks/user-created-job.ts'
 import { type AnswerDeps, workOnMessageRequests } from '../message-requests/message-request-job.ts'
@@ -23,14 +23,14 @@ import { VERSION } from '../version.ts'
 const CLOSE_MS = 3_000
 
 /** Waits for the database, migrates, and serves until a signal ends the process. */
-export async function serve({ config, warnings }: LoadedConfig, process: NodeJS.Process): Promise<void> {
+export async function serve(config: AuthConfig, process: NodeJS.Process): Promise<void> {
   const log = createLogger({
     level: config.server.logLevel,
     file: config.server.logFile,
     base: { component: 'api' },
   })
   try {
-    for (const warning of warnings) log.logger.warn(warning)
+    for (const warning of config.warnings) log.logger.warn(warning)
     await start(config, log, process)
   } catch (error) {
     log.logger.fatal({ err: error }, 'start failed')

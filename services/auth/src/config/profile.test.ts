@@ -25,7 +25,7 @@ const problems = (env: Record<string, string>): readonly string[] => {
 
 describe('AUTH_PROFILE=strict', () => {
   it('changes the defaults and the fixed rules', () => {
-    const { config } = loadAuthConfig(STRICT)
+    const config = loadAuthConfig(STRICT)
     expect(config.sessions).toEqual({
       revokeFamilyOnReuse: true,
       reuseIntervalMs: 0,
@@ -70,7 +70,7 @@ describe('AUTH_PROFILE=strict', () => {
   })
 
   it('accepts stricter settings and settings within its bounds', () => {
-    const { config } = loadAuthConfig({
+    const config = loadAuthConfig({
       ...STRICT,
       AUTH_PASSWORD_MIN_LENGTH: '8',
       AUTH_SESSIONS_TIMEBOX: '720h',
@@ -163,8 +163,8 @@ describe('AUTH_PROFILE=strict', () => {
     ['localhost', 'true', true],
   ])('demands TLS of the mail server %s with AUTH_SMTP_REQUIRE_TLS=%s: %s', (host, setting, requireTls) => {
     const env = { AUTH_SMTP_HOST: host, ...(setting === undefined ? {} : { AUTH_SMTP_REQUIRE_TLS: setting }) }
-    expect(loadAuthConfig({ ...STRICT, ...env }).config.mail.smtp?.requireTls).toBe(requireTls)
-    expect(loadAuthConfig({ ...REQUIRED, ...env }).config.mail.smtp?.requireTls).toBe(setting === 'true')
+    expect(loadAuthConfig({ ...STRICT, ...env }).mail.smtp?.requireTls).toBe(requireTls)
+    expect(loadAuthConfig({ ...REQUIRED, ...env }).mail.smtp?.requireTls).toBe(setting === 'true')
   })
 
   it('warns of mails that may travel unencrypted to another machine', () => {

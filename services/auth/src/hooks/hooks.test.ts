@@ -22,7 +22,7 @@ beforeEach(() => {
   stub.answer = () => NOTHING
 })
 
-const { config } = loadAuthConfig({
+const config = loadAuthConfig({
   AUTH_SITE_URL: 'http://localhost:3000',
   AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
   AUTH_DB_DRIVER: 'postgres',

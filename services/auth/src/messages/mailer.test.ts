@@ -25,7 +25,7 @@ afterAll(async () => {
 })
 
 function open(settings: Record<string, string> = {}) {
-  const { config } = loadAuthConfig({
+  const config = loadAuthConfig({
     AUTH_SITE_URL: templates.url,
     AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
     AUTH_DB_DRIVER: 'postgres',

@@ -10,7 +10,7 @@ const provider = await startStubProvider(() => answer)
 afterAll(() => provider.close())
 
 function load(settings: Record<string, string> = {}) {
-  const { config } = loadAuthConfig({
+  const config = loadAuthConfig({
     AUTH_SITE_URL: 'http://localhost:3000',
     AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
     AUTH_DB_DRIVER: 'postgres',

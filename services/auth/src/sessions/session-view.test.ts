@@ -18,7 +18,7 @@ function configOf(settings: Record<string, string>) {
     AUTH_MAILER_AUTOCONFIRM: 'true',
     ...settings,
   }
-  return loadAuthConfig(env).config
+  return loadAuthConfig(env)
 }
 
 async function view(session: IssuedSession, settings: Record<string, string> = {}) {
