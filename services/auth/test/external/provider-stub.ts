@@ -1,8 +1,8 @@
-import type { FakeClock } from '@trestle/testing/fake-clock.ts'
 import type { StubAnswer, StubRequest } from '@trestle/testing/stub-provider.ts'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 import { expect } from 'vitest'
 import type { ProviderName } from '../../src/config/external.ts'
+import type { FakeClock } from '../fake-clock.ts'
 import { type Answers, clientId, clientSecret, REDIRECT_URI } from './external-app.ts'
 
 /** A provider as its documents describe it, and the identity that this service must store. */
