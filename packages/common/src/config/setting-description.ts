@@ -31,11 +31,18 @@ declare module 'zod' {
   }
 }
 
+/** Merging takes more time than the rest of reading the settings. */
+const merged = new WeakMap<z.ZodType, z.GlobalMeta>()
+
 /** The metadata of a setting. Those of a wrapper, such as `optional`, win over those of the wrapped setting. */
 export function metaOf(setting: unknown): z.GlobalMeta {
   if (!(setting instanceof z.ZodType)) return {}
+  const known = merged.get(setting)
+  if (known !== undefined) return known
   const [input, innerType] = [Reflect.get(setting.def, 'in'), Reflect.get(setting.def, 'innerType')]
-  return { ...metaOf(input), ...metaOf(innerType), ...setting.meta() }
+  const meta = { ...metaOf(input), ...metaOf(innerType), ...setting.meta() }
+  merged.set(setting, meta)
+  return meta
 }
 
 /** Puts settings under a heading of the documents. */
