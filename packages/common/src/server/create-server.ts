@@ -51,6 +51,8 @@ export interface ServerOptions {
 }
 
 const URL_BYTES = 8_192
+/** Where Fastify looks for the name of a plugin. */
+const DISPLAY_NAME = Symbol.for('fastify.display-name')
 
 /** Makes a Fastify server with the limits, request ids, zod compilers and error envelope that all services share. */
 export function createServer(options: ServerOptions) {
@@ -80,6 +82,7 @@ export function createServer(options: ServerOptions) {
     },
     clientErrorHandler: (error, socket) => answerBrokenRequest(options, error, socket),
   }).withTypeProvider<ZodTypeProvider>()
+  app.register = namePlugins(app.register)
   // Node would refuse other expectations than 100-continue itself, without the envelope. A server may ignore them (RFC 9110,
   // 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
@@ -101,6 +104,19 @@ export function createServer(options: ServerOptions) {
   app.register(sendAnswers)
   app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true })
   return app
+}
+
+/**
+ * Names plugins after their functions. Fastify compares a plugin without a name with every module that `require` has loaded,
+ * twice, before it takes that name.
+ */
+function namePlugins<Register extends CallableFunction>(register: Register): Register {
+  return new Proxy(register, {
+    apply: (target, app, [plugin, ...options]) => {
+      if (typeof plugin === 'function') plugin[DISPLAY_NAME] ??= plugin.name
+      return Reflect.apply(target, app, [plugin, ...options])
+    },
+  })
 }
 
 /** Makes the ids of requests: the value of the header if it has the accepted form, otherwise a UUID. */
