@@ -13,8 +13,8 @@ export interface AccessResult {
 }
 
 /**
- * Separates the refusals of one SQL function from the verdicts that all of them have. For a refusal the first member is
- * `done`.
+ * Separates the refusals of one SQL function from the verdicts that all of them have.
+ * @returns for a refusal `done` and the refusal, for any other verdict itself and undefined
  */
 export function splitVerdict<const Own extends string>(
   verdict: Verdict | Own,

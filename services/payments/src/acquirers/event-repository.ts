@@ -13,7 +13,7 @@ export interface AcquirerReference {
 
 /**
  * The id of the transaction that an acquirer authorized under its reference. `ambiguous`: several transactions have the
- * reference.
+ * reference. Undefined when none has it.
  */
 export async function findAuthorized(
   db: Db,

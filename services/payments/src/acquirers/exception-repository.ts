@@ -40,7 +40,7 @@ export interface ListedException {
   readonly payload: unknown
 }
 
-/** Exceptions that wait for an operator, oldest first. */
+/** Exceptions that wait for an operator, oldest first, at most `limit`. */
 export async function listOpenExceptions(db: Db, limit: number): Promise<readonly ListedException[]> {
   return db
     .selectFrom('acquirer_exceptions')

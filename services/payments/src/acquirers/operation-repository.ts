@@ -44,7 +44,7 @@ export async function getOperation(
   return { acquirer, task: { kind, operationId: id, merchantId, transactionId, acquirerRef, money, descriptor } }
 }
 
-/** Operations that have been open for so many days, oldest first, read without locks. */
+/** Operations that have been open for so many days, oldest first, at most `limit`, read without locks. */
 export async function listOverdueOperations(
   db: Db,
   { days, limit }: { readonly days: number; readonly limit: number },

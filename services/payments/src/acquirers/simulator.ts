@@ -54,7 +54,7 @@ const STATUS_REFUSALS = {
 
 /**
  * The status code that refuses the card itself, before 3-D Secure: for its scheme, its status, then its security code, which
- * only a customer types (reference: Test object).
+ * only a customer types (reference: Test object). Undefined for a card that is not refused.
  */
 export function cardRefusal(
   { scheme, status, code, refusal, laterRefusal }: Scenario,

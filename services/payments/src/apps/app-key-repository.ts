@@ -26,7 +26,10 @@ const createQuery = prepare(
     SELECT verdict, identity_id, id, created FROM ${sql.table('create_key')}(${p.keyMac}, ${p.newMac}, ${p.hint})`,
 )
 
-/** Adds a key to the calling app, or finds the key that has this MAC already. `isSpent`: that key was revoked since. */
+/**
+ * Adds a key to the calling app, or finds the key that has this MAC already. `made` is undefined when only access was checked, or
+ * when it was refused. `isSpent`: that key was revoked since.
+ */
 export async function callCreateKey(
   lanes: Lanes,
   input: CreateKeyInput,

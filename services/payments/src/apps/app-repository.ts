@@ -102,7 +102,7 @@ export async function updateAppHidden(db: Db, id: string, hidden: boolean): Prom
 }
 
 /**
- * Revokes all keys of an app. Resolves to how many were good.
+ * Revokes all keys of an app. Resolves to how many were not revoked before.
  *
  * Lock order: the app, its keys. The functions create_key and revoke_key lock the app first too, so that two calls never wait
  * for each other, and no key is made meanwhile.

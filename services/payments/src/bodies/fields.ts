@@ -130,7 +130,10 @@ export function reference() {
   return text().min(1).max(255)
 }
 
-/** Reads the reference from `custom`, where official clients put it: they have no member for it. */
+/**
+ * Reads the reference from `custom`, where official clients put it: they have no member for it. Undefined when there is none, or
+ * one that `reference` refuses.
+ */
 export function referenceOf(given: unknown): string | undefined {
   if (typeof given !== 'object' || given === null || !('reference' in given)) return undefined
   return reference().safeParse(given.reference).data

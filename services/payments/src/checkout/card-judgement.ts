@@ -22,7 +22,7 @@ const UNSUPPORTED = 'PAYMENT_CARD_SCHEME_UNSUPPORTED'
 
 /**
  * The status code that refuses a card before the acquirer is asked: for its network, check digit or expiry
- * (reference: Order of checks at the checkout).
+ * (reference: Order of checks at the checkout). Undefined for a card that the acquirer may be asked about.
  */
 export function cardProblem({ number, network, expiry, test, scenario, now }: JudgedCard): string | undefined {
   // A scenario can only make a supported network unsupported or unknown.

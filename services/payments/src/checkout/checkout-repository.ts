@@ -145,7 +145,10 @@ function toRepeated(row: CheckoutRow, { fingerprint }: Repeat): Checkout['repeat
   return row.repeat_status === null ? undefined : toEnd(row.repeat_object_id, row.repeat_status_code)
 }
 
-/** A refused payment has a transaction too. */
+/**
+ * The end of a payment by its columns. Undefined while it has neither. A refused payment has a transaction too, so its status
+ * code counts first.
+ */
 export function toEnd(transactionId: string | null, statusCode: string | null): PaymentEnd | undefined {
   if (statusCode !== null) return { statusCode }
   return transactionId === null ? undefined : { transactionId }

@@ -23,7 +23,8 @@ export interface Progress {
 
 /**
  * Reads the hints of an order. The last card lookup identifies the session. Hints of other sessions or orders, and other
- * texts, are ignored.
+ * texts, are ignored. Undefined without the hint of a card lookup.
+ * @param digest what the hints must be sealed for: `orderDigest` of the order
  */
 export function readHints(hints: TextSeal, digest: Buffer, texts: readonly string[]): Progress | undefined {
   const read = texts.flatMap((text) => Content.safeParse(hints.open(text, placeOf(digest))).data ?? [])

@@ -17,6 +17,7 @@ export interface BeginPaymentColumns extends CallerColumns {
     /** Null: the simulator. */
     readonly acquirer: string | null
     readonly currency: string
+    /** Minor units of `currency`. */
     readonly amount: number
     readonly descriptor: string
     readonly reference: string | undefined
@@ -64,7 +65,10 @@ const beginQuery = prepare(
     )`,
 )
 
-/** Claims session, key and tokens of a payment, and writes its attempt. */
+/**
+ * Claims session, key and tokens of a payment, and writes its attempt.
+ * @throws Error when the session or key has ended, and its row has no end
+ */
 export async function callBeginPayment(lanes: Lanes, input: BeginPaymentColumns): Promise<BegunPayment> {
   const { verdict, attempt_id: attemptId, transaction_id, status_code } = await lanes.write.one(beginQuery, input)
   if (verdict !== 'done' && verdict !== 'finished') return { refusal: verdict }
@@ -89,7 +93,10 @@ const paidQuery = prepare(
     WHERE m.key = ${p.merchantKey}::uuid`,
 )
 
-/** What a customer has paid, and the last digits of the card. */
+/**
+ * What a customer has paid, and the last four digits of the card.
+ * @throws Error when the merchant has no such transaction
+ */
 export async function getPaidOrder(
   lanes: Lanes,
   input: { readonly merchantKey: string; readonly transactionId: string },

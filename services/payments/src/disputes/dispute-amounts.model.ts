@@ -1,7 +1,7 @@
 import type { Amounts } from '../transactions/amounts.model.ts'
 import type { Dispute } from './dispute.ts'
 
-/** The effect of opening a dispute. `amount` is disputed. */
+/** The effect of opening a dispute. `amount` is disputed, of at most `possible`, in minor units of the transaction's currency. */
 export type OpenVerdict =
   | { readonly verdict: 'done'; readonly amount: bigint; readonly amounts: Amounts }
   | { readonly verdict: 'limit-exceeded'; readonly possible: bigint }

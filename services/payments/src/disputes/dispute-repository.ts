@@ -61,7 +61,7 @@ const openQuery = prepare(
     CROSS JOIN LATERAL (SELECT (f.dispute).*) r`,
 )
 
-/** The dispute, or at most how much can be disputed. */
+/** The dispute, or at most how much can be disputed, in minor units of the transaction's currency. */
 export interface OpenedDispute extends AccessResult {
   readonly dispute: Dispute | undefined
   readonly limit: { readonly currency: string; readonly amount: bigint } | undefined

@@ -7,7 +7,7 @@ export interface ChainHead {
   readonly head: Buffer
 }
 
-/** What the row of a merchant's balance says of its ledger. */
+/** What the row of a merchant's balance says of its ledger. `balance`: minor units of the merchant's currency. */
 export interface LedgerHead extends ChainHead {
   readonly balance: bigint
   readonly lineCount: bigint
@@ -24,7 +24,7 @@ export interface ChainState {
   kept: ChainHead | undefined
 }
 
-/** Sums over the links checked so far. Amounts without a currency of their own are in the merchant's currency. */
+/** Sums over the links checked so far, in minor units: of the merchant's currency where no other is named. */
 export interface LinkState extends ChainState {
   balance: bigint
   lines: bigint

@@ -8,8 +8,9 @@ interface ChainedRow extends MerchantRow {
 }
 
 /**
- * An entry of the trail of a transaction. `amount` is in the transaction's currency; `gross`, fees and `balance` are in
- * the merchant's.
+ * An entry of the trail of a transaction. `amount` is in minor units of the transaction's currency; `gross`, fees and `balance`
+ * are in minor units of the merchant's. `rate`: units of the merchant's currency for one of the transaction's; null where they
+ * are the same.
  */
 export interface TrailEntriesTable extends ChainedRow {
   transaction_id: string
@@ -31,7 +32,10 @@ export interface TrailEntriesTable extends ChainedRow {
 /** What has changed the balance of a merchant. */
 export type LineKind = 'capture' | 'refund' | 'dispute' | 'payout' | 'payoutReversal' | 'adjustment'
 
-/** A change of the merchant's balance. `amount` is in `currency`, the currency of the transaction. */
+/**
+ * A change of the merchant's balance. `amount` is in minor units of `currency`, that of the transaction; `balance` (the change),
+ * `fee` and `balance_after` are in minor units of the merchant's currency.
+ */
 export interface LinesTable extends ChainedRow {
   kind: LineKind
   balance: bigint
@@ -63,7 +67,7 @@ export interface EntriesTable {
   test: boolean
 }
 
-/** The sums of entries up to the end of a day. */
+/** The sums of entries up to the end of a UTC day. `sum`: minor units of `currency`, as decimal text; credit is positive. */
 export interface AccountSnapshotsTable {
   merchant_id: string
   account: string

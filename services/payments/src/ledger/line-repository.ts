@@ -84,7 +84,7 @@ export interface Adjustment {
   readonly text: string
 }
 
-/** The new line, and the balance after it. */
+/** The new line, and the balance after it in minor units of the merchant's currency. */
 export interface BookedAdjustment {
   readonly lineId: string
   readonly balance: bigint

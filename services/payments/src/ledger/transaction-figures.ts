@@ -2,7 +2,10 @@ import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 import type { Finding } from './check-links.ts'
 
-/** A transaction beside the sums of its trail, its lines and its disputes. */
+/**
+ * A transaction beside the sums of its trail, its lines and its disputes. Amounts are minor units: `gross_…` and `…_balance`
+ * of the merchant's currency, all others of the transaction's. `trail_length`, `trail_entries` and `trail_last` count entries.
+ */
 export interface TransactionFigures {
   readonly id: string
   readonly successful: boolean

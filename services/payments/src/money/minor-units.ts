@@ -23,7 +23,7 @@ export function formatAmount(currency: string, amount: bigint): string {
   return exponent === 0 ? whole : `${whole}.${digits.slice(-exponent)}`
 }
 
-/** Reads `EUR:25`, a listed currency and minor units. */
+/** Reads `EUR:25`, a listed currency and minor units of up to twelve digits. Undefined for any other text. */
 export function readMoney(text: string): Money | undefined {
   const [, currency, amount] = /^([A-Z]{3}):(\d{1,12})$/.exec(text) ?? []
   return currency !== undefined && isCurrency(currency) ? { currency, amount: Number(amount) } : undefined

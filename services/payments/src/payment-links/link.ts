@@ -75,13 +75,13 @@ export function judgeLink(query: URLSearchParams, payee: LinkPayee): PaymentLink
   }
 }
 
-/** Why no new payment can begin under a link. A payment that has ended is still shown. */
+/** Why no new payment can begin under a link; undefined when one can. A payment that has ended is still shown. */
 export function problemBeforePayment({ payee }: PaymentLink): LinkProblem | undefined {
   if (!payee.canPay) return 'unavailable'
   return payee.hasRate ? undefined : 'currency'
 }
 
-/** The currency that a link names, whether or not it is listed. */
+/** The currency that a link names, whether or not it is listed; undefined when it names none. */
 export function currencyOf(query: URLSearchParams): string | undefined {
   return query.get('currency')?.trim() || undefined
 }

@@ -47,7 +47,10 @@ const payeeQuery = prepare(
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Finds the merchant by the public key of a link. `acquirers` are the names that live merchants may have. */
+/**
+ * Finds the merchant by the public key of a link. Undefined when no merchant has the key.
+ * @param acquirers the names that live merchants may have; `rateAgeDaysMax`: days after which a rate is too old for live money
+ */
 export async function findLinkPayee(
   lanes: Lanes,
   link: LinkKey,

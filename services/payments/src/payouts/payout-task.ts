@@ -14,7 +14,10 @@ export const payoutTask = defineTask<Record<string, never>>('payout', {
 /** When the task runs: every day at 04:05 UTC. */
 export const PAYOUT_CRON = '5 4 * * *'
 
-/** Counts the outcome for each merchant: `paid` where the day has its payout, otherwise the reason. */
+/**
+ * Makes what counts the outcome of one merchant. It takes why the merchant was skipped, or undefined where the day has its
+ * payout, which counts as `paid`.
+ */
 export function countPayouts(meter: Meter): (skipped: PayoutSkip | 'failed' | undefined) => void {
   const payouts = meter.createCounter('payments_payouts_total', { description: 'Turns of merchants by outcome' })
   return (skipped) => payouts.add(1, { outcome: skipped ?? 'paid' })

@@ -22,7 +22,7 @@ export const idempotencyKey = fp(
   { name: 'idempotency-key', dependencies: ['request-input', 'authenticate'] },
 )
 
-/** What identifies a request with an Idempotency-Key and its repeats; `refused` when the header is malformed. */
+/** What identifies a request with an Idempotency-Key and its repeats; `refused` for a malformed header, undefined without one. */
 export function repeatOf(request: FastifyRequest): Repeat | 'refused' | undefined {
   const key = request.headers[HEADER]
   if (key === undefined) return undefined

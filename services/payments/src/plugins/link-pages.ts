@@ -60,7 +60,7 @@ export function visitOf(request: FastifyRequest, reply: FastifyReply, query = li
   return { request, reply, locale: choosePageLocale(query.get('locale'), request.headers['accept-language']) }
 }
 
-/** Finds the link of a visit on which a payment can begin. When none can, sends a page that says why. */
+/** Finds the link of a visit on which a payment can begin. When none can, sends a page that says why and returns undefined. */
 export async function openVisitedLink(visit: PageVisit, query: URLSearchParams): Promise<PaymentLink | undefined> {
   const link = await resolveLink(visit.request.server.deps, query)
   const problem = typeof link === 'string' ? link : problemBeforePayment(link)

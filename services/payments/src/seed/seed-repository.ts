@@ -6,7 +6,7 @@ import type { SeedApp, SeedMerchant } from './seed-file.ts'
 import { createdOf } from './seed-transaction-repository.ts'
 
 /**
- * Inserts an app with its key. An existing app stays as it is.
+ * Inserts an app with its key. An existing app stays as it is. True for a new app.
  * @throws Error when the key belongs to another app
  */
 export async function insertSeedApp(db: Db, app: SeedApp, mac: Buffer): Promise<boolean> {
@@ -34,7 +34,7 @@ export interface MerchantDefaults {
 
 /**
  * Inserts a merchant with its balance. Its tag comes from its id if the tag is free, otherwise it is random, and ids
- * below it then need an alias. An existing merchant stays as it is.
+ * below it then need an alias. An existing merchant stays as it is. True for a new merchant.
  */
 export async function insertSeedMerchant(
   db: Db,
@@ -73,7 +73,7 @@ export async function insertSeedMember(db: Db, merchantId: string, appId: string
     ON CONFLICT DO NOTHING`.execute(db)
 }
 
-/** The MAC of a key of any member: operations need a caller. */
+/** The MAC of a key of any app that is a member, 32 bytes: operations need a caller. Undefined when the merchant has no app. */
 export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer | undefined> {
   const row = await db
     .selectFrom('merchant_apps')
@@ -86,7 +86,7 @@ export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer 
   return row?.mac
 }
 
-/** The length of the trail of a transaction. */
+/** The number of trail entries of a transaction. @throws Error when there is no such transaction */
 export async function getTrailLength(db: Db, merchantId: string, id: string): Promise<number> {
   const { trail_length } = await db
     .selectFrom('transactions')

@@ -40,7 +40,7 @@ export function findSeedMerchant(db: Db, id: string): Promise<SeedOwner | undefi
   return db.selectFrom('merchants').select(['tag', 'test']).where('id', '=', id).executeTakeFirst()
 }
 
-/** A new id below a merchant. */
+/** A new id below a merchant. @throws Error when the database made none, which is an error of `new_id` */
 export async function newIdBelow(db: Db, { tag }: SeedOwner): Promise<string> {
   const { rows } = await sql<{ id: string }>`SELECT id FROM ${sql.table('new_id')}(${tag})`.execute(db)
   const [made] = rows

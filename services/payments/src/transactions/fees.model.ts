@@ -10,7 +10,7 @@ const WHOLE_BASIS_POINTS = 10_000n
 
 /**
  * The fee of an operation: the model of the SQL function `operation_fee` (reference: Fees). Only captures have a share.
- * @param gross the worth of the operation, in the merchant's currency
+ * @param gross the worth of the operation, in minor units of the merchant's currency
  * @param price the share in basis points, and the flat fee, already exchanged; 0 for a kind without a price
  */
 export function operationFee(

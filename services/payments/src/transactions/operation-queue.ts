@@ -24,7 +24,7 @@ export interface Operation extends Credentials {
   readonly repeat: Repeat | undefined
 }
 
-/** Why an operation was refused. Amounts are in `currency`, that of the transaction. */
+/** Why an operation was refused. `possible`: minor units of `currency`, that of the transaction. */
 export type OperationRefusal =
   | { readonly reason: 'currency-mismatch' | 'trail-full' | 'rate-unavailable'; readonly currency: string }
   | { readonly reason: 'limit-exceeded'; readonly currency: string; readonly possible: bigint }

@@ -11,7 +11,10 @@ export interface ShownCard {
 /** What an entry of a trail says. A correction of a rejected operation has the kind of the operation. */
 export type TrailKind = 'capture' | 'refund' | 'void' | 'disputeWon' | 'disputeLost'
 
-/** What happened to a transaction. Amounts are below 2^53; `balance` and fees are in the merchant's currency. */
+/**
+ * What happened to a transaction. Amounts are minor units below 2^53: `amount` of the transaction's currency, `balance` and fees
+ * of the merchant's.
+ */
 export interface TrailEntry {
   readonly id: string
   readonly kind: TrailKind

@@ -24,6 +24,7 @@ export async function startLostAttempts(deps: LostAttemptDeps): Promise<void> {
 /**
  * Calls each attempt unknown that was sent and never finished. A repeat of its request gets that outcome, and a job asks the
  * acquirer. A second run finds only attempts that are still `sent`. One that fails is left to the job of the next minute.
+ * @throws any error but that of a statement which the database has ended, so that the job runs again
  */
 export async function endLostAttempts({ db, lanes, outbox, logger }: Omit<LostAttemptDeps, 'jobs'>): Promise<Outcome> {
   const sent = await listUnsettledAttempts(db, { status: 'sent', ageSeconds: AGE_SECONDS, limit: BATCH })

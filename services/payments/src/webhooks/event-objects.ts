@@ -135,7 +135,11 @@ export const objectColumn = sql`CASE split_part(r.type, '.', 1) ${sql.join(
   sql` `,
 )} END AS object`
 
-/** The `data` of an event: its object under its noun, such as `{ app: {…} }`. */
+/**
+ * The `data` of an event: its object under its noun, such as `{ app: {…} }`.
+ * @param json the column `objectColumn` of the event
+ * @throws Error when the type has an unknown noun, or when the object is gone
+ */
 export function viewObject(type: EventType, json: unknown): Readonly<Record<string, object>> {
   const [noun = '', what = ''] = type.split('.')
   if (!isNoun(noun)) throw new Error(`${type} is no type of an event`)
