@@ -9,6 +9,7 @@ import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { anyId } from '../packages/testing/src/any-value.ts'
+import { type CommandServer, startCommandServer } from '../packages/testing/src/command-server.ts'
 import { freePort } from '../packages/testing/src/free-port.ts'
 import { programEnvironment } from '../packages/testing/src/program-environment.ts'
 import {
@@ -239,8 +240,20 @@ it('runs one service alone on a database of its own, as README.md says', async (
 
 describe('docs/runbooks/', () => {
   const services = ['auth', 'payments', 'inventory']
+  let server: CommandServer
   const programs = [
-    ...services.map((name) => `${name}() { '${process.execPath}' '${root}/services/${name}/src/main.ts' "$@"; }`),
+    // Asks the server of commands. Its first line has the exit status and the bytes of the standard error.
+    `run() {
+      local status length errors
+      exec 3<> "/dev/tcp/127.0.0.1/$COMMAND_PORT"
+      { printf '%s\\0' "$PWD" "$1" $(($# - 1)) "\${@:2}"; env -0; printf '\\0'; } >&3
+      read -r status length <&3
+      IFS= LC_ALL=C read -r -d '' -n "$length" errors <&3
+      printf '%s' "$errors" >&2
+      cat <&3
+      return "$status"
+    }`,
+    ...services.map((name) => `${name}() { run '${root}/services/${name}/src/main.ts' "$@"; }`),
     `psql() { '${process.execPath}' '${root}/scripts/stand-in-psql.ts' "$@"; }`,
     // The superuser of the stack is the one that its address names.
     'runuser() { psql "$DATABASE_URL"; }',
@@ -249,10 +262,14 @@ describe('docs/runbooks/', () => {
   /** The programs have the settings of the stack, and payments has a card in its vault. */
   beforeAll(async () => {
     await seedPayments()
+    server = await startCommandServer()
+    env.COMMAND_PORT = String(server.port)
     for (const name of services) {
       Object.assign(env, parseEnv(readFileSync(join(folder, 'data', `${name}.env`), 'utf8')))
     }
   })
+
+  afterAll(() => server.stop())
 
   /** Runs a script. @returns its standard output */
   async function inShell(script: string): Promise<string> {
