@@ -13,7 +13,7 @@ export interface Authentication {
   readonly isTimedOut: boolean
 }
 
-/** The states of a session that has not ended (README: the diagram, and what follows on each event). */
+/** The states of a session until it is paid (README: the diagram, and what follows on each event). */
 type SessionState = 'looked_up' | 'fingerprint' | 'given_out' | 'challenge' | 'answered'
 
 /** The state that the columns of a session stand for. */
