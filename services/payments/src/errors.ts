@@ -191,7 +191,7 @@ function toRefusal(statusCode: string, { message, details, replayed }: CardRefus
   return new HttpError(400, statusCode, { message, details, headers })
 }
 
-/** The processing error of card data that is not protected on its way. */
+/** The processing error `Missing secure connection (https)`. */
 const INSECURE = 21
 
 /** 400 for card data that came without TLS (reference: Order of checks at the checkout). */

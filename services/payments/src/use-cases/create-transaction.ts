@@ -28,7 +28,7 @@ type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait' | 
 
 const POLL_MS = 250
 const POLLS = 20
-/** The processing error of a charge whose outcome is unknown. */
+/** The processing error of a charge whose outcome is unknown: that of PAYMENT_METHOD_ERROR. */
 const UNKNOWN_OUTCOME = 12
 
 /**

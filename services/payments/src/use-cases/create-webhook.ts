@@ -17,8 +17,6 @@ export interface CreateWebhookRequest {
 
 type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>
 
-const REFUSALS = { 'not-https': webhookWithoutTls, 'too-many': tooManyWebhooks } as const
-
 /**
  * Makes a webhook. Only this answer and its repeats contain the secret.
  * @throws webhookInside for an address inside a network, webhookWithoutTls for http where it is not permitted, tooManyWebhooks
@@ -33,7 +31,8 @@ export async function createWebhook(
   const secretSealed = webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
   const input = { caller, merchantId, webhook: flaw ? null : values, secretSealed, allowHttp: webhooks.allowHttp }
   const { webhook, refusal, verdict } = requireAccess(caller, await callCreateWebhook(lanes, input), flaw)
-  if (refusal) throw REFUSALS[refusal]()
+  if (refusal === 'not-https') throw webhookWithoutTls()
+  if (refusal === 'too-many') throw tooManyWebhooks()
   if (!webhook) throw new Error(`create_webhook answered ${verdict} without a webhook`)
   const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
   return { webhook, secret, replayed: verdict === 'replayed' }

@@ -13,6 +13,7 @@ type LostAttemptDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'outbox' | 'l
 /** Longer than a request may take, so the process that sent the attempt has ended. */
 const AGE_SECONDS = 60
 const BATCH = 1_000
+/** The processing error is that of PAYMENT_METHOD_ERROR. */
 const UNKNOWN = { outcome: 'unknown', errorCode: 12, acquirerRef: null } as const
 
 /** Looks every minute for attempts of processes that have ended. */
