@@ -2,9 +2,7 @@ import { anyId } from '@trestle/testing/any-value.ts'
 import fc from 'fast-check'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CHAIN_START } from '../src/ledger/chain.ts'
-import { balanceEffect, entriesOf, type MovementKind } from '../src/ledger/movement.model.ts'
-import { readLinks, recomputeChain } from './ledger-fixtures.ts'
+import { readLinks, recomputeChain } from '../../test/ledger-fixtures.ts'
 import {
   createdOf,
   createTestApp,
@@ -12,7 +10,9 @@ import {
   startPayments,
   type TestApp,
   type TestPayments,
-} from './payments-app.ts'
+} from '../../test/payments-app.ts'
+import { CHAIN_START } from './chain.ts'
+import { balanceEffect, entriesOf, type MovementKind } from './movement.model.ts'
 
 let payments: TestPayments
 let app: TestApp
