@@ -36,7 +36,7 @@ export const mutations: readonly Mutation[] = [
     file: 'services/auth/src/flows/pkce.ts',
     text: 'digest(made), digest(challenge)',
     replacement: 'digest(made), digest(made)',
-    test: 'services/auth/src/routes/token-pkce.test.ts',
+    test: 'services/auth/src/use-cases/grant-auth-code.test.ts',
   },
   {
     breaks: 'a capture takes at most what is pending',

@@ -1,11 +1,11 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { addApp } from './authenticator-app.ts'
-import { anyId, anyTime, errorBody, outcomeOf, signedUpBody, statusAndBody } from './bodies.ts'
-import { expectUser } from './expect-user.ts'
-import { OPERATOR } from './forged-token.ts'
-import { type MailApp, openMailApp } from './mail-app.ts'
-import { createSignedIn, type SignedIn, signIn } from './signed-in.ts'
+import { addApp } from '../../test/authenticator-app.ts'
+import { anyId, anyTime, errorBody, outcomeOf, signedUpBody, statusAndBody } from '../../test/bodies.ts'
+import { expectUser } from '../../test/expect-user.ts'
+import { OPERATOR } from '../../test/forged-token.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
 
 // An attack: the thief of a session asks for a change of address. The change must not survive what ends the session,
 // since anyone could have its code sent again.

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { addApp } from './authenticator-app.ts'
+import { addApp } from '../../test/authenticator-app.ts'
 import {
   anyId,
   anyTime,
@@ -12,12 +12,18 @@ import {
   statusAndBody,
   unconfirmedBody,
   wrongPassword,
-} from './bodies.ts'
-import { expectSession, expectUser } from './expect-user.ts'
-import { type Anybody, type AnybodyStub, begin, comeBackAs, startAnybodyProvider } from './external/anybody-provider.ts'
-import { OPERATOR } from './forged-token.ts'
-import { type MailApp, openMailApp } from './mail-app.ts'
-import { createSignedIn, type SignedIn } from './signed-in.ts'
+} from '../../test/bodies.ts'
+import { expectSession, expectUser } from '../../test/expect-user.ts'
+import {
+  type Anybody,
+  type AnybodyStub,
+  begin,
+  comeBackAs,
+  startAnybodyProvider,
+} from '../../test/external/anybody-provider.ts'
+import { OPERATOR } from '../../test/forged-token.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn, type SignedIn } from '../../test/signed-in.ts'
 
 // An attack: an account whose address is unconfirmed again must not count as unclaimed. Otherwise its second factor,
 // password and data would pass to a stranger who confirms the address.

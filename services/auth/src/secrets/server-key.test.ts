@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { buildApp } from '../src/app.ts'
-import { createEncryptionKeys } from '../src/secrets/sealed-secret.ts'
-import { deriveServerKeys } from '../src/secrets/server-key.ts'
-import { addApp, answerChallenge } from './authenticator-app.ts'
-import { anyId, anyTime, confirmedBody, errorBody, factorBody, signedUpBody, statusAndBody } from './bodies.ts'
-import { expectSession } from './expect-user.ts'
-import { type MailApp, openMailApp } from './mail-app.ts'
-import { createSignedIn, signIn } from './signed-in.ts'
+import { addApp, answerChallenge } from '../../test/authenticator-app.ts'
+import { anyId, anyTime, confirmedBody, errorBody, factorBody, signedUpBody, statusAndBody } from '../../test/bodies.ts'
+import { expectSession } from '../../test/expect-user.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn, signIn } from '../../test/signed-in.ts'
+import { buildApp } from '../app.ts'
+import { createEncryptionKeys } from './sealed-secret.ts'
+import { deriveServerKeys } from './server-key.ts'
 
 const oldKey = randomBytes(32)
 const keys = createEncryptionKeys(randomBytes(32), [oldKey])

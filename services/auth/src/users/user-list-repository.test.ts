@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
-import { userBody } from '../../../test/bodies.ts'
-import { expectFailure as failWith } from '../../../test/expect-failure.ts'
-import { OPERATOR } from '../../../test/forged-token.ts'
+import { openTestApp, type TestApp } from '../../test/auth-app.ts'
+import { userBody } from '../../test/bodies.ts'
+import { expectFailure as failWith } from '../../test/expect-failure.ts'
+import { OPERATOR } from '../../test/forged-token.ts'
 
 let test: TestApp
 beforeAll(async () => {
