@@ -118,7 +118,7 @@ export class Application<Context = unknown> {
   readonly listener: NodeListener = async (given, answered) => {
     const [request, response] = asNode(given, answered)
     try {
-      sendToNode(response, await this.answer(new NodeIncoming(request, response)), this.#core.settings.writeTimeout)
+      sendToNode(response, await this.answer(new NodeIncoming(request, response)), this.#core.settings.writeTimeoutMs)
     } catch (error) {
       // For example a header that this version of HTTP forbids. Only this request fails, not the server.
       response.destroy()

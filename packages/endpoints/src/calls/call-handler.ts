@@ -82,14 +82,14 @@ function bindCall(call: Call, { route, positionals }: Found): Arguments | Promis
 /** Undefined when no body is read. Bodies of GET and HEAD have no meaning. */
 function readBody(
   { incoming, core }: Call,
-  { binding, bodyLimit, multipart }: Route,
+  { binding, bodyBytesMax, multipart }: Route,
 ): Promise<DecodedBody> | undefined {
   if (incoming.method === 'GET' || incoming.method === 'HEAD' || binding.body === 'raw') return undefined
   const { body } = incoming
   if (body === undefined) return undefined
   return decodeBody(body, {
     use: binding.body,
-    bytesMax: bodyLimit,
+    bytesMax: bodyBytesMax,
     json: core.settings.json,
     multipart,
     contentType: incoming.header('content-type'),

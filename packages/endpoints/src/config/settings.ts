@@ -13,11 +13,10 @@ export interface Settings {
   readonly canonicalPart: ((part: string) => string) | undefined
   readonly allowEncodedSlash: boolean
   readonly signatures: boolean
-  /** Largest body in bytes. */
-  readonly bodyLimit: number
+  readonly bodyBytesMax: number
   readonly multipart: MultipartLimits
-  /** Milliseconds; 0 for no limit. */
-  readonly writeTimeout: number
+  /** How long a client may take no byte of an answer; 0 for no limit. */
+  readonly writeTimeoutMs: number
   readonly use: readonly Guard[]
   readonly cors: CorsPolicy | undefined
   /** How many trusted proxies stand in front of the server. */

@@ -80,7 +80,7 @@ function buildRoute(
     status: spec?.status,
     versions: spec?.version,
     returns: spec?.returns,
-    bodyLimit: checkLimit('bodyLimit', spec?.bodyLimit ?? settings.bodyLimit),
+    bodyBytesMax: checkLimit('bodyLimit', spec?.bodyLimit ?? settings.bodyBytesMax),
     multipart: multipartLimits(spec?.multipart, settings.multipart),
     spec,
   }

@@ -42,7 +42,7 @@ export function corsPolicy(options: boolean | CorsOptions | undefined) {
     headers,
     expose = [],
     methods,
-    maxAge = MAX_AGE_SECONDS,
+    maxAge: maxAgeSeconds = MAX_AGE_SECONDS,
   } = options === true ? {} : options
   if (credentials && (origins === undefined || origins.includes('*'))) {
     throw new Error('CORS with credentials needs a list of origins')
@@ -65,7 +65,7 @@ export function corsPolicy(options: boolean | CorsOptions | undefined) {
     const allowed = headers?.join(', ') ?? requestedHeaders
     if (allowed !== undefined) response.headers.set('access-control-allow-headers', allowed)
     if (headers === undefined) response.vary('Access-Control-Request-Headers')
-    response.headers.set('access-control-max-age', String(maxAge))
+    response.headers.set('access-control-max-age', String(maxAgeSeconds))
   }
   return { apply, preflight }
 }

@@ -119,9 +119,9 @@ function readStream(stream: IncomingMessage, bytesMax: number): Promise<Uint8Arr
 
 /**
  * Writes an answer. After 413 the connection closes, because the rest of the body is not read. It also closes when the client takes
- * no byte for `writeTimeout` milliseconds while bytes wait; 0 for never.
+ * no byte for `writeTimeoutMs` while bytes wait; 0 for never.
  */
-export function sendToNode(response: ServerResponse, { status, headers, body }: Answer, writeTimeout: number): void {
+export function sendToNode(response: ServerResponse, { status, headers, body }: Answer, writeTimeoutMs: number): void {
   // The client has left, or the handler has answered through the raw response.
   if (response.destroyed || response.headersSent) {
     if (isStream(body)) body.close()
@@ -129,7 +129,7 @@ export function sendToNode(response: ServerResponse, { status, headers, body }: 
   }
   const closes = status === 413 && response.req.httpVersionMajor === 1
   response.writeHead(status, closes ? [...headers, 'connection', 'close'] : headers)
-  if (writeTimeout > 0) response.setTimeout(writeTimeout, () => cutStalledClient(response))
+  if (writeTimeoutMs > 0) response.setTimeout(writeTimeoutMs, () => cutStalledClient(response))
   if (isStream(body)) void sendStream(body, response)
   else response.end(body)
 }

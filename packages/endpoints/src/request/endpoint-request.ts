@@ -40,7 +40,7 @@ export interface RequestHost {
   readonly settings: {
     readonly requestIdHeader: string
     readonly trustedProxies: number
-    readonly bodyLimit: number
+    readonly bodyBytesMax: number
     readonly multipart: MultipartLimits
     readonly json: JsonCodec
   }
@@ -166,7 +166,7 @@ export class EndpointRequest {
    * bytes; `Infinity` is no limit.
    * @throws CallError 413 when Content-Length is larger, TypeError when the body was read before
    */
-  stream(limit = this.#bodyLimit): ReadableStream<Uint8Array> {
+  stream(limit = this.#bodyBytesMax): ReadableStream<Uint8Array> {
     const body = this.#takeBody()
     this.#isStreamed = true
     if (body === undefined) return new ReadableStream({ start: (controller) => controller.close() })
@@ -175,10 +175,10 @@ export class EndpointRequest {
   }
 
   /**
-   * The whole body, for the same handlers. It may be read again, also as text or JSON.
+   * The whole body, for the same handlers. It may be read again, also as text or JSON. `limit` is in bytes.
    * @throws CallError 413 when it is larger than the limit, TypeError when it was read as a stream
    */
-  async bytes(limit = this.#bodyLimit): Promise<Uint8Array> {
+  async bytes(limit = this.#bodyBytesMax): Promise<Uint8Array> {
     this.#bytes ??= this.#takeBody()?.read(limit) ?? Promise.resolve(new Uint8Array())
     const bytes = await this.#bytes
     if (bytes.byteLength > limit) throw tooLarge(limit)
@@ -217,8 +217,8 @@ export class EndpointRequest {
     return this.#incoming.body
   }
 
-  get #bodyLimit(): number {
-    return (this.#found?.route ?? this.#host.settings).bodyLimit
+  get #bodyBytesMax(): number {
+    return (this.#found?.route ?? this.#host.settings).bodyBytesMax
   }
 }
 

@@ -10,7 +10,7 @@ export interface FoundHandler {
     readonly handler: string
     readonly patterns: readonly string[]
     readonly binding: { readonly body: BodyUse }
-    readonly bodyLimit: number
+    readonly bodyBytesMax: number
     readonly multipart: MultipartLimits
   }
   readonly endpoint: VerbRoutes<Counted>

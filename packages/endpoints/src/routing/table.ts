@@ -44,7 +44,7 @@ export interface Route {
   readonly versions: readonly string[] | undefined
   readonly returns: ZodType | undefined
   /** Most bytes of a body. */
-  readonly bodyLimit: number
+  readonly bodyBytesMax: number
   readonly multipart: MultipartLimits
   /** The options of `accepts`. */
   readonly spec: AcceptsSpec | undefined
