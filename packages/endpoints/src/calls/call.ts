@@ -19,7 +19,7 @@ export interface Call {
   controller: Controller | undefined
 }
 
-/** The endpoint of the path, also when it does not take the verb. */
+/** The endpoint of the path, also when it does not take the verb; undefined when the path leads to none. */
 export function endpointOf(resolution: Resolution | undefined): Endpoint | undefined {
   return resolution !== undefined && 'endpoint' in resolution ? resolution.endpoint : undefined
 }

@@ -19,7 +19,7 @@ function parseAccept(header: string): readonly AcceptRange[] {
   return ranges.sort((a, b) => b.q - a.q || specificity(b) - specificity(a) || b.parameters.size - a.parameters.size)
 }
 
-/** The preferred range that includes this type, or overlaps with this range. */
+/** The preferred range that includes this type, or overlaps with this range; undefined when the client accepts none. */
 export function preferredRange(header: string, mediaType: string): AcceptRange | undefined {
   return parseAccept(header).find(({ type, q }) => q > 0 && matchesRange(type, mediaType))
 }

@@ -21,7 +21,10 @@ export interface VerbRoutes<R extends Counted> {
   readonly routes: ReadonlyMap<Verb | 'ANY', readonly R[]>
 }
 
-/** The route of a verb that takes this many positionals. HEAD falls back to GET, and all verbs but OPTIONS to ANY. */
+/**
+ * The route of a verb that takes this many positionals; undefined when there is none. HEAD falls back to GET, and all verbs but
+ * OPTIONS to ANY.
+ */
 export function routeFor<R extends Counted>(endpoint: VerbRoutes<R>, verb: Verb, count: number): R | undefined {
   for (const route of endpoint.routes.get(verb) ?? anyOf(endpoint, verb)) {
     if (count >= route.binding.min && count <= route.binding.max) return route
