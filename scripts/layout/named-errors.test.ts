@@ -18,6 +18,10 @@ describe('the errors of exported functions', () => {
       [refused('itemGone'), refused('itemSold')],
     ],
     [
+      '/** Buys. */\nexport function buy() {\n  throw new Error()\n}',
+      [`${path}:3 buy throws Error, and its docstring has no @throws`],
+    ],
+    [
       '/** Buys. @throws sold_out */\nfunction buy() {}',
       [`${path}:2 @throws sold_out is no name of an error: name the error of the catalogue`],
     ],
@@ -36,7 +40,7 @@ describe('the errors of exported functions', () => {
     'export function buy(run) {\n  return run(() => {\n    throw itemGone()\n  })\n}',
     'export function buy() {\n  try {\n    throw itemGone()\n  } catch {}\n}',
     'export function buy() {\n  return itemGone()\n}',
-    'export function buy() {\n  throw new Error(itemGone())\n}',
+    '/** @throws Error, never itemGone */\nexport function buy() {\n  throw new Error(itemGone())\n}',
     '/** @throws the violation of ITEMS_KEY, or of `items_key` */\nexport function buy() {}',
   ])('allows %j', async (text) => {
     expect(await problemsOf(namedErrors, { [path]: `${IMPORT}${text}\n` })).toEqual([])

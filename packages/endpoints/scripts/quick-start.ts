@@ -23,7 +23,7 @@ export async function askQuickStart(ask: (path: string, init?: RequestInit) => P
   expectEqual(await (await ask('/', { method: 'POST', body: form })).text(), '"hello Awesome you"')
 }
 
-/** Waits until `endpoints` listens. Returns its URL. */
+/** Waits until `endpoints` listens. Returns its URL. @throws Error when the program ends before, with what it has said */
 export async function listening(child: ChildProcess): Promise<string> {
   let said = ''
   for (;;) {

@@ -17,7 +17,10 @@ const SWEEP_MS = 100
 /** A fetch server: it answers a Request with a Response, as Workers, Deno and Bun call it. */
 export type FetchHandler = (request: Request, ...extra: readonly unknown[]) => Response | Promise<Response>
 
-/** Serves until a signal ends the process. */
+/**
+ * Serves until a signal ends the process.
+ * @throws Error when the module of `--app` has no such export, and what loading the controllers throws
+ */
 export async function serve(options: ServeOptions): Promise<void> {
   const served = await loadServed(options)
   const handler = served instanceof Application ? served.fetch : served
@@ -38,7 +41,7 @@ async function loadApplication(options: ServeOptions): Promise<Application> {
   throw new Error('--app does not name an Application')
 }
 
-/** Prints every URL. */
+/** Prints every URL. @throws Error when `--app` names no Application, and what loading the controllers throws */
 export async function printRoutes(options: ServeOptions): Promise<void> {
   const app = await loadApplication(options)
   const rows = app
@@ -58,7 +61,10 @@ function formatPattern({ pattern, required, rest }: ListedRoute): string {
   })
 }
 
-/** Writes the OpenAPI document to a file, or prints it. */
+/**
+ * Writes the OpenAPI document to a file, or prints it.
+ * @throws Error when `--app` names no Application, and what loading the controllers throws
+ */
 export async function writeDocument(options: ServeOptions, file: string | undefined): Promise<void> {
   const app = await loadApplication(options)
   const text = `${JSON.stringify(app.openapi(), null, 2)}\n`

@@ -36,7 +36,7 @@ const importsTable = sql.table('imports')
 /** Joins each row of a file with the live product of its SKU. */
 const heldProduct = sql`${sql.table('products')} p ON p.sku = r.sku AND p.deleted_at IS NULL`
 
-/** Adds a staged file without rows. Resolves to its id. */
+/** Adds a staged file without rows. Resolves to its id. @throws Error when the database returns no row */
 export async function insertImport(db: Db): Promise<bigint> {
   const { rows } = await sql<{ id: bigint }>`INSERT INTO ${importsTable} DEFAULT VALUES RETURNING id`.execute(db)
   const [row] = rows
@@ -70,7 +70,10 @@ export interface JudgedRows {
   readonly different: number
 }
 
-/** Counts the rows of a file by what would become of them. Takes no locks, so other requests may change the outcome. */
+/**
+ * Counts the rows of a file by what would become of them. Takes no locks, so other requests may change the outcome.
+ * @throws Error when the database returns no counts
+ */
 export async function judgeImportRows(db: Db, id: bigint): Promise<JudgedRows> {
   const digest = (attributes: RawBuilder<unknown>) => sql`sha256(convert_to(${attributes}::text, 'UTF8'))`
   const own = digest(sql`r.attributes`)

@@ -83,7 +83,10 @@ export function reserve(
   return done(outcome.stock, id, { productId, locationId, remaining: quantity, status: 'active', isDue: false })
 }
 
-/** Model of `commit`. Without a quantity, all that remains is committed. */
+/**
+ * Model of `commit`. Without a quantity, all that remains is committed.
+ * @throws Error when the reserved stock is not on hand, which a reservation guarantees
+ */
 export function commit(stock: Stock, id: number, quantity: number | undefined): Outcome<CommitRefusal> {
   const reservation = stock.reservations.get(id)
   if (!reservation) return { verdict: 'not-found' }
@@ -97,7 +100,10 @@ export function commit(stock: Stock, id: number, quantity: number | undefined): 
   return done(giveBack(stock, reservation, { onHand: -taken, reserved: -taken }), id, after)
 }
 
-/** Releases the remaining quantity. Undefined when there is nothing to release. */
+/**
+ * Releases the remaining quantity. Undefined when there is nothing to release.
+ * @throws Error when the reserved stock is not on hand, which a reservation guarantees
+ */
 export function release(stock: Stock, id: number): Stock | undefined {
   return stock.reservations.get(id)?.isDue ? undefined : end(stock, id, 'released')
 }

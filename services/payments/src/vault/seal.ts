@@ -18,6 +18,7 @@ const TAG_BYTES = 16
 /**
  * Seals a text. The result is the key's id (one byte), a random nonce, the ciphertext and the tag. `place` is authenticated
  * too, so the text opens for this place only. @see NIST SP 800-38D
+ * @throws UnsealError when no key has the id of the sealing key
  */
 export function seal({ sealing, keys }: SealingKeys, text: string, place: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES)
