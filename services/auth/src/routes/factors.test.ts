@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { encode } from 'uqr'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { addApp, answerChallenge, challenge, enrolApp } from '../../test/authenticator-app.ts'
-import { anyId, factorBody, statusAndBody } from '../../test/bodies.ts'
+import { anyId, bodiesByStatus, errorBody, factorBody, statusAndBody } from '../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { forgeBearer } from '../../test/forged-token.ts'
@@ -175,7 +175,13 @@ describe('POST /factors', () => {
     const answers = await Promise.all(
       names.map((friendly_name) => enrol({ factor_type: 'totp', friendly_name }, headers)),
     )
-    expect(answers.map(({ statusCode }) => statusCode).filter((status) => status === 200)).toHaveLength(3)
+    const enrolled = {
+      id: anyId,
+      type: 'totp',
+      friendly_name: expect.stringMatching(/^app \d+$/),
+      totp: { qr_code: expect.any(String), secret: expect.any(String), uri: expect.any(String) },
+    }
+    expect(bodiesByStatus(answers)).toEqual([...Array(3).fill(enrolled), ...Array(9).fill(errorBody(...TOO_MANY))])
     expect(await factorsOf(headers)).toHaveLength(3)
   })
 

@@ -1,5 +1,7 @@
 import { type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { expect } from 'vitest'
 import type { TestApp } from '../auth-app.ts'
+import { fragmentBody } from '../bodies.ts'
 import { land } from './external-app.ts'
 
 /** The account that a provider returns. */
@@ -75,6 +77,9 @@ export async function beginLinking(
 export async function comeBackAs({ app }: Pick<TestApp, 'app'>, state: string, person: Anybody) {
   return land(await app.inject(`/callback?${new URLSearchParams({ state, code: toCode(person) })}`))
 }
+
+/** The fragment with which a sign-in at one of these providers ends: it has the token of the provider too. */
+export const landedBody = (provider: AnybodyProvider) => fragmentBody(provider, { provider_token: expect.any(String) })
 
 /** Signs in, from /authorize to where the browser ends. */
 export async function signInAs(service: Pick<TestApp, 'app'>, provider: AnybodyProvider, person: Anybody) {
