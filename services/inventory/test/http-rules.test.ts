@@ -1,7 +1,7 @@
 import { portOf } from '@trestle/testing/free-port.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { invalidBody } from './bodies.ts'
+import { invalidBody, refusedBody } from './bodies.ts'
 import { rawRequest, sendRaw } from './raw-request.ts'
 import { startInventory, type TestInventory } from './start-inventory.ts'
 
@@ -245,7 +245,11 @@ describe('the API document and its page', () => {
     const silent = await startInventory({ INVENTORY_DOCS_ENABLED: 'false' })
     for (const url of ['/openapi.json', '/docs', '/docs/', '/docs/js/scalar.js']) {
       const answer = await silent.app.inject({ url })
-      expect([url, answer.statusCode, answer.json().error.type]).toEqual([url, 404, 'RESOURCE_NOT_FOUND'])
+      expect([url, answer.statusCode, answer.json()]).toEqual([
+        url,
+        404,
+        refusedBody(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.'),
+      ])
     }
     await silent.close()
   })
