@@ -25,7 +25,7 @@ export interface CommandServer {
 
 interface CommandOptions {
   readonly cwd: string
-  readonly env: Readonly<Record<string, string>>
+  readonly env: Readonly<Record<string, string | undefined>>
 }
 
 /**
@@ -40,7 +40,9 @@ export async function startCommandServer(): Promise<CommandServer> {
     port,
     run: async (file, args, { cwd, env }) => {
       const socket = connect(port, '127.0.0.1')
-      const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`)
+      const variables = Object.entries(env).flatMap(([name, value]) =>
+        value === undefined ? [] : [`${name}=${value}`],
+      )
       socket.write([cwd, file, args.length, ...args, ...variables, '', ''].join('\0'))
       return parseAnswer(await buffer(socket))
     },

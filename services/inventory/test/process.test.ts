@@ -2,18 +2,23 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import { anyUuid } from '@trestle/testing/any-value.ts'
+import { type CommandServer, startCommandServer } from '@trestle/testing/command-server.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { refusedBody, requestLine } from './bodies.ts'
-import { addressOf, type InventoryProcess, runInventory } from './run-inventory.ts'
+import { addressOf, environmentWith, type InventoryProcess, MAIN, runInventory } from './run-inventory.ts'
 
 removeFoldersAtEnd()
 
 const databases: TemporaryDatabase[] = []
 const running: InventoryProcess[] = []
+let server: CommandServer
+beforeAll(async () => {
+  server = await startCommandServer()
+})
 afterAll(async () => {
-  await Promise.all(running.map(({ cleanUp }) => cleanUp()))
+  await Promise.all([server?.stop(), ...running.map(({ cleanUp }) => cleanUp())])
   for (const { drop } of databases) await drop()
 })
 
@@ -29,8 +34,8 @@ async function emptyDatabase(): Promise<{ readonly INVENTORY_DATABASE_URL: strin
 }
 
 /** Starts the program. By default its database does not answer. */
-function run(args: readonly string[], env: Readonly<Record<string, string>> = {}, directory?: string) {
-  const inventory = runInventory(args, { INVENTORY_DATABASE_URL: NO_DATABASE, ...env }, directory)
+function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const inventory = runInventory(args, { INVENTORY_DATABASE_URL: NO_DATABASE, ...env })
   running.push(inventory)
   return inventory
 }
@@ -40,10 +45,15 @@ function post(url: string, body: object): Promise<Response> {
   return fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })
 }
 
+/** Runs the program to its end, with the modules of earlier runs. By default its database does not answer. */
+function runToEnd(args: readonly string[], env: Readonly<Record<string, string>> = {}, cwd = newFolder()) {
+  return server.run(MAIN, args, { cwd, env: environmentWith({ INVENTORY_DATABASE_URL: NO_DATABASE, ...env }) })
+}
+
 async function output(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<string> {
-  const inventory = run(args, env)
-  expect([await inventory.exited, inventory.stderr()]).toEqual([0, ''])
-  return inventory.stdout()
+  const { status, stdout, stderr } = await runToEnd(args, env)
+  expect([status, stderr]).toEqual([0, ''])
+  return stdout
 }
 
 describe('inventory', () => {
@@ -61,20 +71,21 @@ describe('inventory', () => {
   }, 60_000)
 
   it('says what is wrong and what to do', async () => {
-    const doctor = run(['doctor'])
-    expect(await doctor.exited).toBe(1)
-    expect(doctor.stdout()).toContain('wrong database: ')
-    expect(doctor.stdout()).toContain('; start PostgreSQL, or correct INVENTORY_DATABASE_URL')
-    expect(doctor.stdout()).not.toContain('hidden')
+    const { status, stdout } = await runToEnd(['doctor'])
+    expect(status).toBe(1)
+    expect(stdout).toContain('wrong database: ')
+    expect(stdout).toContain('; start PostgreSQL, or correct INVENTORY_DATABASE_URL')
+    expect(stdout).not.toContain('hidden')
   })
 
   it('prints its version and its help', async () => {
-    expect(await output(['version'])).toBe('0.1.0\n')
+    const inventory = run(['version'])
+    expect([await inventory.exited, inventory.stdout(), inventory.stderr()]).toEqual([0, '0.1.0\n', ''])
     expect(await output(['--help'])).toContain('serve')
   })
 
   it.each([['nonsense'], ['--nonsense'], ['seed']])('exits with 2 for the wrong usage %s', async (...args) => {
-    expect(await run(args).exited).toBe(2)
+    expect((await runToEnd(args)).status).toBe(2)
   })
 })
 
@@ -199,9 +210,9 @@ describe.concurrent('a start that must fail', () => {
   it('names all wrong settings at once', async () => {
     const wrong = { DATABASE_URL: '', PORT: '70000', MIGRATE: 'perhaps', LOG_LEVEL: 'x' }
     const env = Object.entries(wrong).map(([name, value]) => [`INVENTORY_${name}`, value])
-    const inventory = run([], Object.fromEntries(env))
-    expect(await inventory.exited).toBe(1)
-    expect(inventory.stderr()).toBe(
+    const { status, stderr } = await runToEnd([], Object.fromEntries(env))
+    expect(status).toBe(1)
+    expect(stderr).toBe(
       'config: INVENTORY_PORT must be a port between 0 and 65535\nconfig: INVENTORY_DATABASE_URL is required\n' +
         'config: INVENTORY_MIGRATE must be true or false\n' +
         'config: INVENTORY_LOG_LEVEL must be one of panic, fatal, error, warn, info, debug\n',
@@ -211,9 +222,9 @@ describe.concurrent('a start that must fail', () => {
   it('reads .env, over which the environment wins', async () => {
     const directory = newFolder()
     writeFileSync(join(directory, '.env'), 'INVENTORY_PORT=bad\nINVENTORY_DB_POOL_SIZE=bad\n')
-    const inventory = run([], { INVENTORY_PORT: '0' }, directory)
-    expect(await inventory.exited).toBe(1)
-    expect(inventory.stderr()).toMatch(/^config: INVENTORY_DB_POOL_SIZE .*\n$/)
+    const { status, stderr } = await runToEnd([], { INVENTORY_PORT: '0' }, directory)
+    expect(status).toBe(1)
+    expect(stderr).toMatch(/^config: INVENTORY_DB_POOL_SIZE .*\n$/)
   })
 
   it('reports at once that the database does not answer, and keeps trying', async () => {

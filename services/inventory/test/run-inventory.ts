@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { programEnvironment } from '@trestle/testing/program-environment.ts'
 import { prepared } from '@trestle/testing/temporary-database.ts'
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+/** The file of the program. */
+export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
 /** Runs the program in a new working directory. */
 export interface InventoryProcess {
@@ -23,20 +24,22 @@ export interface InventoryProcess {
   readonly cleanUp: () => Promise<void>
 }
 
+/** The environment of the program in tests: its settings, over those that every test needs. */
+export function environmentWith(settings: Readonly<Record<string, string>>) {
+  return {
+    ...programEnvironment,
+    ...{ INVENTORY_METRICS_ENABLED: 'false', INVENTORY_PORT: '0' },
+    ...{ INVENTORY_DB_PREPARED: String(prepared), ...settings },
+  }
+}
+
 /** Starts the command line of inventory as a process on a free port. */
 export function runInventory(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   directory = mkdtempSync(join(tmpdir(), 'inventory-process-')),
 ): InventoryProcess {
-  const child = spawn(process.execPath, [MAIN, ...args], {
-    cwd: directory,
-    env: {
-      ...programEnvironment,
-      ...{ INVENTORY_METRICS_ENABLED: 'false', INVENTORY_PORT: '0' },
-      ...{ INVENTORY_DB_PREPARED: String(prepared), ...env },
-    },
-  })
+  const child = spawn(process.execPath, [MAIN, ...args], { cwd: directory, env: environmentWith(env) })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (chunk: Buffer) => {
     stdout += chunk

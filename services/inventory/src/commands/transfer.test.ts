@@ -1,16 +1,19 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
+import { type CommandServer, startCommandServer } from '@trestle/testing/command-server.ts'
 import { createTemporaryDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
-import { type InventoryProcess, runInventory } from '../../test/run-inventory.ts'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { environmentWith, MAIN, runInventory } from '../../test/run-inventory.ts'
 import { loadInventoryConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
 
+removeFoldersAtEnd()
+
 let [from, to]: TemporaryDatabase[] = []
-const running: InventoryProcess[] = []
+let server: CommandServer
 /** How the import of FILE into `from` has ended. */
 let first: Awaited<ReturnType<typeof run>>
 beforeAll(async () => {
@@ -19,13 +22,10 @@ beforeAll(async () => {
       template: 'inventory-transfer',
       migrate: (url) => migrateUp(migrateOptions(loadInventoryConfig({ INVENTORY_DATABASE_URL: url }))),
     })
-  ;[from, to] = [await create(), await create()]
+  ;[server, from, to] = [await startCommandServer(), await create(), await create()]
   first = await run(from, ['import', 'products.ndjson'], { 'products.ndjson': FILE })
 })
-afterEach(async () => {
-  await Promise.all(running.splice(0).map(({ cleanUp }) => cleanUp()))
-})
-afterAll(() => Promise.all([from?.drop(), to?.drop()]))
+afterAll(() => Promise.all([server?.stop(), from?.drop(), to?.drop()]))
 
 /** Runs the program in a new folder. */
 async function run(
@@ -33,13 +33,11 @@ async function run(
   args: readonly string[],
   files: Record<string, string> = {},
 ) {
-  const directory = mkdtempSync(join(tmpdir(), 'inventory-transfer-'))
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text)
-  const inventory = runInventory(args, { INVENTORY_DATABASE_URL: database?.url ?? '' }, directory)
-  running.push(inventory)
-  const status = await inventory.exited
-  const read = (name: string) => readFileSync(join(directory, name), 'utf8')
-  return { status, stdout: inventory.stdout(), stderr: inventory.stderr(), read }
+  const cwd = newFolder()
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text)
+  const env = environmentWith({ INVENTORY_DATABASE_URL: database?.url ?? '' })
+  const read = (name: string) => readFileSync(join(cwd, name), 'utf8')
+  return { ...(await server.run(MAIN, args, { cwd, env })), read }
 }
 
 async function stored(database: TemporaryDatabase | undefined): Promise<unknown[]> {
@@ -112,8 +110,11 @@ it('inventory import prints no control character of a file', async () => {
 
 it('inventory export writes the products that match to standard output', async () => {
   const filters = ['--filter', 'attributes.big[gt]=1', '--sort', '-id']
-  const exported = await run(from, ['export', '--format', 'csv', '--flatten', 'big', ...filters])
-  const [header, line = '', ...rest] = exported.stdout.split('\r\n')
+  const args = ['export', '--format', 'csv', '--flatten', 'big', ...filters]
+  // A process of its own, whose standard output is a pipe.
+  const exported = runInventory(args, { INVENTORY_DATABASE_URL: from?.url ?? '' }, newFolder())
+  expect(await exported.exited).toBe(0)
+  const [header, line = '', ...rest] = exported.stdout().split('\r\n')
   expect([header, rest]).toEqual(['id,sku,attributes.big,attributes', ['']])
   expect(line).toMatch(/^1,S-0🧦,12345678901234567890\.10,"\{"".*"odd""/su)
 }, 180_000)
