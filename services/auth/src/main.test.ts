@@ -2,8 +2,10 @@ import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type CommandServer, startCommandServer } from '@trestle/testing/command-server.ts'
 import { programEnvironment } from '@trestle/testing/program-environment.ts'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { VERSION } from './version.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'trestle-auth-main-'))
@@ -23,24 +25,22 @@ AUTH_MAILER_AUTOCONFIRM=t
 )
 afterAll(() => rm(folder, { recursive: true }))
 
-interface Ended {
-  readonly code: number
-  readonly out: readonly string[]
-  readonly err: readonly string[]
-}
+let server: CommandServer
+beforeAll(async () => {
+  server = await startCommandServer()
+})
+afterAll(() => server.stop())
+
+const main = join(import.meta.dirname, 'main.ts')
 
 /** Runs the program in a folder with an `.env` of its own. */
-function run(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+async function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const lines = (text: string) => text.trimEnd().split('\n')
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [join(import.meta.dirname, 'main.ts'), ...args],
-      { cwd: folder, env: { ...programEnvironment, ...env } },
-      (error, out, err) =>
-        resolve({ code: typeof error?.code === 'number' ? error.code : 0, out: lines(out), err: lines(err) }),
-    )
+  const { status, stdout, stderr } = await server.run(main, args, {
+    cwd: folder,
+    env: { ...programEnvironment, ...env },
   })
+  return { code: status, out: lines(stdout), err: lines(stderr) }
 }
 
 const EXPECTED = [
@@ -70,7 +70,12 @@ describe('auth -c FILE', () => {
 
 describe('auth', () => {
   it('prints its version, whatever the settings', async () => {
-    expect(await run(['version'])).toEqual({ code: 0, out: [VERSION], err: [''] })
+    // A process of its own.
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, [main, 'version'], {
+      cwd: folder,
+      env: programEnvironment,
+    })
+    expect([stdout, stderr]).toEqual([`${VERSION}\n`, ''])
   })
 
   it('exits with 2 for an unknown command', async () => {
