@@ -2,9 +2,11 @@ import { defineError } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 
 // The catalogue of all errors that a client can see (reference: Error codes), with request-errors.ts for what is wrong with a
-// request, field-errors.ts for what is wrong with one of its fields, session-errors.ts for tokens, external-errors.ts for
-// providers and hooks, and factor-errors.ts for second factors. import-errors.ts has the texts of `users import`.
+// request, field-errors.ts for what is wrong with one of its fields, external-errors.ts for providers and hooks, and
+// factor-errors.ts for second factors. import-errors.ts has the texts of `users import`.
 // Where a code has several texts, the name says where it is used. A text of several errors stands once, in a constant above them.
+
+const invalid = (message: string) => defineError(400, 'validation_failed', message)
 
 export const notFound = defineError(404, 'not_found', 'Not found')
 export const methodNotAllowed = defineError(405, 'method_not_allowed', 'Method not allowed')
@@ -16,16 +18,12 @@ export const userBanned = defineError(403, 'user_banned', BANNED)
 export const signInUserBanned = defineError(400, 'user_banned', BANNED)
 
 const AUDIENCE_MISMATCH = "Token audience doesn't match request audience"
-export const audienceMismatch = defineError(400, 'validation_failed', AUDIENCE_MISMATCH)
+export const audienceMismatch = invalid(AUDIENCE_MISMATCH)
 export const foreignAudience = defineError(403, 'unexpected_audience', AUDIENCE_MISMATCH)
 
 export const userNotFound = defineError(404, 'user_not_found', 'User not found')
 export const emailUnknown = defineError(404, 'user_not_found', 'User with this email not found')
-export const secureChangeOff = defineError(
-  400,
-  'validation_failed',
-  'Enable secure email change to generate link for current email',
-)
+export const secureChangeOff = invalid('Enable secure email change to generate link for current email')
 export const singleIdentity = defineError(
   422,
   'single_identity_not_deletable',
@@ -61,19 +59,9 @@ export const otpDisabled = defineError(422, 'otp_disabled', 'Signups not allowed
 export const anonymousDisabled = defineError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled')
 export const otpExpired = defineError(403, 'otp_expired', 'Token has expired or is invalid')
 export const linkExpired = defineError(403, 'otp_expired', 'Email link is invalid or has expired')
-export const linkFetchedAhead = defineError(
-  400,
-  'validation_failed',
-  'Links of mails are not to be fetched before somebody opens them',
-)
-export const pkceRequired = defineError(
-  400,
-  'validation_failed',
-  'Only PKCE flows are taken: send code_challenge and code_challenge_method',
-)
-export const linkWithoutPkce = defineError(
-  400,
-  'validation_failed',
+export const linkFetchedAhead = invalid('Links of mails are not to be fetched before somebody opens them')
+export const pkceRequired = invalid('Only PKCE flows are taken: send code_challenge and code_challenge_method')
+export const linkWithoutPkce = invalid(
   'This link signs in only where it was asked for with PKCE, enter the code of the mail instead',
 )
 export const weakPassword = defineError(
@@ -138,6 +126,58 @@ export const badCodeVerifier = defineError(
   'code challenge does not match previously saved code verifier',
 )
 export const web3Disabled = defineError(422, 'web3_provider_disabled', 'Web3 provider is disabled')
+
+export const noAuthorization = defineError(401, 'no_authorization', 'This endpoint requires a valid Bearer token')
+export const badJwt = defineError(
+  403,
+  'bad_jwt',
+  ({ reason }: { readonly reason: string }) => `invalid JWT: unable to parse or verify signature, ${reason}`,
+)
+/** The reasons of `badJwt`. They name no key. */
+export const JWT_FAULTS = {
+  segments: 'token is malformed: token contains an invalid number of segments',
+  header: 'token is malformed: could not parse its header',
+  claims: 'token is malformed: could not parse its claims',
+  extension: 'token is unverifiable: unknown extension',
+  key: 'token is unverifiable: unrecognized key or algorithm',
+  signature: 'token signature is invalid: signature is invalid',
+  expired: 'token has invalid claims: token is expired',
+  early: 'token has invalid claims: token is not valid yet',
+} as const
+export const badJwtIssuer = defineError(403, 'bad_jwt', 'invalid claim: the token is of another issuer')
+export const badJwtWithoutSubject = defineError(403, 'bad_jwt', 'invalid claim: missing sub claim')
+export const badJwtSubject = defineError(400, 'bad_jwt', 'invalid claim: sub claim must be a UUID')
+export const badJwtSession = defineError(403, 'bad_jwt', 'invalid claim: session_id claim must be a UUID')
+export const tokenUserNotFound = defineError(403, 'user_not_found', 'User from sub claim in JWT does not exist')
+export const sessionNotFound = defineError(
+  403,
+  'session_not_found',
+  'Session from session_id claim in JWT does not exist',
+)
+
+export const refreshUserBanned = defineError(400, 'user_banned', 'Invalid Refresh Token: User Banned')
+const sessionEnded = (message: string) => defineError(400, 'session_expired', message)
+export const sessionExpired = sessionEnded('Invalid Refresh Token: Session Expired')
+export const sessionInactive = sessionEnded('Invalid Refresh Token: Session Expired (Inactivity)')
+export const sessionLowAal = sessionEnded(
+  'Invalid Refresh Token: Session Expired (Low AAL: User Needs MFA Verification)',
+)
+export const sessionSuperseded = sessionEnded('Invalid Refresh Token: Session Expired (Revoked by Newer Login)')
+export const refreshTokenNotFound = defineError(
+  400,
+  'refresh_token_not_found',
+  'Invalid Refresh Token: Refresh Token Not Found',
+)
+export const refreshTokenAlreadyUsed = defineError(
+  400,
+  'refresh_token_already_used',
+  'Invalid Refresh Token: Already Used',
+)
+export const tooManyRefreshes = defineError(
+  409,
+  'conflict',
+  'Too many concurrent token refresh requests on the same session or refresh token',
+)
 
 export const samlDisabled = defineError(404, 'saml_provider_disabled', 'SAML 2.0 is disabled')
 export const passkeysDisabled = defineError(404, 'passkey_disabled', 'Passkeys are disabled')

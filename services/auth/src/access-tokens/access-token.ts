@@ -1,4 +1,4 @@
-import { JWT_FAULTS } from '../session-errors.ts'
+import { JWT_FAULTS } from '../errors.ts'
 import type { SigningKey } from './signing-key.ts'
 
 /** One way in which the user of a session has proven who they are. */

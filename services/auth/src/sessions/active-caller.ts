@@ -1,6 +1,5 @@
 import type { Db, Trx } from '../database.ts'
-import { signInTooOld } from '../errors.ts'
-import { tokenUserNotFound } from '../session-errors.ts'
+import { signInTooOld, tokenUserNotFound } from '../errors.ts'
 import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
 import { type Caller, callerAudience } from './caller.ts'

@@ -1,14 +1,7 @@
 import type { AssuranceLevel, VerifiedClaims } from '../access-tokens/access-token.ts'
 import type { KeyRing } from '../access-tokens/key-ring.ts'
+import { badJwt, badJwtIssuer, badJwtSession, badJwtSubject, badJwtWithoutSubject, noAuthorization } from '../errors.ts'
 import { parseId } from '../records/ids.ts'
-import {
-  badJwt,
-  badJwtIssuer,
-  badJwtSession,
-  badJwtSubject,
-  badJwtWithoutSubject,
-  noAuthorization,
-} from '../session-errors.ts'
 
 /** The user in whose name a request comes, by its access token. The user may have been deleted or banned since. */
 export interface Caller {

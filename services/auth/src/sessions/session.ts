@@ -1,6 +1,6 @@
 import type { AssuranceLevel, AuthenticationMethod } from '../access-tokens/access-token.ts'
+import { sessionNotFound } from '../errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import { sessionNotFound } from '../session-errors.ts'
 import type { Profile } from '../users/profile-repository.ts'
 
 /** How a session began: the first entry of its `amr` (reference: Access tokens). */

@@ -1,6 +1,5 @@
 import type { AuthDeps } from '../deps.ts'
-import { audienceMismatch, userBanned } from '../errors.ts'
-import { tokenUserNotFound } from '../session-errors.ts'
+import { audienceMismatch, tokenUserNotFound, userBanned } from '../errors.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { requireSession } from '../sessions/session.ts'
 import { findOwnUser } from '../users/profile-repository.ts'

@@ -1,6 +1,5 @@
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { refreshTokenMalformed } from '../request-errors.ts'
 import {
   refreshTokenAlreadyUsed,
   refreshTokenNotFound,
@@ -10,7 +9,8 @@ import {
   sessionLowAal,
   sessionSuperseded,
   tooManyRefreshes,
-} from '../session-errors.ts'
+} from '../errors.ts'
+import { refreshTokenMalformed } from '../request-errors.ts'
 import type { RefreshRefusal, RefreshResult } from '../sessions/refresh-session.ts'
 import { deriveChildToken, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'

@@ -1,8 +1,7 @@
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { userBanned } from '../errors.ts'
+import { sessionNotFound, tokenUserNotFound, userBanned } from '../errors.ts'
 import { logoutScopeUnsupported } from '../request-errors.ts'
-import { sessionNotFound, tokenUserNotFound } from '../session-errors.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { deleteSessionsInScope, type SignOutScope, type SignOutVerdict } from '../sessions/session-repository.ts'
 

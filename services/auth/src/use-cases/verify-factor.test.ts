@@ -2,6 +2,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { challenge, claimsOf, enrolApp } from '../../test/authenticator-app.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
+import { sessionNotFound } from '../errors.ts'
 import {
   challengeExpired,
   challengeMismatch,
@@ -9,7 +10,6 @@ import {
   factorNotFound,
   totpCodeWrong,
 } from '../factor-errors.ts'
-import { sessionNotFound } from '../session-errors.ts'
 import { type VerifyFactorInput, verifyFactor } from './verify-factor.ts'
 
 const test = await openTestApp()
