@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import type { AuthDeps } from '../deps.ts'
+import type { AuthConfig } from '../config.ts'
 import { errorAnswers } from '../error-body.ts'
 import { factorPhoneMissing, factorTypeUnsupported, issuerTooLong } from '../factor-errors.ts'
 import { EnrolledFactorView, viewEnrolledFactor } from '../factors/enrolled-factor-view.ts'
@@ -75,7 +75,7 @@ function parseFactor(body: z.output<typeof EnrolBody>): NewFactor {
 }
 
 /** Limits the issuer to what fits into a QR code. */
-function readIssuer({ config }: Pick<AuthDeps, 'config'>, issuer: string | undefined): string {
+function readIssuer({ config }: { readonly config: AuthConfig }, issuer: string | undefined): string {
   if (!issuer) return new URL(config.signup.redirects.siteUrl).host
   if ([...issuer].length <= ISSUER_LENGTH_MAX) return issuer
   throw issuerTooLong({ max: ISSUER_LENGTH_MAX })

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { OwnAddresses } from '../address-changes/request-address-change.ts'
-import type { AuthDeps } from '../deps.ts'
+import type { AuthConfig } from '../config.ts'
 import { errorAnswers } from '../error-body.ts'
 import { parsePkce, pkceFields } from '../flows/pkce.ts'
 import { requireChannel } from '../messages/require-channel.ts'
@@ -67,7 +67,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
 }
 
 /** Checks each field by itself. Empty texts count as absent. */
-function parseChanges({ config }: Pick<AuthDeps, 'config'>, body: z.output<typeof UserBody>): OwnChanges {
+function parseChanges({ config }: { readonly config: AuthConfig }, body: z.output<typeof UserBody>): OwnChanges {
   return {
     ...parseAddresses(config, body),
     password: body.password || undefined,
@@ -78,7 +78,7 @@ function parseChanges({ config }: Pick<AuthDeps, 'config'>, body: z.output<typeo
   }
 }
 
-function parseAddresses({ sms, signup }: AuthDeps['config'], body: z.output<typeof UserBody>): OwnAddresses {
+function parseAddresses({ sms, signup }: AuthConfig, body: z.output<typeof UserBody>): OwnAddresses {
   const { email, phone, channel } = body
   return {
     email: email ? requireEmail(email) : undefined,
