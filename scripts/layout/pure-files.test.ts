@@ -98,9 +98,11 @@ it('refuses what a pure file reaches through others, and names the shortest way'
 })
 
 it('refuses a connection of the database as an argument, and allows the type of a row', async () => {
-  const take = (type: string) => `import type { ${type} } from '../database.ts'\nexport type Given = ${type}\n`
-  expect(await problemsOf(pureFiles, { [price]: take('Trx') })).toEqual([reaches('../database.ts')])
-  expect(await problemsOf(pureFiles, { [price]: take('PricesTable') })).toEqual([])
+  const take = (type: string, file: string) => `import type { ${type} } from '${file}'\nexport type Given = ${type}\n`
+  for (const file of ['../database.ts', '../transaction.ts']) {
+    expect(await problemsOf(pureFiles, { [price]: take('Trx', file) })).toEqual([reaches(file)])
+  }
+  expect(await problemsOf(pureFiles, { [price]: take('PricesTable', '../database.ts') })).toEqual([])
 })
 
 it.each([
@@ -173,6 +175,7 @@ it.each([
   'migrations.ts',
   'open-database.ts',
   'openapi.ts',
+  'transaction.ts',
   'routes/sales.ts',
   'controllers/sales.ts',
   'use-cases/sell.ts',

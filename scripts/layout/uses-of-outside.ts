@@ -15,7 +15,7 @@ const PURE_PACKAGES = new Set([
   'zod',
 ])
 /** Where a service declares its tables, and the types of connections to them. */
-const TABLES = /^\.{1,2}\/(\.\.\/)*database\.ts$/
+const TABLES = /^\.{1,2}\/(\.\.\/)*(database|transaction)\.ts$/
 const CONNECTION = /\b(Db|Trx)\b/
 /** Exports of node:crypto that depend on more than their arguments. */
 const RANDOM = /^(random|generate|getRandom|webcrypto|subtle)/

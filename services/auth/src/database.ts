@@ -1,4 +1,4 @@
-import type { ColumnType, Generated, Kysely, Transaction } from 'kysely'
+import type { ColumnType, Generated, Kysely } from 'kysely'
 import type * as factors from './factors/factor-tables.ts'
 import type { ExternalAccount } from './identities/external-account.ts'
 import type { TokenKind } from './one-time-tokens/one-time-token.ts'
@@ -225,6 +225,3 @@ export interface AuthTables {
 
 /** A connection to the tables, or an open transaction on them. */
 export type Db = Kysely<AuthTables>
-
-/** An open transaction on the tables. */
-export type Trx = Transaction<AuthTables>

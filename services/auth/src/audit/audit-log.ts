@@ -1,7 +1,7 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { AuthConfig } from '../config.ts'
-import type { Db } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
+import type { Trx } from '../transaction.ts'
 import { auditName, type User } from '../users/user.ts'
 
 /** Who did what is recorded: a user, or an admin, whose token may name no user. */
@@ -63,7 +63,7 @@ export interface AuditEvent {
 }
 
 /** Records an event in the transaction that causes it, or only in the log where AUDIT_LOG_DISABLE_POSTGRES is set. */
-export async function recordAudit(trx: Db, deps: AuditDeps, event: AuditEvent): Promise<void> {
+export async function recordAudit(trx: Trx, deps: AuditDeps, event: AuditEvent): Promise<void> {
   const { action, actor, target = actor, ip, sessionId } = event
   const payload = toPayload(event)
   if (!deps.config.database.auditInPostgres) {

@@ -1,7 +1,7 @@
 import type { AuthConfig } from '../config.ts'
-import type { Db } from '../database.ts'
 import { emailTooSoon, smsTooSoon } from '../errors.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
+import type { Trx } from '../transaction.ts'
 import { type ThrottleKind, touchThrottle } from './send-throttle.ts'
 import { retryAfterSeconds } from './windows.ts'
 
@@ -34,7 +34,7 @@ export function intervalMs({ mail, mfa, sms }: Pick<AuthConfig, 'mail' | 'mfa' |
 
 /** Records that a message goes out. @returns undefined, or the milliseconds to wait where none may go out yet */
 export function touchInterval(
-  trx: Db,
+  trx: Trx,
   { config, now, serverKeys }: IntervalDeps,
   { kind, identifier, audience }: IntervalOf,
 ): Promise<number | undefined> {
@@ -51,7 +51,7 @@ export function throttledAudience({ jwt }: Pick<AuthConfig, 'jwt'>, audience: st
  * Records that a message goes out, in the transaction of its cause. @throws emailTooSoon or smsTooSoon when the
  * interval since the last message is not over (reference: Intervals between messages)
  */
-export async function requireInterval(trx: Db, deps: IntervalDeps, interval: IntervalOf): Promise<void> {
+export async function requireInterval(trx: Trx, deps: IntervalDeps, interval: IntervalOf): Promise<void> {
   const waitMs = await touchInterval(trx, deps, interval)
   if (waitMs === undefined) return
   const seconds = retryAfterSeconds(waitMs)

@@ -1,5 +1,6 @@
-import type { Db, Trx } from '../database.ts'
+import type { Db } from '../database.ts'
 import { signInTooOld, tokenUserNotFound } from '../errors.ts'
+import type { Trx } from '../transaction.ts'
 import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
 import { type Caller, callerAudience } from './caller.ts'

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { recordAudit } from '../audit/audit-log.ts'
-import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
   enrolNeedsSecondFactor,
@@ -18,6 +17,7 @@ import { notify } from '../messages/notification.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
+import type { Trx } from '../transaction.ts'
 
 type GenerateRecoveryCodesDeps = Pick<
   AuthDeps,

@@ -1,5 +1,4 @@
 import { recordAudit } from '../audit/audit-log.ts'
-import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { emailConflict, foreignAudience, identityNotFound, manualLinkingDisabled, singleIdentity } from '../errors.ts'
 import { emailCandidates, type Identity, isVerified } from '../identities/identity.ts'
@@ -9,6 +8,7 @@ import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository
 import { lockCaller } from '../sessions/active-caller.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { requireIdentityOwner, requireShownFactor } from '../sessions/require-owner.ts'
+import type { Trx } from '../transaction.ts'
 import { isTaken, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'

@@ -5,7 +5,6 @@ import {
   takeMessageAllowances,
 } from '../address-changes/request-address-change.ts'
 import { recordAudit } from '../audit/audit-log.ts'
-import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
   anonymousPassword,
@@ -25,6 +24,7 @@ import { type ActiveCaller, findCaller, lockCaller, requireFreshSession } from '
 import type { Caller } from '../sessions/caller.ts'
 import { type PreparedPassword, preparePassword } from '../sessions/new-password.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
+import type { Trx } from '../transaction.ts'
 import { requireNewIdentifier, TAKEN_FOR_USER, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
