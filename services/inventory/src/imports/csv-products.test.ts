@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest'
+import {
+  attributesColumnMissing,
+  columnTwice,
+  columnUnknown,
+  headerBroken,
+  skuColumnMissing,
+  tooManyColumns,
+} from '../errors.ts'
+import { readCsvHeader } from './csv-products.ts'
+
+const record = (fields: readonly string[], line = 1, isWellFormed = true) => ({ line, fields, isWellFormed })
+const many = (count: number) => ['sku', ...Array.from({ length: count - 1 }, (_, i) => `attributes.k${i}`)]
+
+describe('the header of a file', () => {
+  it.each([
+    ['quotes that are not in order', record(['sku', 'attributes'], 1, false), headerBroken()],
+    ['101 columns', record(many(101)), tooManyColumns({ columnsMax: 100 })],
+    ['a strange column', record(['sku', 'attributes', 'price']), columnUnknown({ column: 'price' })],
+    ['an attribute without a name', record(['sku', 'attributes.']), columnUnknown({ column: 'attributes.' })],
+    ['a long strange column', record(['x'.repeat(65), 'sku']), columnUnknown({ column: 'x'.repeat(64) })],
+    ['a column twice', record(['sku', 'attributes', 'sku']), columnTwice({ column: 'sku' })],
+    ['no sku', record(['attributes']), skuColumnMissing()],
+    ['no attributes', record(['id', 'sku']), attributesColumnMissing()],
+  ])('is refused for %s', (_name, header, error) => {
+    expect(() => readCsvHeader(header, 100)).toThrow(error)
+  })
+
+  it('may have 100 columns', () => {
+    expect(readCsvHeader(record(many(100)), 100)).toBeTypeOf('function')
+  })
+})
+
+describe('a record', () => {
+  const read = (header: readonly string[], fields: readonly string[], isWellFormed = true) =>
+    readCsvHeader(record(header), 20)(record(fields, 2, isWellFormed))
+  const fault = (description: string, sku: string | null = null) => ({
+    line: 2,
+    sku,
+    type: sku === null ? 'BAD_REQUEST' : 'VALIDATION_ERROR',
+    description,
+  })
+
+  it.each([
+    ['a cell as it is', ['sku', 'attributes'], ['A', '{"n": 1.0}'], '{"n": 1.0}'],
+    ['a cell with other columns empty', ['sku', 'attributes', 'attributes.a'], ['A', '[1]', ''], '[1]'],
+    ['columns alone', ['attributes.a.b', 'sku', 'attributes.c'], ['1', 'A', 'x'], '{"a":{"b":1},"c":"x"}'],
+    [
+      'columns over the members of a cell',
+      ['sku', 'attributes', 'attributes.a'],
+      ['A', '{"a":1,"b":2}', '3'],
+      '{"a":3,"b":2}',
+    ],
+    ['empty columns alone', ['sku', 'attributes.a'], ['A', ''], '{}'],
+    ['what is no JSON, to be refused later', ['sku', 'attributes', 'attributes.a'], ['A', '{', '1'], '{'],
+    ['what is too large, to be refused later', ['sku', 'attributes.a'], ['A', 'x'.repeat(21)], 'x'.repeat(21)],
+  ])('has %s', (_name, header, fields, attributes) => {
+    expect(read(header, fields)).toEqual({ line: 2, sku: 'A', attributes })
+  })
+
+  it('is refused for quotes, for another number of fields, and for a path through a value', () => {
+    const header = ['sku', 'attributes', 'attributes.a.b']
+    expect(read(header, ['A', '', ''], false)).toEqual(fault('The record has quotes that are not in order.'))
+    expect(read(header, ['A'])).toEqual(fault('The record has 1 fields, the header has 3.'))
+    const through = 'attributes.a.b: leads through a value that is no object'
+    expect(read(header, ['A', '{"a":1}', '2'])).toEqual(fault(through, 'A'))
+  })
+})
