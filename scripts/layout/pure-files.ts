@@ -10,7 +10,7 @@ const Folders = z.record(z.string(), z.array(z.string()))
 
 /** Folders and files that tie rules to the outside. */
 const OUTER =
-  /^services\/[^/]+\/src\/((routes|controllers|use-cases|plugins|commands|config)\/|(app|config|database|deps|error-body|main|migrations|open-database|openapi|transaction)\.ts$)/
+  /^services\/[^/]+\/src\/((routes|controllers|use-cases|plugins|commands|config)\/|(app|config|database|deps|error-body|main|migrations|open-database|open-telemetry|openapi|transaction)\.ts$)/
 /** Names that tell a reader that the file asks the database, works on a queue, or calls a gateway. */
 const OUTER_NAME = /-(repository|job|tasks?|queue)\.ts$|\/gateways\//
 

@@ -21,7 +21,9 @@ import { createHooks, type Hooks } from './hooks/hooks.ts'
 import { createMailer, type Mailer } from './messages/mailer.ts'
 import { createSmsGateway, type SmsGateway } from './messages/sms-gateway.ts'
 import { createTemplateLoader } from './messages/template-loader.ts'
+import { tasks } from './migrations.ts'
 import { expectMigrations, openAuthDatabase, openAuthJobs } from './open-database.ts'
+import { observeDatabase, type Telemetry } from './open-telemetry.ts'
 import { type RunHashTasks, runHashTasks } from './passwords/hash-threads.ts'
 import { countHashing, createPasswordHasher, type PasswordHasher } from './passwords/password-hasher.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
@@ -76,23 +78,17 @@ export interface AuthDeps {
   readonly hooks: Hooks
 }
 
-/** The dependencies of a process, with what must be opened and closed around them. */
-export interface OpenDeps {
-  readonly deps: AuthDeps
+/** The dependencies of a serving process, and what starts and ends them. */
+export interface ProcessDeps extends AuthDeps {
   readonly database: Database<AuthTables>
   readonly limiters: Pick<OpenLimiterStore, 'check'>
+  readonly metrics: Telemetry['metrics']
+  /** Ends everything but the jobs; the database last. */
   close(): Promise<void>
 }
 
 /** What an operator's command works with: it needs no jobs, limits or mail. */
 export type OperatorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'randomBytes' | 'encryptionKeys'>
-
-/** Logs, metrics and traces of a process. */
-export interface Telemetry {
-  readonly logger: ServiceLogger['logger']
-  readonly meter: Meter
-  readonly tracing: Pick<Tracing, 'instrument'>
-}
 
 /**
  * Builds the real dependencies. `serve` then opens the jobs and reads the signing keys.
@@ -100,29 +96,35 @@ export interface Telemetry {
  */
 export async function createDeps(
   config: AuthConfig,
-  telemetry: Telemetry,
+  { logger }: Pick<ServiceLogger, 'logger'>,
+  { metrics, tracing }: Telemetry,
   runTasks: RunHashTasks = runHashTasks,
-): Promise<OpenDeps> {
-  const { logger, meter } = telemetry
+): Promise<ProcessDeps> {
+  const { meter } = metrics
   const onError = (error: Error) => logger.warn({ err: error }, 'connection lost')
   const database = openAuthDatabase(config, onError, {
     spans: await loadQuerySpans(config.server.tracingEnabled),
   })
-  const { names } = database
+  observeDatabase(meter, database, tasks)
   const encryptionKeys = createSecretKeys(config)
   const serverKeys = deriveServerKeys(encryptionKeys)
   const limiters = await openLimiterStore(config.rateLimits, database, onError)
   const outbound = createOutbound(config.security.outboundAllowedHosts)
   const templates = createTemplateLoader(config.mail, outbound, logger)
-  const mailer = createMailer({ config: config.mail, templates, logger: logger, meter })
+  const mailer = createMailer({ config: config.mail, templates, logger, meter })
   const onJobError = (error: Error) => logger.warn({ err: error }, 'the job queue has trouble')
   const jobs = openAuthJobs(config, { meter, onError: onJobError, now: Date.now, sealKeys: serverKeys.jobs })
-  const deps: AuthDeps = {
+  return {
     config,
+    database,
     db: database.db,
     lanes: database.lanes,
-    names,
-    ...telemetry,
+    names: database.names,
+    logger,
+    meter,
+    metrics,
+    tracing,
+    limiters,
     readiness: createReadiness(readinessChecks(database, jobs)),
     now: () => new Date(),
     randomBytes,
@@ -141,14 +143,10 @@ export async function createDeps(
     outbound,
     keySets: createKeySets(outbound),
     hooks: createHooks(config.hooks, { outbound, logger, now: () => new Date() }),
-  }
-  return {
-    deps,
-    database,
-    limiters,
     close: async () => {
       mailer.close()
       limiters.close()
+      await Promise.all([metrics.close(), tracing.close()])
       await database.close()
     },
   }

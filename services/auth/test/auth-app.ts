@@ -58,9 +58,12 @@ export async function openTestApp({
   const env = { ...SETTINGS, ...settings }
   const database = shared ?? (await createDatabase(env))
   const clock = createFakeClock()
-  const telemetry = { logger, meter, tracing: { instrument: refuseUndocumented } }
-  const open = await createDeps(load(env, database.url), telemetry, runRemembered)
-  const standing = { ...open.deps, now: clock.now }
+  const telemetry = {
+    metrics: { meter, enabled: false, listen: async () => undefined, close: async () => {} },
+    tracing: { instrument: refuseUndocumented, close: async () => {} },
+  }
+  const open = await createDeps(load(env, database.url), { logger }, telemetry, runRemembered)
+  const standing = { ...open, now: clock.now }
   const deps = { ...standing, ...replace(standing) }
   await deps.signingKeys.load()
   const app = await buildApp(deps)

@@ -1,13 +1,11 @@
 import { createReadiness, type Readiness } from '@trestle/common/lifecycle/readiness.ts'
-import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
-import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { loadQuerySpans } from '@trestle/database/query-spans.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { observeConnections } from '@trestle/service/observe-connections.ts'
-import { observeReadiness } from '@trestle/service/observe-readiness.ts'
 import { standbyOf } from '@trestle/service/standby.ts'
 import { openRateLimit, type RateLimit } from './access/rate-limit.ts'
 import type { TokenVerifier } from './access/token-verifier.ts'
@@ -15,10 +13,10 @@ import type { InventoryConfig } from './config.ts'
 import type { Db, InventoryTables } from './database.ts'
 import { createImportCounter } from './imports/import-report.ts'
 import { expectMigrations, openInventoryDatabase, openTransferDatabase } from './open-database.ts'
+import { observeDatabase, type Telemetry } from './open-telemetry.ts'
 import { type ImportTurns, openTurns, type Turns } from './plugins/turns.ts'
-import { createStockMetrics, observeOverdue, type StockMetrics } from './reservations/stock-metrics.ts'
+import { createStockMetrics, type StockMetrics } from './reservations/stock-metrics.ts'
 import { CleanUpTimer, cleanUp } from './use-cases/clean-up.ts'
-import { VERSION } from './version.ts'
 
 /** The database for imports and exports, with the turns of imports. */
 export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> & ImportTurns
@@ -61,8 +59,8 @@ interface RequestTimeouts {
 
 const TIMEOUTS: RequestTimeouts = { requestMs: 15_000, silenceMs: 30_000 }
 
-/** The dependencies of a process, and what ends them. */
-export interface OpenInventoryDeps extends InventoryDeps {
+/** The dependencies of a serving process, and what starts and ends them. */
+export interface ProcessDeps extends InventoryDeps {
   readonly cleanUp: CleanUpTimer
   /** Ends clean-up, metrics, traces and the database. The log stays open. */
   close(): Promise<void>
@@ -71,28 +69,19 @@ export interface OpenInventoryDeps extends InventoryDeps {
 /** A call of the database that takes this much longer than a statement may is stuck. */
 const STUCK_MS = 60_000
 
-/** The log of a process. @throws Error naming the file when it cannot be written */
-export function createInventoryLog(config: InventoryConfig): ServiceLogger {
-  return createLogger({ level: config.logLevel, file: config.logFile, stdout: config.logStdout })
-}
-
 /** Opens what a serving process needs. The database is expected to answer and to be migrated. */
-export async function createDeps(config: InventoryConfig, log: ServiceLogger): Promise<OpenInventoryDeps> {
-  const resource = { 'service.name': 'inventory', 'service.version': VERSION }
-  const [metrics, tracing] = await Promise.all([
-    createMetrics({ ...config.metrics, otlpProtocol: config.otlpProtocol, resource }),
-    startTracing({ enabled: config.tracingEnabled, otlpProtocol: config.otlpProtocol, resource }),
-  ])
+export async function createDeps(
+  config: InventoryConfig,
+  log: ServiceLogger,
+  { metrics, tracing }: Telemetry,
+): Promise<ProcessDeps> {
   const onError = (error: Error) => log.logger.warn({ err: error }, 'database connection lost')
   const spans = await loadQuerySpans(config.tracingEnabled)
   const standby = standbyOf(config.standby, log.logger)
   const database = openInventoryDatabase(config, onError, { standby, spans })
   const transferDatabase = openTransferDatabase(config, onError, { spans })
   const { db, names, lanes, readLagging, readLong } = database
-  observeConnections(metrics.meter, database, {
-    transfers: transferDatabase,
-    lists: { connections: () => database.laggingConnections() },
-  })
+  observeDatabase(metrics.meter, database, transferDatabase)
   const { batches, wholeImports, ...turns } = openTurns(config)
   const stockMetrics = createStockMetrics(metrics.meter)
   const rateLimit = await openRateLimit(config.rateLimit, database, (error) =>
@@ -104,8 +93,6 @@ export async function createDeps(config: InventoryConfig, log: ServiceLogger): P
     migrations: () => expectMigrations(database),
     upkeep: () => cleanUp.check(),
   })
-  observeReadiness(metrics.meter, readiness)
-  observeOverdue(metrics.meter, lanes)
   return {
     ...turns,
     config,

@@ -4,7 +4,8 @@ import { prepared } from '@trestle/testing/temporary-database.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildApp } from '../src/app.ts'
 import { loadInventoryConfig } from '../src/config.ts'
-import { createDeps, createInventoryLog, type OpenInventoryDeps } from '../src/deps.ts'
+import { createDeps, type ProcessDeps } from '../src/deps.ts'
+import { createInventoryLog, openTelemetry } from '../src/open-telemetry.ts'
 import { startInventory, type TestInventory } from './start-inventory.ts'
 
 /** A proxy in front of the database. When it is shut, PostgreSQL seems to be killed. */
@@ -44,7 +45,7 @@ class Door {
 
 let direct: TestInventory
 let door: Door
-let deps: OpenInventoryDeps
+let deps: ProcessDeps
 let app: Awaited<ReturnType<typeof buildApp>>
 beforeAll(async () => {
   direct = await startInventory()
@@ -59,7 +60,7 @@ beforeAll(async () => {
     INVENTORY_LOG_STDOUT: 'false',
     INVENTORY_METRICS_ENABLED: 'false',
   })
-  deps = await createDeps(config, createInventoryLog(config))
+  deps = await createDeps(config, createInventoryLog(config), await openTelemetry(config))
   app = await buildApp(deps)
   deps.cleanUp.start()
   deps.readiness.markReady()

@@ -7,8 +7,9 @@ import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-da
 import pg from 'pg'
 import { buildApp } from '../src/app.ts'
 import { loadInventoryConfig } from '../src/config.ts'
-import { createDeps, createInventoryLog, type InventoryDeps } from '../src/deps.ts'
+import { createDeps, type InventoryDeps } from '../src/deps.ts'
 import { migrateOptions } from '../src/migrations.ts'
+import { createInventoryLog, openTelemetry } from '../src/open-telemetry.ts'
 
 /** A replica of the service inside the process of the test. */
 export interface TestReplica {
@@ -68,7 +69,7 @@ export async function startReplica(
     ...env,
   })
   const log = createInventoryLog(config)
-  const deps = await createDeps(config, log)
+  const deps = await createDeps(config, log, await openTelemetry(config))
   const app = await buildApp({ ...deps, ...instead })
   deps.cleanUp.start()
   deps.readiness.markReady()

@@ -1,21 +1,21 @@
-import { createNoopMeter } from '@opentelemetry/api'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { type DeadJobs, listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import { sql } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import { createDeps, type OpenDeps } from '../deps.ts'
+import { createDeps, type ProcessDeps } from '../deps.ts'
 import { checkTemplates } from '../messages/template-loader.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
+import { openTelemetry } from '../open-telemetry.ts'
 
 const CLOCK_DRIFT_MS_MAX = 5_000
 
-const checks: readonly Check<OpenDeps>[] = [
+const checks: readonly Check<ProcessDeps>[] = [
   {
     name: 'clock',
     advice: 'let both machines follow the same time source (NTP)',
-    run: async ({ deps }) => {
+    run: async (deps) => {
       const { rows } = await sql<{ now: string }>`SELECT clock_timestamp() AS now`.execute(deps.db)
       const driftMs = Math.abs(Date.parse(rows[0]?.now ?? '') - deps.now().getTime())
       if (driftMs > CLOCK_DRIFT_MS_MAX) throw new Error(`${Math.round(driftMs / 1_000)} s from that of the database`)
@@ -25,7 +25,7 @@ const checks: readonly Check<OpenDeps>[] = [
   {
     name: 'signing keys',
     advice: 'set the AUTH_SECURITY_DATABASE_ENCRYPTION_KEY (or JWT secret) that sealed them, or correct AUTH_JWT_KEYS',
-    run: async ({ deps }) => {
+    run: async (deps) => {
       await deps.signingKeys.load()
       const count = deps.signingKeys.publicJwks().length
       return count === 0 ? 'tokens are signed with AUTH_JWT_SECRET' : `${count} public`
@@ -34,7 +34,7 @@ const checks: readonly Check<OpenDeps>[] = [
   {
     name: 'SMTP',
     advice: 'start the mail server, or correct AUTH_SMTP_HOST, AUTH_SMTP_PORT, AUTH_SMTP_USER and AUTH_SMTP_PASS',
-    run: async ({ deps }) => {
+    run: async (deps) => {
       if (deps.hooks.isOn('SEND_EMAIL')) return 'not used, a hook sends mails'
       if (!deps.config.mail.smtp) return 'none, mails are dropped'
       await deps.mailer.check()
@@ -44,7 +44,7 @@ const checks: readonly Check<OpenDeps>[] = [
   {
     name: 'URLs',
     advice: 'put the service behind a TLS proxy and set its https address as AUTH_API_EXTERNAL_URL',
-    run: async ({ deps }) => {
+    run: async (deps) => {
       const { externalUrl } = deps.config.server
       const { protocol, hostname } = new URL(externalUrl)
       const isLocal = hostname === 'localhost' || hostname === '127.0.0.1' || hostname === '[::1]'
@@ -55,7 +55,7 @@ const checks: readonly Check<OpenDeps>[] = [
   {
     name: 'SMS',
     advice: 'set AUTH_SMS_PROVIDER and the account of that gateway, or AUTH_EXTERNAL_PHONE_ENABLED=false',
-    run: async ({ deps }) => {
+    run: async (deps) => {
       const { signup, sms } = deps.config
       if (deps.hooks.isOn('SEND_SMS')) return 'not used, a hook sends them'
       const isNeeded = signup.phoneEnabled && !sms.autoconfirm
@@ -66,7 +66,7 @@ const checks: readonly Check<OpenDeps>[] = [
   {
     name: 'mail templates',
     advice: 'correct the address or the template; the built-in text is sent meanwhile',
-    run: async ({ deps }) => {
+    run: async (deps) => {
       const count = await checkTemplates(deps.config.mail, deps.outbound)
       return count === 0 ? 'built in' : `${count} fetched`
     },
@@ -74,15 +74,15 @@ const checks: readonly Check<OpenDeps>[] = [
   {
     name: 'rate limits',
     advice: 'start Redis, or correct AUTH_REDIS_URL; each process counts for itself meanwhile',
-    run: async ({ deps, limiters }) => {
+    run: async ({ config, limiters }) => {
       await limiters.check()
-      return `counted in ${deps.config.rateLimits.store}`
+      return `counted in ${config.rateLimits.store}`
     },
   },
   {
     name: 'dead jobs',
     advice: 'look at the log for more; they stay in the queue of the same name with _dead for 90 days',
-    run: async ({ deps: { db, names } }) => {
+    run: async ({ db, names }) => {
       const dead = await listDeadJobs({ db, schema: names.jobSchema, tasks })
       if (dead.length === 0) return 'none'
       throw new Error(dead.map(describeDeadJobs).join(', '))
@@ -100,15 +100,15 @@ export async function doctor(load: () => AuthConfig, print: (line: string) => vo
   if (config === undefined) return false
   for (const warning of config.warnings) print(`note  ${warning}`)
   const { logger } = createLogger({ level: 'fatal', stdout: false })
-  const telemetry = { logger, meter: createNoopMeter(), tracing: { instrument: async () => {} } }
-  const open = await createDeps(config, telemetry)
+  const server = { ...config.server, metricsEnabled: false, tracingEnabled: false }
+  const deps = await createDeps(config, { logger }, await openTelemetry({ server }))
   const common = commonChecks({
     program: 'auth',
     logFile: config.server.logFile,
     database: { url: config.database.url, setting: 'AUTH_DB_DATABASE_URL', prepared: config.database.prepared },
     migrations: migrateOptions(config),
   })
-  const isHealthy = await runChecks([...common, ...checks], open, print)
-  await open.close()
+  const isHealthy = await runChecks([...common, ...checks], deps, print)
+  await deps.close()
   return isHealthy
 }

@@ -1,34 +1,25 @@
 import { runServer } from '@trestle/common/lifecycle/run-server.ts'
-import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
-import { startTracing } from '@trestle/common/telemetry/tracing.ts'
-import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
-import { observeOutbox } from '@trestle/jobs/observe-outbox.ts'
-import { observeConnections } from '@trestle/service/observe-connections.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { observeReadiness } from '@trestle/service/observe-readiness.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import type { AuthConfig } from '../config.ts'
-import { type AuthDeps, createDeps, type OpenDeps } from '../deps.ts'
+import { type AuthDeps, createDeps } from '../deps.ts'
 import { type UserCreatedDeps, workOnUsersCreated } from '../hooks/user-created-job.ts'
 import { type AnswerDeps, workOnMessageRequests } from '../message-requests/message-request-job.ts'
 import { type MailWorkDeps, workOnMails } from '../messages/mail-job.ts'
 import { type SmsWorkDeps, workOnSms } from '../messages/sms-job.ts'
-import { migrateOptions, tasks } from '../migrations.ts'
+import { migrateOptions } from '../migrations.ts'
+import { createAuthLog, observeProcess, openTelemetry } from '../open-telemetry.ts'
 import { runHashTasks } from '../passwords/hash-threads.ts'
 import { CLEAN_UP_CRON, cleanUpTask, createCleanUp, createCleanUpCounter } from '../use-cases/clean-up.ts'
-import { VERSION } from '../version.ts'
 
 /** The time in milliseconds that telemetry and the database have to close, after the jobs. */
 const CLOSE_MS = 3_000
 
 /** Waits for the database, migrates, and serves until a signal ends the process. */
 export async function serve(config: AuthConfig, process: NodeJS.Process): Promise<void> {
-  const log = createLogger({
-    level: config.server.logLevel,
-    file: config.server.logFile,
-    base: { component: 'api' },
-  })
+  const log = createAuthLog(config)
   try {
     for (const warning of config.warnings) log.logger.warn(warning)
     await start(config, log, process)
@@ -41,18 +32,9 @@ export async function serve(config: AuthConfig, process: NodeJS.Process): Promis
 
 async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
   const { server } = config
-  const resource = { 'service.name': server.serviceName, 'service.version': VERSION, 'auth.version': VERSION }
-  // At the same time: one waits for the database, the others load libraries.
-  const [metrics, tracing] = await Promise.all([
-    createMetrics({
-      enabled: server.metricsEnabled,
-      exporter: server.metricsExporter,
-      otlpProtocol: server.otlpProtocol,
-      host: server.metricsHost,
-      port: server.metricsPort,
-      resource,
-    }),
-    startTracing({ enabled: server.tracingEnabled, otlpProtocol: server.otlpProtocol, resource }),
+  // At the same time: one waits for the database, the other loads libraries.
+  const [telemetry] = await Promise.all([
+    openTelemetry(config),
     prepareDatabase({
       program: 'auth',
       url: config.database.url,
@@ -63,10 +45,10 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       process,
     }),
   ])
-  const open = await createDeps(config, { logger: log.logger, meter: metrics.meter, tracing })
-  const { deps } = open
+  const deps = await createDeps(config, log, telemetry)
+  observeReadiness(deps.meter, deps.readiness)
+  observeProcess(deps.meter)
   const [app] = await Promise.all([buildApp(deps), deps.signingKeys.load()])
-  observe(metrics, open)
   await runServer({
     app,
     host: server.host,
@@ -78,7 +60,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       await runHashTasks([])
       // Open the queue before the first request is read. Jobs of that request wait for it.
       await deps.jobs.open(answered)
-      const port = await metrics.listen()
+      const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       deps.signingKeys.startPolling((error) => log.logger.warn({ err: error }, 'signing keys could not be read'))
       await startJobs(deps)
@@ -87,8 +69,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       deps.signingKeys.stopPolling()
       await deps.outbox.stop()
       await deps.jobs.close(remainingMs - CLOSE_MS)
-      await Promise.all([metrics.close(), tracing.close()])
-      await open.close()
+      await deps.close()
     },
     shutdownDelayMs: server.shutdownDelayMs,
     process,
@@ -112,15 +93,4 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   await workOnMails(deps)
   await workOnSms(deps)
   await workOnUsersCreated(deps)
-}
-
-function observe({ meter }: Metrics, { database, deps }: OpenDeps): void {
-  observeConnections(meter, database)
-  observeReadiness(meter, deps.readiness)
-  observeJobs(meter, { db: deps.db, schema: deps.names.jobSchema, tasks })
-  observeOutbox(meter, { db: deps.db, writtenAt: 'created_at' })
-  const running = meter.createObservableGauge('auth_running', { description: '1 while the process serves' })
-  running.addCallback((result) => result.observe(1))
-  const version = meter.createObservableGauge('auth_version_info', { description: 'The build version' })
-  version.addCallback((result) => result.observe(1, { version: VERSION }))
 }

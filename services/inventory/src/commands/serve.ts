@@ -1,10 +1,12 @@
 import { runServer } from '@trestle/common/lifecycle/run-server.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { observeReadiness } from '@trestle/service/observe-readiness.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import type { InventoryConfig } from '../config.ts'
-import { createDeps, createInventoryLog } from '../deps.ts'
+import { createDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
+import { createInventoryLog, openTelemetry } from '../open-telemetry.ts'
 
 const LARGE_POOL = 32
 
@@ -25,16 +27,21 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
   if (config.databasePoolSize > LARGE_POOL) {
     log.logger.warn({ pool_size: config.databasePoolSize }, `a pool above ${LARGE_POOL} connections loses speed`)
   }
-  await prepareDatabase({
-    program: 'inventory',
-    url: config.databaseUrl,
-    prepared: config.databasePrepared,
-    connectTimeoutMs: config.databaseConnectTimeoutMs,
-    migrations: config.migrate ? migrateOptions(config) : undefined,
-    log,
-    process,
-  })
-  const deps = await createDeps(config, log)
+  // At the same time: one waits for the database, the other loads libraries.
+  const [telemetry] = await Promise.all([
+    openTelemetry(config),
+    prepareDatabase({
+      program: 'inventory',
+      url: config.databaseUrl,
+      prepared: config.databasePrepared,
+      connectTimeoutMs: config.databaseConnectTimeoutMs,
+      migrations: config.migrate ? migrateOptions(config) : undefined,
+      log,
+      process,
+    }),
+  ])
+  const deps = await createDeps(config, log, telemetry)
+  observeReadiness(deps.metrics.meter, deps.readiness)
   const app = await buildApp(deps)
   await runServer({
     app,

@@ -1,6 +1,6 @@
 import { CENSOR } from '@trestle/common/telemetry/redaction.ts'
-import { schemeOf } from '../cards/card-number.ts'
-import { checkDigitsIn } from '../cards/check-digit.ts'
+import { schemeOf } from './card-number.ts'
+import { checkDigitsIn } from './check-digit.ts'
 import { hasLongNumber, LONG_NUMBERS } from './long-number.ts'
 
 /**

@@ -1,0 +1,56 @@
+import type { Meter } from '@opentelemetry/api'
+import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
+import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
+import type { Database } from '@trestle/database/connect.ts'
+import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
+import { observeOutbox } from '@trestle/jobs/observe-outbox.ts'
+import type { AnyTask } from '@trestle/jobs/task.ts'
+import { observeConnections } from '@trestle/service/observe-connections.ts'
+import type { AuthConfig } from './config.ts'
+import type { AuthTables } from './database.ts'
+import { VERSION } from './version.ts'
+
+/** The metrics and traces of a process. */
+export interface Telemetry {
+  readonly metrics: Metrics
+  readonly tracing: Tracing
+}
+
+/** Starts metrics and traces. */
+export async function openTelemetry({ server }: Pick<AuthConfig, 'server'>): Promise<Telemetry> {
+  const resource = { 'service.name': server.serviceName, 'service.version': VERSION, 'auth.version': VERSION }
+  const [metrics, tracing] = await Promise.all([
+    createMetrics({
+      enabled: server.metricsEnabled,
+      exporter: server.metricsExporter,
+      otlpProtocol: server.otlpProtocol,
+      host: server.metricsHost,
+      port: server.metricsPort,
+      resource,
+    }),
+    startTracing({ enabled: server.tracingEnabled, otlpProtocol: server.otlpProtocol, resource }),
+  ])
+  return { metrics, tracing }
+}
+
+/** The log of a process. @throws Error naming the file when it cannot be written */
+export function createAuthLog({ server }: Pick<AuthConfig, 'server'>): ServiceLogger {
+  return createLogger({ level: server.logLevel, file: server.logFile, base: { component: 'api' } })
+}
+
+/** Reports what only the database knows: its connections and work. */
+export function observeDatabase(meter: Meter, database: Database<AuthTables>, tasks: readonly AnyTask[]): void {
+  const { db } = database
+  observeConnections(meter, database)
+  observeJobs(meter, { db, schema: database.names.jobSchema, tasks })
+  observeOutbox(meter, { db, writtenAt: 'created_at' })
+}
+
+/** Reports that a process serves, and its version. */
+export function observeProcess(meter: Meter): void {
+  const running = meter.createObservableGauge('auth_running', { description: '1 while the process serves' })
+  running.addCallback((result) => result.observe(1))
+  const version = meter.createObservableGauge('auth_version_info', { description: 'The build version' })
+  version.addCallback((result) => result.observe(1, { version: VERSION }))
+}

@@ -1,0 +1,45 @@
+import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
+import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
+import type { Database } from '@trestle/database/connect.ts'
+import { observeConnections } from '@trestle/service/observe-connections.ts'
+import type { InventoryConfig } from './config.ts'
+import type { InventoryTables } from './database.ts'
+import { observeOverdue } from './reservations/stock-metrics.ts'
+import { VERSION } from './version.ts'
+
+/** The metrics and traces of a process. */
+export interface Telemetry {
+  readonly metrics: Metrics
+  readonly tracing: Tracing
+}
+
+/** Starts metrics and traces. */
+export async function openTelemetry(
+  config: Pick<InventoryConfig, 'metrics' | 'otlpProtocol' | 'tracingEnabled'>,
+): Promise<Telemetry> {
+  const resource = { 'service.name': 'inventory', 'service.version': VERSION }
+  const [metrics, tracing] = await Promise.all([
+    createMetrics({ ...config.metrics, otlpProtocol: config.otlpProtocol, resource }),
+    startTracing({ enabled: config.tracingEnabled, otlpProtocol: config.otlpProtocol, resource }),
+  ])
+  return { metrics, tracing }
+}
+
+/** The log of a process. @throws Error naming the file when it cannot be written */
+export function createInventoryLog(config: Pick<InventoryConfig, 'logLevel' | 'logFile' | 'logStdout'>): ServiceLogger {
+  return createLogger({ level: config.logLevel, file: config.logFile, stdout: config.logStdout })
+}
+
+/** Reports what only the database knows: its connections and overdue reservations. */
+export function observeDatabase(
+  meter: Metrics['meter'],
+  database: Database<InventoryTables>,
+  transferDatabase: Database<InventoryTables>,
+): void {
+  observeConnections(meter, database, {
+    transfers: transferDatabase,
+    lists: { connections: () => database.laggingConnections() },
+  })
+  observeOverdue(meter, database.lanes)
+}
