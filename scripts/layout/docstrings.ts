@@ -34,7 +34,7 @@ function namesOf(declaration: Declaration): readonly string[] {
   return 'id' in declaration && declaration.id?.type === 'Identifier' ? [declaration.id.name] : []
 }
 
-/** The text of the docstring that ends where a statement starts, without its delimiters. */
+/** The text of the docstring that ends where a statement starts, without its delimiters; undefined when there is none. */
 export function docstringAbove(file: SourceFile, start: number): string | undefined {
   return commentsOf(file).find(
     ({ type, value, end }) =>

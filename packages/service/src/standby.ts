@@ -8,7 +8,7 @@ export interface StandbySettings {
   readonly lagMsMax: number
 }
 
-/** The standby of a service. It logs when the standby begins and stops to serve lists. */
+/** The standby of a service; undefined when the settings name none. It logs when the standby begins and stops to serve lists. */
 export function standbyOf(
   { url, lagMsMax }: StandbySettings,
   logger: Pick<ServiceLogger['logger'], 'info' | 'warn'>,

@@ -185,7 +185,7 @@ export async function migrationStatus({ names, sources, ...target }: MigrateOpti
   return [...known, ...unknown]
 }
 
-/** How the functions of this release differ from the installed ones. Changes nothing. */
+/** How the functions of this release differ from the installed ones; undefined when the service has none. Changes nothing. */
 export async function functionStatus({ names, functions, url }: MigrateOptions): Promise<FunctionChanges | undefined> {
   return functions && withDatabase({ url }, (db) => compareFunctions(db, names, functions))
 }

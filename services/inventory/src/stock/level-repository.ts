@@ -90,7 +90,7 @@ export async function findProductStock(lanes: Lanes, productId: number): Promise
   return levels > SHORT_LEVELS ? 'long' : { productId, ...stock }
 }
 
-/** The stock of a product with any number of levels. It does not use the read lane. */
+/** The stock of a product with any number of levels; undefined when no live product has the id. It does not use the read lane. */
 export async function findLongProductStock(db: Db, productId: number): Promise<ProductStock | undefined> {
   const { rows } = await productStatement(productId, sql``).execute(db)
   const [row] = rows
