@@ -76,6 +76,7 @@ it.each([
   "import type { ColumnType, Generated, Insertable, Selectable } from 'kysely'",
   "import { type Updateable } from 'kysely'",
   "import { isIP } from 'node:net'",
+  "import { ResponseBodyError } from 'oauth4webapi'",
   "import { createHash, createHmac, timingSafeEqual } from 'node:crypto'",
   "import { z } from 'zod'",
   "import { isDeepStrictEqual } from 'node:util'",
@@ -95,6 +96,19 @@ it('refuses what a pure file reaches through others, and names the shortest way'
   expect(await problemsOf(pureFiles, files)).toContain(
     reaches('services/shop/src/items/rate.ts', 'packages/database/src/connect.ts', 'pg'),
   )
+})
+
+it.each([
+  ['isPrice', []],
+  ['isPrice, connect', [reaches('packages/bank/src/connect.ts', 'pg')]],
+])('looks behind the entry of a package for what declares %s', async (names, problems) => {
+  const files = {
+    [price]: `import { ${names} } from '@trestle/bank'\n`,
+    'packages/bank/src/bank.ts': "export { connect } from './connect.ts'\nexport { isPrice } from './is-price.ts'\n",
+    'packages/bank/src/connect.ts': "import { Pool } from 'pg'\n",
+    'packages/bank/src/is-price.ts': "import { z } from 'zod'\n",
+  }
+  expect(await problemsOf(pureFiles, files)).toEqual(problems)
 })
 
 it('refuses a connection of the database as an argument, and allows the type of a row', async () => {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { placesOf, shortestWay } from './import-graph.ts'
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
-import { importsOf } from './syntax.ts'
+import { type ImportedModule, importsOf, programOf } from './syntax.ts'
 import { outsideUses } from './uses-of-outside.ts'
 
 /** Files of services that reach outside, without their ending, by folder. */
@@ -51,7 +51,7 @@ function isPureByPlace(path: string): boolean {
  */
 function waysOutside(files: ReadonlyMap<string, SourceFile>): (path: string) => readonly string[] | undefined {
   const outside = new Map([...files].map(([path, file]) => [path, outsideUses(file)[0]]))
-  const values = new Map([...files].map(([path, file]) => [path, valuesFrom(file)]))
+  const values = new Map([...files].map(([path, file]) => [path, valuesFrom(file, files)]))
   return (path) => {
     const own = outside.get(path)
     if (own !== undefined) return [own]
@@ -64,8 +64,21 @@ function waysOutside(files: ReadonlyMap<string, SourceFile>): (path: string) => 
   }
 }
 
-function valuesFrom(file: SourceFile): readonly string[] {
+/** Where the values come from that a file imports. The entry of a package only passes on what its files declare. */
+function valuesFrom(file: SourceFile, files: ReadonlyMap<string, SourceFile>): readonly string[] {
   return importsOf(file)
     .filter(({ isType }) => !isType)
-    .flatMap(({ specifier }) => placesOf(file.path, specifier))
+    .flatMap((imported) =>
+      placesOf(file.path, imported.specifier).flatMap((path) => placesPassedOn(files.get(path), imported) ?? [path]),
+    )
+}
+
+/** Where an entry takes the names from that a file imports of it. Undefined for another file, and when a name is not found. */
+function placesPassedOn(entry: SourceFile | undefined, { names, isWhole }: ImportedModule): string[] | undefined {
+  if (entry === undefined || isWhole) return undefined
+  if (!programOf(entry).body.every((node) => node.type === 'ExportNamedDeclaration' && node.source)) return undefined
+  const sources = names.map((name) => importsOf(entry).find((source) => source.names.includes(name)))
+  return sources.includes(undefined)
+    ? undefined
+    : sources.flatMap((source) => placesOf(entry.path, source?.specifier ?? ''))
 }

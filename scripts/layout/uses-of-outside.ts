@@ -19,10 +19,11 @@ const TABLES = /^\.{1,2}\/(\.\.\/)*(database|transaction)\.ts$/
 const CONNECTION = /\b(Db|Trx)\b/
 /** Exports of node:crypto that depend on more than their arguments. */
 const RANDOM = /^(random|generate|getRandom|webcrypto|subtle)/
-/** Exports of modules that reach outside otherwise: the types of rows and the form of addresses. */
+/** Exports of modules that reach outside otherwise: the types of rows, the form of addresses, and the class of an error. */
 const PURE_EXPORTS: ReadonlyMap<string, RegExp> = new Map([
   ['kysely', /^(ColumnType|Generated|GeneratedAlways|Insertable|JSONColumnType|Selectable|Updateable)$/],
   ['node:net', /^(isIP|isIPv4|isIPv6|BlockList)$/],
+  ['oauth4webapi', /^ResponseBodyError$/],
 ])
 
 /** Globals of Node.js that reach the terminal, the network, the environment, randomness or the clock. */

@@ -31,9 +31,16 @@ const ERRORS_MAX = 100
 
 /** Counts records while a file is imported. */
 export class ImportTally {
-  readonly #startedAt = performance.now()
+  readonly #now: () => number
+  readonly #startedAtMs: number
   readonly #counts = { received: 0, created: 0, updated: 0, skipped: 0, failed: 0 }
   readonly #errors: RecordFault[] = []
+
+  /** @param now milliseconds since any time */
+  constructor(now: () => number) {
+    this.#now = now
+    this.#startedAtMs = now()
+  }
 
   /** Counts records that came, whatever becomes of them. */
   receive(count: number): void {
@@ -58,7 +65,7 @@ export class ImportTally {
   }
 
   report(): ImportReport {
-    return { ...this.#counts, durationMs: Math.round(performance.now() - this.#startedAt), errors: [...this.#errors] }
+    return { ...this.#counts, durationMs: Math.round(this.#now() - this.#startedAtMs), errors: [...this.#errors] }
   }
 }
 

@@ -53,7 +53,7 @@ export async function* importProducts(
   database: TransferDatabase,
   input: ImportInput,
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
-  const tally = new ImportTally()
+  const tally = new ImportTally(() => performance.now())
   if (input.storing !== 'batches') return yield* importStaged(database, input, tally)
   const replace = input.mode === 'upsert'
   yield* storeRecords(
