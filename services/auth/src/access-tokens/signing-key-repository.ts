@@ -112,7 +112,10 @@ export function retiredVerifySeconds({ lifetimeSeconds }: { readonly lifetimeSec
   return lifetimeSeconds + LAG_SECONDS
 }
 
-/** Retires a key, which verifies for so many seconds more. @returns until when */
+/**
+ * Retires a key, which verifies for so many seconds more.
+ * @returns until when, as an RFC 3339 timestamp @throws NoResultError when the table has no such key
+ */
 export async function updateKeyToRetired(trx: Trx, kid: string, verifySeconds: number): Promise<string> {
   const { until } = await trx
     .updateTable('signing_keys')

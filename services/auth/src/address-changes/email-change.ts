@@ -24,7 +24,7 @@ export function judgeEmailChange(
   return used === 'email_change_new' ? 'apply' : 'refuse'
 }
 
-/** Whether the current address must agree to a change too. */
+/** Whether the current address must agree to a change too. @param secure whether the settings ask for that */
 export function needsBothAddresses({ email }: Pick<User, 'email'>, secure: boolean): boolean {
   return secure && email !== null
 }

@@ -82,7 +82,10 @@ export function jwtWarnings(values: JwtValues): string[] {
   ]
 }
 
-/** The case that every user who signs up is an admin. The compatible profile warns of it; the strict profile refuses it. */
+/**
+ * What to say where every user who signs up is an admin; undefined where the role of new users is no admin role. The compatible
+ * profile warns of it, the strict profile refuses it.
+ */
 export function roleProblem({
   JWT_ADMIN_ROLES: admins,
   JWT_DEFAULT_GROUP_NAME: role = DEFAULT_ROLE,

@@ -138,7 +138,8 @@ async function create(
 }
 
 /**
- * The email of the external account, unless a user has it. Deletes a staged user who has it (reference: Staged users).
+ * The email of the external account; null where it has none, and where a user has it. Deletes a staged user who has it
+ * (reference: Staged users).
  * @throws StaleView when the user who has it has changed since it was read
  */
 export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'email'>): Promise<string | null> {

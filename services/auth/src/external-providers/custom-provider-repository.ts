@@ -25,7 +25,7 @@ export async function listCustomProviders(db: Db, type: string | undefined): Pro
   return rows.map(toCustomProvider)
 }
 
-/** Finds a provider by its identifier, whether or not it is enabled. Its secret stays sealed. */
+/** Finds a provider by its identifier, also a disabled one; undefined where there is none. Its secret stays sealed. */
 export async function findCustomProvider(db: Db, identifier: string): Promise<CustomProvider | undefined> {
   const row = await db
     .selectFrom('custom_oauth_providers')

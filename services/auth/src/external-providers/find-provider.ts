@@ -13,7 +13,7 @@ interface FindProviderDeps {
   readonly encryptionKeys: EncryptionKeys
 }
 
-/** Finds a provider by name: a fixed provider that the settings switch on, or a custom provider that is enabled. */
+/** Finds an enabled provider, fixed or custom, by name; undefined for an unknown name, and for a provider that is off. */
 export async function findProvider(deps: FindProviderDeps, name: string): Promise<AnyConfiguredProvider | undefined> {
   const { external, server } = deps.config
   if (!name.startsWith(CUSTOM_PREFIX)) return builtInProviders(external).find((provider) => provider.name === name)

@@ -38,7 +38,7 @@ export async function insertChallenge(trx: Db, challenge: NewChallenge): Promise
   await trx.updateTable('mfa_factors').set({ last_challenged_at: askedAt }).where('id', '=', factorId).execute()
 }
 
-/** Finds a challenge of a factor. @param ip the client's address */
+/** Finds a challenge of a factor; undefined where the factor has none with the id. @param ip the client's address */
 export async function findChallenge(
   db: Db,
   { id, factorId, ip }: Pick<NewChallenge, 'id' | 'factorId' | 'ip'>,

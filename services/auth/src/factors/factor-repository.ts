@@ -22,7 +22,7 @@ export async function listFactors(db: Db, userId: string): Promise<Factor[]> {
   return (await query.orderBy('created_at').orderBy('id').execute()).map(toFactor)
 }
 
-/** Finds a factor with its secrets. Recovery codes are no such factor: they have their own table. */
+/** Finds a factor of a user with its secrets; undefined for another user's factor, and for recovery codes. */
 export async function findFactor(db: Db, userId: string, factorId: string): Promise<FactorWithSecrets | undefined> {
   const query = db.selectFrom('mfa_factors').selectAll().where('id', '=', factorId).where('user_id', '=', userId)
   const row = await query.executeTakeFirst()

@@ -15,7 +15,7 @@ export async function findRecoveryFactor(db: Db, userId: string): Promise<Factor
   return row && toFactor(row)
 }
 
-/** Inserts a set of recovery codes, still empty. A user has at most one set, which a unique index enforces. */
+/** Inserts a set of recovery codes, still empty. @throws the unique violation of the user, who has at most one set */
 export async function insertRecoverySet(trx: Db, values: Insertable<MfaRecoverySetsTable>): Promise<Factor> {
   await trx.insertInto('mfa_recovery_sets').values(values).execute()
   return toFactor(
@@ -23,7 +23,7 @@ export async function insertRecoverySet(trx: Db, values: Insertable<MfaRecoveryS
   )
 }
 
-/** How many codes a set has, and how many of them are unused. */
+/** How many codes a set has, and how many of them are unused. Both are 0 where there is no such set. */
 export async function countRecoveryCodes(
   db: Db,
   factorId: string,

@@ -6,7 +6,7 @@ const FORM = { algorithm: 'SHA1', digits: 6, period: 30 } as const
 /** The steps before and after the current one whose codes are accepted: clocks differ, and users type slowly. */
 const SKEW_STEPS = 1
 
-/** Makes a secret for an authenticator app (RFC 6238), in base32 without padding. */
+/** Makes a secret of 160 bits for an authenticator app (RFC 6238, RFC 4226 section 4), in base32 without padding. */
 export function makeTotpSecret(randomBytes: RandomBytes): string {
   return new Secret({ buffer: Uint8Array.from(randomBytes(SECRET_BYTES)).buffer }).base32
 }

@@ -73,7 +73,8 @@ export type ClaimedFlow =
   | { readonly verdict: 'used' | 'unknown' }
 
 /**
- * Claims a flow for its provider's answer. One of concurrent requests succeeds. A PKCE flow stays, an implicit flow is deleted.
+ * Claims a flow for its provider's answer. One of concurrent requests succeeds. A PKCE flow stays until its code is exchanged, an
+ * implicit flow is deleted, so that a second answer to it is `unknown`.
  */
 export async function claimAuthorizationFlow(db: Db, id: string, at: Date): Promise<ClaimedFlow> {
   const { rows } = await sql<Selectable<FlowStateTable>>`
@@ -192,7 +193,7 @@ export interface FinishedFlow {
   readonly redirectTo: string
 }
 
-/** Finds the flow of an auth code by the code's hash. An expired flow is found too: the caller judges its age. */
+/** Finds the flow of an auth code, also an expired one: the caller judges its age. Undefined where no flow has the code. */
 export async function findFlowByCode(db: Db, code: string): Promise<FinishedFlow | undefined> {
   const query = db.selectFrom('flow_state').selectAll().where('auth_code_hash', '=', hashAuthCode(code))
   const row = await query.executeTakeFirst()

@@ -81,8 +81,8 @@ export interface RefusedRedirect {
 }
 
 /**
- * The first permitted candidate, else SITE_URL; and the first candidate that was refused. A refused Referer is not reported:
- * browsers send one with every request.
+ * The first permitted candidate, else SITE_URL; and the first candidate that was refused, undefined if none was. A refused
+ * Referer is not reported: browsers send one with every request.
  */
 export function resolveRedirect(
   candidates: readonly RedirectCandidate[],

@@ -20,7 +20,7 @@ interface FactorSmsDeps {
 export interface FactorSms {
   readonly userId: string
   readonly challengeId: string
-  /** Normalised. */
+  /** Normalised: its digits. */
   readonly phone: string
   readonly channel: SmsChannel
   readonly expiresAt: Date

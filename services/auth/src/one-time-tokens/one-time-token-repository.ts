@@ -57,7 +57,7 @@ export async function replaceToken(trx: Trx, token: NewOneTimeToken): Promise<vo
     .execute()
 }
 
-/** Finds the message of a link. @param kinds the kinds that the link may be of */
+/** Finds the message of a link, also an expired one; undefined where no message of these kinds has the token. */
 export async function findTokenByLink(
   db: Db,
   linkHash: Buffer,

@@ -32,7 +32,10 @@ export function hashLinkToken(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/** Makes a code of so many digits. Made from 128 bits, so that the bias towards any of 10^10 codes is below 2^-94. */
+/**
+ * Makes a code of so many decimal digits, with leading zeros. Made from 128 bits, so that the bias towards any of 10^10 codes is
+ * below 2^-94.
+ */
 export function makeCode(randomBytes: RandomBytes, digits: number): string {
   const number = BigInt(`0x${randomBytes(CODE_BYTES).toString('hex')}`)
   return (number % 10n ** BigInt(digits)).toString().padStart(digits, '0')

@@ -63,7 +63,7 @@ export function addressFor(
   return kind === 'sms' ? user.phone : user.email
 }
 
-/** The `type` of the answer: only email-type flows have one (reference: Session object). */
+/** The `type` of the answer; undefined for a message to a phone (reference: Session object). */
 export function answeredType(type: VerifyType, kind: TokenKind): string | undefined {
   if (isPhoneType(type)) return undefined
   if (type === 'email') return kind === 'confirmation' ? 'signup' : 'magiclink'

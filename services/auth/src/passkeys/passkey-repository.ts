@@ -9,7 +9,7 @@ export async function listPasskeys(db: Db, userId: string): Promise<Passkey[]> {
   return (await query.orderBy('id').execute()).map(toPasskey)
 }
 
-/** Finds a passkey by the id that its authenticator gave it. */
+/** Finds a passkey by the id that its authenticator gave it, in base64url; undefined where no user has it. */
 export async function findPasskeyByCredential(db: Db, credentialId: string): Promise<Passkey | undefined> {
   const query = db.selectFrom('webauthn_credentials').selectAll().where('credential_id', '=', credentialId)
   const row = await query.executeTakeFirst()

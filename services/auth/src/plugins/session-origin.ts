@@ -9,7 +9,7 @@ export function readSessionOrigin(request: FastifyRequest): SessionOrigin {
   return { userAgent: readUserAgent(request) ?? null, ip: request.clientAddress.ip }
 }
 
-/** The header User-Agent, cut to the length that is stored. */
+/** The header User-Agent, cut to the 512 characters that are stored; undefined when it is missing. */
 export function readUserAgent({ headers }: FastifyRequest): string | undefined {
   return headers['user-agent']?.slice(0, USER_AGENT_LENGTH_MAX)
 }

@@ -30,6 +30,7 @@ export interface CheckedNonce {
 /**
  * Finds the address that gets the nonce of a user (reference: GET /reauthenticate): their email, else their phone. Where a new
  * password needs a nonce, an address that was changed within a day does not count: a thief of the session may have changed it.
+ * Undefined where no address counts.
  */
 export async function findNonceAddress(
   db: Db,

@@ -34,7 +34,7 @@ export async function listProofs(db: Db, sessionId: string): Promise<readonly Pr
     .execute()
 }
 
-/** Stores since when the credential of a proof belongs to the account. */
+/** Stores since when the credential of a proof belongs to the account; null: since the account was made. */
 export async function updateCredentialSince(
   trx: Db,
   { sessionId, method }: { readonly sessionId: string; readonly method: string },

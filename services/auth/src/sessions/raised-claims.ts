@@ -8,6 +8,7 @@ import { makeClaims, type SessionClaims, type SessionViewDeps } from './session-
  * before anything is consumed. If the call failed afterwards, the client would have lost a recovery code, and the only refresh
  * token of the session.
  * @param shown `method`: the method that is added to the `amr`
+ * @returns undefined where the hook is off
  * @throws sessionNotFound, and what `makeClaims` throws
  */
 export async function prepareRaisedClaims(

@@ -81,7 +81,7 @@ const findStoredSessionQuery: PreparedQuery<{ readonly sessionId: string }, Stor
   (p) => sql`${selectStoredSession()} WHERE s.id = ${p.sessionId}`,
 )
 
-/** Finds the session of a refresh token as it is. Whether the token is still good is not decided here. */
+/** Finds the session of a refresh token, good or not, by the token's hash; undefined where no session has it. */
 export async function findSessionOfToken(lanes: Lanes, tokenHash: Buffer): Promise<StoredSession | undefined> {
   return toStoredSessionOfRow(await lanes.read.first(findSessionOfTokenQuery, { tokenHash }))
 }

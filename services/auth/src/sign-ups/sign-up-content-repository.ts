@@ -35,7 +35,7 @@ export async function keepSignUpContent(
   return rows.length > 0
 }
 
-/** Deletes the contents of all requests for an account. @returns the content that belongs to a kind of message, if any */
+/** Deletes the contents of all requests for an account. @returns that of a kind of message, undefined if none */
 export async function takeSignUpContent(trx: Trx, userId: string, kind: TokenKind): Promise<SignUpContent | undefined> {
   const rows = await trx.deleteFrom('sign_up_contents').where('user_id', '=', userId).returningAll().execute()
   const row = rows.find((content) => content.kind === kind)

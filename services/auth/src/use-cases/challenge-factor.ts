@@ -33,7 +33,7 @@ export interface ChallengeFactorInput {
   readonly channel: SmsChannel
   /** The client's address. Only this address may answer. */
   readonly ip: string
-  /** The key of the client's limits. */
+  /** The key of the client's limits; undefined: the client is not limited. */
   readonly limitKey: string | undefined
 }
 

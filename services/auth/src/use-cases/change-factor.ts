@@ -25,7 +25,7 @@ export interface ManagedFactor extends ManagedUser {
 /** Undefined members stay as they are. */
 export interface FactorChanges {
   readonly friendlyName: string | undefined
-  /** Normalised. Ignored for factors of other types. */
+  /** Normalised: its digits. Ignored for factors of other types. */
   readonly phone: string | undefined
 }
 

@@ -38,7 +38,7 @@ export type GrantAuthCodeDeps = Pick<
 export interface GrantAuthCodeInput extends SessionOrigin {
   readonly authCode: string | undefined
   readonly codeVerifier: string | undefined
-  /** The key of the client's limits. */
+  /** The key of the client's limits; undefined: the client is not limited. */
   readonly limitKey: string | undefined
 }
 

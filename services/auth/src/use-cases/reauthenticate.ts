@@ -31,7 +31,7 @@ export interface ReauthenticateInput {
   readonly caller: Caller
   /** The client's address, for the audit log. */
   readonly ip: string
-  /** The key of the client's limits. */
+  /** The key of the client's limits; undefined: the client is not limited. */
   readonly limitKey: string | undefined
 }
 

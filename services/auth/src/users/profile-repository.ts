@@ -149,7 +149,7 @@ export async function getManagedProfile(lanes: Lanes, query: ProfileQuery): Prom
   return toProfile(row)
 }
 
-/** Finds a user of any audience by id, also a staged one. */
+/** Finds a user of any audience by id, also a staged one; undefined where nobody has the id. */
 export async function findProfileById(db: Db, userId: string): Promise<Profile | undefined> {
   const query = sql<ProfileRow>`SELECT ${profileColumns()} FROM ${sql.table('users')} u WHERE u.id = ${userId}`
   const { rows } = await query.execute(db)
@@ -197,7 +197,10 @@ const findOwnUserOfSession: PreparedQuery<OwnUserQuery, OwnUserRow> = prepare(
     FROM ${sql.table('users')} u WHERE u.id = ${p.userId} AND u.deleted_at IS NULL`,
 )
 
-/** Finds the profile of a caller, and whether they may still ask: in one statement, without a lock. */
+/**
+ * Finds the profile of a caller, and whether they may still ask: in one statement, without a lock. Undefined where the user does
+ * not exist or is deleted.
+ */
 export async function findOwnUser(lanes: Lanes, query: OwnUserQuery): Promise<OwnUser | undefined> {
   const row = await lanes.read.first(query.sessionId === null ? findOwnUserQuery : findOwnUserOfSession, query)
   return row && { ...toProfile(row), isBanned: row.is_banned ?? false, isSessionLive: row.is_session_live }

@@ -12,13 +12,13 @@ import { isStaged, type User } from './user.ts'
 
 type Row = Selectable<UsersTable>
 
-/** Finds a user, also a staged or deleted one. */
+/** Finds a user, also a staged or deleted one; undefined where nobody has the id. */
 export async function findUserById(db: Db, id: string): Promise<User | undefined> {
   const row = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst()
   return row && toUser(row)
 }
 
-/** Finds the user of an audience who has an email or phone number, also a staged one. */
+/** Finds the user of an audience who has an email or phone number, also a staged one; undefined where nobody has it. */
 export async function findUserByIdentifier(
   db: Db,
   audience: string,
@@ -30,7 +30,7 @@ export async function findUserByIdentifier(
 }
 
 /**
- * Locks a user until the transaction ends.
+ * Locks a user until the transaction ends; undefined where nobody has the id. Also finds staged and deleted users.
  *
  * Lock order: the user before anything that belongs to them, so that two transactions never wait for each other.
  */
@@ -39,7 +39,10 @@ export async function lockUserById(trx: Trx, id: string): Promise<User | undefin
   return row && toUser(row)
 }
 
-/** Locks the user who has an email or a phone number, in any audience: identifiers are unique across audiences. */
+/**
+ * Locks the user who has an email or a phone number, in any audience: identifiers are unique across audiences. Undefined where
+ * nobody has it.
+ */
 export async function lockUserByIdentifier(trx: Trx, identifier: UserIdentifier): Promise<User | undefined> {
   const query = trx.selectFrom('users').selectAll().where(isIdentifiedBy(identifier))
   const row = await query.forNoKeyUpdate().executeTakeFirst()
@@ -60,7 +63,7 @@ export async function lockOwnerOfIdentifier(trx: Trx, identifier: UserIdentifier
   return lockUserByIdentifier(trx, identifier)
 }
 
-/** Finds the user who has an email or a phone number, in any audience, also a staged one. */
+/** Finds the user who has an email or a phone number, in any audience, also a staged one; undefined where nobody has it. */
 export async function findIdentifierHolder(
   db: Db,
   identifier: UserIdentifier,
@@ -122,7 +125,7 @@ const findPasswordUserByPhone = prepare<PasswordUserQuery, PasswordUser, AuthTab
       .where('deleted_at', 'is', null),
 )
 
-/** Finds the user who may sign in by an identifier: neither staged nor deleted. */
+/** Finds the user who may sign in by an identifier, neither staged nor deleted; undefined where there is none. */
 export async function findPasswordUser(lanes: Lanes, query: PasswordUserQuery): Promise<PasswordUser | undefined> {
   return lanes.read.first(query.kind === 'email' ? findPasswordUserByEmail : findPasswordUserByPhone, query)
 }

@@ -7,6 +7,7 @@ export interface VonageConfig {
   readonly apiUrl: string
   readonly apiKey: string
   readonly apiSecret: string
+  /** The sender that the phone shows: a number, or a name. */
   readonly from: string
 }
 
