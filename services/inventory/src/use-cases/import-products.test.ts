@@ -1,11 +1,9 @@
 import { request } from 'node:http'
 import { portOf } from '@trestle/testing/free-port.ts'
-import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importReport } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
-import { type ImportVerdict, storeBatch } from '../imports/import-repository.ts'
 
 let inventory: TestInventory
 let holder: pg.Client
@@ -52,30 +50,6 @@ async function holdProduct(): Promise<number> {
 }
 
 describe('an import', () => {
-  it('stores one product for each sku of a batch, and reports every row', async () => {
-    const row = fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('1', '1.0', '2'))
-    const batch = fc.array(row, { minLength: 1, maxLength: 12 })
-    const products = (rows: readonly (readonly [string, string])[]) =>
-      rows.map(([sku, attributes], at) => ({ line: at + 1, sku, attributes }))
-    await fc.assert(
-      fc.asyncProperty(batch, batch, fc.boolean(), async (before, rows, replace) => {
-        await inventory.query('DELETE FROM inventory.products')
-        await storeBatch(inventory.db, products(before), true)
-        const model = new Map(before)
-        const expected = rows.map(([sku, attributes]): ImportVerdict => {
-          const held = model.get(sku)
-          if (held === undefined || replace) model.set(sku, attributes)
-          return held === undefined ? 'created' : replace && held !== attributes ? 'updated' : 'exists'
-        })
-        expect(await storeBatch(inventory.db, products(rows), replace)).toEqual(expected)
-        const stored = await inventory.query('SELECT sku, attributes::text, version FROM inventory.products')
-        expect(new Map(stored.map(({ sku, attributes }) => [sku, attributes]))).toEqual(model)
-        expect(stored.every(({ version }) => Number(version) <= 2)).toBe(true)
-      }),
-      { numRuns: 60 },
-    )
-  })
-
   it('ends when its client leaves, and its batch is not stored', async () => {
     await holdProduct()
     const port = portOf(inventory.app.server)

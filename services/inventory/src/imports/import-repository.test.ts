@@ -1,0 +1,34 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
+import { type ImportVerdict, storeBatch } from './import-repository.ts'
+
+let stock: StockDatabase
+beforeAll(async () => {
+  stock = await openStockDatabase()
+})
+afterAll(() => stock.close())
+
+it('stores one product for each sku of a batch, and reports every row', async () => {
+  const row = fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('1', '1.0', '2'))
+  const batch = fc.array(row, { minLength: 1, maxLength: 12 })
+  const products = (rows: readonly (readonly [string, string])[]) =>
+    rows.map(([sku, attributes], at) => ({ line: at + 1, sku, attributes }))
+  await fc.assert(
+    fc.asyncProperty(batch, batch, fc.boolean(), async (before, rows, replace) => {
+      await stock.query('DELETE FROM inventory.products')
+      await storeBatch(stock.db, products(before), true)
+      const model = new Map(before)
+      const expected = rows.map(([sku, attributes]): ImportVerdict => {
+        const held = model.get(sku)
+        if (held === undefined || replace) model.set(sku, attributes)
+        return held === undefined ? 'created' : replace && held !== attributes ? 'updated' : 'exists'
+      })
+      expect(await storeBatch(stock.db, products(rows), replace)).toEqual(expected)
+      const stored = await stock.query('SELECT sku, attributes::text, version FROM inventory.products')
+      expect(new Map(stored.map(({ sku, attributes }) => [sku, attributes]))).toEqual(model)
+      expect(stored.every(({ version }) => Number(version) <= 2)).toBe(true)
+    }),
+    { numRuns: 60 },
+  )
+})
