@@ -178,28 +178,6 @@ describe('auth users import', () => {
     ])
   })
 
-  it('replaces a staged user', async () => {
-    const staged = { aud: 'authenticated', role: 'authenticated', raw_user_meta_data: {}, staged_at: new Date() }
-    await deps.db
-      .insertInto('users')
-      .values({ id: randomUUID(), ...staged, email: 'a@example.com' })
-      .execute()
-    await deps.db
-      .insertInto('users')
-      .values({ id: randomUUID(), ...staged, email: 'other@example.com' })
-      .execute()
-    expect((await importLines({ email: 'a@example.com', user_metadata: { name: 'Ada' } })).output).toBe(added(1))
-    const rows = await deps.db
-      .selectFrom('users')
-      .select(['email', 'staged_at', 'raw_user_meta_data'])
-      .orderBy('email')
-      .execute()
-    expect(rows).toEqual([
-      { email: 'a@example.com', staged_at: null, raw_user_meta_data: { name: 'Ada' } },
-      { email: 'other@example.com', staged_at: expect.any(String), raw_user_meta_data: {} },
-    ])
-  })
-
   it('two parallel imports add each user once', async () => {
     const lines = Array.from({ length: 1_200 }, (_, i) => ({ email: `person${i}@example.com`, phone: `1${i + 10}` }))
     const runs = await Promise.all([importLines(...lines), importLines(...lines), importLines(...lines.toReversed())])
