@@ -30,7 +30,7 @@ const stage = (id: string, email: string) =>
     .values({ id, aud: 'authenticated', role: 'authenticated', raw_user_meta_data: {}, staged_at: new Date(), email })
     .execute()
 
-it('finds the users who have an id, an email in any case, a phone or an identity of a file, and nobody else', async () => {
+it('finds the users who have an id, an email in any case, a phone or an identity of a file, but no email of SSO', async () => {
   const [known, byEmail, byPhone, sso, staged, stranger] = [1, 2, 3, 4, 5, 6].map(idOf)
   await insert([
     read({ id: known, email: 'known@example.com', identities: [{ provider: 'google', id: '7' }] }),
@@ -45,13 +45,13 @@ it('finds the users who have an id, an email in any case, a phone or an identity
     { id: known },
     { email: 'ada@EXAMPLE.com' },
     { phone: '14155550100' },
-    { email: 'sso@example.com' },
+    { id: sso, email: 'sso@example.com', identities: [] },
     { email: 'staged@example.com' },
     { email: 'new@example.com', identities: [{ provider: 'google', id: '7' }] },
   ]
   await findHolders(database.db, lines.map(read), holders)
   expect(holders).toEqual({
-    ids: new Set([known, byEmail, byPhone]),
+    ids: new Set([known, byEmail, byPhone, sso]),
     emails: new Map([
       ['known@example.com', known],
       ['ada@example.com', byEmail],
