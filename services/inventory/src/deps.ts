@@ -16,7 +16,7 @@ import { expectMigrations, openInventoryDatabase, openTransferDatabase } from '.
 import { observeDatabase, type Telemetry } from './open-telemetry.ts'
 import { type ImportTurns, openTurns, type Turns } from './plugins/turns.ts'
 import { createStockMetrics, type StockMetrics } from './reservations/stock-metrics.ts'
-import { CleanUpTimer, cleanUp } from './use-cases/clean-up.ts'
+import { type CleanUp, createCleanUp } from './use-cases/clean-up.ts'
 
 /** The database for imports and exports, with the turns of imports. */
 export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> & ImportTurns
@@ -61,7 +61,7 @@ const TIMEOUTS: RequestTimeouts = { requestMs: 15_000, silenceMs: 30_000 }
 
 /** The dependencies of a serving process, and what starts and ends them. */
 export interface ProcessDeps extends InventoryDeps {
-  readonly cleanUp: CleanUpTimer
+  readonly cleanUp: CleanUp
   /** Ends clean-up, metrics, traces and the database. The log stays open. */
   close(): Promise<void>
 }
@@ -125,12 +125,12 @@ export async function createDeps(
 function openCleanUp(
   { cleanUpEveryMs, databaseStatementTimeoutMs }: InventoryConfig,
   { log, lanes, metrics, stockMetrics }: Pick<InventoryDeps, 'log' | 'lanes' | 'metrics' | 'stockMetrics'>,
-): CleanUpTimer {
+): CleanUp {
   const outcomes = metrics.meter.createCounter('jobs_total', {
     description: 'Attempts of background jobs by outcome',
   })
   const deps = { lanes, stockMetrics, outcomes, logger: log.logger }
-  return new CleanUpTimer((noteAnswer) => cleanUp(deps, noteAnswer), {
+  return createCleanUp(deps, {
     everyMs: cleanUpEveryMs,
     stuckMs: STUCK_MS + databaseStatementTimeoutMs,
   })

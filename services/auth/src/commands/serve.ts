@@ -12,7 +12,7 @@ import { type SmsWorkDeps, workOnSms } from '../messages/sms-job.ts'
 import { migrateOptions } from '../migrations.ts'
 import { createAuthLog, observeProcess, openTelemetry } from '../open-telemetry.ts'
 import { runHashTasks } from '../passwords/hash-threads.ts'
-import { CLEAN_UP_CRON, cleanUpTask, createCleanUp, createCleanUpCounter } from '../use-cases/clean-up.ts'
+import { startCleanUp } from '../use-cases/clean-up.ts'
 
 /** The time in milliseconds that telemetry and the database have to close, after the jobs. */
 const CLOSE_MS = 3_000
@@ -63,7 +63,8 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       deps.signingKeys.startPolling((error) => log.logger.warn({ err: error }, 'signing keys could not be read'))
-      await startJobs(deps)
+      await startWork(deps)
+      await startCleanUp(deps)
     },
     stop: async (remainingMs) => {
       deps.signingKeys.stopPolling()
@@ -74,13 +75,6 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
     shutdownDelayMs: server.shutdownDelayMs,
     process,
   })
-}
-
-async function startJobs(deps: WorkDeps & Pick<AuthDeps, 'config' | 'meter'>): Promise<void> {
-  await startWork(deps)
-  if (!deps.config.database.cleanupEnabled) return
-  await deps.jobs.work(cleanUpTask, createCleanUp(deps, createCleanUpCounter(deps)))
-  await deps.jobs.schedule(cleanUpTask, CLEAN_UP_CRON)
 }
 
 /** What the background work of all tasks works with. */

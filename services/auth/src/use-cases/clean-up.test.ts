@@ -5,7 +5,7 @@ import { openTestApp } from '../../test/auth-app.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { batchStatement } from '../retention/clean-up-repository.ts'
 import { listCleanUps } from '../retention/list-clean-ups.ts'
-import { createCleanUp } from './clean-up.ts'
+import { cleanUp } from './clean-up.ts'
 
 const { deps, clock, close } = await openTestApp({
   settings: { AUTH_SESSIONS_TIMEBOX: '2h', AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h', AUTH_DB_NAMESPACE: 'app' },
@@ -37,10 +37,10 @@ const session = (userId: string, values = {}) =>
 function openCleanUp(sparseBatchesMax?: number) {
   const removed = new Map<string, number>()
   const countRows = (table: string, rows: number) => removed.set(table, (removed.get(table) ?? 0) + rows)
-  const cleanUp = createCleanUp(deps, countRows, sparseBatchesMax)
+  const runs = { countRows, places: new Map(), sparseBatchesMax }
   return async () => {
     removed.clear()
-    await cleanUp()
+    await cleanUp(deps, runs)
     return Object.fromEntries([...removed].filter(([, rows]) => rows > 0))
   }
 }
@@ -206,8 +206,8 @@ describe('clean-up', () => {
       await sql`SET enable_seqscan = off`.execute(connection)
       await sql`SET enable_bitmapscan = off`.execute(connection)
       const texts: string[] = []
-      for (const cleanUp of listCleanUps(deps.config, deps.now())) {
-        const { rows } = await sql<object>`EXPLAIN ${batchStatement(cleanUp)}`.execute(connection)
+      for (const table of listCleanUps(deps.config, deps.now())) {
+        const { rows } = await sql<object>`EXPLAIN ${batchStatement(table)}`.execute(connection)
         texts.push(rows.flatMap(Object.values).join('\n'))
       }
       await sql`RESET ALL`.execute(connection)

@@ -1,5 +1,5 @@
 import type { Meter } from '@opentelemetry/api'
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
@@ -16,8 +16,7 @@ export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {
   sealed: false,
 })
 
-/** When clean-up runs: every minute, in one process of all. */
-export const CLEAN_UP_CRON = '* * * * *'
+const EVERY_MINUTE = '* * * * *'
 
 /** A run continues while there are rows to delete, to keep up with any load. It ends before the next run begins. */
 const RUN_MS = 20_000
@@ -33,42 +32,64 @@ interface CleanUpDeps {
   readonly now: () => Date
 }
 
+/** Counts removed rows of a table. */
 type CountRows = (table: string, rows: number) => void
 
-/** Makes the handler of the task. A walk that a run does not finish continues in the next run. */
-export function createCleanUp(
-  deps: CleanUpDeps,
-  countRows: CountRows,
-  sparseBatchesMax = SPARSE_BATCHES_MAX,
-): () => Promise<Outcome> {
-  const places = new Map<string, CleanUpPlace>()
-  const runOne = async (cleanUp: TableCleanUp): Promise<CleanUpBatch> => {
-    const key = `${cleanUp.by} ${cleanUp.table}`
-    const batch = await deleteExpired(deps.db, cleanUp, places.get(key))
-    countRows(cleanUp.table, batch.removed)
-    if (batch.next === undefined) places.delete(key)
-    else places.set(key, batch.next)
-    return batch
-  }
-  return async () => {
-    const time = AbortSignal.timeout(RUN_MS)
-    let turns = listCleanUps(deps.config, deps.now()).map((cleanUp) => ({ cleanUp, sparse: 0 }))
-    // One batch of each table in turn, so that a table with many rows does not delay the others.
-    while (turns.length > 0 && !time.aborted) {
-      const next: typeof turns = []
-      for (const { cleanUp, sparse } of turns) {
-        const batch = await runOne(cleanUp)
-        const sparseNow = batch.isFull ? sparse : sparse + 1
-        if (batch.next !== undefined && sparseNow < sparseBatchesMax) next.push({ cleanUp, sparse: sparseNow })
-      }
-      turns = next
-    }
+/** What runs of a process share. */
+interface CleanUpRuns {
+  readonly countRows: CountRows
+  /** Where walks continue that an earlier run did not finish. */
+  readonly places: Map<string, CleanUpPlace>
+  /** Default: SPARSE_BATCHES_MAX. */
+  readonly sparseBatchesMax?: number | undefined
+}
+
+/** Starts the job of every minute, unless the settings switch it off. */
+export async function startCleanUp(
+  deps: CleanUpDeps & { readonly jobs: Pick<Jobs, 'work' | 'schedule'>; readonly meter: Meter },
+): Promise<void> {
+  if (!deps.config.database.cleanupEnabled) return
+  const runs = { countRows: createCounter(deps.meter), places: new Map() }
+  await deps.jobs.work(cleanUpTask, async () => {
+    await cleanUp(deps, runs)
     return 'done'
+  })
+  await deps.jobs.schedule(cleanUpTask, EVERY_MINUTE)
+}
+
+/** Deletes expired rows. A walk that a run does not finish continues in the next run. */
+export async function cleanUp(deps: CleanUpDeps, runs: CleanUpRuns): Promise<void> {
+  const { sparseBatchesMax = SPARSE_BATCHES_MAX } = runs
+  const time = AbortSignal.timeout(RUN_MS)
+  let turns = listCleanUps(deps.config, deps.now()).map((table) => ({ table, sparse: 0 }))
+  // One batch of each table in turn, so that a table with many rows does not delay the others.
+  while (turns.length > 0 && !time.aborted) {
+    const next: typeof turns = []
+    for (const { table, sparse } of turns) {
+      const batch = await deleteBatch(deps, table, runs)
+      const sparseNow = batch.isFull ? sparse : sparse + 1
+      if (batch.next !== undefined && sparseNow < sparseBatchesMax) next.push({ table, sparse: sparseNow })
+    }
+    turns = next
   }
 }
 
+/** Deletes a batch of a table, and keeps the place where its walk continues. */
+async function deleteBatch(
+  { db }: Pick<CleanUpDeps, 'db'>,
+  table: TableCleanUp,
+  { countRows, places }: CleanUpRuns,
+): Promise<CleanUpBatch> {
+  const key = `${table.by} ${table.table}`
+  const batch = await deleteExpired(db, table, places.get(key))
+  countRows(table.table, batch.removed)
+  if (batch.next === undefined) places.delete(key)
+  else places.set(key, batch.next)
+  return batch
+}
+
 /** Makes what counts removed rows by table, in `auth_cleanup_affected_rows_total`. */
-export function createCleanUpCounter({ meter }: { readonly meter: Meter }): CountRows {
+function createCounter(meter: Meter): CountRows {
   const counter = meter.createCounter('auth_cleanup_affected_rows_total', { description: 'Rows removed by clean-up' })
   return (table, rows) => counter.add(rows, { table })
 }

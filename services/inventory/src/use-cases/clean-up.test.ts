@@ -3,11 +3,11 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { addProducts, NOBODY, openStockDatabase, type StockDatabase, withKey } from '../../test/stock-database.ts'
 import { callReserve } from '../reservations/reservation-repository.ts'
 import { createStockMetrics } from '../reservations/stock-metrics.ts'
-import { CleanUpTimer, cleanUp } from './clean-up.ts'
+import { type CleanUp, cleanUp, createCleanUp } from './clean-up.ts'
 
 let stock: StockDatabase
 let productId: number
-const begun: CleanUpTimer[] = []
+const begun: CleanUp[] = []
 const logged: object[] = []
 const { meter } = await createMetrics({ enabled: false, exporter: 'prometheus', host: '', port: 0, resource: {} })
 beforeEach(async () => {
@@ -23,12 +23,17 @@ afterEach(async () => {
 
 const outcomes = meter.createCounter('jobs_total')
 const log = (fields: object) => logged.push(fields)
+const depsWith = (lanes: StockDatabase['lanes']) => ({
+  lanes,
+  outcomes,
+  stockMetrics: createStockMetrics(meter),
+  logger: { info: log, warn: log },
+})
 const run = (lanes = stock.lanes, noteAnswer = () => {}) => {
-  const deps = { lanes, outcomes, stockMetrics: createStockMetrics(meter), logger: { info: log, warn: log } }
-  return cleanUp(deps, noteAnswer)
+  return cleanUp(depsWith(lanes), noteAnswer)
 }
-function createTimer(lanes = stock.lanes, stuckMs = 60_000): CleanUpTimer {
-  const timer = new CleanUpTimer((noteAnswer) => run(lanes, noteAnswer), { everyMs: 20, stuckMs })
+function createTimer(lanes = stock.lanes, stuckMs = 60_000): CleanUp {
+  const timer = createCleanUp(depsWith(lanes), { everyMs: 20, stuckMs })
   begun.push(timer)
   return timer
 }

@@ -19,6 +19,58 @@ const BATCH = 100
 /** Larger, because nothing waits for these rows. */
 const IMPORT_BATCH = 5_000
 
+interface CleanUpTimes {
+  /** Pause between two runs, in milliseconds. */
+  readonly everyMs: number
+  /** A run counts as stuck when the database has not answered it for so many milliseconds. */
+  readonly stuckMs: number
+}
+
+/** The clean-up of a process, which repeats from `start` to `stop`. */
+export interface CleanUp {
+  /** Runs after each pause. A second start does nothing. */
+  start(): void
+  /**
+   * For the readiness of the process. A failed run does not count, because the next may succeed.
+   * @throws Error when clean-up was not started, or its run is stuck
+   */
+  check(): Promise<void>
+  /** Stops after the run that is under way. */
+  stop(): Promise<void>
+}
+
+/** Makes the clean-up of a process. It runs by a timer, because inventory has no job queue. */
+export function createCleanUp(deps: CleanUpDeps, { everyMs, stuckMs }: CleanUpTimes): CleanUp {
+  let timer: NodeJS.Timeout | undefined
+  let running: Promise<void> | undefined
+  let aliveAt = 0
+  const noteAlive = (): void => {
+    aliveAt = performance.now()
+  }
+  const pause = (): void => {
+    noteAlive()
+    timer = setTimeout(async () => {
+      running = cleanUp(deps, noteAlive)
+      await running
+      if (timer !== undefined) pause()
+    }, everyMs)
+  }
+  return {
+    start: () => {
+      if (timer === undefined) pause()
+    },
+    check: async () => {
+      if (timer === undefined || performance.now() - aliveAt > everyMs + stuckMs)
+        throw new Error('nothing ends reservations that are due')
+    },
+    stop: async () => {
+      clearTimeout(timer)
+      timer = undefined
+      await running
+    },
+  }
+}
+
 /**
  * Expires due reservations, and deletes old Idempotency-Keys and the files of imports that broke off (reference: Clean-up). Any
  * number of processes may do so at the same time: each batch takes rows that no other has. What is done stays done, so a run that
@@ -67,62 +119,5 @@ async function repeatWhileFull(
     noteAnswer()
     total += count
     if (count < limit) return total
-  }
-}
-
-interface TimerOptions {
-  /** Pause between two runs, in milliseconds. */
-  readonly everyMs: number
-  /** A run counts as stuck when the database has not answered it for so many milliseconds. */
-  readonly stuckMs: number
-}
-
-/** Repeats clean-up in a process, from `start` to `stop`. */
-export class CleanUpTimer {
-  readonly #run: (noteAnswer: () => void) => Promise<void>
-  readonly #options: TimerOptions
-  #timer: NodeJS.Timeout | undefined
-  #running: Promise<void> | undefined
-  #aliveAt = 0
-
-  /** @param run never rejects */
-  constructor(run: (noteAnswer: () => void) => Promise<void>, options: TimerOptions) {
-    this.#run = run
-    this.#options = options
-  }
-
-  /** Runs after each pause. A second start does nothing. */
-  start(): void {
-    if (this.#timer === undefined) this.#pause()
-  }
-
-  /**
-   * For the readiness of the process. A failed run does not count, because the next may succeed.
-   * @throws Error when the timer was not started, or its run is stuck
-   */
-  async check(): Promise<void> {
-    const { everyMs, stuckMs } = this.#options
-    if (this.#timer === undefined || performance.now() - this.#aliveAt > everyMs + stuckMs)
-      throw new Error('nothing ends reservations that are due')
-  }
-
-  /** Stops after the run that is under way. */
-  async stop(): Promise<void> {
-    clearTimeout(this.#timer)
-    this.#timer = undefined
-    await this.#running
-  }
-
-  #pause(): void {
-    this.#noteAlive()
-    this.#timer = setTimeout(async () => {
-      this.#running = this.#run(() => this.#noteAlive())
-      await this.#running
-      if (this.#timer !== undefined) this.#pause()
-    }, this.#options.everyMs)
-  }
-
-  #noteAlive(): void {
-    this.#aliveAt = performance.now()
   }
 }

@@ -49,7 +49,7 @@ describe('cleanUp', () => {
       .insertInto('events')
       .values([...old, eventAt(ago(29 * 24), 0), eventAt(ago(0), 0)])
       .execute()
-    expect(await cleanUp(db, KEEP)).toEqual({
+    expect(await cleanUp({ db, ...KEEP })).toEqual({
       idempotency: 1,
       merchant_creations: 1,
       spent_tokens: 1,
@@ -65,7 +65,7 @@ describe('cleanUp', () => {
     expect(await db.selectFrom('spent_tokens').select('jti').execute()).toEqual([{ jti: 't1' }])
     expect(await db.selectFrom('token_merchants').select('jti').execute()).toEqual([{ jti: 't1' }])
     expect(await db.selectFrom('events').select('id').execute()).toHaveLength(2)
-    expect(await cleanUp(db, KEEP)).toEqual(deletedRows({ idempotency: 0, events: 0 }))
+    expect(await cleanUp({ db, ...KEEP })).toEqual(deletedRows({ idempotency: 0, events: 0 }))
   })
 
   it('deletes apps that nobody uses, where the setting says so', async () => {
@@ -85,8 +85,8 @@ describe('cleanUp', () => {
       .execute()
     const ask = ({ headers }: { headers: { authorization: string } }) =>
       payments.app.inject({ url: '/me', headers: { ...headers } })
-    expect(await cleanUp(db, KEEP)).toEqual(deletedRows({ apps: 0 }))
-    expect(await cleanUp(db, { unusedAppDays: 30 })).toEqual(deletedRows({ apps: 1 }))
+    expect(await cleanUp({ db, ...KEEP })).toEqual(deletedRows({ apps: 0 }))
+    expect(await cleanUp({ db, unusedAppDays: 30 })).toEqual(deletedRows({ apps: 1 }))
     expect(refusalOf(await ask(unused))).toEqual(refusals.unauthorized)
     for (const kept of [used, fresh, member]) expect((await ask(kept)).statusCode).toBe(200)
   })
@@ -100,9 +100,9 @@ describe('cleanUp', () => {
       .execute()
     await db.transaction().execute(async (trx) => {
       await trx.selectFrom('merchant_creations').select('key').where('identity_id', '=', id).forUpdate().execute()
-      expect(await cleanUp(db, KEEP)).toEqual(deletedRows({ merchant_creations: 0 }))
+      expect(await cleanUp({ db, ...KEEP })).toEqual(deletedRows({ merchant_creations: 0 }))
     })
-    expect(await cleanUp(db, KEEP)).toEqual(deletedRows({ merchant_creations: 1 }))
+    expect(await cleanUp({ db, ...KEEP })).toEqual(deletedRows({ merchant_creations: 1 }))
   })
 })
 

@@ -26,9 +26,9 @@ interface CleanUpDeps {
 }
 
 /** Starts the hourly job, which logs how many rows of each table it has deleted. A second run deletes what has become old since. */
-export async function startCleanUp({ db, jobs, logger, unusedAppDays }: CleanUpDeps): Promise<void> {
+export async function startCleanUp({ jobs, logger, ...deps }: CleanUpDeps): Promise<void> {
   await jobs.work(cleanUpTask, async () => {
-    logger.info({ rows: await cleanUp(db, { unusedAppDays }) }, 'cleaned up')
+    logger.info({ rows: await cleanUp(deps) }, 'cleaned up')
     return 'done'
   })
   await jobs.schedule(cleanUpTask, EVERY_HOUR)
@@ -38,7 +38,7 @@ export async function startCleanUp({ db, jobs, logger, unusedAppDays }: CleanUpD
  * Deletes expired and old rows, a batch a statement. Locked rows stay until the next run. `unusedAppDays`: the age at which apps
  * that nobody uses are deleted; 0: never.
  */
-export async function cleanUp(db: Db, { unusedAppDays }: Pick<CleanUpDeps, 'unusedAppDays'>): Promise<DeletedRows> {
+export async function cleanUp({ db, unusedAppDays }: Pick<CleanUpDeps, 'db' | 'unusedAppDays'>): Promise<DeletedRows> {
   const keys = await deleteOldKeys(db)
   const sessions = await deleteExpiredSessions(db)
   const invitations = await deleteOldInvitations(db)
