@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import type { Db } from '../database.ts'
+import { passkeyNotFound } from '../factor-errors.ts'
 import type { StoredCredential, WebauthnCredentialsTable } from './credential.ts'
 import type { Passkey } from './passkey.ts'
 
@@ -52,30 +53,30 @@ interface PasskeyOfUser {
   readonly passkeyId: string
 }
 
-/** Renames a passkey of a user. @returns undefined when the user has no such passkey */
+/** Renames a passkey of a user. @throws passkeyNotFound */
 export async function renamePasskey(
   trx: Db,
   { userId, passkeyId }: PasskeyOfUser,
   { friendlyName, now }: Pick<NewPasskey, 'friendlyName' | 'now'>,
-): Promise<Passkey | undefined> {
+): Promise<Passkey> {
   const row = await trx
     .updateTable('webauthn_credentials')
     .set({ friendly_name: friendlyName, updated_at: now })
     .where('id', '=', passkeyId)
     .where('user_id', '=', userId)
     .returningAll()
-    .executeTakeFirst()
-  return row && toPasskey(row)
+    .executeTakeFirstOrThrow(() => passkeyNotFound())
+  return toPasskey(row)
 }
 
-/** Deletes a passkey of a user. @returns false when the user has no such passkey */
-export async function deletePasskey(trx: Db, { userId, passkeyId }: PasskeyOfUser): Promise<boolean> {
+/** Deletes a passkey of a user. @throws passkeyNotFound */
+export async function deletePasskey(trx: Db, { userId, passkeyId }: PasskeyOfUser): Promise<void> {
   const { numDeletedRows } = await trx
     .deleteFrom('webauthn_credentials')
     .where('id', '=', passkeyId)
     .where('user_id', '=', userId)
     .executeTakeFirst()
-  return numDeletedRows > 0n
+  if (numDeletedRows === 0n) throw passkeyNotFound()
 }
 
 /**

@@ -1,6 +1,5 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { passkeyNotFound } from '../factor-errors.ts'
 import type { Passkey } from '../passkeys/passkey.ts'
 import { deletePasskey, listPasskeys, renamePasskey } from '../passkeys/passkey-repository.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
@@ -41,7 +40,6 @@ export async function renameOwnPasskey(
     const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
     const changes = { friendlyName, now: deps.now() }
     const passkey = await renamePasskey(trx, { userId: user.id, passkeyId }, changes)
-    if (!passkey) throw passkeyNotFound()
     const traits = { passkey_id: passkeyId }
     await recordAudit(trx, deps, { action: 'passkey_updated', actor: user, sessionId: session.id, ip, traits })
     return passkey
@@ -55,7 +53,7 @@ export async function renameOwnPasskey(
 export async function deleteOwnPasskey(deps: ChangePasskeyDeps, { caller, passkeyId, ip }: OwnPasskey): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
-    if (!(await deletePasskey(trx, { userId: user.id, passkeyId }))) throw passkeyNotFound()
+    await deletePasskey(trx, { userId: user.id, passkeyId })
     const traits = { passkey_id: passkeyId }
     await recordAudit(trx, deps, { action: 'passkey_deleted', actor: user, sessionId: session.id, ip, traits })
   })
@@ -76,7 +74,7 @@ export async function deletePasskeyAsAdmin(
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const user = await lockManagedUser(trx, managed)
-    if (!(await deletePasskey(trx, { userId: user.id, passkeyId }))) throw passkeyNotFound()
+    await deletePasskey(trx, { userId: user.id, passkeyId })
     const traits = { user_id: user.id, passkey_id: passkeyId }
     await recordAudit(trx, deps, { action: 'passkey_deleted', actor: admin.actor, target: user, ip, traits })
   })
