@@ -276,13 +276,8 @@ describe('printing', () => {
 
 describe('refusing', () => {
   it.each([
+    // `command.test.ts` has the other wrong usages.
     ['an unknown option', ['--nope'], 2],
-    ['an unknown command', ['nope'], 2],
-    ['a wrong host', ['--host', 'a:b'], 2],
-    ['a port beyond the last', ['--host', ':65536'], 2],
-    ['an unknown interface', ['--interface', 'wsgi'], 2],
-    ['both --app and --prefix', ['--app', 'a', '--prefix', 'b'], 2],
-    ['--watch with --app', ['--app', 'a', '--watch'], 2],
     ['a prefix that leads nowhere', ['--prefix', 'nope'], 1],
     ['a prefix outside the folder', ['--prefix', '../controllers'], 1],
     ['a map of nothing', ['build-map', 'nope', 'map.ts'], 1],

@@ -55,16 +55,18 @@ describe('parseCommand', () => {
   })
 
   it.each([
-    [['--nope']],
-    [['nope']],
-    [['build-map', 'a']],
-    [['build-map', 'a', 'b', 'c']],
-    [['--host', 'a:b']],
-    [['--interface', 'wsgi']],
-    [['--app', 'a', '--prefix', 'b']],
-    [['--app', 'a', '--watch']],
-    [['--prefix']],
-  ])('refuses %j', (args) => {
+    ['an unknown option', ['--nope']],
+    ['an unknown command', ['nope']],
+    ['a map without a file', ['build-map', 'a']],
+    ['a map with two files', ['build-map', 'a', 'b', 'c']],
+    ['a wrong host', ['--host', 'a:b']],
+    ['a port beyond the last', ['--host', ':65536']],
+    ['an unknown interface', ['--interface', 'wsgi']],
+    ['both --app and --prefix', ['--app', 'a', '--prefix', 'b']],
+    ['--watch with --app', ['--app', 'a', '--watch']],
+    ['--prefix without a value', ['--prefix']],
+  ])('refuses %s', (_name, args) => {
     expect(() => parseCommand(args, undefined)).toThrow(UsageError)
+    expect(() => parseCommand(args, undefined)).toThrow(/^.+$/)
   })
 })
