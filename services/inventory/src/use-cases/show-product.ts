@@ -1,3 +1,4 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
 import type { InventoryDeps } from '../deps.ts'
 import { productNotFound } from '../errors.ts'
 import { findProduct, findProductDetails } from '../products/product-repository.ts'
@@ -15,12 +16,17 @@ export async function showProduct(
   id: number,
   includes: readonly Include[],
 ): Promise<ShownProduct> {
-  if (includes.length === 0) {
-    const product = await findProduct(lanes, id)
-    if (!product) throw productNotFound()
-    return { json: productJson(product), version: product.version }
-  }
+  const shown = includes.length === 0 ? await showPlain(lanes, id) : await showDetails(lanes, id, includes)
+  if (!shown) throw productNotFound()
+  return shown
+}
+
+async function showPlain(lanes: Lanes, id: number): Promise<ShownProduct | undefined> {
+  const product = await findProduct(lanes, id)
+  return product && { json: productJson(product), version: product.version }
+}
+
+async function showDetails(lanes: Lanes, id: number, includes: readonly Include[]): Promise<ShownProduct | undefined> {
   const product = await findProductDetails(lanes, id)
-  if (!product) throw productNotFound()
-  return { json: productDetailsJson(product, includes), version: product.version }
+  return product && { json: productDetailsJson(product, includes), version: product.version }
 }
