@@ -38,7 +38,7 @@ export type TakeRows = (
 ) => Promise<{ readonly rows: number; readonly entries: readonly OutboxEntry[] }>
 
 const POLL_MS = 1_000
-const BATCH = 100
+const BATCH_ROWS = 100
 
 /** Makes the mover of a service's outbox. It moves nothing before `start`. */
 export function createOutbox(options: OutboxOptions) {
@@ -105,13 +105,13 @@ async function moveAll(options: OutboxOptions): Promise<void> {
 /** @returns whether the batch was full */
 async function moveBatch({ db, jobs, take = takeJobs }: OutboxOptions, left: readonly string[]): Promise<boolean> {
   return db.transaction().execute(async (trx) => {
-    const { rows, entries } = await take(trx, BATCH, left)
+    const { rows, entries } = await take(trx, BATCH_ROWS, left)
     for (const [task, ofTask] of Map.groupBy(entries, (entry) => entry.task)) {
       await jobs.insert(trx, task, ofTask).catch((cause) => {
         throw new TaskRefused(task, cause)
       })
     }
-    return rows === BATCH
+    return rows === BATCH_ROWS
   })
 }
 

@@ -21,7 +21,7 @@ const STATEMENT_MS = 40_000
 const ANSWER_MS = STATEMENT_MS + 2_000
 /** How often jobs of killed workers are looked for. The default is a minute, during which codes would not be sent. */
 const SUPERVISE_SECONDS = 5
-const REDRIVE_BATCH = 1_000
+const REDRIVE_BATCH_JOBS = 1_000
 
 /** Loads the libraries of the queue and of sealed payloads, 80 files. A start answers requests before they are loaded. */
 export function loadLibraries() {
@@ -70,8 +70,8 @@ export async function openQueue(config: QueueConfig): Promise<Queue> {
 export async function retryDead(boss: PgBoss, task: AnyTask): Promise<number> {
   let total = 0
   for (;;) {
-    const moved = await boss.redrive(deadQueue(task), { limit: REDRIVE_BATCH })
+    const moved = await boss.redrive(deadQueue(task), { limit: REDRIVE_BATCH_JOBS })
     total += moved
-    if (moved < REDRIVE_BATCH) return total
+    if (moved < REDRIVE_BATCH_JOBS) return total
   }
 }

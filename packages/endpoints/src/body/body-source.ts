@@ -4,7 +4,7 @@ import { CallError } from '../errors.ts'
 
 /** The body of a request from an interface. It can be read once. */
 export interface BodySource {
-  /** From `Content-Length`; undefined without it. */
+  /** In bytes, from `Content-Length`; undefined without it. */
   readonly length: number | undefined
   /** @throws CallError 413 for more bytes than `bytesMax` */
   readonly read: (bytesMax: number) => Promise<Uint8Array>

@@ -25,7 +25,7 @@ export interface StagedCounts {
   readonly taken: number
 }
 
-const PAGE = 500
+const PAGE_ROWS = 500
 /** How often storing a file starts again because other requests have created some of its products meanwhile. */
 const TRIES = 5
 
@@ -91,10 +91,10 @@ export class StagedImport implements AsyncDisposable {
     if (taken === 0) return
     await deleteFreeImportRows(this.#db, this.#id)
     for (let after = 0; ; ) {
-      const rows = await listImportRows(this.#db, this.#id, { after, limit: PAGE })
+      const rows = await listImportRows(this.#db, this.#id, { after, limit: PAGE_ROWS })
       if (rows.length > 0) yield rows
       after = rows.at(-1)?.place ?? 0
-      if (rows.length < PAGE) return
+      if (rows.length < PAGE_ROWS) return
     }
   }
 

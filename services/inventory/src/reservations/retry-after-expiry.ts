@@ -6,7 +6,7 @@ interface ExpiryDeps {
   readonly stockMetrics: { countReservation(status: 'expired', count: number): void }
 }
 
-const BATCH = 100
+const BATCH_ROWS = 100
 /** A request waits for no more batches than this, however many reservations are due. */
 const BATCHES_MAX = 10
 
@@ -22,9 +22,9 @@ export async function retryAfterExpiry<Answer extends { readonly verdict: string
   if (answer.verdict !== 'insufficient-stock') return answer
   let expired = 0
   for (let batches = 0; batches < BATCHES_MAX; batches++) {
-    const count = await callExpireReservations(lanes, BATCH)
+    const count = await callExpireReservations(lanes, BATCH_ROWS)
     expired += count
-    if (count < BATCH) break
+    if (count < BATCH_ROWS) break
   }
   if (expired > 0) stockMetrics.countReservation('expired', expired)
   // Try again even if nothing was due: another request, or clean-up, may have given stock back since the first try.

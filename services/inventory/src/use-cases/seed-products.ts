@@ -7,9 +7,9 @@ import { listSamplesWithoutLevel } from '../stock/level-repository.ts'
 
 type SeedDeps = Pick<Database<InventoryTables>, 'db' | 'lanes'>
 
-const BATCH = 10_000
+const BATCH_ROWS = 10_000
 /** Lines of one request. */
-const STOCK_BATCH = 100
+const STOCK_BATCH_ROWS = 100
 const LOCATION = 'MAIN'
 
 /**
@@ -18,8 +18,8 @@ const LOCATION = 'MAIN'
  */
 export async function addSamples({ db }: Pick<SeedDeps, 'db'>, count: number): Promise<bigint> {
   let added = 0n
-  for (let first = 1; first <= count; first += BATCH) {
-    added += await insertSampleProducts(db, first, Math.min(count, first + BATCH - 1))
+  for (let first = 1; first <= count; first += BATCH_ROWS) {
+    added += await insertSampleProducts(db, first, Math.min(count, first + BATCH_ROWS - 1))
   }
   return added
 }
@@ -32,7 +32,7 @@ export async function receiveSamples({ db, lanes }: SeedDeps, quantity: number):
   const locationId = await findLocationId(db, LOCATION)
   if (locationId === undefined) throw new Error(`there is no location ${LOCATION}`)
   for (let [stocked, last] = [0, 0]; ; ) {
-    const ids = await listSamplesWithoutLevel(db, locationId, { after: last, limit: STOCK_BATCH })
+    const ids = await listSamplesWithoutLevel(db, locationId, { after: last, limit: STOCK_BATCH_ROWS })
     if (ids.length === 0) return stocked
     const lines = ids.map(
       (productId) => ({ type: 'receive', productId, locationId, quantity, reference: 'seed' }) as const,
