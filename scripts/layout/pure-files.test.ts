@@ -188,6 +188,7 @@ it.each([
   'main.ts',
   'migrations.ts',
   'open-database.ts',
+  'open-telemetry.ts',
   'openapi.ts',
   'transaction.ts',
   'routes/sales.ts',
@@ -198,8 +199,7 @@ it.each([
   'config/mail.ts',
   'items/sale-repository.ts',
   'items/sale-job.ts',
-  'items/sale-task.ts',
-  'items/sale-tasks.ts',
+  'items/sale-jobs.ts',
   'items/sale-queue.ts',
   'items/gateways/bank.ts',
 ])('allows %s, which ties rules to the outside', async (path) => {

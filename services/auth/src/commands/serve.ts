@@ -5,10 +5,10 @@ import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import type { AuthConfig } from '../config.ts'
 import { type AuthDeps, createDeps } from '../deps.ts'
-import { type UserCreatedDeps, workOnUsersCreated } from '../hooks/user-created-job.ts'
-import { type AnswerDeps, workOnMessageRequests } from '../message-requests/message-request-job.ts'
-import { type MailWorkDeps, workOnMails } from '../messages/mail-job.ts'
-import { type SmsWorkDeps, workOnSms } from '../messages/sms-job.ts'
+import { startUserCreatedCalls, type UserCreatedDeps } from '../hooks/user-created-job.ts'
+import { type AnswerDeps, startMessageRequests } from '../message-requests/message-request-job.ts'
+import { type MailWorkDeps, startMails } from '../messages/mail-job.ts'
+import { type SmsWorkDeps, startSms } from '../messages/sms-job.ts'
 import { migrateOptions } from '../migrations.ts'
 import { createAuthLog, observeProcess, openTelemetry } from '../open-telemetry.ts'
 import { runHashTasks } from '../passwords/hash-threads.ts'
@@ -83,8 +83,8 @@ export type WorkDeps = Pick<AuthDeps, 'outbox'> & AnswerDeps & MailWorkDeps & Sm
 /** Starts to work on what requests queue: requests for messages, mails, SMS, and calls of the hook AFTER_USER_CREATED. */
 export async function startWork(deps: WorkDeps): Promise<void> {
   deps.outbox.start()
-  await workOnMessageRequests(deps)
-  await workOnMails(deps)
-  await workOnSms(deps)
-  await workOnUsersCreated(deps)
+  await startMessageRequests(deps)
+  await startMails(deps)
+  await startSms(deps)
+  await startUserCreatedCalls(deps)
 }

@@ -56,7 +56,7 @@ export async function holdUserCreated(
 }
 
 /** Starts to work on these jobs. */
-export async function workOnUsersCreated(deps: UserCreatedDeps): Promise<void> {
+export async function startUserCreatedCalls(deps: UserCreatedDeps): Promise<void> {
   await deps.jobs.work(userCreatedTask, (created, { id }) => callHook(deps, created, id))
 }
 

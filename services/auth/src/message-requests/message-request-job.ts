@@ -13,7 +13,7 @@ export interface AnswerDeps extends SendDeps {
 }
 
 /** Starts to answer queued requests for messages. */
-export async function workOnMessageRequests(deps: AnswerDeps): Promise<void> {
+export async function startMessageRequests(deps: AnswerDeps): Promise<void> {
   await deps.jobs.work(messageRequestTask, (request, { attempt }) => answerMessageRequest(deps, request, attempt))
 }
 

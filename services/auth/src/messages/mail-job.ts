@@ -46,7 +46,7 @@ export interface MailWorkDeps {
 }
 
 /** Starts to send queued mails, by SMTP or by the hook SEND_EMAIL. Logs what the server or the hook does not take. */
-export async function workOnMails(deps: MailWorkDeps): Promise<void> {
+export async function startMails(deps: MailWorkDeps): Promise<void> {
   const send: SendMail = deps.hooks.isOn('SEND_EMAIL') ? (job) => sendMailByHook(deps, job) : deps.mailer.send
   await deps.jobs.work(mailTask, async (job, { attempt }) => {
     try {

@@ -86,7 +86,7 @@ export async function sendHeldSms(deps: SmsWorkDeps, { jobId, job }: HeldSms): P
 }
 
 /** Starts to send queued SMS. Logs what the gateway does not take. */
-export async function workOnSms(deps: SmsWorkDeps): Promise<void> {
+export async function startSms(deps: SmsWorkDeps): Promise<void> {
   await deps.jobs.work(smsTask, async (job, { attempt }) => {
     try {
       return await sendQueuedSms(deps, job)

@@ -4,7 +4,7 @@ import { isDatabaseUnavailable, isRefusedValue, isStatementTimeout } from '@tres
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
 import { type Acquirer, type AcquirerEvent, EVENTS_LIMIT } from '../acquirers/acquirer.ts'
-import { acquirerEventsTask } from '../acquirers/acquirer-tasks.ts'
+import { acquirerEventsTask } from '../acquirers/acquirer-jobs.ts'
 import {
   callBookSettlement,
   findAuthorized,

@@ -1,6 +1,6 @@
 import { isEndedStatement, isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
-import { confirmationTask } from '../acquirers/acquirer-tasks.ts'
+import { confirmationTask } from '../acquirers/acquirer-jobs.ts'
 import { bookFinalAnswer, type FinalAnswer } from '../acquirers/book-answers.ts'
 import { getOperation, listOverdueOperations, type OperationKey } from '../acquirers/operation-repository.ts'
 import type { ProcessDeps } from '../deps.ts'

@@ -6,7 +6,7 @@ import type { ProcessDeps } from '../deps.ts'
 import { listUnsettledAttempts, type UnsettledAttempt } from '../transactions/attempt-repository.ts'
 import { callFinishCharge } from '../transactions/charge-repository.ts'
 import { statusCodeOf } from '../transactions/processing-error.ts'
-import { lostAttemptsTask } from '../transactions/transaction-tasks.ts'
+import { lostAttemptsTask } from '../transactions/transaction-jobs.ts'
 
 type LostAttemptDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'outbox' | 'logger'>
 

@@ -1,8 +1,8 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { forEachMerchant } from '../merchants/each-merchant.ts'
+import { expiryTask } from '../transactions/transaction-jobs.ts'
 import { expireAuthorizations } from '../transactions/transaction-repository.ts'
-import { expiryTask } from '../transactions/transaction-tasks.ts'
 
 type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'logger' | 'authorizationExpiryDays'>
 

@@ -2,7 +2,7 @@ import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { bookReversal } from '../acquirers/book-answers.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { findUnknownAttempt, type UnsettledAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'
-import { type InquiryJob, inquiryTask } from '../transactions/transaction-tasks.ts'
+import { type InquiryJob, inquiryTask } from '../transactions/transaction-jobs.ts'
 
 /** Seconds between questions: asked after 10 s, 1 min, 10 min, 1 h, 6 h and 24 h, then an operator decides. */
 const DELAYS_SECONDS = [10, 50, 540, 3_000, 18_000, 64_800]

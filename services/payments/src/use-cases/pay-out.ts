@@ -3,8 +3,8 @@ import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { payoutSkipped } from '../errors.ts'
 import type { Payout } from '../payouts/payout.ts'
+import { countPayouts } from '../payouts/payout-job.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
-import { countPayouts } from '../payouts/payout-task.ts'
 
 /** A payout of a test merchant. */
 export interface PayOutInput {

@@ -4,8 +4,8 @@ import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
 import type { ProcessDeps } from '../deps.ts'
 import type { PayoutSkip } from '../payouts/payout.ts'
+import { countPayouts, PAYOUT_CRON, payoutTask } from '../payouts/payout-job.ts'
 import { callPayOut, listPayoutCandidates, type PayoutCandidate } from '../payouts/payout-repository.ts'
-import { countPayouts, PAYOUT_CRON, payoutTask } from '../payouts/payout-task.ts'
 
 /** The outcome for a merchant: the payout of the day, or why there is none. */
 export interface PayoutTurn {

@@ -4,7 +4,7 @@ import { simulatedRef } from '../acquirers/simulator.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { DEFAULT_REASON_CODE, reasonTitle } from '../disputes/dispute.ts'
 import { callOpenDispute } from '../disputes/dispute-repository.ts'
-import { type SimulatedDisputeJob, simulatedDisputeTask } from '../disputes/simulated-dispute-task.ts'
+import { type SimulatedDisputeJob, simulatedDisputeTask } from '../disputes/simulated-dispute-job.ts'
 
 /** Takes the jobs that dispute a test card at its first capture. */
 export function startSimulatedDisputes(deps: Pick<ProcessDeps, 'lanes' | 'jobs'>): Promise<void> {

@@ -1,7 +1,7 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { callSnapshotAccounts } from '../ledger/ledger-repository.ts'
-import { snapshotTask } from '../ledger/snapshot-task.ts'
+import { snapshotTask } from '../ledger/snapshot-job.ts'
 import { forEachMerchant } from '../merchants/each-merchant.ts'
 
 type SnapshotDeps = Pick<ProcessDeps, 'db' | 'logger'>

@@ -1,5 +1,5 @@
 import type { Outcome } from '@trestle/jobs/jobs.ts'
-import { type AcquirerJob, acquirerTask } from '../acquirers/acquirer-tasks.ts'
+import { type AcquirerJob, acquirerTask } from '../acquirers/acquirer-jobs.ts'
 import { type BookingDeps, bookFinalAnswer } from '../acquirers/book-answers.ts'
 import { getOperation } from '../acquirers/operation-repository.ts'
 import type { ProcessDeps } from '../deps.ts'

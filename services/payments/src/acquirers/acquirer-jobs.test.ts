@@ -1,7 +1,7 @@
 import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import { expect, it } from 'vitest'
 import { openTestDatabase, UNKNOWN_ID } from '../../test/payments-app.ts'
-import { observeAcquiring } from './acquirer-tasks.ts'
+import { observeAcquiring } from './acquirer-jobs.ts'
 
 it('observeAcquiring: counts exceptions that wait for an operator, and jobs by state', async () => {
   const { database, close } = await openTestDatabase()
