@@ -1,10 +1,9 @@
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
+import { toPoolSize } from '@trestle/service/pool-size.ts'
 import { accessRules, openDoorWarnings, PREFIX, toAccess } from './config/access.ts'
 import { settings } from './config/settings.ts'
-
-const POOL_SIZE = 16
 
 /** The settings, with the names that the code uses. */
 export type InventoryConfig = ReturnType<typeof loadInventoryConfig>
@@ -29,7 +28,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     standby: { url: values.DB_READ_URL, lagMsMax: values.DB_READ_LAG_MAX },
     databaseRole: values.DB_ROLE,
     databaseNamespace: values.DB_NAMESPACE,
-    databasePoolSize: values.DB_POOL_SIZE === 0 ? POOL_SIZE : values.DB_POOL_SIZE,
+    databasePoolSize: toPoolSize(values.DB_POOL_SIZE),
     databaseStatementTimeoutMs: values.DB_STATEMENT_TIMEOUT_MS,
     databaseConnectTimeoutMs: values.DB_CONNECT_TIMEOUT,
     databasePrepared: values.DB_PREPARED,

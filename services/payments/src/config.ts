@@ -3,6 +3,7 @@ import { ConfigError } from '@trestle/common/config/config-error.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
+import { toPoolSize } from '@trestle/service/pool-size.ts'
 import { toAcquiringConfig } from './config/acquiring.ts'
 import { toCheckoutConfig } from './config/checkout.ts'
 import { messageRules, toMessageConfig } from './config/messages.ts'
@@ -14,7 +15,6 @@ import { KEY_BYTES, settings } from './config/settings.ts'
 import { signInRules, toSignInConfig } from './config/sign-in.ts'
 
 const PREFIX = 'PAYMENTS_'
-const POOL_SIZE = 16
 
 /** The settings, read and named for the code. */
 export type PaymentsConfig = ReturnType<typeof loadPaymentsConfig>
@@ -42,7 +42,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     standby: { url: values.DB_READ_URL, lagMsMax: values.DB_READ_LAG_MAX },
     databaseRole: values.DB_ROLE,
     databaseNamespace: values.DB_NAMESPACE,
-    databasePoolSize: values.DB_POOL_SIZE === 0 ? POOL_SIZE : values.DB_POOL_SIZE,
+    databasePoolSize: toPoolSize(values.DB_POOL_SIZE),
     databasePrepared: values.DB_PREPARED,
     databaseConnectTimeoutMs: values.DB_CONNECT_TIMEOUT,
     shutdownDelayMs: values.SHUTDOWN_DELAY,

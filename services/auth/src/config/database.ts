@@ -2,6 +2,7 @@ import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { flag, integer, oneOf } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import { databaseSettings as commonSettings, databaseUrl } from '@trestle/service/common-settings.ts'
+import { LARGE_POOL, toPoolSize } from '@trestle/service/pool-size.ts'
 import { retention } from './rules.ts'
 
 /** Settings of the database and of what is kept there (docs/settings/auth.md). */
@@ -37,9 +38,6 @@ export const databaseSettings = group('Database', {
 
 type DatabaseValues = SettingValues<typeof databaseSettings>
 
-const POOL_SIZE = 16
-const POOL_SIZE_WARNED = 32
-
 /** The settings of the database, of roles and of retention. */
 export type DatabaseSettings = ReturnType<typeof toDatabaseSettings>
 
@@ -52,7 +50,7 @@ export function toDatabaseSettings(values: DatabaseValues) {
     url: values.DB_DATABASE_URL,
     migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DB_DATABASE_URL,
     isProduction: values.NODE_ENV === 'production',
-    poolSize: values.DB_MAX_POOL_SIZE === 0 ? POOL_SIZE : values.DB_MAX_POOL_SIZE,
+    poolSize: toPoolSize(values.DB_MAX_POOL_SIZE),
     prepared: values.DB_PREPARED,
     connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
     role: values.DB_ROLE,
@@ -66,7 +64,7 @@ export function toDatabaseSettings(values: DatabaseValues) {
 
 /** Warns of a pool that is so large that it slows the database down. */
 export function databaseWarnings(values: DatabaseValues): string[] {
-  return values.DB_MAX_POOL_SIZE > POOL_SIZE_WARNED
-    ? [`AUTH_DB_MAX_POOL_SIZE above ${POOL_SIZE_WARNED} makes the database slower, not faster`]
+  return values.DB_MAX_POOL_SIZE > LARGE_POOL
+    ? [`AUTH_DB_MAX_POOL_SIZE above ${LARGE_POOL} makes the database slower, not faster`]
     : []
 }

@@ -1,14 +1,13 @@
 import { runServer } from '@trestle/common/lifecycle/run-server.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { observeReadiness } from '@trestle/service/observe-readiness.ts'
+import { warnOfLargePool } from '@trestle/service/pool-size.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import type { InventoryConfig } from '../config.ts'
 import { createDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 import { createInventoryLog, openTelemetry } from '../open-telemetry.ts'
-
-const LARGE_POOL = 32
 
 /** Waits for the database, migrates, and serves until a signal stops the process. */
 export async function serve(config: InventoryConfig, process: NodeJS.Process): Promise<void> {
@@ -24,9 +23,7 @@ export async function serve(config: InventoryConfig, process: NodeJS.Process): P
 }
 
 async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
-  if (config.databasePoolSize > LARGE_POOL) {
-    log.logger.warn({ pool_size: config.databasePoolSize }, `a pool above ${LARGE_POOL} connections loses speed`)
-  }
+  warnOfLargePool(log.logger, config.databasePoolSize)
   // At the same time: one waits for the database, the other loads libraries.
   const [telemetry] = await Promise.all([
     openTelemetry(config),

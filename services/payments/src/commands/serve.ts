@@ -1,6 +1,7 @@
 import { runServer } from '@trestle/common/lifecycle/run-server.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { observeReadiness } from '@trestle/service/observe-readiness.ts'
+import { warnOfLargePool } from '@trestle/service/pool-size.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import { startKeyUseWrites } from '../apps/app-key-repository.ts'
@@ -22,7 +23,6 @@ import { startSimulatedDisputes } from '../use-cases/simulate-dispute.ts'
 import { startSnapshots } from '../use-cases/snapshot-accounts.ts'
 import { startOperations } from '../use-cases/submit-operation.ts'
 
-const LARGE_POOL = 32
 /** The time that telemetry and the database get to close after the jobs, in milliseconds. */
 const CLOSE_MS = 3_000
 
@@ -40,9 +40,7 @@ export async function serve(config: PaymentsConfig, process: NodeJS.Process): Pr
 }
 
 async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
-  if (config.databasePoolSize > LARGE_POOL) {
-    log.logger.warn({ pool_size: config.databasePoolSize }, `a pool above ${LARGE_POOL} connections loses speed`)
-  }
+  warnOfLargePool(log.logger, config.databasePoolSize)
   if (config.throwAwayKeys.length > 0) {
     log.logger.warn(
       { settings: config.throwAwayKeys },
