@@ -25,7 +25,7 @@ import { createUserTokens, type VerifyUserToken } from '../src/members/user-toke
 import { migrateToLatest } from '../src/migrations.ts'
 import { findExchanged } from '../src/money/exchange-repository.ts'
 import { createRefusalLimit } from '../src/rate-limits/card-testing.ts'
-import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/limits.ts'
+import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/rate-limits.ts'
 import { createOperationQueue } from '../src/transactions/operation-queue.ts'
 import { createPanVault } from '../src/vault/pan-vault.ts'
 import { createCheckoutSeals } from '../src/vault/text-seal.ts'

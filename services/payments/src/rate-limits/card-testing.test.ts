@@ -3,7 +3,7 @@ import { memoryStore } from '@trestle/service/limiter-store.ts'
 import { expect, it } from 'vitest'
 import type { PaymentEnd } from '../checkout/checkout-repository.ts'
 import { createRefusalLimit, createTurns } from './card-testing.ts'
-import { createRateLimits } from './limits.ts'
+import { createRateLimits } from './rate-limits.ts'
 
 const REFUSED: PaymentEnd = { statusCode: 'PAYMENT_REJECTED_BY_ISSUER' }
 const APPROVED: PaymentEnd = { transactionId: '65a1b2c30000000000000001' }

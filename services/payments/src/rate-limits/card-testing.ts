@@ -3,8 +3,8 @@ import { addressKey } from '@trestle/common/server/address-key.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import type { PaymentEnd } from '../checkout/checkout-repository.ts'
 import { rateLimited } from '../errors.ts'
-import type { RateLimits } from './limits.ts'
 import type { RateLimit } from './rate-limit.ts'
+import type { RateLimits } from './rate-limits.ts'
 
 /**
  * Decides a live payment from an address, and counts a refusal. So whoever tries stolen cards must wait after

@@ -1,8 +1,8 @@
 import { memoryStore, openLimiterStore } from '@trestle/service/limiter-store.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/payments-app.ts'
-import { createRateLimits } from './limits.ts'
 import type { RateLimit } from './rate-limit.ts'
+import { createRateLimits } from './rate-limits.ts'
 
 const config = {
   requestsPerSecond: 1,
