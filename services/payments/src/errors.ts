@@ -131,7 +131,7 @@ function fieldInvalid(field: string, code: FieldErrorCode, message: string): Htt
   return invalidFields([{ field, message, code }])
 }
 
-// Rules of endpoints about one field. Schemas say what a value must look like (`bodies/`).
+// Rules of endpoints about one field. Schemas say what a value must look like (`requests/`).
 export const bodyMalformed = (cause: unknown) =>
   invalidFields([{ field: 'body', message: 'is not a well-formed request', code: 'FORMAT' }], cause)
 export const idempotencyKeyMalformed = () =>

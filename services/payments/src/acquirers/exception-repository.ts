@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
-import { toStorable } from '../bodies/fields.ts'
 import type { Db } from '../database.ts'
+import { toStorable } from '../requests/fields.ts'
 
 /** An answer of an acquirer that contradicts the books. It waits for an operator. */
 export interface AcquirerException {

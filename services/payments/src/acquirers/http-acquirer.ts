@@ -1,6 +1,6 @@
 import type { Outbound, OutboundAnswer, OutboundRequest } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
-import { isStorable, toStorable } from '../bodies/fields.ts'
+import { isStorable, toStorable } from '../requests/fields.ts'
 import { isRefusal } from '../transactions/processing-error.ts'
 import {
   type Acquirer,

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { TestObject } from '../acquirers/test-object.ts'
-import { anyCustom, isHttpUrl, reference, text } from '../bodies/fields.ts'
-import { falseIsAbsent } from '../bodies/validate-input.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { decimalMoneyShape } from '../money/decimal-money.ts'
+import { anyCustom, isHttpUrl, reference, text } from '../requests/fields.ts'
+import { falseIsAbsent } from '../requests/validate-input.ts'
 
 const HINTS_MAX = 50
 const HINT_LENGTH_MAX = 4_096

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Flaw } from '../access/require-access.ts'
-import { id, ListQuery } from '../bodies/fields.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../pagination/cursor.ts'
+import { id, ListQuery } from '../requests/fields.ts'
 
 /** The query of a list that names its merchant as a filter (reference: Disputes and fraud alerts). */
 export const FilteredListQuery = ListQuery.extend({

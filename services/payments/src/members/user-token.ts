@@ -5,8 +5,8 @@ import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, j
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
-import { email } from '../bodies/fields.ts'
 import { serviceUnavailable } from '../errors.ts'
+import { email } from '../requests/fields.ts'
 
 /** The sign-in service whose tokens are good, and the clock. */
 export interface UserTokenOptions {

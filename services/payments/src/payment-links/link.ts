@@ -1,7 +1,7 @@
-import { isHttpUrl, isStorable } from '../bodies/fields.ts'
 import { sharesSite } from '../merchants/site.ts'
 import { isChargeable } from '../money/currencies.ts'
 import type { Money } from '../money/minor-units.ts'
+import { isHttpUrl, isStorable } from '../requests/fields.ts'
 import { type AmountFlaw, readValue } from './link-amount.ts'
 import type { LinkPayee } from './payee-repository.ts'
 

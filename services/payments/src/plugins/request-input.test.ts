@@ -10,7 +10,7 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
-import { ParsedInput } from '../bodies/validate-input.ts'
+import { ParsedInput } from '../requests/validate-input.ts'
 import { requestInput } from './request-input.ts'
 
 let payments: TestPayments

@@ -3,10 +3,10 @@ import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { Flaw } from '../access/require-access.ts'
-import { type Parsed, parseForm } from '../bodies/parse-form.ts'
-import { InvalidInput, ParsedInput, validateInput } from '../bodies/validate-input.ts'
 import { invalidFields, unsupportedMediaType } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
+import { type Parsed, parseForm } from '../requests/parse-form.ts'
+import { InvalidInput, ParsedInput, validateInput } from '../requests/validate-input.ts'
 
 /**
  * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). An error in them becomes `request.flaw` and

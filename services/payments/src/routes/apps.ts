@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { CreatedAppView, viewCreatedApp } from '../apps/app-view.ts'
-import { name, text } from '../bodies/fields.ts'
 import { errorAnswers } from '../error-body.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
+import { name, text } from '../requests/fields.ts'
 import { registerApp } from '../use-cases/create-app.ts'
 
 const CODE_LENGTH_MAX = 255

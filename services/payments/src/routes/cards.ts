@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
-import { pathId } from '../bodies/fields.ts'
 import { CardView, viewCard } from '../cards/card.ts'
 import { readCard } from '../cards/card-repository.ts'
 import { errorAnswers } from '../error-body.ts'
+import { pathId } from '../requests/fields.ts'
 
 /** One kept card (reference: Kept cards). */
 export const cardsRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess, requireObject } from '../access/require-access.ts'
-import { pathId } from '../bodies/fields.ts'
 import { FilteredListQuery, filteredPage } from '../disputes/filtered-list.ts'
 import { listFrauds, readFraud } from '../disputes/fraud-repository.ts'
 import { FraudView, viewFraud } from '../disputes/fraud-view.ts'
 import { errorAnswers } from '../error-body.ts'
+import { pathId } from '../requests/fields.ts'
 
 /** Lists and reads fraud alerts (reference: Disputes and fraud alerts). */
 export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
-import { pathId } from '../bodies/fields.ts'
 import { errorAnswers } from '../error-body.ts'
 import type { InTurn } from '../pagination/pieces.ts'
+import { pathId } from '../requests/fields.ts'
 import { readTransaction } from '../transactions/transaction-repository.ts'
 import { TransactionView, viewTransaction } from '../transactions/transaction-view.ts'
 

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { toFieldErrors } from '../bodies/field-error.ts'
-import { amount, currency, descriptor, email, id, name, text, website } from '../bodies/fields.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { isCountry } from '../merchants/countries.ts'
 import { hasIbanShape, normalizeIban } from '../merchants/iban.ts'
 import { isFundingCurrency } from '../money/currencies.ts'
+import { toFieldErrors } from '../requests/field-error.ts'
+import { amount, currency, descriptor, email, id, name, text, website } from '../requests/fields.ts'
 
 const operation = z.union([
   z.strictObject({ capture: amount() }).transform(({ capture }) => ({ kind: 'capture' as const, amount: capture })),

@@ -1,7 +1,6 @@
 import { callerColumns, type Repeat } from '../access/caller.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import { cardRefusal } from '../acquirers/simulator.ts'
-import { referenceOf } from '../bodies/fields.ts'
 import { lastDay } from '../cards/card-expiry.ts'
 import { visibleDigits } from '../cards/card-number.ts'
 import { nextOf, tdsVerdict } from '../checkout/authentication.ts'
@@ -28,6 +27,7 @@ import {
 import { updateOfferedStep } from '../checkout/session-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { conflict, orderKeyUsed, orderRefused, tokenInvalid } from '../errors.ts'
+import { referenceOf } from '../requests/fields.ts'
 import { processingErrorOf } from '../transactions/processing-error.ts'
 
 /** What `pay` uses of the dependencies. */

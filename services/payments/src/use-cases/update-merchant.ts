@@ -2,11 +2,11 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { z } from 'zod'
 import type { Caller } from '../access/caller.ts'
 import { type Flaw, requireAccess } from '../access/require-access.ts'
-import { isStorable } from '../bodies/fields.ts'
 import { immutable, invalidFields } from '../errors.ts'
 import { normalizeIban } from '../merchants/iban.ts'
 import type { MerchantChanges } from '../merchants/merchant.ts'
 import { callUpdateMerchant } from '../merchants/merchant-repository.ts'
+import { isStorable } from '../requests/fields.ts'
 
 /** A change of a merchant; `changes` is null when the body was refused. */
 export interface UpdateMerchantInput {

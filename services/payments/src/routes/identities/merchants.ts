@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
-import { ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listMerchants } from '../../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../../merchants/merchant-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import { ListQuery, pathId } from '../../requests/fields.ts'
 
 const IdentityParams = z.object({ identityId: pathId() })
 

@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
-import { id, ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { lastApp } from '../../errors.ts'
 import { callRevokeMember, listAppMembers } from '../../members/member-repository.ts'
 import { AppMemberView, viewAppMember } from '../../members/member-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { replyCreated } from '../../plugins/answers.ts'
+import { id, ListQuery, pathId } from '../../requests/fields.ts'
 import { addApp } from '../../use-cases/add-app.ts'
 
 const MerchantParams = z.object({ merchantId: pathId() })

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { id, pathId, text } from '../../bodies/fields.ts'
 import { chargeRefusal, errorAnswers } from '../../error-body.ts'
 import { replyCreated } from '../../plugins/answers.ts'
+import { id, pathId, text } from '../../requests/fields.ts'
 import { saveCard } from '../../use-cases/save-card.ts'
 
 const CardBody = z.object({ transactionId: id(), notes: text().max(1_000).optional() })

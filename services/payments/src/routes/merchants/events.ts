@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
-import { ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
 import { TRAIL_ENTRIES } from '../../plugins/list-turns.ts'
+import { ListQuery, pathId } from '../../requests/fields.ts'
 import { listEvents } from '../../webhooks/event-repository.ts'
 import { EventView, viewEvent } from '../../webhooks/event-view.ts'
 

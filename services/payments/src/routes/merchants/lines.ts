@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
-import { ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listLines } from '../../ledger/line-repository.ts'
 import { LineView, viewLine } from '../../ledger/line-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import { ListQuery, pathId } from '../../requests/fields.ts'
 
 /** Lists the lines of a merchant (reference: Reading transactions and lines). */
 export const merchantLinesRoutes: FastifyPluginAsyncZod = async (app) => {

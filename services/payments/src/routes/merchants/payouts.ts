@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
-import { ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { listPayouts } from '../../payouts/payout-repository.ts'
 import { PayoutView, viewPayout } from '../../payouts/payout-view.ts'
+import { ListQuery, pathId } from '../../requests/fields.ts'
 
 /** Lists the payouts of a merchant (reference: Reading payouts). */
 export const merchantPayoutsRoutes: FastifyPluginAsyncZod = async (app) => {

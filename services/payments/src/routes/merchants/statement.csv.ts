@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { pathId, text } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
 import { daysOf } from '../../ledger/statement.ts'
 import type { InTurn } from '../../pagination/pieces.ts'
+import { pathId, text } from '../../requests/fields.ts'
 import { writeStatement } from '../../use-cases/write-statement.ts'
 
 const DAYS_MAX = 366

@@ -1,6 +1,12 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
+import { chargeRefusal, errorAnswers } from '../../error-body.ts'
+import { FIELD_TEXTS } from '../../field-errors.ts'
+import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
+import { replyCreated } from '../../plugins/answers.ts'
+import { answerInPieces } from '../../plugins/list-pieces.ts'
+import { TRAIL_ENTRIES } from '../../plugins/list-turns.ts'
 import {
   amount,
   currency,
@@ -12,14 +18,8 @@ import {
   reference,
   referenceOf,
   text,
-} from '../../bodies/fields.ts'
-import { falseIsAbsent } from '../../bodies/validate-input.ts'
-import { chargeRefusal, errorAnswers } from '../../error-body.ts'
-import { FIELD_TEXTS } from '../../field-errors.ts'
-import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
-import { replyCreated } from '../../plugins/answers.ts'
-import { answerInPieces } from '../../plugins/list-pieces.ts'
-import { TRAIL_ENTRIES } from '../../plugins/list-turns.ts'
+} from '../../requests/fields.ts'
+import { falseIsAbsent } from '../../requests/validate-input.ts'
 import type { Charge } from '../../transactions/charge-repository.ts'
 import { listTransactions } from '../../transactions/transaction-repository.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'

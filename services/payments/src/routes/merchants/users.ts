@@ -1,13 +1,13 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
-import { email, ListQuery, pathId } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { callRevokeMember, listUserMembers } from '../../members/member-repository.ts'
 import { UserMemberView, viewUserMember } from '../../members/member-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { replyCreated } from '../../plugins/answers.ts'
 import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
+import { email, ListQuery, pathId } from '../../requests/fields.ts'
 import { inviteUser } from '../../use-cases/invite-user.ts'
 
 const MerchantParams = z.object({ merchantId: pathId() })

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { amount, descriptor, pathId, reference } from '../../bodies/fields.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { replyCreated } from '../../plugins/answers.ts'
+import { amount, descriptor, pathId, reference } from '../../requests/fields.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { runOperation } from '../../use-cases/run-operation.ts'
 

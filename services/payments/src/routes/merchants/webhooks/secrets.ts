@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { pathId } from '../../../bodies/fields.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { replyCreated } from '../../../plugins/answers.ts'
+import { pathId } from '../../../requests/fields.ts'
 import { rotateWebhookSecret } from '../../../use-cases/rotate-webhook-secret.ts'
 import { viewWebhookSecret, WebhookSecretView } from '../../../webhooks/webhook-view.ts'
 

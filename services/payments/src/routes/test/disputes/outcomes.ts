@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { pathId } from '../../../bodies/fields.ts'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { replyCreated } from '../../../plugins/answers.ts'
+import { pathId } from '../../../requests/fields.ts'
 import { closeDispute } from '../../../use-cases/close-dispute.ts'
 
 /** Closes a dispute of a test merchant as an acquirer would (reference: Test endpoints). */

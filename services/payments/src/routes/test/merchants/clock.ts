@@ -1,8 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { pathId } from '../../../bodies/fields.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { replyCreated } from '../../../plugins/answers.ts'
+import { pathId } from '../../../requests/fields.ts'
 import { advanceClock } from '../../../use-cases/advance-clock.ts'
 
 /** Moves the clock of a test merchant forward (reference: Test clock). */

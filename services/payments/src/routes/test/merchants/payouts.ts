@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { pathId } from '../../../bodies/fields.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { PayoutView, viewPayout } from '../../../payouts/payout-view.ts'
 import { replyCreated } from '../../../plugins/answers.ts'
+import { pathId } from '../../../requests/fields.ts'
 import { payOut } from '../../../use-cases/pay-out.ts'
 
 /** Pays a test merchant out, without waiting for the schedule (reference: Test endpoints). */

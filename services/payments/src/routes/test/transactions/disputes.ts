@@ -1,11 +1,11 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { amount, pathId } from '../../../bodies/fields.ts'
 import { DEFAULT_REASON_CODE, reasonTitle } from '../../../disputes/dispute.ts'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { FIELD_TEXTS } from '../../../field-errors.ts'
 import { replyCreated } from '../../../plugins/answers.ts'
+import { amount, pathId } from '../../../requests/fields.ts'
 import { openDispute } from '../../../use-cases/open-dispute.ts'
 
 const reasonCode = z

@@ -1,9 +1,9 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { instant, pathId } from '../../../bodies/fields.ts'
 import { FraudView, viewFraud } from '../../../disputes/fraud-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { replyCreated } from '../../../plugins/answers.ts'
+import { instant, pathId } from '../../../requests/fields.ts'
 import { reportFraud } from '../../../use-cases/report-fraud.ts'
 
 const FraudBody = z.object({
