@@ -9,8 +9,7 @@ import {
 import { countSms } from '../messages/sms-allowance.ts'
 import { findTestCode } from '../messages/test-code.ts'
 import { type Allowance, takeAllowances } from '../rate-limits/rate-limits.ts'
-import { requireInterval } from '../rate-limits/send-interval.ts'
-import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
+import { type IntervalKind, requireInterval } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { AnswerDeps } from './message-request-job.ts'
@@ -81,7 +80,7 @@ function takeAllowance(
   return countSms(deps, request.identifier.kind === 'phone' ? request.identifier.value : '', limitKey)
 }
 
-function intervalKind(purpose: MessagePurpose, { kind }: UserIdentifier): ThrottleKind {
+function intervalKind(purpose: MessagePurpose, { kind }: UserIdentifier): IntervalKind {
   if (purpose === 'magiclink') return 'recovery'
   if (purpose === 'phone_change') return 'sms'
   if (purpose === 'confirmation') return kind === 'email' ? 'confirmation' : 'sms'

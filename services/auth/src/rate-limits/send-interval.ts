@@ -1,20 +1,32 @@
-import type { AuthConfig } from '../config.ts'
+import { createHmac } from 'node:crypto'
+import { sql } from 'kysely'
+import type { Db } from '../database.ts'
 import { emailTooSoon, smsTooSoon } from '../errors.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import type { Trx } from '../transaction.ts'
-import { type ThrottleKind, touchThrottle } from './send-throttle.ts'
 import { retryAfterSeconds } from './windows.ts'
+
+/** Messages that share an interval: a magic link counts as a recovery. */
+export type IntervalKind = 'confirmation' | 'recovery' | 'email_change' | 'reauthentication' | 'sms' | 'mfa_sms'
+
+/** The settings of intervals, and the default audience. */
+export interface IntervalConfig {
+  readonly jwt: { readonly audience: string }
+  readonly mail: { readonly intervalMs: { readonly confirmation: number; readonly other: number } }
+  readonly mfa: { readonly phone: { readonly intervalMs: number } }
+  readonly sms: { readonly intervalMs: number }
+}
 
 /** What the interval between messages works with. The table holds keyed hashes of identifiers. */
 export interface IntervalDeps {
-  readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
+  readonly config: IntervalConfig
   readonly now: () => Date
   readonly serverKeys: Pick<ServerKeys, 'hmac'>
 }
 
 /** A kind of message to a normalised email or phone. */
-export interface IntervalOf {
-  readonly kind: ThrottleKind
+export interface IntervalKey {
+  readonly kind: IntervalKind
   readonly identifier: string
   /**
    * The audience of the request. A request for a user of another audience sends no message, and must not use the interval up.
@@ -24,38 +36,62 @@ export interface IntervalOf {
 }
 
 /**
+ * Records that a message goes out, in the transaction of its cause. @throws emailTooSoon or smsTooSoon when the
+ * interval since the last message is not over (reference: Intervals between messages)
+ */
+export async function requireInterval(trx: Trx, deps: IntervalDeps, key: IntervalKey): Promise<void> {
+  const waitMs = await touchInterval(trx, deps, key)
+  if (waitMs === undefined) return
+  const seconds = retryAfterSeconds(waitMs)
+  const isSms = key.kind === 'sms' || key.kind === 'mfa_sms'
+  const headers = { 'retry-after': String(seconds) }
+  throw isSms ? smsTooSoon({ seconds }, { headers }) : emailTooSoon({ seconds }, { headers })
+}
+
+/**
+ * Records that a message is requested, unless the interval since the last message is not over. Records unknown identifiers too, so
+ * that answers do not differ (reference: Intervals between messages).
+ * @returns undefined when a message may go out, else the milliseconds to wait
+ */
+export async function touchInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<number | undefined> {
+  const { kind } = key
+  const keyHash = hashIntervalKey(deps, key)
+  const at = deps.now()
+  const dueBefore = new Date(at.getTime() - intervalMs(deps.config, kind))
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto('send_throttle')
+    .values({ key_hash: keyHash, kind, sent_at: at })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['key_hash', 'kind'])
+        .doUpdateSet({ sent_at: at })
+        .where('send_throttle.sent_at', '<=', sql<string>`${dueBefore}`),
+    )
+    .executeTakeFirst()
+  if (numInsertedOrUpdatedRows && numInsertedOrUpdatedRows > 0n) return undefined
+  const row = await db
+    .selectFrom('send_throttle')
+    .select('sent_at')
+    .where('key_hash', '=', keyHash)
+    .where('kind', '=', kind)
+    .executeTakeFirst()
+  return row ? Math.max(0, Date.parse(row.sent_at) - dueBefore.getTime()) : undefined
+}
+
+/**
  * The least time between two messages of a kind to one identifier, in milliseconds (reference: Intervals between messages).
  */
-export function intervalMs({ mail, mfa, sms }: Pick<AuthConfig, 'mail' | 'mfa' | 'sms'>, kind: ThrottleKind): number {
+export function intervalMs({ mail, mfa, sms }: Omit<IntervalConfig, 'jwt'>, kind: IntervalKind): number {
   if (kind === 'sms') return sms.intervalMs
   if (kind === 'mfa_sms') return mfa.phone.intervalMs
   return kind === 'confirmation' ? mail.intervalMs.confirmation : mail.intervalMs.other
 }
 
-/** Records that a message goes out. @returns undefined, or the milliseconds to wait where none may go out yet */
-export function touchInterval(
-  trx: Trx,
-  { config, now, serverKeys }: IntervalDeps,
-  { kind, identifier, audience }: IntervalOf,
-): Promise<number | undefined> {
-  const key = { kind, identifier, audience: throttledAudience(config, audience) }
-  return touchThrottle(trx, serverKeys.hmac, { ...key, intervalMs: intervalMs(config, kind), now: now() })
-}
-
-/** The audience in the key of an interval: undefined for the default audience. */
-export function throttledAudience({ jwt }: Pick<AuthConfig, 'jwt'>, audience: string | undefined): string | undefined {
-  return audience === jwt.audience ? undefined : audience
-}
-
-/**
- * Records that a message goes out, in the transaction of its cause. @throws emailTooSoon or smsTooSoon when the
- * interval since the last message is not over (reference: Intervals between messages)
- */
-export async function requireInterval(trx: Trx, deps: IntervalDeps, interval: IntervalOf): Promise<void> {
-  const waitMs = await touchInterval(trx, deps, interval)
-  if (waitMs === undefined) return
-  const seconds = retryAfterSeconds(waitMs)
-  const isSms = interval.kind === 'sms' || interval.kind === 'mfa_sms'
-  const headers = { 'retry-after': String(seconds) }
-  throw isSms ? smsTooSoon({ seconds }, { headers }) : emailTooSoon({ seconds }, { headers })
+/** The key of an interval as the table holds it: a keyed hash, so that the table lists nobody. */
+export function hashIntervalKey(
+  { config, serverKeys }: Pick<IntervalDeps, 'serverKeys'> & { readonly config: Pick<IntervalConfig, 'jwt'> },
+  { kind, identifier, audience = config.jwt.audience }: IntervalKey,
+): Buffer {
+  const key = `throttle\0${kind}\0${identifier}${audience === config.jwt.audience ? '' : `\0${audience}`}`
+  return createHmac('sha256', serverKeys.hmac).update(key).digest()
 }

@@ -7,7 +7,7 @@ import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
 import { sql } from 'kysely'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
-import type { ThrottleKind } from '../rate-limits/send-throttle.ts'
+import type { IntervalKind } from '../rate-limits/send-interval.ts'
 import { batchCalls } from '../sessions/batch-calls.ts'
 import type { SessionOrigin, StoredSession } from '../sessions/session.ts'
 import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from '../sessions/session-repository.ts'
@@ -34,7 +34,7 @@ export interface SignUp extends SessionOrigin {
 
 /** The message that confirms an identifier. */
 export interface SignUpConfirmation {
-  readonly interval: { readonly key: Buffer; readonly kind: ThrottleKind; readonly dueBefore: Date }
+  readonly interval: { readonly key: Buffer; readonly kind: IntervalKind; readonly dueBefore: Date }
   readonly secrets: MessageSecrets
   readonly pkce: PkceChallenge | undefined
   /** For a new user; undefined where nothing is sent. */

@@ -20,8 +20,7 @@ import type { MessageSecrets } from '../one-time-tokens/one-time-token-repositor
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requireSignUpPassword } from '../passwords/password-policy.ts'
 import { type Allowance, NOTHING_TAKEN } from '../rate-limits/rate-limits.ts'
-import { intervalMs, throttledAudience } from '../rate-limits/send-interval.ts'
-import { hashThrottleKey } from '../rate-limits/send-throttle.ts'
+import { hashIntervalKey, intervalMs } from '../rate-limits/send-interval.ts'
 import { pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
 import { requireIdentifier, type UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
@@ -175,16 +174,13 @@ function takeAllowance(
 
 async function prepareConfirmation(deps: MessageDeps, input: SignUpInput, userId: string): Promise<SignUpConfirmation> {
   const { identifier, pkce, context, channel } = input
-  const interval = {
-    kind: identifier.kind === 'email' ? 'confirmation' : 'sms',
-    identifier: identifier.value,
-    audience: throttledAudience(deps.config, context.audience),
-  } as const
-  const dueBefore = new Date(deps.now().getTime() - intervalMs(deps.config, interval.kind))
+  const kind = identifier.kind === 'email' ? 'confirmation' : 'sms'
+  const key = hashIntervalKey(deps, { kind, identifier: identifier.value, audience: context.audience })
+  const dueBefore = new Date(deps.now().getTime() - intervalMs(deps.config, kind))
   const { secrets, message } = await prepareMessage(deps, input, userId)
   const again = toMessageRequest(deps, { purpose: 'confirmation', identifier, pkce, channel, context })
   return {
-    interval: { kind: interval.kind, key: hashThrottleKey(deps.serverKeys.hmac, interval), dueBefore },
+    interval: { kind, key, dueBefore },
     secrets,
     pkce,
     message,

@@ -1,11 +1,17 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/auth-database.ts'
-import { touchThrottle } from './send-throttle.ts'
+import { touchInterval } from './send-interval.ts'
 
 const database = await openTestDatabase()
 afterAll(() => database.drop())
 
-const key = Buffer.alloc(32, 1)
+const config = {
+  jwt: { audience: 'authenticated' },
+  mail: { intervalMs: { confirmation: 60_000, other: 60_000 } },
+  mfa: { phone: { intervalMs: 60_000 } },
+  sms: { intervalMs: 60_000 },
+}
+const serverKeys = { hmac: Buffer.alloc(32, 1) }
 const start = new Date('2026-01-02T03:04:05.678Z')
 const touch = (
   identifier: string,
@@ -13,15 +19,13 @@ const touch = (
   kind: 'confirmation' | 'recovery' = 'confirmation',
   audience?: string,
 ) =>
-  touchThrottle(database.db, key, {
-    kind,
-    identifier,
-    audience,
-    intervalMs: 60_000,
-    now: new Date(start.getTime() + afterMs),
-  })
+  touchInterval(
+    database.db,
+    { config, serverKeys, now: () => new Date(start.getTime() + afterMs) },
+    { kind, identifier, audience },
+  )
 
-describe('touchThrottle', () => {
+describe('touchInterval', () => {
   it('permits one message per interval and names the time to wait', async () => {
     expect(await touch('a@b.c', 0)).toBeUndefined()
     expect(await touch('a@b.c', 1_000)).toBe(59_000)
@@ -36,6 +40,7 @@ describe('touchThrottle', () => {
     expect(await touch('e@b.c', 0)).toBeUndefined()
     expect(await touch('d@b.c', 0, 'recovery', 'mobile')).toBeUndefined()
     expect(await touch('d@b.c', 1, 'recovery', 'mobile')).toBe(59_999)
+    expect(await touch('d@b.c', 1, 'recovery', 'authenticated')).toBe(59_999)
   })
 
   it('permits one of many parallel messages', async () => {
