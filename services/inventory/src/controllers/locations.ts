@@ -2,12 +2,6 @@ import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoint
 import { z } from 'zod'
 import { duplicateCode, locationChanged, locationHasStock, locationNotFound } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { locationTag } from '../http/entity-tag.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../http/envelope.ts'
-import { FreeText } from '../http/free-text.ts'
-import { RecordId } from '../http/record-id.ts'
-import { callerOf } from '../http/request-caller.ts'
-import { outage, repeatable, withBody } from '../http/responses.ts'
 import type { LocationRefusal } from '../locations/location.ts'
 import {
   callChangeLocation,
@@ -19,6 +13,12 @@ import { LocationCreatedView, LocationView, locationJson } from '../locations/lo
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
+import { locationTag } from '../requests/entity-tag.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
+import { FreeText } from '../requests/free-text.ts'
+import { RecordId } from '../requests/record-id.ts'
+import { callerOf } from '../requests/request-caller.ts'
+import { outage, repeatable, withBody } from '../requests/responses.ts'
 import { createLocation } from '../use-cases/create-location.ts'
 
 const Code = z.string({ error: FIELD_TEXTS.notString }).regex(/^[A-Za-z0-9._-]{1,64}$/, FIELD_TEXTS.notCode)

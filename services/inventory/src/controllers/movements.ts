@@ -1,11 +1,6 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import type { z } from 'zod'
 import { movementNotFound } from '../errors.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../http/envelope.ts'
-import { FreeText } from '../http/free-text.ts'
-import { RecordId } from '../http/record-id.ts'
-import { callerOf } from '../http/request-caller.ts'
-import { outage, repeatable } from '../http/responses.ts'
 import { MOVEMENT_TYPES } from '../movements/movement.ts'
 import { MovementBody } from '../movements/movement-body.ts'
 import { findMovement, listMovements } from '../movements/movement-repository.ts'
@@ -13,6 +8,11 @@ import { MovedView, MovementView, movementJson } from '../movements/movement-vie
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
+import { FreeText } from '../requests/free-text.ts'
+import { RecordId } from '../requests/record-id.ts'
+import { callerOf } from '../requests/request-caller.ts'
+import { outage, repeatable } from '../requests/responses.ts'
 import { moveStock } from '../use-cases/move-stock.ts'
 
 const ListKeywords = PageKeywords.extend({

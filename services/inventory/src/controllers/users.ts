@@ -1,12 +1,12 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { findUser, listUsers, USER_PAGES, UserView, userJson } from '../access/user-repository.ts'
 import { userNotFound } from '../errors.ts'
-import { listBody, listEnvelope, recordBody, recordEnvelope } from '../http/envelope.ts'
-import { RecordId } from '../http/record-id.ts'
-import { outage } from '../http/responses.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
+import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
+import { RecordId } from '../requests/record-id.ts'
+import { outage } from '../requests/responses.ts'
 
 /** /users, /users/{userId}: the users that the database has. */
 export class Default extends InventoryController {

@@ -1,10 +1,10 @@
 import { p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { FreeText } from '../http/free-text.ts'
-import { RecordId } from '../http/record-id.ts'
 import { isJsonText, keepNestedText } from '../json/json-object.ts'
 import { itemTexts } from '../json/nested-text.ts'
+import { FreeText } from '../requests/free-text.ts'
+import { RecordId } from '../requests/record-id.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
 import { LINE_TYPES, type MovementLine } from './movement.ts'
 

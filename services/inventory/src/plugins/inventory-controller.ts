@@ -16,8 +16,8 @@ import {
   tooManyRequests,
   writeScopeMissing,
 } from '../errors.ts'
-import { matchedVersions, namesTag } from '../http/entity-tag.ts'
-import { recordBody } from '../http/envelope.ts'
+import { matchedVersions, namesTag } from '../requests/entity-tag.ts'
+import { recordBody } from '../requests/envelope.ts'
 import { fastifyReplyOf, fastifyRequestOf, noteOn } from './fastify-request.ts'
 
 /** Base of the controllers that are open to everybody. */

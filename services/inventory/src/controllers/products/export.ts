@@ -4,11 +4,11 @@ import { flattenWithoutCsv, notAcceptable, validationError } from '../../errors.
 import { csvForm, jsonLines, readColumnPaths } from '../../exports/export-form.ts'
 import { readAhead } from '../../exports/read-ahead.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
-import { outage } from '../../http/responses.ts'
 import { IMPORT_FORMATS, type ImportFormat } from '../../imports/read-records.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
 import type { AttributePath } from '../../products/attribute-path.ts'
 import { FilterKeywords, readSelection } from '../../products/product-query.ts'
+import { outage } from '../../requests/responses.ts'
 import { exportProducts } from '../../use-cases/export-products.ts'
 
 const TYPES: Readonly<Record<ImportFormat, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson' }

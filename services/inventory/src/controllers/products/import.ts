@@ -2,11 +2,11 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { type Args, accepts, p, RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { badRequest, importRefused, payloadTooLarge, requestTimeout, unsupportedFileType } from '../../errors.ts'
-import { recordBody, recordEnvelope } from '../../http/envelope.ts'
-import { outage } from '../../http/responses.ts'
 import { ImportReportView } from '../../imports/import-report.ts'
 import { type ImportFormat, readRecords } from '../../imports/read-records.ts'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
+import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
+import { outage } from '../../requests/responses.ts'
 import {
   IMPORT_MODES,
   type ImportEvent,
