@@ -6,7 +6,7 @@ import { FIELD_TEXTS } from '../../field-errors.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
 import { replyCreated } from '../../plugins/answers.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
-import { TRAIL_ENTRIES } from '../../plugins/list-turns.ts'
+import { TRAIL_ENTRIES } from '../../plugins/turns.ts'
 import {
   amount,
   currency,
