@@ -3,8 +3,8 @@ import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/te
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusedBody } from './bodies.ts'
+import { startInventory, type TestInventory } from './inventory-app.ts'
 import { type AuthService, runAuthService } from './run-auth-service.ts'
-import { startInventory, type TestInventory } from './start-inventory.ts'
 
 const ISSUER = 'http://auth.example'
 const SECRET = 'a secret of at least 32 bytes, for tests'

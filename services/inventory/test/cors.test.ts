@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from './inventory-app.ts'
 
 const SHOP = 'https://shop.example'
 let inventory: TestInventory

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readCell, writeCell } from '../src/json/json-cell.ts'
 import { json, key } from './any-json.ts'
 import { importReport, invalidBody } from './bodies.ts'
-import { startInventory, type TestInventory } from './start-inventory.ts'
+import { startInventory, type TestInventory } from './inventory-app.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {

@@ -2,8 +2,8 @@ import { portOf } from '@trestle/testing/free-port.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { invalidBody, refusedBody } from './bodies.ts'
+import { startInventory, type TestInventory } from './inventory-app.ts'
 import { rawRequest, sendRaw } from './raw-request.ts'
-import { startInventory, type TestInventory } from './start-inventory.ts'
 
 let inventory: TestInventory
 let port: number

@@ -1,7 +1,7 @@
 import { FairGate } from '@trestle/common/limits/fair-gate.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serviceUnavailable } from '../src/errors.ts'
-import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from './inventory-app.ts'
 import { stockRequests } from './stock-requests.ts'
 
 const [SMALL, LARGE] = [20, 10]

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { startInventory, type TestInventory } from './start-inventory.ts'
+import { startInventory, type TestInventory } from './inventory-app.ts'
 
 const [ONE, TWO] = ['192.0.2.1', '192.0.2.2']
 let inventory: TestInventory

@@ -1,7 +1,7 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { requestLine } from './bodies.ts'
-import { startInventory, type TestInventory } from './start-inventory.ts'
+import { startInventory, type TestInventory } from './inventory-app.ts'
 import { stockRequests } from './stock-requests.ts'
 
 let inventory: TestInventory

@@ -6,7 +6,7 @@ import { buildApp } from '../src/app.ts'
 import { loadInventoryConfig } from '../src/config.ts'
 import { createDeps, type ProcessDeps } from '../src/deps.ts'
 import { createInventoryLog, openTelemetry } from '../src/open-telemetry.ts'
-import { startInventory, type TestInventory } from './start-inventory.ts'
+import { startInventory, type TestInventory } from './inventory-app.ts'
 
 /** A proxy in front of the database. When it is shut, PostgreSQL seems to be killed. */
 class Door {

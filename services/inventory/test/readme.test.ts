@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import { importReport } from './bodies.ts'
-import { startInventory, type TestInventory } from './start-inventory.ts'
+import { startInventory, type TestInventory } from './inventory-app.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {

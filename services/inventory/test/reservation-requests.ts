@@ -1,4 +1,4 @@
-import type { TestInventory } from './start-inventory.ts'
+import type { TestInventory } from './inventory-app.ts'
 import { stockRequests } from './stock-requests.ts'
 
 /** A product of which ten are at a location. */

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { json } from './any-json.ts'
 import { refusedBody } from './bodies.ts'
-import { startInventory, type TestInventory } from './start-inventory.ts'
+import { startInventory, type TestInventory } from './inventory-app.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {

@@ -2,7 +2,7 @@ import { get } from 'node:http'
 import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { startInventory, type TestInventory } from './start-inventory.ts'
+import { startInventory, type TestInventory } from './inventory-app.ts'
 
 // A lock on the table of products stands for statements that take long: lists wait for it until it is given back.
 

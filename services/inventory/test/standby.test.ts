@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from './inventory-app.ts'
 
 // The standby is a separate database that claims to be up to date. Each of the two has rows that the other lacks, so every
 // answer shows which of the two was read.

@@ -1,4 +1,4 @@
-import type { TestInventory } from './start-inventory.ts'
+import type { TestInventory } from './inventory-app.ts'
 
 let serial = 0
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findStockFaults } from '../src/stock/level-repository.ts'
 import { refusedBody } from './bodies.ts'
-import { startInventory, startReplica, type TestInventory, type TestReplica } from './start-inventory.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from './inventory-app.ts'
 import { stockRequests } from './stock-requests.ts'
 import { runStorm } from './stock-storm.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { MovementLine } from '../src/movements/movement.ts'
-import type { TestReplica } from './start-inventory.ts'
+import type { TestReplica } from './inventory-app.ts'
 import { stockRequests } from './stock-requests.ts'
 
 /** Parallel clients with different operations on the same products and locations. */

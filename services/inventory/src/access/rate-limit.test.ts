@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusedBody } from '../../test/bodies.ts'
-import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/start-inventory.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/inventory-app.ts'
 
 const [ONE, TWO] = ['198.51.100.1', '198.51.100.2']
 const LIMIT = { INVENTORY_RATE_LIMIT: '3', INVENTORY_RATE_LIMIT_STORE: 'postgres' }

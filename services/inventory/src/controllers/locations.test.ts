@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { invalidBody, refusedBody } from '../../test/bodies.ts'
-import { startInventory, startReplica, type TestInventory } from '../../test/start-inventory.ts'
+import { startInventory, startReplica, type TestInventory } from '../../test/inventory-app.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
 let inventory: TestInventory

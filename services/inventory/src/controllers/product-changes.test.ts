@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { invalidBody } from '../../test/bodies.ts'
-import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 import { type Json, mergePatch } from '../products/merge-patch.model.ts'
 
 let inventory: TestInventory

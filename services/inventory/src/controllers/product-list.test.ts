@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { invalidBody } from '../../test/bodies.ts'
-import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 import { encodeCursor } from '../pagination/cursor.ts'
 import { nameOfSelection } from '../products/product-query.ts'
 

@@ -1,7 +1,7 @@
 import { createReadiness } from '@trestle/common/lifecycle/readiness.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusedBody } from '../../test/bodies.ts'
-import { startInventory, startReplica, type TestInventory } from '../../test/start-inventory.ts'
+import { startInventory, startReplica, type TestInventory } from '../../test/inventory-app.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { invalidBody, refusedBody } from '../../test/bodies.ts'
-import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
 let inventory: TestInventory

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { invalidBody } from '../../test/bodies.ts'
-import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 
 const SEED = [
   { id: 1, username: 'bill.gates', firstName: 'Bill', lastName: 'Gates' },

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importReport, refusedBody } from '../../test/bodies.ts'
-import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
 let inventory: TestInventory

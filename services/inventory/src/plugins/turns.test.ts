@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 
 const [ONE, TWO] = ['192.0.2.1', '192.0.2.2']
 /** Connections for writes, and how many of them one client gets. */

@@ -4,7 +4,7 @@ import { anyTime } from '@trestle/testing/any-value.ts'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { requestLine } from '../../test/bodies.ts'
-import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/start-inventory.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/inventory-app.ts'
 import { Slots } from '../plugins/turns.ts'
 
 /** Some 13 MB of products: three times what the buffers of a connection hold. */

@@ -3,7 +3,7 @@ import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importReport } from '../../test/bodies.ts'
-import { startInventory, type TestInventory } from '../../test/start-inventory.ts'
+import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 
 let inventory: TestInventory
 let holder: pg.Client

@@ -4,7 +4,7 @@ import { portOf } from '@trestle/testing/free-port.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { refusedBody } from '../../test/bodies.ts'
-import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/start-inventory.ts'
+import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/inventory-app.ts'
 
 const PRODUCTS = 300
 /** 250 such products exceed the buffers of a connection, so their page waits for its client. */

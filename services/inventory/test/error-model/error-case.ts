@@ -2,7 +2,7 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { InjectOptions } from 'fastify'
 import type { InventoryDeps } from '../../src/deps.ts'
 import type * as errors from '../../src/errors.ts'
-import type { TestReplica } from '../start-inventory.ts'
+import type { TestReplica } from '../inventory-app.ts'
 import type { stockRequests } from '../stock-requests.ts'
 
 /** An answer, from `inject` or from a socket. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { invalidBody, requestLine } from '../../../test/bodies.ts'
-import { startInventory, type TestInventory } from '../../../test/start-inventory.ts'
+import { startInventory, type TestInventory } from '../../../test/inventory-app.ts'
 
 let inventory: TestInventory
 beforeAll(async () => {

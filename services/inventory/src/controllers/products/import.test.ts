@@ -3,7 +3,7 @@ import { request as nodeRequest } from 'node:http'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { importReport, invalidBody, refusedBody, requestLine } from '../../../test/bodies.ts'
-import { startInventory, startReplica, type TestInventory } from '../../../test/start-inventory.ts'
+import { startInventory, startReplica, type TestInventory } from '../../../test/inventory-app.ts'
 import { SCOPES } from '../../access/scopes.ts'
 import { Slots } from '../../plugins/turns.ts'
 

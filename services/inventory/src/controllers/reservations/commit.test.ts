@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { invalidBody, refusedBody, shownMovement, shownReservation } from '../../../test/bodies.ts'
+import { startInventory, type TestInventory } from '../../../test/inventory-app.ts'
 import { addStockedProduct, reservationRequests, type StockedProduct } from '../../../test/reservation-requests.ts'
-import { startInventory, type TestInventory } from '../../../test/start-inventory.ts'
 import { stockRequests } from '../../../test/stock-requests.ts'
 
 let inventory: TestInventory
