@@ -272,7 +272,7 @@ describe('loadAuthConfig', () => {
       passkey: 30,
       anonymousUsers: 30,
       factors: 15,
-      failures: 20,
+      failedChecks: 20,
     })
     expect(config.mail.intervalMs).toEqual({ confirmation: 900_000, other: 60_000 })
     expect(config.external.providers.get('gitlab')).toEqual({
@@ -361,7 +361,7 @@ describe('loadAuthConfig', () => {
       passkey: 30,
       anonymousUsers: 30,
       factors: 'off',
-      failures: 'off',
+      failedChecks: 'off',
     })
     const none = { points: 0, windowMs: 3_600_000 }
     expect(load0('0')).toEqual({
@@ -375,7 +375,7 @@ describe('loadAuthConfig', () => {
       passkey: 30,
       anonymousUsers: 30,
       factors: 'off',
-      failures: 'off',
+      failedChecks: 'off',
     })
   })
 

@@ -142,7 +142,7 @@ export function toRateLimitConfig(
     anonymousUsers: values.RATE_LIMIT_ANONYMOUS_USERS,
     factors: values.MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY,
     /** The wrong passwords and codes in a quarter of an hour, for an identifier and an address. */
-    failures: values.SECURITY_FAILED_ATTEMPTS,
+    failedChecks: values.SECURITY_FAILED_ATTEMPTS,
   }
 }
 

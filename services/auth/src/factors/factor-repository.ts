@@ -81,7 +81,7 @@ const FORGIVEN = 20
 /**
  * Counts a guess at the codes of a factor, before it is compared. After a hundred failures one guess is allowed in a quarter of an
  * hour; with every ten further failures that time doubles, up to a day. This locks no owner out whose password is known to others:
- * from a network in which the user has a session with a second factor, only the limits of `failed-attempts.ts` apply.
+ * from a network in which the user has a session with a second factor, only the limits of `failed-checks.ts` apply.
  * @param guess `network`: the client's network as a text of inet; undefined: the client cannot be recognised
  * @returns false where the answer must count as wrong
  */

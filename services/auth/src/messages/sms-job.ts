@@ -76,7 +76,7 @@ export async function sendHeldSms(deps: SmsWorkDeps, { jobId, job }: HeldSms): P
       return 'dropped'
     }
   })
-  // The queue tries a failed attempt again.
+  // The queue tries again after a failure.
   attempt.catch(() => {}).finally(() => result.resolve('under-way'))
   const outcome = await result.promise
   isAwaited = false

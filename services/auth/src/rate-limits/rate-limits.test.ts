@@ -22,7 +22,7 @@ const config = {
   passkey: 30,
   anonymousUsers: 2,
   factors: 15,
-  failures: 2,
+  failedChecks: 2,
 } as const
 
 const postgres = await openLimiterStore({ store: 'postgres', redisUrl: undefined }, database, () => {})
@@ -103,36 +103,36 @@ describe.each(stores)('createRateLimits in %s', (_name, store) => {
     expect(await outcome(email.take(undefined))).toBe('over_email_send_rate_limit')
   })
 
-  it('blocks after the limit of failures', async () => {
+  it('blocks after the limit of failed checks', async () => {
     const key = randomUUID()
-    expect(await limits.failures.isBlocked(key)).toBe(false)
-    await limits.failures.record(key)
-    expect(await limits.failures.isBlocked(key)).toBe(false)
-    await limits.failures.record(key)
-    expect(await limits.failures.isBlocked(key)).toBe(true)
-    await limits.failures.record(key)
-    expect(await limits.failures.isBlocked(key)).toBe(true)
+    expect(await limits.failedChecks.isBlocked(key)).toBe(false)
+    await limits.failedChecks.record(key)
+    expect(await limits.failedChecks.isBlocked(key)).toBe(false)
+    await limits.failedChecks.record(key)
+    expect(await limits.failedChecks.isBlocked(key)).toBe(true)
+    await limits.failedChecks.record(key)
+    expect(await limits.failedChecks.isBlocked(key)).toBe(true)
   })
 
   // ASVS 6.3.1
-  it('blocks a user after five times as many failures from any addresses', async () => {
+  it('blocks a user after five times as many failed checks from any addresses', async () => {
     const key = randomUUID()
-    for (let failure = 0; failure < 10; failure += 1) {
-      expect(await limits.factorFailures.isBlocked(key)).toBe(false)
-      await limits.factorFailures.record(key)
+    for (let count = 0; count < 10; count += 1) {
+      expect(await limits.failedFactorChecks.isBlocked(key)).toBe(false)
+      await limits.failedFactorChecks.record(key)
     }
-    expect(await limits.factorFailures.isBlocked(key)).toBe(true)
+    expect(await limits.failedFactorChecks.isBlocked(key)).toBe(true)
   })
 })
 
 describe('createRateLimits with everything off', () => {
   it('refuses nothing', async () => {
-    const limits = createRateLimits({ ...config, email: 'off', sms: 'off', failures: 'off' }, memoryStore())
+    const limits = createRateLimits({ ...config, email: 'off', sms: 'off', failedChecks: 'off' }, memoryStore())
     await (await limits.email.take(undefined)).giveBack()
     await limits.sms.giveBack()
-    for (const failures of [limits.failures, limits.factorFailures]) {
-      await failures.record('x')
-      expect(await failures.isBlocked('x')).toBe(false)
+    for (const limit of [limits.failedChecks, limits.failedFactorChecks]) {
+      await limit.record('x')
+      expect(await limit.isBlocked('x')).toBe(false)
     }
   })
 })

@@ -61,20 +61,23 @@ export interface RateLimits {
   giveBack(bucket: ReturnableBucket, limitKey: string | undefined): Promise<void>
   readonly email: MessageLimit
   readonly sms: MessageLimit
-  readonly failures: FailureLimit
-  /** The failures of a user from all addresses, for codes so short that many addresses together could guess them. */
-  readonly factorFailures: FailureLimit
+  readonly failedChecks: FailedCheckLimit
+  /** The failed checks of a user from all addresses, for codes so short that many addresses together could guess them. */
+  readonly failedFactorChecks: FailedCheckLimit
 }
 
 /** Failed checks of passwords and codes, by a keyed hash of identifier and address. */
-export interface FailureLimit {
+export interface FailedCheckLimit {
   isBlocked(key: string): Promise<boolean>
   record(key: string): Promise<void>
 }
 
 const HOUR_SECONDS = 3_600
-const FAILURES_SECONDS = 900
-/** How many addresses may use up their failures against one user. By default that is 100 failures, as in NIST SP 800-63B (5.2.2). */
+const FAILED_CHECKS_SECONDS = 900
+/**
+ * How many addresses may use up their failed checks against one user. By default that is 100 failed checks, as in NIST SP 800-63B
+ * (5.2.2).
+ */
 const FAILING_ADDRESSES_MAX = 5
 const ALL = 'all'
 /** The least share of a client, also of a small limit: a change of email sends two messages. */
@@ -99,8 +102,8 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
     },
     email: createMessageLimit(config.email, 'email', store, overEmailRateLimit),
     sms: createMessageLimit(config.sms, 'sms', store, overSmsRateLimit),
-    failures: createFailureLimit('failure', config.failures, store),
-    factorFailures: createFailureLimit('factor-failure', multiplyByAddresses(config.failures), store),
+    failedChecks: createFailedCheckLimit('failure', config.failedChecks, store),
+    failedFactorChecks: createFailedCheckLimit('factor-failure', multiplyByAddresses(config.failedChecks), store),
   }
 }
 
@@ -154,14 +157,14 @@ function toAllowance(limiter: Limiter, key: string): Allowance {
   }
 }
 
-function multiplyByAddresses(failuresMax: number | 'off'): number | 'off' {
-  return failuresMax === 'off' ? 'off' : failuresMax * FAILING_ADDRESSES_MAX
+function multiplyByAddresses(failedChecksMax: number | 'off'): number | 'off' {
+  return failedChecksMax === 'off' ? 'off' : failedChecksMax * FAILING_ADDRESSES_MAX
 }
 
-function createFailureLimit(name: string, failuresMax: number | 'off', store: LimiterStore): FailureLimit {
-  if (failuresMax === 'off') return { isBlocked: async () => false, record: async () => {} }
-  const points = Math.max(1, Math.floor(failuresMax))
-  const limiter = store(name, { points, durationSeconds: FAILURES_SECONDS })
+function createFailedCheckLimit(name: string, failedChecksMax: number | 'off', store: LimiterStore): FailedCheckLimit {
+  if (failedChecksMax === 'off') return { isBlocked: async () => false, record: async () => {} }
+  const points = Math.max(1, Math.floor(failedChecksMax))
+  const limiter = store(name, { points, durationSeconds: FAILED_CHECKS_SECONDS })
   return {
     isBlocked: async (key) => (await limiter.waitMs(key)) !== undefined,
     record: async (key) => {

@@ -299,7 +299,7 @@ describe('POST /token?grant_type=password', () => {
   })
 
   // ASVS 6.3.1
-  it('400: refuses the right one of many parallel guesses after the limit of failures', async () => {
+  it('400: refuses the right one of many parallel guesses after the limit of failed checks', async () => {
     const { promise: failures, resolve: letGo } = Promise.withResolvers<void>()
     const limited = await openTestApp({
       database: test.database,

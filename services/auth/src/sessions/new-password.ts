@@ -3,7 +3,7 @@ import { returnGuess } from '../one-time-tokens/one-time-token-repository.ts'
 import { type BreachLookup, refuseBreached } from '../passwords/breached-passwords.ts'
 import type { PasswordHasher } from '../passwords/password-hasher.ts'
 import { type PasswordPolicy, requirePassword } from '../passwords/password-policy.ts'
-import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import { isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import type { ActiveCaller } from './active-caller.ts'
 import { type AttemptHookDeps, judgePasswordAttempt } from './attempt-hooks.ts'
 import { type CheckedNonce, checkNonce, type NonceDeps } from './nonce.ts'
@@ -25,7 +25,7 @@ export interface NewPassword {
   readonly nonce: string | undefined
   /** The password that the new one replaces. */
   readonly currentPassword: string | undefined
-  /** The client's address, for the limit of failures. */
+  /** The client's address, for the limit of failed checks. */
   readonly ip: string
 }
 
@@ -96,11 +96,11 @@ async function requireCurrentPassword(
   const isExempt = (proof: Proof) => WITHOUT_PASSWORD.has(proof.method) && isByOldCredential(proof, PASSWORD_PROOF_MS)
   if (proofs.some(isExempt)) return false
   if (given.currentPassword === undefined) throw currentPasswordRequired()
-  const attempt = { identifier: user.email ?? user.phone ?? user.id, ip: given.ip }
+  const check = { identifier: user.email ?? user.phone ?? user.id, ip: given.ip }
   const { matches } = await deps.passwords.verify(user.passwordHash, given.currentPassword)
-  const isRight = matches && !(await isBlocked(deps, attempt))
-  // A failure is counted before the hook is called, since the hook may refuse or take long.
-  if (!isRight) await recordFailure(deps, attempt)
+  const isRight = matches && !(await isBlocked(deps, check))
+  // A failed check is counted before the hook is called, since the hook may refuse or take long.
+  if (!isRight) await recordFailedCheck(deps, check)
   await judgePasswordAttempt(deps, user.id, isRight)
   if (isRight) return true
   throw currentPasswordInvalid()

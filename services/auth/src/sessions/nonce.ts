@@ -2,8 +2,7 @@ import type { Db } from '../database.ts'
 import { reauthenticationNotValid } from '../errors.ts'
 import { hashCode } from '../one-time-tokens/one-time-token.ts'
 import { countGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
-import type { FailureDeps } from '../rate-limits/failed-attempts.ts'
-import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
@@ -12,7 +11,7 @@ import { findAddressChange } from '../users/user-change-repository.ts'
 import { PASSWORD_PROOF_MS } from './proof-repository.ts'
 
 /** What nonces work with. `codeAttemptsMax` is the number of wrong guesses after which a nonce is dead. */
-export interface NonceDeps extends FailureDeps {
+export interface NonceDeps extends FailedCheckDeps {
   readonly config: {
     readonly security: { readonly reauthenticateForPassword: boolean; readonly codeAttemptsMax: number }
   }
@@ -49,7 +48,7 @@ export async function findNonceAddress(
 
 /**
  * Verifies the nonce of a reauthentication (reference: Change of password). A guess is counted before it is compared, and a
- * failure counts like a wrong password. @param ip the client's address @throws reauthenticationNotValid
+ * wrong one is a failed check as a wrong password is. @param ip the client's address @throws reauthenticationNotValid
  */
 export async function checkNonce(
   deps: NonceDeps,
@@ -57,8 +56,8 @@ export async function checkNonce(
   { nonce, ip }: { readonly nonce: string; readonly ip: string },
 ): Promise<CheckedNonce> {
   const identifier = (await findNonceAddress(deps.db, deps, user))?.value ?? user.id
-  const attempt = { identifier, ip }
-  const blocked = await isBlocked(deps, attempt)
+  const check = { identifier, ip }
+  const blocked = await isBlocked(deps, check)
   const wanted = { audience: user.audience, identifier, kinds: ['reauthentication'] } as const
   const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)
   const guess = { ...wanted, keyHash, now: deps.now(), network: undefined }
@@ -69,6 +68,6 @@ export async function checkNonce(
     const matches = (key: Buffer) => equalSecrets(codeHash, hashCode(key, codeSalt, identifier, nonce))
     if (deps.serverKeys.hmacs.some(matches)) return { id, codeHash }
   }
-  await recordFailure(deps, attempt)
+  await recordFailedCheck(deps, check)
   throw reauthenticationNotValid()
 }

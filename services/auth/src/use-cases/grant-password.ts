@@ -9,7 +9,7 @@ import {
   signInUserBanned,
 } from '../errors.ts'
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
-import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import { isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import { addressMissingAtSignIn, twoAddressesAtSignIn } from '../request-errors.ts'
 import { type IdentifierKind, normaliseEmail, requirePhone, type UserIdentifier } from '../requests/identifier.ts'
 import { judgePasswordAttempt } from '../sessions/attempt-hooks.ts'
@@ -65,15 +65,15 @@ type PasswordSessionDeps = Pick<
 export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswordInput): Promise<PasswordSessionView> {
   const identifier = readSignInIdentifier(deps, input)
   const password = input.password ?? ''
-  const attempt = { identifier: identifier.value, ip: input.ip }
+  const check = { identifier: identifier.value, ip: input.ip }
   const user = await findPasswordUser(deps.lanes, { ...identifier, audience: input.audience })
   const verifiedHash = user?.passwordHash ?? null
   const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password)
-  // Look at the failures after the verification, so that concurrent guesses see each other's.
-  const blocked = await isBlocked(deps, attempt)
+  // Look at the failed checks after the verification, so that concurrent guesses see each other's.
+  const blocked = await isBlocked(deps, check)
   const mayBeTold = deps.config.signup.tellsUnconfirmed || user?.isConfirmed === true
   const isRight = matches && !blocked && mayBeTold
-  if (!isRight) await recordFailure(deps, attempt)
+  if (!isRight) await recordFailedCheck(deps, check)
   // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
   if (user) await judgePasswordAttempt(deps, user.id, isRight)
   if (!isRight || user === undefined || verifiedHash === null) throw invalidCredentials()

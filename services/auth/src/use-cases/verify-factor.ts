@@ -35,7 +35,7 @@ import { notify } from '../messages/notification.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'
-import { createFactorFailures } from '../rate-limits/failed-attempts.ts'
+import { createFailedFactorChecks } from '../rate-limits/failed-checks.ts'
 import { openSecret } from '../secrets/sealed-secret.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
@@ -99,16 +99,16 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
   const asked = await findAsked(deps, user.id, input)
   const left = await countChallengeGuess(deps.db, asked.challenge.id, deps.config.security.codeAttemptsMax)
   if (left === undefined) throw challengeNotFound()
-  const attempt = { identifier: user.id, ip: input.ip }
-  const failures = createFactorFailures(deps, attempt, asked.factor.factorType)
+  const check = { identifier: user.id, ip: input.ip }
+  const failedChecks = createFailedFactorChecks(deps, check, asked.factor.factorType)
   const guess = { now: deps.now(), network: input.network }
   const mayGuess = await countFactorGuess(deps.db, { ...asked.factor, userId: user.id }, guess)
   const proof = await proveFactor(deps, asked, input.answer)
-  // Look at the failures after the comparison, so that concurrent guesses see each other's. Record a failure before the hook is
-  // called, so that it counts whatever the hook answers, and however long that takes.
-  const blocked = (await failures.isBlocked()) || !mayGuess
+  // Look at the failed checks after the comparison, so that concurrent guesses see each other's. Record a failed check before the
+  // hook is called, so that it counts whatever the hook answers, and however long that takes.
+  const blocked = (await failedChecks.isBlocked()) || !mayGuess
   const isRight = proof !== undefined && !blocked
-  if (!isRight) await failures.record()
+  if (!isRight) await failedChecks.record()
   await judgeFactorAttempt(deps, user.id, { factor: asked.factor, isRight })
   if (isRight) {
     const claims = await prepareRaisedClaims(deps, {
@@ -117,7 +117,7 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
     })
     const session = await deps.db.transaction().execute((trx) => acceptProof(trx, deps, input, { ...asked, proof }))
     if (session) return signSessionView(deps, session, claims)
-    await failures.record()
+    await failedChecks.record()
   }
   if (left === 0) await deleteChallenge(deps.db, asked.challenge.id)
   const { factorType } = asked.factor

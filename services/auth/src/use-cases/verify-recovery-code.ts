@@ -10,7 +10,7 @@ import {
   findRecoveryFactor,
   hasRecoveryCode,
 } from '../factors/recovery-code-repository.ts'
-import { createFactorFailures } from '../rate-limits/failed-attempts.ts'
+import { createFailedFactorChecks } from '../rate-limits/failed-checks.ts'
 import { retryAfterSeconds } from '../rate-limits/windows.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
@@ -51,12 +51,12 @@ export async function verifyRecoveryCode(
   const factor = requireFactor(await findRecoveryFactor(db, user.id))
   const waitMs = await countRecoveryGuess(db, factor.id, now())
   if (waitMs !== undefined) throw recoveryCodesLocked({ headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } })
-  const attempt = { identifier: user.id, ip: input.ip }
-  const failures = createFactorFailures(deps, attempt, factor.factorType)
+  const check = { identifier: user.id, ip: input.ip }
+  const failedChecks = createFailedFactorChecks(deps, check, factor.factorType)
   const code = normaliseRecoveryCode(input.code)
   const hashes = serverKeys.hmacs.map((key) => hashRecoveryCode(key, factor.id, code))
-  const isRight = (await hasRecoveryCode(db, { factorId: factor.id, hashes })) && !(await failures.isBlocked())
-  if (!isRight) await failures.record()
+  const isRight = (await hasRecoveryCode(db, { factorId: factor.id, hashes })) && !(await failedChecks.isBlocked())
+  if (!isRight) await failedChecks.record()
   await judgeFactorAttempt(deps, user.id, { factor, isRight })
   if (isRight) {
     const claims = await prepareRaisedClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
@@ -66,7 +66,7 @@ export async function verifyRecoveryCode(
       credentialSince: factor.createdAt,
     })
     if (session) return signSessionView(deps, session, claims)
-    await failures.record()
+    await failedChecks.record()
   }
   throw recoveryCodeWrong()
 }

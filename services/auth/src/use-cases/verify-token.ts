@@ -26,7 +26,7 @@ import {
   isAccepted,
   type VerifyType,
 } from '../one-time-tokens/verify-type.ts'
-import { isBlocked, recordFailure } from '../rate-limits/failed-attempts.ts'
+import { isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
@@ -73,8 +73,8 @@ export interface VerifyCodeInput {
  */
 export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCodeInput): Promise<Redeemed> {
   const { type, identifier, context } = input
-  const attempt = { identifier: identifier.value, ip: context.ip }
-  const blocked = await isBlocked(deps, attempt)
+  const check = { identifier: identifier.value, ip: context.ip }
+  const blocked = await isBlocked(deps, check)
   const owner = await findUserByIdentifier(deps.db, context.audience, identifier)
   const wanted = { audience: context.audience, identifier: identifier.value, kinds: ACCEPTED_KINDS[type] }
   const { hmac } = deps.serverKeys
@@ -84,7 +84,7 @@ export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCodeInput): 
   const candidates = await countGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
   const token = matchCode(deps, input, owner, candidates)
   if (!token || blocked) {
-    await recordFailure(deps, attempt)
+    await recordFailedCheck(deps, check)
     throw otpExpired()
   }
   const user = owner?.id === token.userId ? owner : await findUserById(deps.db, token.userId)

@@ -101,7 +101,7 @@ export class StaleView extends Error {
   override readonly name = 'StaleView'
 }
 
-/** Each failed attempt means that another request has succeeded, so only so many requests about one user at once fail. */
+/** Each failure means that another request has succeeded, so only so many requests about one user at once fail. */
 const ATTEMPTS_MAX = 10
 const RACES = [...EMAIL_KEYS, ACCOUNT_KEY]
 
