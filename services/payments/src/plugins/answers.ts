@@ -51,7 +51,7 @@ async function compressWhole(request: FastifyRequest, reply: FastifyReply, paylo
 }
 
 /** Sets the status and headers of an answer to a POST that made an object, now or when it was first sent. */
-export function replyCreated(reply: FastifyReply, replayed: boolean): void {
+export function answerCreated(reply: FastifyReply, replayed: boolean): void {
   reply.code(201)
   if (replayed) reply.header('idempotent-replayed', 'true')
 }

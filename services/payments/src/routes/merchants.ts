@@ -8,7 +8,7 @@ import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.
 import { readMerchant } from '../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../merchants/merchant-view.ts'
 import { isFundingCurrency } from '../money/currencies.ts'
-import { replyCreated } from '../plugins/answers.ts'
+import { answerCreated } from '../plugins/answers.ts'
 import { descriptor, email, name, pathId, text, website } from '../requests/fields.ts'
 import { createMerchant } from '../use-cases/create-merchant.ts'
 import { FixedMembers, readFixedMembers, updateMerchant } from '../use-cases/update-merchant.ts'
@@ -67,7 +67,7 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
       const input = { caller, flaw, merchant: flaw ? null : toNewMerchant(body) }
       const { merchant, replayed } = await createMerchant(app.deps, input)
       request.logFields = { merchant_id: merchant.id }
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { merchant: viewMerchant(merchant) }
     },
   )

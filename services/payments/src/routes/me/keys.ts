@@ -5,7 +5,7 @@ import { listKeys } from '../../apps/app-key-repository.ts'
 import { AppKeyView, CreatedKeyView, viewAppKey } from '../../apps/app-view.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
-import { replyCreated } from '../../plugins/answers.ts'
+import { answerCreated } from '../../plugins/answers.ts'
 import { ListQuery, pathId } from '../../requests/fields.ts'
 import { createKey } from '../../use-cases/create-key.ts'
 import { revokeKey } from '../../use-cases/revoke-key.ts'
@@ -40,7 +40,7 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, flaw, headers: { authorization } }, reply) => {
       const { id, key, created, replayed } = await createKey(app.deps, { caller, authorization, flaw })
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { key: { id, key, created: created.toISOString() } }
     },
   )

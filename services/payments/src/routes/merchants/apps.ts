@@ -6,7 +6,7 @@ import { lastApp } from '../../errors.ts'
 import { callRevokeMember, listAppMembers } from '../../members/member-repository.ts'
 import { AppMemberView, viewAppMember } from '../../members/member-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
-import { replyCreated } from '../../plugins/answers.ts'
+import { answerCreated } from '../../plugins/answers.ts'
 import { id, ListQuery, pathId } from '../../requests/fields.ts'
 import { addApp } from '../../use-cases/add-app.ts'
 
@@ -50,7 +50,7 @@ export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
       const input = { caller, flaw, merchantId, appId: flaw ? null : body.appId }
       const { app: added, replayed } = await addApp(app.deps, input)
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { app: { id: added.id, ...(added.name === null ? {} : { name: added.name }) } }
     },
   )

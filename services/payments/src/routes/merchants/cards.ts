@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { chargeRefusal, errorAnswers } from '../../error-body.ts'
-import { replyCreated } from '../../plugins/answers.ts'
+import { answerCreated } from '../../plugins/answers.ts'
 import { id, pathId, text } from '../../requests/fields.ts'
 import { saveCard } from '../../use-cases/save-card.ts'
 
@@ -27,7 +27,7 @@ export const merchantCardsRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
       const card = flaw ? null : { transactionId: body.transactionId, notes: body.notes }
       const { cardId, replayed } = await saveCard(app.deps, { caller, flaw, merchantId, card })
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { card: { id: cardId } }
     },
   )

@@ -4,7 +4,7 @@ import { requireAccess } from '../../access/require-access.ts'
 import { chargeRefusal, errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
-import { replyCreated } from '../../plugins/answers.ts'
+import { answerCreated } from '../../plugins/answers.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
 import { TRAIL_ENTRIES } from '../../plugins/turns.ts'
 import {
@@ -109,7 +109,7 @@ export const merchantTransactionsRoutes: FastifyPluginAsyncZod = async (app) => 
       const sourceField = flaw ? '' : nameOfSource(body)
       const input = { caller, flaw, merchantId, charge, sourceField }
       const { transactionId, replayed } = await createTransaction(app.deps, input)
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { transaction: { id: transactionId } }
     },
   )

@@ -5,7 +5,7 @@ import { errorAnswers } from '../../error-body.ts'
 import { callRevokeMember, listUserMembers } from '../../members/member-repository.ts'
 import { UserMemberView, viewUserMember } from '../../members/member-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
-import { replyCreated } from '../../plugins/answers.ts'
+import { answerCreated } from '../../plugins/answers.ts'
 import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
 import { email, ListQuery, pathId } from '../../requests/fields.ts'
 import { inviteUser } from '../../use-cases/invite-user.ts'
@@ -54,7 +54,7 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
       const input = { caller, flaw, merchantId, email: flaw ? null : body.email }
       const { isMember, replayed } = await inviteUser(app.deps, input)
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { isMember }
     },
   )

@@ -4,7 +4,7 @@ import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
-import { replyCreated } from '../../plugins/answers.ts'
+import { answerCreated } from '../../plugins/answers.ts'
 import { ListQuery, pathId, text } from '../../requests/fields.ts'
 import { createWebhook } from '../../use-cases/create-webhook.ts'
 import { EVENT_TYPES, isEventType } from '../../webhooks/event.ts'
@@ -57,7 +57,7 @@ export const merchantWebhooksRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
       const input = { caller, flaw, merchantId, webhook: flaw ? null : body }
       const { webhook, secret, replayed } = await createWebhook(app.deps, input)
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { webhook: viewWebhookSecret(webhook, secret) }
     },
   )

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { replyCreated } from '../../plugins/answers.ts'
+import { answerCreated } from '../../plugins/answers.ts'
 import { amount, descriptor, pathId, reference, text } from '../../requests/fields.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { runOperation } from '../../use-cases/run-operation.ts'
@@ -31,7 +31,7 @@ export const capturesRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, flaw, params: { transactionId }, body }, reply) => {
       const input = { caller, flaw, transactionId, kind: 'capture', values: flaw ? null : body } as const
       const { transaction, replayed } = await runOperation(app.deps, input)
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { transaction: viewTransaction(transaction) }
     },
   )

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { replyCreated } from '../../../plugins/answers.ts'
+import { answerCreated } from '../../../plugins/answers.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { rotateWebhookSecret } from '../../../use-cases/rotate-webhook-secret.ts'
 import { viewWebhookSecret, WebhookSecretView } from '../../../webhooks/webhook-view.ts'
@@ -22,7 +22,7 @@ export const webhookSecretsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, flaw, params }, reply) => {
       const { webhook, secret, replayed } = await rotateWebhookSecret(app.deps, { caller, flaw, ...params })
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { webhook: viewWebhookSecret(webhook, secret) }
     },
   )

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
-import { replyCreated } from '../../../plugins/answers.ts'
+import { answerCreated } from '../../../plugins/answers.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { closeDispute } from '../../../use-cases/close-dispute.ts'
 
@@ -24,7 +24,7 @@ export const testOutcomesRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, flaw, params: { disputeId }, body }, reply) => {
       const input = { caller, flaw, disputeId, outcome: flaw ? null : body.outcome }
       const { dispute, replayed } = await closeDispute(app.deps, input)
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { dispute: viewDispute(dispute) }
     },
   )

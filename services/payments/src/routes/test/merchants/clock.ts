@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { replyCreated } from '../../../plugins/answers.ts'
+import { answerCreated } from '../../../plugins/answers.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { advanceClock } from '../../../use-cases/advance-clock.ts'
 
@@ -23,7 +23,7 @@ export const testClockRoutes: FastifyPluginAsyncZod = async (app) => {
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
       const input = { caller, flaw, merchantId, seconds: flaw ? null : body.advance }
       const { now, replayed } = await advanceClock(app.deps, input)
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { clock: { now: now.toISOString() } }
     },
   )

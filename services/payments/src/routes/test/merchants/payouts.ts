@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { PayoutView, viewPayout } from '../../../payouts/payout-view.ts'
-import { replyCreated } from '../../../plugins/answers.ts'
+import { answerCreated } from '../../../plugins/answers.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { payOut } from '../../../use-cases/pay-out.ts'
 
@@ -19,7 +19,7 @@ export const testPayoutsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async ({ caller, flaw, params: { merchantId } }, reply) => {
       const { payout, replayed } = await payOut(app.deps, { caller, flaw, merchantId })
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { payout: viewPayout(payout) }
     },
   )

@@ -4,7 +4,7 @@ import { DEFAULT_REASON_CODE, reasonTitle } from '../../../disputes/dispute.ts'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { FIELD_TEXTS } from '../../../field-errors.ts'
-import { replyCreated } from '../../../plugins/answers.ts'
+import { answerCreated } from '../../../plugins/answers.ts'
 import { amount, pathId } from '../../../requests/fields.ts'
 import { openDispute } from '../../../use-cases/open-dispute.ts'
 
@@ -37,7 +37,7 @@ export const testTransactionDisputesRoutes: FastifyPluginAsyncZod = async (app) 
       const given = { amount: body.amount, reasonCode: code, reasonTitle: reasonTitle(code) ?? '' }
       const input = { caller, flaw, transactionId, dispute: flaw ? null : given }
       const { dispute, replayed } = await openDispute(app.deps, input)
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { dispute: viewDispute(dispute) }
     },
   )

@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { FraudView, viewFraud } from '../../../disputes/fraud-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
-import { replyCreated } from '../../../plugins/answers.ts'
+import { answerCreated } from '../../../plugins/answers.ts'
 import { instant, pathId } from '../../../requests/fields.ts'
 import { reportFraud } from '../../../use-cases/report-fraud.ts'
 
@@ -26,7 +26,7 @@ export const testTransactionFraudsRoutes: FastifyPluginAsyncZod = async (app) =>
     async ({ caller, flaw, params: { transactionId }, body }, reply) => {
       const input = { caller, flaw, transactionId, fraud: flaw ? null : body }
       const { fraud, replayed } = await reportFraud(app.deps, input)
-      replyCreated(reply, replayed)
+      answerCreated(reply, replayed)
       return { fraud: viewFraud(fraud) }
     },
   )
