@@ -16,7 +16,7 @@ import type { Server } from './processes/server.ts'
 // under 200 MiB of memory. After a kill, the batches that were stored must be there, whole and in order. Exit status 1 when
 // one of these is not so.
 
-const BATCH = 500
+const BATCH_ROWS = 500
 const RESIDENT_MIB_MAX = 200
 const SAMPLE_MS = 50
 
@@ -93,7 +93,7 @@ async function killImports(file: string, { databaseUrl, deployment }: Place, sen
     await importing
     const { stored, isPrefix } = await readStored(databaseUrl)
     say(`kill ${kill}: ${stored} products, ${stored - before} of them new`)
-    if (stored % BATCH !== 0 && stored !== products)
+    if (stored % BATCH_ROWS !== 0 && stored !== products)
       problems.push(`kill ${kill} left a part of a batch: ${stored} products`)
     if (!isPrefix) problems.push(`kill ${kill} left a hole in the order of the file`)
     // Starts the import again from the beginning, before everything is stored.

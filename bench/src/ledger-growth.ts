@@ -15,11 +15,11 @@ import { distributionOf } from './statistics.ts'
 
 const GOAL = 1.2
 const ROUNDS = 61
-const PAGE = 100
+const PAGE_ROWS = 100
 
 const sizes = (process.argv[2] ?? '1000,100000,1000000').split(',').map(Number)
-if (!sizes.every((size) => Number.isInteger(size) && size >= PAGE))
-  throw new Error(`sizes are ${PAGE} or more, by commas`)
+if (!sizes.every((size) => Number.isInteger(size) && size >= PAGE_ROWS))
+  throw new Error(`sizes are ${PAGE_ROWS} or more, by commas`)
 const folder = makeBenchFolder()
 
 /** A service and a merchant with a number of transactions and lines. */
@@ -46,7 +46,7 @@ const questions: readonly (readonly [name: string, ask: (grown: Grown, round: nu
   ]),
   [
     'page of transactions, oldest first',
-    (grown) => read(grown, `/merchants/${grown.merchantId}/transactions?limit=${PAGE}&after=${'0'.repeat(24)}`),
+    (grown) => read(grown, `/merchants/${grown.merchantId}/transactions?limit=${PAGE_ROWS}&after=${'0'.repeat(24)}`),
   ],
   ['transaction by id', (grown, round) => read(grown, `/transactions/${pick(grown.transactions, round)}`)],
   [
@@ -63,7 +63,7 @@ try {
   started.defer(database.close)
   const all: Grown[] = []
   for (const size of sizes) all.push(await fillMerchant(size, database, started))
-  say(`median of ${ROUNDS} requests in turn, one at a time; a page has ${PAGE} rows`)
+  say(`median of ${ROUNDS} requests in turn, one at a time; a page has ${PAGE_ROWS} rows`)
   say(['', ...sizes.map((size) => `${size} rows`), 'times'].map(pad).join(' '))
   for (const [name, ask] of questions) {
     const times = all.map((): number[] => [])
@@ -101,7 +101,7 @@ async function fillMerchant(size: number, database: DatabaseServer, started: Asy
     `SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id DESC) AS n FROM payments.transactions) t
      WHERE n % ${Math.max(1, Math.floor(size / 1_000))} = 0 ORDER BY id DESC`,
   )
-  const recent = await list(`SELECT id FROM payments.transactions ORDER BY id DESC LIMIT ${PAGE}`)
+  const recent = await list(`SELECT id FROM payments.transactions ORDER BY id DESC LIMIT ${PAGE_ROWS}`)
   return { size, url: server.url, merchantId: merchant.id, headers, transactions, recent }
 }
 
@@ -116,7 +116,7 @@ function insertLines(merchantId: string, count: number): string {
 
 function page(grown: Grown, list: string, at: number): Promise<unknown> {
   const before = grown.transactions[Math.floor(at * grown.transactions.length)]
-  return read(grown, `/merchants/${grown.merchantId}/${list}?limit=${PAGE}&before=${before}`)
+  return read(grown, `/merchants/${grown.merchantId}/${list}?limit=${PAGE_ROWS}&before=${before}`)
 }
 
 function read({ url, headers }: Grown, path: string): Promise<unknown> {

@@ -7,7 +7,7 @@ const MERCHANTS = 1_000
 /** Transactions of each merchant, and of the busiest merchant in addition. */
 const TRANSACTIONS_EACH = 100
 const TRANSACTIONS_OF_ONE = 50_000
-const PAGE = 20
+const PAGE_ROWS = 20
 
 const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 const CreatedMerchant = z.object({ merchant: z.object({ id: z.string() }) })
@@ -66,7 +66,7 @@ function endpoints({ headers, merchants, transactions, busiest, ofBusiest }: Dat
     tokens: startElsewhere(tokens),
     connections: 32,
   })
-  const page = `/merchants/${busiest}/transactions?limit=${PAGE}&before={token}`
+  const page = `/merchants/${busiest}/transactions?limit=${PAGE_ROWS}&before={token}`
   return [
     { name: 'GET /me', goal: 0.8, nextLoad: get('/me') },
     { name: 'GET /merchants/:merchantId', goal: 0.8, nextLoad: get('/merchants/{token}', merchants) },

@@ -58,7 +58,7 @@ import { vaultRoutes } from './routes/vault.ts'
 import { VERSION } from './version.ts'
 
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
-const BODY_BYTES = 131_072
+const BODY_BYTES_MAX = 131_072
 const HANDLER_TIMEOUT_MS = 30_000
 const SECURITY_SCHEMES = {
   key: { type: 'http', scheme: 'basic', description: 'An empty user name, and the API key as password' },
@@ -73,7 +73,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     meter: deps.meter,
     requestIdHeader: 'x-request-id',
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
-    bodyLimit: BODY_BYTES,
+    bodyLimit: BODY_BYTES_MAX,
     handlerTimeoutMs: HANDLER_TIMEOUT_MS,
     trustedProxies: deps.trustedProxies,
     ignoreTrailingSlash: true,

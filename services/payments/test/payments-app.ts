@@ -33,7 +33,7 @@ import { takeRows } from '../src/webhooks/outbox.ts'
 import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 
 const ROLE = 'payments_service'
-const POOL_SIZE = 8
+const POOL_CONNECTIONS = 8
 /** No limit at all. */
 export const UNLIMITED: RateLimitConfig = {
   requestsPerSecond: 0,
@@ -138,7 +138,7 @@ function openAs(role: string | undefined, { url, lockTimeoutMs, standby }: OpenO
     url,
     names: createNames('payments'),
     applicationName: 'payments-test',
-    poolSize: POOL_SIZE,
+    poolSize: POOL_CONNECTIONS,
     // These connections open at once. The owner runs commands, which read one thing after the other.
     readConnections: role === undefined ? 1 : 2,
     role,
@@ -273,7 +273,7 @@ export async function secondProcess(first: TestPayments, standby?: StandbyConfig
  * connection, and it answers 503 to those that wait for one.
  */
 export async function openConnections({ service }: TestPayments): Promise<void> {
-  await Promise.all(Array.from({ length: POOL_SIZE }, () => sql`SELECT`.execute(service.db)))
+  await Promise.all(Array.from({ length: POOL_CONNECTIONS }, () => sql`SELECT`.execute(service.db)))
 }
 
 /** The dependencies of operators' commands, which leave the database open. */

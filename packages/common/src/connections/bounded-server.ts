@@ -25,7 +25,7 @@ export interface BoundedServerOptions {
   readonly trustedProxies?: TrustedProxies | undefined
 }
 
-const HEADER_BYTES = 16_384
+const HEADER_BYTES_MAX = 16_384
 /**
  * Buffer for a body that is not read, and for a stream that the client does not read. Node's default of 64 KiB would take 32
  * MiB for 500 clients.
@@ -57,7 +57,7 @@ export function boundedServer(options: BoundedServerOptions, handler: RequestLis
   })
   const server = createServer(
     {
-      maxHeaderSize: HEADER_BYTES,
+      maxHeaderSize: HEADER_BYTES_MAX,
       highWaterMark: BUFFERED_BYTES,
       headersTimeout: bounds.headMs,
       requestTimeout: options.requestTimeoutMs ?? options.handlerTimeoutMs + bounds.headMs,

@@ -25,7 +25,7 @@ const TRANSPORT_SECURITY = 'max-age=31536000'
 const READ_BYTES_MAX = 16 * 1024 * 1024
 const READ_MS = 5_000
 /** Shorter texts are written at once. Their length is in characters. */
-const LONG_TEXT = 4_096
+const LONG_TEXT_LENGTH = 4_096
 
 /** Prepares answers for their connections before they are sent. */
 export const sendAnswers = fp(
@@ -41,7 +41,7 @@ export const sendAnswers = fp(
     // Turns long texts into bytes. A socket counts the characters of a text that waits for its client, and a character may have
     // three bytes: the bounds of connections would let three times as much wait.
     app.addHook('onSend', (_request, _reply, payload, done) => {
-      done(null, typeof payload === 'string' && payload.length > LONG_TEXT ? Buffer.from(payload) : payload)
+      done(null, typeof payload === 'string' && payload.length > LONG_TEXT_LENGTH ? Buffer.from(payload) : payload)
     })
   },
   { name: 'send-answers', dependencies: ['handler-deadline'] },

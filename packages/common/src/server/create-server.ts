@@ -50,7 +50,7 @@ export interface ServerOptions {
   readonly brokenRequestHeaders?: (headers: IncomingHttpHeaders) => Readonly<Record<string, string>>
 }
 
-const URL_BYTES = 8_192
+const URL_BYTES_MAX = 8_192
 /** Where Fastify looks for the name of a plugin. */
 const DISPLAY_NAME = Symbol.for('fastify.display-name')
 
@@ -73,7 +73,7 @@ export function createServer(options: ServerOptions) {
     routerOptions: {
       ignoreTrailingSlash: options.ignoreTrailingSlash ?? false,
       ignoreDuplicateSlashes: options.ignoreDuplicateSlashes ?? false,
-      maxParamLength: URL_BYTES,
+      maxParamLength: URL_BYTES_MAX,
     },
     frameworkErrors: (error, request, reply) => {
       // Fastify passes a request without decorations, whose `protocol` ignores proxies.
@@ -154,7 +154,7 @@ function findRefusal(
     reply.header('connection', 'close')
     return vocabulary.busy()
   }
-  const isTooLong = url.length > URL_BYTES
+  const isTooLong = url.length > URL_BYTES_MAX
   const hosts = countHosts(raw)
   if (!isTooLong && (hosts === 1 || (hosts === 0 && raw.httpVersion !== '1.1'))) return undefined
   reply.headers({ ...brokenRequestHeaders?.(headers) })

@@ -50,7 +50,7 @@ export function placeOfSecret(url: string): RegExp | undefined {
 /** Decodes percent-encoded ASCII, even if it is encoded several times. */
 function decodeAscii(path: string): string {
   let plain = path
-  for (let times = 0; times < DECODINGS && plain.includes('%'); times++) {
+  for (let times = 0; times < DECODINGS_MAX && plain.includes('%'); times++) {
     plain = plain.replaceAll(/%(?:25)*([0-7][0-9a-f])/gi, (_match, code: string) =>
       String.fromCharCode(Number.parseInt(code, 16)),
     )
@@ -58,7 +58,7 @@ function decodeAscii(path: string): string {
   return plain
 }
 
-const DECODINGS = 4
+const DECODINGS_MAX = 4
 
 const PARAMETER = /:([A-Za-z0-9]+)|\{([A-Za-z0-9]+)\}/g
 

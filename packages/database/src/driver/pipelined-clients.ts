@@ -28,7 +28,7 @@ type ClientOptions = pg.ClientConfig & Pick<SettingsOptions, 'Client'>
 const RECONNECT_MS = 250
 const WATCH_MS = 500
 /** Statements that are held back at most. */
-const BATCH = 4
+const BATCH_STATEMENTS = 4
 
 /**
  * Opens pipelined connections and keeps them open: a lost connection is replaced as soon as the server accepts a new one.
@@ -112,7 +112,7 @@ class Slot {
     const socket = this.#socket
     if (!socket) return
     this.#gathered = socket.writableCorked > 0 ? this.#gathered + 1 : 0
-    if (this.#gathered >= BATCH) socket.uncork()
+    if (this.#gathered >= BATCH_STATEMENTS) socket.uncork()
     if (socket.writableCorked > 0) return
     socket.cork()
     this.#gathered = 0

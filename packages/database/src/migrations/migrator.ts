@@ -29,7 +29,7 @@ export interface ExecutedMigration {
  * waited behind it run meanwhile.
  */
 const LOCK_WAIT = '3s'
-const LOCK_TRIES = 20
+const LOCK_ATTEMPTS_MAX = 20
 const LOCK_PAUSE_MS = 1_000
 /** 55P03: the lock was not available. 40P01: PostgreSQL ended the migration because of a deadlock. */
 const RETRYABLE: ReadonlySet<string | undefined> = new Set(['55P03', '40P01'])
@@ -119,13 +119,13 @@ type Step = (migrator: Migrator) => ReturnType<Migrator['migrateToLatest']>
 
 /** Runs a step of the migrator, again if it gave way to other transactions. */
 async function run(db: Kysely<unknown>, migrations: Migrations, step: Step): Promise<readonly string[]> {
-  for (let tries = 1; ; tries += 1) {
+  for (let attempt = 1; ; attempt += 1) {
     try {
       return await inTurn(db, migrations.names, async (trx) =>
         namesOfApplied(await step(createMigrator(trx, migrations))),
       )
     } catch (error) {
-      if (!(error instanceof Error && isRetryable(error.cause)) || tries === LOCK_TRIES) throw error
+      if (!(error instanceof Error && isRetryable(error.cause)) || attempt === LOCK_ATTEMPTS_MAX) throw error
       await pause(LOCK_PAUSE_MS)
     }
   }

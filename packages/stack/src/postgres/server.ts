@@ -24,7 +24,7 @@ export const serverEndSteps = [
 
 const POLL_MS = 20
 const RETRY_MS = 200
-const RETRIES = 25
+const RETRIES_MAX = 25
 
 /**
  * Starts the server and waits until it accepts connections. It first stops a server that an earlier stack left running on the
@@ -38,7 +38,7 @@ export async function startServer(options: ServerOptions): Promise<Child> {
     const server = await launch(options)
     const end = await untilReady(server, options)
     if (end === undefined) return server
-    if (attempt < RETRIES && end.tail.some(isPassing)) await delay(RETRY_MS)
+    if (attempt < RETRIES_MAX && end.tail.some(isPassing)) await delay(RETRY_MS)
     else throw new StackFailure(['PostgreSQL does not start:', ...end.tail, `Its log is ${options.logFile}.`])
   }
 }

@@ -16,11 +16,11 @@ export interface CustomProvider {
   readonly updatedAt: Timestamp
 }
 
-const LISTED_MAX = 1_000
+const ROWS_MAX = 1_000
 
 /** Lists providers of a type, or of all types, in the order of their identifiers, enabled or not. */
 export async function listCustomProviders(db: Db, type: string | undefined): Promise<readonly CustomProvider[]> {
-  const query = db.selectFrom('custom_oauth_providers').selectAll().orderBy('identifier').limit(LISTED_MAX)
+  const query = db.selectFrom('custom_oauth_providers').selectAll().orderBy('identifier').limit(ROWS_MAX)
   const rows = await (type === undefined ? query : query.where(sql`settings ->> 'provider_type'`, '=', type)).execute()
   return rows.map(toCustomProvider)
 }

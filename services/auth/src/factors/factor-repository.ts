@@ -76,7 +76,7 @@ export async function deleteUnverifiedFactors(
 /** The consecutive failures after which guesses have to wait (NIST SP 800-63B, 5.2.2). */
 const FAILURES_MAX = 100
 /** The failures that a success forgives: more than an owner makes, far fewer than an attacker. */
-const FORGIVEN = 20
+const FORGIVEN_FAILURES = 20
 
 /**
  * Counts a guess at the codes of a factor, before it is compared. After a hundred failures one guess is allowed in a quarter of an
@@ -122,7 +122,7 @@ export async function acceptFactor(trx: Db, { id, step, credential, now }: Accep
     .set({
       status: 'verified',
       updated_at: now,
-      guesses: sql<number>`greatest(guesses - ${sql.lit(FORGIVEN + 1)}, 0)`,
+      guesses: sql<number>`greatest(guesses - ${sql.lit(FORGIVEN_FAILURES + 1)}, 0)`,
       ...(step !== undefined && { last_used_step: BigInt(step) }),
       ...(credential && { credential }),
     })

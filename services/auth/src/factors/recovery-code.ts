@@ -3,7 +3,7 @@ import type { RandomBytes } from '../secrets/random-bytes.ts'
 
 /** Letters and digits without 0 and 1, which look like letters. */
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz23456789'
-const LENGTH = 16
+const CODE_LENGTH = 16
 const RANDOM_BYTES = 24
 const CODES = 10
 
@@ -15,7 +15,7 @@ export function makeRecoveryCodes(randomBytes: RandomBytes): readonly string[] {
 function toCode(random: Buffer): string {
   let rest = BigInt(`0x${random.toString('hex')}`)
   const base = BigInt(ALPHABET.length)
-  return Array.from({ length: LENGTH }, () => {
+  return Array.from({ length: CODE_LENGTH }, () => {
     const letter = ALPHABET.charAt(Number(rest % base))
     rest /= base
     return letter

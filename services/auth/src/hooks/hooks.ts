@@ -27,7 +27,7 @@ interface HookDeps {
 
 /** The time of one call, all its attempts together. */
 const TOTAL_MS = 5_000
-const ATTEMPTS = 3
+const ATTEMPTS_MAX = 3
 const PAUSE_MS = 200
 
 /** The hooks of a process. Each call is signed, has three tries in five seconds, and a refusal is logged without its payload. */
@@ -80,7 +80,7 @@ async function deliver(deps: HookDeps, { url, keys }: HookConfig, body: string):
     const answer = await Promise.race([sent.catch((cause: unknown) => ({ cause })), tooLate])
     if ('cause' in answer && answer.cause instanceof AddressRefused) failHook(answer.cause)
     if (!('cause' in answer) && !isRetryable(answer)) return answer
-    if (attempt === ATTEMPTS) {
+    if (attempt === ATTEMPTS_MAX) {
       throw hookTimeoutAfterRetry({ cause: 'cause' in answer ? answer.cause : new Error(`answered ${answer.status}`) })
     }
     await Promise.race([delay(PAUSE_MS * attempt), tooLate])

@@ -126,7 +126,7 @@ interface TaskLine {
  * times as slow. Work that follows several hashes pays for that once. The first task of a batch waits for the others, some
  * 10 ms each; one by one, all would wait longer.
  */
-const BATCH_MAX = 8
+const BATCH_TASKS_MAX = 8
 /** The time of a hash until the first ones have been measured. */
 const FIRST_GUESS_MS = 50
 /** The share of the newest measurement in the running average. */
@@ -145,7 +145,7 @@ const TURNS = 8
  */
 export function createHashQueue(options: HashQueueOptions): (task: HashTask) => Promise<HashOutcome> {
   const { runTasks, concurrency, waitMsMax, clock } = options
-  const current = createLine(concurrency, BATCH_MAX)
+  const current = createLine(concurrency, BATCH_TASKS_MAX)
   const outdated = createLine(Math.max(1, Math.floor(concurrency / 2)), 1)
   let turns = 0
   let isScheduled = false

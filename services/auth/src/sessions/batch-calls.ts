@@ -14,7 +14,7 @@ export interface BatchableCalls<Item, Result> {
 }
 
 /** How many items share a transaction at most. */
-const BATCH_MAX = 64
+const BATCH_CALLS_MAX = 64
 
 /**
  * Batches the calls of this process. Requests that are ready together, or while others are in the database, go there together.
@@ -29,7 +29,7 @@ export function batchCalls<Item, Result>({
     carryOut: many,
     // After a timeout of a lock on a table, say, each item would wait for the lock again.
     isWorthRepeating: (error) => isRefusedStatement(error) && !isLockTimeout(error),
-    sizeMax: BATCH_MAX,
+    sizeMax: BATCH_CALLS_MAX,
     tooMany: serverBusy,
   })
   return async (item) => (await group.add(item)) ?? alone(item)

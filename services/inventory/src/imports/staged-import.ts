@@ -27,7 +27,7 @@ export interface StagedCounts {
 
 const PAGE_ROWS = 500
 /** How often storing a file starts again because other requests have created some of its products meanwhile. */
-const TRIES = 5
+const ATTEMPTS_MAX = 5
 
 /** A file whose rows wait in the database until it is complete. Deleted when it is disposed of. */
 export class StagedImport implements AsyncDisposable {
@@ -60,7 +60,7 @@ export class StagedImport implements AsyncDisposable {
    * @throws serviceUnavailable when rows are gone, or when other requests take SKUs of the file again and again
    */
   async apply(mode: Mode): Promise<StagedCounts> {
-    for (let tries = TRIES; tries > 0; tries--) {
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
       const counts = await againWhenLost(() => this.#tryApply(mode))
       if (counts !== undefined) return counts
     }

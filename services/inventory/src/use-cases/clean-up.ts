@@ -15,9 +15,9 @@ interface CleanUpDeps {
 }
 
 /** Small, because a batch keeps the levels of its reservations locked. */
-const BATCH = 100
+const BATCH_ROWS = 100
 /** Larger, because nothing waits for these rows. */
-const IMPORT_BATCH = 5_000
+const IMPORT_BATCH_ROWS = 5_000
 
 interface CleanUpTimes {
   /** Pause between two runs, in milliseconds. */
@@ -81,15 +81,15 @@ export async function cleanUp(deps: CleanUpDeps, noteAnswer: () => void): Promis
   const { lanes, logger, stockMetrics } = deps
   const attempt = (task: string, work: () => Promise<void>) => attemptTask(deps, task, work).finally(noteAnswer)
   await attempt('reservation_expiry', async () => {
-    const count = await repeatWhileFull((limit) => callExpireReservations(lanes, limit), noteAnswer, BATCH)
+    const count = await repeatWhileFull((limit) => callExpireReservations(lanes, limit), noteAnswer, BATCH_ROWS)
     stockMetrics.countReservation('expired', count)
     if (count > 0) logger.info({ event: 'reservation.expired', count }, 'reservations have expired')
   })
   await attempt('key_clean_up', async () => {
-    await repeatWhileFull((limit) => deleteOldKeys(lanes, limit), noteAnswer, BATCH)
+    await repeatWhileFull((limit) => deleteOldKeys(lanes, limit), noteAnswer, BATCH_ROWS)
   })
   await attempt('import_clean_up', async () => {
-    await repeatWhileFull((limit) => deleteOldImportRows(lanes, limit), noteAnswer, IMPORT_BATCH)
+    await repeatWhileFull((limit) => deleteOldImportRows(lanes, limit), noteAnswer, IMPORT_BATCH_ROWS)
   })
 }
 

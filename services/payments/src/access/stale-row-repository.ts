@@ -4,7 +4,7 @@ import type { Db, PaymentsTables } from '../database.ts'
 /** How many rows of a table were deleted. */
 export type DeletedRows = Readonly<Partial<Record<keyof PaymentsTables, number>>>
 
-const BATCH = 1_000
+const BATCH_ROWS = 1_000
 
 /**
  * Deletes rows, a batch a statement, until a batch is not full. Lock order: none is needed, because a statement skips the rows
@@ -16,13 +16,13 @@ export async function deleteStaleRows(
   table: keyof PaymentsTables,
   stale: RawBuilder<unknown>,
 ): Promise<number> {
-  const batch = sql`SELECT ctid FROM ${sql.table(table)} WHERE ${stale} LIMIT ${sql.lit(BATCH)} FOR UPDATE SKIP LOCKED`
+  const batch = sql`SELECT ctid FROM ${sql.table(table)} WHERE ${stale} LIMIT ${sql.lit(BATCH_ROWS)} FOR UPDATE SKIP LOCKED`
   let total = 0
   for (;;) {
     const { numAffectedRows = 0n } =
       await sql`DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(${batch}))`.execute(db)
     total += Number(numAffectedRows)
-    if (numAffectedRows < BATCH) return total
+    if (numAffectedRows < BATCH_ROWS) return total
   }
 }
 

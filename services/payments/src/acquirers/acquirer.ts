@@ -56,7 +56,7 @@ export type TaskOutcome =
 /** In place of the merchant of an event that names no merchant. No merchant has this id. */
 export const NO_MERCHANT = '0'.repeat(24)
 /** The most events that one answer of an acquirer may list. */
-export const EVENTS_LIMIT = 500
+export const EVENTS_MAX = 500
 
 /** What an acquirer has listed: the events that can be applied, and how many cannot. */
 export interface AcquirerNews {
@@ -98,7 +98,7 @@ export interface Acquirer {
   /** Reverses an authorization whose client got no answer. */
   reverse(idempotencyRef: string): Promise<TaskOutcome>
   submit(task: AcquirerTask): Promise<TaskOutcome>
-  /** At most EVENTS_LIMIT events that are not acknowledged, oldest first. */
+  /** At most EVENTS_MAX events that are not acknowledged, oldest first. */
   events(): Promise<AcquirerNews>
   /** Removes events from the list, because they are applied or stored as exceptions. */
   acknowledge(references: readonly string[]): Promise<void>

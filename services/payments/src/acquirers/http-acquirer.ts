@@ -7,7 +7,7 @@ import {
   type AcquirerNews,
   type AuthorizationOutcome,
   type AuthorizationRequest,
-  EVENTS_LIMIT,
+  EVENTS_MAX,
   NO_MERCHANT,
   type TaskOutcome,
 } from './acquirer.ts'
@@ -120,7 +120,7 @@ export function createHttpAcquirer({ url, secret, outbound }: HttpAcquirerOption
     reverse: async (ref) => toTaskOutcome(await post(`/authorizations/${ref}/reversals`, {})),
     submit: async (task) => toTaskOutcome(await post('/operations', task)),
     events: async () =>
-      toNews(readJson(await send('GET', `/events?limit=${EVENTS_LIMIT}`, { bytesMax: EVENTS_BYTES_MAX }))),
+      toNews(readJson(await send('GET', `/events?limit=${EVENTS_MAX}`, { bytesMax: EVENTS_BYTES_MAX }))),
     acknowledge: async (references) => {
       readJson(await post('/events/acknowledgements', { references }))
     },

@@ -128,7 +128,7 @@ export async function deleteOldAppInvitations(db: Db): Promise<DeletedRows> {
   return { app_invitations: await deleteStaleRows(db, 'app_invitations', sql`expires < now() - interval '30 days'`) }
 }
 
-const BATCH = 1_000
+const BATCH_ROWS = 1_000
 
 /**
  * Deletes apps that look after no merchant and whose keys were not used for so many days. An app that becomes a member
@@ -139,7 +139,7 @@ export async function deleteUnusedApps(db: Db, days: number): Promise<number> {
   for (;;) {
     const { seen, deleted } = await deleteBatchOfApps(db, days)
     total += deleted
-    if (seen < BATCH || deleted === 0) return total
+    if (seen < BATCH_ROWS || deleted === 0) return total
   }
 }
 
@@ -154,7 +154,7 @@ async function deleteBatchOfApps(db: Db, days: number) {
       WHERE a.created < now() - make_interval(days => ${days}::int) AND ${belongsToNoMerchant()} AND NOT EXISTS (
         SELECT FROM ${sql.table('app_keys')} k
         WHERE k.app_id = a.id AND greatest(k.created, k.last_used) >= now() - make_interval(days => ${days}::int)
-      ) LIMIT ${sql.lit(BATCH)} FOR UPDATE SKIP LOCKED`.execute(trx)
+      ) LIMIT ${sql.lit(BATCH_ROWS)} FOR UPDATE SKIP LOCKED`.execute(trx)
     // Look again under the lock: another request may have made the app a member before the lock was granted.
     const ids = await sql<{ id: string }>`
       SELECT a.id FROM ${sql.table('apps')} a WHERE a.id = ANY (${rows.map(({ id }) => id)}::text[]) AND ${belongsToNoMerchant()}`

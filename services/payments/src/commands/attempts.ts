@@ -15,13 +15,13 @@ export function attemptsCommand(operator: Operator): Command {
   return commandGroup(operator, 'attempts', 'list and resolve authorizations without a known outcome', commands)
 }
 
-const LIST_LIMIT = 1_000
+const ROWS_MAX = 1_000
 
 const commands: readonly OperatorCommand[] = [
   {
     usage: 'list',
     description: 'list authorizations without a known outcome, oldest first',
-    run: ({ database }) => listUnsettledAttempts(database.db, { ageSeconds: 0, limit: LIST_LIMIT }),
+    run: ({ database }) => listUnsettledAttempts(database.db, { ageSeconds: 0, limit: ROWS_MAX }),
   },
   {
     usage: 'resolve <id> <outcome>',

@@ -8,13 +8,13 @@ export function exceptionsCommand(operator: Operator): Command {
   return commandGroup(operator, 'exceptions', 'list and close answers of acquirers that contradict the books', commands)
 }
 
-const LIST_LIMIT = 1_000
+const ROWS_MAX = 1_000
 
 const commands: readonly OperatorCommand[] = [
   {
     usage: 'list',
     description: 'list open exceptions, oldest first',
-    run: ({ database }) => listOpenExceptions(database.db, LIST_LIMIT),
+    run: ({ database }) => listOpenExceptions(database.db, ROWS_MAX),
   },
   {
     usage: 'resolve <merchant> <id>',

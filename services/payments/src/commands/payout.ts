@@ -15,7 +15,7 @@ export function payoutCommand(operator: Operator): Command {
 }
 
 const STATUSES: readonly unknown[] = ['created', 'exported', 'settled', 'failed']
-const LIST_LIMIT = 1_000
+const ROWS_MAX = 1_000
 
 const commands: readonly OperatorCommand[] = [
   {
@@ -39,7 +39,7 @@ const commands: readonly OperatorCommand[] = [
       if (status !== undefined && !STATUSES.includes(status)) throw new Error(`there is no status ${status}`)
       return listAllPayouts(database.db, {
         status: status === undefined ? undefined : String(status),
-        limit: LIST_LIMIT,
+        limit: ROWS_MAX,
       })
     },
   },
@@ -57,7 +57,7 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'batches',
     description: 'list the newest batches',
-    run: ({ database }) => listBatches(database.db, LIST_LIMIT),
+    run: ({ database }) => listBatches(database.db, ROWS_MAX),
   },
   {
     usage: 'settle <id>',

@@ -76,7 +76,7 @@ function verifiedEmail(claims: JWTPayload): string | undefined {
 /** Checks the tokens of users who call with one of the sign-in service instead of an app's key. */
 export type UserTokens = ReturnType<typeof createUserTokens>
 
-const REMEMBERED = 10_000
+const TOKENS_MAX = 10_000
 
 const registerQuery = prepare(
   'user_of_email',
@@ -90,7 +90,7 @@ export function openUserTokens(lanes: Lanes, options: UserTokenOptions): UserTok
 
 /** Makes what checks tokens of users. It remembers the users that exist, because they are never deleted. */
 export function createUserTokens(lanes: Lanes, verify: VerifyUserToken) {
-  const seen = new LRUCache<string, true>({ max: REMEMBERED })
+  const seen = new LRUCache<string, true>({ max: TOKENS_MAX })
   return {
     verify,
     /** Makes the user of an email address, unless there is one. A user need not have been invited before. */

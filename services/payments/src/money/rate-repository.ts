@@ -4,15 +4,15 @@ import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { Db } from '../database.ts'
 import type { Rate } from './ecb-rates.ts'
 
-const CHUNK = 10_000
+const BATCH_ROWS = 10_000
 
 /** Stores imported rates, all or none. Replaces rates of the same date and currency. */
 export async function upsertEcbRates(db: Db, rates: readonly Omit<Rate, 'source'>[]): Promise<void> {
   const days = rates.map(({ date }) => date).sort()
   await db.transaction().execute(async (trx) => {
-    for (let at = 0; at < rates.length; at += CHUNK) {
-      const chunk = rates.slice(at, at + CHUNK)
-      await sql`SELECT ${sql.table('import_rates')}(${JSON.stringify(chunk)}::jsonb)`.execute(trx)
+    for (let at = 0; at < rates.length; at += BATCH_ROWS) {
+      const batch = rates.slice(at, at + BATCH_ROWS)
+      await sql`SELECT ${sql.table('import_rates')}(${JSON.stringify(batch)}::jsonb)`.execute(trx)
     }
     const payload = { rates: rates.length, from: days[0], to: days.at(-1) }
     await insertOperatorAudit(trx, { action: 'fx.imported', payload })

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
-import { VAULT_BODY_BYTES, VaultBody } from '../vault/card-token.ts'
+import { VAULT_BODY_BYTES_MAX, VaultBody } from '../vault/card-token.ts'
 import { showLink } from './pos.ts'
 
 /** The vault, at the root of the host of PAYMENTS_VAULT_HOST, where official clients post (reference: Checkout). */
@@ -10,7 +10,7 @@ export const vaultHostRoutes: FastifyPluginAsyncZod = async (app) => {
   if (vaultHost === undefined) return
   const constraints = { host: hostPattern(vaultHost) }
   const schema = { hide: true, body: VaultBody }
-  const options = { bodyLimit: VAULT_BODY_BYTES, onRequest: refuseInsecure, constraints, schema }
+  const options = { bodyLimit: VAULT_BODY_BYTES_MAX, onRequest: refuseInsecure, constraints, schema }
   app.post('/', options, ({ body }, reply) => reply.code(201).send(tokenizeCard(app.deps, body)))
 }
 

@@ -2,14 +2,14 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { checkoutErrors } from '../error-body.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
-import { VAULT_BODY_BYTES, VaultBody, VaultToken } from '../vault/card-token.ts'
+import { VAULT_BODY_BYTES_MAX, VaultBody, VaultToken } from '../vault/card-token.ts'
 
 /** Exchanges card data for a token (reference: Vault). */
 export const vaultRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/vault',
     {
-      bodyLimit: VAULT_BODY_BYTES,
+      bodyLimit: VAULT_BODY_BYTES_MAX,
       onRequest: refuseInsecure,
       schema: {
         summary: 'Tokenise a card number or a security code',

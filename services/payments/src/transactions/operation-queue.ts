@@ -55,7 +55,7 @@ export interface OperationQueueOptions {
 /** The way of captures, refunds and voids to the database: those that arrive together go in one call. */
 export type OperationQueue = ReturnType<typeof createOperationQueue>
 
-const BATCH_SIZE_MAX = 128
+const BATCH_OPERATIONS_MAX = 128
 
 /**
  * The way of all captures, refunds and voids of this process to the database. Operations that arrive while batches are under
@@ -71,7 +71,7 @@ export function createOperationQueue({ lanes, meter, terms, scope }: OperationQu
     keyOf: ({ transactionId }) => transactionId,
     fits: (one, other) => scope === 'any' || isSameMerchant(one, other),
     isWorthRepeating: isRefusedStatement,
-    sizeMax: BATCH_SIZE_MAX,
+    sizeMax: BATCH_OPERATIONS_MAX,
     tooMany: serverBusy,
   })
   return {

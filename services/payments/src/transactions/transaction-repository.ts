@@ -30,11 +30,11 @@ const sourceWith = (lengths: RawBuilder<unknown>) => ({
 type FoundColumns = TransactionColumns & { trail_length: number }
 
 /** Trails of up to this many entries are read without a turn. */
-const SHORT_TRAIL = 30
+const SHORT_TRAIL_ENTRIES = 30
 const source = sourceWith(sql`> 0`)
 const readQuery = findBelowMerchant<FoundColumns>(
   'read_transaction',
-  sourceWith(sql`BETWEEN 1 AND ${sql.lit(SHORT_TRAIL)}`),
+  sourceWith(sql`BETWEEN 1 AND ${sql.lit(SHORT_TRAIL_ENTRIES)}`),
 )
 const readLongQuery = findBelowMerchant<FoundColumns>('read_long_transaction', source)
 
@@ -48,7 +48,7 @@ export async function readTransaction(
   inTurn: InTurn,
 ): Promise<AccessResult & { readonly transaction: Transaction | undefined }> {
   let row = await lanes.read.one(readQuery, input)
-  if (row.id !== null && row.trail_length > SHORT_TRAIL) {
+  if (row.id !== null && row.trail_length > SHORT_TRAIL_ENTRIES) {
     row = await inTurn(row.trail_length, () => lanes.read.one(readLongQuery, input))
   }
   const { verdict, identity_id: identityId } = row
@@ -106,7 +106,7 @@ export async function judgeOperation(lanes: Lanes, access: OperationAccess): Pro
 }
 
 /** Transactions that one call looks at. A larger batch would hold the lock of the merchant for too long. */
-const EXPIRY_BATCH = 100
+const EXPIRY_BATCH_ROWS = 100
 
 interface ExpireInput {
   readonly merchantId: string
@@ -139,7 +139,7 @@ export async function expireAuthorizations(
 ): Promise<void> {
   if (days === 0) return
   for (let batch = 0; batch < batches; batch++) {
-    const { lookedAt } = await callExpireAuthorizations(lanes, { merchantId, days, limit: EXPIRY_BATCH })
-    if (lookedAt < EXPIRY_BATCH) return
+    const { lookedAt } = await callExpireAuthorizations(lanes, { merchantId, days, limit: EXPIRY_BATCH_ROWS })
+    if (lookedAt < EXPIRY_BATCH_ROWS) return
   }
 }

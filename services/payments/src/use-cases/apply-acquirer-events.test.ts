@@ -14,7 +14,7 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
-import { type AcquirerEvent, EVENTS_LIMIT, NO_MERCHANT } from '../acquirers/acquirer.ts'
+import { type AcquirerEvent, EVENTS_MAX, NO_MERCHANT } from '../acquirers/acquirer.ts'
 import { applyAcquirerEvents } from './apply-acquirer-events.ts'
 
 let north: StubAcquirer
@@ -312,8 +312,8 @@ describe('applyAcquirerEvents', () => {
 
   it('asks for the next list when a list was full', async () => {
     const event = (n: number) => ({ type: 'unknown', kind: 'fee', reference: `u${n}`, merchantId }) as const
-    expect(await apply(...Array.from({ length: EVENTS_LIMIT - 1 }, (_, n) => event(n)))).toBe(false)
-    expect(await apply(...Array.from({ length: EVENTS_LIMIT }, (_, n) => event(n)))).toBe(true)
+    expect(await apply(...Array.from({ length: EVENTS_MAX - 1 }, (_, n) => event(n)))).toBe(false)
+    expect(await apply(...Array.from({ length: EVENTS_MAX }, (_, n) => event(n)))).toBe(true)
   })
 
   it('acknowledges no event while the database does not answer', async () => {

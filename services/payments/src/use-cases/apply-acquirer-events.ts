@@ -3,7 +3,7 @@ import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { isDatabaseUnavailable, isRefusedValue, isStatementTimeout } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
-import { type Acquirer, type AcquirerEvent, EVENTS_LIMIT } from '../acquirers/acquirer.ts'
+import { type Acquirer, type AcquirerEvent, EVENTS_MAX } from '../acquirers/acquirer.ts'
 import { acquirerEventsTask } from '../acquirers/acquirer-jobs.ts'
 import {
   callBookSettlement,
@@ -83,7 +83,7 @@ export async function applyAcquirerEvents(
     else settled.push(event.reference)
   }
   if (settled.length > 0) await acquirer.acknowledge(settled)
-  return settled.length > 0 && events.length + unnamed >= EVENTS_LIMIT
+  return settled.length > 0 && events.length + unnamed >= EVENTS_MAX
 }
 
 /** Applies an event (`applied`), or stores an exception (`kept`). `held`: neither was possible, so the event comes again. */

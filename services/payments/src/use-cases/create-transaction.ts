@@ -27,7 +27,7 @@ export interface CreateTransactionInput {
 type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait' | 'rateAgeDaysMax'>
 
 const POLL_MS = 250
-const POLLS = 20
+const POLLS_MAX = 20
 /** The processing error of a charge whose outcome is unknown: that of PAYMENT_METHOD_ERROR. */
 const UNKNOWN_OUTCOME = 12
 
@@ -62,7 +62,7 @@ async function beginOnceFree(
   const begin = () =>
     callBeginCharge(lanes, { ...callerColumns(caller), merchantId, charge, acquirers: acquirers.names, rateAgeDaysMax })
   let begun = await begin()
-  for (let polls = 0; begun.verdict === 'key-running' && polls < POLLS; polls++) {
+  for (let polls = 0; begun.verdict === 'key-running' && polls < POLLS_MAX; polls++) {
     await wait(POLL_MS)
     begun = await begin()
   }

@@ -21,7 +21,7 @@ interface AttemptDeps extends DeliverDeps {
 }
 
 const ANSWER_MS = 5_000
-const ANSWER_BYTES = 65_536
+const ANSWER_BYTES_MAX = 65_536
 /** Each takes eight deliveries at once, so a webhook that does not answer holds up few others until it rests. */
 const WORKERS = 4
 const NO_ANSWER = `no answer within ${ANSWER_MS} ms`
@@ -96,7 +96,7 @@ async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Del
       },
       body,
       timeoutMs: ANSWER_MS,
-      bytesMax: ANSWER_BYTES,
+      bytesMax: ANSWER_BYTES_MAX,
       beyondMax: 'cut',
       origin: 'data',
     })

@@ -10,7 +10,7 @@ type ConfirmationDeps = Pick<
   'db' | 'lanes' | 'jobs' | 'outbox' | 'acquirers' | 'logger' | 'confirmationDays'
 >
 
-const BATCH = 1_000
+const BATCH_ROWS = 1_000
 const EVERY_HOUR = '41 * * * *'
 
 /** Every hour, ends the wait for acquirers that have not answered. */
@@ -27,7 +27,7 @@ export async function startConfirmations(deps: ConfirmationDeps): Promise<void> 
  */
 export async function endConfirmations(deps: Omit<ConfirmationDeps, 'jobs'>): Promise<Outcome> {
   const { db, logger, confirmationDays: days } = deps
-  for (const key of await listOverdueOperations(db, { days, limit: BATCH })) {
+  for (const key of await listOverdueOperations(db, { days, limit: BATCH_ROWS })) {
     try {
       await endConfirmation(deps, key)
     } catch (error) {

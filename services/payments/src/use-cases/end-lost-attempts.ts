@@ -12,7 +12,7 @@ type LostAttemptDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'outbox' | 'l
 
 /** Longer than a request may take, so the process that sent the attempt has ended. */
 const AGE_SECONDS = 60
-const BATCH = 1_000
+const BATCH_ROWS = 1_000
 /** The processing error is that of PAYMENT_METHOD_ERROR. */
 const UNKNOWN = { outcome: 'unknown', errorCode: 12, acquirerRef: null } as const
 
@@ -28,7 +28,7 @@ export async function startLostAttempts(deps: LostAttemptDeps): Promise<void> {
  * @throws any error but that of a statement which the database has ended, so that the job runs again
  */
 export async function endLostAttempts({ db, lanes, outbox, logger }: Omit<LostAttemptDeps, 'jobs'>): Promise<Outcome> {
-  const sent = await listUnsettledAttempts(db, { status: 'sent', ageSeconds: AGE_SECONDS, limit: BATCH })
+  const sent = await listUnsettledAttempts(db, { status: 'sent', ageSeconds: AGE_SECONDS, limit: BATCH_ROWS })
   for (const attempt of sent) {
     try {
       await finishAsUnknown(lanes, attempt)

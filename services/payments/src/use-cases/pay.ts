@@ -88,7 +88,7 @@ interface DecidedOrder {
 }
 
 const POLL_MS = 250
-const POLLS = 20
+const POLLS_MAX = 20
 /** The status code of a payment whose outcome is unknown. */
 const UNKNOWN_OUTCOME = 'PAYMENT_METHOD_ERROR'
 
@@ -123,7 +123,7 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
 /** Another request may be asking the acquirer for the same session or key. Wait up to 5 s for its end. */
 async function beginOnceFree({ lanes, wait }: PayDeps, input: BeginPaymentColumns): Promise<BegunPayment> {
   let begun = await callBeginPayment(lanes, input)
-  for (let polls = 0; 'refusal' in begun && begun.refusal === 'running' && polls < POLLS; polls++) {
+  for (let polls = 0; 'refusal' in begun && begun.refusal === 'running' && polls < POLLS_MAX; polls++) {
     await wait(POLL_MS)
     begun = await callBeginPayment(lanes, input)
   }

@@ -52,7 +52,7 @@ function otherOf(type: TokenType): TokenType {
 }
 
 /** The largest body of a request to the vault. */
-export const VAULT_BODY_BYTES = 4_096
+export const VAULT_BODY_BYTES_MAX = 4_096
 
 /** A card number or its security code. The check digit is judged when the card is used. */
 export const VaultBody = z.discriminatedUnion('type', [

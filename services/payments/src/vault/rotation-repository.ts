@@ -8,7 +8,7 @@ export interface OldSeal {
   readonly sealed: Buffer
 }
 
-const BATCH = 100
+const BATCH_ROWS = 100
 
 /**
  * Locks card numbers of a merchant that are sealed with another key, until the end of the database transaction. Skips those
@@ -21,7 +21,7 @@ export async function lockOldSeals(trx: Trx, merchantId: string, keyId: number):
     .where('merchant_id', '=', merchantId)
     .where('key_id', '<>', keyId)
     .orderBy('id')
-    .limit(BATCH)
+    .limit(BATCH_ROWS)
     .forUpdate()
     .skipLocked()
     .execute()

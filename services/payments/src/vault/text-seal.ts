@@ -5,7 +5,7 @@ import { deriveKey, type KeyPurpose, type VaultKey } from './vault-keys.ts'
 export type TextSeal = ReturnType<typeof createTextSeal>
 
 /** Texts are padded to a multiple of this length, so that the length of a sealed text reveals little. */
-const BLOCK = 128
+const BLOCK_LENGTH = 128
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
 
 /** A seal for one purpose, with keys derived from those of the vault. */
@@ -18,7 +18,7 @@ function createTextSeal(vaultKeys: readonly [VaultKey, ...VaultKey[]], purpose: 
     /** The sealed value, in base64. */
     seal: (value: object, place: string): string => {
       const text = JSON.stringify(value)
-      return seal(keys, text.padEnd(Math.ceil(text.length / BLOCK) * BLOCK), place).toString('base64')
+      return seal(keys, text.padEnd(Math.ceil(text.length / BLOCK_LENGTH) * BLOCK_LENGTH), place).toString('base64')
     },
     /** The value; undefined for a text that this service did not seal for the place. */
     open: (text: string, place: string): unknown => {

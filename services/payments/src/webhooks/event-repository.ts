@@ -43,7 +43,7 @@ export function toEvent({ merchant_id, object, ...row }: EventColumns): Merchant
 }
 
 /** The most events that one statement deletes. */
-const BATCH = 1_000
+const BATCH_ROWS = 1_000
 
 /**
  * Deletes events of more than 30 days. Finds them by their ids, merchant by merchant. A SQL function deletes them, because the
@@ -52,13 +52,14 @@ const BATCH = 1_000
 export async function deleteOldEvents(db: Db): Promise<number> {
   let total = 0
   for await (const ids of merchantPages(db)) {
-    for (let deleted = BATCH; deleted === BATCH; total += deleted) deleted = await deleteBatchOfEvents(db, ids)
+    for (let deleted = BATCH_ROWS; deleted === BATCH_ROWS; total += deleted)
+      deleted = await deleteBatchOfEvents(db, ids)
   }
   return total
 }
 
 async function deleteBatchOfEvents(db: Db, merchantIds: readonly string[]): Promise<number> {
   const { rows } = await sql<{ deleted: number }>`
-    SELECT ${sql.table('delete_old_events')}(${merchantIds}::text[], ${sql.lit(BATCH)}) AS deleted`.execute(db)
+    SELECT ${sql.table('delete_old_events')}(${merchantIds}::text[], ${sql.lit(BATCH_ROWS)}) AS deleted`.execute(db)
   return rows[0]?.deleted ?? 0
 }

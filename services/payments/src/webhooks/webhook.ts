@@ -22,14 +22,14 @@ export interface SealedSecrets {
 }
 
 const TLS_PORTS: ReadonlySet<string> = new Set(['', '443', '8443'])
-const UNPRIVILEGED = 1_024
+const UNPRIVILEGED_PORT_MIN = 1_024
 
 /** Whether the text of a URL allows deliveries: http or https, a permitted port, no credentials. */
 export function isWebhookUrl(text: string): boolean {
   const url = URL.parse(text)
   if (url?.username !== '' || url.password !== '') return false
   if (url.protocol === 'https:' && TLS_PORTS.has(url.port)) return true
-  return (url.protocol === 'https:' || url.protocol === 'http:') && Number(url.port) >= UNPRIVILEGED
+  return (url.protocol === 'https:' || url.protocol === 'http:') && Number(url.port) >= UNPRIVILEGED_PORT_MIN
 }
 
 /**
