@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
-import { Application, type ApplicationOptions, Controller } from '../src/endpoints.ts'
-import { Listeners } from '../src/events.ts'
-import { framework, moduleFolder } from './module-folder.ts'
+import { framework, moduleFolder } from '../test/module-folder.ts'
+import { Application, type ApplicationOptions, Controller } from './endpoints.ts'
+import { Listeners } from './events.ts'
 
 class Default extends Controller {
   GET() {

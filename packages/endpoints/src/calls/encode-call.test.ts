@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { brotliCompressSync, deflateSync, gunzipSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
-import { Controller } from '../src/endpoints.ts'
-import { type EveryInterface, everyInterface } from './every-interface.ts'
-import { portOf } from './port-of.ts'
+import { type EveryInterface, everyInterface } from '../../test/every-interface.ts'
+import { portOf } from '../../test/port-of.ts'
+import { Controller } from '../endpoints.ts'
 
 const TEXT = 'upstream '.repeat(1_000)
 const gzipped = gzipSync(TEXT)

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Controller } from '../src/endpoints.ts'
-import { type EveryInterface, everyInterface } from './every-interface.ts'
-import { errorAnswer, errorBody, jsonAnswer } from './whole-answers.ts'
+import { type EveryInterface, everyInterface } from '../../test/every-interface.ts'
+import { errorAnswer, errorBody, jsonAnswer } from '../../test/whole-answers.ts'
+import { Controller } from '../endpoints.ts'
 
 /** Answers with its arguments. */
 abstract class Echo extends Controller {

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { beforeAll, expect, it } from 'vitest'
-import { framework, moduleFolder } from './module-folder.ts'
-import { programEnvironment } from './program-environment.ts'
+import { framework, moduleFolder } from '../../test/module-folder.ts'
+import { programEnvironment } from '../../test/program-environment.ts'
 
-const main = join(import.meta.dirname, '../src/main.ts')
+const main = join(import.meta.dirname, '../main.ts')
 const env = programEnvironment()
 
 /** The error that the program prints when it cannot start in a folder, with relative paths. */

@@ -1,6 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { moduleFolder } from '../../test/module-folder.ts'
+import { errorBody } from '../../test/whole-answers.ts'
 import {
   Application,
   type Args,
@@ -12,9 +14,7 @@ import {
   p,
   rateLimit,
   requireScopes,
-} from '../src/endpoints.ts'
-import { moduleFolder } from './module-folder.ts'
-import { errorBody } from './whole-answers.ts'
+} from '../endpoints.ts'
 
 const Product = z
   .object({ id: z.int(), made: z.iso.datetime(), tags: z.array(z.string()).default([]) })

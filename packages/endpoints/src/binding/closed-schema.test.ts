@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest'
 import { type ZodType, z } from 'zod'
-import { Application, accepts, Controller } from '../src/endpoints.ts'
+import { Application, accepts, Controller } from '../endpoints.ts'
 
 const A = z.object({ a: z.number() })
 const B = z.object({ b: z.number() })

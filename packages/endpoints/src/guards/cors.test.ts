@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Application, Controller, Forbidden } from '../src/endpoints.ts'
-import { type EveryInterface, everyInterface } from './every-interface.ts'
-import { errorAnswer } from './whole-answers.ts'
+import { type EveryInterface, everyInterface } from '../../test/every-interface.ts'
+import { errorAnswer } from '../../test/whole-answers.ts'
+import { Application, Controller, Forbidden } from '../endpoints.ts'
 
 class Open extends Controller {
   static override cors = true

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import * as endpoints from '../src/endpoints.ts'
+import * as endpoints from './endpoints.ts'
 
 it('exports only documented names', () => {
   expect(Object.keys(endpoints).sort()).toEqual([

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type EveryInterface, everyInterface } from '../../test/every-interface.ts'
+import { errorAnswer, errorBody, jsonAnswer } from '../../test/whole-answers.ts'
 import {
   AccessDenied,
   CallError,
@@ -11,9 +13,7 @@ import {
   NotImplemented,
   TooManyRequests,
   ValidationError,
-} from '../src/endpoints.ts'
-import { type EveryInterface, everyInterface } from './every-interface.ts'
-import { errorAnswer, errorBody, jsonAnswer } from './whole-answers.ts'
+} from '../endpoints.ts'
 
 const thrown: Readonly<Record<string, () => unknown>> = {
   default: () => new CallError(),

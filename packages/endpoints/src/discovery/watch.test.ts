@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, expect, it, vi } from 'vitest'
-import { framework, moduleFolder } from './module-folder.ts'
-import { programEnvironment } from './program-environment.ts'
+import { framework, moduleFolder } from '../../test/module-folder.ts'
+import { programEnvironment } from '../../test/program-environment.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
-const main = join(import.meta.dirname, '../src/main.ts')
+const main = join(import.meta.dirname, '../main.ts')
 const environment = programEnvironment()
 
 /** A program that watches a folder. */
