@@ -15,7 +15,7 @@ const UNCHECKED = /^(docs\/glossary\.md|docs\/decisions\/.*|docs\/openapi\/.*|CH
 export const ORDINARY: ReadonlySet<string> = new Set(
   [
     // Words of everyday English, of TypeScript and of HTTP.
-    'sweep, reply, result, batch, chunk, duplicate, option, parameter, callback, notification, owner, build, version, set up',
+    'reply, result, batch, chunk, duplicate, option, parameter, callback, notification, owner, build, version, set up',
     'queue, message, handler, worker, patch, channel, encrypt, wrap, replica, try',
     'attempt, mode, block, lock, device, plugin, webhook, authentication, authenticate, member',
     'return, operation, action, order, payment, charge, value, user, client, case, entry, log, history, right, claim',

@@ -8,7 +8,7 @@ export interface ConnectionBounds {
   /** A connection is cut when its client reads no byte of an answer for this time. */
   readonly stallMs: number
   /** Time between two checks of the connections. */
-  readonly sweepMs: number
+  readonly checkMs: number
   /**
    * Bytes that may wait for all clients together. Beyond them, connections of the client with the most waiting bytes are cut.
    */
@@ -35,7 +35,7 @@ export type CutReason = (typeof CUT_REASONS)[number]
 /** The bounds of every service. Tests use others. */
 export const CONNECTION_BOUNDS: ConnectionBounds = {
   stallMs: 30_000,
-  sweepMs: 1_000,
+  checkMs: 1_000,
   waitingBytesMax: 8 * 1_024 * 1_024,
   pipelinedMax: 16,
   bodyBytesMax: 4 * 1_024 * 1_024,
@@ -125,13 +125,13 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}) {
         open.set(socket, openConnection(socket))
         socket.once('close', () => open.delete(socket))
       })
-      const sweep = createSweep(open, bounds, (connection) => cut(connection, 'stalled'))
+      const checkReading = createReadingCheck(open, bounds, (connection) => cut(connection, 'stalled'))
       server.once('listening', () => {
         const timer = setInterval(() => {
-          sweep()
+          checkReading()
           makeRoom()
-          bodies.sweep()
-        }, bounds.sweepMs).unref()
+          bodies.endSlow()
+        }, bounds.checkMs).unref()
         server.once('close', () => clearInterval(timer))
       })
     },
@@ -192,7 +192,7 @@ function handleInTurn(handler: Handle, open: ReadonlyMap<Socket, Connection>, op
 }
 
 /** Checks the connections: notes which clients have read something since the last check, and cuts those that have stalled. */
-function createSweep(
+function createReadingCheck(
   open: ReadonlyMap<Socket, Connection>,
   { stallMs }: ConnectionBounds,
   cut: (connection: Connection) => void,

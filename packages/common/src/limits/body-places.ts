@@ -116,7 +116,7 @@ export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cu
       void waitForPlace({ request, client, bytes, waitsUntil, received: 0, fastMs: 0 }, response, begin)
     },
     /** Makes slow requests give way to waiting ones. Call it once a second. */
-    sweep: () => endSlow(held, waiting, cut),
+    endSlow: () => endSlow(held, waiting, cut),
   }
 }
 

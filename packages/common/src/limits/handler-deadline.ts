@@ -12,7 +12,7 @@ export interface HandlerDeadlineOptions {
   readonly bodyTimedOut: (cause: unknown) => HttpError
 }
 
-const SWEEP_MS = 250
+const CHECK_MS = 250
 
 /**
  * Answers a request whose handler takes too long. Fastify's `handlerTimeout` does the same, but makes and aborts an
@@ -25,7 +25,7 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
   async (app, { timeoutMs, timedOut, bodyTimedOut }) => {
     const running: (Running | undefined)[] = []
     const empty: number[] = []
-    const sweep = setInterval(() => {
+    const timer = setInterval(() => {
       const latest = performance.now() - timeoutMs
       for (const [place, each] of running.entries()) {
         if (each === undefined || each.arrived > latest) continue
@@ -33,10 +33,10 @@ export const handlerDeadline = fp<HandlerDeadlineOptions>(
         if (isBodyAwaited(each.reply)) dropBody(each.reply, `the body took longer than ${timeoutMs} ms`)
         else expire(each.reply, timedOut(new Error(`the handler took longer than ${timeoutMs} ms`)))
       }
-    }, SWEEP_MS)
-    sweep.unref()
+    }, CHECK_MS)
+    timer.unref()
     app.addHook('onClose', (_app, done) => {
-      clearInterval(sweep)
+      clearInterval(timer)
       done()
     })
     const leave = (reply: FastifyReply, place: number) => {

@@ -12,7 +12,7 @@ import { type Address, formatAddress } from './address.ts'
 import type { ServeOptions } from './command.ts'
 
 const DRAIN_MS = 30_000
-const SWEEP_MS = 100
+const IDLE_CHECK_MS = 100
 
 /** A fetch server: it answers a Request with a Response, as Workers, Deno and Bun call it. */
 export type FetchHandler = (request: Request, ...extra: readonly unknown[]) => Response | Promise<Response>
@@ -136,11 +136,11 @@ function logged(listener: RequestListener): RequestListener {
 async function drain(server: Server): Promise<void> {
   const closed = new Promise((resolve) => server.close(resolve))
   // A connection becomes idle when its request ends. The interval closes it soon after.
-  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
+  const timer = setInterval(() => server.closeIdleConnections(), IDLE_CHECK_MS)
   const deadline = setTimeout(() => server.closeAllConnections(), DRAIN_MS)
   server.closeIdleConnections()
   await closed
-  clearInterval(sweep)
+  clearInterval(timer)
   clearTimeout(deadline)
 }
 
