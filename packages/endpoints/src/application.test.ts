@@ -101,4 +101,16 @@ describe('start and end', () => {
     order.push('closed')
     expect(order).toEqual(['listener ended', 'closed'])
   })
+  it.each([
+    ['loaded before', true],
+    ['that the first of them loads', false],
+  ])('200: requests after close() are answered by controllers %s', async (_which, isLoaded) => {
+    const app = new Application({ modules })
+    if (isLoaded) await app.ready()
+    await app.close()
+    for (let request = 0; request < 2; request += 1) {
+      const response = await app.fetch(new Request('http://localhost/'))
+      expect([response.status, await response.text()]).toEqual([200, '"here"'])
+    }
+  })
 })

@@ -6,7 +6,7 @@ import { type ApplicationOptions, readOptions } from './config/options.ts'
 import type { Core } from './core.ts'
 import { buildTable } from './discovery/build-table.ts'
 import { emptyTable } from './discovery/growing-table.ts'
-import { followImports, nextVersion } from './discovery/import-graph.ts'
+import { followImports } from './discovery/import-graph.ts'
 import { loadModules } from './discovery/load-modules.ts'
 import { watchModules } from './discovery/watch.ts'
 import { CallError } from './errors.ts'
@@ -16,6 +16,7 @@ import { FetchIncoming } from './interfaces/fetch.ts'
 import { type InjectedRequest, injectedRequest } from './interfaces/inject.ts'
 import { asNode, NodeIncoming, sendToNode } from './interfaces/node.ts'
 import type { NodeListener } from './interfaces/node-listener.ts'
+import { Lifecycle, type LoadState } from './lifecycle.ts'
 import { buildDocument, packageInfo } from './openapi/document.ts'
 import type { OpenApiDocument } from './openapi/document-types.ts'
 import type { Incoming } from './request/incoming.ts'
@@ -34,11 +35,7 @@ export class Application<Context = unknown> {
   readonly log: Log
   readonly #log: Log
   readonly #listeners = new Listeners((error, message) => this.#core.log(error, message))
-  #loading: Promise<void> | undefined
-  /** True when the controllers are loaded, and the listeners of the first `ready` have ended. */
-  #serving = false
-  #unwatch: (() => void) | undefined
-  #version = 0
+  readonly #lifecycle: Lifecycle
   /** Prefixes under which Fastify servers have registered the application. */
   readonly #mounts = new Set<string>()
 
@@ -57,6 +54,11 @@ export class Application<Context = unknown> {
       log: this.#log.error,
       listeners: this.#listeners,
     }
+    this.#lifecycle = new Lifecycle({
+      core: this.#core,
+      build: (version) => this.#build(version),
+      watch: options.watch ? (reload) => watchModules({ sources: options, warn: this.#log.warn, reload }) : undefined,
+    })
   }
 
   /**
@@ -64,47 +66,20 @@ export class Application<Context = unknown> {
    * @throws Error when a controller cannot be imported or served. Nothing is served then.
    */
   ready(): Promise<this> {
-    this.#loading ??= this.#start()
-    return this.#loading.then(() => this)
-  }
-
-  async #start(): Promise<void> {
-    // Follow imports before the first one, so that a change of any imported file is noticed.
-    if (this.#options.watch) followImports(() => {})
-    this.#core.table = await this.#build(0)
-    await this.#listeners.emitAndWait('ready', LIFECYCLE_MS)
-    this.#serving = true
-    if (!this.#options.watch) return
-    this.#unwatch = watchModules({
-      sources: this.#options,
-      warn: this.#log.warn,
-      reload: () => this.#reload(),
-    })
-  }
-
-  /** Keeps the old table when a new one cannot be built. Of several reloads at a time, the last one to start counts. */
-  async #reload(): Promise<void> {
-    const version = nextVersion()
-    this.#version = version
-    try {
-      const table = await this.#build(version)
-      if (version !== this.#version) return
-      this.#core.table = table
-      this.#listeners.emit('ready')
-    } catch (error) {
-      if (version === this.#version) this.#core.log(error, 'the controllers stay as they were')
-    }
+    return this.#lifecycle.ready().then(() => this)
   }
 
   async #build(version: number): Promise<RouteTable> {
+    // Follow imports before the first one, so that a change of any imported file is noticed.
+    if (version === 0 && this.#options.watch) followImports(() => {})
     const table = buildTable(await loadModules(this.#options, version), this.#core.settings)
     for (const warning of table.warnings) this.#log.warn(warning)
     return table
   }
 
-  /** Answers a request of an interface. Never rejects. */
+  /** Answers a request of an interface. Never rejects. It loads the controllers first, also after `close`. */
   readonly answer = (incoming: Incoming): Promise<Answer> => {
-    if (this.#serving) return answerRequest(this.#core, incoming)
+    if (this.#lifecycle.load === 'serving') return answerRequest(this.#core, incoming)
     return this.ready().then(
       () => answerRequest(this.#core, incoming),
       (error: unknown) => {
@@ -168,7 +143,7 @@ export class Application<Context = unknown> {
   }
 
   get #isLoaded(): boolean {
-    return this.#core.table !== emptyTable
+    return HAS_CONTROLLERS[this.#lifecycle.load]
   }
 
   /** Calls `listener` at each event. An error of the listener is logged, and stops nothing. */
@@ -177,15 +152,23 @@ export class Application<Context = unknown> {
     return this
   }
 
-  /** Resolves when the listeners of `close` have ended. Servers are closed by the code that created them. */
-  async close(): Promise<void> {
-    this.#unwatch?.()
-    await this.#listeners.emitAndWait('close', LIFECYCLE_MS)
+  /**
+   * Ends the watch, with a reload that is under way, and resolves when the listeners of `close` have ended. Servers are closed by
+   * the code that created them. Requests that still come are answered by the controllers as they are.
+   */
+  close(): Promise<void> {
+    return this.#lifecycle.close()
   }
 }
 
-/** `ready` and `close` wait this long for a listener. */
-const LIFECYCLE_MS = 30_000
+/** In which states requests can be answered and routes listed. Listeners of the first `ready` may do so before others. */
+const HAS_CONTROLLERS: Readonly<Record<LoadState, boolean>> = {
+  new: false,
+  loading: false,
+  preparing: true,
+  serving: true,
+  failed: false,
+}
 
 /** Wraps a log so that it never throws. A line that cannot be written must not fail a request, or end the process. */
 function neverThrowing(log: Log): Log {
