@@ -1,8 +1,8 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { duplicateCode, locationChanged, locationHasStock, locationNotFound } from '../errors.ts'
+import { duplicateCode, locationChanged, locationHasStock } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import type { LocationRefusal } from '../locations/location.ts'
+import { type LocationRefusal, requireLocation } from '../locations/location.ts'
 import {
   callChangeLocation,
   callDeleteLocation,
@@ -81,7 +81,8 @@ export class Default extends InventoryController {
   })
   async PATCH(...[id, change]: Args<typeof Default.PATCH>): Promise<RawJson> {
     const target = { id, versions: this.versionsOf('l', id) }
-    const location = await this.writeInTurn(() => callChangeLocation(this.application.context, target, change))
+    const answer = await this.writeInTurn(() => callChangeLocation(this.application.context, target, change))
+    const location = requireLocation(answer)
     if (typeof location === 'string') refuseChange(location)
     this.note({ event: 'location.updated', location_id: id, version: location.version })
     this.response.headers.set('etag', locationTag(id, location.version))
@@ -97,7 +98,8 @@ export class Default extends InventoryController {
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
     const target = { id, versions: this.versionsOf('l', id) }
-    const verdict = await this.writeInTurn(() => callDeleteLocation(this.application.context, target))
+    const answer = await this.writeInTurn(() => callDeleteLocation(this.application.context, target))
+    const verdict = requireLocation(answer)
     if (verdict !== 'done') refuseChange(verdict)
     this.note({ event: 'location.deleted', location_id: id })
   }
@@ -113,17 +115,14 @@ export class Default extends InventoryController {
   }
 
   async #find(id: number): Promise<RawJson | undefined> {
-    const location = await findLocation(this.application.context.lanes, id)
-    if (!location) throw locationNotFound()
+    const location = requireLocation(await findLocation(this.application.context.lanes, id))
     return this.answerUnlessKnown(locationTag(id, location.version), locationJson(location))
   }
 }
 
-/** Refuses a change or deletion. */
-function refuseChange(refusal: LocationRefusal | 'duplicate-code' | 'has-stock'): never {
+/** Refuses a change or deletion of a location that exists. */
+function refuseChange(refusal: Exclude<LocationRefusal, 'not-found'> | 'duplicate-code' | 'has-stock'): never {
   switch (refusal) {
-    case 'not-found':
-      throw locationNotFound()
     case 'stale':
       throw locationChanged()
     case 'duplicate-code':

@@ -1,9 +1,10 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import type { z } from 'zod'
-import { locationNotFound, productNotFound } from '../errors.ts'
+import { requireLocation } from '../locations/location.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { ID_FORM, PageKeywords, readPage } from '../pagination/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
+import { requireProduct } from '../products/product.ts'
 import { levelTag } from '../requests/entity-tag.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
 import { FreeText } from '../requests/free-text.ts'
@@ -67,14 +68,12 @@ export class Default extends InventoryController {
       found === 'long'
         ? await this.readInTurn(() => readLong((db) => findLongProductStock(db, productId), this.request.signal))
         : found
-    if (!stock) throw productNotFound()
-    return recordBody(200, JSON.stringify(stock))
+    return recordBody(200, JSON.stringify(requireProduct(stock)))
   }
 
   async #findLevel(productId: number, locationId: number): Promise<RawJson | undefined> {
     const found = await findLevel(this.application.context.lanes, { productId, locationId })
-    if (found.verdict === 'product-not-found') throw productNotFound()
-    if (found.verdict === 'location-not-found') throw locationNotFound()
-    return this.answerUnlessKnown(levelTag({ productId, locationId }, found.version), JSON.stringify(found.level))
+    const { level, version } = requireLocation(requireProduct(found))
+    return this.answerUnlessKnown(levelTag({ productId, locationId }, version), JSON.stringify(level))
   }
 }

@@ -1,3 +1,6 @@
+import type { HttpErrorOptions } from '@trestle/common/errors/define-error.ts'
+import { locationNotFound } from '../errors.ts'
+
 /** What a new location is made of. */
 export interface NewLocation {
   readonly code: string
@@ -18,3 +21,17 @@ export interface LocationTarget {
 
 /** Why a location is not changed or deleted. `stale`: it has another version. */
 export type LocationRefusal = 'not-found' | 'stale'
+
+/**
+ * What a query found of a location, or a verdict of a SQL function on it.
+ * @param details what the error says beside its text, such as the line of a batch
+ * @throws locationNotFound when nothing was found, or the verdict says that there is no such location
+ */
+export function requireLocation<Found>(
+  found: Found | 'not-found' | 'location-not-found' | undefined,
+  details: HttpErrorOptions['details'] = {},
+): Found {
+  if (found === undefined || found === 'not-found' || found === 'location-not-found')
+    throw locationNotFound({ details })
+  return found
+}

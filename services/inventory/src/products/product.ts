@@ -1,3 +1,6 @@
+import type { HttpErrorOptions } from '@trestle/common/errors/define-error.ts'
+import { productNotFound } from '../errors.ts'
+
 /** The members of a product that every answer shows. */
 export interface Product {
   readonly id: number
@@ -24,6 +27,19 @@ export interface NewProduct {
   readonly sku: string
   /** JSON text that `checkAttributes` has accepted. */
   readonly attributes: string
+}
+
+/**
+ * What a query found of a live product, or a verdict of a SQL function on it.
+ * @param details what the error says beside its text, such as the line of a batch
+ * @throws productNotFound when nothing was found, or the verdict says that there is no such product
+ */
+export function requireProduct<Found>(
+  found: Found | 'not-found' | 'product-not-found' | undefined,
+  details: HttpErrorOptions['details'] = {},
+): Found {
+  if (found === undefined || found === 'not-found' || found === 'product-not-found') throw productNotFound({ details })
+  return found
 }
 
 /** How many products fit in so many characters, if their attributes are as long as those of `products`: 1 to `max`. */

@@ -38,7 +38,6 @@ describe('findLevel', () => {
 
   it('finds a level with its version', async () => {
     expect(await find(product(0), location(0))).toEqual({
-      verdict: 'found',
       level: level(product(0), location(0), [10, 4]),
       version: expect.stringMatching(/^[1-9]\d+$/),
     })
@@ -46,7 +45,6 @@ describe('findLevel', () => {
 
   it('shows a level that never had stock as zero, in the version 0', async () => {
     expect(await find(product(3), location(0))).toEqual({
-      verdict: 'found',
       level: { ...level(product(3), location(0), [0, 0]), updatedAt: null },
       version: '0',
     })
@@ -58,12 +56,7 @@ describe('findLevel', () => {
       await find(product(2), location(0)),
       await find(product(0), ABSENT),
       await find(product(0), location(2)),
-    ]).toEqual([
-      { verdict: 'product-not-found' },
-      { verdict: 'product-not-found' },
-      { verdict: 'location-not-found' },
-      { verdict: 'location-not-found' },
-    ])
+    ]).toEqual(['product-not-found', 'product-not-found', 'location-not-found', 'location-not-found'])
   })
 })
 

@@ -29,9 +29,9 @@ interface PlaceRow {
 
 /** A level with its version for `ETag`, or what of it does not exist. */
 export type FoundLevel =
-  | { readonly verdict: 'found'; readonly level: Level; readonly version: string }
-  | { readonly verdict: 'product-not-found' }
-  | { readonly verdict: 'location-not-found' }
+  | { readonly level: Level; readonly version: string }
+  | 'product-not-found'
+  | 'location-not-found'
 
 /** The read lane reads at most so many levels of a product, because reads of single rows wait behind them. */
 const SHORT_LEVELS = 200
@@ -75,9 +75,9 @@ function productStatement(productId: number, part: RawBuilder<unknown>): RawBuil
 /** The level of a product at a location; all zero when there was never any stock. */
 export async function findLevel(lanes: Lanes, place: Place): Promise<FoundLevel> {
   const { has_product, has_location, level, version } = await lanes.read.one(levelQuery, place)
-  if (!has_product) return { verdict: 'product-not-found' }
-  if (!has_location) return { verdict: 'location-not-found' }
-  return { verdict: 'found', level: level ?? { ...place, ...EMPTY }, version }
+  if (!has_product) return 'product-not-found'
+  if (!has_location) return 'location-not-found'
+  return { level: level ?? { ...place, ...EMPTY }, version }
 }
 
 const EMPTY = { onHand: 0, reserved: 0, available: 0, updatedAt: null } as const

@@ -2,14 +2,14 @@ import {
   insufficientStock,
   insufficientStockForLine,
   locationInactive,
-  locationNotFound,
-  productNotFound,
   quantityAboveLimit,
   staleQuantity,
   staleQuantityForLine,
 } from '../errors.ts'
 import type { Refused } from '../idempotency/answer.ts'
 import { refuseKey } from '../idempotency/refuse-key.ts'
+import { requireLocation } from '../locations/location.ts'
+import { requireProduct } from '../products/product.ts'
 
 /** Why a movement of stock is refused, as its SQL function says it. */
 export type MoveRefusal =
@@ -32,11 +32,8 @@ export type ReserveRefusal = Extract<MoveRefusal, 'product-not-found' | 'locatio
  */
 export function refuseStock({ verdict, quantity, line }: Refused<MoveRefusal>): never {
   const details = line === null ? {} : { line }
-  switch (verdict) {
-    case 'product-not-found':
-      throw productNotFound({ details })
-    case 'location-not-found':
-      throw locationNotFound({ details })
+  const refusal = requireLocation(requireProduct(verdict, details), details)
+  switch (refusal) {
     case 'location-inactive':
       throw locationInactive({ details })
     case 'insufficient-stock':
@@ -48,6 +45,6 @@ export function refuseStock({ verdict, quantity, line }: Refused<MoveRefusal>): 
     case 'above-limit':
       throw quantityAboveLimit({ details })
     default:
-      refuseKey(verdict)
+      refuseKey(refusal)
   }
 }

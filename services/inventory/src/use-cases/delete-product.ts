@@ -1,5 +1,6 @@
 import type { InventoryDeps } from '../deps.ts'
-import { productChanged, productInStock, productNotFound } from '../errors.ts'
+import { productChanged, productInStock } from '../errors.ts'
+import { requireProduct } from '../products/product.ts'
 import { callDeleteProduct } from '../products/product-repository.ts'
 
 /** Which product to delete, on which versions the deletion may be based, and for whom. */
@@ -20,8 +21,8 @@ export async function deleteProduct(
   { lanes, names, productWrites }: Pick<InventoryDeps, 'lanes' | 'names' | 'productWrites'>,
   { client, ...product }: DeleteProductInput,
 ): Promise<void> {
-  const verdict = await productWrites.run(() => callDeleteProduct(lanes, names, product), { client })
-  if (verdict === 'not-found') throw productNotFound()
+  const answer = await productWrites.run(() => callDeleteProduct(lanes, names, product), { client })
+  const verdict = requireProduct(answer)
   if (verdict === 'stale') throw productChanged()
   if (verdict === 'in-stock') throw productInStock()
 }

@@ -42,6 +42,6 @@ async function quantityNow(
 ): Promise<number | null> {
   if (line === undefined || quantity === null) return quantity
   const found = await findLevel(lanes, { productId: line.productId, locationId: effectOf(line).locationId })
-  if (found.verdict !== 'found') return 0
+  if (typeof found === 'string') return 0
   return verdict === 'stale-quantity' ? found.level.onHand : found.level.available
 }

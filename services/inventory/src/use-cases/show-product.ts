@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { InventoryDeps } from '../deps.ts'
-import { productNotFound } from '../errors.ts'
+import { requireProduct } from '../products/product.ts'
 import { findProduct, findProductDetails } from '../products/product-repository.ts'
 import { type Include, productDetailsJson, productJson } from '../products/product-view.ts'
 
@@ -16,9 +16,7 @@ export async function showProduct(
   id: number,
   includes: readonly Include[],
 ): Promise<ShownProduct> {
-  const shown = includes.length === 0 ? await showPlain(lanes, id) : await showDetails(lanes, id, includes)
-  if (!shown) throw productNotFound()
-  return shown
+  return requireProduct(includes.length === 0 ? await showPlain(lanes, id) : await showDetails(lanes, id, includes))
 }
 
 async function showPlain(lanes: Lanes, id: number): Promise<ShownProduct | undefined> {
