@@ -1,6 +1,5 @@
-import { FairGate } from '@trestle/common/limits/fair-gate.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { serviceUnavailable } from '../src/errors.ts'
+import { openGate } from '../src/plugins/turns.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from './inventory-app.ts'
 import { stockRequests } from './stock-requests.ts'
 
@@ -12,7 +11,7 @@ let inventory: TestInventory
 let busy: TestReplica
 beforeAll(async () => {
   inventory = await startInventory()
-  const listTurns = new FairGate({ places: 1, patienceMs: 1, refuse: serviceUnavailable })
+  const listTurns = openGate({ places: 1, patienceMs: 1 })
   await listTurns.enter()
   busy = await startReplica(inventory.databaseUrl, {}, { listTurns })
   await inventory.query(

@@ -3,14 +3,13 @@ import { stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
-import { FairGate } from '@trestle/common/limits/fair-gate.ts'
 import { Command, Option } from 'commander'
 import type { InventoryConfig } from '../config.ts'
-import { serviceUnavailable } from '../errors.ts'
 import { csvForm, jsonLines, readColumnPaths } from '../exports/export-form.ts'
 import type { ImportReport } from '../imports/import-report.ts'
 import { IMPORT_FORMATS, type ImportFormat, readRecords } from '../imports/read-records.ts'
 import { openCommandDatabase } from '../open-database.ts'
+import { openGate } from '../plugins/turns.ts'
 import { PRODUCT_SORTS, type ProductSort } from '../products/product-list-repository.ts'
 import { readSelection } from '../products/product-query.ts'
 import { exportProducts } from '../use-cases/export-products.ts'
@@ -83,7 +82,7 @@ async function runImport(
     const limits = { bytesMax: Number.MAX_SAFE_INTEGER, attributesBytesMax: config.attributesBytesMax }
     const records = readRecords(bar.watch(createReadStream(file)), format, limits)
     const storing = dryRun ? 'nothing' : atomic ? 'all-or-nothing' : 'batches'
-    const alone = new FairGate({ places: 1, patienceMs: 0, refuse: serviceUnavailable })
+    const alone = openGate({ places: 1, patienceMs: 0 })
     const run = importProducts(
       { ...database, batches: alone, wholeImports: alone },
       { records, mode, storing, client: '', signal: undefined },

@@ -1,4 +1,4 @@
-import { FairGate } from '@trestle/common/limits/fair-gate.ts'
+import { FairGate, type FairGateOptions } from '@trestle/common/limits/fair-gate.ts'
 import { serverBusy, serviceUnavailable } from '../errors.ts'
 import { type ReadingAhead, SpoolSpace } from '../exports/read-ahead.ts'
 
@@ -59,7 +59,7 @@ export function openTurns(config: {
   return {
     productWrites: openWrites(Math.ceil(databasePoolSize * WRITE_SHARE)),
     stockWrites: openWrites(databasePoolSize),
-    listTurns: new FairGate({ ...LISTS, patienceMs: READ_WAIT_MS, refuse: serviceUnavailable }),
+    listTurns: openGate({ ...LISTS, patienceMs: READ_WAIT_MS }),
     longPages: new Slots(LONG_PAGES),
     imports: new Slots(IMPORTS),
     exports: new Slots(EXPORTS),
@@ -67,15 +67,20 @@ export function openTurns(config: {
       space: new SpoolSpace({ bytes: exportSpoolBytesMax, patienceMs: SLOW_CLIENT_MS }),
       turns: new FairGate({ ...EXPORT_READS, patienceMs: READ_WAIT_MS, refuse: () => serverBusy() }),
     },
-    batches: new FairGate({ ...IMPORT_BATCHES, patienceMs: TRANSFER_WAIT_MS, refuse: serviceUnavailable }),
-    wholeImports: new FairGate({ places: 1, patienceMs: TRANSFER_WAIT_MS, refuse: serviceUnavailable }),
+    batches: openGate({ ...IMPORT_BATCHES, patienceMs: TRANSFER_WAIT_MS }),
+    wholeImports: openGate({ places: 1, patienceMs: TRANSFER_WAIT_MS }),
   }
 }
 
 /** All writes of one client may wait for the same product or level, so the client leaves places to others. */
 function openWrites(places: number): FairGate {
   const each = Math.ceil(places * WRITE_SHARE)
-  return new FairGate({ places, each, patienceMs: KEY_WAIT_MS, refuse: serviceUnavailable })
+  return openGate({ places, each, patienceMs: KEY_WAIT_MS })
+}
+
+/** A gate that answers serviceUnavailable to whoever waits longer than its patience. */
+export function openGate(bounds: Omit<FairGateOptions, 'refuse'>): FairGate {
+  return new FairGate({ ...bounds, refuse: serviceUnavailable })
 }
 
 /** Bounds how many requests of a kind are open at a time, in all and of one client. A request beyond that is refused at once. */
