@@ -1,0 +1,272 @@
+import { readFileSync } from 'node:fs'
+import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
+import { NoConnectionError } from '@trestle/database/unavailable.ts'
+import { memoryStore } from '@trestle/service/limiter-store.ts'
+import type { InjectOptions, LightMyRequestResponse } from 'fastify'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import * as errors from '../../src/errors.ts'
+import { buildOpenApi } from '../../src/openapi.ts'
+import { createRateLimits } from '../../src/rate-limits/rate-limits.ts'
+import { UNLIMITED } from '../payments-app.ts'
+import { createStubAcquirer } from '../stub-acquirer.ts'
+import { checkoutEndpoints, type Endpoint, keyedEndpoints, openEndpoint, type Wrong } from './endpoints.ts'
+import { ruleCases } from './rule-cases.ts'
+import { buildBroken, failingDeps, openWorld, unknownKey, type World } from './world.ts'
+
+type App = Awaited<ReturnType<typeof buildBroken>>
+
+let world: World
+let limited: App
+/** A service for each error that all its dependencies raise. */
+const broken = new Map<Error, App>()
+beforeAll(async () => {
+  world = await openWorld({ acquirers: new Map([['north', createStubAcquirer()]]) })
+  const limits = createRateLimits(
+    { ...UNLIMITED, requestsPerSecond: 1, checkoutsPerSecond: 1, appsPerMinute: 1 },
+    memoryStore(),
+  )
+  limited = await buildBroken(world, { limits })
+  for (const error of Object.values(FAULTS)) broken.set(error, await buildBroken(world, failingDeps(world, error)))
+})
+afterAll(async () => {
+  await Promise.all([limited, ...broken.values()].map((app) => app.close()))
+  await world.payments.close()
+})
+
+/** More requests than any limit of `limited` allows. */
+const TOO_MANY = 5
+const FAULTS = {
+  lockTimeout: Object.assign(new pg.DatabaseError('canceling statement', 0, 'error'), { code: '55P03' }),
+  bug: new Error('a secret in /etc/passwd'),
+  outage: new NoConnectionError('away'),
+}
+const all = [...keyedEndpoints, ...checkoutEndpoints, openEndpoint]
+
+async function requestOf({ name, path, body }: Endpoint, of: World): Promise<InjectOptions> {
+  const method = name.split(' ', 1)[0] as 'GET' | 'POST' | 'PUT' | 'DELETE'
+  const headers = { ...of.owner.headers, 'accept-version': '1' }
+  return { method, url: path(of), headers, ...(body ? { payload: await body(of) } : {}) }
+}
+
+const withHeaders = (request: InjectOptions, headers: InjectOptions['headers']): InjectOptions => ({
+  ...request,
+  headers: { ...request.headers, ...headers },
+})
+
+/** An error of the catalogue, with the headers that go with it. */
+function expectError(
+  { statusCode, headers, body }: LightMyRequestResponse,
+  { status, code, message }: { readonly status: number; readonly code: string; readonly message: string },
+): void {
+  expect([statusCode, body]).toEqual([status, `${JSON.stringify({ code, message })}\n`])
+  expect(headers).toMatchObject({
+    'content-type': 'application/json; charset=utf-8',
+    'x-status-code': code,
+    'cache-control': 'no-store',
+  })
+  const isTemporary = status === 429 || status === 503 || code === 'CONFLICT'
+  expect(headers['retry-after']).toEqual(isTemporary ? expect.stringMatching(/^[1-9]\d*$/) : undefined)
+  expect('www-authenticate' in headers).toBe(status === 401)
+}
+
+function expectFields({ statusCode, headers, json }: LightMyRequestResponse, fields: readonly Wrong[]): void {
+  expect([statusCode, json()]).toEqual([400, fields.map(([field, message, code]) => ({ field, message, code }))])
+  expect(headers['x-status-code']).toBe('REQUEST_INVALID')
+}
+
+/** An error that an endpoint answers, and the check of its answer. */
+interface ErrorCase {
+  readonly status: number
+  readonly title: string
+  readonly check: (endpoint: Endpoint) => Promise<void>
+}
+
+/** A case that raises an error of the catalogue. */
+function caseOf(error: ErrorFactory, raise: (endpoint: Endpoint) => Promise<LightMyRequestResponse>): ErrorCase {
+  const { status, code } = error
+  return { status, title: `answers ${code}`, check: async (endpoint) => expectError(await raise(endpoint), error) }
+}
+
+const send = (request: InjectOptions) => world.payments.app.inject(request)
+
+/** Sends a request that names no object. */
+const sendUnknown = async (endpoint: Endpoint) =>
+  send({ ...(await requestOf(endpoint, world)), url: endpoint.unknown?.(world) ?? '' })
+
+/** Sends a good request to a service whose dependencies fail. */
+async function raiseBy(error: Error, endpoint: Endpoint): Promise<LightMyRequestResponse> {
+  const app = broken.get(error)
+  if (!app) throw new Error('no service has this fault')
+  return app.inject(await requestOf(endpoint, world))
+}
+
+/** Exceeds the limit of an endpoint: sends one request too many times from one address that no other endpoint uses. */
+async function exceedLimit(
+  endpoint: Endpoint,
+  headers: InjectOptions['headers'] = {},
+): Promise<LightMyRequestResponse> {
+  const remoteAddress = `192.0.2.${1 + all.indexOf(endpoint)}`
+  const request = { ...withHeaders(await requestOf(endpoint, world), headers), remoteAddress }
+  for (let times = 1; times < TOO_MANY; times++) await limited.inject(request)
+  return limited.inject(request)
+}
+
+const failures = [
+  caseOf(errors.internalError, (endpoint) => raiseBy(FAULTS.bug, endpoint)),
+  caseOf(errors.serviceUnavailable, (endpoint) => raiseBy(FAULTS.outage, endpoint)),
+]
+const locked = caseOf(errors.conflict, (endpoint) => raiseBy(FAULTS.lockTimeout, endpoint))
+const tooLarge = caseOf(errors.payloadTooLarge, async (endpoint) => {
+  const headers = { 'content-type': 'application/json' }
+  return send(withHeaders({ ...(await requestOf(endpoint, world)), payload: ' '.repeat(131_073) }, headers))
+})
+const unreadable = caseOf(errors.unsupportedMediaType, async (endpoint) => {
+  const headers = { 'content-type': 'text/plain' }
+  return send(withHeaders({ ...(await requestOf(endpoint, world)), payload: 'x' }, headers))
+})
+
+const stranger: ErrorCase = {
+  status: 403,
+  title: 'refuses without access',
+  check: async (endpoint) => {
+    const { forbidden = ({ stranger: { headers } }) => ({ headers }) } = endpoint
+    const { headers, ...changes }: InjectOptions = await forbidden(world)
+    const request = { ...(await requestOf(endpoint, world)), ...changes }
+    expectError(await send(withHeaders(request, headers)), errors.forbidden)
+  },
+}
+const wrongFields: ErrorCase = {
+  status: 400,
+  title: 'names the fields that are wrong',
+  check: async (endpoint) => {
+    const { headers, ...changes } = endpoint.bad?.request(world) ?? {}
+    const request = withHeaders({ ...(await requestOf(endpoint, world)), ...changes }, headers)
+    expectFields(await send(request), endpoint.bad?.fields ?? [])
+  },
+}
+
+/** The errors of an endpoint that needs a key. Whoever names an object may have no access to it. */
+function keyedCases({ name, unknown, forbidden, bad }: Endpoint): readonly ErrorCase[] {
+  const isWrite = !name.startsWith('GET')
+  return [
+    caseOf(errors.unauthorized, async (endpoint) => send(withHeaders(await requestOf(endpoint, world), unknownKey()))),
+    caseOf(errors.rateLimited, (endpoint) => exceedLimit(endpoint, unknownKey())),
+    ...failures,
+    ...(bad ? [wrongFields] : []),
+    ...(unknown || forbidden ? [stranger] : []),
+    ...(unknown ? [caseOf(errors.notFound, sendUnknown)] : []),
+    ...(isWrite ? [tooLarge, unreadable] : []),
+    // A request for keys locks its own app alone, so no other client can keep it waiting.
+    ...(isWrite && !name.includes('/me/') ? [locked] : []),
+  ]
+}
+
+/** The errors of an endpoint of the checkout, whose bodies are objects. */
+function checkoutCases({ name, unknown }: Endpoint): readonly ErrorCase[] {
+  return [
+    {
+      ...wrongFields,
+      check: async (endpoint) => {
+        const { statusCode, headers, json } = await send({ ...(await requestOf(endpoint, world)), payload: {} })
+        const fields = endpoint.bad?.fields ?? []
+        const message = fields.map(([field, text]) => `${field} ${text}`).join('; ')
+        expect([statusCode, json()]).toEqual([400, { code: 'REQUEST_INVALID', message }])
+        expect(headers['x-status-code']).toBe('REQUEST_INVALID')
+      },
+    },
+    caseOf(errors.rateLimited, exceedLimit),
+    tooLarge,
+    ...failures,
+    ...(unknown ? [caseOf(errors.endpointNotFound, sendUnknown)] : []),
+    ...(name === 'POST /vault' ? [] : [locked]),
+  ]
+}
+
+const closed = (['closed', 'invited'] as const).map((registration) => ({
+  status: 403,
+  title: `refuses where registration is ${registration}`,
+  check: async (endpoint: Endpoint) => {
+    const app = await buildBroken(world, { registration })
+    const error = registration === 'closed' ? errors.registrationClosed : errors.registrationInvited
+    expectError(await app.inject(await requestOf(endpoint, world)), error)
+    await app.close()
+  },
+}))
+const openCases = [wrongFields, ...closed, tooLarge, unreadable, caseOf(errors.rateLimited, exceedLimit), ...failures]
+
+const tables = [
+  ...keyedEndpoints.map((endpoint) => ({ endpoint, cases: keyedCases(endpoint) })),
+  ...checkoutEndpoints.map((endpoint) => ({ endpoint, cases: checkoutCases(endpoint) })),
+  { endpoint: openEndpoint, cases: openCases },
+]
+
+describe.each(tables)('the errors of $endpoint.name', ({ endpoint, cases }) => {
+  it.each(cases)('$status: $title', ({ check }) => check(endpoint))
+})
+
+const Operations = z.record(z.string(), z.object({ responses: z.record(z.string(), z.unknown()) }))
+const Documented = z.object({ paths: z.record(z.string(), Operations) })
+
+it('has a case for every error status that an operation documents, and no other', async () => {
+  const { paths } = Documented.parse(JSON.parse(JSON.stringify(await buildOpenApi())))
+  const documented = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations).flatMap(([method, { responses }]) =>
+      Object.keys(responses)
+        .filter((status) => Number(status) >= 400)
+        .map((status) => `${method.toUpperCase()} ${path} ${status}`),
+    ),
+  )
+  const raised = tables.flatMap(({ endpoint, cases }) => cases.map(({ status }) => `${endpoint.name} ${status}`))
+  expect([...new Set(raised)].sort()).toEqual(documented.sort())
+})
+
+/** The errors that are raised at each endpoint, and the factories of errors about fields. */
+const RAISED_ABOVE = [
+  'conflict',
+  'forbidden',
+  'immutable',
+  'internalError',
+  'invalidFields',
+  'notFound',
+  'payloadTooLarge',
+  'rateLimited',
+  'registrationClosed',
+  'registrationInvited',
+  'requestInvalid',
+  'serviceUnavailable',
+  'unauthorized',
+  'unsupportedMediaType',
+]
+
+it('has a case for every error of the catalogue, and no other', () => {
+  const names = Object.entries(errors).flatMap(([name, value]) => (typeof value === 'function' ? [name] : []))
+  expect([...RAISED_ABOVE, ...Object.keys(ruleCases)].sort()).toEqual(names.sort())
+})
+
+const reference = readFileSync(new URL('../../../../docs/reference/payments.md', import.meta.url), 'utf8')
+const declared = Object.entries(errors).flatMap(([name, error]) => ('status' in Object(error) ? [[name, error]] : []))
+
+it.each(declared as [string, Partial<ErrorFactory>][])(
+  '%s stands in the reference',
+  (_name, { status, code, message }) => {
+    const rows = reference.split('\n').filter((line) => line.startsWith(`| ${status} | \`${code}\` |`))
+    // The texts of REQUEST_INVALID and of GET /ready name values. The reference says how they are made.
+    expect(rows.filter((row) => code === 'REQUEST_INVALID' || row.includes(message ?? ''))).toHaveLength(1)
+  },
+)
+
+describe.each(Object.entries(ruleCases))('the refusals of %s', (_name, cases) => {
+  it.each(cases)('$status: answers $body', async ({ status, body, code, raise }) => {
+    const answer = await raise(world)
+    expect([answer.status, answer.body]).toEqual([status, body])
+    expect(answer.headers['x-status-code']).toBe(code ?? codeOf(body))
+    const retryAfter = status === 503 ? expect.stringMatching(/^[1-9]\d*$/) : undefined
+    expect(answer.headers['retry-after']).toEqual(retryAfter)
+  })
+})
+
+function codeOf(body: unknown): unknown {
+  return Array.isArray(body) ? 'REQUEST_INVALID' : Reflect.get(Object(body), 'code')
+}
