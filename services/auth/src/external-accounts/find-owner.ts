@@ -1,7 +1,6 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
-import { signupDisabled } from '../errors.ts'
 import { severalOwners } from '../external-errors.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
@@ -15,6 +14,7 @@ import {
 import { type Identity, identitySince } from '../identities/identity.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
+import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import type { Trx } from '../transaction.ts'
 import { StaleView } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
@@ -115,7 +115,7 @@ async function create(
   account: ExternalAccount,
   { emails, context }: { readonly emails: readonly string[]; readonly context: RequestContext },
 ): Promise<ExternalOwner | undefined> {
-  if (deps.config.signup.disabled) throw signupDisabled()
+  requireSignUpsEnabled(deps.config)
   if (!account.email && !account.emailOptional) return undefined
   const email = await freeEmail(trx, account)
   // A concurrent request has taken the email. Look again whose it is, instead of making a second account.

@@ -1,5 +1,6 @@
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
+import { manualLinkingDisabled } from '../errors.ts'
 import { identityLinked, identityTaken } from '../external-errors.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
@@ -25,6 +26,11 @@ export interface ExternalLink {
   readonly target: LinkingTarget
   /** The client's address, for the audit log. */
   readonly ip: string
+}
+
+/** Requires that users may link and unlink identities themselves. @throws manualLinkingDisabled */
+export function requireManualLinking({ security }: Pick<AuthConfig, 'security'>): void {
+  if (!security.manualLinkingEnabled) throw manualLinkingDisabled()
 }
 
 /**

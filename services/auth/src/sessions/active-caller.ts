@@ -1,11 +1,11 @@
 import type { Db } from '../database.ts'
-import { signInTooOld, tokenUserNotFound } from '../errors.ts'
+import { signInTooOld } from '../errors.ts'
 import type { Trx } from '../transaction.ts'
 import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
 import { type Caller, callerAudience } from './caller.ts'
 import { isByOldCredential, listProofs, type Proof } from './proof-repository.ts'
-import { requireSession } from './session.ts'
+import { requireSession, requireTokenUser } from './session.ts'
 import { findSession, type Session } from './session-repository.ts'
 
 /** A user who may change something in their own name. */
@@ -57,11 +57,11 @@ async function toActiveCaller(
   found: Promise<User | undefined>,
 ): Promise<ActiveCaller> {
   const { userId, sessionId } = caller
-  const user = await found
-  if (!user || isStaged(user) || user.deletedAt !== null) throw tokenUserNotFound()
+  const named = await found
   // A token for another service that shares the secret speaks for none of our users.
   const audience = callerAudience(caller, undefined, config.jwt.audience)
-  if (!caller.isAdmin && user.audience !== audience) throw tokenUserNotFound()
+  const isOurs = caller.isAdmin || named?.audience === audience
+  const user = requireTokenUser(named && isOurs && !isStaged(named) && named.deletedAt === null ? named : undefined)
   requireNotBanned(user, now())
   if (sessionId === null) return { user, session: undefined }
   const session = requireSession(await findSession(db, userId, sessionId))

@@ -1,8 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import { userBanned } from '../errors.ts'
 import { NO_TIME } from '../records/timestamp.ts'
+import { refuseBanned } from '../users/user.ts'
 import { requireSession } from './session.ts'
 
 /** A session that is live, and its user as they are at present. */
@@ -46,7 +46,7 @@ export async function requireLiveSession(
     inactivitySeconds: inactivityTimeoutMs === undefined ? null : inactivityTimeoutMs / 1_000,
   })
   const row = requireSession(found?.is_valid ? found : undefined)
-  if (row.is_banned) throw userBanned()
+  refuseBanned({ isBanned: row.is_banned ?? false })
   return { role: row.role ?? '', hasShownFactor: row.aal === 'aal2', userHasFactor: row.has_factor }
 }
 

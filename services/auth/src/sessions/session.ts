@@ -1,5 +1,5 @@
 import type { AssuranceLevel, AuthenticationMethod } from '../access-tokens/access-token.ts'
-import { sessionNotFound } from '../errors.ts'
+import { sessionNotFound, tokenUserNotFound } from '../errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { Profile } from '../users/profile-repository.ts'
 
@@ -38,6 +38,12 @@ export interface StoredSession extends Profile {
 /** A session whose tokens are about to be handed out. The refresh token is known in the clear only at this moment. */
 export interface IssuedSession extends StoredSession {
   readonly refreshToken: string
+}
+
+/** Requires that the user of a token still exists, as a lookup has found them. @throws tokenUserNotFound */
+export function requireTokenUser<Found>(user: Found | undefined): Found {
+  if (user === undefined) throw tokenUserNotFound()
+  return user
 }
 
 /** Requires that the session of a token still exists, as a lookup has found it. @throws sessionNotFound */

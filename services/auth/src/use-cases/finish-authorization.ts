@@ -230,11 +230,11 @@ async function acceptInvitation(
 async function lockInvitedUser(trx: Trx, { now }: Pick<AuthDeps, 'now'>, linkHash: Buffer): Promise<User> {
   const token = await findTokenByLink(trx, linkHash, ['confirmation'])
   const user = token && (await lockUserById(trx, token.userId))
-  if (!token || !user || user.invitedAt === null || user.deletedAt !== null) throw inviteNotFound()
-  if (Date.parse(token.expiresAt) <= now().getTime()) throw inviteNotFound()
+  const isValid = token && Date.parse(token.expiresAt) > now().getTime()
+  if (!isValid || !user || user.invitedAt === null || user.deletedAt !== null) throw inviteNotFound()
   requireNotBanned(user, now())
   // An account that somebody signs in to gets no further way in by a mail alone.
-  if (!(await awaitsFirstSignIn({ db: trx }, user))) throw inviteNotFound()
-  if (!(await consumeToken(trx, token, { linkHash }))) throw inviteNotFound()
+  const isOpen = (await awaitsFirstSignIn({ db: trx }, user)) && (await consumeToken(trx, token, { linkHash }))
+  if (!isOpen) throw inviteNotFound()
   return user
 }

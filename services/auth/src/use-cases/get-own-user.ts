@@ -1,8 +1,9 @@
 import type { AuthDeps } from '../deps.ts'
-import { audienceMismatch, tokenUserNotFound, userBanned } from '../errors.ts'
+import { audienceMismatch } from '../errors.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
-import { requireSession } from '../sessions/session.ts'
+import { requireSession, requireTokenUser } from '../sessions/session.ts'
 import { findOwnUser } from '../users/profile-repository.ts'
+import { refuseBanned } from '../users/user.ts'
 import { type UserView, viewUser } from '../users/user-view.ts'
 
 /** The caller, and the audience that the request names. */
@@ -22,9 +23,8 @@ export async function getOwnUser(
   { caller, audience }: GetOwnUserInput,
 ): Promise<UserView> {
   const sessionId = config.sessions.enforceOnAccessToken ? caller.sessionId : null
-  const found = await findOwnUser(lanes, { userId: caller.userId, sessionId })
-  if (!found) throw tokenUserNotFound()
-  if (found.isBanned) throw userBanned()
+  const found = requireTokenUser(await findOwnUser(lanes, { userId: caller.userId, sessionId }))
+  refuseBanned(found)
   requireSession(found.isSessionLive ? found : undefined)
   const wanted = callerAudience(caller, audience, config.jwt.audience)
   // The second condition refuses a token for another service that shares the secret.

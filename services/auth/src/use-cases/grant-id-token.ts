@@ -1,8 +1,8 @@
 import { PROVIDERS } from '../config/external.ts'
 import type { AuthDeps } from '../deps.ts'
-import { manualLinkingDisabled, serviceUnavailable } from '../errors.ts'
+import { serviceUnavailable } from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
-import { linkExternalIdentity } from '../external-accounts/link.ts'
+import { linkExternalIdentity, requireManualLinking } from '../external-accounts/link.ts'
 import { signInExternally } from '../external-accounts/sign-in.ts'
 import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
 import {
@@ -83,7 +83,7 @@ export interface GrantIdTokenInput {
  */
 export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenInput): Promise<SessionView> {
   const { linkTo, context } = input
-  if (linkTo && !deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
+  if (linkTo) requireManualLinking(deps.config)
   if (!input.idToken) throw idTokenMissing()
   const judge = await findIdTokenProvider(deps, input)
   const account = await readAccount(deps, input.idToken, { ...judge, ...input })

@@ -49,11 +49,6 @@ export type GrantPasswordDeps = Pick<
   | 'hooks'
 >
 
-type PasswordSessionDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'signingKeys' | 'signInByPassword' | 'hooks'
->
-
 /**
  * Signs in by password: one read, one verification, one write. No connection is held while the password is verified. An unknown
  * user, a user without a password, a wrong password and too many attempts cost the same and look the same
@@ -76,23 +71,28 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
   if (!isRight) await recordFailedCheck(deps, check)
   // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
   if (user) await judgePasswordAttempt(deps, user.id, isRight)
-  if (!isRight || user === undefined || verifiedHash === null) throw invalidCredentials()
-  const newHash = isOutdated ? await deps.passwords.hash(password) : null
-  return signInVerified(deps, input, { user, verifiedHash, newHash, provider: identifier.kind })
+  const { kind: provider } = identifier
+  const verified = isRight && user && verifiedHash !== null ? { user, verifiedHash, isOutdated, provider } : undefined
+  const view = verified && (await signInVerified(deps, input, verified))
+  if (!view) throw invalidCredentials()
+  return view
 }
 
 interface VerifiedPassword {
   readonly user: PasswordUser
   readonly verifiedHash: string
-  readonly newHash: string | null
+  /** Whether the password is hashed anew. */
+  readonly isOutdated: boolean
   readonly provider: IdentifierKind
 }
 
+/** @returns undefined where the user has got another password since this one was verified */
 async function signInVerified(
-  deps: PasswordSessionDeps,
+  deps: GrantPasswordDeps,
   { userAgent, ip, password = '' }: GrantPasswordInput,
-  { user, verifiedHash, newHash, provider }: VerifiedPassword,
-): Promise<PasswordSessionView> {
+  { user, verifiedHash, isOutdated, provider }: VerifiedPassword,
+): Promise<PasswordSessionView | undefined> {
+  const newHash = isOutdated ? await deps.passwords.hash(password) : null
   const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
   const result = await deps.signInByPassword({
     userId: user.id,
@@ -103,6 +103,7 @@ async function signInVerified(
     userAgent,
     ip,
   })
+  if (result.verdict === 'password-changed') return undefined
   if (result.verdict !== 'done') return refuseSignIn(result.verdict)
   auditToLog(deps, { action: 'login', actorId: user.id, ip })
   const view = await signNewSession(deps, { ...result.session, refreshToken })
@@ -111,10 +112,8 @@ async function signInVerified(
   return { ...view, weak_password: { message: policy.message, reasons: policy.reasons } }
 }
 
-function refuseSignIn(verdict: Exclude<PasswordSignInResult['verdict'], 'done'>): never {
+function refuseSignIn(verdict: Exclude<PasswordSignInResult['verdict'], 'done' | 'password-changed'>): never {
   switch (verdict) {
-    case 'password-changed':
-      throw invalidCredentials()
     case 'user-banned':
       throw signInUserBanned()
     case 'email-not-confirmed':

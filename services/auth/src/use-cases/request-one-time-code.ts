@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { otpDisabled, signupDisabled } from '../errors.ts'
+import { otpDisabled } from '../errors.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
@@ -11,6 +11,7 @@ import { type HeldSms, holdSms, sendHeldSms } from '../messages/sms-job.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
+import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { lockOrStageUser } from '../sign-ups/stage-user.ts'
 import { isStaged } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
@@ -85,7 +86,8 @@ async function decideStaging(
   if (createUser && !config.signup.disabled) return { data }
   const user = await findUserByIdentifier(db, context.audience, identifier)
   if (user && !isStaged(user)) return undefined
-  throw createUser ? signupDisabled() : otpDisabled()
+  if (createUser) requireSignUpsEnabled(config)
+  throw otpDisabled()
 }
 
 interface PhoneCode extends OneTimeCodeInput {

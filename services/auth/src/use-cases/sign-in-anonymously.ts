@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { anonymousDisabled, signupDisabled } from '../errors.ts'
+import { anonymousDisabled } from '../errors.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { holdUserCreated } from '../hooks/user-created-job.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { insertSignUp } from '../sign-ups/sign-up-repository.ts'
+import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { createAnonymousUser } from '../users/unconfirmed-user.ts'
 
 /** What an anonymous sign-in works with. */
@@ -35,7 +36,7 @@ export async function checkAnonymousSignIn(
   await rateLimits.giveBack('signup', limitKey)
   if (!config.signup.anonymousEnabled) throw anonymousDisabled()
   await rateLimits.consume('anonymous', limitKey)
-  if (config.signup.disabled) throw signupDisabled()
+  requireSignUpsEnabled(config)
 }
 
 /**

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { emailSignupsDisabled, phoneSignupsDisabled, signupDisabled, userAlreadyExists } from '../errors.ts'
+import { emailSignupsDisabled, phoneSignupsDisabled, userAlreadyExists } from '../errors.ts'
 import { type PkceChallenge, parsePkce } from '../flows/pkce.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { holdUserCreated } from '../hooks/user-created-job.ts'
@@ -27,6 +27,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SignUpConfirmation } from '../sign-ups/sign-up-repository.ts'
+import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
 /** What a sign-up works with, by email or by phone. */
@@ -81,7 +82,7 @@ export async function checkSignUp(
 ): Promise<CheckedSignUp> {
   const { signup, sms, passwords } = deps.config
   const { email, phone } = fields
-  if (signup.disabled) throw signupDisabled()
+  requireSignUpsEnabled(deps.config)
   const password = requireSignUpPassword(passwords.policy, fields.password)
   await refuseBreached(deps, password)
   if (email && phone) throw twoAddressesAtSignUp()

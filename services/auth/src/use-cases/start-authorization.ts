@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthDeps } from '../deps.ts'
-import { manualLinkingDisabled, userNotFound } from '../errors.ts'
+import { requireManualLinking } from '../external-accounts/link.ts'
 import { providerUnknown, providerUnnamed } from '../external-errors.ts'
 import { beginSignIn } from '../external-providers/begin-sign-in.ts'
 import { findProvider } from '../external-providers/find-provider.ts'
@@ -12,6 +12,7 @@ import { sealOptional } from '../secrets/sealed-secret.ts'
 import { findCaller, lockLinkingUser } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireIdentityOwner } from '../sessions/require-owner.ts'
+import { requireUser } from '../users/user.ts'
 
 type StartAuthorizationDeps = Pick<AuthDeps, 'config' | 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>
 
@@ -76,7 +77,7 @@ export async function startLinking(
   deps: StartAuthorizationDeps,
   { caller, request }: StartLinkingInput,
 ): Promise<string> {
-  if (!deps.config.security.manualLinkingEnabled) throw manualLinkingDisabled()
+  requireManualLinking(deps.config)
   const active = await findCaller(deps, caller)
   await requireIdentityOwner(deps.db, deps, active)
   const { user, session } = active
@@ -102,6 +103,6 @@ async function findInvitation(
   if (token === undefined) return null
   const hash = hashLinkToken(token)
   const found = await findTokenByLink(db, hash, ['confirmation'])
-  if (!found || Date.parse(found.expiresAt) <= now().getTime()) throw userNotFound()
+  requireUser(found && Date.parse(found.expiresAt) > now().getTime() ? found.userId : undefined)
   return hash
 }

@@ -1,6 +1,7 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { emailConflict, foreignAudience, identityNotFound, manualLinkingDisabled, singleIdentity } from '../errors.ts'
+import { emailConflict, foreignAudience, identityNotFound, singleIdentity } from '../errors.ts'
+import { requireManualLinking } from '../external-accounts/link.ts'
 import { emailCandidates, type Identity, isVerified } from '../identities/identity.ts'
 import { deleteIdentity, listIdentities } from '../identities/identity-repository.ts'
 import { notify } from '../messages/notification.ts'
@@ -37,8 +38,8 @@ export async function unlinkIdentity(
   deps: UnlinkIdentityDeps,
   { caller, identityId, audience, ip }: UnlinkIdentityInput,
 ): Promise<void> {
-  const { security, jwt } = deps.config
-  if (!security.manualLinkingEnabled) throw manualLinkingDisabled()
+  const { jwt } = deps.config
+  requireManualLinking(deps.config)
   if (!caller.audiences.includes(callerAudience(caller, audience, jwt.audience))) throw foreignAudience()
   await withUniqueIdentifiers(deps, CONFLICT, async (trx) => {
     const active = await lockCaller(trx, deps, caller)

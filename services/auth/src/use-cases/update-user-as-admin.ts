@@ -1,6 +1,5 @@
 import { adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { userNotFound } from '../errors.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { mergeIdentityData } from '../identities/identity-repository.ts'
 import { deleteTokensOfKinds, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
@@ -17,7 +16,7 @@ import { claimIdentifier, TAKEN_FOR_ADMIN, withUniqueIdentifiers } from '../user
 import { mergeMetadata } from '../users/metadata.ts'
 import { setOwnIdentity } from '../users/own-identity.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
-import type { User } from '../users/user.ts'
+import { requireUser, type User } from '../users/user.ts'
 import { deleteAddressChange, updateBan, updateUser } from '../users/user-change-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
@@ -41,8 +40,8 @@ export async function updateUserAsAdmin(deps: UpdateUserAsAdminDeps, input: Upda
   if (wanted.passwordHash !== undefined) throw passwordHashAtUpdate()
   const passwordHash = wanted.password === undefined ? undefined : await hashPassword(deps, wanted.password)
   return withUniqueIdentifiers(deps, TAKEN_FOR_ADMIN, async (trx) => {
-    const user = await lockManagedUser(trx, input)
-    if (user.deletedAt !== null) throw userNotFound()
+    const named = await lockManagedUser(trx, input)
+    const user = requireUser(named.deletedAt === null ? named : undefined)
     await storeChanges(trx, deps, { user, wanted, passwordHash })
     const changed = await getProfile(trx, user.id)
     const traits = adminTraits(changed.user)

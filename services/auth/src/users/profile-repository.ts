@@ -3,12 +3,11 @@ import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { toRfc3339 } from '@trestle/database/timestamps.ts'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Db, IdentitiesTable, UsersTable } from '../database.ts'
-import { userNotFound } from '../errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { type FactorRow, toFactor } from '../factors/factor-repository.ts'
 import type { Identity } from '../identities/identity.ts'
 import { toIdentity } from '../identities/identity-repository.ts'
-import type { User } from './user.ts'
+import { requireUser, type User } from './user.ts'
 import { toUser } from './user-repository.ts'
 
 /** Everything that a user record shows. It lacks the password hash, which stays in the database. */
@@ -144,9 +143,7 @@ const findProfileQuery: PreparedQuery<ProfileQuery, ProfileRow> = prepare(
  * @throws userNotFound
  */
 export async function getManagedProfile(lanes: Lanes, query: ProfileQuery): Promise<Profile> {
-  const row = await lanes.read.first(findProfileQuery, query)
-  if (!row) throw userNotFound()
-  return toProfile(row)
+  return toProfile(requireUser(await lanes.read.first(findProfileQuery, query)))
 }
 
 /** Finds a user of any audience by id, also a staged one; undefined where nobody has the id. */

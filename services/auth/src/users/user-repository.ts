@@ -2,13 +2,12 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { AuthTables, Db, UsersTable } from '../database.ts'
-import { userNotFound } from '../errors.ts'
 import { toMetadata } from '../identities/identity.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
 import { NO_TIME } from '../records/timestamp.ts'
 import { normaliseEmail, type UserIdentifier } from '../requests/identifier.ts'
 import type { Trx } from '../transaction.ts'
-import { isStaged, type User } from './user.ts'
+import { isStaged, requireUser, type User } from './user.ts'
 
 type Row = Selectable<UsersTable>
 
@@ -140,8 +139,8 @@ export interface ManagedUser {
 /** Locks the user whom an admin's request names: also a deleted user, but not a staged one. @throws userNotFound */
 export async function lockManagedUser(trx: Trx, { userId, audience }: ManagedUser): Promise<User> {
   const user = await lockUserById(trx, userId)
-  if (!user || isStaged(user) || (audience !== undefined && user.audience !== audience)) throw userNotFound()
-  return user
+  const isNamed = user && !isStaged(user) && (audience === undefined || user.audience === audience)
+  return requireUser(isNamed ? user : undefined)
 }
 
 /**

@@ -1,4 +1,4 @@
-import { userBanned } from '../errors.ts'
+import { userBanned, userNotFound } from '../errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 
 /** A user. A time is null where its event has not happened. */
@@ -49,7 +49,18 @@ export function isBanned(user: Pick<User, 'bannedUntil'>, now: Date): boolean {
 
 /** Requires that a user is not banned at this time. @throws userBanned */
 export function requireNotBanned(user: Pick<User, 'bannedUntil'>, now: Date): void {
-  if (isBanned(user, now)) throw userBanned()
+  refuseBanned({ isBanned: isBanned(user, now) })
+}
+
+/** Refuses a user whom a lookup has found to be banned. @throws userBanned */
+export function refuseBanned(found: { readonly isBanned: boolean }): void {
+  if (found.isBanned) throw userBanned()
+}
+
+/** Requires the user whom a request names, as a lookup has found them. @throws userNotFound */
+export function requireUser<Found>(user: Found | undefined): Found {
+  if (user === undefined) throw userNotFound()
+  return user
 }
 
 /** Whether a row only waits for its first code. Lists and checks for duplicates leave it out. */
