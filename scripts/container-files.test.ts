@@ -11,7 +11,7 @@ import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary
 import { loadAuthConfig } from '../services/auth/src/config.ts'
 import { loadInventoryConfig } from '../services/inventory/src/config.ts'
 import { loadPaymentsConfig } from '../services/payments/src/config.ts'
-import { findProgram } from './find-program.ts'
+import { canTestWith } from './find-program.ts'
 
 removeFoldersAtEnd()
 
@@ -110,7 +110,7 @@ it('the dev container has the Node.js of the lock file, installs by a script tha
   expect(Object.keys(container.portsAttributes).sort()).toEqual(container.forwardPorts.map(String).sort())
 })
 
-it.runIf(findProgram('haproxy'))('haproxy accepts its configuration', () => {
+it.runIf(canTestWith('haproxy'))('haproxy accepts its configuration', () => {
   // Only the containers know the names of the servers.
   const text = read('deploy/docker/haproxy/haproxy.cfg').replaceAll(/^( *server \w+) [\w-]+:/gm, '$1 127.0.0.1:')
   const file = join(newFolder(), 'haproxy.cfg')
@@ -162,7 +162,7 @@ describe('the alert rules', () => {
     },
   )
 
-  it.runIf(findProgram('promtool'))(
+  it.runIf(canTestWith('promtool'))(
     'pass their tests',
     () => {
       const { status, stdout } = spawnSync(join(root, 'scripts/try-alerts'), { encoding: 'utf8' })

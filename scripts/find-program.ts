@@ -1,8 +1,20 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
+type Environment = Readonly<Record<string, string | undefined>>
+
 /** The path of a program in the first folder of the PATH that has it; undefined when none has. */
-export function findProgram(name: string): string | undefined {
-  const folders = (process.env.PATH ?? '').split(delimiter)
+export function findProgram(name: string, env: Environment = process.env): string | undefined {
+  const folders = (env.PATH ?? '').split(delimiter)
   return folders.map((folder) => join(folder, name)).find(existsSync)
+}
+
+/**
+ * Whether a test that needs a program runs. Where the program is missing, a warning says what the run leaves out. With
+ * TEST_PROGRAMS=required the test runs nevertheless, and fails: so the nightly run leaves out none.
+ */
+export function canTestWith(name: string, env: Environment = process.env): boolean {
+  if (findProgram(name, env) !== undefined || env.TEST_PROGRAMS === 'required') return true
+  console.warn(`${name} is not installed: the tests that need it are skipped`)
+  return false
 }

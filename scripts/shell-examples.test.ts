@@ -11,7 +11,7 @@ import { loadAuthConfig } from '../services/auth/src/config.ts'
 import { loadInventoryConfig } from '../services/inventory/src/config.ts'
 import { loadPaymentsConfig } from '../services/payments/src/config.ts'
 import { examplesIn, RUN_WITH_STAND_INS } from './document-examples.ts'
-import { findProgram } from './find-program.ts'
+import { canTestWith, findProgram } from './find-program.ts'
 import { commandsOf, type ListedCommand } from './service-commands.ts'
 
 removeFoldersAtEnd()
@@ -342,7 +342,7 @@ describe('docs/runbooks/one-machine.md', () => {
     expect(paths.filter((path) => isMissing(join(folder, path)))).toEqual([])
   })
 
-  it.runIf(findProgram('systemd-analyze'))('has units that systemd accepts', () => {
+  it.runIf(canTestWith('systemd-analyze'))('has units that systemd accepts', () => {
     const units = join(folder, 'units')
     mkdirSync(units)
     for (const path of unitFiles) {
