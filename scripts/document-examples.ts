@@ -46,41 +46,20 @@ export const RUN_BY: Readonly<Record<string, string>> = {
 }
 
 /**
- * Examples of shells that change a machine or do not end, by document and number. They run with stand-ins for such programs,
+ * Examples of shells that change a machine, do not end or take minutes, by document and number. They run with stand-ins for such programs,
  * which write their arguments down: each must name commands, options, services, units and files that exist.
  */
 export const RUN_WITH_STAND_INS: Readonly<Record<string, readonly number[]>> = {
   'CONTRIBUTING.md': [1],
   'README.md': [1, 3, 5],
+  'bench/README.md': [1],
   'docs/runbooks/README.md': [1, 2, 3],
   'docs/runbooks/one-machine.md': [1, 3, 4, 5, 6, 7, 8, 9, 10],
   'docs/runbooks/restore.md': [1, 2, 3],
   'docs/runbooks/rollback.md': [1, 4],
   'docs/runbooks/scaling-out.md': [1, 2, 3, 6, 7, 8, 9],
   'docs/runbooks/upgrade.md': [1, 2, 5],
-}
-
-/** Examples of shells that tests only parse, by document and number, and why. */
-export const ONLY_PARSED: readonly {
-  readonly document: string
-  readonly numbers: readonly number[]
-  readonly reason: string
-}[] = [
-  {
-    document: 'bench/README.md',
-    numbers: [1],
-    reason: 'they need an idle machine for minutes; a test compares their services and options with --help',
-  },
-  {
-    document: 'packages/endpoints/README.md',
-    numbers: [1],
-    reason: 'its script try-package installs the package and does the same',
-  },
-]
-
-/** Whether tests only parse an example. */
-export function isOnlyParsed({ document, language, number }: DocumentExample): boolean {
-  return language === 'sh' && ONLY_PARSED.some((entry) => entry.document === document && entry.numbers.includes(number))
+  'packages/endpoints/README.md': [1],
 }
 
 /** Whether an example runs with stand-ins. */

@@ -1,21 +1,14 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { basename, join } from 'node:path'
-import { parseArgs, parseEnv } from 'node:util'
+import { parseEnv } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { integer } from '../packages/common/src/config/setting.ts'
 import { loadAuthConfig } from '../services/auth/src/config.ts'
-import {
-  type DocumentExample,
-  examplesIn,
-  hasStandIns,
-  isOnlyParsed,
-  ONLY_PARSED,
-  RUN_BY,
-} from './document-examples.ts'
+import { type DocumentExample, examplesIn, hasStandIns, RUN_BY } from './document-examples.ts'
 
 const root = join(import.meta.dirname, '..')
 const documents = globSync(
@@ -62,13 +55,10 @@ describe('examples of documents', () => {
     expect(() => PARSERS[language]?.(text)).not.toThrow()
   })
 
-  it('run in a test, or a reason says why they are only parsed', () => {
+  it('run in a test', () => {
     const isRun = (example: DocumentExample) => hasStandIns(example) || RUN_BY[example.document] !== undefined
-    const unrun = parsed.filter((example) => !isOnlyParsed(example) && !isRun(example))
+    const unrun = parsed.filter((example) => !isRun(example))
     expect(unrun.map(({ document, language, number }) => `${document} ${language} ${number}`)).toEqual([])
-    const listed = ONLY_PARSED.flatMap(({ document, numbers }) => numbers.map((number) => `${document} ${number}`))
-    const present = parsed.filter(isOnlyParsed).map(({ document, number }) => `${document} ${number}`)
-    expect(present.sort()).toEqual(listed.sort())
   })
 
   it.each(Object.entries(RUN_BY))('of %s run in %s, which reads the document', (document, test) => {
@@ -107,17 +97,4 @@ it('CONTRIBUTING.md: the setting reads numbers in its range, and has its default
   expect([undefined, '7', '10000'].map((value) => setting.parse(value))).toEqual([500, 7, 10_000])
   expect(setting.safeParse('10001').success).toBe(false)
   expect(setting.description).toBe('Most products of a page.')
-})
-
-it('bench/README.md: the commands have services and options that --help lists', () => {
-  const help = execFileSync(process.execPath, ['bench/src/main.ts', '--help'], { cwd: root, encoding: 'utf8' })
-  const names = [...help.matchAll(/^ +--(\w+) </gm)].map(([, name = '']) => name)
-  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
-  const lines = exampleOf('bench/README.md', 'sh').trim().split('\n')
-  for (const line of lines) {
-    const [pnpm, bench, ...args] = line.replace(/ *#.*/, '').split(' ')
-    expect([pnpm, bench]).toEqual(['pnpm', 'bench'])
-    const { positionals } = parseArgs({ args, options, allowPositionals: true })
-    for (const service of positionals) expect(help).toMatch(new RegExp(`services +.*\\b${service}\\b`))
-  }
 })

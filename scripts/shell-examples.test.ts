@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, delimiter, join } from 'node:path'
-import { parseEnv } from 'node:util'
+import { parseArgs, parseEnv } from 'node:util'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
@@ -23,7 +23,7 @@ const loaders = { auth: loadAuthConfig, payments: loadPaymentsConfig, inventory:
 
 /** Programs that change a machine, or need one of their own. */
 const STAND_INS =
-  'apt-get auth createdb curl docker git install inventory ha-drill node npm openssl payments pg_basebackup pg_ctl pg_dump pg_dumpall pg_restore psql replicas runuser setpriv systemctl systemd-sysusers vacuumdb'
+  'apt-get auth createdb curl docker git install inventory ha-drill node npm openssl payments pnpm pg_basebackup pg_ctl pg_dump pg_dumpall pg_restore psql replicas runuser setpriv systemctl systemd-sysusers vacuumdb'
 
 /** Takes the place of each of them: writes down its name and arguments, and does what the next command of a runbook needs. */
 const STAND_IN = `#!/usr/bin/env bash
@@ -175,6 +175,26 @@ function problemsOfDocker([group, ...words]: readonly string[]): readonly string
   return service === undefined || service in compose ? [] : [`no service ${service}`]
 }
 
+/** What npm would not find of the published framework, and members of a `package.json` that it does not ask for. */
+function problemsOfInstallation([command, ...words]: readonly string[]): readonly string[] {
+  if (command === 'pkg') return words.filter((word) => word !== 'set' && word !== 'type=module')
+  const Manifest = z.object({ name: z.string(), peerDependencies: z.record(z.string(), z.string()) })
+  const { name, peerDependencies } = Manifest.parse(JSON.parse(read('packages/endpoints/package.json')))
+  return words.filter((word) => word !== name && peerDependencies[word] === undefined)
+}
+
+/** Services and options that `pnpm bench --help` does not list. */
+function problemsOfBench(args: readonly string[]): readonly string[] {
+  const help = execFileSync(process.execPath, ['bench/src/main.ts', '--help'], { cwd: root, encoding: 'utf8' })
+  const names = [...help.matchAll(/^ +--(\w+) </gm)].map(([, name = '']) => name)
+  const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
+  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false })
+  return [
+    ...Object.keys(values).filter((name) => !names.includes(name)),
+    ...positionals.filter((service) => !new RegExp(`services +.*\\b${service}\\b`).test(help)),
+  ]
+}
+
 /** The Node.js of the lock file is missing where the registry lacks it, as for macOS. The runbook is for Debian. */
 const isMissing = (path: string) => !existsSync(path) && !(path.endsWith('.bin/node') && process.platform !== 'linux')
 
@@ -193,6 +213,7 @@ const RULES: Readonly<Record<string, (words: readonly string[]) => readonly stri
     return isKnown ? [] : [String(words.at(-1))]
   },
   npm: (words) => {
+    if (words[0] === 'install' || words[0] === 'pkg') return problemsOfInstallation(words)
     const { scripts: own } = z
       .object({ scripts: z.record(z.string(), z.string()) })
       .parse(JSON.parse(read('package.json')))
@@ -205,6 +226,7 @@ const RULES: Readonly<Record<string, (words: readonly string[]) => readonly stri
       ? []
       : args
   },
+  pnpm: ([script = '', ...args]) => (script === 'bench' ? problemsOfBench(args) : [script]),
   node: ([file = '']) => (existsSync(join(root, file)) ? [] : [file]),
   setpriv: (words) => {
     const user = words.flatMap((word) => /^--re[ug]id=(.+)$/.exec(word)?.[1] ?? [])
@@ -249,6 +271,9 @@ it.each([
   ['docker', 'compose', 'restart', 'billing'],
   ['docker', 'tag', 'trestle-billing', 'trestle-auth:old'],
   ['npm', 'run', 'develop'],
+  ['npm', 'install', '@trestle/framework'],
+  ['pnpm', 'bench', 'billing'],
+  ['pnpm', 'bench', '--quickly'],
   ['systemctl', 'enable', 'trestle-restore.timer'],
   ['curl', 'http://localhost:8085/ready'],
   ['replicas', '--stops', '3'],
