@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import type { Db, PaymentsTables, Trx } from '../database.ts'
 import type { ChainHead, LedgerHead } from './check-links.ts'
 
-const PAGE = 500
+const PAGE_ROWS = 500
 
 /** Tables below a merchant. A row in one of them proves that the merchant existed. */
 const TRACES = ['state_entries', 'journals', 'entries', 'trail_entries', 'lines', 'transactions'] as const
@@ -12,15 +12,15 @@ export async function* streamLedgerIds(db: Db): AsyncGenerator<string> {
   for (let after = ''; ; ) {
     const page = sql<{ id: string }>`
       SELECT id FROM (
-        (SELECT id FROM ${sql.table('merchants')} WHERE id > ${after} ORDER BY id LIMIT ${PAGE})
+        (SELECT id FROM ${sql.table('merchants')} WHERE id > ${after} ORDER BY id LIMIT ${PAGE_ROWS})
         UNION
         (SELECT merchant_id FROM ${sql.table('merchant_balances')}
-          WHERE merchant_id > ${after} ORDER BY merchant_id LIMIT ${PAGE})
-      ) known (id) ORDER BY id LIMIT ${PAGE}`
+          WHERE merchant_id > ${after} ORDER BY merchant_id LIMIT ${PAGE_ROWS})
+      ) known (id) ORDER BY id LIMIT ${PAGE_ROWS}`
     const { rows } = await readEveryRow(db, (trx) => page.execute(trx))
     yield* rows.map(({ id }) => id)
     const last = rows.at(-1)
-    if (!last || rows.length < PAGE) break
+    if (!last || rows.length < PAGE_ROWS) break
     after = last.id
   }
   const orphans = new Set<string>()
@@ -29,7 +29,7 @@ export async function* streamLedgerIds(db: Db): AsyncGenerator<string> {
       SELECT DISTINCT t.merchant_id AS id FROM ${sql.table(table)} t
       WHERE NOT EXISTS (SELECT FROM ${sql.table('merchants')} m WHERE m.id = t.merchant_id)
         AND NOT EXISTS (SELECT FROM ${sql.table('merchant_balances')} b WHERE b.merchant_id = t.merchant_id)
-      LIMIT ${PAGE}`
+      LIMIT ${PAGE_ROWS}`
     const { rows } = await readEveryRow(db, (trx) => page.execute(trx))
     for (const { id } of rows) orphans.add(id)
   }

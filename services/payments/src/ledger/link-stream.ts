@@ -3,7 +3,7 @@ import type { Db } from '../database.ts'
 import type { LedgerLink, Link, StateLink, TrailRow } from './chain.ts'
 import type { EntriesTable, JournalsTable, LinesTable, StateEntriesTable } from './ledger-tables.ts'
 
-const PAGE = 1_000
+const PAGE_ROWS = 1_000
 
 /** The links of a merchant's ledger, in order. Memory holds one page of each table. */
 export async function* streamLinks(db: Db, merchantId: string): AsyncGenerator<LedgerLink> {
@@ -89,10 +89,10 @@ async function* streamRows<Row extends { id: string }, Streamed extends Link>(
   for (let after = ''; ; ) {
     const { rows } = await sql<Row>`
       SELECT r.* ${more} FROM ${sql.table(table)} r
-      WHERE r.merchant_id = ${merchantId} AND r.id > ${after} ORDER BY r.id LIMIT ${PAGE}`.execute(db)
+      WHERE r.merchant_id = ${merchantId} AND r.id > ${after} ORDER BY r.id LIMIT ${PAGE_ROWS}`.execute(db)
     for (const row of rows) yield toLink(row)
     const last = rows.at(-1)
-    if (!last || rows.length < PAGE) return
+    if (!last || rows.length < PAGE_ROWS) return
     after = last.id
   }
 }

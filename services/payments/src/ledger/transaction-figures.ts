@@ -33,7 +33,7 @@ export interface TransactionFigures {
   readonly disputes_lost: bigint
 }
 
-const PAGE = 500
+const PAGE_ROWS = 500
 const sumOf = (column: string, condition: string) =>
   sql.raw(`coalesce(sum(${column}) FILTER (WHERE ${condition}), 0)::bigint`)
 
@@ -43,7 +43,7 @@ export async function* streamFigures(db: Db, merchantId: string) {
     const rows = await listFigures(db, merchantId, after)
     yield* rows
     const last = rows.at(-1)
-    if (!last || rows.length < PAGE) return
+    if (!last || rows.length < PAGE_ROWS) return
     after = last.id
   }
 }
@@ -70,7 +70,7 @@ async function listFigures(db: Db, merchantId: string, after: string): Promise<r
         ${sumOf('amount', "status = 'lost'")} AS disputes_lost
       FROM ${sql.table('disputes')} WHERE merchant_id = t.merchant_id AND transaction_id = t.id
     ) d
-    WHERE t.merchant_id = ${merchantId} AND t.id > ${after} ORDER BY t.id LIMIT ${PAGE}`.execute(db)
+    WHERE t.merchant_id = ${merchantId} AND t.id > ${after} ORDER BY t.id LIMIT ${PAGE_ROWS}`.execute(db)
   return rows
 }
 

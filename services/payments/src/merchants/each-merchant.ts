@@ -2,7 +2,7 @@ import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
 
-const PAGE = 1_000
+const PAGE_ROWS = 1_000
 
 /** The ids of all merchants, read page by page without locks. Each merchant is then worked on in a call of its own. */
 export async function* eachMerchant(db: Db): AsyncGenerator<string> {
@@ -18,7 +18,7 @@ export async function* merchantPages(db: Db): AsyncGenerator<readonly string[]> 
       .select('id')
       .where('id', '>', after)
       .orderBy('id')
-      .limit(PAGE)
+      .limit(PAGE_ROWS)
       .execute()
     const last = page.at(-1)
     if (!last) return

@@ -19,7 +19,7 @@ export interface StatementInput {
 }
 
 /** The lines of one read. Other requests wait while it lasts. */
-const PAGE = 200
+const PAGE_ROWS = 200
 
 /**
  * Writes a merchant's lines of a period as CSV, between the balances before and after them. Access is judged before the
@@ -54,7 +54,7 @@ async function* writeRows(
   yield statementHead(period, currency, opening)
   let [bounds, balance] = [idsOf(period), opening]
   for (;;) {
-    const lines = await readPage(reading, { ...bounds, order: 'oldest-first', limit: PAGE })
+    const lines = await readPage(reading, { ...bounds, order: 'oldest-first', limit: PAGE_ROWS })
     const last = lines.at(-1)
     if (!last) break
     yield statementRows(lines, currency)
