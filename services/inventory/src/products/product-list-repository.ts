@@ -163,7 +163,7 @@ function isDescending(sort: ProductSort): boolean {
   return sort.startsWith('-')
 }
 
-/** A page of the live products that meet all filters, in the order of the selection. */
+/** The live products of a page that meet all filters: at most `page.limit`, in the order of the selection. */
 export async function listSelectedProducts(
   db: Db,
   selection: ProductSelection,

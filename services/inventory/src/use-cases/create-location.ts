@@ -7,7 +7,7 @@ import type { NewLocation } from '../locations/location.ts'
 import { insertLocation } from '../locations/location-repository.ts'
 
 /**
- * Adds a location.
+ * Adds a location. Resolves to its id.
  * @throws duplicateCode when another location has the code, keyMismatch when the Idempotency-Key was used for another request,
  * keyRunning while its first request runs
  */

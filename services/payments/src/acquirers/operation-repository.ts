@@ -78,7 +78,7 @@ const closeQuery = prepare(
     FROM ${sql.table('close_operation')}(${p.merchantId}, ${p.id}, ${p.outcome}, ${p.reason}) f`,
 )
 
-/** Stores an answer, and takes back an operation that was not accepted. */
+/** Stores an answer, and takes back an operation that was not accepted. Resolves to how the answer was booked. */
 export function callCloseOperation(lanes: Lanes, answer: OperationAnswer): Promise<ClosedOperation> {
   return lanes.write.one(closeQuery, answer)
 }
@@ -115,7 +115,7 @@ const rejectionQuery = prepare(
     WHERE o.merchant_id = ${p.merchantId} AND o.id = ${p.id} AND o.status IN ('rejected', 'unanswered')`,
 )
 
-/** Undefined for an operation that is not rejected, or no longer. */
+/** The rejection of an operation. Undefined for an operation that is not rejected, or no longer. */
 export function findRejection(lanes: Lanes, key: OperationKey): Promise<Rejection | undefined> {
   return lanes.read.first(rejectionQuery, key)
 }

@@ -97,7 +97,7 @@ export interface ListKeysInput extends Omit<PageBounds, 'order'> {
   readonly keyMac: Buffer
 }
 
-/** A page of the good keys of the calling app. */
+/** A page of the good keys of the calling app. At most `input.limit`, by id in `order`. */
 export async function listKeys(
   lanes: Lanes,
   input: ListKeysInput,

@@ -60,7 +60,7 @@ const identityQuery = prepareForCaller(
     LEFT JOIN ${sql.table('users')} u ON u.id = c.identity_id`,
 )
 
-/** The identity of the caller, or the verdict `unauthorized`. */
+/** The identity of the caller; for an unknown caller, `unauthorized` without an identity. */
 export async function readIdentity(
   lanes: Lanes,
   caller: Credentials,

@@ -65,7 +65,10 @@ const readQuery = findBelowMerchant<CardColumns>('read_card', {
   join: sql`LEFT JOIN ${sql.table('instruments')} i ON i.merchant_id = r.merchant_id AND i.id = r.instrument_id`,
 })
 
-/** A kept card by its id, for a member of its merchant: `not-found` for an unknown id, `forbidden` for other callers. */
+/**
+ * A kept card by its id, for a member of its merchant: `not-found` for an unknown id, `forbidden` for other callers, both without
+ * the card.
+ */
 export async function readCard(
   lanes: Lanes,
   input: Credentials & { readonly id: string },

@@ -116,7 +116,10 @@ export async function callCloseDispute(lanes: Lanes, input: CloseInput): Promise
 
 const readQuery = findBelowMerchant<DisputeColumns>('read_dispute', source)
 
-/** A dispute by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no member. */
+/**
+ * A dispute by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no member, both
+ * without the dispute.
+ */
 export async function readDispute(
   lanes: Lanes,
   input: Credentials & { readonly id: string },
@@ -132,7 +135,10 @@ const ofTransaction = listBelowMerchant<BelowListInput & { transactionId: string
   (p) => sql`r.transaction_id = ${p.transactionId}`,
 )
 
-/** A page of the disputes of a merchant, or of one of its transactions, for its members. */
+/**
+ * A page of the disputes of a merchant, or of one of its transactions, for its members. At most `limit`, by id in the order of
+ * `input`.
+ */
 export async function listDisputes(
   lanes: Lanes,
   {

@@ -73,7 +73,10 @@ const ofTransaction = listBelowMerchant<BelowListInput & { transactionId: string
   (p) => sql`r.transaction_id = ${p.transactionId}`,
 )
 
-/** A page of the fraud alerts of a merchant, or of one of its transactions, for its members. */
+/**
+ * A page of the fraud alerts of a merchant, or of one of its transactions, for its members. At most `limit`, by id in the order of
+ * `input`.
+ */
 export async function listFrauds(
   lanes: Lanes,
   {

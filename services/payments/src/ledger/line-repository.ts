@@ -36,7 +36,10 @@ const source = {
 
 const readQuery = findBelowMerchant<LineColumns>('read_line', source)
 
-/** A line by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no member. */
+/**
+ * A line by its id, for members of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no member, both
+ * without the line.
+ */
 export async function readLine(
   lanes: Lanes,
   input: Credentials & { readonly id: string },
@@ -48,7 +51,7 @@ export async function readLine(
 
 const linesOfMerchant = listBelowMerchant<BelowListInput, LineColumns>('list_lines', source)
 
-/** A page of a merchant's lines, for its members. */
+/** A page of a merchant's lines, for its members. At most `limit`, by id in the order of `input`. */
 export async function listLines(
   lanes: Lanes,
   input: BelowListInput & Pick<PageBounds, 'order'>,

@@ -77,7 +77,7 @@ const appListQueries = declareMemberList<AppMemberColumns>(
     ) END AS key_hint`,
 )
 
-/** A page of the apps of a merchant. */
+/** A page of the apps of a merchant. At most `input.limit`, by id in `order`. */
 export async function listAppMembers(
   lanes: Lanes,
   input: ListMembersInput,
@@ -137,7 +137,7 @@ const userListQueries = declareMemberList<UserMember>(
     CASE WHEN s.member_id IS NULL THEN o.created ELSE s.created END AS created, s.pending`,
 )
 
-/** A page of the users of a merchant, with those who are invited. */
+/** A page of the users of a merchant, with those who are invited. At most `input.limit`, by id in `order`. */
 export async function listUserMembers(
   lanes: Lanes,
   input: ListMembersInput,

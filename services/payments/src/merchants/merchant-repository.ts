@@ -152,7 +152,7 @@ function membershipPage(noun: 'app' | 'user', order: ReturnType<typeof sql>, p: 
       )`
 }
 
-/** A page of the merchants that the caller belongs to. */
+/** A page of the merchants that the caller belongs to. At most `input.limit`, by id in `order`. */
 export async function listMerchants(
   lanes: Lanes,
   input: ListInput,

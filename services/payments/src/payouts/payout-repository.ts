@@ -98,7 +98,7 @@ export async function readPayout(lanes: Lanes, input: Credentials & { readonly i
 
 const payoutsOfMerchant = listBelowMerchant<BelowListInput, PayoutColumns>('list_payouts', source)
 
-/** A page of the payouts of a merchant, for its members. */
+/** A page of the payouts of a merchant, for its members. At most `limit`, by id in the order of `input`. */
 export async function listPayouts(
   lanes: Lanes,
   input: BelowListInput & Pick<PageBounds, 'order'>,

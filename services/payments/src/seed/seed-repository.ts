@@ -13,7 +13,6 @@ export async function insertSeedApp(db: Db, app: SeedApp, mac: Buffer): Promise<
   const { numInsertedOrUpdatedRows } = await db
     .insertInto('apps')
     .values({ id: app.id, name: app.name ?? null, created: createdOf(app.id) })
-    // An app that an earlier run has inserted stays as it is.
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst()
   await sql`

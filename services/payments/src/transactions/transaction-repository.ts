@@ -40,7 +40,7 @@ const readLongQuery = findBelowMerchant<FoundColumns>('read_long_transaction', s
 
 /**
  * A transaction by its id, for a member of its merchant: `not-found` for an unknown id, `forbidden` for a caller who is no
- * member. A long trail waits for its turn.
+ * member, both without the transaction. A long trail waits for its turn.
  */
 export async function readTransaction(
   lanes: Lanes,
@@ -70,7 +70,7 @@ const transactionsOfMerchant = listBelowMerchant<TransactionListInput, Transacti
     AND (${p.currency}::text IS NULL OR r.currency = ${p.currency}::text)`,
 )
 
-/** A page of a merchant's transactions, or a part of the page, for a member. */
+/** A page of a merchant's transactions, or a part of the page, for a member. At most `limit`, by id in the order of `input`. */
 export async function listTransactions(
   lanes: Lanes,
   input: TransactionListInput & Pick<PageBounds, 'order'>,

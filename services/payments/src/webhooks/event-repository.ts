@@ -28,7 +28,10 @@ const listQueries = listBelowMerchant<BelowListInput, EventColumns>(
   () => sql`r.created > now() - interval '30 days'`,
 )
 
-/** A page of the events of a merchant in the last 30 days, or the first piece of the page. */
+/**
+ * A page of the events of a merchant in the last 30 days, or the first piece of the page. At most `limit`, by id in the order of
+ * `input`.
+ */
 export async function listEvents(
   lanes: Lanes,
   input: BelowListInput & Pick<PageBounds, 'order'>,

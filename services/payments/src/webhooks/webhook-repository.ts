@@ -27,7 +27,7 @@ const columns = sql`r.id, r.merchant_id, r.url, r.events, r.secret_sealed, r.pre
 
 const listQueries = listBelowMerchant<BelowListInput, WebhookColumns>('list_webhooks', { table: 'webhooks', columns })
 
-/** A page of a merchant's webhooks. */
+/** A page of a merchant's webhooks. At most `limit`, by id in the order of `input`. */
 export async function listWebhooks(
   lanes: Lanes,
   input: BelowListInput & Pick<PageBounds, 'order'>,
@@ -75,7 +75,9 @@ const createQuery = prepare(
     CROSS JOIN LATERAL (SELECT (f.webhook).*) r`,
 )
 
-/** Makes a webhook, unless the merchant has the maximum or its events would be sent without TLS. */
+/**
+ * Makes a webhook. The result has a refusal instead when the merchant has the maximum, or its events would be sent without TLS.
+ */
 export async function callCreateWebhook(
   lanes: Lanes,
   { caller, webhook, ...input }: CreateWebhookInput,
