@@ -16,6 +16,7 @@ it.each([
   ['/ready', 'ready.ts'],
   ['/openapi.json', 'openapi.json.ts'],
   ['/docs/js/scalar.js', 'docs/js/scalar.js.ts'],
+  ['/.well-known/jwks.json', 'well-known/jwks.json.ts'],
 ])('refuses %s outside routes/%s', async (url, place) => {
   expect(await problemsOf(urlFiles, route(`  app.get('${url}', () => 1)`))).toEqual([
     `services/shop/src/routes/more.ts:2 ${url} belongs in services/shop/src/routes/${place}`,
@@ -75,22 +76,6 @@ it('accepts a URL in config or a noun, which make links', async () => {
     'services/shop/src/config.ts': "export const path = '/items'\n",
   }
   expect(await problemsOf(urlFiles, files)).toEqual([])
-})
-
-it('accepts any file of routes/well-known for a well-known URL', async () => {
-  const files = {
-    'services/shop/src/routes/well-known/keys.ts':
-      "export const keys = (app) => app.get('/.well-known/jwks.json', () => 1)\n",
-    'services/shop/README.md': `${shop['services/shop/README.md']}| \`GET /.well-known/jwks.json\` | \`routes/well-known/keys.ts\` |\n`,
-  }
-  expect(await problemsOf(urlFiles, files)).toEqual([])
-})
-
-it('refuses a well-known URL elsewhere', async () => {
-  expect(await problemsOf(urlFiles, route("  app.get('/.well-known/jwks.json', () => 1)"))).toEqual([
-    'services/shop/src/routes/more.ts:2 /.well-known/jwks.json belongs in services/shop/src/routes/well-known/jwks.json.ts',
-    missing('GET /.well-known/jwks.json'),
-  ])
 })
 
 it('reads the URLs of controllers from the framework, and looks for them elsewhere', async () => {

@@ -21,8 +21,8 @@ interface Registration {
 const methods = new Set(['get', 'head', 'post', 'put', 'patch', 'delete', 'options', 'all'])
 
 /**
- * Whoever has a URL finds its file: parameters dropped, `_` as `-`, under `routes/`; or the framework has found it under
- * `controllers/`. A URL is written in one file, each method once, and the README of the service lists the same URLs with
+ * Whoever has a URL finds its file: parameters and a leading dot dropped, `_` as `-`, under `routes/`; or the framework has found
+ * it under `controllers/`. A URL is written in one file, each method once, and the README of the service lists the same URLs with
  * the same files.
  */
 export const urlFiles: Rule = async (tree) => {
@@ -95,7 +95,6 @@ function placeOf(url: string, folder: string): string {
 }
 
 function misplacedRegistrations({ url, file, line }: Registration, folder: string): readonly Problem[] {
-  if (url.startsWith('/.well-known/') && file.path.startsWith(`${folder}/routes/well-known/`)) return []
   const place = placeOf(url, folder)
   return file.path === place ? [] : [{ path: file.path, line, message: `${url} belongs in ${place}` }]
 }

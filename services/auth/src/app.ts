@@ -49,7 +49,7 @@ import { linkingRoutes } from './routes/user/identities/authorize.ts'
 import { identitiesRoutes } from './routes/user/identities.ts'
 import { userRoutes } from './routes/user.ts'
 import { verifyRoutes } from './routes/verify.ts'
-import { jwksRoutes } from './routes/well-known/jwks.ts'
+import { jwksRoutes } from './routes/well-known/jwks.json.ts'
 import { VERSION } from './version.ts'
 
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
