@@ -291,14 +291,11 @@ describe('captcha', () => {
 
 describe('endpoints that are not built', () => {
   it.each([
-    ['POST', '/sso', 'saml_provider_disabled', 'SAML 2.0 is disabled'],
     ['GET', '/sso/saml/metadata', 'saml_provider_disabled', 'SAML 2.0 is disabled'],
-    ['POST', '/sso/saml/acs', 'saml_provider_disabled', 'SAML 2.0 is disabled'],
     ['POST', '/passkeys/registration/options', 'passkey_disabled', 'Passkeys are disabled'],
     ['GET', '/passkeys/', 'passkey_disabled', 'Passkeys are disabled'],
     ['PATCH', '/passkeys/1', 'passkey_disabled', 'Passkeys are disabled'],
     ['GET', '/oauth/authorize', 'feature_disabled', 'OAuth server is disabled'],
-    ['POST', '/oauth/token', 'feature_disabled', 'OAuth server is disabled'],
     ['GET', '/user/oauth/grants', 'feature_disabled', 'OAuth server is disabled'],
     ['GET', '/admin/sso/providers', 'saml_provider_disabled', 'SAML 2.0 is disabled'],
     ['GET', '/admin/oauth/clients', 'feature_disabled', 'OAuth server is disabled'],

@@ -1,11 +1,9 @@
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
-import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
-import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type { AuthDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
-import { oauthServerDisabled, samlDisabled } from './errors.ts'
 import { requireAdmin } from './plugins/authenticate.ts'
 import { captcha } from './plugins/captcha.ts'
 import { clientAddress, rateLimit } from './plugins/client-address.ts'
@@ -14,6 +12,8 @@ import { jsonBody, SMALL_BODY_BYTES_MAX } from './plugins/json-body.ts'
 import { adminAuditRoutes } from './routes/admin/audit.ts'
 import { customProvidersRoutes } from './routes/admin/custom-providers.ts'
 import { generateLinkRoutes } from './routes/admin/generate-link.ts'
+import { adminOauthRoutes } from './routes/admin/oauth.ts'
+import { adminSsoRoutes } from './routes/admin/sso.ts'
 import { adminFactorsRoutes } from './routes/admin/users/factors.ts'
 import { adminPasskeysRoutes } from './routes/admin/users/passkeys.ts'
 import { adminUsersRoutes } from './routes/admin/users.ts'
@@ -31,6 +31,7 @@ import { healthRoutes } from './routes/health.ts'
 import { inviteRoutes } from './routes/invite.ts'
 import { logoutRoutes } from './routes/logout.ts'
 import { magiclinkRoutes } from './routes/magiclink.ts'
+import { oauthRoutes } from './routes/oauth.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
 import { otpRoutes } from './routes/otp.ts'
 import { passkeyAuthenticationOptionsRoutes } from './routes/passkeys/authentication/options.ts'
@@ -44,9 +45,11 @@ import { recoverRoutes } from './routes/recover.ts'
 import { resendRoutes } from './routes/resend.ts'
 import { settingsRoutes } from './routes/settings.ts'
 import { signupRoutes } from './routes/signup.ts'
+import { ssoRoutes } from './routes/sso.ts'
 import { tokenRoutes } from './routes/token.ts'
 import { linkingRoutes } from './routes/user/identities/authorize.ts'
 import { identitiesRoutes } from './routes/user/identities.ts'
+import { userOauthRoutes } from './routes/user/oauth.ts'
 import { userRoutes } from './routes/user.ts'
 import { verifyRoutes } from './routes/verify.ts'
 import { jwksRoutes } from './routes/well-known/jwks.json.ts'
@@ -108,7 +111,9 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(adminRoutes)
   await app.register(publicRoutes)
   await app.register(ownRoutes)
-  await app.register(notBuilt)
+  await app.register(ssoRoutes)
+  await app.register(oauthRoutes)
+  await app.register(userOauthRoutes)
   return app
 }
 
@@ -123,7 +128,8 @@ async function adminRoutes(admin: FastifyInstance): Promise<void> {
   await admin.register(adminFactorsRoutes)
   await admin.register(adminPasskeysRoutes)
   await admin.register(inviteRoutes)
-  await admin.register(notBuiltForAdmins)
+  await admin.register(adminSsoRoutes)
+  await admin.register(adminOauthRoutes)
 }
 
 /** The endpoints by which users sign up and sign in. They need no bearer. */
@@ -162,34 +168,5 @@ function limitBodies(app: FastifyInstance): void {
 declare module 'fastify' {
   interface FastifyInstance {
     readonly deps: AuthDeps
-  }
-}
-
-/**
- * The paths of features that this service does not have, for all methods, with all paths below them (reference: Endpoints that
- * are not served).
- */
-const NOT_BUILT: Readonly<Record<string, ErrorFactory>> = {
-  '/sso': samlDisabled,
-  '/oauth': oauthServerDisabled,
-  '/user/oauth': oauthServerDisabled,
-}
-const NOT_BUILT_FOR_ADMINS: Readonly<Record<string, ErrorFactory>> = {
-  '/admin/sso': samlDisabled,
-  '/admin/oauth': oauthServerDisabled,
-}
-
-/** Answers that a feature is off, which tells a client more than an unknown path. */
-const notBuilt: FastifyPluginAsync = (app) => refuseFeatures(app, NOT_BUILT)
-
-/** Answers the same for paths of admins. */
-const notBuiltForAdmins: FastifyPluginAsync = (app) => refuseFeatures(app, NOT_BUILT_FOR_ADMINS)
-
-async function refuseFeatures(app: FastifyInstance, features: Readonly<Record<string, ErrorFactory>>): Promise<void> {
-  for (const [path, error] of Object.entries(features)) {
-    for (const url of [path, `${path}/*`]) {
-      // Refuse before the body is read: an error of the body would hide that the feature is off.
-      app.all(url, { schema: { hide: true }, onRequest: (_request, _reply, done) => done(error()) }, async () => {})
-    }
   }
 }

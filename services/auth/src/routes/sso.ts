@@ -1,0 +1,9 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { samlDisabled } from '../errors.ts'
+import { refuseFeature } from '../plugins/refuse-feature.ts'
+
+/** `/sso` and every path below: refused, because SAML is not built. */
+export const ssoRoutes: FastifyPluginAsync = async (app) => {
+  app.all('/sso', refuseFeature(samlDisabled))
+  app.all('/sso/*', refuseFeature(samlDisabled))
+}

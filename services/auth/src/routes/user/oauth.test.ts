@@ -1,0 +1,9 @@
+import { expect, it } from 'vitest'
+import { errorBody } from '../../../test/bodies.ts'
+import { answersOf } from '../../../test/refused-feature.ts'
+import { userOauthRoutes } from './oauth.ts'
+
+it('404: refuses grants to clients of an OAuth server before the body is read', async () => {
+  const refused = [404, errorBody(404, 'feature_disabled', 'OAuth server is disabled')]
+  expect(await answersOf(userOauthRoutes, ['/user/oauth', '/user/oauth/grants'])).toEqual([refused, refused])
+})
