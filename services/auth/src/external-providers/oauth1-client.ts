@@ -25,7 +25,10 @@ const TokenAnswer = z
   .transform(({ oauth_token: token, oauth_token_secret: secret }) => ({ token, secret }))
 const RequestTokenAnswer = z.object({ oauth_callback_confirmed: z.literal('true') })
 
-/** Asks for the request token, with which the browser goes to the provider (RFC 5849, section 2.1). @throws Error */
+/**
+ * Asks for the request token, with which the browser goes to the provider (RFC 5849, section 2.1).
+ * @throws Error when the provider is out of reach or refuses, or its answer holds no token or confirms no callback
+ */
 export async function requestToken(
   deps: OAuth1Deps,
   configured: ConfiguredProvider<OAuth1Provider>,
@@ -38,7 +41,10 @@ export async function requestToken(
   return TokenAnswer.parse(form)
 }
 
-/** Exchanges the request token for an access token, after the user has agreed (section 2.3). @throws Error */
+/**
+ * Exchanges the request token for an access token, after the user has agreed (section 2.3).
+ * @throws Error when the provider is out of reach or refuses, or its answer holds no token
+ */
 export async function exchangeVerifier(
   deps: OAuth1Deps,
   configured: ConfiguredProvider<OAuth1Provider>,
@@ -49,7 +55,10 @@ export async function exchangeVerifier(
   return TokenAnswer.parse(Object.fromEntries(new URLSearchParams(answer)))
 }
 
-/** Fetches the profile of the user who has signed in. @throws Error */
+/**
+ * Fetches the profile of the user who has signed in.
+ * @throws Error when the provider is out of reach or refuses, or its answer does not match the schema
+ */
 export function readOAuth1Profile(
   deps: OAuth1Deps,
   configured: ConfiguredProvider<OAuth1Provider>,

@@ -26,11 +26,23 @@ describe('an account at a provider', () => {
       { email: 'ada@example.com', isVerified: true },
       { email: 'eve@example.com', isVerified: false },
     ]
-    expect(read({ emails })).toMatchObject({ emails: listed, email: listed[1] })
-    expect(read({ emails: [{ ...ADA, isPrimary: true }, EVE] })).toMatchObject({ emails: listed, email: listed[0] })
-    expect(read({ emails: [{ ...ADA, email: '\u212Aate@example.com' }] })).toMatchObject({
+    const own = { iss: provider.issuer, sub: '7', provider_id: '7', phone_verified: false }
+    const account = { provider: 'github', subject: '7', emails: listed, emailOptional: false }
+    expect(read({ emails })).toEqual({
+      ...account,
+      email: listed[1],
+      data: { ...own, email: 'eve@example.com', email_verified: false },
+    })
+    expect(read({ emails: [{ ...ADA, isPrimary: true }, EVE] })).toEqual({
+      ...account,
+      email: listed[0],
+      data: { ...own, email: 'ada@example.com', email_verified: true },
+    })
+    expect(read({ emails: [{ ...ADA, email: '\u212Aate@example.com' }] })).toEqual({
+      ...account,
       emails: [],
       email: undefined,
+      data: own,
     })
   })
 

@@ -104,7 +104,7 @@ describe('POST /signup by phone', () => {
     const login = (secret: string) =>
       main.post('/token?grant_type=password', { phone: '14155550101', password: secret })
     // The password is that of the signup whose code was used.
-    expect((await login('another one')).statusCode).toBe(200)
+    expectSession(await login('another one'), phoneBody('14155550101'))
     expect(statusAndBody(await login(password))).toEqual(wrongPassword)
     clock.advance(60_000)
     const repeated = await signUp('14155550101')

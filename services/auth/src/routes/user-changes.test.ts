@@ -6,11 +6,13 @@ import {
   grantErrorBody,
   outcomeOf,
   refusalsIn,
+  signedUpBody,
   statusAndBody,
   userBody,
   wrongPassword,
 } from '../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../test/expect-failure.ts'
+import { expectSession } from '../../test/expect-user.ts'
 import { factorRow } from '../../test/factor-row.ts'
 import { forgeBearer, OPERATOR } from '../../test/forged-token.ts'
 import { type MailApp, openBeside, openMailApp } from '../../test/mail-app.ts'
@@ -172,7 +174,7 @@ describe('PUT /user with a password', () => {
     expect(mail.subject).toBe('Your password was changed')
     const login = (password: string) => test.post('/token?grant_type=password', { email: own.email, password })
     expect(statusAndBody(await login(own.password))).toEqual(wrongPassword)
-    expect((await login('another horse')).statusCode).toBe(200)
+    expectSession(await login('another horse'), signedUpBody(own, { recovery_sent_at: anyTime }))
     expect(await auditOf(own.user.id)).toContain('user_updated_password')
   })
 

@@ -1,10 +1,12 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
+import { anyId, anyRefreshToken, anyTime, proof } from '../../test/bodies.ts'
 import { CONTEXT, SERVICE } from '../../test/request-context.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { linkExpired, otpExpired, userBanned } from '../errors.ts'
 import type { LinkType } from '../one-time-tokens/link-type.ts'
 import type { VerifyType } from '../one-time-tokens/verify-type.ts'
+import { getProfile } from '../users/profile-repository.ts'
 import { generateLink } from './generate-link.ts'
 import { verifyCode, verifyLink } from './verify-token.ts'
 
@@ -66,7 +68,14 @@ describe('verifyLink', () => {
     const { token } = await send('recovery', email)
     expect(await follow(token, 'recovery', 'mobile')).toEqual({
       verdict: 'session',
-      session: expect.objectContaining({ user: expect.objectContaining({ id: user.id }) }),
+      session: {
+        ...(await getProfile(deps.db, user.id)),
+        sessionId: anyId,
+        aal: 'aal1',
+        startedAt: anyTime,
+        amr: [proof('otp')],
+        refreshToken: anyRefreshToken,
+      },
       type: 'recovery',
     })
   })
