@@ -7,7 +7,7 @@ describe('median', () => {
     [[3, 1], 2],
     [[9, 1, 5], 5],
     [[4, 1, 3, 2], 2.5],
-  ])('of %j is %d', (values, expected) => {
+  ])('takes the middle of %j, or the mean of both middles: %d', (values, expected) => {
     expect(median(values)).toBe(expected)
   })
 
@@ -30,7 +30,7 @@ describe('medianInterval', () => {
     [12, 3, 10],
     [15, 4, 12],
     [20, 6, 15],
-  ])('of %d values runs from rank %d to rank %d', (count, lower, upper) => {
+  ])('covers 95 % of the sign test: of %d values, the ranks %d to %d', (count, lower, upper) => {
     expect(medianInterval(upTo(count))).toEqual({ median: (count + 1) / 2, lower, upper })
   })
 })
@@ -58,7 +58,7 @@ describe('percentileOf', () => {
     [[4, 1, 3, 2], 0.5, 2],
     [[4, 1, 3, 2], 0.99, 4],
     [[4, 1, 3, 2], 0, 1],
-  ])('of %j at %d is %d', (values, share, expected) => {
+  ])('takes the nearest rank of %j at the share %d: %d, and 0 of nothing', (values, share, expected) => {
     expect(percentileOf(values, share)).toBe(expected)
   })
 })

@@ -12,7 +12,7 @@ import { readCsvHeader } from './csv-products.ts'
 const record = (fields: readonly string[], line = 1, isWellFormed = true) => ({ line, fields, isWellFormed })
 const many = (count: number) => ['sku', ...Array.from({ length: count - 1 }, (_, i) => `attributes.k${i}`)]
 
-describe('the header of a file', () => {
+describe('readCsvHeader', () => {
   it.each([
     ['quotes that are not in order', record(['sku', 'attributes'], 1, false), headerBroken()],
     ['101 columns', record(many(101)), tooManyColumns({ columnsMax: 100 })],
@@ -20,18 +20,18 @@ describe('the header of a file', () => {
     ['an attribute without a name', record(['sku', 'attributes.']), columnUnknown({ column: 'attributes.' })],
     ['a long strange column', record(['x'.repeat(65), 'sku']), columnUnknown({ column: 'x'.repeat(64) })],
     ['a column twice', record(['sku', 'attributes', 'sku']), columnTwice({ column: 'sku' })],
-    ['no sku', record(['attributes']), skuColumnMissing()],
-    ['no attributes', record(['id', 'sku']), attributesColumnMissing()],
-  ])('is refused for %s', (_name, header, error) => {
+    ['no column sku', record(['attributes']), skuColumnMissing()],
+    ['no column of attributes', record(['id', 'sku']), attributesColumnMissing()],
+  ])('refuses a header with %s', (_name, header, error) => {
     expect(() => readCsvHeader(header, 100)).toThrow(error)
   })
 
-  it('may have 100 columns', () => {
+  it('accepts 100 columns', () => {
     expect(readCsvHeader(record(many(100)), 100)).toBeTypeOf('function')
   })
 })
 
-describe('a record', () => {
+describe('a record below the header', () => {
   const read = (header: readonly string[], fields: readonly string[], isWellFormed = true) =>
     readCsvHeader(record(header), 20)(record(fields, 2, isWellFormed))
   const fault = (description: string, sku: string | null = null) => ({
@@ -44,17 +44,22 @@ describe('a record', () => {
   it.each([
     ['a cell as it is', ['sku', 'attributes'], ['A', '{"n": 1.0}'], '{"n": 1.0}'],
     ['a cell with other columns empty', ['sku', 'attributes', 'attributes.a'], ['A', '[1]', ''], '[1]'],
-    ['columns alone', ['attributes.a.b', 'sku', 'attributes.c'], ['1', 'A', 'x'], '{"a":{"b":1},"c":"x"}'],
+    [
+      'columns alone, which may be nested',
+      ['attributes.a.b', 'sku', 'attributes.c'],
+      ['1', 'A', 'x'],
+      '{"a":{"b":1},"c":"x"}',
+    ],
     [
       'columns over the members of a cell',
       ['sku', 'attributes', 'attributes.a'],
       ['A', '{"a":1,"b":2}', '3'],
       '{"a":3,"b":2}',
     ],
-    ['empty columns alone', ['sku', 'attributes.a'], ['A', ''], '{}'],
+    ['empty columns alone, as none', ['sku', 'attributes.a'], ['A', ''], '{}'],
     ['what is no JSON, to be refused later', ['sku', 'attributes', 'attributes.a'], ['A', '{', '1'], '{'],
     ['what is too large, to be refused later', ['sku', 'attributes.a'], ['A', 'x'.repeat(21)], 'x'.repeat(21)],
-  ])('has %s', (_name, header, fields, attributes) => {
+  ])('takes its attributes from %s', (_name, header, fields, attributes) => {
     expect(read(header, fields)).toEqual({ line: 2, sku: 'A', attributes })
   })
 

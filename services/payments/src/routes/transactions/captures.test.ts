@@ -44,6 +44,19 @@ const capture = (id: string, payload?: object | string, headers: object = {}) =>
 const limit = (most: string) => [{ field: 'amount', message: `Can capture at most ${most}`, code: 'LIMIT_EXCEEDED' }]
 const KEY = { 'idempotency-key': 'k-1' }
 
+/** Expects the answer to a capture of EUR 3.00, which the merchant gets in kroner: the transaction with all captures so far. */
+function expectCaptured(answer: Awaited<ReturnType<typeof capture>>, id: string, captures: readonly number[]): void {
+  const sum = captures.reduce((total, amount) => total + amount, 0)
+  const exchanged = {
+    ...{ capture: true, lineId: anyId, balance: expect.any(Number) },
+    fee: { flat: expect.any(Number), rate: expect.any(Number) },
+    exchange: { rate: expect.any(String), date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) },
+  }
+  const trail = captures.map((amount) => trailEntry({ amount, ...exchanged }))
+  const transaction = shownTransaction({ id, merchantId, pendingAmount: 300 - sum, capturedAmount: sum, trail })
+  expect([answer.statusCode, answer.json()]).toEqual([201, { transaction }])
+}
+
 const LOCKED = [409, { code: 'CONFLICT', message: 'The object is being changed by another request' }]
 
 describe('POST /transactions/:transactionId/captures', () => {
@@ -186,7 +199,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     const id = await customerPayment(payments, merchantId)
     const response = await capture(id, payload, payload === undefined ? { 'content-type': 'application/json' } : {})
     expect([response.statusCode, response.json()]).toEqual([400, fields])
-    expect((await capture(id, { amount: 300 })).statusCode).toBe(201)
+    expectCaptured(await capture(id, { amount: 300 }), id, [300])
   })
 
   it('401, 404, 403: refuses before the body is judged', async () => {
@@ -212,7 +225,9 @@ describe('POST /transactions/:transactionId/captures', () => {
       headers: member.headers,
       payload: { amount: 1 },
     })
-    expect(voided.statusCode).toBe(201)
+    const trail = [trailEntry({ amount: 1, void: true })]
+    const transaction = shownTransaction({ id, merchantId: withheld, pendingAmount: 299, voidedAmount: 1, trail })
+    expect([voided.statusCode, voided.json()]).toEqual([201, { transaction }])
   })
 
   it('404: refuses an id without an alias; 201 with the alias', async () => {
@@ -221,7 +236,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     await owner.query('UPDATE payments.transactions SET id = $2 WHERE id = $1', [id, seeded])
     expect(refusalOf(await capture(seeded, { amount: 1 }))).toEqual(refusals.notFound)
     await owner.query('INSERT INTO payments.id_aliases VALUES ($1, $2)', [seeded, merchantId])
-    expect((await capture(seeded, { amount: 1 })).statusCode).toBe(201)
+    expectCaptured(await capture(seeded, { amount: 1 }), seeded, [1])
   })
 
   it('503: refuses a live merchant’s capture at a rate that is too old, and posts nothing', async () => {
@@ -255,7 +270,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     await owner.query('ROLLBACK')
     expect(refusalOf(response)).toEqual(LOCKED)
     expect(response.headers['retry-after']).toBe('1')
-    expect((await capture(id, { amount: 300 })).statusCode).toBe(201)
+    expectCaptured(await capture(id, { amount: 300 }), id, [300])
   })
 
   it('409: refuses when the merchant’s balance stays locked', async () => {
@@ -264,7 +279,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     await owner.query('SELECT FROM payments.merchant_balances WHERE merchant_id = $1 FOR UPDATE', [merchantId])
     expect(refusalOf(await capture(id, { amount: 1 }))).toEqual(LOCKED)
     await owner.query('ROLLBACK')
-    expect((await capture(id, { amount: 300 })).statusCode).toBe(201)
+    expectCaptured(await capture(id, { amount: 300 }), id, [300])
   })
 })
 
@@ -303,7 +318,7 @@ describe('POST /transactions/:transactionId/captures with an Idempotency-Key', (
     expect(refusalOf(await capture(id, { amount: 0 }, KEY))).toEqual(
       refusedField('amount', 'must be at least 1', 'RANGE'),
     )
-    expect((await capture(id, { amount: 300 }, KEY)).statusCode).toBe(201)
+    expectCaptured(await capture(id, { amount: 300 }, KEY), id, [300])
   })
 
   it('201: keeps keys of other clients, transactions and operations apart', async () => {
@@ -314,8 +329,8 @@ describe('POST /transactions/:transactionId/captures with an Idempotency-Key', (
       appId,
     ])
     expect((await capture(id, { amount: 10 }, KEY)).headers['idempotent-replayed']).toBeUndefined()
-    expect((await capture(id, { amount: 20 }, { ...KEY, ...headers })).statusCode).toBe(201)
-    expect((await capture(second, { amount: 30 }, KEY)).statusCode).toBe(201)
+    expectCaptured(await capture(id, { amount: 20 }, { ...KEY, ...headers }), id, [10, 20])
+    expectCaptured(await capture(second, { amount: 30 }, KEY), second, [30])
     await owner.query('DELETE FROM payments.merchant_apps WHERE app_id = $1', [appId])
     expect(refusalOf(await capture(id, { amount: 20 }, { ...KEY, ...headers }))).toEqual(refusals.forbidden)
   })
