@@ -32,6 +32,7 @@ import { singleImporters } from './layout/single-importers.ts'
 import { sizes } from './layout/sizes.ts'
 import { smallFolders } from './layout/small-folders.ts'
 import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts'
+import { stateDiagrams } from './layout/state-diagrams.ts'
 import { testTitles } from './layout/test-titles.ts'
 import { testsBeside } from './layout/tests-beside.ts'
 import { uncheckedInput } from './layout/unchecked-input.ts'
@@ -78,6 +79,7 @@ export const rules: readonly Rule[] = [
   namedErrors,
   testsBeside,
   testTitles,
+  stateDiagrams,
 ]
 
 /** Every broken rule in the tree under `root`. @throws Error when a source cannot be parsed */

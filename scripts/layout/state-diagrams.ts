@@ -1,0 +1,101 @@
+import type { Problem, Rule, SourceFile } from './source-tree.ts'
+
+/** What a diagram draws or a table says. */
+interface Machine {
+  /** Of its beginning, counted from 1. */
+  readonly line: number
+  readonly states: ReadonlySet<string>
+  /** `open --> used`, with the line of each. `none` stands for `[*]`. */
+  readonly arrows: ReadonlyMap<string, number>
+  /** Lines that cannot be read. */
+  readonly problems: readonly { readonly line: number; readonly message: string }[]
+}
+
+/**
+ * Each state diagram of a README has the arrows of its table of events: the first diagram those of the first table, and
+ * so on. A table of events has `Event`, `Event on …` or `Event: …` above its first column and states above the others,
+ * where `none` is `[*]`. Each part of a cell begins with a next state, unless nothing changes. An arrow from or to `[*]`
+ * without a label is no event: it marks a first or last state.
+ */
+export const stateDiagrams: Rule = ({ files }) =>
+  files.filter(({ path }) => path.endsWith('README.md')).flatMap(compareMachines)
+
+function compareMachines({ path, text }: SourceFile): readonly Problem[] {
+  if (!text.includes('stateDiagram')) return []
+  const lines = text.split('\n')
+  const diagrams = lines.flatMap((line, i) => (line === 'stateDiagram-v2' ? readDiagram(lines, i) : []))
+  const starts = lines.flatMap((line, i) => (/^\| Event( on [^|]+|: [^|]+)? \|/.test(line) ? i : []))
+  const lonely = starts.slice(diagrams.length).map((start) => ({ path, line: start + 1, message: 'has no diagram' }))
+  const unequal = diagrams.flatMap((diagram, i): readonly Problem[] => {
+    const start = starts[i]
+    if (start === undefined) return [{ path, line: diagram.line, message: 'has no table of its events' }]
+    const table = readTable(lines, start)
+    const missing = [
+      ...lacks(diagram.arrows, table.arrows, 'draws', `the table in line ${table.line}`),
+      ...lacks(table.arrows, diagram.arrows, 'says', `the diagram in line ${diagram.line}`),
+    ]
+    const unknown = [...diagram.states]
+      .filter((state) => state !== 'none' && !table.states.has(state))
+      .map((state) => ({ line: table.line, message: `has no column for "${state}"` }))
+    return [...diagram.problems, ...table.problems, ...unknown, ...missing].map((problem) => ({ path, ...problem }))
+  })
+  return [...unequal, ...lonely]
+}
+
+function* lacks(some: Machine['arrows'], others: Machine['arrows'], verb: string, other: string) {
+  for (const [arrow, line] of some) {
+    if (!others.has(arrow)) yield { line, message: `${verb} ${arrow}, which ${other} lacks` }
+  }
+}
+
+function readDiagram(lines: readonly string[], start: number): Machine {
+  const arrows = new Map<string, number>()
+  const states = new Set<string>()
+  const problems = []
+  for (let i = start + 1; i < lines.length && lines[i] !== '```'; i++) {
+    if (/^ {2}state "[^"]+" as \w+$/.test(lines[i] ?? '')) continue
+    // A label of Mermaid ends at a colon or semicolon.
+    const [, from, to, label] = /^ {2}(\S+) --> (\w+|\[\*\])(: [^:;]+)?$/.exec(lines[i] ?? '') ?? []
+    if (from === undefined || to === undefined) {
+      problems.push({ line: i + 1, message: 'is no arrow between two states with a label that Mermaid reads' })
+      continue
+    }
+    const ends = [from, to].map((end) => (end === '[*]' ? 'none' : end))
+    const isEvent = label !== undefined || !ends.includes('none')
+    for (const end of ends) if (end !== 'none' || isEvent) states.add(end)
+    if (isEvent) arrows.set(ends.join(' --> '), i + 1)
+  }
+  return { line: start + 1, states, arrows, problems }
+}
+
+function readTable(lines: readonly string[], start: number): Machine {
+  const columns = cellsOf(lines[start]).map((head) => head.split(/, | or /).map(firstWord))
+  const states = new Set(columns.flat())
+  const arrows = new Map<string, number>()
+  const problems = []
+  for (let i = start + 2; lines[i]?.startsWith('|'); i++) {
+    for (const [column, cell] of cellsOf(lines[i]).entries()) {
+      // What stands behind a colon explains.
+      const words = cell
+        .replaceAll(/:( [^;]*|$)/g, '')
+        .split(/; |, | or /)
+        .map((part) => firstWord(part.replace(/^(or|otherwise) /, '')))
+      const next = words.filter((word) => word === 'none' || states.has(word))
+      if (next.length === 0 && !/^(ignored|refused|another|no such|waits)\b/.test(cell)) {
+        problems.push({ line: i + 1, message: `"${cell}" names no next state` })
+      }
+      for (const from of columns[column] ?? []) for (const to of next) arrows.set(`${from} --> ${to}`, i + 1)
+    }
+  }
+  return { line: start + 1, states, arrows, problems }
+}
+
+const firstWord = (text: string): string => /^\w+/.exec(text)?.[0] ?? ''
+
+/** The cells of a row but for the first one, which names the event. */
+function cellsOf(row = ''): readonly string[] {
+  return row
+    .split('|')
+    .slice(2, -1)
+    .map((cell) => cell.trim())
+}
