@@ -23,3 +23,22 @@ it('allows an interface of a library or of the language', async () => {
   const text = "import type { Plugin } from 'kysely'\nexport class Prefix implements Plugin, AsyncIterable<string> {}\n"
   expect(await problemsOf(loneImplementations, { [path]: text })).toEqual([])
 })
+
+const scale = 'export interface Scale {\n  readonly unit: string\n  weigh(): number\n}\n'
+const kitchenScale = "class KitchenScale {\n  unit = 'g'\n  weigh() {}\n  clean() {}\n}\n"
+
+it('refuses an exported interface whose members one class has without saying so', async () => {
+  expect(await problemsOf(loneImplementations, { [path]: scale + kitchenScale })).toEqual([
+    `${path}:1 Scale has its members in the class KitchenScale alone: use the class as the type`,
+  ])
+})
+
+it.each([
+  ['a second class', scale, kitchenScale.replace('Kitchen', 'Letter')],
+  ['an object of a test', scale, "const light = { unit: 'g', weigh: () => 1 }\n"],
+  ['an interface that no other file may import', scale.replace('export ', ''), ''],
+  ['an interface of data', scale.replace('weigh(): number', 'readonly weigh: number'), ''],
+  ['a class that lacks a member', scale.replace('weigh()', 'tare(): void\n  weigh()'), ''],
+])('allows a class with the members of an interface, and %s', async (_what, declared, other) => {
+  expect(await problemsOf(loneImplementations, { [path]: declared + kitchenScale + other })).toEqual([])
+})

@@ -17,8 +17,8 @@ import { buildRequestUrl, type RequestUrl } from './request-url.ts'
 import { type FoundHandler, RouteInfo } from './route-info.ts'
 
 /**
- * What controllers and guards may ask of their application: `this.application` and `request.application`. An interface, because
- * the class `Application` imports the files that use it.
+ * What controllers and guards may ask of their application, `this.application`. An interface, although only `Application` has these
+ * members: that class imports the files that use it, and a controller must neither close its application nor serve it.
  */
 export interface ControllerApplication<Context = unknown> {
   /** The option `context`. */
