@@ -203,7 +203,7 @@ const tables = [
 ]
 
 describe.each(tables)('the errors of $endpoint.name', ({ endpoint, cases }) => {
-  it.each(cases)('$status: $title', ({ check }) => check(endpoint))
+  it.each(cases)('$status: the service $title', ({ check }) => check(endpoint))
 })
 
 const Operations = z.record(z.string(), z.object({ responses: z.record(z.string(), z.unknown()) }))
