@@ -1,0 +1,193 @@
+import { describe, expect, it } from 'vitest'
+import { type ImportDefaults, toImportedUser } from './imported-user.ts'
+import { readUserLine } from './user-line.ts'
+
+const ID = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff'
+const NEW_ID = '11111111-1111-4111-8111-111111111111'
+const now = new Date('2026-01-02T03:04:05.678Z')
+const defaults: ImportDefaults = {
+  audience: 'authenticated',
+  role: 'member',
+  firebase: undefined,
+  now,
+  newId: () => NEW_ID,
+}
+const read = (line: unknown) =>
+  toImportedUser(readUserLine(typeof line === 'string' ? line : JSON.stringify(line)).line, defaults)
+
+describe('toImportedUser', () => {
+  it('needs only an identifier', () => {
+    expect(read({ email: 'Ada@Example.com' })).toEqual({
+      row: {
+        id: NEW_ID,
+        aud: 'authenticated',
+        role: 'member',
+        email: 'ada@example.com',
+        phone: null,
+        encrypted_password: null,
+        email_confirmed_at: null,
+        phone_confirmed_at: null,
+        invited_at: null,
+        confirmation_sent_at: null,
+        recovery_sent_at: null,
+        last_sign_in_at: null,
+        raw_app_meta_data: { provider: 'email', providers: ['email'] },
+        raw_user_meta_data: {},
+        banned_until: null,
+        is_anonymous: false,
+        is_sso_user: false,
+        claimed_at: null,
+        created_at: now,
+        updated_at: now,
+      },
+      identities: [
+        {
+          provider: 'email',
+          provider_id: NEW_ID,
+          identity_data: { sub: NEW_ID, email: 'ada@example.com', email_verified: false, phone_verified: false },
+          last_sign_in_at: null,
+          created_at: now,
+          updated_at: now,
+        },
+      ],
+      hasOwnId: false,
+    })
+  })
+
+  it('claims an account without an address, since no one else can confirm it', () => {
+    const github = { provider: 'github', id: '42' }
+    const told = { ...github, identity_data: { email: 'ada@example.com' } }
+    expect(read({ id: ID, identities: [github] }).row.claimed_at).toBe(now)
+    expect(read({ id: ID, identities: [told] }).row.claimed_at).toBeNull()
+    expect(read({ id: ID, is_anonymous: true }).row.claimed_at).toBeNull()
+  })
+
+  it("keeps the given times, and uses the account's time for a confirmation without one", () => {
+    const time = '2020-01-01T00:00:00.123456+00:00'
+    const user = read({
+      id: ID.toUpperCase(),
+      aud: 'x',
+      role: ' admin ',
+      email: 'a@b.c',
+      phone: '+1 415 555 0100',
+      email_confirm: true,
+      phone_confirmed_at: '2021-01-01T00:00:00Z',
+      user_metadata: { name: 'Ada' },
+      app_metadata: { plan: 'pro', provider: 'phone' },
+      banned_until: '2100-01-01T00:00:00+02:00',
+      created_at: time,
+    })
+    expect(user.row).toEqual({
+      id: ID,
+      aud: 'x',
+      role: 'admin',
+      email: 'a@b.c',
+      phone: '14155550100',
+      encrypted_password: null,
+      email_confirmed_at: time,
+      phone_confirmed_at: '2021-01-01T00:00:00Z',
+      invited_at: null,
+      confirmation_sent_at: null,
+      recovery_sent_at: null,
+      last_sign_in_at: null,
+      raw_user_meta_data: { name: 'Ada' },
+      banned_until: '2100-01-01T00:00:00+02:00',
+      is_anonymous: false,
+      is_sso_user: false,
+      created_at: time,
+      updated_at: now,
+      raw_app_meta_data: { provider: 'phone', providers: ['email', 'phone'], plan: 'pro' },
+      claimed_at: null,
+    })
+    expect(user.identities.map(({ provider, identity_data }) => [provider, identity_data])).toEqual([
+      ['email', { sub: ID, email: 'a@b.c', email_verified: true, phone_verified: false }],
+      ['phone', { sub: ID, phone: '14155550100', email_verified: false, phone_verified: true }],
+    ])
+    expect(user.hasOwnId).toBe(true)
+  })
+
+  it('keeps the identities of a row of GoTrue under the id of each account', () => {
+    const row = {
+      instance_id: '00000000-0000-0000-0000-000000000000',
+      id: ID,
+      email: 'a@b.c',
+      phone: null,
+      encrypted_password: '$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy',
+      raw_app_meta_data: { provider: 'google', providers: ['google'] },
+      raw_user_meta_data: null,
+      confirmation_token: '',
+      is_super_admin: null,
+      recovery_token: 'x',
+      identities: [
+        {
+          id: NEW_ID,
+          provider: 'google',
+          provider_id: '1',
+          identity_data: { email: 'A@b.c', sub: '9' },
+          created_at: null,
+        },
+        { id: '2', provider: 'github' },
+        { provider: 'email', id: 'whatever' },
+      ],
+    }
+    const { row: stored, identities } = read(row)
+    expect(stored).toEqual({
+      id: ID,
+      aud: 'authenticated',
+      role: 'member',
+      email: 'a@b.c',
+      phone: null,
+      encrypted_password: row.encrypted_password,
+      email_confirmed_at: null,
+      phone_confirmed_at: null,
+      invited_at: null,
+      confirmation_sent_at: null,
+      recovery_sent_at: null,
+      last_sign_in_at: null,
+      raw_user_meta_data: {},
+      banned_until: null,
+      is_anonymous: false,
+      is_sso_user: false,
+      created_at: expect.any(Date),
+      updated_at: expect.any(Date),
+      raw_app_meta_data: row.raw_app_meta_data,
+      claimed_at: null,
+    })
+    expect(
+      identities.map(({ provider, provider_id, identity_data }) => [provider, provider_id, identity_data]),
+    ).toEqual([
+      ['google', '1', { email: 'A@b.c', sub: '1' }],
+      ['github', '2', { sub: '2' }],
+      ['email', ID, { sub: ID }],
+    ])
+  })
+
+  it.each([
+    ['', 'needs an id, an email or a phone'],
+    ['{}', 'needs an id, an email or a phone'],
+    [{ email: 'nobody' }, 'email: Unable to validate email address: invalid format'],
+    [{ phone: '0123' }, 'phone: Invalid phone number format (E.164 required)'],
+    [{ email: 'a@b.c', user_metadata: { x: 'x'.repeat(65_536) } }, 'may not be larger than 65536 bytes'],
+    [{ email: 'a@b.c', user_metadata: { x: '\u0000' } }, 'NUL characters'],
+    [
+      { email: 'a@b.c', password_hash: `$scrypt$ln=14,r=8,p=1$${'a'.repeat(100)}$${'a'.repeat(160)}` },
+      'password_hash is longer than 255 characters',
+    ],
+    [{ email: 'a@b.c', password_hash: 'hunter2' }, 'password_hash is of an unknown form, damaged, or costs too much'],
+    [
+      { email: 'a@b.c', password_hash: '$fbscrypt$AAAA$AAAA' },
+      'password_hash needs the parameters of its Firebase project',
+    ],
+    [{ email: 'a@b.c', identities: [{ provider: 'google' }] }, 'google needs the id of the account there'],
+    [
+      { email: 'a@b.c', identities: [1, 2].map(() => ({ provider: 'google', id: '1' })) },
+      'identities: one of them is there twice',
+    ],
+  ])('refuses %j', (line, reason) => {
+    expect(() => read(line)).toThrow(reason)
+  })
+
+  it('shows nothing of a refused secret', () => {
+    expect(() => read({ email: 'a@b.c', password_hash: 'hunter2' })).toThrow(/^(?!.*hunter2)/)
+  })
+})
