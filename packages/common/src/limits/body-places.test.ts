@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { createNoopMeter } from '@opentelemetry/api'
-import { plainVocabulary } from '@trestle/testing/plain-errors.ts'
 import pino from 'pino'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { plainVocabulary } from '../../test/plain-vocabulary.ts'
 import { createServer } from '../server/create-server.ts'
 
 const BODY_BYTES = 500_000

@@ -1,9 +1,9 @@
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { plainVocabulary } from '@trestle/testing/plain-errors.ts'
 import pino from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { createServer, type Server } from '../server/create-server.ts'
+import { createServer, type Server } from '../src/server/create-server.ts'
+import { plainVocabulary } from './plain-vocabulary.ts'
 
 const HEAD_MS = 300
 const REQUEST_MS = 600

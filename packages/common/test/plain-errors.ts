@@ -1,0 +1,23 @@
+import { defineError } from '../src/errors/define-error.ts'
+import type { Missing } from '../src/lifecycle/readiness.ts'
+
+/** Errors of a service that exists only in tests. */
+export const plainErrors = {
+  notFound: defineError(404, 'not_found', 'Not found'),
+  method: defineError(405, 'method_not_allowed', 'Method not allowed'),
+  malformed: defineError(400, 'malformed', 'Malformed request'),
+  invalid: defineError(400, 'invalid', 'Invalid'),
+  tooLarge: defineError(413, 'too_large', 'Too large'),
+  mediaType: defineError(415, 'media_type', 'Unsupported media type'),
+  away: defineError(503, 'away', 'Away', { 'retry-after': '1' }),
+  notReady: defineError(
+    503,
+    'away',
+    (missing: Missing) => ('state' in missing ? `the process is ${missing.state}` : `${missing.check} does not answer`),
+    { 'retry-after': '1' },
+  ),
+  busy: defineError(503, 'busy', 'Busy', { 'retry-after': '1' }),
+  late: defineError(504, 'late', 'Late'),
+  slowBody: defineError(408, 'slow_body', 'Slow body'),
+  defect: defineError(500, 'defect', 'Defect'),
+}
