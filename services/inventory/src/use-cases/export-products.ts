@@ -1,4 +1,4 @@
-import { joinToBytes } from '@trestle/common/server/join-to-bytes.ts'
+import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
 import type { InventoryDeps } from '../deps.ts'
 import type { ExportForm } from '../exports/export-form.ts'
 import { readExport } from '../exports/export-repository.ts'
@@ -19,6 +19,6 @@ export async function* exportProducts(
 ): AsyncGenerator<Uint8Array, void> {
   if (form.header !== '') yield Buffer.from(form.header)
   for await (const products of readExport(db, selection, flatten)) {
-    yield joinToBytes(products.map(form.write))
+    yield toAnswerPiece(products.map(form.write))
   }
 }

@@ -1,4 +1,4 @@
-import { joinToBytes } from '@trestle/common/server/join-to-bytes.ts'
+import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
 import type { InventoryDeps } from '../deps.ts'
 import type { Position } from '../pagination/cursor.ts'
 import { cutPage } from '../pagination/cut-page.ts'
@@ -172,7 +172,7 @@ async function readPiece(
   const nextCount = rowsThatFit(products, { characters: PIECE_LENGTH, max: PIECE_ROWS })
   return {
     nextCount,
-    bytes: joinToBytes(
+    bytes: toAnswerPiece(
       products.map((product) => productDetailsJson(product, includes)),
       ',',
     ),

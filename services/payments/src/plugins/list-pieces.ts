@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { joinToBytes } from '@trestle/common/server/join-to-bytes.ts'
+import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
 import type { FastifyReply } from 'fastify'
 import type { PageBounds } from '../pagination/cursor.ts'
 import { PIECE, type Piece } from '../pagination/pieces.ts'
@@ -58,7 +58,7 @@ interface PieceBytes {
 
 function toBytes<View>({ views, rest }: ReadPiece<View>): PieceBytes {
   const texts = views.map((view) => JSON.stringify(view))
-  return { bytes: joinToBytes(texts, ',\n'), rest }
+  return { bytes: toAnswerPiece(texts, ',\n'), rest }
 }
 
 /** The text of `layOut`. */

@@ -1,8 +1,8 @@
 /**
- * Joins texts with a separator, in UTF-8. A joined text of hundreds of kilobytes would be garbage at once, and V8 gives each
- * large text memory of its own.
+ * The bytes of a piece of a long answer, which is sent a piece at a time: its texts in UTF-8, with a separator between them. A
+ * joined text of hundreds of kilobytes would be garbage at once, and V8 gives each large text memory of its own.
  */
-export function joinToBytes(texts: readonly string[], separator = ''): Buffer {
+export function toAnswerPiece(texts: readonly string[], separator = ''): Buffer {
   const between = Buffer.byteLength(separator) * Math.max(0, texts.length - 1)
   const bytes = Buffer.allocUnsafe(texts.reduce((sum, text) => sum + Buffer.byteLength(text), between))
   let at = 0
