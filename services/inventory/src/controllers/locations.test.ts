@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { invalidBody, refusedBody } from '../../test/bodies.ts'
-import { startInventory, startReplica, type TestInventory } from '../../test/inventory-app.ts'
+import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 import { stockRequests } from '../../test/stock-requests.ts'
 
 let inventory: TestInventory
@@ -225,18 +225,6 @@ describe('the version of a location', () => {
     expect((await remove(tag)).json()).toEqual(changed)
     expect((await remove(await tagOf(id))).statusCode).toBe(204)
     expect((await remove('*')).json()).toEqual(absent)
-  })
-
-  it('428: is required by INVENTORY_REQUIRE_IF_MATCH', async () => {
-    const replica = await startReplica(inventory.databaseUrl, { INVENTORY_REQUIRE_IF_MATCH: 'true' })
-    const { send } = stockRequests(replica)
-    for (const answer of [await send('PATCH', '/locations/1', { name: 'x' }), await send('DELETE', '/locations/1')]) {
-      expect([answer.statusCode, answer.json()]).toEqual([
-        428,
-        refusedBody(428, 'PRECONDITION_REQUIRED', 'This change needs the header If-Match.'),
-      ])
-    }
-    await replica.close()
   })
 })
 

@@ -253,21 +253,4 @@ describe('If-Match', () => {
     expect(Object.keys(product.json().data.attributes).sort()).toEqual(keys.sort())
     expect(product.headers.etag).toBe(`"p${id}-51"`)
   })
-
-  it('428: is required by INVENTORY_REQUIRE_IF_MATCH', async () => {
-    const strict = await startInventory({ INVENTORY_REQUIRE_IF_MATCH: 'true' })
-    const body = { payload: { sku: 'A', attributes: {} } }
-    const inject = (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', url: string, headers = {}) =>
-      strict.app.inject({ method, url, headers, ...(method === 'DELETE' ? {} : body) })
-    expect((await inject('POST', '/products')).statusCode).toBe(201)
-    for (const method of ['PUT', 'PATCH', 'DELETE'] as const) {
-      const response = await inject(method, '/products/1')
-      expect(response.json()).toEqual({
-        statusCode: 428,
-        error: { type: 'PRECONDITION_REQUIRED', description: 'This change needs the header If-Match.' },
-      })
-    }
-    expect((await inject('PUT', '/products/1', { 'if-match': '"p1-1"' })).statusCode).toBe(200)
-    await strict.close()
-  })
 })
