@@ -46,6 +46,38 @@ describe('the errors of exported functions', () => {
     expect(await problemsOf(namedErrors, { [path]: `${IMPORT}${text}\n` })).toEqual([])
   })
 
+  const callee = '/** Checks. @throws itemGone when nothing is left */\nexport function check() {}\n'
+  const CALL = "import { check } from './check.ts'\n/** Buys. */\n"
+  const withCheck = (text: string, doc = callee) => ({
+    [path]: `${text}\n`,
+    'services/shop/src/items/check.ts': doc,
+  })
+
+  it.each([
+    [withCheck(`${CALL}export function buy() {\n  check()\n}`), 3],
+    [withCheck(`${CALL}export const buy = () => check()`), 3],
+    [withCheck(`${CALL}export function buy() {\n  pay()\n}\nfunction pay() {\n  check()\n}`), 3],
+    [{ [path]: `${callee}/** Buys. */\nexport function buy() {\n  check()\n}\n` }, 4],
+  ])('refuses to pass on silently what a called function throws: %j', async (files, line) => {
+    expect(await problemsOf(namedErrors, files)).toEqual([
+      `${path}:${line} buy calls check, which throws itemGone, and its docstring has no @throws`,
+    ])
+  })
+
+  it.each([
+    withCheck(
+      "import { check } from './check.ts'\n/** @throws what `check` throws */\nexport const buy = () => check()",
+    ),
+    withCheck(`${CALL}export function buy() {\n  try {\n    check()\n  } catch {}\n}`),
+    withCheck(`${CALL}export const buy = () => check().catch(ignore)`),
+    withCheck(`${CALL}export const buy = (run) => run(() => check())`),
+    withCheck(`${CALL}export const buy = () => check.name()`),
+    withCheck(`${CALL}const pay = () => check()`),
+    withCheck(`${CALL}export const buy = () => check()`, callee.replace('itemGone', 'Error')),
+  ])('allows a call whose errors are caught, named or no part of a catalogue: %j', async (files) => {
+    expect(await problemsOf(namedErrors, files)).toEqual([])
+  })
+
   it('allows a route, whose schema lists its errors', async () => {
     const text = `${IMPORT}export function buy() {\n  throw itemGone()\n}\n`
     expect(await problemsOf(namedErrors, { 'services/shop/src/routes/items.ts': text })).toEqual([])

@@ -1,11 +1,14 @@
 import type { Expression, Node } from 'oxc-parser'
 import { docstringAbove } from './docstrings.ts'
+import { placesOf } from './import-graph.ts'
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { commentsOf, importsOf, lineAt, programOf, visitSyntax } from './syntax.ts'
 
 const CATALOGUE = /(^|[/-])errors\.ts$/
 /** Routes and controllers list their errors in the schemas of their endpoints. */
 const ROUTES = /\/src\/(routes|controllers)\//
+/** A docstring that begins its `@throws` with an error of a catalogue, or with a class of ours. */
+const OWN_ERROR = /@throws (?!Error|TypeError|RangeError|SyntaxError)([a-z]+[A-Z]\w*|[A-Z]\w+)/
 /** An error code (`weak_password`) or a status in the place of the error's name. */
 const NO_NAME = /@throws[^@]*?(?<![`A-Za-z])([a-z]+(?:_[a-z]+)+)(?![`A-Za-z])|@throws (\d{3})\b/g
 
@@ -22,28 +25,32 @@ interface Top extends Span {
   readonly doc: string
 }
 
+type FilesByPath = ReadonlyMap<string, SourceFile>
+
 /** Where a file throws and calls. */
 interface Sites {
   readonly throws: readonly Span[]
   /** Bodies of functions at any depth. */
   readonly functions: readonly Span[]
-  /** Blocks whose errors are caught. */
+  /** Blocks and promises whose errors are caught. */
   readonly guarded: readonly Span[]
   /** The name that is called, or whose member is called. */
-  readonly calls: readonly (Span & { readonly name: string; readonly isNew?: true })[]
+  readonly calls: readonly (Span & { readonly name: string; readonly isNew?: true; readonly isPlain?: boolean })[]
   readonly identifiers: readonly (Span & { readonly name: string })[]
 }
 
 /**
  * An exported function names in `@throws` the errors of the catalogue that it throws, or that a private function of its file
  * throws for it. For errors that it makes with `new`, it has any `@throws`: many of them only say that something cannot be.
- * Errors that it only passes on from other files are left to its author.
+ * When a function that it calls names such an error, or a class of ours, it has any `@throws` too: a use case sums up many.
  */
-export const namedErrors: Rule = (tree) =>
-  productionFiles(tree, 'services', 'packages').flatMap((file) => [
-    ...(ROUTES.test(file.path) ? [] : unnamedErrors(file)),
+export const namedErrors: Rule = (tree) => {
+  const files = new Map(tree.files.map((file) => [file.path, file]))
+  return productionFiles(tree, 'services', 'packages').flatMap((file) => [
+    ...(ROUTES.test(file.path) ? [] : [...unnamedErrors(file), ...passedErrors(files, file)]),
     ...errorsWithoutName(file),
   ])
+}
 
 function unnamedErrors(file: SourceFile): readonly Problem[] {
   const catalogue = catalogueOf(file)
@@ -72,13 +79,7 @@ interface FileFacts {
 
 function errorsThrown(top: Top, facts: FileFacts, seen: readonly Top[] = []): ReadonlySet<string> {
   const { catalogue, tops, sites } = facts
-  const own = sites.calls.filter(
-    (call) =>
-      isInside(call, top) &&
-      !sites.functions.some((inner) => isInside(call, inner) && inner.start > top.start && isInside(inner, top)) &&
-      !sites.guarded.some((block) => isInside(call, block)),
-  )
-  const found = own.flatMap((call) => {
+  const found = ownCalls(top, sites).flatMap((call) => {
     const target = tops.find(({ name }) => name === call.name)
     if (target?.isFunction && !target.isExported && !seen.includes(target)) {
       return [...errorsThrown(target, facts, [...seen, top])]
@@ -90,6 +91,58 @@ function errorsThrown(top: Top, facts: FileFacts, seen: readonly Top[] = []): Re
     return members.map(({ name }) => name).filter((name) => catalogue.has(name))
   })
   return new Set(found)
+}
+
+/** The calls of a function itself whose errors nothing catches. */
+function ownCalls(top: Top, { calls, functions, guarded }: Sites): Sites['calls'] {
+  return calls.filter(
+    (call) =>
+      isInside(call, top) &&
+      !functions.some((inner) => isInside(call, inner) && inner.start > top.start && isInside(inner, top)) &&
+      !guarded.some((block) => isInside(call, block)),
+  )
+}
+
+function passedErrors(files: FilesByPath, file: SourceFile): readonly Problem[] {
+  if (CATALOGUE.test(file.path)) return []
+  const [tops, sites] = [topsOf(file), sitesOf(file)]
+  const throwing = new Map([...throwingImports(files, file), ...throwingFunctions(tops)])
+  return tops
+    .filter(({ isFunction, isExported, doc }) => isFunction && isExported && !doc.includes('@throws'))
+    .flatMap((top) =>
+      calledNames(top, { tops, sites }).flatMap((name) => {
+        const error = name === top.name ? undefined : throwing.get(name)
+        const message = `${top.name} calls ${name}, which throws ${error}, and its docstring has no @throws`
+        return error === undefined ? [] : [{ path: file.path, line: lineAt(file.text, top.start), message }]
+      }),
+    )
+}
+
+/** What a function calls, itself or through private functions of its file. Members are left out: their object is a value. */
+function calledNames(top: Top, facts: Pick<FileFacts, 'tops' | 'sites'>, seen: readonly Top[] = []): readonly string[] {
+  return ownCalls(top, facts.sites).flatMap(({ name, isPlain }) => {
+    if (!isPlain) return []
+    const target = facts.tops.find((one) => one.name === name)
+    const isPrivate = target?.isFunction && !target.isExported && !seen.includes(target)
+    return isPrivate ? calledNames(target, facts, [...seen, top]) : [name]
+  })
+}
+
+/** The exported functions whose docstrings name an error, with the first one. */
+function throwingFunctions(tops: readonly Top[]): readonly (readonly [string, string])[] {
+  return tops.flatMap(({ name, isFunction, isExported, doc }) => {
+    const [, error] = OWN_ERROR.exec(doc) ?? []
+    return isFunction && isExported && error !== undefined ? [[name, error] as const] : []
+  })
+}
+
+function throwingImports(files: FilesByPath, file: SourceFile): readonly (readonly [string, string])[] {
+  return importsOf(file).flatMap(({ specifier, names }) => {
+    const from = placesOf(file.path, specifier).flatMap((place) => files.get(place) ?? [])[0]
+    return from?.path.endsWith('.ts') && !CATALOGUE.test(from.path)
+      ? throwingFunctions(topsOf(from)).filter(([name]) => names.includes(name))
+      : []
+  })
 }
 
 /** Whether a statement throws what the call returns. An argument of another call is not thrown. */
@@ -132,7 +185,7 @@ function sitesOf(file: SourceFile): Sites {
   const throws: Span[] = []
   const functions: Span[] = []
   const guarded: Span[] = []
-  const calls: (Span & { name: string; isNew?: true })[] = []
+  const calls: (Span & { name: string; isNew?: true; isPlain?: boolean })[] = []
   const identifiers: (Span & { name: string })[] = []
   const add = (spans: Span[]) => (node: Node) => spans.push({ start: node.start, end: node.end })
   visitSyntax(file, {
@@ -144,7 +197,9 @@ function sitesOf(file: SourceFile): Sites {
       if (node.handler) add(guarded)(node.block)
     },
     CallExpression({ callee, start, end }) {
-      calls.push({ name: calledName(callee), start, end })
+      calls.push({ name: calledName(callee), isPlain: callee.type === 'Identifier', start, end })
+      if (callee.type === 'MemberExpression' && /\.catch$/.test(file.text.slice(callee.start, callee.end)))
+        add(guarded)(callee)
     },
     NewExpression({ callee, start, end }) {
       calls.push({ name: calledName(callee), isNew: true, start, end })

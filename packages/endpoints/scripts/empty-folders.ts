@@ -20,7 +20,7 @@ export function folder(name: string, files: Readonly<Record<string, string>>): s
   return path
 }
 
-/** Installs packages from the registry into a folder, as their users do. */
+/** Installs packages from the registry into a folder, as their users do. @throws Error with its messages when npm fails */
 export function install(cwd: string, ...packages: readonly string[]): void {
   run(cwd, 'npm', ['install', '--no-audit', '--no-fund', ...packages])
 }

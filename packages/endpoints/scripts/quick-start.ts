@@ -15,7 +15,7 @@ export class Foo extends Controller {                // answers /foo
 /** The same module without its one type, for runtimes that run no TypeScript. */
 export const quickStartInJavaScript = quickStart.replace(': { name: string }', '')
 
-/** The quick start, asked as the README asks it. */
+/** The quick start, asked as the README asks it. @throws Error that shows both when an answer differs */
 export async function askQuickStart(ask: (path: string, init?: RequestInit) => Promise<Response>): Promise<void> {
   const form = new URLSearchParams({ name: 'Awesome you' })
   expectEqual(await (await ask('/')).text(), '"Default handler"')

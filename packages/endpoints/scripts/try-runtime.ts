@@ -33,7 +33,10 @@ export const runtimes: readonly Runtime[] = [
   { name: 'Deno', package: `@deno/${machine}-glibc@2.9.6`, file: 'deno', args: ['run', '-A'], language: 'ts' },
 ]
 
-/** The quick start in an empty folder, then twenty saves by rename, of a controller and of what it imports. */
+/**
+ * The quick start in an empty folder, then twenty saves by rename, of a controller and of what it imports.
+ * @throws Error when a program fails or an answer differs
+ */
 export async function tryRuntime(tarball: string, runtime: Runtime): Promise<string> {
   const { name, args, language } = runtime
   const program = installRuntime(runtime)

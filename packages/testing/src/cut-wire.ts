@@ -15,6 +15,7 @@ export interface Wire {
  * Opens a way to a server that is cut at a statement, for all connections at once and for good, as if the process at its near
  * end were killed: the server gets the statement, and nobody gets its answer.
  * @param cutAt the number of the statement, from 1, over all connections. Undefined: it is never cut
+ * @throws Error when the server does not listen on a port
  */
 export async function openWire(serverUrl: string, cutAt?: number): Promise<Wire> {
   const { hostname, port } = new URL(serverUrl)

@@ -25,7 +25,7 @@ export interface MailSinkOptions {
   readonly offersTls?: boolean
 }
 
-/** Starts an SMTP server for tests on a free loopback port. */
+/** Starts an SMTP server for tests on a free loopback port. @throws Error when the server does not listen on a port */
 export async function startMailSink({ offersTls = false }: MailSinkOptions = {}): Promise<MailSink> {
   const mails: Email[] = []
   const untaken: Email[] = []

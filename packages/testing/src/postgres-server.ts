@@ -36,6 +36,7 @@ const MEMORY_BYTES_MIN = 4 * 2 ** 30
 /**
  * Starts a real PostgreSQL: TEST_DATABASE_URL if it is set, otherwise a container if a Docker engine runs, otherwise an
  * embedded server.
+ * @throws StackFailure when the embedded server does not start
  */
 export async function startTestPostgres(env: NodeJS.ProcessEnv): Promise<TestPostgres> {
   if (env.TEST_DATABASE_URL) return { url: env.TEST_DATABASE_URL, stop: async () => {} }
@@ -65,7 +66,10 @@ async function startContainer(env: NodeJS.ProcessEnv): Promise<TestPostgres | un
   }
 }
 
-/** Starts the PostgreSQL that npm installs, with a cluster of its own. */
+/**
+ * Starts the PostgreSQL that npm installs, with a cluster of its own.
+ * @throws StackFailure with the last lines of `initdb` or of the server when it does not start
+ */
 export async function startEmbeddedPostgres(): Promise<TestPostgres> {
   const directory = await mkdtemp(join((await hasRoomInMemory()) ? MEMORY : tmpdir(), 'trestle-test-'))
   // The user of the server must be able to enter, if it is not the user of the tests.

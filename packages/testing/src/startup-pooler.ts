@@ -11,6 +11,7 @@ export interface StartupPooler {
 /**
  * Treats connections with settings as PgBouncer does: it refuses them, or drops the settings that `ignore_startup_parameters`
  * names.
+ * @throws Error when the server does not listen on a port
  */
 export async function openStartupPooler(serverUrl: string, does: 'drop' | 'refuse'): Promise<StartupPooler> {
   const begin = { drop: passWithoutOptions, refuse }[does]

@@ -25,7 +25,10 @@ export interface StubProvider {
   close(): Promise<void>
 }
 
-/** Starts a peer on a free loopback port. `answer` decides each answer; `undefined` leaves the request without one. */
+/**
+ * Starts a peer on a free loopback port. `answer` decides each answer; `undefined` leaves the request without one.
+ * @throws Error when the server does not listen on a port
+ */
 export async function startStubProvider(
   answer: (request: StubRequest) => StubAnswer | undefined | Promise<StubAnswer | undefined>,
 ): Promise<StubProvider> {

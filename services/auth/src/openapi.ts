@@ -12,7 +12,10 @@ import { createRateLimits } from './rate-limits/rate-limits.ts'
 import { createEncryptionKeys } from './secrets/sealed-secret.ts'
 import { deriveServerKeys } from './secrets/server-key.ts'
 
-/** The API document, made from the schemas of the routes. Nothing is opened and nothing is called. */
+/**
+ * The API document, made from the schemas of the routes. Nothing is opened and nothing is called.
+ * @throws ConfigError when the settings below lack one that has no default
+ */
 export async function buildOpenApi(): Promise<object> {
   const app = await buildApp(createDocumentDeps())
   await app.ready()

@@ -66,6 +66,7 @@ export function isUpToDate(options: MigrateOptions): Promise<boolean> {
 /**
  * As `migrateUp`, unless the database is up to date. It replaces functions of its own release only in development: processes of
  * two builds of a release would replace each other's functions.
+ * @throws Error if migrations are pending in a database of a later release, or if a migration fails
  */
 export async function migrateAtStart(options: MigrateOptions): Promise<MigrateResult> {
   if (await isUpToDate(options)) return { migrations: [], functions: [], keptRelease: undefined }
@@ -171,7 +172,10 @@ export function migrateDown(options: MigrateOptions): Promise<MigrateResult> {
   })
 }
 
-/** Lists every migration of this release, then those of a later one, with the time of their run. Changes nothing. */
+/**
+ * Lists every migration of this release, then those of a later one, with the time of their run. Changes nothing.
+ * @throws Error that says how to go on when the tables were made by migrations before the baseline
+ */
 export async function migrationStatus({ names, sources, ...target }: MigrateOptions): Promise<MigrationStatus[]> {
   const executed = await withDatabase(target, async (db) => {
     await refuseOldChain(db, names)

@@ -80,7 +80,10 @@ export async function rehearseExecuted(
   }
 }
 
-/** What migrations and functions make in an empty schema, with the names of the service's own schema. */
+/**
+ * What migrations and functions make in an empty schema, with the names of the service's own schema.
+ * @throws Error for a file of another name or signature
+ */
 export async function rehearse(
   trx: Kysely<unknown>,
   { names, sources, functions, grants }: Omit<DriftOptions, 'url'>,

@@ -5,7 +5,10 @@ import { isWebResponse } from '../answers/web-response.ts'
 import type { Route } from '../routing/table.ts'
 import { type Call, report } from './call.ts'
 
-/** Turns a value into an answer. `route` is left out for the answer to an error. */
+/**
+ * Turns a value into an answer. `route` is left out for the answer to an error.
+ * @throws TypeError for a function, a symbol, a circular object or a header that cannot be sent, RangeError for such a status
+ */
 export function encodeCall(call: Call, value: unknown, route?: Route): Answer | Promise<Answer> {
   const { response, core } = call
   if (isWebResponse(value)) {

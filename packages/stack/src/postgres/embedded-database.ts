@@ -22,7 +22,10 @@ export interface EmbeddedDatabase extends Supervised {
   readonly url: string
 }
 
-/** Chooses the place of the server, and stops a server that a killed stack left running there, so that its port is free. */
+/**
+ * Chooses the place of the server, and stops a server that a killed stack left running there, so that its port is free.
+ * @throws StackFailure when there is no package for this system, no user to run it as, or when the server does not stop
+ */
 export async function prepareHome(dataDirectory: string, stateDirectory: string): Promise<PostgresHome> {
   const binaries = findBinaries(process.platform, process.arch)
   const account = process.getuid?.() === 0 ? await chooseAccount() : undefined

@@ -38,7 +38,10 @@ export interface SharedSettings {
   readonly compileCache: string
 }
 
-/** The addresses of a service, from the settings of the user and the defaults. */
+/**
+ * The addresses of a service, from the settings of the user and the defaults.
+ * @throws StackFailure unless each port is a number from 1 to 65535: the stack must know it
+ */
 export function addressOf(service: ServiceDefinition, env: Environment): ServiceAddress {
   const { portSetting, portAlias = portSetting } = service
   const port = portFrom(env, env[portSetting] ? portSetting : portAlias, service.port)
@@ -61,6 +64,7 @@ export function addressOf(service: ServiceDefinition, env: Environment): Service
 /**
  * The environment of a service: the development defaults of the stack, and the settings of the user, which win. The settings of
  * other services are left out, so that no service gets the secrets of another.
+ * @throws StackFailure unless each port is a number from 1 to 65535
  */
 export function environmentOf(service: ServiceDefinition, env: Environment, shared: SharedSettings): Environment {
   const foreign = services.filter(({ prefix }) => prefix !== service.prefix).map(({ prefix }) => prefix)

@@ -40,6 +40,7 @@ export interface EmailChangeMessage extends Pick<MailToken, 'context' | 'message
  * Stores a pending change of email, and mails the new address to confirm it; for a secure change the current address too
  * (reference: Change of email). Forgets an earlier confirmation, because each mail can be used once.
  * @param user locked
+ * @throws NoResultError when nobody has the id
  */
 export async function sendEmailChange(
   trx: Trx,
@@ -82,6 +83,7 @@ export interface PhoneChangeMessage extends Pick<SmsCode, 'channel' | 'messageId
 /**
  * Stores a pending change of phone, and sends the new number a code to confirm it (reference: Change of phone).
  * @param user locked @returns false for a test phone, to which nothing is sent
+ * @throws NoResultError when nobody has the id
  */
 export async function sendPhoneChange(
   trx: Trx,
@@ -104,7 +106,11 @@ export async function sendPhoneChange(
 /** How long anybody may have the messages of a change sent again. Afterwards the user signs in, and asks for the change anew. */
 const YOUNG_MS = 86_400_000
 
-/** Sends the mails of a pending change of email again; both addresses must confirm anew. @returns whether a young change is pending */
+/**
+ * Sends the mails of a pending change of email again; both addresses must confirm anew. @returns whether a young change is
+ * pending
+ * @throws NoResultError when nobody has the id
+ */
 export async function resendEmailChange(trx: Trx, deps: EmailChangeDeps, request: MessageRequest): Promise<boolean> {
   const user = await lockRecipient(trx, request)
   if (!user || user.emailChange === null || !(await isWithinInterval(trx, deps.now(), user, 'email'))) return false
@@ -117,6 +123,7 @@ export async function resendEmailChange(trx: Trx, deps: EmailChangeDeps, request
 /**
  * Sends the code of a pending change of phone again.
  * @returns false where no young change is pending, or the interval of the new number is not over; only this job knows the number
+ * @throws NoResultError when nobody has the id
  */
 export async function resendPhoneChange(
   trx: Trx,

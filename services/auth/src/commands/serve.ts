@@ -17,7 +17,10 @@ import { startCleanUp } from '../use-cases/clean-up.ts'
 /** The time in milliseconds that telemetry and the database have to close, after the jobs. */
 const CLOSE_MS = 3_000
 
-/** Waits for the database, migrates, and serves until a signal ends the process. */
+/**
+ * Waits for the database, migrates, and serves until a signal ends the process.
+ * @throws Error naming the file when the log cannot be written, and what the start throws, once it is logged
+ */
 export async function serve(config: AuthConfig, process: NodeJS.Process): Promise<void> {
   const log = createAuthLog(config)
   try {

@@ -13,7 +13,10 @@ interface FindProviderDeps {
   readonly encryptionKeys: EncryptionKeys
 }
 
-/** Finds an enabled provider, fixed or custom, by name; undefined for an unknown name, and for a provider that is off. */
+/**
+ * Finds an enabled provider, fixed or custom, by name; undefined for an unknown name, and for a provider that is off.
+ * @throws Error when no key of ours sealed its secret, when it was changed, or when it is another row's
+ */
 export async function findProvider(deps: FindProviderDeps, name: string): Promise<AnyConfiguredProvider | undefined> {
   const { external, server } = deps.config
   if (!name.startsWith(CUSTOM_PREFIX)) return builtInProviders(external).find((provider) => provider.name === name)

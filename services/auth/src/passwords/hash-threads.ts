@@ -76,7 +76,10 @@ export interface Argon2 {
   verify(hash: string, password: string): Promise<boolean>
 }
 
-/** Loads the fastest argon2 library that runs on this machine: the Rust build, or the C build, which is 3 times as slow. */
+/**
+ * Loads the fastest argon2 library that runs on this machine: the Rust build, or the C build, which is 3 times as slow.
+ * @throws Error where neither is installed
+ */
 export async function loadArgon2(): Promise<Argon2> {
   try {
     return await loadRustArgon2()

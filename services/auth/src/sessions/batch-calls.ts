@@ -19,7 +19,7 @@ const BATCH_CALLS_MAX = 64
 /**
  * Batches the calls of this process. Requests that are ready together, or while others are in the database, go there together.
  * A request that comes alone goes at once, in one round trip. A request that might wait for a stranger is sent again, alone. A
- * request that would wait too long for its turn is refused before anything is written. @throws serverBusy
+ * request that would wait too long for its turn is refused with `serverBusy` before anything is written.
  */
 export function batchCalls<Item, Result>({
   many,

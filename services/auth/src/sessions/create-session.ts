@@ -103,7 +103,10 @@ const signInByPassword: PreparedQuery<PasswordSignIn & PasswordSignInRules, Sess
     ${p.newHash}, ${p.provider}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
 )
 
-/** Inserts the session of one sign-in. Waits for the user's row if another transaction holds it. */
+/**
+ * Inserts the session of one sign-in. Waits for the user's row if another transaction holds it.
+ * @throws Error for a verdict that this release does not know
+ */
 export async function insertPasswordSession(
   lanes: Lanes,
   signIn: PasswordSignIn,

@@ -147,7 +147,10 @@ const signOutQuery: PreparedQuery<SignOut, { readonly verdict: string }> = prepa
     END AS verdict`,
 )
 
-/** Ends sessions of a user, with their refresh tokens, under the user's lock. One call of the database. */
+/**
+ * Ends sessions of a user, with their refresh tokens, under the user's lock. One call of the database.
+ * @throws Error for a verdict that this release does not know
+ */
 export async function deleteSessionsInScope(lanes: Lanes, input: SignOut): Promise<SignOutVerdict> {
   return toVerdict((await lanes.write.one(signOutQuery, input)).verdict, SIGN_OUT_VERDICTS)
 }

@@ -35,6 +35,7 @@ export interface NewOwnUser {
 /**
  * Adds an unconfirmed user with an email or a phone, and its identity.
  * @returns undefined when a concurrent request has taken the identifier
+ * @throws the unique violation of ACCOUNT_KEY when the subject is taken
  */
 export async function insertOwnUser(
   trx: Trx,

@@ -84,7 +84,10 @@ const signUpQuery: PreparedQuery<ReturnType<typeof toParameters>, SignUpRow> = p
     ${p.messageAgain}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
 )
 
-/** Signs one user up. Waits for another transaction that is taking the same identifier. */
+/**
+ * Signs one user up. Waits for another transaction that is taking the same identifier.
+ * @throws Error for a verdict that this release does not know
+ */
 export async function insertSignUp(lanes: Lanes, signUp: SignUp): Promise<SignUpOutcome> {
   return toOutcome(await lanes.write.one(signUpQuery, toParameters(signUp)))
 }

@@ -21,6 +21,7 @@ export type Promotion =
  * Makes a key the one that signs. The key that signed before verifies until its last token has expired. A retired key can be
  * promoted again while it still verifies.
  * @param ageSecondsMin how long the key must have been published, so that others know it before they see its signatures
+ * @throws Error when its row has a state that this release does not know
  */
 export async function promoteSigningKey(
   { db, config }: Pick<OperatorDeps, 'config' | 'db'>,

@@ -19,7 +19,10 @@ export type Retirement =
   | { readonly verdict: 'retired-already' }
   | { readonly verdict: 'unknown' }
 
-/** Retires a key. It signs no more, unless it is promoted again while it still verifies. */
+/**
+ * Retires a key. It signs no more, unless it is promoted again while it still verifies.
+ * @throws Error when its row has a state that this release does not know
+ */
 export async function retireSigningKey(
   { db, config }: Pick<OperatorDeps, 'config' | 'db'>,
   kid: string,

@@ -16,7 +16,10 @@ import { lockUserById } from '../users/user-repository.ts'
 
 type SignInWithPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>
 
-/** Makes the challenge for a sign-in by passkey (reference: Passkeys). It names no account, so it does not reveal who has one. */
+/**
+ * Makes the challenge for a sign-in by passkey (reference: Passkeys). It names no account, so it does not reveal who has one.
+ * @throws Error when the settings name no relying party
+ */
 export async function askForSignIn(deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>): Promise<PasskeyQuestion> {
   const timeoutMs = deps.config.webauthn.challengeLifetimeMs
   const request = await askForAssertion(deps, { known: [], timeoutMs })

@@ -9,7 +9,10 @@ import { createDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 import { createInventoryLog, openTelemetry } from '../open-telemetry.ts'
 
-/** Waits for the database, migrates, and serves until a signal stops the process. */
+/**
+ * Waits for the database, migrates, and serves until a signal stops the process.
+ * @throws Error naming the file when the log cannot be written, and what the start throws, once it is logged
+ */
 export async function serve(config: InventoryConfig, process: NodeJS.Process): Promise<void> {
   const log = createInventoryLog(config)
   try {

@@ -18,6 +18,7 @@ interface VerdictRow extends NumberedRow {
  * Stores products in one statement. The verdicts are the same as if the products were stored one after the other. Of a SKU that
  * comes twice, the last product is stored; without `replace`, the first.
  * @param replace whether an existing product gets the new attributes
+ * @throws pg.DatabaseError when the statement is refused, or has lost too often
  */
 export async function storeBatch(
   db: Db,

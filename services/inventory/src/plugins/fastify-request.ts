@@ -25,7 +25,7 @@ function isFastifyReply(reply: unknown): reply is FastifyReply {
   return typeof reply === 'object' && reply !== null && 'liftDeadline' in reply
 }
 
-/** Adds members to the log line of a request. */
+/** Adds members to the log line of a request. @throws Error for a request of another server */
 export function noteOn(request: EndpointRequest, fields: Readonly<Record<string, unknown>>): void {
   const fastifyRequest = fastifyRequestOf(request)
   fastifyRequest.logFields = { ...fastifyRequest.logFields, ...fields }

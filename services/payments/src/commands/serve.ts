@@ -26,7 +26,10 @@ import { startOperations } from '../use-cases/submit-operation.ts'
 /** The time that telemetry and the database get to close after the jobs, in milliseconds. */
 const CLOSE_MS = 3_000
 
-/** Waits for the database, migrates, and serves until a signal ends the process. */
+/**
+ * Waits for the database, migrates, and serves until a signal ends the process.
+ * @throws Error naming the file when the log cannot be written, and what the start throws, once it is logged
+ */
 export async function serve(config: PaymentsConfig, process: NodeJS.Process): Promise<void> {
   const log = createPaymentsLog(config)
   try {

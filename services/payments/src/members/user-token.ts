@@ -31,8 +31,8 @@ const CLOCK_TOLERANCE_SECONDS = 5
 const FETCH_MS = 5_000
 
 /**
- * Checks access tokens of a sign-in service (reference: Tokens of users).
- * @throws serviceUnavailable when its keys cannot be had: the token may be good
+ * Makes what checks access tokens of a sign-in service (reference: Tokens of users). The check throws `serviceUnavailable` when the
+ * keys cannot be had: the token may be good.
  * @see RFC 7519, RFC 8725
  */
 export function createUserTokenVerifier({ jwksUrl, issuer, audience, now }: UserTokenOptions): VerifyUserToken {

@@ -26,6 +26,7 @@ const WHOLE_BASIS_POINTS = 10_000n
 /**
  * An amount in minor units of the other currency, rounded once. `rate` is for showing: units for one, after the margin. The
  * currencies must differ. The model of the SQL function `exchange` (reference: Conversion).
+ * @throws RangeError unless both rates are digits with at most one point between them
  */
 export function exchange({ amount, from, to, marginBasisPoints }: ExchangeRequest): { amount: bigint; rate: string } {
   const [sold, bought] = [readDecimal(from.rate), readDecimal(to.rate)]

@@ -60,7 +60,7 @@ export const TransactionView = z.object({
   trail: z.array(TrailEntryView),
 })
 
-/** The JSON of a transaction. JSON leaves out undefined members. */
+/** The JSON of a transaction. JSON leaves out undefined members. @throws RangeError for an error code that is not in the table */
 export function viewTransaction(transaction: Transaction): z.infer<typeof TransactionView> {
   const { id, merchantId, test, currency, descriptor, card, errorCode, recurring } = transaction
   return {

@@ -40,7 +40,10 @@ export async function listEvents(
   return { ...rest, rows: rows.map(toEvent) }
 }
 
-/** Makes an event of a row, with its object as it was at that time. */
+/**
+ * Makes an event of a row, with its object as it was at that time.
+ * @throws Error when the type has an unknown noun, or when the object is gone
+ */
 export function toEvent({ merchant_id, object, ...row }: EventColumns): MerchantEvent {
   return { ...row, merchantId: merchant_id, data: viewObject(row.type, object) }
 }
