@@ -37,7 +37,7 @@ describe('toDate', () => {
     expect(toDate(text).toISOString()).toBe(expected)
   })
 
-  it('keeps infinity', () => {
+  it('reads infinity and -infinity as the numbers, which no Date can hold', () => {
     expect([toDate('infinity'), toDate('-infinity')]).toEqual([Infinity, -Infinity])
   })
 

@@ -466,7 +466,7 @@ describe('inject', () => {
     expect(await (await app.inject({ method: 'POST', path: '/', body })).text()).toBe(expected)
   })
 
-  it('sends files', async () => {
+  it('sends the files of a form, each by the name of its field', async () => {
     const form = new FormData()
     form.set('a', new File(['text'], 'a.txt'))
     const app = new Application({ modules })

@@ -160,7 +160,7 @@ it('builds URLs below the module and the class', async () => {
   ])
 })
 
-it('reads headers', async () => {
+it('gives the value of a header, and null or undefined for an absent one', async () => {
   expect(await get('headers', { 'x-a': 'b' })).toEqual(['b', 'b'])
   expect(await get('headers')).toEqual([null, null])
 })

@@ -32,7 +32,7 @@ describe('emailProblem', () => {
 })
 
 describe('normaliseEmail', () => {
-  it('is lower-case', () => {
+  it('writes an email in lower case', () => {
     expect(normaliseEmail('A@B.C')).toBe('a@b.c')
   })
 })

@@ -17,7 +17,7 @@ describe('parseJson', () => {
   })
 
   // ASVS 1.5.2, 15.3.6
-  it('drops __proto__', () => {
+  it('drops a member __proto__, so that no prototype changes', () => {
     const parsed = parseJson('{"data":{"__proto__":{"admin":true},"x":1}}')
     expect(JSON.stringify(parsed)).toBe('{"data":{"x":1}}')
     expect(Object.getPrototypeOf(parsed?.data)).toBe(Object.prototype)

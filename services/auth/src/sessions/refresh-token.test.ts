@@ -58,7 +58,7 @@ describe('deriveChildToken', () => {
 })
 
 describe('hashRefreshToken', () => {
-  it('uses SHA-256', () => {
+  it('stores the SHA-256 digest of a token', () => {
     expect(hashRefreshToken('abc').toString('hex')).toBe(
       'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
     )
