@@ -11,7 +11,11 @@ interface Bound {
   readonly limit: number | undefined
 }
 
-/** What is wrong with one value: the `message` of an issue. The schemas of an application have their own texts, or zod's. */
+/**
+ * What is wrong with one value: the `message` of an issue. The schemas of an application have their own texts, or zod's. Issues are
+ * thrown as a ValidationError by `bindDeclaration` and `valuesOf` in binding/bind-declaration.ts, and by `checkNames` in
+ * binding/signature.ts. A search for the name of a text finds the line that chooses it.
+ */
 export const FIELD_TEXTS = {
   required: 'is required',
   unknown: 'is not known here',
@@ -27,7 +31,10 @@ export const FIELD_TEXTS = {
   notOneOf: (words: readonly string[]) => `must be one of ${words.join(', ')}`,
 } as const
 
-/** What is wrong with the whole request, in place of the text of its status. */
+/**
+ * What is wrong with the whole request, in place of the text of its status. A search for the name of a text finds the line that
+ * throws it or answers with it.
+ */
 export const FAULT_TEXTS = {
   /** In development: where the URL would lead with more parts. */
   nothingHere: ({ verb, pattern }: { readonly verb: string; readonly pattern: string }) =>

@@ -1,6 +1,11 @@
 // What may be wrong with one value of a request, a part of the catalogue in errors.ts: the `message` of an issue, which the
 // `description` of a `VALIDATION_ERROR` repeats. The framework has further ones, for numbers, words and lists:
 // packages/endpoints/src/error-texts.ts.
+//
+// A search for the name of a text finds the schema or rule that chooses it. What a schema refuses, the framework throws in
+// `valuesOf` of packages/endpoints/src/binding/bind-declaration.ts, and `fromCallError` in error-body.ts puts it into the words of
+// this service. Filters are refused by `readSelection` in products/product-query.ts, attributes by `storableAttributes` in
+// products/attributes.ts, and `flatten` in controllers/products/export.ts.
 
 import { FAULT_TEXTS } from '@trestle/endpoints/error-texts.ts'
 
@@ -73,7 +78,7 @@ export const MALFORMED_TEXTS: Readonly<Record<string, string>> = {
   [FAULT_TEXTS.notMultipart]: 'The body is no multipart form.',
 }
 
-/** The texts of records of an import, in its report. */
+/** The texts of records of an import, in its report. Nothing throws them: the file that names one puts it into the report. */
 export const RECORD_TEXTS = {
   /** A member of a record, and what is wrong with it. */
   member: (path: string, text: string) => `${path}: ${text}`,

@@ -1,5 +1,10 @@
 // The texts of field errors (reference: Field errors), a part of the catalogue in errors.ts: what follows the name of a field.
 // Rules that belong to one endpoint alone stand in errors.ts itself, with their codes.
+//
+// A schema refuses the value, and `toFieldErrors` in requests/field-error.ts chooses the text. The plugin request-input keeps the
+// error as `request.flaw`, which `requireAccess` in access/require-access.ts throws once the caller has access; without such a
+// caller, routes/pos.ts and routes/invitations.ts throw it, and plugins/checkout.ts as an error of the checkout. A search for the
+// name of a text finds the schemas and rules that choose it themselves.
 
 interface Limit {
   readonly max: number
