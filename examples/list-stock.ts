@@ -27,7 +27,7 @@ const one = await fetch(inventory + location)
 console.log(`${one.status} ${one.headers.get('etag')}: ${await one.text()}`)
 
 const list = z.object({ data: z.array(Product) }).parse(await get('/products?limit=500'))
-console.log(`${list.data.length} products in the first page`)
+console.log(`products in the first page: ${list.data.length}`)
 
 const users = z.object({ data: z.array(User) }).parse(await get('/users'))
 for (const { id, firstName, lastName } of users.data) console.log(`user ${id}: ${firstName} ${lastName}`)
