@@ -73,6 +73,7 @@ export function errorAnswers<const Status extends number>(
   ...statuses: readonly Status[]
 ): Readonly<Record<Status | (typeof ANY_STATUS)[number], typeof errorSchema>> {
   const entries = [...statuses, ...ANY_STATUS].map((status) => [status, errorSchema] as const)
+  // Object.fromEntries loses the statuses. The line above gives the schema to each of them.
   return Object.fromEntries(entries) as Record<Status | (typeof ANY_STATUS)[number], typeof errorSchema>
 }
 

@@ -25,6 +25,7 @@ export function errorAnswers<const Status extends ErrorStatus>(...statuses: read
     status,
     (status === 400 ? FieldErrorsView : ErrorView).describe(STATUS_CODES[status] ?? ''),
   ])
+  // Object.fromEntries loses the statuses. The line above gives a view to each of them.
   return Object.fromEntries(views) as ErrorAnswers<Status>
 }
 
@@ -53,6 +54,7 @@ export function checkoutErrors<const Status extends 404 | 409 = never>(...status
     status,
     CheckoutErrorView.describe(STATUS_CODES[status] ?? ''),
   ])
+  // Object.fromEntries loses the statuses. The line above gives the view to each of them.
   return Object.fromEntries(views) as { readonly [Each in CheckoutStatus | Status]: typeof CheckoutErrorView }
 }
 

@@ -78,6 +78,7 @@ export function reserve(
   { expiresInSeconds: _, quantity, ...place }: NewReservation,
 ): Outcome<ReserveRefusal> {
   const outcome = changeLevel(stock, place, { onHand: 0, reserved: quantity })
+  // TypeScript does not see that only a change on hand meets the other refusals: an inactive location or a limit.
   if (outcome.verdict !== 'done') return outcome as Outcome<ReserveRefusal>
   const { productId, locationId } = place
   return done(outcome.stock, id, { productId, locationId, remaining: quantity, status: 'active', isDue: false })

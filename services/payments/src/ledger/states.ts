@@ -91,6 +91,7 @@ const CHANGED_MAX = 100
  */
 export async function listChangedRows(db: Db, merchantId: string): Promise<readonly ChangedRow[]> {
   const changed: ChangedRow[] = []
+  // TypeScript types the keys of an object as strings.
   for (const table of Object.keys(STATES) as RecordedTable[]) {
     changed.push(...(await listDiffering(db, merchantId, table)))
     if (table !== 'merchants') changed.push(...(await listDeletedRows(db, merchantId, table)))

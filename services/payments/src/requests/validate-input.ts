@@ -76,7 +76,7 @@ const QUERY_BOOLEANS: ReadonlyMap<unknown, boolean> = new Map([
  * does not fit stays as it is, so that the schema refuses it.
  */
 export function readInput(schema: z.core.$ZodType, value: unknown, encoding: Encoding): unknown {
-  const { def } = (schema as z.core.$ZodTypes)._zod
+  const def = definitionOf(schema)
   switch (def.type) {
     case 'optional':
     case 'nullable':
@@ -143,13 +143,18 @@ function isAbsent(schema: z.core.$ZodType, member: unknown): boolean {
 
 /** An absent object becomes an empty one, so that errors name its required members. Null stays where it means removal. */
 function absentValue(schema: z.core.$ZodType, member: unknown): null | object | undefined {
-  const { def } = (schema as z.core.$ZodTypes)._zod
+  const def = definitionOf(schema)
   if (def.type === 'object') return {}
   return member !== undefined && acceptsNull(schema) ? null : undefined
 }
 
 function acceptsNull(schema: z.core.$ZodType): boolean {
-  const { def } = (schema as z.core.$ZodTypes)._zod
+  const def = definitionOf(schema)
   if (def.type === 'nullable') return true
   return def.type === 'optional' || def.type === 'default' ? acceptsNull(def.innerType) : false
+}
+
+/** What a schema is made of. zod types its parts as the base of all schemas; each is of a class of the union `$ZodTypes`. */
+function definitionOf(schema: z.core.$ZodType) {
+  return (schema as z.core.$ZodTypes)._zod.def
 }
