@@ -76,7 +76,7 @@ export async function tryRuntime(tarball: string, runtime: Runtime): Promise<str
     await answers('import 0')
     if (name === 'Bun') {
       replace(word, 'export const word = "import 1";\n')
-      while (!said.includes('only when it is started again')) await once(child.stderr, 'data')
+      while (!said.includes('only after a restart')) await once(child.stderr, 'data')
       return `${SAVES} saves; says that a change of an import needs a restart`
     }
     for (let i = 1; i <= SAVES; i += 1) {
