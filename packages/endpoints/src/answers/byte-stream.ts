@@ -1,6 +1,3 @@
-import type { ReadStream } from 'node:fs'
-import type { Readable } from 'node:stream'
-
 /** A stream of bytes. `close` releases the source at once. It may be called at any time, and more than once. */
 export interface ByteStream {
   /** The next bytes; undefined at the end. */
@@ -103,51 +100,12 @@ export function toWebStream(stream: ByteStream): ReadableStream<Uint8Array> {
 
 const encoder = new TextEncoder()
 
-/** @throws TypeError for a value that is neither bytes nor text */
-function toBytes(chunk: unknown): Uint8Array {
+/**
+ * A chunk of a stream as bytes, text in UTF-8.
+ * @throws TypeError for a value that is neither bytes nor text
+ */
+export function toBytes(chunk: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk
   if (typeof chunk === 'string') return encoder.encode(chunk)
   throw new TypeError(`a stream of bytes yielded ${typeof chunk}`)
-}
-
-/** A stream of Node.js. The length of a file is known. The stream is always destroyed at the end. */
-export async function fromReadable(readable: Readable): Promise<ByteStream> {
-  // The reader gets an error. Without a reader, the error must not end the process.
-  readable.on('error', () => {})
-  const length = isFileStream(readable) ? await fileLength(readable) : undefined
-  const iterator: AsyncIterator<unknown> = readable[Symbol.asyncIterator]()
-  const next = async (): Promise<Uint8Array | undefined> => {
-    const { done, value } = await iterator.next()
-    return done ? undefined : toBytes(value)
-  }
-  return { length, next, close: () => void new Promise((resolve) => resolve(readable.destroy())).catch(() => {}) }
-}
-
-/** Whether a value is a stream of Node. Told by its methods, since libraries bring their own class. */
-export function isReadable(value: object): value is Readable {
-  return 'pipe' in value && typeof value.pipe === 'function' && Symbol.asyncIterator in value
-}
-
-/** Whether a value is a stream of `fs.createReadStream`, whose length the file tells. */
-export function isFileStream(value: object): value is ReadStream {
-  return isReadable(value) && 'bytesRead' in value && 'path' in value
-}
-
-async function fileLength(
-  file: ReadStream & { fd?: unknown; start?: number; end?: number },
-): Promise<number | undefined> {
-  // A stream that is destroyed already emits no further event.
-  if (typeof file.fd !== 'number' && !file.destroyed) {
-    await new Promise<void>((resolve) => {
-      for (const event of ['open', 'error', 'close']) file.once(event, () => resolve())
-    })
-  }
-  const { fd, start = 0, end = Number.POSITIVE_INFINITY } = file
-  if (typeof fd !== 'number' || file.destroyed) return undefined
-  const { fstat } = process.getBuiltinModule('node:fs')
-  return new Promise((resolve) => {
-    fstat(fd, (error, stats) => {
-      resolve(error === null && stats.isFile() ? Math.max(0, Math.min(end + 1, stats.size) - start) : undefined)
-    })
-  })
 }

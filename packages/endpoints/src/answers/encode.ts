@@ -1,5 +1,7 @@
+import type { ReadStream } from 'node:fs'
+import type { Readable } from 'node:stream'
 import { isJsonType, typeOfFileName, withCharset } from '../body/media-type.ts'
-import { type ByteStream, fromIterator, fromReadable, fromWebStream, isFileStream, isReadable } from './byte-stream.ts'
+import { type ByteStream, fromIterator, fromWebStream, toBytes } from './byte-stream.ts'
 import { RawJson } from './raw-json.ts'
 
 /** The body of an answer. Undefined: the answer has none. */
@@ -73,6 +75,48 @@ function encodeBlob(blob: Blob, type: string | undefined): Encoded {
   const named = 'name' in blob && typeof blob.name === 'string' ? typeOfFileName(blob.name) : undefined
   const ownType = blob.type === '' ? named : blob.type
   return { type: type ?? ownType ?? BYTES_TYPE, body: fromWebStream(blob.stream(), blob.size) }
+}
+
+/** A stream of Node.js. The length of a file is known. The stream is always destroyed at the end. */
+async function fromReadable(readable: Readable): Promise<ByteStream> {
+  // The reader gets an error. Without a reader, the error must not end the process.
+  readable.on('error', () => {})
+  const length = isFileStream(readable) ? await fileLength(readable) : undefined
+  const iterator: AsyncIterator<unknown> = readable[Symbol.asyncIterator]()
+  const next = async (): Promise<Uint8Array | undefined> => {
+    const { done, value } = await iterator.next()
+    return done ? undefined : toBytes(value)
+  }
+  return { length, next, close: () => void new Promise((resolve) => resolve(readable.destroy())).catch(() => {}) }
+}
+
+/** Whether a value is a stream of Node. Told by its methods, since libraries bring their own class. */
+function isReadable(value: object): value is Readable {
+  return 'pipe' in value && typeof value.pipe === 'function' && Symbol.asyncIterator in value
+}
+
+/** Whether a value is a stream of `fs.createReadStream`, whose length the file tells. */
+function isFileStream(value: object): value is ReadStream {
+  return isReadable(value) && 'bytesRead' in value && 'path' in value
+}
+
+async function fileLength(
+  file: ReadStream & { fd?: unknown; start?: number; end?: number },
+): Promise<number | undefined> {
+  // A stream that is destroyed already emits no further event.
+  if (typeof file.fd !== 'number' && !file.destroyed) {
+    await new Promise<void>((resolve) => {
+      for (const event of ['open', 'error', 'close']) file.once(event, () => resolve())
+    })
+  }
+  const { fd, start = 0, end = Number.POSITIVE_INFINITY } = file
+  if (typeof fd !== 'number' || file.destroyed) return undefined
+  const { fstat } = process.getBuiltinModule('node:fs')
+  return new Promise((resolve) => {
+    fstat(fd, (error, stats) => {
+      resolve(error === null && stats.isFile() ? Math.max(0, Math.min(end + 1, stats.size) - start) : undefined)
+    })
+  })
 }
 
 function encodeIterator(iterator: AsyncIterator<unknown>, options: EncodeOptions): Encoded {
