@@ -35,8 +35,17 @@ export function requireAccess<Result extends AccessResult>(
   if (result.verdict === 'forbidden') throw forbidden()
   if (flaw) throw flaw.error
   if (result.verdict === 'key-mismatch') throw idempotencyKeyUsed()
-  if (result.verdict === 'key-running') throw conflict()
+  if (result.verdict === 'key-running') refuseRunning()
   return result
+}
+
+/**
+ * Refuses a request because another one that must end first is still running.
+ * @param cause what the request met when it waited
+ * @throws conflict
+ */
+export function refuseRunning(cause?: unknown): never {
+  throw conflict({ cause })
 }
 
 /**

@@ -7,8 +7,9 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout, isRefusedStatement } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
 import type { Credentials, Repeat } from '../access/caller.ts'
+import { refuseRunning } from '../access/require-access.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
-import { conflict, serverBusy } from '../errors.ts'
+import { serverBusy } from '../errors.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
 import { type TransactionColumns, toTransaction, transactionColumns } from './transaction-columns.ts'
 
@@ -90,7 +91,8 @@ export function createOperationQueue({ lanes, meter, terms, scope }: OperationQu
         return result
       } catch (error) {
         if (isLockTimeout(error)) count.conflict(operation)
-        throw isRepeat && isServerBusy(error) ? conflict({ cause: error }) : error
+        if (isRepeat && isServerBusy(error)) refuseRunning(error)
+        throw error
       } finally {
         if (name !== undefined && !isRepeat) running.delete(name)
       }

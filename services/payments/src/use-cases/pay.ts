@@ -1,4 +1,5 @@
 import { callerColumns, type Repeat } from '../access/caller.ts'
+import { refuseRunning } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import { cardRefusal } from '../acquirers/simulator.ts'
 import { lastDay } from '../cards/card-expiry.ts'
@@ -26,7 +27,7 @@ import {
 } from '../checkout/payment-repository.ts'
 import { updateOfferedStep } from '../checkout/session-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { conflict, orderKeyUsed, orderRefused, tokenInvalid } from '../errors.ts'
+import { orderKeyUsed, orderRefused, tokenInvalid } from '../errors.ts'
 import { referenceOf } from '../requests/fields.ts'
 import { processingErrorOf } from '../transactions/processing-error.ts'
 
@@ -131,7 +132,7 @@ async function beginOnceFree({ lanes, wait }: PayDeps, input: BeginPaymentColumn
 }
 
 function refuseBegin(refusal: Extract<BegunPayment, { refusal: string }>['refusal']): undefined {
-  if (refusal === 'running') throw conflict()
+  if (refusal === 'running') refuseRunning()
   if (refusal === 'spent') throw tokenInvalid({ details: { path: 'card.number' } })
   if (refusal === 'key-mismatch') throw orderKeyUsed()
 }
