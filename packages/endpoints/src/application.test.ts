@@ -74,6 +74,20 @@ describe('listeners', () => {
 })
 
 describe('start and end', () => {
+  it('events report the start and the end', async () => {
+    const told: string[] = []
+    const app = new Application({ modules })
+    app.on('ready', () => told.push('ready')).on('close', () => told.push('close'))
+    await Promise.all([app.ready(), app.ready()])
+    await app.close()
+    expect(told).toEqual(['ready', 'close'])
+  })
+
+  it('the console is the log when there is no other', async () => {
+    const app = new Application({ modules })
+    expect(app.log).toEqual({ warn: expect.any(Function), error: expect.any(Function) })
+  })
+
   it('ready() and the first requests wait for the listeners of "ready", which may call the application', async () => {
     const order: string[] = []
     const release = Promise.withResolvers<void>()

@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { type EveryInterface, everyInterface } from '../../test/every-interface.ts'
+import { errorBody } from '../../test/whole-answers.ts'
+import { Application, type Args, accepts, Controller } from '../endpoints.ts'
+
+class Bodies extends Controller {
+  static POST_form = accepts({
+    keywords: z.looseObject({}),
+    bodyLimit: 100_000,
+    multipart: { parts: 3, fileBytes: 20_000, fieldBytes: 10 },
+  })
+  async POST_form(...[keywords]: Args<typeof Bodies.POST_form>) {
+    const told = Object.entries(keywords).map(async ([name, value]) => [
+      name,
+      value instanceof File ? [value.name, value.type, await value.text()] : value,
+    ])
+    return Promise.all(told)
+  }
+
+  static POST_parts = accepts({ body: 'raw', bodyLimit: 100_000, multipart: { fileBytes: 50_000 } })
+  async POST_parts() {
+    const told: unknown[] = []
+    for await (const part of this.request.parts()) {
+      if (part.name === 'skipped') continue
+      told.push([part.name, part.filename ?? null, part.type, await part.text()])
+    }
+    return told
+  }
+}
+
+let all: EveryInterface
+beforeAll(async () => {
+  all = await everyInterface({ modules: { index: { Bodies } } })
+})
+afterAll(() => all.close())
+
+async function post(path: string, body: string, type = 'application/json'): Promise<readonly [number, unknown]> {
+  const answer = await all.ask({ method: 'POST', path: `/bodies/${path}`, headers: { 'content-type': type }, body })
+  const parsed = JSON.parse(answer.body)
+  return [answer.status, parsed.error?.description ?? parsed]
+}
+
+const type = 'multipart/form-data; boundary=X'
+const part = (name: string, text: string, more = ''): string =>
+  `--X\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${text}\r\n`
+const file = (name: string, text: string, filename: string): string =>
+  part(name, text, `; filename="${filename}"\r\nContent-Type: text/plain`)
+
+describe('a multipart form', () => {
+  it.each([
+    [
+      'fields and files',
+      [part('a', '1'), file('f', 'é', 'n.txt')],
+      [
+        ['a', '1'],
+        ['f', ['n.txt', 'text/plain', 'é']],
+      ],
+    ],
+    [
+      'a name beyond Latin-1',
+      [file('日', 'x', '日 %22q%22; name=.txt')],
+      [['日', ['日 "q"; name=.txt', 'text/plain', 'x']]],
+    ],
+    ['a line break before the boundary', [part('a', '\r\n--Y\r\n')], [['a', '\r\n--Y\r\n']]],
+    [
+      'an empty field and an empty file',
+      [part('a', ''), file('f', '', 'e')],
+      [
+        ['a', ''],
+        ['f', ['e', 'text/plain', '']],
+      ],
+    ],
+    ['a name that comes twice', [part('a', '1'), part('a', '2')], [['a', ['1', '2']]]],
+    ['nothing', [], []],
+  ])('200: is read with %s', async (_name, parts, expected) => {
+    expect(await post('form', `${parts.join('')}--X--\r\n`, type)).toEqual([200, expected])
+  })
+
+  it.each([
+    ['too many parts', Array(4).fill(part('a', '1')), 413, 'The form has more than 3 parts'],
+    ['a large field', [part('a', '12345678901')], 413, 'A field is too large'],
+    ['a large file', [file('f', '1'.repeat(20_001), 'n')], 413, 'A file is too large'],
+    ['a part without a name', ['--X\r\nContent-Type: text/plain\r\n\r\n1\r\n'], 400, 'The body is no multipart form'],
+    [
+      'a part that is no field',
+      ['--X\r\nContent-Disposition: file; name="a"\r\n\r\n1\r\n'],
+      400,
+      'The body is no multipart form',
+    ],
+    ['a forbidden name', [part('__proto__', '1')], 400, 'A keyword has a forbidden name'],
+  ])('is refused with %s', async (_name, parts, status, message) => {
+    expect(await post('form', `${parts.join('')}--X--\r\n`, type)).toEqual([status, message])
+  })
+
+  it('400: is refused when it is cut off anywhere', async () => {
+    const whole = `${part('a', '1')}${file('f', 'text', 'n')}--X--`
+    for (let length = 1; length < whole.length; length += 1) {
+      const body = whole.slice(0, length)
+      const request = { method: 'POST', path: '/bodies/form', headers: { 'content-type': type }, body }
+      const refused = await all.app.inject(request)
+      expect([refused.status, await refused.json()], body).toEqual([
+        400,
+        errorBody(400, 'BAD_REQUEST', 'The body is no multipart form'),
+      ])
+    }
+  })
+
+  it('200: a raw handler reads it part by part, and may skip parts', async () => {
+    const parts = [file('skipped', 'x'.repeat(30_000), 's'), part('a', '1'), file('f', 'y'.repeat(40_000), 'n')]
+    const expected = [
+      ['a', null, 'text/plain', '1'],
+      ['f', 'n', 'text/plain', 'y'.repeat(40_000)],
+    ]
+    expect(await post('parts', `${parts.join('')}--X--`, type)).toEqual([200, expected])
+    expect(await post('parts', `${file('f', 'y'.repeat(50_001), 'n')}--X--`, type)).toEqual([
+      413,
+      'A file is too large',
+    ])
+    expect(await post('parts', '{}')).toEqual([415, expect.any(String)])
+  })
+
+  it('a raw handler gets the first bytes of a file before the client sends the last', async () => {
+    const seen: string[] = []
+    const last = Promise.withResolvers<void>()
+    class Upload extends Controller {
+      static POST = accepts({ body: 'raw', bodyLimit: Number.POSITIVE_INFINITY })
+      async POST() {
+        for await (const each of this.request.parts()) {
+          for await (const chunk of each.stream()) {
+            seen.push(new TextDecoder().decode(chunk))
+            last.resolve()
+          }
+        }
+        return seen.join('').length
+      }
+    }
+    const { fetch } = new Application({ modules: { index: { Upload } } })
+    const body = new ReadableStream({
+      async start(controller) {
+        const send = (text: string) => controller.enqueue(new TextEncoder().encode(text))
+        send(`--X\r\nContent-Disposition: form-data; name="f"; filename="n"\r\n\r\n${'a'.repeat(1_000)}`)
+        await last.promise
+        send(`${'b'.repeat(500)}\r\n--X--`)
+        controller.close()
+      },
+    })
+    const init: RequestInit = { method: 'POST', headers: { 'content-type': type }, body, duplex: 'half' }
+    expect(await (await fetch(new Request('http://localhost/upload', init))).text()).toBe('1500')
+  })
+
+  const opening = '--X\r\nContent-Disposition: form-data; name="a"\r\n\r\n'
+  const broken = [400, 'The body is no multipart form']
+  it.each([
+    ['a large field', [type, opening], [413, 'A field is too large']],
+    ['a large header', [type, '--X\r\nX: '], broken],
+    ['a broken header', [type, '--X\r\n(: 1\r\n\r\n'], broken],
+    ['no name', [type, '--X\r\nContent-Disposition: form-data\r\n\r\n'], broken],
+    ['no boundary', ['multipart/form-data', opening], broken],
+  ])('is refused with %s before the rest arrives', async (_name, [contentType = '', start], expected) => {
+    let sent = 0
+    const body = new ReadableStream({
+      pull(controller) {
+        controller.enqueue(new TextEncoder().encode(sent === 0 ? start : 'z'.repeat(10_000)))
+        sent += 1
+        if (sent === 100) controller.close()
+      },
+    })
+    class Upload extends Controller {
+      static POST = accepts({ body: 'raw', bodyLimit: Number.POSITIVE_INFINITY, multipart: { fieldBytes: 10_000 } })
+      async POST() {
+        for await (const each of this.request.parts()) await each.bytes()
+      }
+    }
+    const { fetch } = new Application({ modules: { index: { Upload } } })
+    const init: RequestInit = { method: 'POST', headers: { 'content-type': contentType }, body, duplex: 'half' }
+    const answer = await fetch(new Request('http://localhost/upload', init))
+    expect([answer.status, Object(await answer.json()).error.description]).toEqual(expected)
+    expect(sent).toBeLessThan(6)
+  })
+
+  // A kept chunk would cost the process an object, and the client only a few bytes.
+  it('copies the chunks of a field as they arrive, and keeps none', async () => {
+    class Upload extends Controller {
+      static POST = accepts({ keywords: z.object({ a: z.string() }) })
+      POST(...[{ a }]: Args<typeof Upload.POST>) {
+        return a
+      }
+    }
+    const encode = (text: string) => new TextEncoder().encode(text)
+    async function* send(): AsyncGenerator<Uint8Array, void> {
+      yield encode(opening)
+      const chunks = Array.from({ length: 100 }, () => encode('z'.repeat(20)))
+      yield* chunks
+      // The last chunks may not have arrived yet.
+      for (const chunk of chunks.slice(0, 50)) chunk.fill(0)
+      yield encode('\r\n--X--')
+    }
+    const { fetch } = new Application({ modules: { index: { Upload } } })
+    const body = ReadableStream.from(send())
+    const init: RequestInit = { method: 'POST', headers: { 'content-type': type }, body, duplex: 'half' }
+    expect(await (await fetch(new Request('http://localhost/upload', init))).json()).toBe('z'.repeat(2_000))
+  })
+
+  it('start fails for an unknown limit', () => {
+    expect(() => new Application({ modules: {}, multipart: { fileBytes: Number.NaN } })).toThrow('multipart.fileBytes')
+    expect(() => Reflect.construct(Application, [{ multipart: { files: 1 } }])).toThrow('multipart has no limit files')
+  })
+})

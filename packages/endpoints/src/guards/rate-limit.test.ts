@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest'
+import { type EveryInterface, everyInterface } from '../../test/every-interface.ts'
+import { Application, Controller, memoryStore, rateLimit } from '../endpoints.ts'
+
+describe('rate limits', () => {
+  let time = 1_000
+  class Limited extends Controller {
+    static override use = [
+      rateLimit({ limit: 2, ttl: 10, key: ({ request }) => request.header('x-key') ?? '', now: () => time }),
+    ]
+    GET() {
+      return 'in'
+    }
+  }
+  const hit = async (app: EveryInterface['app'], key: string) => {
+    const { status, headers } = await app.inject({ path: '/limited', headers: { 'x-key': key } })
+    const names = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'retry-after']
+    return [status, ...names.map((name) => headers.get(name))]
+  }
+
+  it('429: refuses requests beyond the limit, until the window of the first one ends', async () => {
+    const { app, close } = await everyInterface({ modules: { index: { Limited } } })
+    expect(await hit(app, 'a')).toEqual([200, '2', '1', '10', null])
+    time = 5_500
+    expect(await hit(app, 'a')).toEqual([200, '2', '0', '6', null])
+    expect(await hit(app, 'a')).toEqual([429, '2', '0', '6', '6'])
+    expect(await hit(app, 'b')).toEqual([200, '2', '1', '10', null])
+    time = 10_999
+    expect(await hit(app, 'a')).toEqual([429, '2', '0', '1', '1'])
+    time = 11_000
+    expect(await hit(app, 'a')).toEqual([200, '2', '1', '10', null])
+    await close()
+  })
+
+  it.each([
+    ['192.0.2.7', '192.0.2.7'],
+    ['2001:DB8:1:2::1', '2001:db8:1:2::/64'],
+    ['2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['1::', '1:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['::ffff:192.0.2.7', '192.0.2.7'],
+    ['::FFFF:c000:207', '192.0.2.7'],
+    ['192.0.2.7:1234', '192.0.2.7'],
+    ['[2001:db8:1:2::1]:1234', '2001:db8:1:2::/64'],
+    ['unknown:1234', 'unknown:1234'],
+    ['unknown', 'unknown'],
+  ])('count %s under %s without a key', async (address, key) => {
+    const keys: string[] = []
+    const store = memoryStore()
+    const hit: typeof store.hit = (name, ...more) => {
+      keys.push(name)
+      return store.hit(name, ...more)
+    }
+    class Counted extends Controller {
+      static override use = [rateLimit({ limit: 1, ttl: 1, store: { hit } })]
+      GET() {}
+    }
+    const app = new Application({ modules: { index: { Counted } }, trustProxy: 1 })
+    await app.inject({ path: '/counted', headers: { 'x-forwarded-for': address } })
+    expect(keys).toEqual([key])
+  })
+
+  it('count no client without a key, and warn of it once', async () => {
+    const warnings: string[] = []
+    const log = { warn: (message: string) => warnings.push(message), error: () => {} }
+    const { app, close } = await everyInterface({ modules: { index: { Limited } }, log })
+    for (let i = 0; i < 4; i += 1) expect(await hit(app, '')).toEqual([200, null, null, null, null])
+    expect(warnings).toEqual(['rateLimit: the key is empty, so nobody is counted'])
+    await close()
+  })
+
+  it.each([[{ limit: Number.NaN, ttl: 1 }], [{ limit: 1, ttl: Number.NaN }], [{ limit: -1, ttl: 1 }]])(
+    'refuses %j, which would limit nothing',
+    (options) => {
+      expect(() => rateLimit(options)).toThrow('must be a number')
+    },
+  )
+
+  it('forget the key that was not seen for the longest time', async () => {
+    const store = memoryStore(2)
+    const hits = ['a', 'b', 'a', 'c', 'a', 'b'].map((key) => store.hit(key, 10, 0))
+    expect((await Promise.all(hits)).map(({ count }) => count)).toEqual([1, 1, 2, 1, 3, 1])
+  })
+})
