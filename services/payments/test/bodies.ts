@@ -209,10 +209,10 @@ export const errorBodies = {
   endpointNotFound: { code: 'ENDPOINT_NOT_FOUND', message: 'There is no such endpoint' },
 } as const
 
-/** Status and body of a refusal. */
-export const refusalOf = (response: LightMyRequestResponse): readonly [number, unknown] => [
-  response.statusCode,
-  response.json(),
+/** Status and whole body of an answer. An answer without a body has the text ''. */
+export const statusAndBody = ({ statusCode, body, json }: LightMyRequestResponse): readonly [number, unknown] => [
+  statusCode,
+  body === '' ? '' : json(),
 ]
 
 /** The refusals of a caller that any operation may answer, with their statuses. */

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { processingError } from '../src/transactions/processing-error.ts'
-import { refusalOf } from './bodies.ts'
+import { statusAndBody } from './bodies.ts'
 import { refusedCard } from './checkout-refusals.ts'
 import { browse, makeOrder, walk } from './customer.ts'
 import { customerPayment } from './customer-payment.ts'
@@ -60,7 +60,7 @@ it('stores and logs no card number in clear when a charge is approved, declined 
   north.answers.authorize = ({ card }) => Promise.reject(new Error(`no route to the issuer of ${card.number()}`))
   answers.push(await charge('unknown'))
   expect(answers[0]?.statusCode).toBe(201)
-  expect(answers.slice(1).map(refusalOf)).toEqual([
+  expect(answers.slice(1).map(statusAndBody)).toEqual([
     [400, processingError(10)],
     [400, processingError(12)],
   ])

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies, refusalOf, refusals } from './bodies.ts'
+import { errorBodies, refusals, statusAndBody } from './bodies.ts'
 import { customerPayment } from './customer-payment.ts'
 import { capture } from './operations.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
@@ -90,7 +90,7 @@ async function expectShutOut(headers: Headers): Promise<void> {
       const answer = await payments.app.inject({ method, url, headers, ...(payload && { payload }) })
       const isOfCaller = url.startsWith('/me/') && headers !== user
       const refusal = isOfCaller ? refusals.notFound : refusals.forbidden
-      expect([method, url, refusalOf(answer)]).toEqual([method, url, refusal])
+      expect([method, url, statusAndBody(answer)]).toEqual([method, url, refusal])
     }
   }
   expect(await rows()).toEqual(before)

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf } from './bodies.ts'
+import { statusAndBody } from './bodies.ts'
 import { createdOf, createTestApp, merchantBody, startPayments, type TestPayments } from './payments-app.ts'
 
 let payments: TestPayments
@@ -70,7 +70,7 @@ describe('create_merchant', () => {
     const second = await create(headers)
     expect([second.status, second.id.slice(16)]).toEqual([201, free])
     const third = await create(headers)
-    expect(refusalOf(third.response)).toEqual([
+    expect(statusAndBody(third.response)).toEqual([
       500,
       { code: 'INTERNAL_ERROR', message: 'Something went wrong on our side' },
     ])

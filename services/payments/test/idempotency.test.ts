@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { eventRow, merchantJson, refusalOf, refusals, shownMerchant } from './bodies.ts'
+import { eventRow, merchantJson, refusals, shownMerchant, statusAndBody } from './bodies.ts'
 import {
   basic,
   createTestApp,
@@ -79,7 +79,7 @@ describe('POST with an Idempotency-Key', () => {
     ]
     const response = await create(key)
     expect([response.statusCode, response.json()]).toEqual([400, expected])
-    expect(refusalOf(await create(key, merchantBody, basic('unknown')))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await create(key, merchantBody, basic('unknown')))).toEqual(refusals.unauthorized)
     expect(await countMerchants()).toBe(0)
   })
 
@@ -93,7 +93,7 @@ describe('POST with an Idempotency-Key', () => {
 
   it('400, 201: does not remember a refusal', async () => {
     const missing = ['email', 'website', 'descriptor', 'company.country']
-    expect(refusalOf(await create('k1', { currency: 'EUR' }))).toEqual([
+    expect(statusAndBody(await create('k1', { currency: 'EUR' }))).toEqual([
       400,
       missing.map((field) => ({ field, message: 'is required', code: 'REQUIRED' })),
     ])
@@ -113,7 +113,7 @@ describe('POST with an Idempotency-Key', () => {
     const { id } = (await create('k1')).json().merchant
     await payments.database.db.deleteFrom('merchant_apps').where('merchant_id', '=', id).execute()
     const response = await create('k1')
-    expect(refusalOf(response)).toEqual(refusals.forbidden)
+    expect(statusAndBody(response)).toEqual(refusals.forbidden)
   })
 
   it('201: has one effect when many requests come at once', async () => {

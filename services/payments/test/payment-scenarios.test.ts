@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SOURCES } from '../src/deps.ts'
 import { processingError } from '../src/transactions/processing-error.ts'
-import { refusalOf, shownTransaction } from './bodies.ts'
+import { shownTransaction, statusAndBody } from './bodies.ts'
 import { refusedCard, refusedOrder, SUPPORTED } from './checkout-refusals.ts'
 import { type Answer, type AnswerBody, type Browser, makeOrder, type Walk, walk } from './customer.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
@@ -241,7 +241,7 @@ describe('the numbers of the simulator', () => {
         headers: app.headers,
         payload: { transactionId: paid.body.transactionId, currency: 'EUR', amount: 5 },
       })
-      expect(refusalOf(again)).toEqual([400, processingError(Number(digits))])
+      expect(statusAndBody(again)).toEqual([400, processingError(Number(digits))])
     },
   )
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from './bodies.ts'
+import { refusals, statusAndBody } from './bodies.ts'
 import {
   createdOf,
   createTestApp,
@@ -40,24 +40,26 @@ describe('a user with a token', () => {
   it('200, 403: is a member from the acceptance of the invitation until the revocation', async () => {
     const { id } = await createTestMerchant(payments, app)
     const user = await identityOf('edsger')
-    expect(refusalOf(await get(`/merchants/${id}`, as('edsger')))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await get(`/merchants/${id}`, as('edsger')))).toEqual(refusals.forbidden)
     await payments.app.inject({
       method: 'POST',
       url: `/merchants/${id}/users`,
       headers: app.headers,
       payload: { email: 'Edsger@example.com' },
     })
-    expect(refusalOf(await get(`/merchants/${id}`, as('edsger')))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await get(`/merchants/${id}`, as('edsger')))).toEqual(refusals.forbidden)
     const { db } = payments.database
     await db.updateTable('merchant_users').set({ pending: false }).where('merchant_id', '=', id).execute()
     expect((await get(`/merchants/${id}`, as('edsger'))).statusCode).toBe(200)
     const mine = await get(`/identities/${user.id}/merchants?limit=5`, as('edsger'))
     expect(mine.json().map((merchant: { id: string }) => merchant.id)).toEqual([id])
-    expect(refusalOf(await get(`/identities/${app.id}/merchants?limit=5`, as('edsger')))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await get(`/identities/${app.id}/merchants?limit=5`, as('edsger')))).toEqual(
+      refusals.forbidden,
+    )
     const invite = { method: 'POST', url: `/merchants/${id}/users`, headers: as('edsger') } as const
     expect((await payments.app.inject({ ...invite, payload: { email: 'x@example.com' } })).statusCode).toBe(201)
     await payments.app.inject({ method: 'DELETE', url: `/merchants/${id}/users/${user.id}`, headers: app.headers })
-    expect(refusalOf(await get(`/merchants/${id}`, as('edsger')))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await get(`/merchants/${id}`, as('edsger')))).toEqual(refusals.forbidden)
   })
 
   it('201: makes merchants, once for an Idempotency-Key, and is their first member', async () => {
@@ -77,7 +79,7 @@ describe('a user with a token', () => {
       { id: user.id, email: 'barbara@example.com', created: createdOf(user.id), pending: false },
     ])
     expect((await get(`/merchants/${id}/apps?limit=5`, as('barbara'))).json()).toEqual([])
-    expect(refusalOf(await get(`/merchants/${id}`, app.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await get(`/merchants/${id}`, app.headers))).toEqual(refusals.forbidden)
   })
 
   it('403: has no keys', async () => {
@@ -87,14 +89,14 @@ describe('a user with a token', () => {
       ['DELETE', `/me/keys/${app.id}`],
     ] as const) {
       const response = await payments.app.inject({ method, url, headers: as('ada') })
-      expect(refusalOf(response)).toEqual(refusals.forbidden)
+      expect(statusAndBody(response)).toEqual(refusals.forbidden)
     }
   })
 
   it('401: is refused with a bad token, or a token in another form', async () => {
     for (const authorization of ['Bearer bad', 'Bearer', 'Bearer a b', 'Token ada', 'Bearer a/b']) {
       const response = await get('/me', { authorization })
-      expect(refusalOf(response)).toEqual(refusals.unauthorized)
+      expect(statusAndBody(response)).toEqual(refusals.unauthorized)
     }
   })
 })
@@ -103,7 +105,7 @@ describe('without users', () => {
   it('401: refuses any token', async () => {
     const payments = await startPayments()
     const response = await payments.app.inject({ url: '/me', headers: { authorization: 'Bearer ada' } })
-    expect(refusalOf(response)).toEqual(refusals.unauthorized)
+    expect(statusAndBody(response)).toEqual(refusals.unauthorized)
     await payments.close()
   })
 })

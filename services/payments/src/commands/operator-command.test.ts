@@ -5,7 +5,7 @@ import { createNames } from '@trestle/database/names.ts'
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { deletedRows, merchantJson, refusalOf, refusals, shownMerchant } from '../../test/bodies.ts'
+import { deletedRows, merchantJson, refusals, shownMerchant, statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   basic,
@@ -86,7 +86,7 @@ describe('payments app', () => {
     const { id, headers } = await createTestApp(payments)
     await payments.app.inject({ method: 'POST', url: '/me/keys', headers })
     expect(await run('app', 'revoke-keys', id, '--json')).toEqual([`{"id":"${id}","revoked":2}`])
-    expect(refusalOf(await me(headers))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await me(headers))).toEqual(refusals.unauthorized)
     expect(await lastAudit()).toEqual([{ action: 'app.keys-revoked', payload: { appId: id } }])
   })
 

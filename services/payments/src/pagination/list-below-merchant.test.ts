@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { refusalOf, refusals } from '../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../test/bodies.ts'
 import {
   basic,
   createTestApp,
@@ -79,7 +79,7 @@ describe('a list below a merchant, with a standby', () => {
     expect(await listed(basic(spareKey.key))).toEqual([oldHook])
     await primary.app.inject({ method: 'DELETE', url: `/me/keys/${spareKey.id}`, headers: member.headers })
     for (const key of ['unknown', spareKey.key]) {
-      expect(refusalOf(await list(basic(key)))).toEqual(refusals.unauthorized)
+      expect(statusAndBody(await list(basic(key)))).toEqual(refusals.unauthorized)
     }
   })
 })

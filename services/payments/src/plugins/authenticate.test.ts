@@ -1,7 +1,7 @@
 import { type LimiterStore, memoryStore } from '@trestle/service/limiter-store.ts'
 import { anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../test/bodies.ts'
 import {
   basic,
   createTestApp,
@@ -92,7 +92,7 @@ describe('rate limits', () => {
     const [response, ...others] = answers.toSorted((a, b) => b.statusCode - a.statusCode)
     expect([response?.statusCode, response?.headers, response?.json()]).toEqual([429, limited, tooMany])
     for (const answer of [...others, await get(other)]) {
-      expect(refusalOf(answer)).toEqual(refusals.notFound)
+      expect(statusAndBody(answer)).toEqual(refusals.notFound)
     }
   })
 
@@ -108,7 +108,7 @@ describe('rate limits', () => {
     const get = (headers: object) => payments.app.inject({ url: '/me', headers: { ...headers } })
     for (const headers of [{}, basic('x')]) {
       const refused = await get(headers)
-      expect(refusalOf(refused)).toEqual(refusals.unauthorized)
+      expect(statusAndBody(refused)).toEqual(refusals.unauthorized)
     }
     const response = await get(basic('y'))
     expect([response.statusCode, response.headers, response.json()]).toEqual([429, limited, tooMany])
@@ -138,7 +138,7 @@ describe('keys of an address that has used its failures up', () => {
   /** 200, or the status and the body of the refusal. */
   const outcomeOf = async (headers: object) => {
     const response = await payments.app.inject({ url: '/me', headers: { ...headers } })
-    return response.statusCode === 200 ? 200 : refusalOf(response)
+    return response.statusCode === 200 ? 200 : statusAndBody(response)
   }
 
   it('429: are not counted as requests until one of them has been found good', async () => {

@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib'
 import { handlerDeadline } from '@trestle/common/limits/handler-deadline.ts'
 import Fastify from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf } from '../../test/bodies.ts'
+import { statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
@@ -101,7 +101,7 @@ describe('answerInPieces', () => {
     late.get('/hanging', () => new Promise(() => {}))
     const hanging: unknown[] = []
     const read = async ({ above }: PageBounds) => {
-      if (above !== LOWEST) hanging.push(refusalOf(await late.inject({ url: '/hanging' })))
+      if (above !== LOWEST) hanging.push(statusAndBody(await late.inject({ url: '/hanging' })))
       return { rows: [{ id: above === LOWEST ? '1' : '2' }], isCut: above === LOWEST }
     }
     const page = { limit: 2, above: LOWEST, below: HIGHEST, order: 'oldest-first' } as const

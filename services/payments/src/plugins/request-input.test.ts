@@ -1,7 +1,7 @@
 import { type FastifyRequest, fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { errorBodies, refusalOf, refusedField, shownMerchant } from '../../test/bodies.ts'
+import { errorBodies, refusedField, shownMerchant, statusAndBody } from '../../test/bodies.ts'
 import {
   createdOf,
   createTestApp,
@@ -48,7 +48,7 @@ describe('requestInput', () => {
   it.each(['', '\ufeff'])('reads a form that begins with %j', async (beginning) => {
     const form = `${beginning}name=na%C3%AFve+\u00e9%EF%BF%BD`
     const response = await post(form, type('Application/X-WWW-Form-URLencoded; Charset=UTF-8'))
-    expect(refusalOf(response)).toEqual([400, REQUIRED])
+    expect(statusAndBody(response)).toEqual([400, REQUIRED])
   })
 
   it.each<[string, Record<string, string>]>([
@@ -87,7 +87,7 @@ describe('requestInput', () => {
 
   it('413: refuses a body above 128 KiB', async () => {
     const fill = (bytes: number) => post(`{"x":"${'x'.repeat(bytes - 8)}"}`, type('application/json'))
-    expect(refusalOf(await fill(131_072))).toEqual([400, REQUIRED])
+    expect(statusAndBody(await fill(131_072))).toEqual([400, REQUIRED])
     const response = await fill(131_073)
     expect(response.statusCode).toBe(413)
     expect(response.json()).toEqual({ code: 'PAYLOAD_TOO_LARGE', message: 'The body is too large' })
@@ -115,7 +115,7 @@ describe('requestInput', () => {
   // ASVS 15.3.7
   it('400: refuses a form with a field given twice, before the schema judges it', async () => {
     const response = await post('currency=DKK&currency=EUR', type('application/x-www-form-urlencoded'))
-    expect(refusalOf(response)).toEqual(refusedField('currency', 'is given more than once', 'DUPLICATE'))
+    expect(statusAndBody(response)).toEqual(refusedField('currency', 'is given more than once', 'DUPLICATE'))
   })
 
   it('500: calls no handler when its schema throws', async () => {

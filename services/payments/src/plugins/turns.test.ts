@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, refusedField } from '../../test/bodies.ts'
+import { refusals, refusedField, statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   createTestApp,
@@ -71,8 +71,8 @@ describe('long lists', () => {
         ask(`/merchants/${'f'.repeat(24)}/lines?limit=1000`, ONE),
         ask(`${path}/lines?limit=1001`, ONE),
       ])
-      expect(refusalOf(unknown)).toEqual(refusals.notFound)
-      expect(refusalOf(invalid)).toEqual(refusedField('limit', 'must be at most 1000', 'RANGE'))
+      expect(statusAndBody(unknown)).toEqual(refusals.notFound)
+      expect(statusAndBody(invalid)).toEqual(refusedField('limit', 'must be at most 1000', 'RANGE'))
     }
     expect((await ask(`${path}/lines?limit=1000`, ONE)).statusCode).toBe(200)
   })

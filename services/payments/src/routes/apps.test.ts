@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf } from '../../test/bodies.ts'
+import { statusAndBody } from '../../test/bodies.ts'
 import { basic, createdOf, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { buildApp } from '../app.ts'
 import { keyMac } from '../apps/app.ts'
@@ -86,16 +86,16 @@ describe('POST /apps', () => {
       .execute()
     const before = await count()
     const closed = await ask('closed', { code })
-    expect(refusalOf(closed)).toEqual([
+    expect(statusAndBody(closed)).toEqual([
       403,
       { code: 'REGISTRATION_CLOSED', message: 'Apps are made by the operator of this service alone' },
     ])
     for (const payload of [{}, { code: 'x' }, { code: '' }, { code: old.code }]) {
-      expect(refusalOf(await ask('invited', payload))).toEqual(UNINVITED)
+      expect(statusAndBody(await ask('invited', payload))).toEqual(UNINVITED)
     }
     expect(await count()).toBe(before)
     const made = await Promise.all([1, 2, 3].map(() => ask('invited', { name: 'Shop', code })))
-    const late = made.filter(({ statusCode }) => statusCode !== 201).map(refusalOf)
+    const late = made.filter(({ statusCode }) => statusCode !== 201).map(statusAndBody)
     expect(late).toEqual([UNINVITED, UNINVITED])
     expect(await count()).toBe(before + 1)
     const { app } = made.find(({ statusCode }) => statusCode === 201)?.json() ?? {}

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   basic,
@@ -56,10 +56,10 @@ describe('GET /cards/:cardId', () => {
   })
 
   it('401, 404, 403: judges key, card and access in this order', async () => {
-    expect(refusalOf(await get(UNKNOWN_ID, basic('x')))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await get(UNKNOWN_ID, basic('x')))).toEqual(refusals.unauthorized)
     for (const id of [UNKNOWN_ID, 'nonsense']) {
-      expect(refusalOf(await get(id, stranger.headers))).toEqual(refusals.notFound)
+      expect(statusAndBody(await get(id, stranger.headers))).toEqual(refusals.notFound)
     }
-    expect(refusalOf(await get(await kept(), stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await get(await kept(), stranger.headers))).toEqual(refusals.forbidden)
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../test/bodies.ts'
 import { disputeRequests, type ShownDispute } from '../../test/dispute-requests.ts'
 import {
   basic,
@@ -83,7 +83,7 @@ describe('GET /disputes', () => {
   })
 
   it('401, 404, 403: judges key, merchant and access before the rest of the query', async () => {
-    const refusal = async (url: string, headers: object = {}) => refusalOf(await requests.get(url, headers))
+    const refusal = async (url: string, headers: object = {}) => statusAndBody(await requests.get(url, headers))
     expect(await refusal('/disputes', basic('x'))).toEqual(refusals.unauthorized)
     for (const rest of ['&limit=1', '']) {
       expect(await refusal(`/disputes?filter[merchantId]=${UNKNOWN_ID}${rest}`)).toEqual(refusals.notFound)

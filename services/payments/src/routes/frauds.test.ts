@@ -1,7 +1,7 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   basic,
@@ -62,7 +62,7 @@ describe('GET /frauds', () => {
 
   it('401, 404, 403: judges key, object and access in this order', async () => {
     const { id } = fraudOf(await report())
-    const refusal = async (url: string, headers: object = {}) => refusalOf(await get(url, headers))
+    const refusal = async (url: string, headers: object = {}) => statusAndBody(await get(url, headers))
     expect(await refusal('/frauds', basic('x'))).toEqual(refusals.unauthorized)
     expect(await refusal(`/frauds?limit=1&filter[merchantId]=${UNKNOWN_ID}`)).toEqual(refusals.notFound)
     expect(await refusal(`/frauds?limit=1&filter[merchantId]=${merchantId}`, stranger.headers)).toEqual(

@@ -1,7 +1,7 @@
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies, refusalOf, refusals } from '../../test/bodies.ts'
+import { errorBodies, refusals, statusAndBody } from '../../test/bodies.ts'
 import {
   basic,
   createTestApp,
@@ -91,12 +91,12 @@ describe('guesses of tokens', () => {
   it('429: count as failed authentications of their address', async () => {
     const limited = await startPayments({ rateLimits: { failuresPerMinute: 3 } })
     const tryToken = (n: number) => limited.app.inject({ url: `/invitations/guess-${n}` })
-    expect(refusalOf(await limited.app.inject({ url: '/me', headers: basic('unknown') }))).toEqual(
+    expect(statusAndBody(await limited.app.inject({ url: '/me', headers: basic('unknown') }))).toEqual(
       refusals.unauthorized,
     )
     for (const n of [1, 2]) expectMissing(await tryToken(n))
     const refused = await tryToken(3)
-    expect(refusalOf(refused)).toEqual(refusals.rateLimited)
+    expect(statusAndBody(refused)).toEqual(refusals.rateLimited)
     await limited.close()
   })
 })
@@ -148,7 +148,7 @@ describe('POST /invitations/:token', () => {
       headers: { 'content-type': 'text/xml' },
       payload: '<a/>',
     })
-    expect(refusalOf(response)).toEqual(refusals.unsupportedMediaType)
+    expect(statusAndBody(response)).toEqual(refusals.unsupportedMediaType)
     expect(await isPending(merchantId)).toBe(true)
   })
 
@@ -179,9 +179,9 @@ describe('POST /invitations/:token', () => {
     const read = await get(url)
     // Some of these paths are those of an invitation in other words.
     if (isOwn) expectMissing(read)
-    else expect(refusalOf(read)).toEqual([404, errorBodies.endpointNotFound])
+    else expect(statusAndBody(read)).toEqual([404, errorBodies.endpointNotFound])
     const written = await payments.app.inject({ method: 'PUT', url })
-    expect(refusalOf(written)).toEqual([404, errorBodies.endpointNotFound])
+    expect(statusAndBody(written)).toEqual([404, errorBodies.endpointNotFound])
     expect(lines.join()).not.toContain(token)
     const logged = lines.slice(-2).map((line) => JSON.parse(line))
     expect(logged.map(({ method, path: shown }) => [method, shown])).toEqual([

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
@@ -57,7 +57,7 @@ describe('GET /lines/:lineId', () => {
   })
 
   it('401, 404, 403: judges key, line and access in this order', async () => {
-    const answer = async (id: string, headers: object = {}) => refusalOf(await get(`/lines/${id}`, headers))
+    const answer = async (id: string, headers: object = {}) => statusAndBody(await get(`/lines/${id}`, headers))
     expect(await answer(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
     expect(await answer(UNKNOWN_ID, stranger.headers)).toEqual(refusals.notFound)
     expect(await answer(await onlyLine(), stranger.headers)).toEqual(refusals.forbidden)

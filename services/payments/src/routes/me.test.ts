@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../test/bodies.ts'
 import { basic, createdOf, createTestApp, startPayments, type TestPayments } from '../../test/payments-app.ts'
 
 let payments: TestPayments
@@ -36,7 +36,7 @@ describe('GET /me', () => {
       .execute()
     const revoked = await payments.app.inject({ url: '/me', headers })
     for (const response of [unknown, expired, revoked]) {
-      expect(refusalOf(response)).toEqual(refusals.unauthorized)
+      expect(statusAndBody(response)).toEqual(refusals.unauthorized)
     }
     await keys()
       .set({ revoked: null, expires: new Date('2999-01-01') })

@@ -1,6 +1,6 @@
 import { anyId, anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies, refusalOf, refusals, refusedField } from '../../test/bodies.ts'
+import { errorBodies, refusals, refusedField, statusAndBody } from '../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -222,7 +222,7 @@ describe('POST /merchants', () => {
       name: 5,
       currency: 'dkk',
     })
-    expect(refusalOf(response)).toEqual([
+    expect(statusAndBody(response)).toEqual([
       400,
       [
         { field: 'name', message: 'must be a string', code: 'TYPE' },
@@ -240,7 +240,7 @@ describe('POST /merchants', () => {
 
   it('401: refuses an unknown key, whatever the body', async () => {
     for (const payload of [merchantBody, {}]) {
-      expect(refusalOf(await inject('POST', '/merchants', payload, basic('x')))).toEqual(refusals.unauthorized)
+      expect(statusAndBody(await inject('POST', '/merchants', payload, basic('x')))).toEqual(refusals.unauthorized)
     }
   })
 })
@@ -259,7 +259,7 @@ describe('GET /merchants/:merchantId', () => {
   it('401, 404, 403: judges key, object and access in this order', async () => {
     const { id } = await createTestMerchant(payments, member)
     const refusal = async (merchantId: string, { headers }: { headers: object }) =>
-      refusalOf(await inject('GET', `/merchants/${merchantId}`, undefined, headers))
+      statusAndBody(await inject('GET', `/merchants/${merchantId}`, undefined, headers))
     const unknownKey = { headers: basic('x') }
     expect(await refusal(UNKNOWN_ID, unknownKey)).toEqual(refusals.unauthorized)
     expect(await refusal('nonsense', unknownKey)).toEqual(refusals.unauthorized)
@@ -273,7 +273,7 @@ describe('GET /merchants/:merchantId', () => {
   it('403: refuses from the moment of revocation', async () => {
     const { id } = await createTestMerchant(payments, member)
     await payments.database.db.deleteFrom('merchant_apps').where('merchant_id', '=', id).execute()
-    expect(refusalOf(await inject('GET', `/merchants/${id}`))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await inject('GET', `/merchants/${id}`))).toEqual(refusals.forbidden)
   })
 })
 
@@ -348,7 +348,7 @@ describe('PUT /merchants/:merchantId', () => {
   it('400: names refused values and changed immutable members together', async () => {
     const { id } = await createTestMerchant(payments, member)
     const response = await inject('PUT', `/merchants/${id}`, { email: 'x', currency: 'EUR', website: 'x.example' })
-    expect(refusalOf(response)).toEqual([
+    expect(statusAndBody(response)).toEqual([
       400,
       [
         { field: 'email', message: 'must be an e-mail address', code: 'FORMAT' },
@@ -361,7 +361,7 @@ describe('PUT /merchants/:merchantId', () => {
   it('415, 404, 403, 400: refuses an unreadable body before the object, and wrong values after access', async () => {
     const { id } = await createTestMerchant(payments, member)
     const refusal = async (merchantId: string, payload: string, headers: object) =>
-      refusalOf(await inject('PUT', `/merchants/${merchantId}`, payload, headers))
+      statusAndBody(await inject('PUT', `/merchants/${merchantId}`, payload, headers))
     const [xml, json] = [{ 'content-type': 'text/xml' }, { 'content-type': 'application/json' }]
     expect(await refusal(UNKNOWN_ID, 'x', { ...xml, ...basic('x') })).toEqual(refusals.unauthorized)
     expect(await refusal(UNKNOWN_ID, 'x', xml)).toEqual(refusals.unsupportedMediaType)
@@ -381,7 +381,7 @@ describe('PUT /merchants/:merchantId', () => {
       await trx.selectFrom('merchants').select('id').where('id', '=', id).forUpdate().execute()
       const response = await inject('PUT', `/merchants/${id}`, { name: 'New' })
       const body = { code: 'CONFLICT', message: 'The object is being changed by another request' }
-      expect([...refusalOf(response), response.headers['retry-after']]).toEqual([409, body, '1'])
+      expect([...statusAndBody(response), response.headers['retry-after']]).toEqual([409, body, '1'])
     })
   })
 })

@@ -1,6 +1,6 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -49,7 +49,7 @@ describe('GET /payouts/:payoutId', () => {
   })
 
   it('401, 404, 403: judges key, payout and access in this order', async () => {
-    const answer = async (id: string, headers: object = {}) => refusalOf(await get(`/payouts/${id}`, headers))
+    const answer = async (id: string, headers: object = {}) => statusAndBody(await get(`/payouts/${id}`, headers))
     const id = payouts[0]?.id ?? ''
     expect(await answer(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
     expect(await answer(UNKNOWN_ID, stranger.headers)).toEqual(refusals.notFound)

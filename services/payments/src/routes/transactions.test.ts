@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, shownCard, shownTransaction } from '../../test/bodies.ts'
+import { refusals, shownCard, shownTransaction, statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   basic,
@@ -170,10 +170,10 @@ describe('GET /transactions/:transactionId', () => {
   it('401, 404, 403: refuses unknown keys, unknown ids and other merchants', async () => {
     const id = await customerPayment(payments, merchantId)
     const stranger = await createTestApp(payments)
-    expect(refusalOf(await get(`/transactions/${id}`, basic('x')))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await get(`/transactions/${id}`, basic('x')))).toEqual(refusals.unauthorized)
     for (const unknown of [UNKNOWN_ID, 'x', `${id}0`])
-      expect(refusalOf(await get(`/transactions/${unknown}`))).toEqual(refusals.notFound)
-    expect(refusalOf(await get(`/transactions/${id}`, stranger.headers))).toEqual(refusals.forbidden)
+      expect(statusAndBody(await get(`/transactions/${unknown}`))).toEqual(refusals.notFound)
+    expect(statusAndBody(await get(`/transactions/${id}`, stranger.headers))).toEqual(refusals.forbidden)
   })
 })
 
@@ -224,8 +224,8 @@ describe('GET /merchants/:merchantId/transactions', () => {
     expect(await fields('')).toEqual(['limit'])
     expect(await fields('limit=0&before=x&filter[recurring]=maybe')).toEqual(['limit', 'before', 'filter.recurring'])
     const stranger = await createTestApp(payments)
-    expect(refusalOf(await get(`/merchants/${UNKNOWN_ID}/transactions`))).toEqual(refusals.notFound)
-    expect(refusalOf(await get(`/merchants/${id}/transactions`, stranger.headers))).toEqual(refusals.forbidden)
-    expect(refusalOf(await get(`/merchants/${id}/transactions`, basic('x')))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await get(`/merchants/${UNKNOWN_ID}/transactions`))).toEqual(refusals.notFound)
+    expect(statusAndBody(await get(`/merchants/${id}/transactions`, stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await get(`/merchants/${id}/transactions`, basic('x')))).toEqual(refusals.unauthorized)
   })
 })

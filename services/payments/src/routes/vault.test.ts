@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies, refusalOf } from '../../test/bodies.ts'
+import { errorBodies, statusAndBody } from '../../test/bodies.ts'
 import { browse, tokenize } from '../../test/customer.ts'
 import { startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { openToken } from '../vault/card-token.ts'
@@ -78,7 +78,7 @@ describe('POST /vault', () => {
         ),
       )),
     ]
-    expect(answers.map(refusalOf)).toEqual([
+    expect(answers.map(statusAndBody)).toEqual([
       [400, { code: 'VERSION_MISSING', message: 'The header Accept-Version is missing' }],
       [400, { code: 'VERSION_UNSUPPORTED', message: 'Accept-Version must be 1' }],
       ...Array(7).fill([400, { code: 'BODY_INVALID', message: 'The body must be JSON, sent as application/json' }]),
@@ -88,7 +88,7 @@ describe('POST /vault', () => {
 
   it('413: refuses a body above 4 KiB', async () => {
     const response = await vault({ type: 'pcn', value: '1'.repeat(4_096) })
-    expect(refusalOf(response)).toEqual([413, { code: 'PAYLOAD_TOO_LARGE', message: 'The body is too large' }])
+    expect(statusAndBody(response)).toEqual([413, { code: 'PAYLOAD_TOO_LARGE', message: 'The body is too large' }])
   })
 
   // ASVS 3.4.2
@@ -103,7 +103,7 @@ describe('POST /vault', () => {
     const odd = await payments.app.inject({ method: 'OPTIONS', url: '/vault', payload: '"yes"' })
     expect([odd.statusCode, odd.body]).toEqual([204, ''])
     const other = await preflight('/merchants')
-    expect(refusalOf(other)).toEqual([404, errorBodies.endpointNotFound])
+    expect(statusAndBody(other)).toEqual([404, errorBodies.endpointNotFound])
     expect(other.headers).not.toHaveProperty('access-control-allow-origin')
   })
 

@@ -1,6 +1,6 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { deletedRows, refusalOf, refusals } from '../../test/bodies.ts'
+import { deletedRows, refusals, statusAndBody } from '../../test/bodies.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { cleanUp, startCleanUp } from './clean-up.ts'
 
@@ -87,7 +87,7 @@ describe('cleanUp', () => {
       payments.app.inject({ url: '/me', headers: { ...headers } })
     expect(await cleanUp({ db, ...KEEP })).toEqual(deletedRows({ apps: 0 }))
     expect(await cleanUp({ db, unusedAppDays: 30 })).toEqual(deletedRows({ apps: 1 }))
-    expect(refusalOf(await ask(unused))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await ask(unused))).toEqual(refusals.unauthorized)
     for (const kept of [used, fresh, member]) expect((await ask(kept)).statusCode).toBe(200)
   })
 

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { operationException, refusalOf } from '../../test/bodies.ts'
+import { operationException, statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
@@ -64,7 +64,7 @@ const LOST = [400, processingError(12)]
 /** An attempt whose answer from the acquirer was lost. */
 async function unknownAttempt(): Promise<string> {
   north.answers.authorize = () => Promise.reject(new Error('reset'))
-  expect(refusalOf(await charge())).toEqual(LOST)
+  expect(statusAndBody(await charge())).toEqual(LOST)
   const [request] = north.asked.authorizations.splice(0)
   return request?.idempotencyRef ?? ''
 }
@@ -240,7 +240,7 @@ describe('endLostAttempts', () => {
     expect(await statusOf(id)).toBe('unknown')
     answered.resolve()
     const answer = await first
-    expect(refusalOf(answer)).toEqual(LOST)
+    expect(statusAndBody(answer)).toEqual(LOST)
     const again = await charge({ 'idempotency-key': 'lost' })
     expect([again.body, again.headers['idempotent-replayed']]).toEqual([answer.body, 'true'])
     expect(north.asked.authorizations).toHaveLength(1)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../../test/bodies.ts'
 import {
   basic,
   createTestApp,
@@ -108,7 +108,7 @@ describe('GET /identities/:identityId/merchants', () => {
   })
 
   it('401, 404, 403: judges key, identity and access in this order, before the query', async () => {
-    const refusal = async (query: string, options: object) => refusalOf(await list(query, options))
+    const refusal = async (query: string, options: object) => statusAndBody(await list(query, options))
     for (const query of ['limit=1', 'limit=x']) {
       expect(await refusal(query, { id: UNKNOWN_ID, headers: basic('x') })).toEqual(refusals.unauthorized)
       expect(await refusal(query, { id: UNKNOWN_ID })).toEqual(refusals.notFound)

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, refusedField } from '../../../test/bodies.ts'
+import { refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -77,7 +77,7 @@ describe('POST /me/keys', () => {
   })
 
   it('401: makes no key without a good key', async () => {
-    expect(refusalOf(await create(basic('unknown')))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await create(basic('unknown')))).toEqual(refusals.unauthorized)
   })
 
   it('415, 400: makes no key when the body cannot be read', async () => {
@@ -140,8 +140,8 @@ describe('GET /me/keys', () => {
   })
 
   it('401, 400: refuses an unknown key before a missing limit', async () => {
-    expect(refusalOf(await list('', basic('unknown')))).toEqual(refusals.unauthorized)
-    expect(refusalOf(await list(''))).toEqual(refusedField('limit', 'is required', 'REQUIRED'))
+    expect(statusAndBody(await list('', basic('unknown')))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await list(''))).toEqual(refusedField('limit', 'is required', 'REQUIRED'))
   })
 })
 
@@ -154,9 +154,11 @@ describe('DELETE /me/keys/:keyId', () => {
     const { key } = (await create()).json()
     const response = await revoke(key.id)
     expect([response.statusCode, response.body]).toEqual([204, ''])
-    expect(refusalOf(await payments.app.inject({ url: '/me', headers: basic(key.key) }))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await payments.app.inject({ url: '/me', headers: basic(key.key) }))).toEqual(
+      refusals.unauthorized,
+    )
     expect((await list()).json()).toHaveLength(1)
-    expect(refusalOf(await revoke(key.id))).toEqual(refusals.notFound)
+    expect(statusAndBody(await revoke(key.id))).toEqual(refusals.notFound)
     expect(await auditOf(app.id)).toContainEqual({ action: 'key.revoked', payload: { id: key.id } })
   })
 
@@ -179,13 +181,13 @@ describe('DELETE /me/keys/:keyId', () => {
     const [theirs] = (await list('limit=10', other.headers)).json()
     for (const id of [theirs?.id ?? '', UNKNOWN_ID, 'x']) {
       const response = await revoke(id)
-      expect(refusalOf(response)).toEqual(refusals.notFound)
+      expect(statusAndBody(response)).toEqual(refusals.notFound)
     }
     expect((await list('limit=10', other.headers)).json()).toHaveLength(2)
   })
 
   it('401: revokes nothing without a good key', async () => {
-    expect(refusalOf(await revoke(await firstKey(), basic('unknown')))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await revoke(await firstKey(), basic('unknown')))).toEqual(refusals.unauthorized)
   })
 
   it('204, 400: leaves one key when many requests revoke at once', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, refusedField } from '../../../test/bodies.ts'
+import { refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -48,7 +48,7 @@ const idsOf = async (query?: string) => (await list(query)).json().map(({ id }: 
 /** 200 for a member of the merchant, or the status and the body of the refusal. */
 const see = async ({ headers }: TestApp) => {
   const response = await payments.app.inject({ url: `/merchants/${merchantId}`, headers })
-  return response.statusCode === 200 ? 200 : refusalOf(response)
+  return response.statusCode === 200 ? 200 : statusAndBody(response)
 }
 const eventsOf = () =>
   payments.database.db
@@ -112,10 +112,10 @@ describe('POST /merchants/:merchantId/apps', () => {
       400,
       [{ field: 'Idempotency-Key', message: 'was used with another body', code: 'MISMATCH' }],
     ])
-    expect(refusalOf(await add({ appId: other.id }, { ...key, ...other.headers }))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await add({ appId: other.id }, { ...key, ...other.headers }))).toEqual(refusals.forbidden)
     await add({ appId: other.id })
     await revoke(member.id)
-    expect(refusalOf(await add({ appId: other.id }, key))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await add({ appId: other.id }, key))).toEqual(refusals.forbidden)
   })
 
   it('400: does not remember that an app is unknown', async () => {
@@ -141,12 +141,12 @@ describe('POST /merchants/:merchantId/apps', () => {
   })
 
   it('401, 404, 403: judges key, merchant and access in this order, before the body', async () => {
-    expect(refusalOf(await add({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
-    expect(refusalOf(await add({}, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await add({}, {}, 'x'))).toEqual(refusals.notFound)
+    expect(statusAndBody(await add({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await add({}, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await add({}, {}, 'x'))).toEqual(refusals.notFound)
     const strange = await add({}, other.headers)
-    expect(refusalOf(strange)).toEqual(refusals.forbidden)
-    expect(refusalOf(await add({ appId: other.id }, other.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(strange)).toEqual(refusals.forbidden)
+    expect(statusAndBody(await add({ appId: other.id }, other.headers))).toEqual(refusals.forbidden)
     expect(await idsOf()).toEqual([member.id])
   })
 })
@@ -191,9 +191,9 @@ describe('GET /merchants/:merchantId/apps', () => {
   })
 
   it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
-    expect(refusalOf(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
-    expect(refusalOf(await list('', {}, UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await list('', other.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await list('', {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await list('', other.headers))).toEqual(refusals.forbidden)
     const response = await list('')
     expect([response.statusCode, response.json()]).toEqual([
       400,
@@ -214,7 +214,7 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
       identity_id: member.id,
       payload: { appId: other.id },
     })
-    expect(refusalOf(await revoke(other.id))).toEqual(refusals.notFound)
+    expect(statusAndBody(await revoke(other.id))).toEqual(refusals.notFound)
   })
 
   it('204: lets an app revoke itself; 400: refuses for the only app', async () => {
@@ -227,15 +227,15 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
     await add({ appId: other.id })
     expect((await revoke(member.id)).statusCode).toBe(204)
     expect(await see(member)).toEqual(refusals.forbidden)
-    expect(refusalOf(await revoke(member.id))).toEqual(refusals.forbidden)
-    expect(refusalOf(await revoke(other.id, other.headers))).toEqual(LAST)
+    expect(statusAndBody(await revoke(member.id))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await revoke(other.id, other.headers))).toEqual(LAST)
   })
 
   it('404, 403, 401: refuses to revoke an app that is no member, and callers that are none', async () => {
-    for (const id of [other.id, UNKNOWN_ID, 'x']) expect(refusalOf(await revoke(id))).toEqual(refusals.notFound)
-    expect(refusalOf(await revoke(member.id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await revoke(member.id, other.headers))).toEqual(refusals.forbidden)
-    expect(refusalOf(await revoke(member.id, basic('x')))).toEqual(refusals.unauthorized)
+    for (const id of [other.id, UNKNOWN_ID, 'x']) expect(statusAndBody(await revoke(id))).toEqual(refusals.notFound)
+    expect(statusAndBody(await revoke(member.id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await revoke(member.id, other.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await revoke(member.id, basic('x')))).toEqual(refusals.unauthorized)
     expect(await idsOf()).toEqual([member.id])
   })
 
@@ -247,8 +247,10 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
         headers: { ...member.headers, 'content-type': type },
         payload,
       })
-    expect(refusalOf(await send('text/xml', '<a/>'))).toEqual(refusals.unsupportedMediaType)
-    expect(refusalOf(await send('application/json', '{'))).toEqual(refusedField('body', 'is not valid JSON', 'FORMAT'))
+    expect(statusAndBody(await send('text/xml', '<a/>'))).toEqual(refusals.unsupportedMediaType)
+    expect(statusAndBody(await send('application/json', '{'))).toEqual(
+      refusedField('body', 'is not valid JSON', 'FORMAT'),
+    )
     expect(await idsOf()).toEqual([member.id])
     await add({ appId: other.id })
     expect((await send('application/json', '')).statusCode).toBe(204)
@@ -266,7 +268,7 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
       [],
       1,
     ])
-    expect(refused).toContainEqual(rejected && refusalOf(rejected))
+    expect(refused).toContainEqual(rejected && statusAndBody(rejected))
     const seen = [await see(member), await see(other)]
     expect(seen).toContain(200)
     expect(seen).toContainEqual(refusals.forbidden)

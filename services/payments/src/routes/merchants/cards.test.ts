@@ -1,6 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, refusedField } from '../../../test/bodies.ts'
+import { refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -90,7 +90,7 @@ describe('POST /merchants/:merchantId/cards', () => {
       .set({ deleted: new Date(0) })
       .where('id', '=', cardId)
       .execute()
-    expect(refusalOf(await charge())).toEqual(
+    expect(statusAndBody(await charge())).toEqual(
       refusedField('cardId', 'must be of a successful payment of this merchant', 'UNKNOWN'),
     )
     expect((await send('GET', `/cards/${cardId}`)).json()).toEqual({
@@ -131,7 +131,7 @@ describe('POST /merchants/:merchantId/cards', () => {
   it('400: refuses a transaction of another merchant', async () => {
     const other = await createTestMerchant(payments, member, { test: true })
     const foreign = await customerPayment(payments, other.id)
-    expect(refusalOf(await save({ transactionId: foreign }))).toEqual(
+    expect(statusAndBody(await save({ transactionId: foreign }))).toEqual(
       refusedField('transactionId', 'must be of a successful payment of this merchant', 'UNKNOWN'),
     )
   })
@@ -157,8 +157,8 @@ describe('POST /merchants/:merchantId/cards', () => {
   })
 
   it('401, 404, 403: judges the key, then the merchant, access and values', async () => {
-    expect(refusalOf(await save({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
-    expect(refusalOf(await save({}, stranger.headers, UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await save({}, stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await save({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await save({}, stranger.headers, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await save({}, stranger.headers))).toEqual(refusals.forbidden)
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, refusedField, shownCard, shownTransaction } from '../../../test/bodies.ts'
+import { refusals, refusedField, shownCard, shownTransaction, statusAndBody } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -73,7 +73,7 @@ describe('GET /merchants/:merchantId/events', () => {
     const response = await payments.app.inject({ method: 'POST', url: path, headers: member.headers, payload })
     const [failed] = await told()
     const [latest] = await send('GET', `/merchants/${merchant.id}/transactions?limit=1`)
-    expect(refusalOf(response)).toEqual([400, processingError(7)])
+    expect(statusAndBody(response)).toEqual([400, processingError(7)])
     expect(failed).toEqual({ type: 'transaction.failed', data: { transaction: latest } })
     expect(failed?.data).toEqual({
       transaction: shownTransaction({
@@ -174,11 +174,11 @@ describe('GET /merchants/:merchantId/events', () => {
 
   it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
     const stranger = await createTestApp(payments)
-    expect(refusalOf(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
     const unknown = await list('', member.headers, UNKNOWN_ID)
-    expect(refusalOf(unknown)).toEqual(refusals.notFound)
+    expect(statusAndBody(unknown)).toEqual(refusals.notFound)
     const strange = await list('', stranger.headers)
-    expect(refusalOf(strange)).toEqual(refusals.forbidden)
-    expect(refusalOf(await list('limit=x'))).toEqual(refusedField('limit', 'must be an integer', 'TYPE'))
+    expect(statusAndBody(strange)).toEqual(refusals.forbidden)
+    expect(statusAndBody(await list('limit=x'))).toEqual(refusedField('limit', 'must be an integer', 'TYPE'))
   })
 })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -78,7 +78,7 @@ describe('GET /merchants/:merchantId/lines', () => {
 
   it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
     const refusal = async (id: string, query: string, headers: object = {}) =>
-      refusalOf(await get(`/merchants/${id}/lines${query}`, headers))
+      statusAndBody(await get(`/merchants/${id}/lines${query}`, headers))
     expect(await refusal(merchantId, '?limit=1', basic('x'))).toEqual(refusals.unauthorized)
     expect(await refusal(UNKNOWN_ID, '')).toEqual(refusals.notFound)
     expect(await refusal(merchantId, '', stranger.headers)).toEqual(refusals.forbidden)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../../test/bodies.ts'
 import {
   basic,
   createTestApp,
@@ -43,7 +43,8 @@ describe('GET /merchants/:merchantId/payouts', () => {
   })
 
   it('401, 404, 403: judges key, merchant and access before the page', async () => {
-    const answer = async (id: string, headers: object = {}) => refusalOf(await get(`/merchants/${id}/payouts`, headers))
+    const answer = async (id: string, headers: object = {}) =>
+      statusAndBody(await get(`/merchants/${id}/payouts`, headers))
     expect(await answer(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
     expect(await answer(UNKNOWN_ID, stranger.headers)).toEqual(refusals.notFound)
     expect(await answer(merchantId, stranger.headers)).toEqual(refusals.forbidden)

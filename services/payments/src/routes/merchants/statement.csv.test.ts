@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -114,9 +114,11 @@ describe('GET /merchants/:merchantId/statement.csv', () => {
 
   it('401, 404, 403: judges key, merchant and access before the period', async () => {
     const stranger = await createTestApp(payments)
-    expect(refusalOf(await statement('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
-    expect(refusalOf(await statement('', member.headers, UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await statement('', stranger.headers))).toEqual(refusals.forbidden)
-    expect(refusalOf(await statement('from=2026-03-01&to=2026-03-02', stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await statement('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await statement('', member.headers, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await statement('', stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await statement('from=2026-03-01&to=2026-03-02', stranger.headers))).toEqual(
+      refusals.forbidden,
+    )
   })
 })

@@ -1,6 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { askedAuthorization, refusalOf, refusals, refusedField, transactionRow } from '../../../test/bodies.ts'
+import { askedAuthorization, refusals, refusedField, statusAndBody, transactionRow } from '../../../test/bodies.ts'
 import { type CustomerPayment, customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -220,7 +220,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
     await payments.app.inject({ ...clock, payload: { advance: Math.floor(advance) - 60 } })
     expect((await post(body, {}, id)).statusCode).toBe(201)
     await payments.app.inject({ ...clock, payload: { advance: 120 } })
-    expect(refusalOf(await post(body, {}, id))).toEqual([400, processingError(6)])
+    expect(statusAndBody(await post(body, {}, id))).toEqual([400, processingError(6)])
     expect(await newest(id)).toEqual(
       transactionRow({ merchant_id: id, source_id: transactionId, amount: 1n, successful: false, error_code: 6 }),
     )
@@ -290,7 +290,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
     await post({ transactionId: refusedNumber, currency: 'EUR', amount: 1 })
     const refused = (await newest())?.id ?? ''
     for (const transactionId of [foreign, refused]) {
-      expect(refusalOf(await post({ ...good, transactionId }))).toEqual(
+      expect(statusAndBody(await post({ ...good, transactionId }))).toEqual(
         refusedField('transactionId', 'must be of a successful payment of this merchant', 'UNKNOWN'),
       )
     }
@@ -340,7 +340,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
 
   it('401, 404, 403: judges the key, then the merchant, access and values', async () => {
     const refusal = async (id: string, headers: object, payload: object = good) =>
-      refusalOf(await post(payload, headers, id))
+      statusAndBody(await post(payload, headers, id))
     expect(await refusal(UNKNOWN_ID, basic('x'), {})).toEqual(refusals.unauthorized)
     expect(await refusal(UNKNOWN_ID, stranger.headers, {})).toEqual(refusals.notFound)
     expect(await refusal('nonsense', stranger.headers)).toEqual(refusals.notFound)
@@ -367,7 +367,7 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
   it('400: refuses with processing error 27 without an acquirer, or with an acquirer that is not configured', async () => {
     for (const acquirer of [null, 'south']) {
       await give(acquirer)
-      expect(refusalOf(await charge())).toEqual([400, processingError(27)])
+      expect(statusAndBody(await charge())).toEqual([400, processingError(27)])
     }
     expect((await newest(live))?.id).toBe(source)
     expect(asked).toEqual([])

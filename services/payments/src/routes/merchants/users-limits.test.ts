@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../../test/bodies.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -24,7 +24,7 @@ async function invite(app: TestApp, merchantId: string, address: string): Promis
     payload: { email },
     headers: { ...app.headers, 'x-forwarded-for': address },
   })
-  return response.statusCode === 201 ? 201 : refusalOf(response)
+  return response.statusCode === 201 ? 201 : statusAndBody(response)
 }
 
 it('429: limits the invitations of an address in an hour, with any number of apps', async () => {

@@ -2,7 +2,7 @@ import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { eventRow, refusalOf, refusals, refusedField } from '../../../test/bodies.ts'
+import { eventRow, refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -136,7 +136,7 @@ describe('POST /merchants/:merchantId/users', () => {
       expect(Date.parse(created)).toBeGreaterThanOrEqual(begun)
       const [event] = (await read(`/merchants/${merchantId}/events?limit=1`)).json()
       expect([event.type, event.data]).toEqual(['user.invited', { user }])
-      expect(refusalOf(await read(`/identities/${id}/merchants?limit=1`))).toEqual(refusals.notFound)
+      expect(statusAndBody(await read(`/identities/${id}/merchants?limit=1`))).toEqual(refusals.notFound)
     }
     expect(drawn).toEqual([drawn[0], drawn[0]])
     const shown = await users()
@@ -179,7 +179,7 @@ describe('POST /merchants/:merchantId/users', () => {
     await accept(linkIn((await mailTo(email)).text))
     const second = await invite({ email }, key)
     expect([second.statusCode, second.body, second.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
-    expect(refusalOf(await invite({ email: `x${email}` }, key))).toEqual(
+    expect(statusAndBody(await invite({ email: `x${email}` }, key))).toEqual(
       refusedField('Idempotency-Key', 'was used with another body', 'MISMATCH'),
     )
     expect(await users()).toHaveLength(1)
@@ -199,10 +199,10 @@ describe('POST /merchants/:merchantId/users', () => {
   })
 
   it('401, 404, 403: judges key, merchant and access in this order, before the body', async () => {
-    expect(refusalOf(await invite({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
-    expect(refusalOf(await invite({}, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await invite({}, stranger.headers))).toEqual(refusals.forbidden)
-    expect(refusalOf(await invite({ email }, stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await invite({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await invite({}, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await invite({}, stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await invite({ email }, stranger.headers))).toEqual(refusals.forbidden)
     expect(await users()).toEqual([])
   })
 
@@ -241,10 +241,10 @@ describe('GET /merchants/:merchantId/users', () => {
   })
 
   it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
-    expect(refusalOf(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
-    expect(refusalOf(await list('', {}, UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await list('', stranger.headers))).toEqual(refusals.forbidden)
-    expect(refusalOf(await list(''))).toEqual(refusedField('limit', 'is required', 'REQUIRED'))
+    expect(statusAndBody(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await list('', {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await list('', stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await list(''))).toEqual(refusedField('limit', 'is required', 'REQUIRED'))
   })
 })
 
@@ -259,7 +259,7 @@ describe('DELETE /merchants/:merchantId/users/:userId', () => {
       expect([page.statusCode, page.body]).toEqual([404, expect.stringContaining(NO_INVITATION)])
     }
     expect(await users()).toEqual([])
-    expect(refusalOf(await revoke(user?.id ?? ''))).toEqual(refusals.notFound)
+    expect(statusAndBody(await revoke(user?.id ?? ''))).toEqual(refusals.notFound)
     expect((await rowsOf('events')).at(-1)).toEqual(
       eventRow({
         merchant_id: merchantId,
@@ -314,11 +314,11 @@ describe('DELETE /merchants/:merchantId/users/:userId', () => {
     const id = user?.id ?? ''
     const other = (await createTestMerchant(payments, member)).id
     for (const unknown of [UNKNOWN_ID, 'x', member.id])
-      expect(refusalOf(await revoke(unknown))).toEqual(refusals.notFound)
-    expect(refusalOf(await revoke(id, {}, other))).toEqual(refusals.notFound)
-    expect(refusalOf(await revoke(id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await revoke(id, stranger.headers))).toEqual(refusals.forbidden)
-    expect(refusalOf(await revoke(id, basic('x')))).toEqual(refusals.unauthorized)
+      expect(statusAndBody(await revoke(unknown))).toEqual(refusals.notFound)
+    expect(statusAndBody(await revoke(id, {}, other))).toEqual(refusals.notFound)
+    expect(statusAndBody(await revoke(id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await revoke(id, stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await revoke(id, basic('x')))).toEqual(refusals.unauthorized)
     expect(await users()).toHaveLength(1)
     await mailTo(email)
   })

@@ -1,6 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, refusedField } from '../../../test/bodies.ts'
+import { refusals, refusedField, statusAndBody } from '../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -101,7 +101,7 @@ describe('POST /merchants/:merchantId/webhooks', () => {
     await rotate(id)
     const second = await create({ url: URL }, key)
     expect([second.statusCode, second.body, second.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
-    expect(refusalOf(await create({ url: `${URL}/2` }, key))).toEqual(
+    expect(statusAndBody(await create({ url: `${URL}/2` }, key))).toEqual(
       refusedField('Idempotency-Key', 'was used with another body', 'MISMATCH'),
     )
     const rows = await payments.database.db.selectFrom('idempotency').selectAll().execute()
@@ -145,10 +145,10 @@ describe('POST /merchants/:merchantId/webhooks', () => {
   })
 
   it('401, 404, 403: judges key, merchant and access in this order, before the body', async () => {
-    expect(refusalOf(await create({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
-    expect(refusalOf(await create({}, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await create({}, stranger.headers))).toEqual(refusals.forbidden)
-    expect(refusalOf(await create({ url: 'https://127.0.0.1/' }, stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await create({}, basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await create({}, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await create({}, stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await create({ url: 'https://127.0.0.1/' }, stranger.headers))).toEqual(refusals.forbidden)
     expect((await list()).json()).toEqual([])
   })
 })
@@ -186,10 +186,10 @@ describe('GET /merchants/:merchantId/webhooks', () => {
   })
 
   it('401, 404, 403, 400: judges key, merchant and access before the page', async () => {
-    expect(refusalOf(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
-    expect(refusalOf(await list('', {}, UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await list('', stranger.headers))).toEqual(refusals.forbidden)
-    expect(refusalOf(await list(''))).toEqual(refusedField('limit', 'is required', 'REQUIRED'))
+    expect(statusAndBody(await list('', basic('x'), UNKNOWN_ID))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await list('', {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await list('', stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await list(''))).toEqual(refusedField('limit', 'is required', 'REQUIRED'))
   })
 })
 
@@ -199,18 +199,18 @@ describe('DELETE /merchants/:merchantId/webhooks/:webhookId', () => {
     const response = await remove(id.toUpperCase())
     expect([response.statusCode, response.body]).toEqual([204, ''])
     expect((await list()).json()).toEqual([])
-    expect(refusalOf(await remove(id))).toEqual(refusals.notFound)
+    expect(statusAndBody(await remove(id))).toEqual(refusals.notFound)
     expect(await auditOf()).toEqual(['app.added', 'webhook.created', 'webhook.deleted'])
   })
 
   it('401, 404, 403: judges key, merchant and access in this order', async () => {
     const { id } = await made()
     const other = (await createTestMerchant(payments, member)).id
-    expect(refusalOf(await remove(id, basic('x')))).toEqual(refusals.unauthorized)
-    expect(refusalOf(await remove(id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await remove(id, {}, other))).toEqual(refusals.notFound)
-    expect(refusalOf(await remove('x'))).toEqual(refusals.notFound)
-    expect(refusalOf(await remove(id, stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await remove(id, basic('x')))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await remove(id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await remove(id, {}, other))).toEqual(refusals.notFound)
+    expect(statusAndBody(await remove('x'))).toEqual(refusals.notFound)
+    expect(statusAndBody(await remove(id, stranger.headers))).toEqual(refusals.forbidden)
     expect((await list()).json()).toHaveLength(1)
   })
 })

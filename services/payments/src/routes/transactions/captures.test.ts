@@ -1,7 +1,7 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, refusedField, shownCard, shownTransaction, trailEntry } from '../../../test/bodies.ts'
+import { refusals, refusedField, shownCard, shownTransaction, statusAndBody, trailEntry } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   basic,
@@ -167,7 +167,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     ['KWD', 1_234, 'KWD 1.234'],
   ])('400: shows the possible amount with the decimals of %s', async (currency, amount, text) => {
     const id = await customerPayment(payments, merchantId, { currency, amount })
-    expect(refusalOf(await capture(id, { amount: amount + 1 }))).toEqual([400, limit(text)])
+    expect(statusAndBody(await capture(id, { amount: amount + 1 }))).toEqual([400, limit(text)])
   })
 
   // ASVS 2.2.3
@@ -205,12 +205,12 @@ describe('POST /transactions/:transactionId/captures', () => {
   it('401, 404, 403: refuses before the body is judged', async () => {
     const id = await customerPayment(payments, merchantId)
     for (const payload of [{ amount: 1 }, { amount: 0 }]) {
-      expect(refusalOf(await capture(id, payload, basic('x')))).toEqual(refusals.unauthorized)
+      expect(statusAndBody(await capture(id, payload, basic('x')))).toEqual(refusals.unauthorized)
       for (const unknown of [UNKNOWN_ID, 'x', `${'0'.repeat(16)}${merchantId.slice(16)}`, merchantId]) {
         const response = await capture(unknown, payload)
-        expect(refusalOf(response)).toEqual(refusals.notFound)
+        expect(statusAndBody(response)).toEqual(refusals.notFound)
       }
-      expect(refusalOf(await capture(id, payload, stranger.headers))).toEqual(refusals.forbidden)
+      expect(statusAndBody(await capture(id, payload, stranger.headers))).toEqual(refusals.forbidden)
     }
   })
 
@@ -218,7 +218,8 @@ describe('POST /transactions/:transactionId/captures', () => {
     const { id: withheld } = await createTestMerchant(payments, member, { test: true })
     const id = await customerPayment(payments, withheld)
     await owner.query(`UPDATE payments.merchants SET claim = claim || '{"canCapture":false}' WHERE id = $1`, [withheld])
-    for (const payload of [{ amount: 1 }, {}]) expect(refusalOf(await capture(id, payload))).toEqual(refusals.forbidden)
+    for (const payload of [{ amount: 1 }, {}])
+      expect(statusAndBody(await capture(id, payload))).toEqual(refusals.forbidden)
     const voided = await payments.app.inject({
       method: 'POST',
       url: `/transactions/${id}/voids`,
@@ -234,7 +235,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     const id = await customerPayment(payments, merchantId)
     const seeded = 'e'.repeat(24)
     await owner.query('UPDATE payments.transactions SET id = $2 WHERE id = $1', [id, seeded])
-    expect(refusalOf(await capture(seeded, { amount: 1 }))).toEqual(refusals.notFound)
+    expect(statusAndBody(await capture(seeded, { amount: 1 }))).toEqual(refusals.notFound)
     await owner.query('INSERT INTO payments.id_aliases VALUES ($1, $2)', [seeded, merchantId])
     expectCaptured(await capture(seeded, { amount: 1 }), seeded, [1])
   })
@@ -268,7 +269,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     await owner.query('SELECT FROM payments.transactions WHERE id = $1 FOR UPDATE', [id])
     const response = await capture(id, { amount: 1 })
     await owner.query('ROLLBACK')
-    expect(refusalOf(response)).toEqual(LOCKED)
+    expect(statusAndBody(response)).toEqual(LOCKED)
     expect(response.headers['retry-after']).toBe('1')
     expectCaptured(await capture(id, { amount: 300 }), id, [300])
   })
@@ -277,7 +278,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     const id = await customerPayment(payments, merchantId)
     await owner.query('BEGIN')
     await owner.query('SELECT FROM payments.merchant_balances WHERE merchant_id = $1 FOR UPDATE', [merchantId])
-    expect(refusalOf(await capture(id, { amount: 1 }))).toEqual(LOCKED)
+    expect(statusAndBody(await capture(id, { amount: 1 }))).toEqual(LOCKED)
     await owner.query('ROLLBACK')
     expectCaptured(await capture(id, { amount: 300 }), id, [300])
   })
@@ -305,17 +306,17 @@ describe('POST /transactions/:transactionId/captures with an Idempotency-Key', (
       400,
       [{ field: 'Idempotency-Key', message: 'was used with another body', code: 'MISMATCH' }],
     ])
-    expect(refusalOf(await capture(id, { amount: 1 }, { 'idempotency-key': 'a b' }))).toEqual(
+    expect(statusAndBody(await capture(id, { amount: 1 }, { 'idempotency-key': 'a b' }))).toEqual(
       refusedField('Idempotency-Key', 'must be 1 to 255 printable ASCII characters without spaces', 'FORMAT'),
     )
   })
 
   it('400, 201: does not remember a refusal under the key', async () => {
     const id = await customerPayment(payments, merchantId)
-    expect(refusalOf(await capture(id, { amount: 301 }, KEY))).toEqual(
+    expect(statusAndBody(await capture(id, { amount: 301 }, KEY))).toEqual(
       refusedField('amount', 'Can capture at most EUR 3.00', 'LIMIT_EXCEEDED'),
     )
-    expect(refusalOf(await capture(id, { amount: 0 }, KEY))).toEqual(
+    expect(statusAndBody(await capture(id, { amount: 0 }, KEY))).toEqual(
       refusedField('amount', 'must be at least 1', 'RANGE'),
     )
     expectCaptured(await capture(id, { amount: 300 }, KEY), id, [300])
@@ -332,6 +333,6 @@ describe('POST /transactions/:transactionId/captures with an Idempotency-Key', (
     expectCaptured(await capture(id, { amount: 20 }, { ...KEY, ...headers }), id, [10, 20])
     expectCaptured(await capture(second, { amount: 30 }, KEY), second, [30])
     await owner.query('DELETE FROM payments.merchant_apps WHERE app_id = $1', [appId])
-    expect(refusalOf(await capture(id, { amount: 20 }, { ...KEY, ...headers }))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await capture(id, { amount: 20 }, { ...KEY, ...headers }))).toEqual(refusals.forbidden)
   })
 })

@@ -1,6 +1,6 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, shownTransaction, trailEntry } from '../../../test/bodies.ts'
+import { refusals, shownTransaction, statusAndBody, trailEntry } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
 import {
   createdOf,
@@ -122,7 +122,7 @@ describe('POST /transactions/:transactionId/refunds', () => {
       .set({ claim: JSON.stringify({ canRefund: false }) })
       .where('id', '=', withheld)
       .execute()
-    expect(refusalOf(await send('refunds', id, { amount: 1 }))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await send('refunds', id, { amount: 1 }))).toEqual(refusals.forbidden)
   })
 
   it('201: answers a repeat with the same bytes', async () => {

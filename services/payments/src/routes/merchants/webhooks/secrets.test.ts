@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../../../test/bodies.ts'
 import {
   basic,
   createdOf,
@@ -77,18 +77,18 @@ describe('POST /merchants/:merchantId/webhooks/:webhookId/secrets', () => {
     const { id } = await made()
     const before = await rowOf(id)
     const other = (await createTestMerchant(payments, member)).id
-    expect(refusalOf(await rotate(id, basic('x')))).toEqual(refusals.unauthorized)
-    expect(refusalOf(await rotate(id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await rotate(id, {}, other))).toEqual(refusals.notFound)
-    expect(refusalOf(await rotate(UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await rotate(id, stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await rotate(id, basic('x')))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await rotate(id, {}, UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await rotate(id, {}, other))).toEqual(refusals.notFound)
+    expect(statusAndBody(await rotate(UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await rotate(id, stranger.headers))).toEqual(refusals.forbidden)
     const unreadable = await send(
       'POST',
       `${merchantId}/webhooks/${id}/secrets`,
       { 'content-type': 'text/xml' },
       '<a/>',
     )
-    expect(refusalOf(unreadable)).toEqual(refusals.unsupportedMediaType)
+    expect(statusAndBody(unreadable)).toEqual(refusals.unsupportedMediaType)
     expect(await rowOf(id)).toEqual(before)
   })
 })

@@ -1,6 +1,6 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, refusedField } from '../../../../test/bodies.ts'
+import { refusals, refusedField, statusAndBody } from '../../../../test/bodies.ts'
 import { disputeRequests } from '../../../../test/dispute-requests.ts'
 import { capture } from '../../../../test/operations.ts'
 import {
@@ -183,7 +183,7 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
     await payments.database.db.updateTable('transactions').set(trail).where('id', '=', transactionId).execute()
     const refused = await requests.close(id, 'won')
     const message = 'the trail of the transaction is full'
-    expect(refusalOf(refused)).toEqual(refusedField('body', message, 'LIMIT_EXCEEDED'))
+    expect(statusAndBody(refused)).toEqual(refusedField('body', message, 'LIMIT_EXCEEDED'))
     const nobody = { keyMac: null, userEmail: null, method: null, path: null, idempotencyKey: null, fingerprint: null }
     const told = await callCloseDispute(payments.database.lanes, { ...nobody, disputeId: id, outcome: 'won' })
     expect([told.verdict, told.refusal, told.dispute?.status]).toEqual(['done', undefined, 'won'])
@@ -208,11 +208,11 @@ describe('POST /test/disputes/:disputeId/outcomes', () => {
   it('401, 404, 403, 400: judges key, object, access and values in this order', async () => {
     const { id } = await requests.open(await requests.captured(merchantId))
     const refusal = async (disputeId: string, outcome: string, headers: object = {}) =>
-      refusalOf(await requests.close(disputeId, outcome, headers))
+      statusAndBody(await requests.close(disputeId, outcome, headers))
     expect(await refusal(UNKNOWN_ID, '', basic('x'))).toEqual(refusals.unauthorized)
     expect(await refusal(UNKNOWN_ID, '', stranger.headers)).toEqual(refusals.notFound)
     expect(await refusal(id, '', stranger.headers)).toEqual(refusals.forbidden)
-    expect(refusalOf(await requests.close(id, ''))).toEqual(refusedField('outcome', 'is required', 'REQUIRED'))
-    expect(refusalOf(await requests.close(id, 'drawn'))).toEqual(refusedField('outcome', 'is not valid', 'FORMAT'))
+    expect(statusAndBody(await requests.close(id, ''))).toEqual(refusedField('outcome', 'is required', 'REQUIRED'))
+    expect(statusAndBody(await requests.close(id, 'drawn'))).toEqual(refusedField('outcome', 'is not valid', 'FORMAT'))
   })
 })

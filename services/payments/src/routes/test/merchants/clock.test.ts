@@ -1,7 +1,7 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../../../test/bodies.ts'
 import {
   basic,
   createTestApp,
@@ -88,7 +88,7 @@ describe('POST /test/merchants/:merchantId/clock', () => {
     const live = (await createTestMerchant(payments, member)).id
     const stranger = await createTestApp(payments)
     const refusal = async (merchantId: string, headers: object = {}) =>
-      refusalOf(await advance({}, headers, merchantId))
+      statusAndBody(await advance({}, headers, merchantId))
     expect(await refusal(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
     expect(await refusal(UNKNOWN_ID)).toEqual(refusals.notFound)
     expect(await refusal(id, stranger.headers)).toEqual(refusals.forbidden)

@@ -1,7 +1,7 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../../../test/bodies.ts'
 import { customerPayment } from '../../../../test/customer-payment.ts'
 import { capture } from '../../../../test/operations.ts'
 import {
@@ -162,15 +162,15 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
 
   it('400: names the reason why nothing is paid out', async () => {
     const poor = await merchant()
-    expect(refusalOf(await payOut(poor))).toEqual([400, skip('below_minimum')])
+    expect(statusAndBody(await payOut(poor))).toEqual([400, skip('below_minimum')])
     await captured(poor, 126)
-    expect(refusalOf(await payOut(poor))).toEqual([400, skip('below_minimum')])
+    expect(statusAndBody(await payOut(poor))).toEqual([400, skip('below_minimum')])
     expect(await balance(poor)).toBe(99n)
     await captured(poor, 127)
     expect((await payOut(poor)).statusCode).toBe(201)
     const homeless = await merchant({ bank: undefined })
     await captured(homeless, 10_000)
-    expect(refusalOf(await payOut(homeless))).toEqual([400, skip('no_iban')])
+    expect(statusAndBody(await payOut(homeless))).toEqual([400, skip('no_iban')])
     const indebted = await merchant()
     const transactionId = await captured(indebted, 100)
     const dispute = await post(`/test/transactions/${transactionId}/disputes`)
@@ -190,7 +190,7 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
   it('201: answers a repeat with the same bytes, also on another day; does not remember a refusal', async () => {
     const id = await merchant()
     const key = { 'idempotency-key': 'k' }
-    expect(refusalOf(await payOut(id, key))).toEqual([400, skip('below_minimum')])
+    expect(statusAndBody(await payOut(id, key))).toEqual([400, skip('below_minimum')])
     await captured(id, 10_000)
     const first = await payOut(id, key)
     await advance(id, 1)
@@ -202,9 +202,9 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
   it('401, 404, 403: judges key, merchant and access in this order, and refuses live merchants', async () => {
     const id = await merchant()
     const live = await merchant({ test: false })
-    expect(refusalOf(await payOut(UNKNOWN_ID, basic('x')))).toEqual(refusals.unauthorized)
-    expect(refusalOf(await payOut(UNKNOWN_ID))).toEqual(refusals.notFound)
-    expect(refusalOf(await payOut(id, stranger.headers))).toEqual(refusals.forbidden)
-    expect(refusalOf(await payOut(live))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await payOut(UNKNOWN_ID, basic('x')))).toEqual(refusals.unauthorized)
+    expect(statusAndBody(await payOut(UNKNOWN_ID))).toEqual(refusals.notFound)
+    expect(statusAndBody(await payOut(id, stranger.headers))).toEqual(refusals.forbidden)
+    expect(statusAndBody(await payOut(live))).toEqual(refusals.forbidden)
   })
 })

@@ -1,6 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals, refusedField } from '../../../../test/bodies.ts'
+import { refusals, refusedField, statusAndBody } from '../../../../test/bodies.ts'
 import { disputeRequests } from '../../../../test/dispute-requests.ts'
 import {
   basic,
@@ -87,7 +87,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     const responses = await Promise.all(
       Array.from({ length: 8 }, () => requests.post(`/test/transactions/${transactionId}/disputes`, { amount: 60 })),
     )
-    const over = responses.filter(({ statusCode }) => statusCode !== 201).map(refusalOf)
+    const over = responses.filter(({ statusCode }) => statusCode !== 201).map(statusAndBody)
     expect(over).toEqual(Array(5).fill(refusedField('amount', 'Can dispute at most EUR 0.20', 'LIMIT_EXCEEDED')))
     expect(await requests.amounts(transactionId)).toEqual({
       disputed: 180n,
@@ -97,9 +97,9 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
       trail_length: 1,
     })
     const refused = await requests.post(`/test/transactions/${transactionId}/disputes`, { amount: 21 })
-    expect(refusalOf(refused)).toEqual(refusedField('amount', 'Can dispute at most EUR 0.20', 'LIMIT_EXCEEDED'))
+    expect(statusAndBody(refused)).toEqual(refusedField('amount', 'Can dispute at most EUR 0.20', 'LIMIT_EXCEEDED'))
     await requests.open(transactionId)
-    expect(refusalOf(await requests.post(`/test/transactions/${transactionId}/disputes`))).toEqual(
+    expect(statusAndBody(await requests.post(`/test/transactions/${transactionId}/disputes`))).toEqual(
       refusedField('amount', 'Can dispute at most EUR 0.00', 'LIMIT_EXCEEDED'),
     )
   })
@@ -111,7 +111,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     [{ reason: 4853 }, 'reason', 'TYPE', 'must be an object'],
   ])('400: refuses %j', async (payload, field, code, message) => {
     const response = await requests.post(`/test/transactions/${await requests.captured(merchantId)}/disputes`, payload)
-    expect(refusalOf(response)).toEqual(refusedField(field, message, code))
+    expect(statusAndBody(response)).toEqual(refusedField(field, message, code))
   })
 
   it('201: answers a repeat with the dispute as it was', async () => {
@@ -122,7 +122,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     const again = await requests.post(url, {}, { 'idempotency-key': 'k' })
     expect([again.statusCode, again.body, again.headers['idempotent-replayed']]).toEqual([201, first.body, 'true'])
     const other = await requests.post(url, { amount: 1 }, { 'idempotency-key': 'k' })
-    expect(refusalOf(other)).toEqual(refusedField('Idempotency-Key', 'was used with another body', 'MISMATCH'))
+    expect(statusAndBody(other)).toEqual(refusedField('Idempotency-Key', 'was used with another body', 'MISMATCH'))
   })
 
   it('201: the due date follows the clock of the merchant', async () => {
@@ -148,7 +148,7 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
     const live = (await createTestMerchant(payments, member, { currency: 'EUR' })).id
     const liveId = await requests.captured(live)
     const refusal = async (id: string, headers: object = {}, payload: object = {}) =>
-      refusalOf(await requests.post(`/test/transactions/${id}/disputes`, payload, headers))
+      statusAndBody(await requests.post(`/test/transactions/${id}/disputes`, payload, headers))
     expect(await refusal(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
     expect(await refusal(UNKNOWN_ID, stranger.headers, { amount: 0 })).toEqual(refusals.notFound)
     expect(await refusal('nonsense', stranger.headers)).toEqual(refusals.notFound)

@@ -1,6 +1,6 @@
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { refusalOf, refusals } from '../../../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../../../test/bodies.ts'
 import { customerPayment } from '../../../../test/customer-payment.ts'
 import {
   basic,
@@ -90,7 +90,7 @@ describe('POST /test/transactions/:transactionId/frauds', () => {
 
   it('401, 404, 403: judges key, object and access in this order, and refuses live objects', async () => {
     const live = await customerPayment(payments, (await createTestMerchant(payments, member)).id)
-    const refusal = async (id: string, headers: object = {}) => refusalOf(await report({ reason: 9 }, headers, id))
+    const refusal = async (id: string, headers: object = {}) => statusAndBody(await report({ reason: 9 }, headers, id))
     expect(await refusal(UNKNOWN_ID, basic('x'))).toEqual(refusals.unauthorized)
     expect(await refusal(UNKNOWN_ID)).toEqual(refusals.notFound)
     expect(await refusal(transactionId, stranger.headers)).toEqual(refusals.forbidden)
