@@ -51,16 +51,18 @@ describe('the errors of exported functions', () => {
   const withCheck = (text: string, doc = callee) => ({
     [path]: `${text}\n`,
     'services/shop/src/items/check.ts': doc,
+    'services/shop/src/item-errors.ts': 'export const itemGone = 1\nexport const itemSold = 2\n',
   })
 
   it.each([
     [withCheck(`${CALL}export function buy() {\n  check()\n}`), 3],
     [withCheck(`${CALL}export const buy = () => check()`), 3],
     [withCheck(`${CALL}export function buy() {\n  pay()\n}\nfunction pay() {\n  check()\n}`), 3],
-    [{ [path]: `${callee}/** Buys. */\nexport function buy() {\n  check()\n}\n` }, 4],
+    [withCheck(`${CALL.replace('Buys.', '@throws itemSold')}export const buy = () => check()`), 3],
+    [{ ...withCheck(''), [path]: `${callee}/** Buys. */\nexport function buy() {\n  check()\n}\n` }, 4],
   ])('refuses to pass on silently what a called function throws: %j', async (files, line) => {
     expect(await problemsOf(namedErrors, files)).toEqual([
-      `${path}:${line} buy calls check, which throws itemGone, and its docstring has no @throws`,
+      `${path}:${line} buy calls check, which throws itemGone: its @throws names neither`,
     ])
   })
 
@@ -68,6 +70,7 @@ describe('the errors of exported functions', () => {
     withCheck(
       "import { check } from './check.ts'\n/** @throws what `check` throws */\nexport const buy = () => check()",
     ),
+    withCheck(`${CALL.replace('Buys.', '@throws itemGone')}export const buy = () => check()`),
     withCheck(`${CALL}export function buy() {\n  try {\n    check()\n  } catch {}\n}`),
     withCheck(`${CALL}export const buy = () => check().catch(ignore)`),
     withCheck(`${CALL}export const buy = (run) => run(() => check())`),
@@ -76,6 +79,13 @@ describe('the errors of exported functions', () => {
     withCheck(`${CALL}export const buy = () => check()`, callee.replace('itemGone', 'Error')),
   ])('allows a call whose errors are caught, named or no part of a catalogue: %j', async (files) => {
     expect(await problemsOf(namedErrors, files)).toEqual([])
+  })
+
+  it('refuses to pass on silently a class of ours', async () => {
+    const files = withCheck(`${CALL}export const buy = () => check()`, callee.replace('itemGone', 'ItemGone'))
+    expect(await problemsOf(namedErrors, files)).toEqual([
+      `${path}:3 buy calls check, which throws ItemGone: its @throws names neither`,
+    ])
   })
 
   it('allows a route, whose schema lists its errors', async () => {

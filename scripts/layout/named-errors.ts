@@ -7,8 +7,8 @@ import { commentsOf, importsOf, lineAt, programOf, visitSyntax } from './syntax.
 const CATALOGUE = /(^|[/-])errors\.ts$/
 /** Routes and controllers list their errors in the schemas of their endpoints. */
 const ROUTES = /\/src\/(routes|controllers)\//
-/** A docstring that begins its `@throws` with an error of a catalogue, or with a class of ours. */
-const OWN_ERROR = /@throws (?!Error|TypeError|RangeError|SyntaxError)([a-z]+[A-Z]\w*|[A-Z]\w+)/
+/** A `@throws` that begins with a class of ours. */
+const OWN_CLASS = /^ ((?!Error|TypeError|RangeError|SyntaxError)[A-Z]\w+)/
 /** An error code (`weak_password`) or a status in the place of the error's name. */
 const NO_NAME = /@throws[^@]*?(?<![`A-Za-z])([a-z]+(?:_[a-z]+)+)(?![`A-Za-z])|@throws (\d{3})\b/g
 
@@ -25,7 +25,14 @@ interface Top extends Span {
   readonly doc: string
 }
 
-type FilesByPath = ReadonlyMap<string, SourceFile>
+interface Known {
+  readonly files: ReadonlyMap<string, SourceFile>
+  /** The errors of all catalogues whose names are no words of English: `itemGone`. */
+  readonly errors: ReadonlySet<string>
+}
+
+/** An exported function, and what its docstring says that it throws. */
+type Throwing = readonly [name: string, errors: readonly string[]]
 
 /** Where a file throws and calls. */
 interface Sites {
@@ -42,12 +49,15 @@ interface Sites {
 /**
  * An exported function names in `@throws` the errors of the catalogue that it throws, or that a private function of its file
  * throws for it. For errors that it makes with `new`, it has any `@throws`: many of them only say that something cannot be.
- * When a function that it calls names such an error, or a class of ours, it has any `@throws` too: a use case sums up many.
+ * It also names the errors of catalogues, and the first class of ours, that the docstring of a function that it calls names; or
+ * the function: what `lockItem` throws.
  */
 export const namedErrors: Rule = (tree) => {
   const files = new Map(tree.files.map((file) => [file.path, file]))
+  const catalogues = tree.files.filter(({ path }) => CATALOGUE.test(path)).flatMap(topsOf)
+  const known = { files, errors: new Set(catalogues.map(({ name }) => name).filter((name) => /[A-Z]/.test(name))) }
   return productionFiles(tree, 'services', 'packages').flatMap((file) => [
-    ...(ROUTES.test(file.path) ? [] : [...unnamedErrors(file), ...passedErrors(files, file)]),
+    ...(ROUTES.test(file.path) ? [] : [...unnamedErrors(file), ...passedErrors(known, file)]),
     ...errorsWithoutName(file),
   ])
 }
@@ -103,19 +113,29 @@ function ownCalls(top: Top, { calls, functions, guarded }: Sites): Sites['calls'
   )
 }
 
-function passedErrors(files: FilesByPath, file: SourceFile): readonly Problem[] {
+function passedErrors(known: Known, file: SourceFile): readonly Problem[] {
   if (CATALOGUE.test(file.path)) return []
   const [tops, sites] = [topsOf(file), sitesOf(file)]
-  const throwing = new Map([...throwingImports(files, file), ...throwingFunctions(tops)])
+  const throwing = new Map([...throwingImports(known, file), ...throwingFunctions(known, tops)])
   return tops
-    .filter(({ isFunction, isExported, doc }) => isFunction && isExported && !doc.includes('@throws'))
-    .flatMap((top) =>
-      calledNames(top, { tops, sites }).flatMap((name) => {
-        const error = name === top.name ? undefined : throwing.get(name)
-        const message = `${top.name} calls ${name}, which throws ${error}, and its docstring has no @throws`
-        return error === undefined ? [] : [{ path: file.path, line: lineAt(file.text, top.start), message }]
-      }),
-    )
+    .filter(({ isFunction, isExported }) => isFunction && isExported)
+    .flatMap((top) => {
+      const named = throwsOf(top.doc).split(/\W+/)
+      const silent = new Set(calledNames(top, { tops, sites }).filter((name) => ![top.name, ...named].includes(name)))
+      return [...silent].flatMap((name) =>
+        (throwing.get(name) ?? [])
+          .filter((error) => !named.includes(error))
+          .map((error) => ({
+            path: file.path,
+            line: lineAt(file.text, top.start),
+            message: `${top.name} calls ${name}, which throws ${error}: its @throws names neither`,
+          })),
+      )
+    })
+}
+
+function throwsOf(doc: string): string {
+  return doc.split('@throws').slice(1).join(' ')
 }
 
 /** What a function calls, itself or through private functions of its file. Members are left out: their object is a value. */
@@ -128,19 +148,21 @@ function calledNames(top: Top, facts: Pick<FileFacts, 'tops' | 'sites'>, seen: r
   })
 }
 
-/** The exported functions whose docstrings name an error, with the first one. */
-function throwingFunctions(tops: readonly Top[]): readonly (readonly [string, string])[] {
-  return tops.flatMap(({ name, isFunction, isExported, doc }) => {
-    const [, error] = OWN_ERROR.exec(doc) ?? []
-    return isFunction && isExported && error !== undefined ? [[name, error] as const] : []
-  })
+function throwingFunctions({ errors }: Known, tops: readonly Top[]): readonly Throwing[] {
+  return tops
+    .filter(({ isFunction, isExported }) => isFunction && isExported)
+    .map(({ name, doc }) => {
+      const words = throwsOf(doc).split(/\W+/)
+      const [, ownClass] = OWN_CLASS.exec(throwsOf(doc)) ?? []
+      return [name, [...words.filter((word) => errors.has(word)), ...(ownClass === undefined ? [] : [ownClass])]]
+    })
 }
 
-function throwingImports(files: FilesByPath, file: SourceFile): readonly (readonly [string, string])[] {
+function throwingImports(known: Known, file: SourceFile): readonly Throwing[] {
   return importsOf(file).flatMap(({ specifier, names }) => {
-    const from = placesOf(file.path, specifier).flatMap((place) => files.get(place) ?? [])[0]
+    const from = placesOf(file.path, specifier).flatMap((place) => known.files.get(place) ?? [])[0]
     return from?.path.endsWith('.ts') && !CATALOGUE.test(from.path)
-      ? throwingFunctions(topsOf(from)).filter(([name]) => names.includes(name))
+      ? throwingFunctions(known, topsOf(from)).filter(([name]) => names.includes(name))
       : []
   })
 }

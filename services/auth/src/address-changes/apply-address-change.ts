@@ -19,7 +19,8 @@ export interface ApplyDeps extends AuditDeps, NotifyDeps {
  * Confirms a pending change of email after one of its messages has been used up. Applies the change, unless the other address has
  * yet to confirm it. Runs in a transaction of `withUniqueIdentifiers`.
  * @param user locked
- * @returns `refused` for the message to the current address where that address need not agree @throws emailExists
+ * @returns `refused` for the message to the current address where that address need not agree
+ * @throws emailExists, NoResultError when nobody has the id
  */
 export async function confirmEmailChange(
   trx: Trx,
@@ -37,7 +38,10 @@ export async function confirmEmailChange(
   return 'other-address-left'
 }
 
-/** Gives a user another email, which counts as confirmed. An anonymous user becomes a permanent one. @throws emailExists */
+/**
+ * Gives a user another email, which counts as confirmed. An anonymous user becomes a permanent one.
+ * @throws emailExists, NoResultError when nobody has the id
+ */
 export async function applyEmailChange(
   trx: Trx,
   deps: ApplyDeps,
@@ -66,7 +70,8 @@ export async function applyEmailChange(
 
 /**
  * Gives a user another phone, which counts as confirmed. An anonymous user becomes a permanent one. The transaction is one of
- * `withUniqueIdentifiers`. @param user locked @throws phoneExists
+ * `withUniqueIdentifiers`. @param user locked
+ * @throws phoneExists, NoResultError when nobody has the id
  */
 export async function applyPhoneChange(
   trx: Trx,

@@ -39,7 +39,10 @@ export async function mailInvitation(
   })
 }
 
-/** Finds the unconfirmed user of an invitation, or makes one. @throws emailExists, metadataTooLarge */
+/**
+ * Finds the unconfirmed user of an invitation, or makes one.
+ * @throws emailExists, metadataTooLarge, and what `updateUser` throws
+ */
 export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {
   const { email, data, context } = invitation
   const identifier = { kind: 'email', value: email } as const

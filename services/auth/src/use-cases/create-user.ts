@@ -38,7 +38,7 @@ export interface CreateUserInput {
  * Creates a user for an admin. Switches of providers and DISABLE_SIGNUP do not apply
  * (reference: Users made and changed by admins).
  * @throws addressMissingForUser, passwordWithHash, userIdTaken, emailExists, phoneExistsForAdmin, metadataTooLarge,
- * serverBusy, and what `requireAcceptedHash`, `requirePassword` and `refuseBreached` throw
+ * serverBusy, and what `requireAcceptedHash`, `requirePassword`, `requireShortPassword` and `refuseBreached` throw
  */
 export async function createUser(deps: CreateUserDeps, input: CreateUserInput): Promise<Profile> {
   const { wanted } = input

@@ -53,7 +53,7 @@ const USUAL_NAME = 'Passkey'
 /**
  * Registers the passkey that an authenticator has made. Checks the number of the user's passkeys under the user's lock.
  * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, tooManyPasskeys, passkeyExists,
- * tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
+ * and what `findCaller` and `requirePasskeyOwner` throw
  */
 export async function registerPasskey(deps: RegisterPasskeyDeps, input: RegisterPasskeyInput): Promise<Passkey> {
   const { caller, challengeId, response, ip } = input
