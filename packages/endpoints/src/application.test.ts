@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { framework, moduleFolder } from '../test/module-folder.ts'
+import { errorBody } from '../test/whole-answers.ts'
 import { Application, type ApplicationOptions, Controller } from './endpoints.ts'
 import { Listeners } from './events.ts'
 
@@ -103,6 +104,26 @@ describe('start and end', () => {
     await Promise.all(answers)
     expect(order.slice(0, 3)).toEqual(['"here"', '1', 'prepared'])
     expect(order).toHaveLength(6)
+  })
+
+  it('a request waits for the start, and gets 500 when the start fails', async () => {
+    const gate = Promise.withResolvers<typeof modules.index>()
+    const app = new Application({ modules: { index: () => gate.promise } })
+    expect(() => app.routes()).toThrow('await app.ready() first')
+    const waiting = body(app)
+    gate.resolve(modules.index)
+    expect(await waiting).toBe('"here"')
+    const error = vi.fn()
+    const failing = new Application({
+      modules: { index: () => Promise.reject(new Error('no')) },
+      log: { warn: vi.fn(), error },
+    })
+    const failed = await failing.inject({ path: '/' })
+    expect([failed.status, await failed.json()]).toEqual([
+      500,
+      errorBody(500, 'SERVER_ERROR', 'An unexpected error occurred'),
+    ])
+    expect(error).toHaveBeenCalledOnce()
   })
 
   it('close() waits for the listeners of "close"', async () => {
