@@ -52,7 +52,7 @@ describe('POST /apps', () => {
   it.each([basic('undefined'), { authorization: 'Basic !' }, { authorization: 'Bearer x' }])(
     '201: ignores the credentials %j',
     async (headers) => {
-      expect((await post({ headers })).statusCode).toBe(201)
+      expect(statusAndBody(await post({ headers }))).toEqual([201, { app: { id: ID, key: KEY } }])
     },
   )
 

@@ -125,7 +125,7 @@ describe('POST /merchants/:merchantId/apps', () => {
       400,
       [{ field: 'appId', message: 'is no app', code: 'UNKNOWN' }],
     ])
-    expect((await add({ appId: other.id }, key)).statusCode).toBe(201)
+    expect(statusAndBody(await add({ appId: other.id }, key))).toEqual([201, { app: { id: other.id } }])
   })
 
   it.each([
@@ -225,7 +225,7 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
     ])
     expect(await see(member)).toBe(200)
     await add({ appId: other.id })
-    expect((await revoke(member.id)).statusCode).toBe(204)
+    expect(statusAndBody(await revoke(member.id))).toEqual([204, ''])
     expect(await see(member)).toEqual(refusals.forbidden)
     expect(statusAndBody(await revoke(member.id))).toEqual(refusals.forbidden)
     expect(statusAndBody(await revoke(other.id, other.headers))).toEqual(LAST)
@@ -253,7 +253,7 @@ describe('DELETE /merchants/:merchantId/apps/:appId', () => {
     )
     expect(await idsOf()).toEqual([member.id])
     await add({ appId: other.id })
-    expect((await send('application/json', '')).statusCode).toBe(204)
+    expect(statusAndBody(await send('application/json', ''))).toEqual([204, ''])
   })
 
   it.each([

@@ -1,3 +1,4 @@
+import { anyId } from '@trestle/testing/any-value.ts'
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { askedAuthorization, refusals, refusedField, statusAndBody, transactionRow } from '../../../test/bodies.ts'
@@ -58,6 +59,8 @@ const pay = (payment?: CustomerPayment) => customerPayment(payments, merchantId,
 const row = (id: string) =>
   payments.database.db.selectFrom('transactions').selectAll().where('id', '=', id).executeTakeFirst()
 const idOf = (response: LightMyRequestResponse) => response.json().transaction.id
+/** The answer to a charge. */
+const MADE = [201, { transaction: { id: anyId } }]
 /** The newest transaction, which a refusal stores. */
 const newest = (id = merchantId) =>
   payments.database.db
@@ -214,11 +217,11 @@ describe('POST /merchants/:merchantId/transactions', () => {
     const { id } = await createTestMerchant(payments, member, { test: true })
     const transactionId = await customerPayment(payments, id, { expiry: { month: 8, year: 2066 } })
     const body = { transactionId, currency: 'EUR', amount: 1 }
-    expect((await post(body, {}, id)).statusCode).toBe(201)
+    expect(statusAndBody(await post(body, {}, id))).toEqual(MADE)
     const advance = (Date.UTC(2066, 8, 1) - Date.now()) / 1_000
     const clock = { method: 'POST', url: `/test/merchants/${id}/clock`, headers: member.headers } as const
     await payments.app.inject({ ...clock, payload: { advance: Math.floor(advance) - 60 } })
-    expect((await post(body, {}, id)).statusCode).toBe(201)
+    expect(statusAndBody(await post(body, {}, id))).toEqual(MADE)
     await payments.app.inject({ ...clock, payload: { advance: 120 } })
     expect(statusAndBody(await post(body, {}, id))).toEqual([400, processingError(6)])
     expect(await newest(id)).toEqual(
@@ -315,7 +318,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
   it('400: refuses a key that was used with another body', async () => {
     const transactionId = await pay()
     const key = { 'idempotency-key': 'k' }
-    expect((await post({ transactionId, currency: 'EUR', amount: 1 }, key)).statusCode).toBe(201)
+    expect(statusAndBody(await post({ transactionId, currency: 'EUR', amount: 1 }, key))).toEqual(MADE)
     const response = await post({ transactionId, currency: 'EUR', amount: 2 }, key)
     expect([response.statusCode, response.json()]).toEqual([
       400,
@@ -335,7 +338,7 @@ describe('POST /merchants/:merchantId/transactions', () => {
       [{ field: 'currency', message: 'has no exchange rate', code: 'UNKNOWN' }],
     ])
     await db.insertInto('fx_rates').values(rates).execute()
-    expect((await post({ transactionId, currency: 'ISK', amount: 1 }, key)).statusCode).toBe(201)
+    expect(statusAndBody(await post({ transactionId, currency: 'ISK', amount: 1 }, key))).toEqual(MADE)
   })
 
   it('401, 404, 403: judges the key, then the merchant, access and values', async () => {

@@ -29,6 +29,8 @@ beforeEach(async () => {
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const URL = 'https://shop.example/hooks'
 const SECRET = expect.stringMatching(/^[\w-]{43}$/)
+/** A new webhook for all events. */
+const NEW = { id: anyId, url: URL, events: [], secret: SECRET, created: anyTime }
 
 const send = (method: 'POST' | 'DELETE' | 'GET', path: string, headers: object = {}, payload?: object | string) =>
   payments.app.inject({
@@ -71,21 +73,13 @@ describe('POST /merchants/:merchantId/webhooks', () => {
   it.each([[{ url: URL }], [{ url: URL, events: [] }], [{ url: URL, events: null }]])(
     '201: sends all events for %j',
     async (payload) => {
-      expect((await create(payload)).json()).toEqual({
-        webhook: {
-          events: [],
-          id: anyId,
-          url: 'https://shop.example/hooks',
-          secret: expect.any(String),
-          created: anyTime,
-        },
-      })
+      expect(statusAndBody(await create(payload))).toEqual([201, { webhook: NEW }])
     },
   )
 
   it('201: permits http for test merchants, and not for live ones', async () => {
     const url = 'http://shop.example:8080/'
-    expect((await create({ url })).statusCode).toBe(201)
+    expect(statusAndBody(await create({ url }))).toEqual([201, { webhook: { ...NEW, url } }])
     const live = (await createTestMerchant(payments, member)).id
     const refused = await create({ url }, {}, live)
     expect([refused.statusCode, refused.json()]).toEqual([
@@ -141,7 +135,7 @@ describe('POST /merchants/:merchantId/webhooks', () => {
     const all = (await list()).json()
     expect(all).toHaveLength(10)
     await remove(all[0]?.id ?? '')
-    expect((await create()).statusCode).toBe(201)
+    expect(statusAndBody(await create())).toEqual([201, { webhook: NEW }])
   })
 
   it('401, 404, 403: judges key, merchant and access in this order, before the body', async () => {
