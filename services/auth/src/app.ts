@@ -82,7 +82,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     requestIdHeader: config.server.requestIdHeader,
     bodyLimit: BODY_BYTES_MAX,
     handlerTimeoutMs: config.server.requestDurationMsMax,
-    trustedProxies: config.security.trustedProxies,
+    trustedProxies: config.server.trustedProxies,
     ignoreTrailingSlash: true,
     brokenRequestHeaders: commonHeaders,
   })

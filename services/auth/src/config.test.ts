@@ -228,12 +228,9 @@ describe('loadAuthConfig', () => {
       corsAllowedHeaders: [],
       logLevel: 'info',
       tracingEnabled: false,
-      metricsEnabled: false,
       docsEnabled: true,
-      metricsExporter: 'opentelemetry',
+      metrics: { enabled: false, exporter: 'opentelemetry', host: '0.0.0.0', port: 9100 },
       otlpProtocol: 'http/protobuf',
-      metricsHost: '0.0.0.0',
-      metricsPort: 9100,
       serviceName: 'auth',
     })
     expect(config.database).toEqual({

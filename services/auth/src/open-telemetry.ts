@@ -22,11 +22,8 @@ export async function openTelemetry({ server }: Pick<AuthConfig, 'server'>): Pro
   const resource = { 'service.name': server.serviceName, 'service.version': VERSION, 'auth.version': VERSION }
   const [metrics, tracing] = await Promise.all([
     createMetrics({
-      enabled: server.metricsEnabled,
-      exporter: server.metricsExporter,
+      ...server.metrics,
       otlpProtocol: server.otlpProtocol,
-      host: server.metricsHost,
-      port: server.metricsPort,
       resource,
     }),
     startTracing({ enabled: server.tracingEnabled, otlpProtocol: server.otlpProtocol, resource }),

@@ -25,13 +25,16 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
     handlerTimeoutMs: timeouts.requestMs,
     // An import may take long to arrive. The timeout of handlers bounds all other requests.
     requestTimeoutMs: 0,
-    trustedProxies: config.trustedProxies,
+    trustedProxies: config.server.trustedProxies,
     ignoreTrailingSlash: true,
     ignoreDuplicateSlashes: true,
     notFound: false,
     brokenRequestHeaders: () => RESPONSE_HEADERS,
   })
-  app.decorate('documentPages', config.docsEnabled ? createDocumentPages(() => describeApi(OPENAPI_MODULE)) : undefined)
+  app.decorate(
+    'documentPages',
+    config.server.docsEnabled ? createDocumentPages(() => describeApi(OPENAPI_MODULE)) : undefined,
+  )
   await tracing.instrument(app)
   await app.register(responseHeaders)
   await app.register(httpTelemetry, { meter: metrics.meter })

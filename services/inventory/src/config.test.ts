@@ -6,24 +6,34 @@ const DATABASE = { INVENTORY_DATABASE_URL: 'postgres://user:hidden-password@loca
 
 describe('loadInventoryConfig', () => {
   it('has the documented defaults', () => {
-    const { databaseUrl, migrationDatabaseUrl, ...rest } = loadInventoryConfig(DATABASE)
-    expect([databaseUrl, migrationDatabaseUrl]).toEqual(Array(2).fill(DATABASE.INVENTORY_DATABASE_URL))
-    expect(rest).toEqual({
-      isProduction: false,
-      port: 8080,
-      host: '127.0.0.1',
-      standby: { url: undefined, lagMsMax: 10_000 },
-      databaseRole: undefined,
-      databaseNamespace: '',
-      databasePoolSize: 16,
-      databaseStatementTimeoutMs: 5_000,
-      databaseConnectTimeoutMs: 30_000,
-      databasePrepared: true,
-      migrate: true,
-      shutdownDelayMs: 0,
-      logFile: 'logs/app.log',
-      logLevel: 'info',
-      logStdout: true,
+    expect(loadInventoryConfig(DATABASE)).toEqual({
+      server: {
+        port: 8080,
+        host: '127.0.0.1',
+        shutdownDelayMs: 0,
+        logFile: 'logs/app.log',
+        logLevel: 'info',
+        logStdout: true,
+        corsOrigins: [],
+        trustedProxies: 0,
+        metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9102 },
+        otlpProtocol: 'http/protobuf',
+        tracingEnabled: false,
+        docsEnabled: true,
+      },
+      database: {
+        url: DATABASE.INVENTORY_DATABASE_URL,
+        migrationUrl: DATABASE.INVENTORY_DATABASE_URL,
+        isProduction: false,
+        standby: { url: undefined, lagMsMax: 10_000 },
+        role: undefined,
+        namespace: '',
+        poolSize: 16,
+        statementTimeoutMs: 5_000,
+        connectTimeoutMs: 30_000,
+        prepared: true,
+        migrate: true,
+      },
       defaultLimit: 50,
       limitMax: 500,
       bodyBytesMax: 1_048_576,
@@ -32,30 +42,24 @@ describe('loadInventoryConfig', () => {
       importBytesMax: 268_435_456,
       exportSpoolBytesMax: 268_435_456,
       requireIfMatch: false,
-      corsOrigins: [],
       rateLimit: { requestsPerMinute: 0, store: 'memory', redisUrl: undefined },
       cleanUpEveryMs: 5_000,
-      trustedProxies: 0,
-      metrics: { enabled: true, exporter: 'prometheus', host: '0.0.0.0', port: 9102 },
-      otlpProtocol: 'http/protobuf',
-      tracingEnabled: false,
-      docsEnabled: true,
       warnings: [],
     })
   })
 
   it('reads names without a prefix, unless the prefixed name is set', () => {
     const unprefixed = { DATABASE_URL: 'postgres://a/b', PORT: '1', LOG_LEVEL: 'warn' }
-    const { databaseUrl, port, logLevel } = loadInventoryConfig(unprefixed)
-    expect([databaseUrl, port, logLevel]).toEqual(['postgres://a/b', 1, 'warn'])
+    const { database, server } = loadInventoryConfig(unprefixed)
+    expect([database.url, server.port, server.logLevel]).toEqual(['postgres://a/b', 1, 'warn'])
     const prefixed = loadInventoryConfig({ ...unprefixed, ...DATABASE, INVENTORY_PORT: '2' })
-    expect([prefixed.databaseUrl, prefixed.port]).toEqual([DATABASE.INVENTORY_DATABASE_URL, 2])
+    expect([prefixed.database.url, prefixed.server.port]).toEqual([DATABASE.INVENTORY_DATABASE_URL, 2])
   })
 
   it('warns of unknown settings, but not of those of other services', () => {
     const env = { ...DATABASE, INVENTORY_MAX_LIMITS: '9', AUTH_SITE_ULR: 'x', INVENTORY_PORT: 'tcp://10.0.0.1:80' }
-    const { port, warnings } = loadInventoryConfig(env)
-    expect(port).toBe(8080)
+    const { server, warnings } = loadInventoryConfig(env)
+    expect(server.port).toBe(8080)
     expect(warnings).toEqual([
       'INVENTORY_MAX_LIMITS is not a setting of this service; the nearest name is INVENTORY_MAX_LIMIT',
     ])
@@ -96,8 +100,8 @@ describe('loadInventoryConfig', () => {
   })
 
   it('reads 0 connections as the default, and accepts any other number', () => {
-    expect(loadInventoryConfig({ ...DATABASE, INVENTORY_DB_POOL_SIZE: '0' }).databasePoolSize).toBe(16)
-    expect(loadInventoryConfig({ ...DATABASE, INVENTORY_DB_POOL_SIZE: '64' }).databasePoolSize).toBe(64)
+    expect(loadInventoryConfig({ ...DATABASE, INVENTORY_DB_POOL_SIZE: '0' }).database.poolSize).toBe(16)
+    expect(loadInventoryConfig({ ...DATABASE, INVENTORY_DB_POOL_SIZE: '64' }).database.poolSize).toBe(64)
   })
 
   it.each([

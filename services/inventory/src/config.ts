@@ -20,23 +20,8 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     hidesValues: true,
   })
   return {
-    port: values.PORT,
-    host: values.HOST,
-    databaseUrl: values.DATABASE_URL,
-    migrationDatabaseUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
-    isProduction: values.NODE_ENV === 'production',
-    standby: { url: values.DB_READ_URL, lagMsMax: values.DB_READ_LAG_MAX },
-    databaseRole: values.DB_ROLE,
-    databaseNamespace: values.DB_NAMESPACE,
-    databasePoolSize: toPoolSize(values.DB_POOL_SIZE),
-    databaseStatementTimeoutMs: values.DB_STATEMENT_TIMEOUT_MS,
-    databaseConnectTimeoutMs: values.DB_CONNECT_TIMEOUT,
-    databasePrepared: values.DB_PREPARED,
-    migrate: values.MIGRATE,
-    shutdownDelayMs: values.SHUTDOWN_DELAY,
-    logFile: values.LOG_FILE,
-    logLevel: values.LOG_LEVEL,
-    logStdout: values.LOG_STDOUT,
+    server: toServerConfig(values),
+    database: toDatabaseSettings(values),
     defaultLimit: values.DEFAULT_LIMIT,
     limitMax: values.MAX_LIMIT,
     bodyBytesMax: values.MAX_BODY_BYTES,
@@ -45,23 +30,12 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     importBytesMax: values.IMPORT_MAX_BYTES,
     exportSpoolBytesMax: values.EXPORT_SPOOL_MAX_BYTES,
     requireIfMatch: values.REQUIRE_IF_MATCH,
-    corsOrigins: values.CORS_ORIGINS,
     rateLimit: {
       requestsPerMinute: values.RATE_LIMIT,
       store: values.RATE_LIMIT_STORE,
       redisUrl: values.REDIS_URL,
     },
     cleanUpEveryMs: values.RESERVATION_SWEEP_MS,
-    trustedProxies: values.TRUSTED_PROXIES,
-    metrics: {
-      enabled: values.METRICS_ENABLED,
-      exporter: values.METRICS_EXPORTER,
-      host: values.OTEL_EXPORTER_PROMETHEUS_HOST,
-      port: values.OTEL_EXPORTER_PROMETHEUS_PORT,
-    },
-    otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
-    tracingEnabled: values.TRACING_ENABLED,
-    docsEnabled: values.DOCS_ENABLED,
     /** Warnings for the operator. */
     warnings: [
       ...findUnknownSettings(settings, { prefix: PREFIX, env }),
@@ -73,6 +47,46 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
 }
 
 type InventoryValues = SettingValues<typeof settings>
+
+/** How the process listens, logs and reports metrics. */
+function toServerConfig(values: InventoryValues) {
+  return {
+    port: values.PORT,
+    host: values.HOST,
+    shutdownDelayMs: values.SHUTDOWN_DELAY,
+    logFile: values.LOG_FILE,
+    logLevel: values.LOG_LEVEL,
+    logStdout: values.LOG_STDOUT,
+    corsOrigins: values.CORS_ORIGINS,
+    trustedProxies: values.TRUSTED_PROXIES,
+    metrics: {
+      enabled: values.METRICS_ENABLED,
+      exporter: values.METRICS_EXPORTER,
+      host: values.OTEL_EXPORTER_PROMETHEUS_HOST,
+      port: values.OTEL_EXPORTER_PROMETHEUS_PORT,
+    },
+    otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
+    tracingEnabled: values.TRACING_ENABLED,
+    docsEnabled: values.DOCS_ENABLED,
+  }
+}
+
+/** The settings of the database and of roles. */
+function toDatabaseSettings(values: InventoryValues) {
+  return {
+    url: values.DATABASE_URL,
+    migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
+    isProduction: values.NODE_ENV === 'production',
+    standby: { url: values.DB_READ_URL, lagMsMax: values.DB_READ_LAG_MAX },
+    role: values.DB_ROLE,
+    namespace: values.DB_NAMESPACE,
+    poolSize: toPoolSize(values.DB_POOL_SIZE),
+    statementTimeoutMs: values.DB_STATEMENT_TIMEOUT_MS,
+    connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
+    prepared: values.DB_PREPARED,
+    migrate: values.MIGRATE,
+  }
+}
 
 const rules: readonly Rule<InventoryValues>[] = [
   ({ DEFAULT_LIMIT, MAX_LIMIT }) =>

@@ -76,8 +76,8 @@ export async function createDeps(
   { metrics, tracing }: Telemetry,
 ): Promise<ProcessDeps> {
   const onError = (error: Error) => log.logger.warn({ err: error }, 'database connection lost')
-  const spans = await loadQuerySpans(config.tracingEnabled)
-  const standby = standbyOf(config.standby, log.logger)
+  const spans = await loadQuerySpans(config.server.tracingEnabled)
+  const standby = standbyOf(config.database.standby, log.logger)
   const database = openInventoryDatabase(config, onError, { standby, spans })
   const transferDatabase = openTransferDatabase(config, onError, { spans })
   const { db, names, lanes, readLagging, readLong } = database
@@ -123,7 +123,7 @@ export async function createDeps(
 }
 
 function openCleanUp(
-  { cleanUpEveryMs, databaseStatementTimeoutMs }: InventoryConfig,
+  { cleanUpEveryMs, database }: InventoryConfig,
   { log, lanes, metrics, stockMetrics }: Pick<InventoryDeps, 'log' | 'lanes' | 'metrics' | 'stockMetrics'>,
 ): CleanUp {
   const outcomes = metrics.meter.createCounter('jobs_total', {
@@ -132,7 +132,7 @@ function openCleanUp(
   const deps = { lanes, stockMetrics, outcomes, logger: log.logger }
   return createCleanUp(deps, {
     everyMs: cleanUpEveryMs,
-    stuckMs: STUCK_MS + databaseStatementTimeoutMs,
+    stuckMs: STUCK_MS + database.statementTimeoutMs,
   })
 }
 

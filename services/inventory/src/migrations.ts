@@ -7,23 +7,27 @@ import type { InventoryConfig } from './config.ts'
 import { appendOnlyTables } from './database.ts'
 import { VERSION } from './version.ts'
 
+type DatabaseSettings = InventoryConfig['database']
+
+interface DatabaseConfig {
+  readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role'> &
+    Partial<Pick<DatabaseSettings, 'url' | 'isProduction'>>
+}
+
 /** The identifiers of the service in its database. */
-export function inventoryNames(config: Pick<InventoryConfig, 'databaseNamespace'>): Names {
-  return createNames('inventory', config.databaseNamespace)
+export function inventoryNames({ database }: { readonly database: Pick<DatabaseSettings, 'namespace'> }): Names {
+  return createNames('inventory', database.namespace)
 }
 
 /** What `inventory migrate` and the start of the service apply: migrations, functions, and grants to the service's role. */
-export function migrateOptions(
-  config: Pick<InventoryConfig, 'migrationDatabaseUrl' | 'databaseNamespace' | 'databaseRole'> &
-    Partial<Pick<InventoryConfig, 'databaseUrl' | 'isProduction'>>,
-): MigrateOptions {
+export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = inventoryNames(config)
-  const { databaseRole: role, databaseUrl: serviceUrl } = config
+  const { migrationUrl: url, role, url: serviceUrl, isProduction } = config.database
   return {
-    url: config.migrationDatabaseUrl,
+    url,
     names,
     sources: inventoryMigrations,
-    functions: { files: inventoryFunctions, release: VERSION, replacesOwnRelease: !config.isProduction },
+    functions: { files: inventoryFunctions, release: VERSION, replacesOwnRelease: !isProduction },
     settings: { serviceVersion: VERSION, role, login: serviceUrl && loginOf(serviceUrl) },
     grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: appendOnlyTables },
   }

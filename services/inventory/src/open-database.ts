@@ -14,11 +14,11 @@ export function openInventoryDatabase(
   onConnectionError: (error: Error) => void,
   rest: Pick<DatabaseConfig, 'standby' | 'spans'> = {},
 ): Database<InventoryTables> {
-  const { databaseStatementTimeoutMs: statementTimeoutMs } = config
+  const { poolSize, statementTimeoutMs } = config.database
   return openDatabase<InventoryTables>({
     ...connectionOf(config),
     applicationName: 'inventory',
-    poolSize: config.databasePoolSize,
+    poolSize,
     statementTimeoutMs,
     // A repeated request waits for the first one before it waits for anything else.
     writeTimeoutMs: KEY_WAIT_MS + statementTimeoutMs,
@@ -64,10 +64,10 @@ export function openCommandDatabase(config: InventoryConfig, command: string): D
 
 function connectionOf(config: InventoryConfig): Pick<DatabaseConfig, 'url' | 'names' | 'role' | 'prepared'> {
   return {
-    url: config.databaseUrl,
+    url: config.database.url,
     names: inventoryNames(config),
-    role: config.databaseRole,
-    prepared: config.databasePrepared,
+    role: config.database.role,
+    prepared: config.database.prepared,
   }
 }
 

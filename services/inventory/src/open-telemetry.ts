@@ -15,20 +15,18 @@ export interface Telemetry {
 }
 
 /** Starts metrics and traces. */
-export async function openTelemetry(
-  config: Pick<InventoryConfig, 'metrics' | 'otlpProtocol' | 'tracingEnabled'>,
-): Promise<Telemetry> {
+export async function openTelemetry({ server }: Pick<InventoryConfig, 'server'>): Promise<Telemetry> {
   const resource = { 'service.name': 'inventory', 'service.version': VERSION }
   const [metrics, tracing] = await Promise.all([
-    createMetrics({ ...config.metrics, otlpProtocol: config.otlpProtocol, resource }),
-    startTracing({ enabled: config.tracingEnabled, otlpProtocol: config.otlpProtocol, resource }),
+    createMetrics({ ...server.metrics, otlpProtocol: server.otlpProtocol, resource }),
+    startTracing({ enabled: server.tracingEnabled, otlpProtocol: server.otlpProtocol, resource }),
   ])
   return { metrics, tracing }
 }
 
 /** The log of a process. @throws Error naming the file when it cannot be written */
-export function createInventoryLog(config: Pick<InventoryConfig, 'logLevel' | 'logFile' | 'logStdout'>): ServiceLogger {
-  return createLogger({ level: config.logLevel, file: config.logFile, stdout: config.logStdout })
+export function createInventoryLog({ server }: Pick<InventoryConfig, 'server'>): ServiceLogger {
+  return createLogger({ level: server.logLevel, file: server.logFile, stdout: server.logStdout })
 }
 
 /** Reports what only the database knows: its connections and overdue reservations. */

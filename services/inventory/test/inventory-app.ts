@@ -33,8 +33,7 @@ const ROLE = 'inventory_service'
 export async function startInventory(env: NodeJS.ProcessEnv = {}): Promise<TestInventory> {
   const temporary = await createTemporaryDatabase({
     template: 'inventory',
-    migrate: (url) =>
-      migrateUp(migrateOptions({ migrationDatabaseUrl: url, databaseNamespace: '', databaseRole: ROLE })),
+    migrate: (url) => migrateUp(migrateOptions({ database: { migrationUrl: url, namespace: '', role: ROLE } })),
   })
   const replica = await startReplica(temporary.url, env)
   const pool = new pg.Pool({ connectionString: temporary.url, max: 1 })
@@ -78,7 +77,7 @@ export async function startReplica(
     db: deps.db,
     logLines: async () => {
       await log.flush()
-      const text = readFileSync(config.logFile, 'utf8')
+      const text = readFileSync(config.server.logFile, 'utf8')
       return text.split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]))
     },
     close: async () => {

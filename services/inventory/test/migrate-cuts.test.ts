@@ -5,9 +5,6 @@ describeCuts({
   cuts: process.env.MIGRATE_CUTS,
   optionsOf: (url) =>
     migrateOptions({
-      migrationDatabaseUrl: url,
-      databaseUrl: url,
-      databaseNamespace: '',
-      databaseRole: 'inventory_service',
+      database: { migrationUrl: url, url, namespace: '', role: 'inventory_service' },
     }),
 })

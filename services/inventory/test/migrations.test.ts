@@ -30,8 +30,8 @@ async function close(): Promise<void> {
   await database.drop()
 }
 
-const optionsOf = (migrationDatabaseUrl: string, databaseNamespace = '') =>
-  migrateOptions({ migrationDatabaseUrl, databaseNamespace, databaseRole: 'inventory_service' })
+const optionsOf = (migrationUrl: string, namespace = '') =>
+  migrateOptions({ database: { migrationUrl, namespace, role: 'inventory_service' } })
 
 /** Tables, types, indexes, sequences, constraints, functions and triggers of the schema, with what defines them. */
 async function describeSchema(): Promise<string[]> {

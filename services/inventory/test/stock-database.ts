@@ -20,11 +20,10 @@ export interface StockDatabase extends Pick<Database<InventoryTables>, 'db' | 'l
 
 /** A migrated database of its own, opened with the role of the service. */
 export async function openStockDatabase({ poolSize = 16 } = {}): Promise<StockDatabase> {
-  const names = inventoryNames({ databaseNamespace: '' })
+  const names = inventoryNames({ database: { namespace: '' } })
   const temporary = await createTemporaryDatabase({
     template: 'inventory',
-    migrate: (url) =>
-      migrateUp(migrateOptions({ migrationDatabaseUrl: url, databaseNamespace: '', databaseRole: ROLE })),
+    migrate: (url) => migrateUp(migrateOptions({ database: { migrationUrl: url, namespace: '', role: ROLE } })),
   })
   const database = openDatabase<InventoryTables>({
     url: temporary.url,

@@ -20,26 +20,30 @@ const problems = (env: NodeJS.ProcessEnv) => {
 describe('loadPaymentsConfig', () => {
   it('needs only the required settings', () => {
     expect(loadPaymentsConfig(complete)).toEqual({
-      port: 8082,
-      host: '127.0.0.1',
-      baseUrl: 'http://localhost:8082',
-      databaseUrl: 'postgres://localhost/payments',
-      migrationDatabaseUrl: 'postgres://localhost/payments',
-      isProduction: false,
-      standby: { url: undefined, lagMsMax: 10_000 },
-      databaseRole: undefined,
-      databaseNamespace: '',
-      databasePoolSize: 16,
-      databasePrepared: true,
-      databaseConnectTimeoutMs: 30_000,
-      shutdownDelayMs: 0,
-      logLevel: 'info',
-      logFile: undefined,
-      metrics: { enabled: true, exporter: 'prometheus', host: '127.0.0.1', port: 9101 },
-      otlpProtocol: 'http/protobuf',
-      tracingEnabled: false,
-      trustedProxies: 0,
-      docsEnabled: true,
+      server: {
+        port: 8082,
+        host: '127.0.0.1',
+        baseUrl: 'http://localhost:8082',
+        shutdownDelayMs: 0,
+        logLevel: 'info',
+        logFile: undefined,
+        metrics: { enabled: true, exporter: 'prometheus', host: '127.0.0.1', port: 9101 },
+        otlpProtocol: 'http/protobuf',
+        tracingEnabled: false,
+        trustedProxies: 0,
+        docsEnabled: true,
+      },
+      database: {
+        url: 'postgres://localhost/payments',
+        migrationUrl: 'postgres://localhost/payments',
+        isProduction: false,
+        standby: { url: undefined, lagMsMax: 10_000 },
+        role: undefined,
+        namespace: '',
+        poolSize: 16,
+        prepared: true,
+        connectTimeoutMs: 30_000,
+      },
       pepper: Buffer.alloc(32, 1),
       vaultKeys: [{ id: 1, key: Buffer.alloc(32, 1) }],
       throwAwayKeys: [],
@@ -73,16 +77,16 @@ describe('loadPaymentsConfig', () => {
 
   it('warns of unknown settings, except those of other services', () => {
     const env = { ...complete, PAYMENTS_TRUST_PROXY: '1', AUTH_SITE_ULR: 'x', PAYMENTS_PORT: 'tcp://10.0.0.1:80' }
-    const { port, warnings } = loadPaymentsConfig(env)
-    expect(port).toBe(8082)
+    const { server, warnings } = loadPaymentsConfig(env)
+    expect(server.port).toBe(8082)
     expect(warnings).toEqual([
       'PAYMENTS_TRUST_PROXY is not a setting of this service; the nearest name is PAYMENTS_TRUSTED_PROXIES',
     ])
   })
 
   it('removes a slash at the end of the base URL', () => {
-    const { baseUrl, checkout } = loadPaymentsConfig({ ...complete, PAYMENTS_BASE_URL: 'https://pay.example/' })
-    expect([baseUrl, checkout.posUrl]).toEqual(['https://pay.example', 'https://pay.example/pos'])
+    const { server, checkout } = loadPaymentsConfig({ ...complete, PAYMENTS_BASE_URL: 'https://pay.example/' })
+    expect([server.baseUrl, checkout.posUrl]).toEqual(['https://pay.example', 'https://pay.example/pos'])
   })
 
   it.each([
@@ -134,8 +138,8 @@ describe('loadPaymentsConfig', () => {
   it('prefers names with the prefix', () => {
     const { PAYMENTS_DATABASE_URL: _, ...rest } = complete
     const env = { ...rest, DATABASE_URL: 'postgres://localhost/shared', PORT: '1', PAYMENTS_PORT: '2' }
-    const { databaseUrl, port } = loadPaymentsConfig(env)
-    expect([databaseUrl, port]).toEqual(['postgres://localhost/shared', 2])
+    const { database, server } = loadPaymentsConfig(env)
+    expect([database.url, server.port]).toEqual(['postgres://localhost/shared', 2])
   })
 
   it('lists all problems at once, without secrets', () => {

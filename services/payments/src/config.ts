@@ -33,31 +33,8 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     rules,
   })
   return {
-    port: values.PORT,
-    host: values.HOST,
-    baseUrl: values.BASE_URL,
-    databaseUrl: values.DATABASE_URL,
-    migrationDatabaseUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
-    isProduction: values.NODE_ENV === 'production',
-    standby: { url: values.DB_READ_URL, lagMsMax: values.DB_READ_LAG_MAX },
-    databaseRole: values.DB_ROLE,
-    databaseNamespace: values.DB_NAMESPACE,
-    databasePoolSize: toPoolSize(values.DB_POOL_SIZE),
-    databasePrepared: values.DB_PREPARED,
-    databaseConnectTimeoutMs: values.DB_CONNECT_TIMEOUT,
-    shutdownDelayMs: values.SHUTDOWN_DELAY,
-    logLevel: values.LOG_LEVEL,
-    logFile: values.LOG_FILE,
-    metrics: {
-      enabled: values.METRICS_ENABLED,
-      exporter: values.METRICS_EXPORTER,
-      host: values.OTEL_EXPORTER_PROMETHEUS_HOST,
-      port: values.OTEL_EXPORTER_PROMETHEUS_PORT,
-    },
-    otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
-    tracingEnabled: values.TRACING_ENABLED,
-    docsEnabled: values.DOCS_ENABLED,
-    trustedProxies: values.TRUSTED_PROXIES,
+    server: toServerConfig(values),
+    database: toDatabaseSettings(values),
     pepper: values.PEPPER,
     vaultKeys: values.VAULT_KEYS,
     throwAwayKeys: [
@@ -83,6 +60,45 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     },
     ...toRateLimitConfig(values),
   } as const
+}
+
+type PaymentsValues = SettingValues<typeof settings>
+
+/** How the process listens, logs and reports metrics. */
+function toServerConfig(values: PaymentsValues) {
+  return {
+    port: values.PORT,
+    host: values.HOST,
+    baseUrl: values.BASE_URL,
+    shutdownDelayMs: values.SHUTDOWN_DELAY,
+    logLevel: values.LOG_LEVEL,
+    logFile: values.LOG_FILE,
+    metrics: {
+      enabled: values.METRICS_ENABLED,
+      exporter: values.METRICS_EXPORTER,
+      host: values.OTEL_EXPORTER_PROMETHEUS_HOST,
+      port: values.OTEL_EXPORTER_PROMETHEUS_PORT,
+    },
+    otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
+    tracingEnabled: values.TRACING_ENABLED,
+    docsEnabled: values.DOCS_ENABLED,
+    trustedProxies: values.TRUSTED_PROXIES,
+  }
+}
+
+/** The settings of the database and of roles. */
+function toDatabaseSettings(values: PaymentsValues) {
+  return {
+    url: values.DATABASE_URL,
+    migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
+    isProduction: values.NODE_ENV === 'production',
+    standby: { url: values.DB_READ_URL, lagMsMax: values.DB_READ_LAG_MAX },
+    role: values.DB_ROLE,
+    namespace: values.DB_NAMESPACE,
+    poolSize: toPoolSize(values.DB_POOL_SIZE),
+    prepared: values.DB_PREPARED,
+    connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
+  }
 }
 
 type JudgedValues = Pick<

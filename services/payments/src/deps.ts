@@ -38,10 +38,8 @@ import { takeRows, takeRowsCountingMails } from './webhooks/outbox.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
 /** Settings that routes and use cases read as they stand in the config. */
-type Settings = Pick<
-  PaymentsConfig,
-  'registration' | 'unusedAppDays' | 'payouts' | 'pricing' | 'baseUrl' | 'docsEnabled' | 'trustedProxies'
-> &
+type Settings = Pick<PaymentsConfig, 'registration' | 'unusedAppDays' | 'payouts' | 'pricing'> &
+  Pick<PaymentsConfig['server'], 'baseUrl' | 'docsEnabled' | 'trustedProxies'> &
   PaymentsConfig['checkout'] &
   DayLimits
 
@@ -175,8 +173,8 @@ async function openServingDatabase(
   logger: FastifyBaseLogger,
 ): Promise<Database<PaymentsTables>> {
   return openPaymentsDatabase(config, (error) => logger.warn({ err: error }, 'database connection lost'), {
-    standby: standbyOf(config.standby, logger),
-    spans: await loadQuerySpans(config.tracingEnabled),
+    standby: standbyOf(config.database.standby, logger),
+    spans: await loadQuerySpans(config.server.tracingEnabled),
   })
 }
 
@@ -188,9 +186,9 @@ function settingsOf(config: PaymentsConfig): Settings {
     unusedAppDays: config.unusedAppDays,
     payouts: config.payouts,
     pricing: config.pricing,
-    baseUrl: config.baseUrl,
-    docsEnabled: config.docsEnabled,
-    trustedProxies: config.trustedProxies,
+    baseUrl: config.server.baseUrl,
+    docsEnabled: config.server.docsEnabled,
+    trustedProxies: config.server.trustedProxies,
   }
 }
 

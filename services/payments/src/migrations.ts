@@ -37,21 +37,25 @@ export const tasks: readonly AnyTask[] = [
   snapshotTask,
 ]
 
-type DatabaseSettings = Pick<PaymentsConfig, 'migrationDatabaseUrl' | 'databaseNamespace' | 'databaseRole'> &
-  Partial<Pick<PaymentsConfig, 'databaseUrl' | 'isProduction'>>
+type DatabaseSettings = PaymentsConfig['database']
+
+interface DatabaseConfig {
+  readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role'> &
+    Partial<Pick<DatabaseSettings, 'url' | 'isProduction'>>
+}
 
 /** The names of the service's objects in its database. */
-export function paymentsNames({ databaseNamespace }: Pick<PaymentsConfig, 'databaseNamespace'>): Names {
-  return createNames('payments', databaseNamespace)
+export function paymentsNames({ database }: { readonly database: Pick<DatabaseSettings, 'namespace'> }): Names {
+  return createNames('payments', database.namespace)
 }
 
 /**
  * The steps of `migrate`: migrations and functions, then the schema and queues of jobs, then the grants of the
  * service's role.
  */
-export function migrateOptions(config: DatabaseSettings): MigrateOptions {
+export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = paymentsNames(config)
-  const { migrationDatabaseUrl: url, databaseRole: role, databaseUrl: serviceUrl } = config
+  const { migrationUrl: url, role, url: serviceUrl, isProduction } = config.database
   return {
     url,
     names,
@@ -59,7 +63,7 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
     functions: {
       files: paymentsFunctions,
       release: VERSION,
-      replacesOwnRelease: !config.isProduction,
+      replacesOwnRelease: !isProduction,
       invoker: invokerFunctions,
     },
     settings: {
@@ -81,7 +85,7 @@ export function migrateOptions(config: DatabaseSettings): MigrateOptions {
 }
 
 /** Brings the database up to date, and returns the names of the migrations that were pending. */
-export async function migrateToLatest(config: DatabaseSettings): Promise<readonly string[]> {
+export async function migrateToLatest(config: DatabaseConfig): Promise<readonly string[]> {
   return (await migrateAtStart(migrateOptions(config))).migrations
 }
 

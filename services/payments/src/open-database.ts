@@ -22,15 +22,15 @@ export function openPaymentsDatabase(
   }: Partial<Pick<DatabaseConfig, 'writeTimeoutMs' | 'standby' | 'spans'>> = {},
 ): Database<PaymentsTables> {
   return openDatabase<PaymentsTables>({
-    url: config.databaseUrl,
+    url: config.database.url,
     names: paymentsNames(config),
     applicationName: 'payments',
-    poolSize: config.databasePoolSize,
-    role: config.databaseRole,
+    poolSize: config.database.poolSize,
+    role: config.database.role,
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     writeTimeoutMs,
     lockTimeoutMs: LOCK_TIMEOUT_MS,
-    prepared: config.databasePrepared,
+    prepared: config.database.prepared,
     ...rest,
     onConnectionError,
   })
@@ -39,10 +39,10 @@ export function openPaymentsDatabase(
 /** The job queue of the service. It connects when it is opened. */
 export function openPaymentsJobs(config: PaymentsConfig, options: Pick<JobsConfig, 'meter' | 'onError' | 'now'>): Jobs {
   return createJobs({
-    url: config.databaseUrl,
+    url: config.database.url,
     schema: paymentsNames(config).jobSchema,
-    role: config.databaseRole,
-    prepared: config.databasePrepared,
+    role: config.database.role,
+    prepared: config.database.prepared,
     applicationName: 'payments-jobs',
     sealKeys: createJobKeys(config),
     ...options,

@@ -22,13 +22,11 @@ export interface Telemetry {
 }
 
 /** Starts metrics and traces. `scrub` takes card numbers out of every span. */
-export async function openTelemetry(
-  config: Pick<PaymentsConfig, 'metrics' | 'otlpProtocol' | 'tracingEnabled'>,
-): Promise<Telemetry> {
+export async function openTelemetry({ server }: Pick<PaymentsConfig, 'server'>): Promise<Telemetry> {
   const resource = { 'service.name': 'payments', 'service.version': VERSION }
   const [metrics, tracing] = await Promise.all([
-    createMetrics({ ...config.metrics, otlpProtocol: config.otlpProtocol, resource }),
-    startTracing({ enabled: config.tracingEnabled, otlpProtocol: config.otlpProtocol, resource, scrub }),
+    createMetrics({ ...server.metrics, otlpProtocol: server.otlpProtocol, resource }),
+    startTracing({ enabled: server.tracingEnabled, otlpProtocol: server.otlpProtocol, resource, scrub }),
   ])
   return { metrics, tracing }
 }
@@ -37,8 +35,8 @@ export async function openTelemetry(
 const SECRET_PATHS = ['value', 'card', 'hints', 'iban', 'email', '*.value', '*.card', '*.hints', '*.iban', '*.email']
 
 /** The log of a process. @throws Error naming the file when it cannot be written */
-export function createPaymentsLog(config: Pick<PaymentsConfig, 'logLevel' | 'logFile'>): ServiceLogger {
-  return createLogger({ level: config.logLevel, file: config.logFile, redact: SECRET_PATHS, scrub })
+export function createPaymentsLog({ server }: Pick<PaymentsConfig, 'server'>): ServiceLogger {
+  return createLogger({ level: server.logLevel, file: server.logFile, redact: SECRET_PATHS, scrub })
 }
 
 /** Reports what only the database knows: its connections, work, rates and books. */

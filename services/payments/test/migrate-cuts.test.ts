@@ -5,9 +5,6 @@ describeCuts({
   cuts: process.env.MIGRATE_CUTS,
   optionsOf: (url) =>
     migrateOptions({
-      migrationDatabaseUrl: url,
-      databaseUrl: url,
-      databaseNamespace: '',
-      databaseRole: 'payments_service',
+      database: { migrationUrl: url, url, namespace: '', role: 'payments_service' },
     }),
 })

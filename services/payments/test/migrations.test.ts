@@ -280,7 +280,7 @@ describe('the ledger', () => {
 describe('the migrations', () => {
   it('go up, down and up again to the same objects, under a prefix', async () => {
     const { url, drop } = await createEmptyDatabase()
-    const options = migrateOptions({ migrationDatabaseUrl: url, databaseNamespace: 'shop', databaseRole: undefined })
+    const options = migrateOptions({ database: { migrationUrl: url, namespace: 'shop', role: undefined } })
     const names = Object.keys(options.sources)
     expect((await planMigrations(options)).map(({ name }) => name)).toEqual(names)
     expect((await migrateUp(options)).migrations).toEqual(names)

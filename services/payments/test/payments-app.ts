@@ -102,7 +102,7 @@ export interface TestPayments {
 export function createMigratedDatabase(): Promise<TemporaryDatabase> {
   return createTemporaryDatabase({
     template: 'payments',
-    migrate: (url) => migrateToLatest({ migrationDatabaseUrl: url, databaseNamespace: '', databaseRole: ROLE }),
+    migrate: (url) => migrateToLatest({ database: { migrationUrl: url, namespace: '', role: ROLE } }),
   })
 }
 

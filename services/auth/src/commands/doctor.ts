@@ -100,7 +100,7 @@ export async function doctor(load: () => AuthConfig, print: (line: string) => vo
   if (config === undefined) return false
   for (const warning of config.warnings) print(`note  ${warning}`)
   const { logger } = createLogger({ level: 'fatal', stdout: false })
-  const server = { ...config.server, metricsEnabled: false, tracingEnabled: false }
+  const server = { ...config.server, metrics: { ...config.server.metrics, enabled: false }, tracingEnabled: false }
   const deps = await createDeps(config, { logger }, await openTelemetry({ server }))
   const common = commonChecks({
     program: 'auth',

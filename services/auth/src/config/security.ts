@@ -110,8 +110,6 @@ export function toSecurityConfig(values: SecurityValues & ProfileValues) {
     assumesVerified: values.PROFILE === 'compatible',
     captcha: toCaptchaConfig(values),
     forwardedForEnabled: values.SECURITY_FORWARDED_FOR_ENABLED,
-    /** Undefined: no setting says which proxies there are, and none is trusted. */
-    trustedProxies: values.TRUSTED_PROXIES,
     codeAttemptsMax: values.SECURITY_OTP_MAX_ATTEMPTS,
     /** Undefined: derived from the JWT secret. */
     encryptionKey: values.SECURITY_DATABASE_ENCRYPTION_KEY,

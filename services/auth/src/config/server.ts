@@ -93,17 +93,21 @@ export function toServerConfig(values: ServerValues) {
     externalUrl: values.API_EXTERNAL_URL,
     requestDurationMsMax: values.API_MAX_REQUEST_DURATION,
     shutdownDelayMs: values.SHUTDOWN_DELAY,
+    /** Undefined: no setting says which proxies there are, and none is trusted. */
+    trustedProxies: values.TRUSTED_PROXIES,
     requestIdHeader: values.REQUEST_ID_HEADER,
     corsAllowedHeaders: values.CORS_ALLOWED_HEADERS,
     logLevel: values.LOG_LEVEL,
     logFile: values.LOG_FILE,
     tracingEnabled: values.TRACING_ENABLED,
-    metricsEnabled: values.METRICS_ENABLED,
     docsEnabled: values.DOCS_ENABLED,
-    metricsExporter: values.METRICS_EXPORTER,
+    metrics: {
+      enabled: values.METRICS_ENABLED,
+      exporter: values.METRICS_EXPORTER,
+      host: values.OTEL_EXPORTER_PROMETHEUS_HOST,
+      port: values.OTEL_EXPORTER_PROMETHEUS_PORT,
+    },
     otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
-    metricsHost: values.OTEL_EXPORTER_PROMETHEUS_HOST,
-    metricsPort: values.OTEL_EXPORTER_PROMETHEUS_PORT,
     serviceName: values.OTEL_SERVICE_NAME,
   }
 }

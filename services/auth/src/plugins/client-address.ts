@@ -39,17 +39,16 @@ interface AddressConfig {
   readonly limitsBy: 'nothing' | 'address' | { readonly header: string }
 }
 
-type Config = Pick<AuthConfig, 'security' | 'rateLimits'>
+type Config = Pick<AuthConfig, 'server' | 'security' | 'rateLimits'>
 
 /**
  * The whole header that RATE_LIMIT_HEADER names is the key, except for X-Forwarded-For. Clients can write into that header, so it
  * counts only as far as proxies are trusted, by the client's address. Without any of these settings the service does not know what
  * stands in front of it. All clients may share the address of a proxy, so requests are not limited.
  */
-function addressConfig({ security, rateLimits: { header } }: Config): AddressConfig {
-  const { forwardedForEnabled, trustedProxies } = security
+function addressConfig({ server, security: { forwardedForEnabled }, rateLimits: { header } }: Config): AddressConfig {
   if (header !== undefined && header !== 'x-forwarded-for') return { forwardedForEnabled, limitsBy: { header } }
-  const isAddressKnown = header !== undefined || forwardedForEnabled || trustedProxies !== undefined
+  const isAddressKnown = header !== undefined || forwardedForEnabled || server.trustedProxies !== undefined
   return { forwardedForEnabled, limitsBy: isAddressKnown ? 'address' : 'nothing' }
 }
 

@@ -59,9 +59,9 @@ export async function doctor(load: () => InventoryConfig, print: (line: string) 
   for (const warning of config.warnings) print(`note  ${warning}`)
   const checks = commonChecks({
     program: 'inventory',
-    logFile: config.logFile,
-    database: { url: config.databaseUrl, setting: 'INVENTORY_DATABASE_URL', prepared: config.databasePrepared },
-    standby: { url: config.standby.url, setting: 'INVENTORY_DB_READ_URL' },
+    logFile: config.server.logFile,
+    database: { url: config.database.url, setting: 'INVENTORY_DATABASE_URL', prepared: config.database.prepared },
+    standby: { url: config.database.standby.url, setting: 'INVENTORY_DB_READ_URL' },
     migrations: migrateOptions(config),
   })
   const { access, rateLimit } = config

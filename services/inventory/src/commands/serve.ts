@@ -26,16 +26,16 @@ export async function serve(config: InventoryConfig, process: NodeJS.Process): P
 }
 
 async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
-  warnOfLargePool(log.logger, config.databasePoolSize)
+  warnOfLargePool(log.logger, config.database.poolSize)
   // At the same time: one waits for the database, the other loads libraries.
   const [telemetry] = await Promise.all([
     openTelemetry(config),
     prepareDatabase({
       program: 'inventory',
-      url: config.databaseUrl,
-      prepared: config.databasePrepared,
-      connectTimeoutMs: config.databaseConnectTimeoutMs,
-      migrations: config.migrate ? migrateOptions(config) : undefined,
+      url: config.database.url,
+      prepared: config.database.prepared,
+      connectTimeoutMs: config.database.connectTimeoutMs,
+      migrations: config.database.migrate ? migrateOptions(config) : undefined,
       log,
       process,
     }),
@@ -45,8 +45,8 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
   const app = await buildApp(deps)
   await runServer({
     app,
-    host: config.host,
-    port: config.port,
+    host: config.server.host,
+    port: config.server.port,
     log,
     readiness: deps.readiness,
     start: async (answered) => {
@@ -56,7 +56,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
       deps.cleanUp.start()
     },
     stop: deps.close,
-    shutdownDelayMs: config.shutdownDelayMs,
+    shutdownDelayMs: config.server.shutdownDelayMs,
     process,
   })
 }

@@ -23,7 +23,7 @@ const EXPOSED_HEADERS = [
 export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps> {
   const { config, log } = deps
   const { logger } = log
-  const { corsOrigins: origins } = config
+  const { corsOrigins: origins } = config.server
   const endpoints: Application<InventoryDeps> = new Application({
     ...endpointOptions,
     context: deps,

@@ -50,15 +50,15 @@ export interface ImportTurns {
   readonly wholeImports: FairGate
 }
 
-/** Makes the turns of a process (reference: Turns). Writes share the pool of `databasePoolSize` connections. */
+/** Makes the turns of a process (reference: Turns). Writes share the pool of `poolSize` connections. */
 export function openTurns(config: {
-  readonly databasePoolSize: number
+  readonly database: { readonly poolSize: number }
   readonly exportSpoolBytesMax: number
 }): Turns & ImportTurns {
-  const { databasePoolSize, exportSpoolBytesMax } = config
+  const { database, exportSpoolBytesMax } = config
   return {
-    productWrites: openWrites(Math.ceil(databasePoolSize * WRITE_SHARE)),
-    stockWrites: openWrites(databasePoolSize),
+    productWrites: openWrites(Math.ceil(database.poolSize * WRITE_SHARE)),
+    stockWrites: openWrites(database.poolSize),
     listTurns: openGate({ ...LISTS, patienceMs: READ_WAIT_MS }),
     longPages: new Slots(LONG_PAGES),
     imports: new Slots(IMPORTS),

@@ -51,7 +51,11 @@ const checks: readonly Check<Subject>[] = [
   {
     name: 'URLs',
     advice: 'put the service behind a TLS proxy and set its https address as PAYMENTS_BASE_URL',
-    run: async ({ config: { baseUrl } }) => {
+    run: async ({
+      config: {
+        server: { baseUrl },
+      },
+    }) => {
       const { protocol, hostname } = new URL(baseUrl)
       const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
       if (protocol !== 'https:' && !isLocal) throw new Error(`${baseUrl} is not https`)
@@ -130,9 +134,9 @@ export async function doctor(
   for (const warning of config.warnings) print(`note  ${warning}`)
   const common = commonChecks({
     program: 'payments',
-    logFile: config.logFile,
-    database: { url: config.databaseUrl, setting: 'PAYMENTS_DATABASE_URL', prepared: config.databasePrepared },
-    standby: { url: config.standby.url, setting: 'PAYMENTS_DB_READ_URL' },
+    logFile: config.server.logFile,
+    database: { url: config.database.url, setting: 'PAYMENTS_DATABASE_URL', prepared: config.database.prepared },
+    standby: { url: config.database.standby.url, setting: 'PAYMENTS_DB_READ_URL' },
     migrations: migrateOptions(config),
   })
   const database = openPaymentsDatabase(config, () => {})

@@ -40,11 +40,11 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
  * @throws Error when it is another database than the service's, or when migrations are pending
  */
 async function openOwnersDatabase(config: PaymentsConfig): Promise<Database<PaymentsTables>> {
-  const { databaseUrl, migrationDatabaseUrl } = config
-  if (databaseUrl !== migrationDatabaseUrl && !(await isSameDatabase(databaseUrl, migrationDatabaseUrl))) {
+  const { url, migrationUrl } = config.database
+  if (url !== migrationUrl && !(await isSameDatabase(url, migrationUrl))) {
     throw new Error('PAYMENTS_MIGRATION_DATABASE_URL is another database than PAYMENTS_DATABASE_URL')
   }
-  const asOwner = { ...config, databaseUrl: migrationDatabaseUrl, databaseRole: undefined }
+  const asOwner = { ...config, database: { ...config.database, url: migrationUrl, role: undefined } }
   const database = openPaymentsDatabase(asOwner, () => {}, { writeTimeoutMs: OPERATION_TIMEOUT_MS })
   try {
     await expectMigrations(database)

@@ -43,7 +43,7 @@ export async function serve(config: PaymentsConfig, process: NodeJS.Process): Pr
 }
 
 async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
-  warnOfLargePool(log.logger, config.databasePoolSize)
+  warnOfLargePool(log.logger, config.database.poolSize)
   if (config.throwAwayKeys.length > 0) {
     log.logger.warn(
       { settings: config.throwAwayKeys },
@@ -55,9 +55,9 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
     openTelemetry(config),
     prepareDatabase({
       program: 'payments',
-      url: config.databaseUrl,
-      prepared: config.databasePrepared,
-      connectTimeoutMs: config.databaseConnectTimeoutMs,
+      url: config.database.url,
+      prepared: config.database.prepared,
+      connectTimeoutMs: config.database.connectTimeoutMs,
       migrations: migrateOptions(config),
       log,
       process,
@@ -71,8 +71,8 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
   )
   await runServer({
     app,
-    host: config.host,
-    port: config.port,
+    host: config.server.host,
+    port: config.server.port,
     log,
     readiness: deps.readiness,
     start: async (answered) => {
@@ -86,7 +86,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
       await Promise.all([stopKeyUseWrites(), stopWork(deps, remainingMs - CLOSE_MS)])
       await deps.close()
     },
-    shutdownDelayMs: config.shutdownDelayMs,
+    shutdownDelayMs: config.server.shutdownDelayMs,
     process,
   })
 }

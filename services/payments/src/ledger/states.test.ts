@@ -121,7 +121,7 @@ describe('a row that moves money', () => {
 it('money is written only by functions, also under a prefix', async () => {
   const { url, drop } = await createEmptyDatabase()
   const role = 'shop_payments'
-  await migrateUp(migrateOptions({ migrationDatabaseUrl: url, databaseNamespace: 'shop', databaseRole: role }))
+  await migrateUp(migrateOptions({ database: { migrationUrl: url, namespace: 'shop', role } }))
   const openAs = (user: string | undefined) =>
     openDatabase<PaymentsTables>({
       url,
