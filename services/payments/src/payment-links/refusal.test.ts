@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { statusCodeOf } from '../transactions/processing-error.ts'
 import table from '../transactions/processing-errors.json' with { type: 'json' }
-import { refusalTable, statusAndBody } from './refusal.ts'
+import { refusalOf, refusalTable } from './refusal.ts'
 import { translatorOf } from './texts.ts'
 
 it.each([
@@ -18,12 +18,12 @@ it.each([
   ['REQUEST_INVALID', { text: 'refusedOther' }],
   ['constructor', { text: 'refusedOther' }],
 ])('chooses the text and the field for %s', (statusCode, refusal) => {
-  expect(statusAndBody(statusCode)).toEqual(refusal)
+  expect(refusalOf(statusCode)).toEqual(refusal)
 })
 
 it('tells the customer nothing about a fault of the merchant', () => {
   for (const { code } of table.errors.filter(({ client }) => !client)) {
-    expect(statusAndBody(statusCodeOf(code)).text, String(code)).toBe('refusedOther')
+    expect(refusalOf(statusCodeOf(code)).text, String(code)).toBe('refusedOther')
   }
 })
 

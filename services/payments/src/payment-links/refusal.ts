@@ -31,7 +31,7 @@ const BY_CODE = new Map<string, Refusal>(
 const NEUTRAL: Refusal = { text: 'refusedOther' }
 
 /** The text about a status code. */
-export function statusAndBody(statusCode: string): Refusal {
+export function refusalOf(statusCode: string): Refusal {
   const known = BY_CODE.get(statusCode)
   if (known || !isRefusal(statusCode)) return known ?? NEUTRAL
   const { code, client } = processingError(processingErrorOf(statusCode))
@@ -43,6 +43,6 @@ export function refusalTable(
   say: Translate,
 ): Readonly<Record<string, { readonly text: string; readonly field?: CardField }>> {
   const codes = [...REFUSAL_CODES, ...BY_CODE.keys()]
-  const texts = codes.map((code) => [code, statusAndBody(code)] as const).filter(([, refusal]) => refusal !== NEUTRAL)
+  const texts = codes.map((code) => [code, refusalOf(code)] as const).filter(([, refusal]) => refusal !== NEUTRAL)
   return Object.fromEntries([...texts, ['', NEUTRAL] as const].map(([code, r]) => [code, { ...r, text: say(r.text) }]))
 }

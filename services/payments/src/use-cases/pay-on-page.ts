@@ -3,7 +3,7 @@ import { type CardInput, readCardInput, readTokenisedCard } from '../payment-lin
 import { isPayable, type LinkProblem, type PayableLink } from '../payment-links/link.ts'
 import type { PaymentPage } from '../payment-links/payment-page.ts'
 import { openReceipt, type Receipt, sealReceipt } from '../payment-links/receipt.ts'
-import { statusAndBody } from '../payment-links/refusal.ts'
+import { refusalOf } from '../payment-links/refusal.ts'
 import { type CardPlace, openUnderWay, sealUnderWay, type UnderWay } from '../payment-links/under-way.ts'
 import { type LinkPayment, payByLink } from './pay-by-link.ts'
 import { resolveLink } from './resolve-link.ts'
@@ -72,7 +72,7 @@ function readForm(deps: PageDeps, { tokens, ...input }: CardForm): UnderWay | Tr
   const { expiry } = input
   if (tokens !== undefined) {
     const card = readTokenisedCard(tokens)
-    return card ? { card, expiry } : { expiry, flaws: {}, refusal: statusAndBody('TOKEN_INVALID') }
+    return card ? { card, expiry } : { expiry, flaws: {}, refusal: refusalOf('TOKEN_INVALID') }
   }
   const written = readCardInput(input, deps.now())
   if ('flaws' in written) return { expiry, flaws: written.flaws, refusal: undefined }
@@ -92,7 +92,7 @@ async function continuePayment(
   const returnUrl = new URL(`${path}?${link.query}`, deps.posUrl).href
   const answer = await payByLink(deps, { link, card, pageId, ip, isSecure, returnUrl })
   if ('statusCode' in answer) {
-    return { outcome: 'refused', link, tried: { expiry, flaws: {}, refusal: statusAndBody(answer.statusCode) } }
+    return { outcome: 'refused', link, tried: { expiry, flaws: {}, refusal: refusalOf(answer.statusCode) } }
   }
   if ('bankUrl' in answer) {
     const underWay = { expiry, card: { ...card, hints: [...answer.hints] } }
