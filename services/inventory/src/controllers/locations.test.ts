@@ -223,7 +223,8 @@ describe('the version of a location', () => {
     expect((await patch(id, { name: 'weak' }, `W/${await tagOf(id)}`)).json()).toEqual(changed)
     const remove = (etag: string) => requests.send('DELETE', `/locations/${id}`, undefined, { 'if-match': etag })
     expect((await remove(tag)).json()).toEqual(changed)
-    expect((await remove(await tagOf(id))).statusCode).toBe(204)
+    const removed = await remove(await tagOf(id))
+    expect([removed.statusCode, removed.body]).toEqual([204, ''])
     expect((await remove('*')).json()).toEqual(absent)
   })
 })
@@ -238,7 +239,9 @@ describe('DELETE /locations/:locationId', () => {
     expect([response.statusCode, response.body]).toEqual([204, ''])
     expect((await get(`/locations/${id}`)).json()).toEqual(absent)
     expect((await remove(id)).json()).toEqual(absent)
-    expect((await post({ code, name: 'x' })).statusCode).toBe(201)
+    const made = (await post({ code, name: 'x' })).json()
+    const { id: next } = made.data
+    expect(made).toEqual({ statusCode: 201, data: { id: next, message: `Location ${next} was created.` } })
   })
 
   it('409: refuses to delete a location with stock', async () => {
