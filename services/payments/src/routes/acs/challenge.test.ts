@@ -1,3 +1,4 @@
+import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Browser, browse, hintsOf, makeOrder, walk } from '../../../test/customer.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../../test/payments-app.ts'
@@ -54,6 +55,9 @@ const post = (fields: Record<string, string>, headers = {}) =>
 const policy = (formTargets = '') =>
   `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'${formTargets}; base-uri 'none'; frame-ancestors *`
 
+/** The body of the answer to an order that is paid. */
+const PAID = { authorizationId: anyId, transactionId: anyId }
+
 describe('POST /acs/challenge', () => {
   // ASVS 3.2.1, 3.4.4, 3.4.5, 14.2.3
   it('200: shows shop, amount and card, loads nothing from elsewhere, and sets no cookie', async () => {
@@ -88,7 +92,8 @@ describe('POST /acs/challenge', () => {
     expect(hintsOf(page.body)).toHaveLength(1)
     // Only the first decision counts.
     await post({ state, decision: 'decline' })
-    expect((await browser.send('/payments', { ...order, hints: [...hints, ...hintsOf(page.body)] })).status).toBe(201)
+    const paid = await browser.send('/payments', { ...order, hints: [...hints, ...hintsOf(page.body)] })
+    expect([paid.status, paid.body]).toEqual([201, PAID])
     expect(hintsOf((await post({ state })).body)).toHaveLength(1)
   })
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { anyId } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorBodies } from '../../../test/bodies.ts'
@@ -35,6 +36,8 @@ const UNAVAILABLE = {
   code: 'PAYMENT_CHALLENGE_UNAVAILABLE',
   message: 'This step does not apply to the order; begin again at /payments',
 }
+/** The body of the answer to an order that is paid. */
+const PAID = { authorizationId: anyId, transactionId: anyId }
 
 describe('POST /payments/challenges/:step', () => {
   it('200: answers the task of each step, in the order of the offers', async () => {
@@ -108,7 +111,8 @@ describe('POST /payments/challenges/:step', () => {
     const told = hintsOf(await browser.submit(url, { ...fields, decision: 'approve' }))
     expect(told).toHaveLength(1)
     const polled = await poll()
-    expect((await browser.send('/payments', { ...given, hints: [...hints, ...polled] })).status).toBe(201)
+    const paid = await browser.send('/payments', { ...given, hints: [...hints, ...polled] })
+    expect([paid.status, paid.body]).toEqual([201, PAID])
   })
 
   it.each(['device-fingerprint', 'tds-fingerprint', 'tds-challenge', 'tds-challenge/poll'])(
@@ -141,7 +145,7 @@ describe('POST /payments/challenges/:step', () => {
     const { url, fields } = (await take('tds-challenge', { ...given, hints })).body
     const proven = hintsOf(await browser.submit(url, { ...fields, decision: 'approve' }))
     const paid = await browser.send('/payments', { ...given, hints: [...hints, ...proven] })
-    expect(paid.status).toBe(201)
+    expect([paid.status, paid.body]).toEqual([201, PAID])
     const { status, body } = await take('tds-challenge', { ...given, hints })
     expect([status, body]).toEqual([200, { hints: [expect.any(String)] }])
     const told = await browser.send('/payments', { ...given, hints: [...hints, ...body.hints] })
@@ -183,7 +187,8 @@ describe('POST /payments/challenges/:step', () => {
     const other = await order()
     const answered = await walk(browser, other, { until: 'tds-challenge' })
     await outdate('challenged', '10 minutes')
-    expect((await browser.send('/payments', { ...other, hints: answered.hints })).status).toBe(201)
+    const paid = await browser.send('/payments', { ...other, hints: answered.hints })
+    expect([paid.status, paid.body]).toEqual([201, PAID])
     // After the timeout nothing is stored, and the shop continues without a proof.
     expect(await browser.submit(url, { ...fields, decision: 'approve' })).toContain('data-hints="[]"')
     const late = await browser.send('/payments', { ...given, hints })
