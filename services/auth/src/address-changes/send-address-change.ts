@@ -113,7 +113,7 @@ const YOUNG_MS = 86_400_000
  */
 export async function resendEmailChange(trx: Trx, deps: EmailChangeDeps, request: MessageRequest): Promise<boolean> {
   const user = await lockRecipient(trx, request)
-  if (!user || user.emailChange === null || !(await isWithinInterval(trx, deps.now(), user, 'email'))) return false
+  if (!user || user.emailChange === null || !(await isYoungChange(trx, deps.now(), user, 'email'))) return false
   const { pkce, messageId } = request
   const message = { newEmail: user.emailChange, pkce, context: request, messageId, isAgain: true } as const
   await sendEmailChange(trx, deps, user, message)
@@ -131,7 +131,7 @@ export async function resendPhoneChange(
   { channel = 'sms', messageId, ...request }: MessageRequest,
 ): Promise<boolean> {
   const user = await lockRecipient(trx, request)
-  if (!user || user.phoneChange === null || !(await isWithinInterval(trx, deps.now(), user, 'phone'))) return false
+  if (!user || user.phoneChange === null || !(await isYoungChange(trx, deps.now(), user, 'phone'))) return false
   const waitMs = await touchInterval(trx, deps, { kind: 'sms', identifier: user.phoneChange, audience: user.audience })
   if (waitMs !== undefined) return false
   return sendPhoneChange(trx, deps, user, { newPhone: user.phoneChange, channel, messageId, isAgain: true })
@@ -146,7 +146,7 @@ async function lockRecipient(
   return user?.audience === audience ? user : undefined
 }
 
-async function isWithinInterval(trx: Trx, now: Date, { id }: User, kind: IdentifierKind): Promise<boolean> {
+async function isYoungChange(trx: Trx, now: Date, { id }: User, kind: IdentifierKind): Promise<boolean> {
   const askedAt = await findChangeAskedAt(trx, id, kind)
   return askedAt !== null && now.getTime() - Date.parse(askedAt) < YOUNG_MS
 }
