@@ -345,12 +345,9 @@ describe('PUT /user with a phone', () => {
     const phone = nextPhone()
     await put(simple, { phone }, person)
     const first = await simple.sms.read(phone)
-    const again = () => simple.post('/resend', { type: 'phone_change', email: person.email })
-    // The interval of the new number applies, although the request names another address.
-    expect(statusAndBody(await again())).toEqual([200, { message_id: anyId }])
-    await simple.idle()
     simple.clock.advance(61_000)
-    expect(statusAndBody(await again())).toEqual([200, { message_id: anyId }])
+    const again = await simple.post('/resend', { type: 'phone_change', email: person.email })
+    expect(statusAndBody(again)).toEqual([200, { message_id: anyId }])
     const second = await simple.sms.read(phone)
     expect(simple.sms.messages.filter(({ to }) => to === phone)).toHaveLength(2)
     if (first.code !== second.code) {
