@@ -14,11 +14,11 @@ const RESPONSE_HEADERS = { 'x-content-type-options': 'nosniff', 'cache-control':
 
 /** Builds the HTTP side of the inventory: the server with the controllers behind it. It does not listen yet. */
 export async function buildApp(deps: InventoryDeps): Promise<Server> {
-  const { config, log, metrics, tracing, timeouts } = deps
+  const { config, logger, meter, tracing, timeouts } = deps
   const app = createServer({
-    logger: log.logger,
+    logger,
     vocabulary: errorVocabulary,
-    meter: metrics.meter,
+    meter,
     requestIdHeader: 'x-request-id',
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
     bodyLimit: config.bodyBytesMax,
@@ -37,7 +37,7 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   )
   await tracing.instrument(app)
   await app.register(responseHeaders)
-  await app.register(httpTelemetry, { meter: metrics.meter })
+  await app.register(httpTelemetry, { meter })
   const endpoints = createEndpoints(deps).on('request', nameRoute)
   await app.register(endpoints.fastify)
   return app

@@ -32,8 +32,8 @@ export interface InventoryDeps extends Turns {
   /** For reads that may take long and may not lag behind. */
   readonly readLong: Database<InventoryTables>['readLong']
   readonly names: Names
-  readonly log: ServiceLogger
-  readonly metrics: Metrics
+  readonly logger: ServiceLogger['logger']
+  readonly meter: Metrics['meter']
   readonly stockMetrics: StockMetrics
   readonly tracing: Tracing
   readonly readiness: Readiness
@@ -62,6 +62,7 @@ const TIMEOUTS: RequestTimeouts = { requestMs: 15_000, silenceMs: 30_000 }
 /** The dependencies of a serving process, and what starts and ends them. */
 export interface ProcessDeps extends InventoryDeps {
   readonly cleanUp: CleanUp
+  readonly metrics: Metrics
   /** Ends clean-up, metrics, traces and the database. The log stays open. */
   close(): Promise<void>
 }
@@ -72,22 +73,23 @@ const STUCK_MS = 60_000
 /** Opens what a serving process needs. The database is expected to answer and to be migrated. */
 export async function createDeps(
   config: InventoryConfig,
-  log: ServiceLogger,
+  { logger }: ServiceLogger,
   { metrics, tracing }: Telemetry,
 ): Promise<ProcessDeps> {
-  const onError = (error: Error) => log.logger.warn({ err: error }, 'database connection lost')
+  const { meter } = metrics
+  const onError = (error: Error) => logger.warn({ err: error }, 'database connection lost')
   const spans = await loadQuerySpans(config.server.tracingEnabled)
-  const standby = standbyOf(config.database.standby, log.logger)
+  const standby = standbyOf(config.database.standby, logger)
   const database = openInventoryDatabase(config, onError, { standby, spans })
   const transferDatabase = openTransferDatabase(config, onError, { spans })
   const { db, names, lanes, readLagging, readLong } = database
-  observeDatabase(metrics.meter, database, transferDatabase)
+  observeDatabase(meter, database, transferDatabase)
   const { batches, wholeImports, ...turns } = openTurns(config)
-  const stockMetrics = createStockMetrics(metrics.meter)
+  const stockMetrics = createStockMetrics(meter)
   const rateLimit = await openRateLimit(config.rateLimit, database, (error) =>
-    log.logger.warn({ err: error }, 'the store of the rate limit is away'),
+    logger.warn({ err: error }, 'the store of the rate limit is away'),
   )
-  const cleanUp = openCleanUp(config, { log, lanes, metrics, stockMetrics })
+  const cleanUp = openCleanUp(config, { logger, lanes, meter, stockMetrics })
   const readiness = createReadiness({
     database: () => database.ping(),
     migrations: () => expectMigrations(database),
@@ -101,15 +103,16 @@ export async function createDeps(
     readLagging,
     readLong,
     names,
-    log,
+    logger,
+    meter,
     metrics,
     stockMetrics,
     tracing,
     readiness,
     cleanUp,
     transferDatabase: { ...transferDatabase, batches, wholeImports },
-    countImport: createImportCounter(metrics.meter),
-    tokens: await openTokens(config, log),
+    countImport: createImportCounter(meter),
+    tokens: await openTokens(config, logger),
     rateLimit,
     now: () => new Date(),
     timeouts: TIMEOUTS,
@@ -124,12 +127,12 @@ export async function createDeps(
 
 function openCleanUp(
   { cleanUpEveryMs, database }: InventoryConfig,
-  { log, lanes, metrics, stockMetrics }: Pick<InventoryDeps, 'log' | 'lanes' | 'metrics' | 'stockMetrics'>,
+  { logger, lanes, meter, stockMetrics }: Pick<InventoryDeps, 'logger' | 'lanes' | 'meter' | 'stockMetrics'>,
 ): CleanUp {
-  const outcomes = metrics.meter.createCounter('jobs_total', {
+  const outcomes = meter.createCounter('jobs_total', {
     description: 'Attempts of background jobs by outcome',
   })
-  const deps = { lanes, stockMetrics, outcomes, logger: log.logger }
+  const deps = { lanes, stockMetrics, outcomes, logger }
   return createCleanUp(deps, {
     everyMs: cleanUpEveryMs,
     stuckMs: STUCK_MS + database.statementTimeoutMs,
@@ -140,7 +143,10 @@ function openCleanUp(
  * Opens the check of access tokens. Warns at once when every token will be refused. Keys that cannot be read now are read for the
  * first token.
  */
-async function openTokens({ access }: InventoryConfig, { logger }: ServiceLogger): Promise<TokenVerifier | undefined> {
+async function openTokens(
+  { access }: InventoryConfig,
+  logger: InventoryDeps['logger'],
+): Promise<TokenVerifier | undefined> {
   if (access === undefined) return undefined
   const { createTokenVerifier } = await import('./access/token-verifier.ts')
   const tokens = createTokenVerifier(access, {

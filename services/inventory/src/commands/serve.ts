@@ -41,7 +41,7 @@ async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJ
     }),
   ])
   const deps = await createDeps(config, log, telemetry)
-  observeReadiness(deps.metrics.meter, deps.readiness)
+  observeReadiness(deps.meter, deps.readiness)
   const app = await buildApp(deps)
   await runServer({
     app,

@@ -21,8 +21,7 @@ const EXPOSED_HEADERS = [
 
 /** The controllers, which the framework maps to URLs, with what they work with. */
 export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps> {
-  const { config, log } = deps
-  const { logger } = log
+  const { config, logger } = deps
   const { corsOrigins: origins } = config.server
   const endpoints: Application<InventoryDeps> = new Application({
     ...endpointOptions,
