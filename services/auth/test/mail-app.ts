@@ -1,7 +1,7 @@
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { sql } from 'kysely'
 import { expect } from 'vitest'
-import { startWork } from '../src/commands/serve.ts'
+import { startWork, stopWork } from '../src/commands/serve.ts'
 import { tasks } from '../src/migrations.ts'
 import { openTestApp, type TestApp, type TestAppOptions } from './auth-app.ts'
 import { type SmsStub, startSmsStub } from './sms-stub.ts'
@@ -52,8 +52,7 @@ export async function openMailApp(
     },
     recipients: () => sink.mails.map(recipient),
     close: async () => {
-      await deps.outbox.stop()
-      await deps.jobs.close()
+      await stopWork(deps)
       await testApp.close()
       await Promise.all([sink.close(), sms.close()])
     },

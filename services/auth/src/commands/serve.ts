@@ -71,8 +71,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
     },
     stop: async (remainingMs) => {
       deps.signingKeys.stopPolling()
-      await deps.outbox.stop()
-      await deps.jobs.close(remainingMs - CLOSE_MS)
+      await stopWork(deps, remainingMs - CLOSE_MS)
       await deps.close()
     },
     shutdownDelayMs: server.shutdownDelayMs,
@@ -85,9 +84,15 @@ export type WorkDeps = Pick<AuthDeps, 'outbox'> & AnswerDeps & MailWorkDeps & Sm
 
 /** Starts to work on what requests queue: requests for messages, mails, SMS, and calls of the hook AFTER_USER_CREATED. */
 export async function startWork(deps: WorkDeps): Promise<void> {
-  deps.outbox.start()
   await startMessageRequests(deps)
   await startMails(deps)
   await startSms(deps)
   await startUserCreatedCalls(deps)
+  deps.outbox.start()
+}
+
+/** Stops the background work within so many milliseconds. */
+export async function stopWork({ jobs, outbox }: Pick<AuthDeps, 'jobs' | 'outbox'>, withinMs?: number): Promise<void> {
+  await outbox.stop()
+  await jobs.close(withinMs)
 }

@@ -81,6 +81,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
       const port = await deps.metrics.listen()
       if (port !== undefined) log.logger.info({ port }, 'metrics listening')
       await startWork(deps)
+      await startCleanUp(deps)
     },
     stop: async (remainingMs) => {
       await Promise.all([stopKeyUseWrites(), stopWork(deps, remainingMs - CLOSE_MS)])
@@ -107,7 +108,6 @@ type WorkDeps = Pick<
   | 'baseUrl'
   | 'mailer'
   | 'webhooks'
-  | 'unusedAppDays'
   | 'now'
 >
 
@@ -127,7 +127,6 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   await startExpiry(deps)
   await startPayouts(deps)
   await startSnapshots(deps)
-  await startCleanUp(deps)
   deps.outbox.start()
 }
 
