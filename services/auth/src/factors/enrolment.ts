@@ -1,4 +1,5 @@
 import type { AssuranceLevel } from '../access-tokens/access-token.ts'
+import { enrolNeedsSecondFactor, tooManyFactors } from '../factor-errors.ts'
 import type { Factor } from './factor.ts'
 
 /** A factor that a user wants to enrol. */
@@ -17,6 +18,15 @@ export interface FactorLimits {
 
 /** Whether a factor may be enrolled, or why not. The order of the checks decides which error a client sees. */
 export type EnrolmentVerdict = 'allowed' | 'phone-verified' | 'name-taken' | 'too-many' | 'needs-aal2'
+
+/** Whether a factor may become verified, or why not. */
+export type ActivationVerdict = Exclude<EnrolmentVerdict, 'phone-verified' | 'name-taken'>
+
+/** Requires that a user may have one more way to prove themselves. @throws tooManyFactors, enrolNeedsSecondFactor */
+export function requireAllowed(verdict: ActivationVerdict): void {
+  if (verdict === 'too-many') throw tooManyFactors()
+  if (verdict === 'needs-aal2') throw enrolNeedsSecondFactor()
+}
 
 /**
  * Whether a user may enrol a factor (reference: Enrolment). An unverified factor with the same phone does not count, because
@@ -49,7 +59,7 @@ export function judgeActivation(
   factors: readonly Factor[],
   aal: AssuranceLevel,
   { verifiedFactorsMax }: Pick<FactorLimits, 'verifiedFactorsMax'>,
-): Exclude<EnrolmentVerdict, 'phone-verified' | 'name-taken'> {
+): ActivationVerdict {
   const verified = factors.filter((factor) => isVerified(factor) && factor.factorType !== 'recovery_code')
   if (verified.length >= verifiedFactorsMax) return 'too-many'
   return verified.length > 0 && aal !== 'aal2' ? 'needs-aal2' : 'allowed'

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { violates } from '@trestle/database/violations.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { enrolNeedsSecondFactor, factorNameTaken, phoneFactorExists, tooManyFactors } from '../factor-errors.ts'
-import { judgeEnrolment, type WantedFactor } from '../factors/enrolment.ts'
+import { factorNameTaken, phoneFactorExists } from '../factor-errors.ts'
+import { judgeEnrolment, requireAllowed, type WantedFactor } from '../factors/enrolment.ts'
 import {
   deleteExpiredFactors,
   deleteUnverifiedFactors,
@@ -80,8 +80,7 @@ async function requireRoomForFactor(
   const verdict = judgeEnrolment(await listFactors(trx, user.id), wanted, session.aal, config.mfa)
   if (verdict === 'phone-verified') throw phoneFactorExists()
   if (verdict === 'name-taken') throw factorNameTaken({ name: wanted.friendlyName })
-  if (verdict === 'too-many') throw tooManyFactors()
-  if (verdict === 'needs-aal2') throw enrolNeedsSecondFactor()
+  requireAllowed(verdict)
   if (wanted.phone === undefined) return
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType: 'phone', phone: wanted.phone })
 }

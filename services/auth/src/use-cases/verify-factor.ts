@@ -4,9 +4,7 @@ import {
   challengeExpired,
   challengeMismatch,
   challengeNotFound,
-  enrolNeedsSecondFactor,
   phoneFactorCodeWrong,
-  tooManyFactors,
   totpCodeWrong,
   webauthnFactorWrong,
 } from '../factor-errors.ts'
@@ -17,7 +15,7 @@ import {
   deleteChallenge,
   findChallenge,
 } from '../factors/challenge-repository.ts'
-import { judgeActivation } from '../factors/enrolment.ts'
+import { judgeActivation, requireAllowed } from '../factors/enrolment.ts'
 import { FACTOR_METHODS, type Factor, requireFactor } from '../factors/factor.ts'
 import {
   acceptFactor,
@@ -178,9 +176,7 @@ async function acceptProof(
 
 /** Somebody who has only the password must not add a factor beside the user's. */
 function requireActivation({ config }: Pick<AuthDeps, 'config'>, { session }: FactorOwner, factors: readonly Factor[]) {
-  const verdict = judgeActivation(factors, session.aal, config.mfa)
-  if (verdict === 'too-many') throw tooManyFactors()
-  if (verdict === 'needs-aal2') throw enrolNeedsSecondFactor()
+  requireAllowed(judgeActivation(factors, session.aal, config.mfa))
 }
 
 /** What is stored of a right answer. */
