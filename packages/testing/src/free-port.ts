@@ -1,15 +1,25 @@
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 
-/** A port of 127.0.0.1 that is free at this moment. */
-export function freePort(): Promise<number> {
+/** Below the ports that systems give to clients: 32768 of Linux, 49152 of macOS and Windows. */
+const PORTS = { min: 10_000, end: 32_768 }
+
+/**
+ * A port of 127.0.0.1 that is free at this moment. A client of another test cannot take it before a server listens there, because
+ * the system gives clients higher ports.
+ */
+export async function freePort(): Promise<number> {
+  const port = randomInt(PORTS.min, PORTS.end)
   const probe = createServer()
-  return new Promise((resolve, reject) => {
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const port = portOf(probe)
-      probe.close(() => resolve(port))
-    })
-  })
+  try {
+    await once(probe.listen(port, '127.0.0.1'), 'listening')
+  } catch {
+    return freePort()
+  }
+  probe.close()
+  await once(probe, 'close')
+  return port
 }
 
 /** The TCP port of a server. @throws Error when the server does not listen on one */
