@@ -38,6 +38,19 @@ const PROFILE = {
   profile_image_url_https: 'https://pbs.example/ada.png',
 }
 
+/** What the user keeps of the account, in the metadata and in the identity. */
+const ACCOUNT = accountBody({
+  iss: 'https://api.twitter.com',
+  sub: '783214',
+  name: 'Ada',
+  email: 'ada@twitter.example',
+  picture: 'https://pbs.example/ada.png',
+  full_name: 'Ada',
+  user_name: 'ada',
+  avatar_url: 'https://pbs.example/ada.png',
+  preferred_username: 'ada',
+})
+
 let service: ExternalApp
 beforeAll(async () => {
   service = await openExternalApp()
@@ -110,37 +123,11 @@ describe('twitter', () => {
     )
     const headers = { authorization: `Bearer ${fragment.access_token}` }
     const user = (await service.app.inject({ url: '/user', headers })).json()
-    expect(user).toEqual(
-      externalBody(
-        'twitter',
-        accountBody({
-          iss: 'https://api.twitter.com',
-          sub: '783214',
-          name: 'Ada',
-          email: 'ada@twitter.example',
-          picture: 'https://pbs.example/ada.png',
-          full_name: 'Ada',
-          user_name: 'ada',
-          avatar_url: 'https://pbs.example/ada.png',
-          preferred_username: 'ada',
-        }),
-        { email: PROFILE.email },
-      ),
-    )
+    expect(user).toEqual(externalBody('twitter', ACCOUNT, { email: PROFILE.email }))
     expect(user.identities[0]).toEqual(
       identityBody({
         id: '783214',
-        identity_data: accountBody({
-          iss: 'https://api.twitter.com',
-          sub: '783214',
-          name: 'Ada',
-          email: 'ada@twitter.example',
-          picture: 'https://pbs.example/ada.png',
-          full_name: 'Ada',
-          user_name: 'ada',
-          avatar_url: 'https://pbs.example/ada.png',
-          preferred_username: 'ada',
-        }),
+        identity_data: ACCOUNT,
         provider: 'twitter',
         email: 'ada@twitter.example',
       }),
@@ -169,24 +156,7 @@ describe('twitter', () => {
     const payload = { auth_code: query.code, code_verifier: VERIFIER_OF_PKCE }
     const session = (await service.post('/token?grant_type=pkce', payload)).json()
     expect(session).toEqual(
-      sessionBody(
-        externalBody(
-          'twitter',
-          accountBody({
-            iss: 'https://api.twitter.com',
-            sub: '783214',
-            name: 'Ada',
-            email: 'ada@twitter.example',
-            picture: 'https://pbs.example/ada.png',
-            full_name: 'Ada',
-            user_name: 'ada',
-            avatar_url: 'https://pbs.example/ada.png',
-            preferred_username: 'ada',
-          }),
-          { email: PROFILE.email },
-        ),
-        { provider_token: ACCESS_TOKEN.token },
-      ),
+      sessionBody(externalBody('twitter', ACCOUNT, { email: PROFILE.email }), { provider_token: ACCESS_TOKEN.token }),
     )
     const claims = JSON.parse(Buffer.from(session.access_token.split('.')[1], 'base64url').toString())
     expect(claims.amr).toEqual([{ method: 'oauth', timestamp: expect.any(Number) }])
