@@ -1,3 +1,4 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import {
   duration,
   flag,
@@ -15,6 +16,7 @@ import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
 import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/rights/roles.ts'
+import { toPoolSize } from './pool-size.ts'
 
 /** A PostgreSQL connection string. Never shown: it carries a password. */
 export function databaseUrl(): Setting<string> {
@@ -74,6 +76,26 @@ export const standbySettings = {
     .describe('How far the standby may be behind. Beyond that, lists are read from the primary.'),
 } as const
 
+type DatabaseValues = SettingValues<typeof databaseSettings & typeof standbySettings> & {
+  readonly DATABASE_URL: string
+  readonly DB_POOL_SIZE: number
+}
+
+/** What the settings say of the database and its standby. */
+export function toDatabaseConfig(values: DatabaseValues) {
+  return {
+    url: values.DATABASE_URL,
+    migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
+    isProduction: values.NODE_ENV === 'production',
+    standby: { url: values.DB_READ_URL, lagMsMax: values.DB_READ_LAG_MAX },
+    role: values.DB_ROLE,
+    namespace: values.DB_NAMESPACE,
+    poolSize: toPoolSize(values.DB_POOL_SIZE),
+    prepared: values.DB_PREPARED,
+    connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
+  }
+}
+
 /** The settings that say where limits are counted: in the process or in common. */
 export const limitStoreSettings = {
   RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis')
@@ -130,4 +152,20 @@ export function telemetrySettings(defaults: {
       }),
     DOCS_ENABLED: flag().prefault('true').describe('Serve `GET /openapi.json` and `GET /docs`.'),
   } as const
+}
+
+/** What the settings say of logs, metrics, traces and the pages of documents. */
+export function toTelemetryConfig(values: SettingValues<ReturnType<typeof telemetrySettings>>) {
+  return {
+    logLevel: values.LOG_LEVEL,
+    metrics: {
+      enabled: values.METRICS_ENABLED,
+      exporter: values.METRICS_EXPORTER,
+      host: values.OTEL_EXPORTER_PROMETHEUS_HOST,
+      port: values.OTEL_EXPORTER_PROMETHEUS_PORT,
+    },
+    otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
+    tracingEnabled: values.TRACING_ENABLED,
+    docsEnabled: values.DOCS_ENABLED,
+  }
 }

@@ -1,7 +1,7 @@
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
-import { toPoolSize } from '@trestle/service/pool-size.ts'
+import { toDatabaseConfig, toTelemetryConfig } from '@trestle/service/common-settings.ts'
 import { accessRules, openDoorWarnings, PREFIX, toAccess } from './config/access.ts'
 import { settings } from './config/settings.ts'
 
@@ -21,7 +21,11 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
   })
   return {
     server: toServerConfig(values),
-    database: toDatabaseSettings(values),
+    database: {
+      ...toDatabaseConfig(values),
+      statementTimeoutMs: values.DB_STATEMENT_TIMEOUT_MS,
+      migrate: values.MIGRATE,
+    },
     defaultLimit: values.DEFAULT_LIMIT,
     limitMax: values.MAX_LIMIT,
     bodyBytesMax: values.MAX_BODY_BYTES,
@@ -55,36 +59,10 @@ function toServerConfig(values: InventoryValues) {
     host: values.HOST,
     shutdownDelayMs: values.SHUTDOWN_DELAY,
     logFile: values.LOG_FILE,
-    logLevel: values.LOG_LEVEL,
     logStdout: values.LOG_STDOUT,
     corsOrigins: values.CORS_ORIGINS,
     trustedProxies: values.TRUSTED_PROXIES,
-    metrics: {
-      enabled: values.METRICS_ENABLED,
-      exporter: values.METRICS_EXPORTER,
-      host: values.OTEL_EXPORTER_PROMETHEUS_HOST,
-      port: values.OTEL_EXPORTER_PROMETHEUS_PORT,
-    },
-    otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
-    tracingEnabled: values.TRACING_ENABLED,
-    docsEnabled: values.DOCS_ENABLED,
-  }
-}
-
-/** The settings of the database and of roles. */
-function toDatabaseSettings(values: InventoryValues) {
-  return {
-    url: values.DATABASE_URL,
-    migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
-    isProduction: values.NODE_ENV === 'production',
-    standby: { url: values.DB_READ_URL, lagMsMax: values.DB_READ_LAG_MAX },
-    role: values.DB_ROLE,
-    namespace: values.DB_NAMESPACE,
-    poolSize: toPoolSize(values.DB_POOL_SIZE),
-    statementTimeoutMs: values.DB_STATEMENT_TIMEOUT_MS,
-    connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
-    prepared: values.DB_PREPARED,
-    migrate: values.MIGRATE,
+    ...toTelemetryConfig(values),
   }
 }
 

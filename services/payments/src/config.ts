@@ -3,7 +3,7 @@ import { ConfigError } from '@trestle/common/config/config-error.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
-import { toPoolSize } from '@trestle/service/pool-size.ts'
+import { toDatabaseConfig, toTelemetryConfig } from '@trestle/service/common-settings.ts'
 import { toAcquiringConfig } from './config/acquiring.ts'
 import { toCheckoutConfig } from './config/checkout.ts'
 import { messageRules, toMessageConfig } from './config/messages.ts'
@@ -34,7 +34,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
   })
   return {
     server: toServerConfig(values),
-    database: toDatabaseSettings(values),
+    database: toDatabaseConfig(values),
     pepper: values.PEPPER,
     vaultKeys: values.VAULT_KEYS,
     throwAwayKeys: [
@@ -71,33 +71,9 @@ function toServerConfig(values: PaymentsValues) {
     host: values.HOST,
     baseUrl: values.BASE_URL,
     shutdownDelayMs: values.SHUTDOWN_DELAY,
-    logLevel: values.LOG_LEVEL,
     logFile: values.LOG_FILE,
-    metrics: {
-      enabled: values.METRICS_ENABLED,
-      exporter: values.METRICS_EXPORTER,
-      host: values.OTEL_EXPORTER_PROMETHEUS_HOST,
-      port: values.OTEL_EXPORTER_PROMETHEUS_PORT,
-    },
-    otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
-    tracingEnabled: values.TRACING_ENABLED,
-    docsEnabled: values.DOCS_ENABLED,
+    ...toTelemetryConfig(values),
     trustedProxies: values.TRUSTED_PROXIES,
-  }
-}
-
-/** The settings of the database and of roles. */
-function toDatabaseSettings(values: PaymentsValues) {
-  return {
-    url: values.DATABASE_URL,
-    migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
-    isProduction: values.NODE_ENV === 'production',
-    standby: { url: values.DB_READ_URL, lagMsMax: values.DB_READ_LAG_MAX },
-    role: values.DB_ROLE,
-    namespace: values.DB_NAMESPACE,
-    poolSize: toPoolSize(values.DB_POOL_SIZE),
-    prepared: values.DB_PREPARED,
-    connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
   }
 }
 

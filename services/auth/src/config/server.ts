@@ -12,7 +12,7 @@ import {
   url,
 } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import { shutdownSettings, telemetrySettings } from '@trestle/service/common-settings.ts'
+import { shutdownSettings, telemetrySettings, toTelemetryConfig } from '@trestle/service/common-settings.ts'
 import { absoluteUri, globList } from './rules.ts'
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/
@@ -97,17 +97,8 @@ export function toServerConfig(values: ServerValues) {
     trustedProxies: values.TRUSTED_PROXIES,
     requestIdHeader: values.REQUEST_ID_HEADER,
     corsAllowedHeaders: values.CORS_ALLOWED_HEADERS,
-    logLevel: values.LOG_LEVEL,
     logFile: values.LOG_FILE,
-    tracingEnabled: values.TRACING_ENABLED,
-    docsEnabled: values.DOCS_ENABLED,
-    metrics: {
-      enabled: values.METRICS_ENABLED,
-      exporter: values.METRICS_EXPORTER,
-      host: values.OTEL_EXPORTER_PROMETHEUS_HOST,
-      port: values.OTEL_EXPORTER_PROMETHEUS_PORT,
-    },
-    otlpProtocol: values.OTEL_EXPORTER_OTLP_PROTOCOL,
+    ...toTelemetryConfig(values),
     serviceName: values.OTEL_SERVICE_NAME,
   }
 }
