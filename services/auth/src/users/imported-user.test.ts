@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { exportedRow } from '../../test/exported-row.ts'
 import { type ImportDefaults, toImportedUser } from './imported-user.ts'
 import { readUserLine } from './user-line.ts'
 
@@ -107,29 +108,7 @@ describe('toImportedUser', () => {
   })
 
   it('keeps the identities of a row of GoTrue under the id of each account', () => {
-    const row = {
-      instance_id: '00000000-0000-0000-0000-000000000000',
-      id: ID,
-      email: 'a@b.c',
-      phone: null,
-      encrypted_password: '$2a$10$N9qo8uLOickgx2ZMRZoMyeIjZAgcfl7p92ldGxad68LJZdL17lhWy',
-      raw_app_meta_data: { provider: 'google', providers: ['google'] },
-      raw_user_meta_data: null,
-      confirmation_token: '',
-      is_super_admin: null,
-      recovery_token: 'x',
-      identities: [
-        {
-          id: NEW_ID,
-          provider: 'google',
-          provider_id: '1',
-          identity_data: { email: 'A@b.c', sub: '9' },
-          created_at: null,
-        },
-        { id: '2', provider: 'github' },
-        { provider: 'email', id: 'whatever' },
-      ],
-    }
+    const row = exportedRow(ID, NEW_ID)
     const { row: stored, identities } = read(row)
     expect(stored).toEqual({
       id: ID,
