@@ -34,8 +34,8 @@ export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<v
   if (problems.length > 0) throw new StackFailure(problems)
 }
 
-/** The error code of listening on a port. Undefined when it is free. */
-function tryPort({ host, port }: WantedPort): Promise<string | undefined> {
+/** The error code of listening on a port; undefined when the port is free at this moment. */
+export function tryPort({ host, port }: Pick<WantedPort, 'host' | 'port'>): Promise<string | undefined> {
   return new Promise((resolve) => {
     const server = createServer()
     server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
