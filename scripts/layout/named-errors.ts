@@ -34,6 +34,13 @@ interface Known {
 /** An exported function, and what its docstring says that it throws. */
 type Throwing = readonly [name: string, errors: readonly string[]]
 
+interface Call extends Span {
+  /** The name that is called, or whose member is called. */
+  readonly name: string
+  readonly isNew: boolean
+  readonly isMember: boolean
+}
+
 /** Where a file throws and calls. */
 interface Sites {
   readonly throws: readonly Span[]
@@ -41,8 +48,7 @@ interface Sites {
   readonly functions: readonly Span[]
   /** Blocks and promises whose errors are caught. */
   readonly guarded: readonly Span[]
-  /** The name that is called, or whose member is called. */
-  readonly calls: readonly (Span & { readonly name: string; readonly isNew?: true; readonly isPlain?: boolean })[]
+  readonly calls: readonly Call[]
   readonly identifiers: readonly (Span & { readonly name: string })[]
 }
 
@@ -57,34 +63,40 @@ export const namedErrors: Rule = (tree) => {
   const catalogues = tree.files.filter(({ path }) => CATALOGUE.test(path)).flatMap(topsOf)
   const known = { files, errors: new Set(catalogues.map(({ name }) => name).filter((name) => /[A-Z]/.test(name))) }
   return productionFiles(tree, 'services', 'packages').flatMap((file) => [
-    ...(ROUTES.test(file.path) ? [] : [...unnamedErrors(file), ...passedErrors(known, file)]),
+    ...(ROUTES.test(file.path) || CATALOGUE.test(file.path) ? [] : silentErrors(known, file)),
     ...errorsWithoutName(file),
   ])
 }
 
-function unnamedErrors(file: SourceFile): readonly Problem[] {
-  const catalogue = catalogueOf(file)
-  if (CATALOGUE.test(file.path)) return []
-  const tops = topsOf(file)
-  const sites = sitesOf(file)
-  return tops
-    .filter(({ isFunction, isExported }) => isFunction && isExported)
-    .flatMap((top) => {
-      const documented = top.doc.slice(top.doc.search(/@throws|$/)).split(/\W+/)
-      return [...errorsThrown(top, { catalogue, tops, sites })]
-        .filter((error) => !documented.includes(catalogue.has(error) ? error : 'throws'))
-        .map((error) => ({
-          path: file.path,
-          line: lineAt(file.text, top.start),
-          message: `${top.name} throws ${error}, ${catalogue.has(error) ? 'which its @throws does not name' : 'and its docstring has no @throws'}`,
-        }))
-    })
-}
-
 interface FileFacts {
+  /** The errors of catalogues that the file imports. */
   readonly catalogue: ReadonlySet<string>
   readonly tops: readonly Top[]
   readonly sites: Sites
+}
+
+/** What exported functions throw or pass on without saying so. */
+function silentErrors(known: Known, file: SourceFile): readonly Problem[] {
+  const facts = { catalogue: catalogueOf(file), tops: topsOf(file), sites: sitesOf(file) }
+  const throwing = new Map([...throwingImports(known, file), ...throwingFunctions(known, facts.tops)])
+  return facts.tops
+    .filter(({ isFunction, isExported }) => isFunction && isExported)
+    .flatMap((top) =>
+      [...unnamedErrors(top, facts), ...passedErrors(top, facts, throwing)].map((problem) => ({
+        path: file.path,
+        line: lineAt(file.text, top.start),
+        message: `${top.name} ${problem}`,
+      })),
+    )
+}
+
+function unnamedErrors(top: Top, facts: FileFacts): readonly string[] {
+  const named = throwsOf(top.doc).split(/\W+/)
+  return [...errorsThrown(top, facts)].flatMap((error) => {
+    if (!facts.catalogue.has(error))
+      return top.doc.includes('@throws') ? [] : `throws ${error}, and its docstring has no @throws`
+    return named.includes(error) ? [] : `throws ${error}, which its @throws does not name`
+  })
 }
 
 function errorsThrown(top: Top, facts: FileFacts, seen: readonly Top[] = []): ReadonlySet<string> {
@@ -113,25 +125,14 @@ function ownCalls(top: Top, { calls, functions, guarded }: Sites): Sites['calls'
   )
 }
 
-function passedErrors(known: Known, file: SourceFile): readonly Problem[] {
-  if (CATALOGUE.test(file.path)) return []
-  const [tops, sites] = [topsOf(file), sitesOf(file)]
-  const throwing = new Map([...throwingImports(known, file), ...throwingFunctions(known, tops)])
-  return tops
-    .filter(({ isFunction, isExported }) => isFunction && isExported)
-    .flatMap((top) => {
-      const named = throwsOf(top.doc).split(/\W+/)
-      const silent = new Set(calledNames(top, { tops, sites }).filter((name) => ![top.name, ...named].includes(name)))
-      return [...silent].flatMap((name) =>
-        (throwing.get(name) ?? [])
-          .filter((error) => !named.includes(error))
-          .map((error) => ({
-            path: file.path,
-            line: lineAt(file.text, top.start),
-            message: `${top.name} calls ${name}, which throws ${error}: its @throws names neither`,
-          })),
-      )
-    })
+function passedErrors(top: Top, facts: FileFacts, throwing: ReadonlyMap<string, Throwing[1]>): readonly string[] {
+  const named = throwsOf(top.doc).split(/\W+/)
+  const silent = new Set(calledNames(top, facts).filter((name) => ![top.name, ...named].includes(name)))
+  return [...silent].flatMap((name) =>
+    (throwing.get(name) ?? [])
+      .filter((error) => !named.includes(error))
+      .map((error) => `calls ${name}, which throws ${error}: its @throws names neither`),
+  )
 }
 
 function throwsOf(doc: string): string {
@@ -139,9 +140,9 @@ function throwsOf(doc: string): string {
 }
 
 /** What a function calls, itself or through private functions of its file. Members are left out: their object is a value. */
-function calledNames(top: Top, facts: Pick<FileFacts, 'tops' | 'sites'>, seen: readonly Top[] = []): readonly string[] {
-  return ownCalls(top, facts.sites).flatMap(({ name, isPlain }) => {
-    if (!isPlain) return []
+function calledNames(top: Top, facts: FileFacts, seen: readonly Top[] = []): readonly string[] {
+  return ownCalls(top, facts.sites).flatMap(({ name, isMember, isNew }) => {
+    if (isMember || isNew) return []
     const target = facts.tops.find((one) => one.name === name)
     const isPrivate = target?.isFunction && !target.isExported && !seen.includes(target)
     return isPrivate ? calledNames(target, facts, [...seen, top]) : [name]
@@ -152,9 +153,9 @@ function throwingFunctions({ errors }: Known, tops: readonly Top[]): readonly Th
   return tops
     .filter(({ isFunction, isExported }) => isFunction && isExported)
     .map(({ name, doc }) => {
-      const words = throwsOf(doc).split(/\W+/)
-      const [, ownClass] = OWN_CLASS.exec(throwsOf(doc)) ?? []
-      return [name, [...words.filter((word) => errors.has(word)), ...(ownClass === undefined ? [] : [ownClass])]]
+      const text = throwsOf(doc)
+      const ownClass = OWN_CLASS.exec(text)?.slice(1) ?? []
+      return [name, [...text.split(/\W+/).filter((word) => errors.has(word)), ...ownClass]]
     })
 }
 
@@ -207,7 +208,7 @@ function sitesOf(file: SourceFile): Sites {
   const throws: Span[] = []
   const functions: Span[] = []
   const guarded: Span[] = []
-  const calls: (Span & { name: string; isNew?: true; isPlain?: boolean })[] = []
+  const calls: Call[] = []
   const identifiers: (Span & { name: string })[] = []
   const add = (spans: Span[]) => (node: Node) => spans.push({ start: node.start, end: node.end })
   visitSyntax(file, {
@@ -219,12 +220,12 @@ function sitesOf(file: SourceFile): Sites {
       if (node.handler) add(guarded)(node.block)
     },
     CallExpression({ callee, start, end }) {
-      calls.push({ name: calledName(callee), isPlain: callee.type === 'Identifier', start, end })
-      if (callee.type === 'MemberExpression' && /\.catch$/.test(file.text.slice(callee.start, callee.end)))
-        add(guarded)(callee)
+      const isMember = callee.type !== 'Identifier'
+      calls.push({ name: calledName(callee), isNew: false, isMember, start, end })
+      if (isMember && file.text.slice(callee.start, callee.end).endsWith('.catch')) add(guarded)(callee)
     },
     NewExpression({ callee, start, end }) {
-      calls.push({ name: calledName(callee), isNew: true, start, end })
+      calls.push({ name: calledName(callee), isNew: true, isMember: callee.type !== 'Identifier', start, end })
     },
     Identifier({ name, start, end }) {
       identifiers.push({ name, start, end })
