@@ -183,14 +183,14 @@ function problemsOfInstallation([command, ...words]: readonly string[]): readonl
   return words.filter((word) => word !== name && peerDependencies[word] === undefined)
 }
 
-/** Services and options that `pnpm bench --help` does not list. */
+/** Services and options that `pnpm bench --help` does not list, and options that lack their value. */
 function problemsOfBench(args: readonly string[]): readonly string[] {
   const help = execFileSync(process.execPath, ['bench/src/main.ts', '--help'], { cwd: root, encoding: 'utf8' })
   const names = [...help.matchAll(/^ +--(\w+) </gm)].map(([, name = '']) => name)
   const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false })
   return [
-    ...Object.keys(values).filter((name) => !names.includes(name)),
+    ...Object.keys(values).filter((name) => !names.includes(name) || typeof values[name] !== 'string'),
     ...positionals.filter((service) => !new RegExp(`services +.*\\b${service}\\b`).test(help)),
   ]
 }
@@ -274,6 +274,7 @@ it.each([
   ['npm', 'install', '@trestle/framework'],
   ['pnpm', 'bench', 'billing'],
   ['pnpm', 'bench', '--quickly'],
+  ['pnpm', 'bench', '--seconds'],
   ['systemctl', 'enable', 'trestle-restore.timer'],
   ['curl', 'http://localhost:8085/ready'],
   ['replicas', '--stops', '3'],
