@@ -15,7 +15,7 @@ const table = head + order + item + payment
 
 const problemsIn = (text: string) => problemsOf(stateDiagrams, { [path]: text })
 
-it('accepts a diagram with the arrows of its table, and a page with neither', async () => {
+it('accepts a diagram with the arrows of its table, and a table on a page without diagrams', async () => {
   expect(await problemsIn(`${diagram}\n${table}`)).toEqual([])
   expect(await problemsIn(table)).toEqual([])
 })

@@ -136,6 +136,7 @@ describe('start and end', () => {
     order.push('closed')
     expect(order).toEqual(['listener ended', 'closed'])
   })
+
   it.each([
     ['loaded before', true],
     ['that the first of them loads', false],

@@ -32,7 +32,7 @@ describe('gatherBatches', () => {
     ['501 records', products(501), ['500 + 0', '1 + 0']],
     ['a broken record and 500 others', [brokenRecord(0, 'no JSON'), ...products(500)], ['499 + 1', '1 + 0']],
     ['five records of a mebibyte', products(5, MEBIBYTE), ['4 + 0', '1 + 0']],
-  ])('stores %s at most 500 records or four mebibytes at a time', async (_case, records, sizes) => {
+  ])('gives a batch at most 500 records and four mebibytes of attributes: %s', async (_case, records, sizes) => {
     const batches = await batchesOf([records])
     expect(batches.map((batch) => `${batch.products.length} + ${batch.faults.length}`)).toEqual(sizes)
   })

@@ -14,7 +14,7 @@ it.each([
   expect(readPage(products, LIMITS, keywords)).toEqual({ limit, after: undefined })
 })
 
-it('a page of more rows than a list has is refused', () => {
+it('a page of more rows than the limit is refused', () => {
   expect(() => readPage(products, LIMITS, { limit: 101 })).toThrow(limitTooHigh(100))
 })
 
