@@ -10,7 +10,7 @@ export const createProducts: MigrationSource = (names) => ({
     await createTable(db, names)
     await sql`ALTER SEQUENCE ${names.id('product_revision_seq')} OWNED BY ${names.id('products')}.revision`.execute(db)
     await createIndexes(db, names)
-    // PostgreSQL does not use the statistics of a partial index to estimate how many skus begin with a text. Without these
+    // PostgreSQL does not use the statistics of a partial index to estimate how many SKUs begin with a text. Without these
     // statistics it expects one product in 200 for any text. Among a million products it would then read the list in order,
     // instead of the index of words.
     await sql`CREATE STATISTICS ${names.id('products_lower_sku_stats')}

@@ -25,7 +25,7 @@ const exportCsv = async (flatten: string) => {
 }
 const stored = () => inventory.query('SELECT sku, attributes::text FROM inventory.products ORDER BY sku')
 
-/** Stores products, exports them with columns of their own, and imports the file over others of the same skus. */
+/** Stores products, exports them with columns of their own, and imports the file over others of the same SKUs. */
 async function roundTrip(attributes: readonly string[], flatten: string): Promise<string> {
   await inventory.query('DELETE FROM inventory.products')
   for (const [n, text] of attributes.entries()) {

@@ -56,7 +56,7 @@ describe('attributes', () => {
 })
 
 describe('parallel POST /products', () => {
-  it('201: one of 200 requests with one sku creates it, and 199 get 409', async () => {
+  it('201: one of 200 requests with one SKU creates it, and 199 get 409', async () => {
     const answers = await Promise.all(Array.from({ length: 200 }, () => post('{"sku":"race","attributes":"{}"}')))
     const refused = answers.filter(({ statusCode }) => statusCode !== 201).map((answer) => answer.json())
     const taken = refusedBody(409, 'CONFLICT', 'A product with this sku already exists.')
@@ -66,7 +66,7 @@ describe('parallel POST /products', () => {
     ])
   })
 
-  it('201: different skus all succeed, each with its own id and revision', async () => {
+  it('201: different SKUs all succeed, each with its own id and revision', async () => {
     const skus = Array.from({ length: 200 }, (_, at) => `parallel-${at}`)
     const answers = await Promise.all(skus.map((sku) => post(JSON.stringify({ sku, attributes: '{}' }))))
     expect(new Set(answers.map((answer) => answer.json().data.id)).size).toBe(200)

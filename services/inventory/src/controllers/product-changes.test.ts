@@ -38,7 +38,7 @@ const notFound = {
 }
 
 describe('PUT /products/:productId', () => {
-  it('200: replaces sku and attributes, and shows the next version', async () => {
+  it('200: replaces SKU and attributes, and shows the next version', async () => {
     const { id, url } = await create({ color: 'red', size: 1 })
     const sku = newSku()
     const response = await send('PUT', url, { sku, attributes: '{"color":"blue","price":0.10}' })
@@ -69,7 +69,7 @@ describe('PUT /products/:productId', () => {
     expect([response.headers.etag, response.body]).toEqual([`"p${id}-2"`, expect.stringContaining('{"price": 1.0}')])
   })
 
-  it('409: refuses the sku of another product, and changes nothing', async () => {
+  it('409: refuses the SKU of another product, and changes nothing', async () => {
     const [one, other] = [await create({ a: 1 }), await create()]
     const response = await send('PUT', one.url, { sku: other.sku, attributes: { a: 2 } })
     expect(response.json()).toEqual({
@@ -118,7 +118,7 @@ describe('PATCH /products/:productId', () => {
     expect([statusCode, data.sku, data.attributes]).toEqual([200, sku, after])
   })
 
-  it('200: changes the sku alone, as application/merge-patch+json', async () => {
+  it('200: changes the SKU alone, as application/merge-patch+json', async () => {
     const { id, url } = await create({ a: 1 })
     const sku = newSku()
     const headers = { 'content-type': 'application/merge-patch+json' }
@@ -184,7 +184,7 @@ describe('PATCH /products/:productId', () => {
 })
 
 describe('DELETE /products/:productId', () => {
-  it('204: deletes the product, frees its sku, and keeps the row with the next revision', async () => {
+  it('204: deletes the product, frees its SKU, and keeps the row with the next revision', async () => {
     const { id, sku, url } = await create()
     const [before] = await inventory.query('SELECT revision FROM inventory.products WHERE id = $1', [id])
     const response = await send('DELETE', url)

@@ -87,14 +87,14 @@ describe('POST /products', () => {
     },
   )
 
-  it('201: tells skus apart by case and by normalisation', async () => {
+  it('201: tells SKUs apart by case and by normalisation', async () => {
     for (const sku of ['case', 'CASE', 'caf\u00e9', 'cafe\u0301']) {
       const id = await create('{}', sku)
       expect((await get(`/products?sku=${encodeURIComponent(sku)}`)).json().data).toEqual([{ id, sku, attributes: {} }])
     }
   })
 
-  it('409: refuses a taken sku', async () => {
+  it('409: refuses a taken SKU', async () => {
     const sku = newSku()
     await create('{}', sku)
     const response = await post({ sku, attributes: '{}' })
@@ -105,7 +105,7 @@ describe('POST /products', () => {
     })
   })
 
-  it('201: accepts the sku of a deleted product', async () => {
+  it('201: accepts the SKU of a deleted product', async () => {
     const sku = newSku()
     const id = await create('{}', sku)
     await inventory.query('UPDATE inventory.products SET deleted_at = now() WHERE id = $1', [id])

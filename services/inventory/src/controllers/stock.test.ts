@@ -55,7 +55,7 @@ describe('GET /stock', () => {
     expect(seen).toEqual(every())
   })
 
-  it('200: filters by product, location, sku and available quantity together', async () => {
+  it('200: filters by product, location, SKU and available quantity together', async () => {
     const list = async (query: string) => (await get(`/stock?${query}`)).json().data
     const { sku } = (await get(`/products/${products[1]}`)).json().data
     expect(await list(`productId=${products[1]}`)).toEqual([level(1, 0), level(1, 1), level(1, 2)])

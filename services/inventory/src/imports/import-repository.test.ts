@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => stock.close())
 
-it('stores one product for each sku of a batch, and reports every row', async () => {
+it('stores one product for each SKU of a batch, and reports every row', async () => {
   const row = fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.constantFrom('1', '1.0', '2'))
   const batch = fc.array(row, { minLength: 1, maxLength: 12 })
   const products = (rows: readonly (readonly [string, string])[]) =>

@@ -68,7 +68,7 @@ it.each<[ProductSort, string[], string]>([
   expect(await indexesOf([], sort, after)).toEqual([index])
 })
 
-it('estimates few rows for a rare beginning of a sku, and many for a common one', async () => {
+it('estimates few rows for a rare beginning of a SKU, and many for a common one', async () => {
   const expected = async (text: string) => {
     const rows = await inventory.query(`EXPLAIN SELECT FROM inventory.products
       WHERE deleted_at IS NULL AND lower(sku COLLATE "default") LIKE '${text}%'`)

@@ -41,7 +41,7 @@ describe('insertProduct', () => {
     expect(await findProduct(stock.lanes, id)).toEqual({ id, sku, attributes: '{"n": 0.10}', version: 1 })
   })
 
-  it('refuses the sku of a live product, and accepts that of a deleted one', async () => {
+  it('refuses the SKU of a live product, and accepts that of a deleted one', async () => {
     const { id, sku } = await add()
     const again = () => insertProduct(stock.lanes, stock.names, { sku, attributes: '{}' })
     expect(await again()).toBe('duplicate-sku')
@@ -51,7 +51,7 @@ describe('insertProduct', () => {
 })
 
 describe('insertProductOnce', () => {
-  it('adds one product for a key, and refuses a taken sku under a new key', async () => {
+  it('adds one product for a key, and refuses a taken SKU under a new key', async () => {
     const product = { sku: newSku(), attributes: '{}' }
     const insert = (key: string) => insertProductOnce(stock.db, stock.names, withKey(key, product), product)
     const body = { id: expect.any(Number), version: 1 }
@@ -63,7 +63,7 @@ describe('insertProductOnce', () => {
 })
 
 describe('callChangeProduct', () => {
-  it('replaces attributes and sku, and counts the version', async () => {
+  it('replaces attributes and SKU, and counts the version', async () => {
     const { id } = await add()
     const sku = newSku()
     expect(await change({ id, sku, attributes: '[1]', versions: [7, 1] })).toEqual({
@@ -98,7 +98,7 @@ describe('callChangeProduct', () => {
     expect(await findProduct(stock.lanes, id)).toEqual({ id, sku, attributes: '{"a": 1}', version: 1 })
   })
 
-  it('refuses the sku of another product, and a product that is deleted', async () => {
+  it('refuses the SKU of another product, and a product that is deleted', async () => {
     const [one, other] = [await add(), await add()]
     expect(await change({ id: one.id, sku: other.sku })).toEqual({ verdict: 'duplicate-sku' })
     await remove(one.id)

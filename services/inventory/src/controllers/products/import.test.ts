@@ -170,7 +170,7 @@ describe('mode', () => {
   const file = 'sku,attributes\nA,"{""n"":2}"\nB,{}\nB,[1]\n'
   beforeEach(() => post('sku,attributes\nA,"{""n"":1}"\n'))
 
-  it('200: insert fails only the rows with a taken or repeated sku', async () => {
+  it('200: insert fails only the rows with a taken or repeated SKU', async () => {
     const { data } = (await post(file)).json()
     expect(data).toEqual(
       importReport({
@@ -186,7 +186,7 @@ describe('mode', () => {
     ])
   })
 
-  it('200: skip counts a product with a taken sku, and leaves it as it is', async () => {
+  it('200: skip counts a product with a taken SKU, and leaves it as it is', async () => {
     expect((await post(file, '?mode=skip')).json().data).toEqual(importReport({ received: 3, created: 1, skipped: 2 }))
     expect(await stored()).toEqual([
       ['A', '{"n": 1}', 1],
