@@ -99,7 +99,7 @@ export async function installFunctions(
   return { installed: [...chosen.map(({ name }) => name), ...drops.filter((name) => !kept.includes(name))], kept }
 }
 
-/** Creates or replaces functions, without validating their bodies. @throws Error for a file of another name or signature */
+/** Creates or replaces functions, unvalidated. @throws Error when a file lacks its function, or changes a released signature */
 export async function createAll(
   trx: Kysely<unknown>,
   names: Names,

@@ -82,7 +82,7 @@ export async function rehearseExecuted(
 
 /**
  * What migrations and functions make in an empty schema, with the names of the service's own schema.
- * @throws Error for a file of another name or signature
+ * @throws Error when a file creates no function of its name
  */
 export async function rehearse(
   trx: Kysely<unknown>,

@@ -18,7 +18,7 @@ interface Claim<Body extends object> {
  * Runs a write once for an Idempotency-Key (reference: Idempotency keys). The key is claimed in the transaction of the write, so
  * a write that throws leaves no trace of the key. A write that loses a conflict runs again. Hot writes do this in a SQL function
  * instead.
- * @throws the error of `make` when it is of another kind, or when it has lost too often
+ * @throws the error of `make` when it is no lost conflict, or when the write has lost too many conflicts
  */
 export async function runOnce<Body extends object>(
   db: Db,

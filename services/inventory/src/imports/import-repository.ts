@@ -18,7 +18,7 @@ interface VerdictRow extends NumberedRow {
  * Stores products in one statement. The verdicts are the same as if the products were stored one after the other. Of a SKU that
  * comes twice, the last product is stored; without `replace`, the first.
  * @param replace whether an existing product gets the new attributes
- * @throws pg.DatabaseError when the statement is refused, or has lost too often
+ * @throws pg.DatabaseError when PostgreSQL refuses the statement, or when the statement has lost too many conflicts
  */
 export async function storeBatch(
   db: Db,
@@ -63,7 +63,7 @@ export async function insertImportRows(
 export interface JudgedRows {
   /** All rows of the file. */
   readonly staged: number
-  /** Different skus of the file. */
+  /** Different SKUs of the file. */
   readonly skus: number
   /** Rows whose SKU is free. */
   readonly created: number

@@ -37,7 +37,7 @@ export function nestJson(path: AttributePath, literal: string): string {
   return path.reduceRight((inner, key) => `{${JSON.stringify(key)}:${inner}}`, literal)
 }
 
-/** Finds a path that equals another path or is the beginning of one: the two cannot have a value each. Undefined: none does. */
+/** A path that equals another path or is the beginning of one, so that both cannot have values; undefined when there is none. */
 export function findClash(paths: readonly AttributePath[]): AttributePath | undefined {
   return paths.find((path, at) =>
     paths.some((other, i) => i !== at && path.every((key, depth) => key === other[depth])),

@@ -86,7 +86,7 @@ export function reserve(
 
 /**
  * Model of `commit`. Without a quantity, all that remains is committed.
- * @throws Error when the reserved stock is not on hand, which a reservation guarantees
+ * @throws Error when less stock is on hand than is reserved, which no request brings about
  */
 export function commit(stock: Stock, id: number, quantity: number | undefined): Outcome<CommitRefusal> {
   const reservation = stock.reservations.get(id)
@@ -103,7 +103,7 @@ export function commit(stock: Stock, id: number, quantity: number | undefined): 
 
 /**
  * Releases the remaining quantity. Undefined when there is nothing to release.
- * @throws Error when the reserved stock is not on hand, which a reservation guarantees
+ * @throws Error when less stock is on hand than is reserved, which no request brings about
  */
 export function release(stock: Stock, id: number): Stock | undefined {
   return stock.reservations.get(id)?.isDue ? undefined : end(stock, id, 'released')
