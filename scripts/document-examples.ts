@@ -46,8 +46,8 @@ export const RUN_BY: Readonly<Record<string, string>> = {
 }
 
 /**
- * Examples of shells that change a machine, do not end or take minutes, by document and number. They run with stand-ins for such programs,
- * which write their arguments down: each must name commands, options, services, units and files that exist.
+ * Examples of shells that change a machine, do not end or take minutes, by document and number. They run with stand-ins for such
+ * programs, which write their arguments down: each must name commands, options, services, units and files that exist.
  */
 export const RUN_WITH_STAND_INS: Readonly<Record<string, readonly number[]>> = {
   'CONTRIBUTING.md': [1],

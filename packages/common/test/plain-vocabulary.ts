@@ -1,7 +1,10 @@
 import type { ErrorVocabulary } from '../src/errors/error-vocabulary.ts'
 import { plainErrors } from './plain-errors.ts'
 
-/** The errors of a service that exists only in tests, as the vocabulary of a server. An error with the message `gone` means that a dependency does not answer. */
+/**
+ * The errors of a service that exists only in tests, as the vocabulary of a server. An error with the message `gone` means that a
+ * dependency does not answer.
+ */
 export const plainVocabulary: ErrorVocabulary = {
   envelope: ({ status, code, message, details }) => ({ status, code, message, ...details }),
   invalid: ({ issues }) => plainErrors.invalid({ details: { paths: issues.map(({ path }) => path.join('.')) } }),

@@ -31,7 +31,8 @@ const secrets = new Map<string, RegExp | undefined>()
 
 /**
  * Makes a pattern that finds, in a lower-case path, the segments before the secret of a route and the beginning of the secret.
- * It accepts any separators between the segments. A route is known from the first call on. A server calls it for each route. Undefined: the route has no secret.
+ * It accepts any separators between the segments. A route is known from the first call on. A server calls it for each route.
+ * Undefined when the route has no secret.
  */
 export function placeOfSecret(url: string): RegExp | undefined {
   if (secrets.has(url)) return secrets.get(url)
