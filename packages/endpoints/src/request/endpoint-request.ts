@@ -17,8 +17,8 @@ import { buildRequestUrl, type RequestUrl } from './request-url.ts'
 import { type FoundHandler, RouteInfo } from './route-info.ts'
 
 /**
- * What controllers and guards may ask of their application, `this.application`. An interface, although only `Application` has these
- * members: that class imports the files that use it, and a controller must neither close its application nor serve it.
+ * What controllers and guards may ask of their application: `this.application` and `request.application`. Only `Application` has
+ * these members, but it imports the files that use them, and a controller must neither close its application nor serve it.
  */
 export interface ControllerApplication<Context = unknown> {
   /** The option `context`. */
