@@ -23,12 +23,12 @@ export interface PlanSources {
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']
 /** How often an operation is chosen: operations that create more often than operations that delete. */
 const weights: Readonly<Record<string, number>> = { GET: 2, POST: 4, PUT: 3, PATCH: 3, DELETE: 1 }
-const BATCH_VALUES = 500
+const BATCH_PLANS = 500
 
 /** Endless requests: valid, nearly valid and hostile. Equal seeds give equal requests in equal order. */
 export function* plans(sources: PlanSources, seed: number): Generator<Plan> {
   const arbitrary = plan(sources)
-  for (let batch = 0; ; batch += 1) yield* fc.sample(arbitrary, { seed: seed + batch * 0x10001, numRuns: BATCH_VALUES })
+  for (let batch = 0; ; batch += 1) yield* fc.sample(arbitrary, { seed: seed + batch * 0x10001, numRuns: BATCH_PLANS })
 }
 
 /** Any request to any operation. */
