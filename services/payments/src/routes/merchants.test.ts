@@ -380,8 +380,7 @@ describe('PUT /merchants/:merchantId', () => {
     await payments.database.db.transaction().execute(async (trx) => {
       await trx.selectFrom('merchants').select('id').where('id', '=', id).forUpdate().execute()
       const response = await inject('PUT', `/merchants/${id}`, { name: 'New' })
-      const body = { code: 'CONFLICT', message: 'The object is being changed by another request' }
-      expect([...statusAndBody(response), response.headers['retry-after']]).toEqual([409, body, '1'])
+      expect([statusAndBody(response), response.headers['retry-after']]).toEqual([refusals.conflict, '1'])
     })
   })
 })

@@ -57,8 +57,6 @@ function expectCaptured(answer: Awaited<ReturnType<typeof capture>>, id: string,
   expect([answer.statusCode, answer.json()]).toEqual([201, { transaction }])
 }
 
-const LOCKED = [409, { code: 'CONFLICT', message: 'The object is being changed by another request' }]
-
 describe('POST /transactions/:transactionId/captures', () => {
   it('201: answers the transaction in full, exchanged at the rate of the day, less fees', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'EUR', amount: 1_000 })
@@ -269,7 +267,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     await owner.query('SELECT FROM payments.transactions WHERE id = $1 FOR UPDATE', [id])
     const response = await capture(id, { amount: 1 })
     await owner.query('ROLLBACK')
-    expect(statusAndBody(response)).toEqual(LOCKED)
+    expect(statusAndBody(response)).toEqual(refusals.conflict)
     expect(response.headers['retry-after']).toBe('1')
     expectCaptured(await capture(id, { amount: 300 }), id, [300])
   })
@@ -278,7 +276,7 @@ describe('POST /transactions/:transactionId/captures', () => {
     const id = await customerPayment(payments, merchantId)
     await owner.query('BEGIN')
     await owner.query('SELECT FROM payments.merchant_balances WHERE merchant_id = $1 FOR UPDATE', [merchantId])
-    expect(statusAndBody(await capture(id, { amount: 1 }))).toEqual(LOCKED)
+    expect(statusAndBody(await capture(id, { amount: 1 }))).toEqual(refusals.conflict)
     await owner.query('ROLLBACK')
     expectCaptured(await capture(id, { amount: 300 }), id, [300])
   })
