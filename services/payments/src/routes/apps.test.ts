@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { statusAndBody } from '../../test/bodies.ts'
+import { refusals, statusAndBody } from '../../test/bodies.ts'
 import { basic, createdOf, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { buildApp } from '../app.ts'
 import { keyMac } from '../apps/app.ts'
@@ -18,6 +18,14 @@ const post = (options: { payload?: string | object; headers?: Record<string, str
 
 const ID = expect.stringMatching(/^[0-9a-f]{24}$/)
 const KEY = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+
+/** Asks a service for an app whose registration is not open. */
+const ask = async (registration: 'closed' | 'invited', payload: object) => {
+  const other = await buildApp({ ...payments.deps, registration })
+  const response = await other.inject({ method: 'POST', url: '/apps', payload })
+  await other.close()
+  return response
+}
 
 const UNINVITED = [
   403,
@@ -71,12 +79,6 @@ describe('POST /apps', () => {
   it('403: makes no app where registration is closed, or without a code where it is by invitation', async () => {
     const { db } = payments.database
     const count = async () => (await db.selectFrom('apps').select('id').execute()).length
-    const ask = async (registration: 'closed' | 'invited', payload: object) => {
-      const other = await buildApp({ ...payments.deps, registration })
-      const response = await other.inject({ method: 'POST', url: '/apps', payload })
-      await other.close()
-      return response
-    }
     const { code } = await inviteApp(db, { code: 'c'.repeat(43), note: 'Shop' })
     const old = await inviteApp(db, { code: 'd'.repeat(43), note: null })
     await db
@@ -102,6 +104,19 @@ describe('POST /apps', () => {
     expect((await payments.app.inject({ url: '/me', headers: basic(app?.key ?? '') })).statusCode).toBe(200)
     const kept = db.selectFrom('app_invitations').select(['note', 'app_id']).where('used', 'is not', null)
     expect(await kept.execute()).toEqual([{ note: 'Shop', app_id: app?.id }])
+  })
+
+  it('409: makes no app with a code that another request uses', async () => {
+    const { db } = payments.database
+    const { code } = await inviteApp(db, { code: 'e'.repeat(43), note: null })
+    const codeHash = hashToken(code)
+    await db.transaction().execute(async (trx) => {
+      await trx.selectFrom('app_invitations').select('used').where('code_hash', '=', codeHash).forUpdate().execute()
+      const response = await ask('invited', { code })
+      expect(statusAndBody(response)).toEqual(refusals.conflict)
+      expect(response.headers['retry-after']).toBe('1')
+    })
+    expect(statusAndBody(await ask('invited', { code }))).toEqual([201, { app: { id: ID, key: KEY } }])
   })
 
   it('201: stores only the MAC and four characters of the key', async () => {

@@ -23,7 +23,7 @@ export const appsRoutes: FastifyPluginAsyncZod = async (app) => {
         description: 'Where registration is by invitation, `code` is one that the operator has given out.',
         security: [],
         body: AppBody,
-        response: { 201: z.object({ app: CreatedAppView }), ...errorAnswers(400, 403, 413, 415) },
+        response: { 201: z.object({ app: CreatedAppView }), ...errorAnswers(400, 403, 409, 413, 415) },
       },
     },
     async (request, reply) => {

@@ -5,6 +5,7 @@ import {
   basic,
   createdOf,
   createTestApp,
+  createTestMerchant,
   startPayments,
   type TestApp,
   type TestPayments,
@@ -207,4 +208,22 @@ describe('DELETE /me/keys/:keyId', () => {
     expect(rows.length).toBeGreaterThanOrEqual(1)
     expect(new Set(answers.map(({ statusCode }) => statusCode))).not.toContain(500)
   })
+})
+
+it.each([
+  ['makes', () => create()],
+  ['revokes', async () => revoke(await firstKey())],
+])('409: %s no key of an app that another request adds to a merchant', async (_, send) => {
+  app = await createTestApp(payments)
+  await create()
+  const { id } = await createTestMerchant(payments, await createTestApp(payments))
+  const before = (await list()).json()
+  await payments.database.db.transaction().execute(async (trx) => {
+    // The foreign key of a new membership locks the app, as add_app does.
+    await trx.insertInto('merchant_apps').values({ merchant_id: id, app_id: app.id, created: new Date() }).execute()
+    const response = await send()
+    expect(statusAndBody(response)).toEqual(refusals.conflict)
+    expect(response.headers['retry-after']).toBe('1')
+  })
+  expect((await list()).json()).toEqual(before)
 })

@@ -35,7 +35,7 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         summary: 'Create a key of the app',
-        response: { 201: z.object({ key: CreatedKeyView }), ...errorAnswers(400, 401, 403, 413, 415) },
+        response: { 201: z.object({ key: CreatedKeyView }), ...errorAnswers(400, 401, 403, 409, 413, 415) },
       },
     },
     async ({ caller, flaw, headers: { authorization } }, reply) => {
@@ -50,7 +50,7 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Revoke a key of the app',
         params: z.object({ keyId: pathId() }),
-        response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 413, 415) },
+        response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
     async ({ caller, flaw, params: { keyId } }, reply) => {
