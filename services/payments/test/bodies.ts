@@ -187,6 +187,9 @@ export const askedAuthorization = (differences: {
   ...differences,
 })
 
+/** The answer to an order that is paid: its status and its whole body. */
+export const paidOrder = [201, { authorizationId: anyId, transactionId: anyId }] as const
+
 /** How many rows the clean-up deletes by table: none unless named. */
 export const deletedRows = (differences: Readonly<Record<string, number>> = {}): object => ({
   idempotency: 0,

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { SOURCES } from '../src/deps.ts'
 import { processingError } from '../src/transactions/processing-error.ts'
-import { shownTransaction, statusAndBody } from './bodies.ts'
+import { paidOrder, shownTransaction, statusAndBody } from './bodies.ts'
 import { refusedCard, refusedOrder, SUPPORTED } from './checkout-refusals.ts'
 import { type Answer, type AnswerBody, type Browser, makeOrder, type Walk, walk } from './customer.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
@@ -197,7 +197,7 @@ describe('the test object', () => {
 
 describe('a merchant that demands 3-D Secure', () => {
   it.each([
-    [201, 'authenticated', [201, { authorizationId: anyId, transactionId: anyId }]],
+    [201, 'authenticated', paidOrder],
     [400, 'attempted', received('TDSECURE_REQUIRED')],
     [400, 'unavailable', received('TDSECURE_REQUIRED')],
     [400, 'rejected', received('TDSECURE_FAILED')],

@@ -1,6 +1,7 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { paidOrder } from '../../test/bodies.ts'
 import { refusedCard, refusedOrder, refusedToken } from '../../test/checkout-refusals.ts'
 import { type Browser, browse, makeOrder, walk } from '../../test/customer.ts'
 import {
@@ -64,9 +65,6 @@ async function goLive(): Promise<object> {
   return { number: '4242424242424242', test: undefined }
 }
 
-/** The body of the answer to an order that is paid. */
-const PAID = { authorizationId: anyId, transactionId: anyId }
-
 describe('an order after its last challenge', () => {
   it('201: is paid once when it is sent 1,000 times at once, to two processes', async () => {
     const given = await ready()
@@ -105,7 +103,7 @@ describe('an order after its last challenge', () => {
     const begins = { amount: { currency: 'EUR', exponent: 2, value: 900 }, scheduled: '2066-08-01T00:00:00Z' }
     const given = await ready({ plan: [begins] })
     const paid = await browser.send('/payments', given)
-    expect([paid.status, paid.body]).toEqual([201, PAID])
+    expect([paid.status, paid.body]).toEqual(paidOrder)
     const { id } = merchant
     const years = 45n * 365n * 86_400n
     await db().updateTable('merchant_balances').set({ clock_offset: years }).where('merchant_id', '=', id).execute()
@@ -184,7 +182,7 @@ describe('tokens of a card', () => {
     expect([late.status, late.body]).toEqual(refusedToken('card.code'))
     for (const good of [own, given]) {
       const { status, body } = await walk(browser, good)
-      expect([status, body]).toEqual([201, PAID])
+      expect([status, body]).toEqual(paidOrder)
     }
     const third = await walk(browser, given)
     expect([third.status, third.body]).toEqual(refusedToken('card.number'))

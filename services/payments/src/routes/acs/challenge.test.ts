@@ -1,5 +1,5 @@
-import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { paidOrder } from '../../../test/bodies.ts'
 import { type Browser, browse, hintsOf, makeOrder, walk } from '../../../test/customer.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../../test/payments-app.ts'
 
@@ -55,9 +55,6 @@ const post = (fields: Record<string, string>, headers = {}) =>
 const policy = (formTargets = '') =>
   `default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'${formTargets}; base-uri 'none'; frame-ancestors *`
 
-/** The body of the answer to an order that is paid. */
-const PAID = { authorizationId: anyId, transactionId: anyId }
-
 describe('POST /acs/challenge', () => {
   // ASVS 3.2.1, 3.4.4, 3.4.5, 14.2.3
   it('200: shows shop, amount and card, loads nothing from elsewhere, and sets no cookie', async () => {
@@ -93,7 +90,7 @@ describe('POST /acs/challenge', () => {
     // Only the first decision counts.
     await post({ state, decision: 'decline' })
     const paid = await browser.send('/payments', { ...order, hints: [...hints, ...hintsOf(page.body)] })
-    expect([paid.status, paid.body]).toEqual([201, PAID])
+    expect([paid.status, paid.body]).toEqual(paidOrder)
     expect(hintsOf((await post({ state })).body)).toHaveLength(1)
   })
 

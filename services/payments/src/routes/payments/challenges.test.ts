@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { anyId } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { errorBodies } from '../../../test/bodies.ts'
+import { errorBodies, paidOrder } from '../../../test/bodies.ts'
 import { type Browser, browse, hintsOf, makeOrder, walk } from '../../../test/customer.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../../test/payments-app.ts'
 
@@ -36,8 +35,6 @@ const UNAVAILABLE = {
   code: 'PAYMENT_CHALLENGE_UNAVAILABLE',
   message: 'This step does not apply to the order; begin again at /payments',
 }
-/** The body of the answer to an order that is paid. */
-const PAID = { authorizationId: anyId, transactionId: anyId }
 
 describe('POST /payments/challenges/:step', () => {
   it('200: answers the task of each step, in the order of the offers', async () => {
@@ -112,7 +109,7 @@ describe('POST /payments/challenges/:step', () => {
     expect(told).toHaveLength(1)
     const polled = await poll()
     const paid = await browser.send('/payments', { ...given, hints: [...hints, ...polled] })
-    expect([paid.status, paid.body]).toEqual([201, PAID])
+    expect([paid.status, paid.body]).toEqual(paidOrder)
   })
 
   it.each(['device-fingerprint', 'tds-fingerprint', 'tds-challenge', 'tds-challenge/poll'])(
@@ -145,7 +142,7 @@ describe('POST /payments/challenges/:step', () => {
     const { url, fields } = (await take('tds-challenge', { ...given, hints })).body
     const proven = hintsOf(await browser.submit(url, { ...fields, decision: 'approve' }))
     const paid = await browser.send('/payments', { ...given, hints: [...hints, ...proven] })
-    expect([paid.status, paid.body]).toEqual([201, PAID])
+    expect([paid.status, paid.body]).toEqual(paidOrder)
     const { status, body } = await take('tds-challenge', { ...given, hints })
     expect([status, body]).toEqual([200, { hints: [expect.any(String)] }])
     const told = await browser.send('/payments', { ...given, hints: [...hints, ...body.hints] })
@@ -188,7 +185,7 @@ describe('POST /payments/challenges/:step', () => {
     const answered = await walk(browser, other, { until: 'tds-challenge' })
     await outdate('challenged', '10 minutes')
     const paid = await browser.send('/payments', { ...other, hints: answered.hints })
-    expect([paid.status, paid.body]).toEqual([201, PAID])
+    expect([paid.status, paid.body]).toEqual(paidOrder)
     // After the timeout nothing is stored, and the shop continues without a proof.
     expect(await browser.submit(url, { ...fields, decision: 'approve' })).toContain('data-hints="[]"')
     const late = await browser.send('/payments', { ...given, hints })
