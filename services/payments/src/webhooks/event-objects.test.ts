@@ -5,21 +5,52 @@ const AT = '2026-03-01T12:00:00.000Z'
 /** PostgreSQL writes instants in JSON with microseconds and an offset. */
 const created = '2026-03-01T12:00:00.000000+00:00'
 
-const PAYOUT = { id: 'p', merchant_id: 'm', amount: 300, currency: 'EUR', line_id: 'l', iban: 'DK50', test: true }
-const payout = (status: PayoutJson['status']) => ({ ...PAYOUT, status, created })
+const payout = (status: PayoutJson['status']) => ({
+  id: 'p',
+  merchant_id: 'm',
+  amount: 300,
+  currency: 'EUR',
+  line_id: 'l',
+  iban: 'DK50',
+  status,
+  test: true,
+  created,
+})
 const shownPayout = (status: PayoutJson['status']) => ({
-  ...{ id: 'p', merchantId: 'm', created: AT, amount: 300, currency: 'EUR', lineId: 'l', bank: { iban: 'DK50' } },
-  ...{ status, test: true },
+  id: 'p',
+  merchantId: 'm',
+  created: AT,
+  amount: 300,
+  currency: 'EUR',
+  lineId: 'l',
+  bank: { iban: 'DK50' },
+  status,
+  test: true,
 })
 
-const DISPUTE = { id: 'd', merchant_id: 'm', transaction_id: 't', currency: 'EUR', amount: 100, due: created, created }
 const dispute = (status: DisputeJson['status']) => ({
-  ...{ ...DISPUTE, reason_code: 1, reason_title: 'Fraud' },
-  ...{ status, resolved: created },
+  id: 'd',
+  merchant_id: 'm',
+  transaction_id: 't',
+  amount: 100,
+  currency: 'EUR',
+  reason_code: 1,
+  reason_title: 'Fraud',
+  due: created,
+  status,
+  resolved: created,
+  created,
 })
 const shownDispute = (differences: object) => ({
-  ...{ id: 'd', merchantId: 'm', transactionId: 't', created: AT, amount: 100, currency: 'EUR', due: AT },
-  ...{ reason: { code: 1, title: 'Fraud' }, ...differences },
+  id: 'd',
+  merchantId: 'm',
+  transactionId: 't',
+  created: AT,
+  amount: 100,
+  currency: 'EUR',
+  reason: { code: 1, title: 'Fraud' },
+  due: AT,
+  ...differences,
 })
 
 describe('viewObject', () => {

@@ -48,7 +48,9 @@ const KEY = { 'idempotency-key': 'k-1' }
 function expectCaptured(answer: Awaited<ReturnType<typeof capture>>, id: string, captures: readonly number[]): void {
   const sum = captures.reduce((total, amount) => total + amount, 0)
   const exchanged = {
-    ...{ capture: true, lineId: anyId, balance: expect.any(Number) },
+    capture: true,
+    lineId: anyId,
+    balance: expect.any(Number),
     fee: { flat: expect.any(Number), rate: expect.any(Number) },
     exchange: { rate: expect.any(String), date: expect.stringMatching(/^\d{4}-\d\d-\d\d$/) },
   }
