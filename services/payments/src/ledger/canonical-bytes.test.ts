@@ -24,7 +24,11 @@ it.each<[string, Column, string]>([
     ['timestamptz', new Date('1999-12-31T23:59:59.999Z')],
     '000004a0 00000008 fffffffffffffc18',
   ],
-  ['no instant that is a day', ['timestamptz', new Date(Number.NaN)], '000004a0 00000008 7fffffffffffffff'],
+  [
+    'infinity, which arrives as no instant',
+    ['timestamptz', new Date(Number.NaN)],
+    '000004a0 00000008 7fffffffffffffff',
+  ],
 ])('the bytes of %s are those of record_send', (_name, column, bytes) => {
   expect(canonicalBytes([column]).toString('hex')).toBe(`00000001${bytes.replaceAll(' ', '')}`)
 })
