@@ -3,8 +3,9 @@
 -- Verdict: that of judge_access or claim_key; unknown-app; done. A member that exists stays as it is. (reference: Apps of a
 -- merchant)
 --
--- Lock order: the key, the membership, the balance. A repeat waits at the key before it locks anything. The membership comes
--- before the balance, as in revoke_app, so that the two never wait for each other.
+-- Lock order: the key, the membership with its app, the balance. A repeat waits at the key before it locks anything. The
+-- membership comes before the balance, as in revoke_app, so that the two never wait for each other. Its foreign key locks the
+-- app, so create_key and revoke_key of that app wait for the commit.
 CREATE OR REPLACE FUNCTION {{add_app}}(p_caller {{caller}}, p_merchant_id text, p_app_id text)
 RETURNS TABLE (verdict text, identity_id text, app {{apps}})
 LANGUAGE plpgsql SECURITY DEFINER

@@ -1,9 +1,10 @@
 -- Stores the outcome of an attempt whose outcome was unknown: an inquiry or an operator has found it. p_status: declined, or
--- reversed for an approval that the acquirer has taken back. False when the attempt is unknown no longer, so the same call again
--- changes nothing. (reference: Attempts)
+-- reversed for an approval that the acquirer has taken back. False when the attempt is no longer unknown, so a second call changes
+-- nothing. (reference: Attempts)
 --
 -- Lock order: the attempt, and nothing else. Of two calls the second waits for the row, looks at it again and returns false.
--- finish_payment and finish_charge change only an attempt that is sent, so none of them meets this function at one row.
+-- finish_payment and finish_charge lock the attempt first too. This function locks nothing else, so it and they never wait for each
+-- other.
 CREATE OR REPLACE FUNCTION {{settle_attempt}}(p_merchant_id text, p_attempt_id text, p_status text)
 RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER
