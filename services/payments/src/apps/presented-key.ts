@@ -13,7 +13,7 @@ export interface PresentedKey {
 /** Reads the key from an `Authorization` header. Undefined when there is none. */
 export type ReadPresentedKey = (authorization: string | undefined) => PresentedKey | undefined
 
-const KEYS_MAX = 1_000
+const REMEMBERED_KEYS_MAX = 1_000
 /** A header with a key of this service has less than half of this length. */
 const REMEMBERED_LENGTH_MAX = 256
 
@@ -22,7 +22,7 @@ const REMEMBERED_LENGTH_MAX = 256
  * computed again.
  */
 export function createKeyReader(pepper: KeyObject): ReadPresentedKey {
-  const seen = new LRUCache<string, PresentedKey>({ max: KEYS_MAX })
+  const seen = new LRUCache<string, PresentedKey>({ max: REMEMBERED_KEYS_MAX })
   return (authorization) => {
     const known = seen.get(authorization ?? '')
     if (known !== undefined) return known

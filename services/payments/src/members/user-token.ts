@@ -31,8 +31,8 @@ const CLOCK_TOLERANCE_SECONDS = 5
 const FETCH_MS = 5_000
 
 /**
- * Makes what checks access tokens of a sign-in service (reference: Tokens of users). The check throws `serviceUnavailable` when the
- * keys cannot be had: the token may be good.
+ * Creates the function that checks access tokens of a sign-in service (reference: Tokens of users). That function throws
+ * `serviceUnavailable` when the service does not give its keys, because the token may be good.
  * @see RFC 7519, RFC 8725
  */
 export function createUserTokenVerifier({ jwksUrl, issuer, audience, now }: UserTokenOptions): VerifyUserToken {
@@ -76,7 +76,7 @@ function verifiedEmail(claims: JWTPayload): string | undefined {
 /** Checks the tokens of users who call with one of the sign-in service instead of an app's key. */
 export type UserTokens = ReturnType<typeof createUserTokens>
 
-const TOKENS_MAX = 10_000
+const SEEN_USERS_MAX = 10_000
 
 const registerQuery = prepare(
   'user_of_email',
@@ -90,7 +90,7 @@ export function openUserTokens(lanes: Lanes, options: UserTokenOptions): UserTok
 
 /** Makes what checks tokens of users. It remembers the users that exist, because they are never deleted. */
 export function createUserTokens(lanes: Lanes, verify: VerifyUserToken) {
-  const seen = new LRUCache<string, true>({ max: TOKENS_MAX })
+  const seen = new LRUCache<string, true>({ max: SEEN_USERS_MAX })
   return {
     verify,
     /** Makes the user of an email address, unless there is one. A user need not have been invited before. */

@@ -54,11 +54,11 @@ const FIRST_REST_MS = 10_000
 const REST_MS_MAX = 300_000
 /** How long a delivery may take that is let through after a rest. */
 const TRIAL_MS = 5_000
-const WEBHOOKS_MAX = 10_000
+const SILENT_WEBHOOKS_MAX = 10_000
 
 /** Makes the memory of webhooks that have not answered. It is bounded, and each process has its own. */
 export function createSilentWebhooks(): SilentWebhooks {
-  return new LRUCache({ max: WEBHOOKS_MAX })
+  return new LRUCache({ max: SILENT_WEBHOOKS_MAX })
 }
 
 /**
