@@ -78,7 +78,7 @@ function toServerConfig(values: PaymentsValues) {
 }
 
 type JudgedValues = Pick<
-  SettingValues<typeof settings>,
+  PaymentsValues,
   | ('RATE_LIMIT_STORE' | 'REDIS_URL' | 'SMTP_URL' | 'MAIL_FROM' | 'USER_JWKS_URL' | 'USER_ISSUER' | 'USER_AUDIENCE')
   | ('REQUIRE_TLS' | 'TRUSTED_PROXIES')
 >

@@ -178,7 +178,7 @@ function usableToken(
   { now, spent }: { readonly now: Date; readonly spent: readonly string[] },
 ): CardToken {
   const details = { path }
-  if ('flaw' in opened && opened.flaw !== 'invalid') throw tokenTypeUnexpected({ details })
+  if ('flaw' in opened && opened.flaw === 'unexpected') throw tokenTypeUnexpected({ details })
   const token = 'token' in opened ? opened.token : undefined
   if (!token || token.expires <= now || spent.includes(token.jti)) throw tokenInvalid({ details })
   return token

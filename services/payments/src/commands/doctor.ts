@@ -51,11 +51,8 @@ const checks: readonly Check<Subject>[] = [
   {
     name: 'URLs',
     advice: 'put the service behind a TLS proxy and set its https address as PAYMENTS_BASE_URL',
-    run: async ({
-      config: {
-        server: { baseUrl },
-      },
-    }) => {
+    run: async ({ config }) => {
+      const { baseUrl } = config.server
       const { protocol, hostname } = new URL(baseUrl)
       const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
       if (protocol !== 'https:' && !isLocal) throw new Error(`${baseUrl} is not https`)

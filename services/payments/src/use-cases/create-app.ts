@@ -30,8 +30,8 @@ export async function registerApp(
   if (deps.registration === 'open') return createApp(deps, { name })
   const key = deps.createKey()
   const app = { keyMac: keyMac(deps.pepper, key), hint: keyHint(key), name }
-  const invitation = code === undefined ? undefined : { codeHash: hashToken(code) }
-  const id = invitation && (await callCreateInvitedApp(deps.lanes, { ...app, ...invitation }))
+  const id =
+    code === undefined ? undefined : await callCreateInvitedApp(deps.lanes, { ...app, codeHash: hashToken(code) })
   if (id === undefined) throw registrationInvited()
   return { id, name, key }
 }
