@@ -4,7 +4,7 @@ import { FIELD_TEXTS } from './field-errors.ts'
 import { processingError, processingErrorOf, statusCodeOf } from './transactions/processing-error.ts'
 
 // The catalogue of all errors that a client can see, with field-errors.ts for what is wrong with a field, and
-// transactions/processing-errors.json for refused cards, which also names the status codes by which lines refuse them.
+// transactions/processing-errors.json for refused cards. That file also lists the status codes of each refusal.
 
 /** Every error names its code in a header too, where official clients read it (reference: Headers of answers). */
 function declare(status: number, code: string, message: string, headers: Record<string, string> = {}): ErrorFactory {

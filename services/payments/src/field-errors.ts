@@ -2,9 +2,9 @@
 // Rules that belong to one endpoint alone stand in errors.ts itself, with their codes.
 //
 // A schema refuses the value, and `toFieldErrors` in requests/field-error.ts chooses the text. The plugin request-input keeps the
-// error as `request.flaw`, which `requireAccess` in access/require-access.ts throws once the caller has access; without such a
-// caller, routes/pos.ts and routes/invitations.ts throw it, and plugins/checkout.ts as an error of the checkout. A search for the
-// name of a text finds the schemas and rules that choose it themselves.
+// error as `request.flaw`. `requireAccess` in access/require-access.ts throws it once the caller has access. Routes that need no
+// key throw it themselves, and plugins/checkout.ts throws it as an error of the checkout. Some schemas and rules choose the text
+// themselves: a search for its name finds them.
 
 interface Limit {
   readonly max: number

@@ -223,10 +223,10 @@ export const refusals = {
   unauthorized: [401, errorBodies.unauthorized],
   forbidden: [403, errorBodies.forbidden],
   notFound: [404, errorBodies.notFound],
+  conflict: [409, { code: 'CONFLICT', message: 'The object is being changed by another request' }],
   rateLimited: [429, { code: 'RATE_LIMITED', message: 'Too many requests' }],
   unsupportedMediaType: [415, { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'The body must be JSON or a form, in UTF-8' }],
 } as const
-  conflict: [409, { code: 'CONFLICT', message: 'The object is being changed by another request' }],
 
 /** The refusal of one field, with its status. */
 export const refusedField = (field: string, message: string, code: string): readonly [number, unknown] => [

@@ -111,7 +111,7 @@ type WorkDeps = Pick<
   | 'now'
 >
 
-/** Starts the background work of a process, once its queue is open. */
+/** Starts the background work of a process, once its queue is open. `serve` starts the clean-up afterwards. */
 export async function startWork(deps: WorkDeps): Promise<void> {
   if (deps.mailer) {
     await startInvitationMails(deps, deps.mailer)

@@ -15,8 +15,8 @@ export const payoutTask = defineTask<Record<string, never>>('payout', {
 export const PAYOUT_CRON = '5 4 * * *'
 
 /**
- * Makes what counts the outcome of one merchant. It takes why the merchant was skipped, or undefined where the day has its
- * payout, which counts as `paid`.
+ * Creates the counter of payouts by outcome. The function that it returns takes why a merchant was skipped, or undefined where
+ * the merchant has the payout of the day, which counts as `paid`.
  */
 export function countPayouts(meter: Meter): (skipped: PayoutSkip | 'failed' | undefined) => void {
   const payouts = meter.createCounter('payments_payouts_total', { description: 'Turns of merchants by outcome' })
