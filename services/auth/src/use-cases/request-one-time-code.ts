@@ -83,11 +83,12 @@ async function decideStaging(
   { config, db }: Pick<AuthDeps, 'config' | 'db'>,
   { identifier, createUser, data, context }: OneTimeCodeInput,
 ): Promise<Stage> {
-  if (createUser && !config.signup.disabled) return { data }
-  const user = await findUserByIdentifier(db, context.audience, identifier)
+  const mayStage = createUser && !config.signup.disabled
+  const user = mayStage ? undefined : await findUserByIdentifier(db, context.audience, identifier)
   if (user && !isStaged(user)) return undefined
-  if (createUser) requireSignUpsEnabled(config)
-  throw otpDisabled()
+  if (!createUser) throw otpDisabled()
+  requireSignUpsEnabled(config)
+  return { data }
 }
 
 interface PhoneCode extends OneTimeCodeInput {
