@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { recoveryCodesAlone, recoveryCodesExist, recoveryEnrolDisabled } from '../factor-errors.ts'
-import { requireAllowed } from '../factors/enrolment.ts'
+import { judgeRecoveryCodes, requireAllowed } from '../factors/enrolment.ts'
 import { type Factor, requireFactor } from '../factors/factor.ts'
 import { listFactors } from '../factors/factor-repository.ts'
 import { isEnrolled } from '../factors/factor-switches.ts'
@@ -50,7 +50,7 @@ export async function generateRecoveryCodes(
     const factors = await listFactors(trx, user.id)
     const others = factors.filter(({ status }) => status === 'verified')
     if (!others.some(isEnrolled)) throw recoveryCodesAlone()
-    requireAllowed(session.aal === 'aal2' ? 'allowed' : 'needs-aal2')
+    requireAllowed(judgeRecoveryCodes(session.aal))
     if (!others.every(isEnrolled)) throw recoveryCodesExist()
     await requireFreshSession(trx, deps, active)
     requireFreeName(friendlyName, factors)
@@ -77,7 +77,7 @@ export async function regenerateRecoveryCodes(
     const active = await lockCaller(trx, deps, caller)
     const { user, session } = requireFactorOwner(active)
     const factor = requireFactor(await findRecoveryFactor(trx, user.id))
-    requireAllowed(session.aal === 'aal2' ? 'allowed' : 'needs-aal2')
+    requireAllowed(judgeRecoveryCodes(session.aal))
     await requireFreshSession(trx, deps, active)
     const codes = await issueCodes(trx, deps, factor)
     const traits = { factor_id: factor.id }
