@@ -16,7 +16,7 @@ import {
   findChallenge,
 } from '../factors/challenge-repository.ts'
 import { judgeActivation, requireAllowed } from '../factors/enrolment.ts'
-import { FACTOR_METHODS, type Factor, requireFactor } from '../factors/factor.ts'
+import { FACTOR_METHODS, requireFactor } from '../factors/factor.ts'
 import {
   acceptFactor,
   countFactorGuess,
@@ -41,7 +41,7 @@ import type { Caller } from '../sessions/caller.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
 import { raiseSession } from '../sessions/raise-session.ts'
 import { prepareRaisedClaims } from '../sessions/raised-claims.ts'
-import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
+import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
 import type { Trx } from '../transaction.ts'
@@ -149,12 +149,11 @@ async function acceptProof(
   { factor, challenge, proof }: Asked & { readonly proof: FactorProof },
 ): Promise<IssuedSession | undefined> {
   const now = deps.now()
-  const owner = requireFactorOwner(await lockCaller(trx, deps, caller))
-  const { user, session } = owner
+  const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
   const factors = await listFactors(trx, user.id)
   const current = requireFactor(factors.find(({ id }) => id === factor.id))
   const isFirst = current.status === 'unverified'
-  if (isFirst) requireActivation(deps, owner, factors)
+  if (isFirst) requireAllowed(judgeActivation(factors, session.aal, deps.config.mfa))
   // In this order, so that a code which was used before leaves the challenge open for another code.
   if (!(await acceptFactor(trx, { id: factor.id, now, ...proof }))) return undefined
   if (!(await consumeChallenge(trx, challenge.id, now))) throw challengeMismatch()
@@ -172,11 +171,6 @@ async function acceptProof(
   const traits = { factor_id: factor.id, challenge_id: challenge.id }
   await recordAudit(trx, deps, { action: 'verification_attempted', actor: user, sessionId: session.id, ip, traits })
   return raised
-}
-
-/** Somebody who has only the password must not add a factor beside the user's. */
-function requireActivation({ config }: Pick<AuthDeps, 'config'>, { session }: FactorOwner, factors: readonly Factor[]) {
-  requireAllowed(judgeActivation(factors, session.aal, config.mfa))
 }
 
 /** What is stored of a right answer. */
