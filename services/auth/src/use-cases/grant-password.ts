@@ -71,10 +71,11 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
   if (!isRight) await recordFailedCheck(deps, check)
   // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
   if (user) await judgePasswordAttempt(deps, user.id, isRight)
-  const { kind: provider } = identifier
-  const verified = isRight && user && verifiedHash !== null ? { user, verifiedHash, isOutdated, provider } : undefined
-  const view = verified && (await signInVerified(deps, input, verified))
-  if (!view) throw invalidCredentials()
+  const view =
+    isRight && user && verifiedHash !== null
+      ? await signInVerified(deps, input, { user, verifiedHash, isOutdated, provider: identifier.kind })
+      : undefined
+  if (view === undefined) throw invalidCredentials()
   return view
 }
 
