@@ -59,9 +59,9 @@ async function toActiveCaller(
   const { userId, sessionId } = caller
   const named = await found
   // A token for another service that shares the secret speaks for none of our users.
-  const audience = callerAudience(caller, undefined, config.jwt.audience)
-  const isOurs = caller.isAdmin || named?.audience === audience
-  const user = requireTokenUser(named && isOurs && !isStaged(named) && named.deletedAt === null ? named : undefined)
+  const isOurs = caller.isAdmin || named?.audience === callerAudience(caller, undefined, config.jwt.audience)
+  const exists = named && !isStaged(named) && named.deletedAt === null
+  const user = requireTokenUser(isOurs && exists ? named : undefined)
   requireNotBanned(user, now())
   if (sessionId === null) return { user, session: undefined }
   const session = requireSession(await findSession(db, userId, sessionId))
