@@ -234,7 +234,7 @@ async function lockInvitedUser(trx: Trx, { now }: Pick<AuthDeps, 'now'>, linkHas
   if (!isValid || !user || user.invitedAt === null || user.deletedAt !== null) throw inviteNotFound()
   requireNotBanned(user, now())
   // An account that somebody signs in to gets no further way in by a mail alone.
-  const isOpen = (await awaitsFirstSignIn({ db: trx }, user)) && (await consumeToken(trx, token, { linkHash }))
-  if (!isOpen) throw inviteNotFound()
+  const isConsumed = (await awaitsFirstSignIn({ db: trx }, user)) && (await consumeToken(trx, token, { linkHash }))
+  if (!isConsumed) throw inviteNotFound()
   return user
 }
