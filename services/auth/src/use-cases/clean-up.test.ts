@@ -206,8 +206,8 @@ describe('clean-up', () => {
       await sql`SET enable_seqscan = off`.execute(connection)
       await sql`SET enable_bitmapscan = off`.execute(connection)
       const texts: string[] = []
-      for (const table of listCleanUps(deps.config, deps.now())) {
-        const { rows } = await sql<object>`EXPLAIN ${batchStatement(table)}`.execute(connection)
+      for (const target of listCleanUps(deps.config, deps.now())) {
+        const { rows } = await sql<object>`EXPLAIN ${batchStatement(target)}`.execute(connection)
         texts.push(rows.flatMap(Object.values).join('\n'))
       }
       await sql`RESET ALL`.execute(connection)

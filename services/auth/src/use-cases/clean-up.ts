@@ -61,14 +61,14 @@ export async function startCleanUp(
 export async function cleanUp(deps: CleanUpDeps, runs: CleanUpRuns): Promise<void> {
   const { sparseBatchesMax = SPARSE_BATCHES_MAX } = runs
   const time = AbortSignal.timeout(RUN_MS)
-  let turns = listCleanUps(deps.config, deps.now()).map((table) => ({ table, sparse: 0 }))
+  let turns = listCleanUps(deps.config, deps.now()).map((target) => ({ target, sparse: 0 }))
   // One batch of each table in turn, so that a table with many rows does not delay the others.
   while (turns.length > 0 && !time.aborted) {
     const next: typeof turns = []
-    for (const { table, sparse } of turns) {
-      const batch = await deleteBatch(deps, table, runs)
+    for (const { target, sparse } of turns) {
+      const batch = await deleteBatch(deps, target, runs)
       const sparseNow = batch.isFull ? sparse : sparse + 1
-      if (batch.next !== undefined && sparseNow < sparseBatchesMax) next.push({ table, sparse: sparseNow })
+      if (batch.next !== undefined && sparseNow < sparseBatchesMax) next.push({ target, sparse: sparseNow })
     }
     turns = next
   }
@@ -77,12 +77,12 @@ export async function cleanUp(deps: CleanUpDeps, runs: CleanUpRuns): Promise<voi
 /** Deletes a batch of a table, and keeps the place where its walk continues. */
 async function deleteBatch(
   { db }: Pick<CleanUpDeps, 'db'>,
-  table: TableCleanUp,
+  target: TableCleanUp,
   { countRows, places }: CleanUpRuns,
 ): Promise<CleanUpBatch> {
-  const key = `${table.by} ${table.table}`
-  const batch = await deleteExpired(db, table, places.get(key))
-  countRows(table.table, batch.removed)
+  const key = `${target.by} ${target.table}`
+  const batch = await deleteExpired(db, target, places.get(key))
+  countRows(target.table, batch.removed)
   if (batch.next === undefined) places.delete(key)
   else places.set(key, batch.next)
   return batch
