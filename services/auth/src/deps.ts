@@ -106,7 +106,7 @@ export async function createDeps(
     spans: await loadQuerySpans(config.server.tracingEnabled),
   })
   observeDatabase(meter, database, tasks)
-  const encryptionKeys = createSecretKeys(config)
+  const encryptionKeys = toEncryptionKeys(config)
   const serverKeys = deriveServerKeys(encryptionKeys)
   const limiters = await openLimiterStore(config.rateLimits, database, onError)
   const outbound = createOutbound(config.security.outboundAllowedHosts)
@@ -182,7 +182,7 @@ function readinessChecks(database: Database<AuthTables>, jobs: Jobs): Parameters
 }
 
 /** The keys of secrets in the database. A key derived from JWT_SECRET seals them where no key is set, so it stays valid. */
-export function createSecretKeys({ security, jwt }: AuthConfig): EncryptionKeys {
+export function toEncryptionKeys({ security, jwt }: AuthConfig): EncryptionKeys {
   const derived = deriveEncryptionKey(jwt.secret)
   return createEncryptionKeys(security.encryptionKey ?? derived, [...security.decryptionKeys, derived])
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AuthConfig } from '../config.ts'
-import { createSecretKeys, type OperatorDeps } from '../deps.ts'
+import { type OperatorDeps, toEncryptionKeys } from '../deps.ts'
 import { expectMigrations, openAuthDatabase } from '../open-database.ts'
 
 /** Opens what an operator's command needs. @throws Error when migrations are pending */
@@ -21,7 +21,7 @@ export async function openOperatorDeps(
     db,
     names,
     randomBytes,
-    encryptionKeys: createSecretKeys(config),
+    encryptionKeys: toEncryptionKeys(config),
     close: () => database.close(),
   }
 }
