@@ -114,7 +114,7 @@ export function retiredVerifySeconds({ lifetimeSeconds }: { readonly lifetimeSec
 
 /**
  * Retires a key, which verifies for so many seconds more.
- * @returns until when, as an RFC 3339 timestamp @throws NoResultError when the table has no such key
+ * @returns until when, as an RFC 3339 timestamp @throws Error when the table has no such key
  */
 export async function updateKeyToRetired(trx: Trx, kid: string, verifySeconds: number): Promise<string> {
   const { until } = await trx

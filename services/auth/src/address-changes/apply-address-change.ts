@@ -20,7 +20,7 @@ export interface ApplyDeps extends AuditDeps, NotifyDeps {
  * yet to confirm it. Runs in a transaction of `withUniqueIdentifiers`.
  * @param user locked
  * @returns `refused` for the message to the current address where that address need not agree
- * @throws emailExists, NoResultError when nobody has the id
+ * @throws emailExists
  */
 export async function confirmEmailChange(
   trx: Trx,
@@ -38,10 +38,7 @@ export async function confirmEmailChange(
   return 'other-address-left'
 }
 
-/**
- * Gives a user another email, which counts as confirmed. An anonymous user becomes a permanent one.
- * @throws emailExists, NoResultError when nobody has the id
- */
+/** Gives a user another email, which counts as confirmed. An anonymous user becomes a permanent one. @throws emailExists */
 export async function applyEmailChange(
   trx: Trx,
   deps: ApplyDeps,
@@ -70,8 +67,7 @@ export async function applyEmailChange(
 
 /**
  * Gives a user another phone, which counts as confirmed. An anonymous user becomes a permanent one. The transaction is one of
- * `withUniqueIdentifiers`. @param user locked
- * @throws phoneExists, NoResultError when nobody has the id
+ * `withUniqueIdentifiers`. @param user locked @throws phoneExists
  */
 export async function applyPhoneChange(
   trx: Trx,

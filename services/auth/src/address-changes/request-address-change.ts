@@ -65,7 +65,7 @@ interface OwnChange {
 
 /**
  * Stores pending changes of a user's own addresses, or applies changes that need no confirmation. @param user locked
- * @throws emailExists, phoneExists, and what `requireInterval`, `sendEmailChange` and `sendPhoneChange` throw
+ * @throws emailExists, phoneExists, and what `requireInterval` throws
  */
 export async function changeOwnAddresses(
   trx: Trx,

@@ -40,7 +40,6 @@ export interface EmailChangeMessage extends Pick<MailToken, 'context' | 'message
  * Stores a pending change of email, and mails the new address to confirm it; for a secure change the current address too
  * (reference: Change of email). Forgets an earlier confirmation, because each mail can be used once.
  * @param user locked
- * @throws NoResultError when nobody has the id
  */
 export async function sendEmailChange(
   trx: Trx,
@@ -83,7 +82,6 @@ export interface PhoneChangeMessage extends Pick<SmsCode, 'channel' | 'messageId
 /**
  * Stores a pending change of phone, and sends the new number a code to confirm it (reference: Change of phone).
  * @param user locked @returns false for a test phone, to which nothing is sent
- * @throws NoResultError when nobody has the id
  */
 export async function sendPhoneChange(
   trx: Trx,
@@ -107,9 +105,8 @@ export async function sendPhoneChange(
 const YOUNG_MS = 86_400_000
 
 /**
- * Sends the mails of a pending change of email again; both addresses must confirm anew. @returns whether a young change is
- * pending
- * @throws NoResultError when nobody has the id
+ * Sends the mails of a pending change of email again; both addresses must confirm anew.
+ * @returns whether a young change is pending
  */
 export async function resendEmailChange(trx: Trx, deps: EmailChangeDeps, request: MessageRequest): Promise<boolean> {
   const user = await lockRecipient(trx, request)
@@ -123,7 +120,6 @@ export async function resendEmailChange(trx: Trx, deps: EmailChangeDeps, request
 /**
  * Sends the code of a pending change of phone again.
  * @returns false where no young change is pending, or the interval of the new number is not over; only this job knows the number
- * @throws NoResultError when nobody has the id
  */
 export async function resendPhoneChange(
   trx: Trx,

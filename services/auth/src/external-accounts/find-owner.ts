@@ -153,7 +153,7 @@ export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'emai
 
 /**
  * Copies the profile of the provider into the user's metadata, and updates the user's list of providers.
- * @throws metadataTooLarge, NoResultError when nobody has the id
+ * @throws metadataTooLarge
  */
 export async function adoptProfile(
   trx: Trx,

@@ -38,7 +38,7 @@ export function requireManualLinking({ security }: Pick<AuthConfig, 'security'>)
  * account, if it is verified, because access tokens present it as the user's own. In that case a user with a second factor must
  * have shown it. Runs in a transaction of `settleRaces`.
  * @throws identityLinked, identityTaken, identitiesNeedSecondFactor, emailExists, tokenUserNotFound, userBanned,
- * sessionNotFound, metadataTooLarge, StaleView, NoResultError when nobody has the id
+ * sessionNotFound, metadataTooLarge, StaleView
  */
 export async function linkExternalIdentity(
   trx: Trx,

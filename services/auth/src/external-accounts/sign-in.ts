@@ -77,7 +77,7 @@ function isKnown(user: User, email: ExternalAccount['email']): boolean {
  * owner of the email. So its password, metadata, other identities and sessions are removed. They stay where the account has no
  * email and the provider, by which the user is known, gives one for the first time. An added identity does not change the email of
  * a user with a second factor: a session without that factor may have added it.
- * @throws metadataTooLarge, NoResultError when nobody has the id, and what `freeEmail` throws
+ * @throws metadataTooLarge, and what `freeEmail` throws
  */
 export async function confirmOwner(
   trx: Trx,

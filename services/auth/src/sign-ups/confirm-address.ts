@@ -21,7 +21,6 @@ export interface AddressConfirmation {
  * message that confirms an account brings the metadata, the password and the audience of its own request
  * (reference: Duplicate sign-ups).
  * @param user locked, as they were before
- * @throws NoResultError when nobody has the id
  */
 export async function confirmAddress(
   trx: Trx,

@@ -39,10 +39,7 @@ export async function mailInvitation(
   })
 }
 
-/**
- * Finds the unconfirmed user of an invitation, or makes one.
- * @throws emailExists, metadataTooLarge, and what `updateUser` throws
- */
+/** Finds the unconfirmed user of an invitation, or makes one. @throws emailExists, metadataTooLarge */
 export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {
   const { email, data, context } = invitation
   const identifier = { kind: 'email', value: email } as const

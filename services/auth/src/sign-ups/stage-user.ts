@@ -30,7 +30,6 @@ export interface StageUser {
  * waits already (reference: Staged users).
  * @returns undefined when no code may be sent: nobody has the identifier, or its user belongs to another audience. Also while a
  * message of another audience to an unconfirmed user is younger than the interval, because a stranger could replace it
- * @throws NoResultError when nobody has the id
  */
 export async function lockOrStageUser(
   trx: Trx,

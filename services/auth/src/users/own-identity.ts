@@ -16,7 +16,6 @@ export interface OwnIdentity {
  * Gives the identity of a user's own email or phone another address, or inserts the identity, and lists its provider in the
  * user's app metadata, where `provider` is the first of `providers` (reference: User record).
  * @param user locked, as they are at present
- * @throws NoResultError when nobody has the id
  */
 export async function setOwnIdentity(
   trx: Trx,
@@ -39,10 +38,7 @@ export async function setOwnIdentity(
   return updateProviders(trx, user)
 }
 
-/**
- * Lists the providers of a user's identities in their app metadata, oldest first. @param user locked, as they are at present
- * @throws NoResultError when nobody has the id
- */
+/** Lists the providers of a user's identities in their app metadata, oldest first. @param user locked, as they are at present */
 export async function updateProviders(trx: Trx, { id, appMetadata }: Pick<User, 'id' | 'appMetadata'>): Promise<User> {
   const providers = [...new Set((await listIdentities(trx, id)).map(({ provider }) => provider))]
   return updateUser(trx, id, { raw_app_meta_data: { ...appMetadata, provider: providers[0], providers } })

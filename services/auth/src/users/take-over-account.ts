@@ -42,7 +42,6 @@ export async function awaitsFirstSignIn(
  * Removes what a stranger may have left in an account that has just been confirmed: every way to sign in or stay signed in, and
  * pending changes. The account gets the password of the user who confirms, or none.
  * @param user locked, as they were before
- * @throws NoResultError when nobody has the id
  */
 export async function takeOverAccount(
   trx: Trx,

@@ -46,7 +46,7 @@ export async function insertUnlessTaken(trx: Db, values: NewUser): Promise<User 
   return row && toUser(row)
 }
 
-/** Changes the given columns of a user. The caller gives `updated_at`. @throws NoResultError when nobody has the id */
+/** Changes the given columns of a user. The caller gives `updated_at`. @throws Error when nobody has the id */
 export async function updateUser(trx: Db, id: string, changes: Updateable<UsersTable>): Promise<User> {
   return toUser(
     await trx.updateTable('users').set(changes).where('id', '=', id).returningAll().executeTakeFirstOrThrow(),
