@@ -8,8 +8,8 @@
 --
 -- Answers a verdict: `rotated` or `reused` with what the session's body is made of; `stolen` with the user; or alone
 -- `token-not-found`, `user-banned`, `session-expired`, `session-inactive`, `session-low-aal`, `session-superseded`. A refusal
--- is a verdict, not an exception, so that its writes are committed: the revoked tokens of a stolen session. Only a lock that is
--- not had within 5 s is an exception (55P03), before anything is written.
+-- is a verdict, not an exception, so that its writes are committed: the revoked tokens of a stolen session. Only a lock that
+-- is not granted within 5 s raises an exception (55P03), before anything is written.
 --
 -- Lock order: the user, the session. Every function locks a user before the user's sessions, so that two of them never wait
 -- for each other. The token needs no lock of its own.

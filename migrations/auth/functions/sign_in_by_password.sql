@@ -1,8 +1,8 @@
 -- The second half of one sign-in by password, which waits for its user's row if somebody else holds it. Judges and writes as
 -- sign_ins_by_password does, which has the rules and explains the parameters.
 --
--- Answers the verdict `done` with the session, or a refusal alone. A user who is gone is refused as `password-changed`. Only a
--- lock that is not had within 5 s is an exception (55P03), before anything is written.
+-- Answers the verdict `done` with the session, or a refusal alone. A user who is gone is refused as `password-changed`. Only
+-- a lock that is not granted within the lock_timeout of the connection raises an exception (55P03), before anything is written.
 --
 -- Lock order: the user, the new session. The lock of the user's row comes first, since sign_ins_by_password would leave out a
 -- user whom somebody holds. It lasts until the session is committed, so no change of the password comes between. A sign-in that
