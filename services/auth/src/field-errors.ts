@@ -1,9 +1,9 @@
 // The part of the catalogue in errors.ts about single fields of a request: what follows `<field>: ` in `fieldInvalid` and
 // `bodyFieldInvalid` (reference: Request bodies). `users import` says the same of a line.
 //
-// A schema refuses the value, `fieldText` below chooses the text, and one of these lines makes the error: `toInvalid` in
-// error-body.ts for each route, `requireValid` in routes/admin/custom-providers.ts, `completeSettings`
-// in external-providers/complete-settings.ts, and `readUserLine` in users/user-line.ts. A search for the name of a text finds the
+// A schema refuses the value, `fieldText` below chooses the text, and one of these functions makes the error: `toInvalid` in
+// error-body.ts for each route, `requireValid` in routes/admin/custom-providers.ts, `completeSettings` in
+// external-providers/complete-settings.ts, and `readUserLine` in users/user-line.ts. A search for the name of a text finds the
 // schemas that choose it themselves.
 
 interface Bound {
