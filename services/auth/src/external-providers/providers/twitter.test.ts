@@ -7,7 +7,6 @@ import {
   externalBody,
   fragmentBody,
   grantErrorBody,
-  identityBody,
   sessionBody,
   statusAndBody,
 } from '../../../test/bodies.ts'
@@ -124,28 +123,6 @@ describe('twitter', () => {
     const headers = { authorization: `Bearer ${fragment.access_token}` }
     const user = (await service.app.inject({ url: '/user', headers })).json()
     expect(user).toEqual(externalBody('twitter', ACCOUNT, { email: PROFILE.email }))
-    expect(user.identities[0]).toEqual(
-      identityBody({
-        id: '783214',
-        identity_data: ACCOUNT,
-        provider: 'twitter',
-        email: 'ada@twitter.example',
-      }),
-    )
-    expect(user.user_metadata).toEqual({
-      iss: API,
-      sub: '783214',
-      name: 'Ada',
-      full_name: 'Ada',
-      email: PROFILE.email,
-      email_verified: true,
-      phone_verified: false,
-      picture: PROFILE.profile_image_url_https,
-      avatar_url: PROFILE.profile_image_url_https,
-      user_name: 'ada',
-      preferred_username: 'ada',
-      provider_id: '783214',
-    })
   })
 
   it('signs in the same user again in the PKCE flow', async () => {
