@@ -70,5 +70,9 @@ it('replaces a staged user who has the same identifier, and no other', async () 
     { id: idOf(3), email: 'a@example.com', staged_at: null, raw_user_meta_data: { name: 'Ada' } },
     { id: idOf(2), email: 'other@example.com', staged_at: expect.any(String), raw_user_meta_data: {} },
   ])
-  await expect(insert([])).resolves.toBeUndefined()
+})
+
+it('inserts nothing where no user is new', async () => {
+  await insert([])
+  expect(await database.db.selectFrom('users').select('id').execute()).toEqual([])
 })
