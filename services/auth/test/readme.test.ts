@@ -21,6 +21,7 @@ it('every command of the first run succeeds, in the order of the README', async 
   const known: Record<string, string> = {}
   const fillIn = (text: string) => text.replace(/<(\w+)>/g, (_all, name: string) => known[name] ?? '')
   const answers: unknown[] = []
+  expect(readme.match(/^curl /gm)).toHaveLength(commands.length)
   for (const { url, header, value, body } of commands) {
     const answer = await main.app.inject({
       method: body === undefined ? 'GET' : 'POST',
