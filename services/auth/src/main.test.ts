@@ -70,7 +70,7 @@ describe('auth -c FILE', () => {
 
 describe('auth', () => {
   it('prints its version, whatever the settings', async () => {
-    // A process of its own.
+    // The other cases share a process. This one shows that the file runs as a program.
     const { stdout, stderr } = await promisify(execFile)(process.execPath, [main, 'version'], {
       cwd: folder,
       env: programEnvironment,
