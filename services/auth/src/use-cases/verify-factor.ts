@@ -206,7 +206,7 @@ function proveCode(
   return step === undefined ? undefined : { step }
 }
 
-/** The secret of a TOTP factor. SQL of others inserts it unsealed. */
+/** The secret of a TOTP factor. SQL of others inserts it unencrypted. */
 function readSecret(
   { encryptionKeys }: Pick<AuthDeps, 'encryptionKeys'>,
   { id, secret, plainSecret }: FactorWithSecrets,

@@ -11,7 +11,7 @@ import { findImportedRates } from '../money/rate-repository.ts'
 import { openPaymentsDatabase } from '../open-database.ts'
 import { createPanVault } from '../vault/pan-vault.ts'
 import { findSealSamples } from '../vault/rotation-repository.ts'
-import { UnsealError } from '../vault/seal.ts'
+import { OpenError } from '../vault/seal.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 
 /** What the checks read. */
@@ -115,7 +115,7 @@ function failsToOpen(open: () => string): boolean {
     open()
     return false
   } catch (error) {
-    if (error instanceof UnsealError) return true
+    if (error instanceof OpenError) return true
     throw error
   }
 }

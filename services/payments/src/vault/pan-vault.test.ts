@@ -1,7 +1,7 @@
 import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import { describe, expect, it } from 'vitest'
 import { createPanVault } from './pan-vault.ts'
-import { UnsealError } from './seal.ts'
+import { OpenError } from './seal.ts'
 import type { VaultKey } from './vault-keys.ts'
 
 const first: VaultKey = { id: 1, key: Buffer.alloc(32, 1) }
@@ -29,13 +29,13 @@ describe('createPanVault', () => {
     for (let bit = 0; bit < sealed.length * 8; bit++) {
       const altered = Buffer.from(sealed)
       altered.writeUInt8(altered.readUInt8(bit >> 3) ^ (1 << (bit & 7)), bit >> 3)
-      expect(() => vault.open(altered, place, 'authorization')).toThrow(UnsealError)
+      expect(() => vault.open(altered, place, 'authorization')).toThrow(OpenError)
     }
     for (let length = 0; length < sealed.length; length++) {
-      expect(() => vault.open(sealed.subarray(0, length), place, 'authorization')).toThrow(UnsealError)
+      expect(() => vault.open(sealed.subarray(0, length), place, 'authorization')).toThrow(OpenError)
     }
     const elsewhere = { merchantId: place.instrumentId, instrumentId: place.merchantId }
-    expect(() => vault.open(sealed, elsewhere, 'authorization')).toThrow(UnsealError)
+    expect(() => vault.open(sealed, elsewhere, 'authorization')).toThrow(OpenError)
   })
 
   it('seals with the first key, opens with all, and finds a number under each', () => {
@@ -58,7 +58,7 @@ describe('createPanVault', () => {
     const vault = createPanVault([first], counting)
     counted.length = 0
     vault.open(vault.seal(pan, place).sealed, place, 'authorization')
-    expect(() => vault.open(Buffer.alloc(0), place, 'rotation')).toThrow(UnsealError)
+    expect(() => vault.open(Buffer.alloc(0), place, 'rotation')).toThrow(OpenError)
     expect(counted).toEqual([
       ['payments_vault_opens_total', 1, { purpose: 'authorization' }],
       ['payments_vault_opens_total', 1, { purpose: 'rotation' }],

@@ -1,7 +1,7 @@
 import { createHmac, type KeyObject } from 'node:crypto'
 import type { Meter } from '@opentelemetry/api'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
-import { type SealingKeys, seal, unseal } from './seal.ts'
+import { openSealed, type SealingKeys, seal } from './seal.ts'
 import { deriveKey, type VaultKey } from './vault-keys.ts'
 
 /** The row that a card number belongs to. A number that is sealed for one row does not open for another. */
@@ -46,10 +46,10 @@ export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], me
       keyId: first.id,
       mac: digest(macKey, pan),
     }),
-    /** @throws UnsealError when the number was altered, belongs to another row, or its key is gone */
+    /** @throws OpenError when the number was altered, belongs to another row, or its key is gone */
     open: (sealed: Buffer, place: PanPlace, purpose: OpenPurpose): string => {
       opens.add(1, { purpose })
-      return unseal(sealing, sealed, textOf(place))
+      return openSealed(sealing, sealed, textOf(place))
     },
     /** The digests that a number may be stored under: one for each key. */
     macs: (pan: string): readonly Buffer[] => macKeys.map((key) => digest(key, pan)),

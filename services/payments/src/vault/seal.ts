@@ -7,8 +7,8 @@ export interface SealingKeys {
 }
 
 /** A text that cannot be opened: it was altered, belongs to another place, or its key is not configured. */
-export class UnsealError extends Error {
-  override readonly name = 'UnsealError'
+export class OpenError extends Error {
+  override readonly name = 'OpenError'
 }
 
 const ALGORITHM = 'aes-256-gcm'
@@ -18,7 +18,7 @@ const TAG_BYTES = 16
 /**
  * Seals a text. The result is the key's id (one byte), a random nonce, the ciphertext and the tag. `place` is authenticated
  * too, so the text opens for this place only. @see NIST SP 800-38D
- * @throws UnsealError when no key has the id of the sealing key
+ * @throws OpenError when no key has the id of the sealing key
  */
 export function seal({ sealing, keys }: SealingKeys, text: string, place: string): Buffer {
   const nonce = randomBytes(NONCE_BYTES)
@@ -29,10 +29,10 @@ export function seal({ sealing, keys }: SealingKeys, text: string, place: string
 
 /**
  * Opens a text that `seal` made for the same place.
- * @throws UnsealError when it was altered, belongs to another place, or its key is gone
+ * @throws OpenError when it was altered, belongs to another place, or its key is gone
  */
-export function unseal({ keys }: SealingKeys, sealed: Buffer, place: string): string {
-  if (sealed.length < 1 + NONCE_BYTES + TAG_BYTES) throw new UnsealError('sealed text is too short')
+export function openSealed({ keys }: SealingKeys, sealed: Buffer, place: string): string {
+  if (sealed.length < 1 + NONCE_BYTES + TAG_BYTES) throw new OpenError('sealed text is too short')
   const nonce = sealed.subarray(1, 1 + NONCE_BYTES)
   const key = keyOf(keys, sealed.readUInt8(0))
   const decipher = createDecipheriv(ALGORITHM, key, nonce, { authTagLength: TAG_BYTES })
@@ -42,12 +42,12 @@ export function unseal({ keys }: SealingKeys, sealed: Buffer, place: string): st
   try {
     return Buffer.concat([opened, decipher.final()]).toString('utf8')
   } catch (cause) {
-    throw new UnsealError('sealed text was altered or belongs elsewhere', { cause })
+    throw new OpenError('sealed text was altered or belongs elsewhere', { cause })
   }
 }
 
 function keyOf(keys: ReadonlyMap<number, KeyObject>, id: number): KeyObject {
   const key = keys.get(id)
-  if (key === undefined) throw new UnsealError(`sealed with key ${id}, which is not configured`)
+  if (key === undefined) throw new OpenError(`sealed with key ${id}, which is not configured`)
   return key
 }

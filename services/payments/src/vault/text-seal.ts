@@ -1,4 +1,4 @@
-import { type SealingKeys, seal, UnsealError, unseal } from './seal.ts'
+import { OpenError, openSealed, type SealingKeys, seal } from './seal.ts'
 import { deriveKey, type KeyPurpose, type VaultKey } from './vault-keys.ts'
 
 /** Gives values to clients as texts. A client cannot read or forge such a text, and it opens for one place only. */
@@ -24,9 +24,9 @@ function createTextSeal(vaultKeys: readonly [VaultKey, ...VaultKey[]], purpose: 
     open: (text: string, place: string): unknown => {
       if (!BASE64.test(text)) return undefined
       try {
-        return JSON.parse(unseal(keys, Buffer.from(text, 'base64'), place))
+        return JSON.parse(openSealed(keys, Buffer.from(text, 'base64'), place))
       } catch (error) {
-        if (error instanceof UnsealError) return undefined
+        if (error instanceof OpenError) return undefined
         throw error
       }
     },

@@ -1,4 +1,4 @@
-import { type SealingKeys, seal, UnsealError, unseal } from '../vault/seal.ts'
+import { OpenError, openSealed, type SealingKeys, seal } from '../vault/seal.ts'
 import { deriveKey, type VaultKey } from '../vault/vault-keys.ts'
 
 /** Seals secrets of webhooks, each for its merchant. */
@@ -25,10 +25,10 @@ export function createWebhookSecrets({ vaultKeys, pepper }: WebhookSecretKeys) {
     keys: new Map([[PEPPER_ID, deriveKey({ key: pepper }, 'webhook/secret')]]),
   }
   const open = (sealed: Buffer, merchantId: string): string =>
-    tryToOpen({ sealing, keys }, sealed, merchantId) ?? unseal(former, sealed, merchantId)
+    tryToOpen({ sealing, keys }, sealed, merchantId) ?? openSealed(former, sealed, merchantId)
   return {
     seal: (secret: string, merchantId: string): Buffer => seal({ sealing, keys }, secret, merchantId),
-    /** @throws UnsealError when the text was altered, belongs to another merchant, or its key is gone */
+    /** @throws OpenError when the text was altered, belongs to another merchant, or its key is gone */
     open,
     /** Whether the first key has sealed it. */
     isCurrent: (sealed: Buffer, merchantId: string): boolean =>
@@ -38,9 +38,9 @@ export function createWebhookSecrets({ vaultKeys, pepper }: WebhookSecretKeys) {
 
 function tryToOpen(keys: SealingKeys, sealed: Buffer, merchantId: string): string | undefined {
   try {
-    return unseal(keys, sealed, merchantId)
+    return openSealed(keys, sealed, merchantId)
   } catch (error) {
-    if (error instanceof UnsealError) return undefined
+    if (error instanceof OpenError) return undefined
     throw error
   }
 }
