@@ -108,8 +108,10 @@ function verifyBodyToken(
   body: z.output<typeof VerifyBody>,
   context: RequestContext,
 ): Promise<Redeemed> {
-  const input = { ...parseVerifyBody(body), password: body.password, context }
-  return input.kind === 'code' ? verifyCode(deps, input) : verifyLink(deps, { ...input, via: 'body' })
+  const { password } = body
+  const input = { ...parseVerifyBody(body), context }
+  if (input.kind === 'code') return verifyCode(deps, { ...input, password })
+  return verifyLink(deps, { ...input, via: { kind: 'body', password } })
 }
 
 /** Shows the page whose button uses the link. Opening the page does not use the link up. */
@@ -136,7 +138,7 @@ async function followLink(deps: FollowDeps, request: FastifyRequest, reply: Fast
 async function useLink(deps: FollowDeps, link: ParsedLink, context: RequestContext): Promise<string> {
   const { redirectTo } = context
   const checked = requireLinkToFollow(link, deps.config.signup.pkce)
-  const used = await verifyLink(deps, { ...checked, password: undefined, via: 'redirect', context })
+  const used = await verifyLink(deps, { ...checked, via: { kind: 'redirect' }, context })
   if (used.verdict === 'other-address-left') return messageRedirect(redirectTo, OTHER_ADDRESS_LEFT, flowOf(link))
   if (used.verdict === 'auth-code') return codeRedirect(redirectTo, used.code)
   return sessionRedirect(redirectTo, await signNewSession(deps, used.session), used.type ?? link.type)

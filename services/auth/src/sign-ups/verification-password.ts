@@ -22,18 +22,23 @@ interface MessageUse {
   readonly user: User
 }
 
+/** How a code or a link came. A redirect (GET /verify and its form) takes no password and may give an auth code. */
+export type MessageVia =
+  | { readonly kind: 'body'; readonly password: string | undefined }
+  | { readonly kind: 'redirect' }
+
 /**
  * Hashes the password that a request sends with a code or a link. The caller holds no lock meanwhile. A missing or weak password
  * leaves the message unused.
- * @param verification `password` is `not-asked` where no password is ever taken (GET /verify)
  * @returns undefined where the password is ignored
  * @throws passwordMissingAtVerify, serverBusy, and what `requirePassword` and `refuseBreached` throw
  */
 export async function hashVerificationPassword(
   deps: VerificationPasswordDeps,
-  { type, user, password }: MessageUse & { readonly password: string | 'not-asked' | undefined },
+  { type, user, via }: MessageUse & { readonly via: MessageVia },
 ): Promise<string | undefined> {
-  if (password === 'not-asked') return undefined
+  if (via.kind === 'redirect') return undefined
+  const { password } = via
   const verdict = await judgeVerificationPassword(deps, { type, user })
   if (!password && verdict === 'needed') throw passwordMissingAtVerify()
   if (!password || verdict === 'ignored') return undefined

@@ -68,7 +68,7 @@ describe('generateLink', () => {
     const { email } = await createSignedUp(deps)
     const [first, second] = [await generate({ type: 'recovery', email }), await generate({ type: 'recovery', email })]
     const follow = (token: string) =>
-      verifyLink(deps, { type: 'recovery', token, password: undefined, via: 'body', context: CONTEXT })
+      verifyLink(deps, { type: 'recovery', token, via: { kind: 'body', password: undefined }, context: CONTEXT })
     await expect(follow(first.token)).rejects.toThrow(linkExpired())
     expect((await follow(second.token)).verdict).toBe('session')
   })

@@ -25,7 +25,12 @@ const type = (email: string, code: string, as: VerifyType = 'recovery') =>
     context: CONTEXT,
   })
 const follow = (token: string, as: VerifyType = 'recovery', audience = CONTEXT.audience) =>
-  verifyLink(deps, { type: as, token, password: undefined, via: 'body', context: { ...CONTEXT, audience } })
+  verifyLink(deps, {
+    type: as,
+    token,
+    via: { kind: 'body', password: undefined },
+    context: { ...CONTEXT, audience },
+  })
 const wrongCode = (code: string) => (code === '000000' ? '000001' : '000000')
 const ban = (id: string, until: Date | null) =>
   deps.db.updateTable('users').set({ banned_until: until }).where('id', '=', id).execute()

@@ -33,7 +33,11 @@ import { equalSecrets } from '../secrets/equal-secrets.ts'
 import { createSession, type SignIn } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { confirmAddress } from '../sign-ups/confirm-address.ts'
-import { hashVerificationPassword, judgeVerificationPassword } from '../sign-ups/verification-password.ts'
+import {
+  hashVerificationPassword,
+  judgeVerificationPassword,
+  type MessageVia,
+} from '../sign-ups/verification-password.ts'
 import type { Trx } from '../transaction.ts'
 import { TAKEN_FOR_USER, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { confirmerTakesOver, takeOverAccount } from '../users/take-over-account.ts'
@@ -72,7 +76,7 @@ export interface VerifyCodeInput {
  * throw
  */
 export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCodeInput): Promise<Redeemed> {
-  const { type, identifier, context } = input
+  const { type, identifier, password, context } = input
   const check = { identifier: identifier.value, ip: context.ip }
   const blocked = await isBlocked(deps, check)
   const owner = await findUserByIdentifier(deps.db, context.audience, identifier)
@@ -89,10 +93,10 @@ export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCodeInput): 
   }
   const user = owner?.id === token.userId ? owner : await findUserById(deps.db, token.userId)
   if (!user) throw otpExpired()
-  const secret = { codeHash: token.codeHash }
+  const message = { user, token, secret: { codeHash: token.codeHash }, via: { kind: 'body', password } } as const
   // Only a right code is refused because of a ban, since the refusal reveals that the account exists.
   try {
-    const redeemed = await redeemToken(deps, { ...input, user, token, secret, flow: 'implicit', expired: otpExpired })
+    const redeemed = await redeemToken(deps, { ...input, ...message, flow: 'implicit', expired: otpExpired })
     await forgetGuesses(deps.db, guess)
     return redeemed
   } catch (error) {
@@ -125,9 +129,7 @@ function matchCode(
 export interface VerifyLinkInput {
   readonly type: VerifyType
   readonly token: string
-  readonly password: string | undefined
-  /** `redirect`: GET /verify and its form, which take no password and may give an auth code. */
-  readonly via: 'body' | 'redirect'
+  readonly via: MessageVia
   readonly context: RequestContext
 }
 
@@ -146,11 +148,10 @@ export async function verifyLink(deps: VerifyLinkDeps, input: VerifyLinkInput): 
   if (Date.parse(token.expiresAt) <= deps.now().getTime()) throw linkExpired()
   return redeemToken(deps, {
     ...input,
-    password: via === 'redirect' ? 'not-asked' : input.password,
     user,
     token,
     secret: { linkHash },
-    flow: via === 'redirect' && token.flowStateId !== null ? 'pkce' : 'implicit',
+    flow: via.kind === 'redirect' && token.flowStateId !== null ? 'pkce' : 'implicit',
     expired: linkExpired,
   })
 }
@@ -161,8 +162,7 @@ interface Redemption {
   readonly user: User
   readonly token: OneTimeToken
   readonly secret: { readonly linkHash: Buffer } | { readonly codeHash: Buffer }
-  /** Undefined where the request has none; `not-asked` where no password is ever taken (GET /verify). */
-  readonly password: string | 'not-asked' | undefined
+  readonly via: MessageVia
   /** `pkce` gives an auth code instead of a session. */
   readonly flow: FlowKind
   /** The error for the later of two requests with the same secret. */
