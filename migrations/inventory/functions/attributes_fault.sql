@@ -1,7 +1,6 @@
 -- Says why the attributes of a product cannot be stored. The service checks attributes that it receives, but only the database
 -- sees what a merge patch makes of the stored ones. The bounds are those of the API.
 --
--- attributes: the attributes after the patch.
 -- bytes_max: how long they may be as text.
 -- Returns null, bytes, depth or keys as text, or NULL when the attributes can be stored.
 CREATE OR REPLACE FUNCTION {{attributes_fault}}(attributes jsonb, bytes_max integer)

@@ -1,7 +1,6 @@
 -- Changes a location. The version that a change is based on (If-Match) is compared under the lock of the row, so two changes
 -- based on the same version cannot both pass. A trigger counts the version (see 0003-create-locations.ts).
 --
--- p_id: the location.
 -- p_versions: versions that the change may be based on; null accepts any.
 -- p_code, p_name, p_active: the new values; null keeps a value.
 -- Returns done with the location as it is afterwards, or the verdict not-found or stale.

@@ -2,7 +2,6 @@
 -- based on the same version cannot both pass. A merge patch is applied here, because numbers keep their digits only as jsonb.
 -- A change may meet an import that is being applied. An import takes seconds, so the change waits up to 8 s for the row.
 --
--- p_id: the product.
 -- p_versions: versions that the change may be based on; null accepts any.
 -- p_sku, p_attributes: the new values; null keeps a value.
 -- p_merge: whether p_attributes is a merge patch instead of the new attributes.

@@ -1,7 +1,6 @@
 -- Checks that stock can be changed for a product at a location. Refuses when either does not exist.
 -- Both rows stay locked until the transaction ends, so their deletion waits for it (see 0005-guard-stock.ts).
 --
--- p_product_id, p_location_id: the product and the location.
 -- Returns whether the location takes stock: false when it is inactive.
 --
 -- Lock order: the product, the location. Every call takes them in this order. The caller has locked the level of both before, or

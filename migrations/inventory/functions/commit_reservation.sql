@@ -2,7 +2,6 @@
 -- A due reservation never commits, whether or not clean-up has expired it.
 --
 -- p_caller: who asks, and the key of the request.
--- p_id: the reservation.
 -- p_quantity: how much to ship; null ships all that remains.
 -- Returns done or replayed with the reservation, a verdict about the key, not-found, above-remaining (with the quantity that
 -- remains), or the status of a reservation that is over.

@@ -1,7 +1,6 @@
 -- Deletes a location. The row stays for the stock movements that point at it, and its code becomes free.
 -- A trigger refuses a location that has stock (see 0005-guard-stock.ts).
 --
--- p_id: the location.
 -- p_versions: versions that the deletion may be based on; null accepts any.
 -- Returns the verdict done, not-found or stale.
 --

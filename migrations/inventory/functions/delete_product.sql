@@ -2,7 +2,6 @@
 -- A trigger refuses a product that has stock (see 0005-guard-stock.ts). Like change_product, the function waits up to 8 s for an
 -- import that is being applied.
 --
--- p_id: the product.
 -- p_versions: versions that the deletion may be based on; null accepts any.
 -- Returns the verdict done, not-found or stale.
 --

@@ -1,6 +1,5 @@
 -- Gives back what remains of a reservation, and ends the reservation. The caller has locked its row.
 --
--- r: the reservation.
 -- p_type: the type of the movement, release or expire.
 -- p_status: the status that the reservation gets, released or expired.
 -- p_actor: who releases it; null when it expires.

@@ -1,6 +1,4 @@
 -- A level as the API shows it. The database makes it, because an answer is kept for a client that repeats its request.
---
--- l: the level.
 CREATE OR REPLACE FUNCTION {{level_json}}(l {{stock_levels}})
 RETURNS json
 LANGUAGE sql

@@ -1,6 +1,5 @@
 -- Names the levels that lines are about, in the order in which they are locked.
 --
--- p_lines: the lines of a request.
 -- Returns the product and the location of each level, once.
 CREATE OR REPLACE FUNCTION {{levels_of}}(p_lines {{stock_line}}[])
 RETURNS TABLE (product_id bigint, location_id bigint)

@@ -3,8 +3,6 @@
 --
 -- Lock order: the levels by product and location. All calls take them in this order, so that two of them never wait for each
 -- other.
---
--- p_lines: the lines of a request.
 CREATE OR REPLACE FUNCTION {{lock_levels}}(p_lines {{stock_line}}[])
 RETURNS void
 LANGUAGE plpgsql

@@ -1,8 +1,6 @@
 -- Applies a merge patch (RFC 7396): a member that is null removes, an object merges into the existing object, and anything else
 -- replaces.
 --
--- target: the value that the patch changes.
--- patch: the patch.
 -- Returns the patched value.
 CREATE OR REPLACE FUNCTION {{merge_patch}}(target jsonb, patch jsonb)
 RETURNS jsonb

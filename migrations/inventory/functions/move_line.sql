@@ -1,8 +1,6 @@
 -- Carries out one line of a request. The caller has locked its levels (see lock_levels.sql).
 -- A line that counts, or that expects a quantity, needs a product and a location that exist, also when it changes nothing.
 --
--- l: the line.
--- p_actor: who asks.
 -- Returns the ids of the movements that were written. A transfer writes two, and the id of the first is its transfer_id.
 -- Refuses with stale-quantity (with the quantity on hand) when on_hand is not what the line expects, and as apply_movement does.
 --

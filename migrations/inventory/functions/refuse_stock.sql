@@ -1,7 +1,5 @@
 -- Refuses a request for want of stock. When the product or the location does not exist, the refusal says so instead.
 --
--- p_product_id, p_location_id: the product and the location.
--- p_verdict: why the request is refused.
 -- p_quantity: how much is available.
 --
 -- Lock order: the product, the location (see check_target.sql). The request is refused in any case, so it waits for nothing

@@ -1,8 +1,6 @@
 -- Releases a reservation: gives back what remains of it.
 -- A due reservation is over and is not released, whether or not clean-up has expired it.
 --
--- p_actor: who asks.
--- p_id: the reservation.
 -- Returns the status before the call, or not-found. `active` means that this call released the reservation.
 --
 -- Lock order: the reservation, its level. Every function locks a reservation before its level, so that two of them never wait

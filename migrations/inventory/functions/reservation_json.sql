@@ -1,6 +1,4 @@
 -- A reservation as the API shows it. The database makes it, because an answer is kept for a client that repeats its request.
---
--- r: the reservation.
 CREATE OR REPLACE FUNCTION {{reservation_json}}(r {{reservations}})
 RETURNS json
 LANGUAGE sql

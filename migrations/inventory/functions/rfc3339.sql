@@ -1,6 +1,4 @@
 -- A time as the API shows it: UTC, with milliseconds.
---
--- p_at: the time.
 CREATE OR REPLACE FUNCTION {{rfc3339}}(p_at timestamp with time zone)
 RETURNS text
 LANGUAGE sql
