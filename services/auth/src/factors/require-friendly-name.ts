@@ -14,5 +14,10 @@ export function requireFriendlyName(name: string): string {
  * @throws factorNameTaken
  */
 export function requireFreeName(name: string, others: readonly Pick<Factor, 'friendlyName'>[]): void {
-  if (name.trim() !== '' && others.some(({ friendlyName }) => friendlyName === name)) throw factorNameTaken({ name })
+  if (name.trim() !== '' && others.some(({ friendlyName }) => friendlyName === name)) refuseTakenName(name)
+}
+
+/** Refuses a name that another factor of the user has. @throws factorNameTaken */
+export function refuseTakenName(name: string): never {
+  throw factorNameTaken({ name })
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { violates } from '@trestle/database/violations.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { factorNameTaken, phoneFactorExists } from '../factor-errors.ts'
+import { phoneFactorExists } from '../factor-errors.ts'
 import { judgeEnrolment, requireAllowed, type WantedFactor } from '../factors/enrolment.ts'
 import {
   deleteExpiredFactors,
@@ -13,6 +13,7 @@ import {
   listFactors,
 } from '../factors/factor-repository.ts'
 import { type EnrolledType, requireEnrolEnabled } from '../factors/factor-switches.ts'
+import { refuseTakenName } from '../factors/require-friendly-name.ts'
 import { makeTotpSecret } from '../factors/totp.ts'
 import { sealOptional } from '../secrets/sealed-secret.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
@@ -64,7 +65,7 @@ export async function enrolFactor(
       return insertUnverifiedFactor(trx, deps, owner, { wanted, ip })
     })
   } catch (error) {
-    if (violates(error, deps.names, FACTOR_NAME_KEY)) throw factorNameTaken({ name: wanted.friendlyName })
+    if (violates(error, deps.names, FACTOR_NAME_KEY)) refuseTakenName(wanted.friendlyName)
     if (violates(error, deps.names, FACTOR_PHONE_KEY)) throw phoneFactorExists()
     throw error
   }
@@ -79,7 +80,7 @@ async function requireRoomForFactor(
   await deleteExpiredFactors(trx, user.id, new Date(now().getTime() - config.mfa.unverifiedLifetimeMs))
   const verdict = judgeEnrolment(await listFactors(trx, user.id), wanted, session.aal, config.mfa)
   if (verdict === 'phone-verified') throw phoneFactorExists()
-  if (verdict === 'name-taken') throw factorNameTaken({ name: wanted.friendlyName })
+  if (verdict === 'name-taken') refuseTakenName(wanted.friendlyName)
   requireAllowed(verdict)
   if (wanted.phone === undefined) return
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType: 'phone', phone: wanted.phone })
