@@ -1,7 +1,6 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { actorOf } from '../access/actor.ts'
-import { reservationNotFound } from '../errors.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
@@ -10,7 +9,7 @@ import { FreeText } from '../requests/free-text.ts'
 import { RecordId } from '../requests/record-id.ts'
 import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable, withBody } from '../requests/responses.ts'
-import { RESERVATION_STATUSES } from '../reservations/reservation.ts'
+import { RESERVATION_STATUSES, requireReservation } from '../reservations/reservation.ts'
 import { findReservation, listReservations } from '../reservations/reservation-repository.ts'
 import { ReservationView } from '../reservations/reservation-view.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
@@ -107,8 +106,7 @@ export class Default extends InventoryController {
   }
 
   async #find(id: number): Promise<RawJson> {
-    const reservation = await findReservation(this.application.context.lanes, id)
-    if (!reservation) throw reservationNotFound()
+    const reservation = requireReservation(await findReservation(this.application.context.lanes, id))
     return recordBody(200, JSON.stringify(reservation))
   }
 }

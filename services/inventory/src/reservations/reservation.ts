@@ -1,3 +1,5 @@
+import { reservationNotFound } from '../errors.ts'
+
 /** Statuses of a reservation. The README of this folder has the diagram of its states. */
 export const RESERVATION_STATUSES = ['active', 'committed', 'released', 'expired'] as const
 
@@ -11,4 +13,13 @@ export interface NewReservation {
   readonly quantity: number
   readonly expiresInSeconds?: number | undefined
   readonly reference?: string | undefined
+}
+
+/**
+ * What a query found of a reservation, or a verdict of a SQL function on it.
+ * @throws reservationNotFound when nothing was found, or the verdict says that there is no such reservation
+ */
+export function requireReservation<Found>(found: Found | 'not-found' | undefined): Found {
+  if (found === undefined || found === 'not-found') throw reservationNotFound()
+  return found
 }

@@ -1,14 +1,9 @@
 import type { InventoryDeps } from '../deps.ts'
-import {
-  aboveRemaining,
-  reservationCommitted,
-  reservationExpired,
-  reservationNotFound,
-  reservationReleased,
-} from '../errors.ts'
+import { aboveRemaining, reservationCommitted, reservationExpired, reservationReleased } from '../errors.ts'
 import type { Answered, Refused } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { refuseKey } from '../idempotency/refuse-key.ts'
+import { requireReservation } from '../reservations/reservation.ts'
 import { type CommitRefusal, callCommitReservation } from '../reservations/reservation-repository.ts'
 import type { Reservation } from '../reservations/reservation-view.ts'
 
@@ -35,9 +30,8 @@ export async function commitReservation(
 
 /** `quantity` is what remains of the reservation. */
 function refuseCommit({ verdict, quantity }: Refused<CommitRefusal>): never {
-  switch (verdict) {
-    case 'not-found':
-      throw reservationNotFound()
+  const refusal = requireReservation(verdict)
+  switch (refusal) {
     case 'above-remaining':
       throw aboveRemaining({ details: { remaining: quantity } })
     case 'committed':
@@ -47,6 +41,6 @@ function refuseCommit({ verdict, quantity }: Refused<CommitRefusal>): never {
     case 'expired':
       throw reservationExpired()
     default:
-      refuseKey(verdict)
+      refuseKey(refusal)
   }
 }

@@ -1,5 +1,6 @@
 import type { InventoryDeps } from '../deps.ts'
-import { reservationCommitted, reservationExpired, reservationNotFound } from '../errors.ts'
+import { reservationCommitted, reservationExpired } from '../errors.ts'
+import { requireReservation } from '../reservations/reservation.ts'
 import { callReleaseReservation } from '../reservations/reservation-repository.ts'
 
 /**
@@ -12,8 +13,7 @@ export async function releaseReservation(
   actor: string | null,
   id: number,
 ): Promise<boolean> {
-  const before = await callReleaseReservation(lanes, actor, id)
-  if (before === 'not-found') throw reservationNotFound()
+  const before = requireReservation(await callReleaseReservation(lanes, actor, id))
   if (before === 'committed') throw reservationCommitted()
   if (before === 'expired') throw reservationExpired()
   if (before === 'active') stockMetrics.countReservation('released')
