@@ -1,14 +1,8 @@
 import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { duplicateCode, locationChanged, locationHasStock } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { type LocationRefusal, requireLocation } from '../locations/location.ts'
-import {
-  callChangeLocation,
-  callDeleteLocation,
-  findLocation,
-  listLocations,
-} from '../locations/location-repository.ts'
+import { requireLocation } from '../locations/location.ts'
+import { findLocation, listLocations } from '../locations/location-repository.ts'
 import { LocationCreatedView, LocationView, locationJson } from '../locations/location-view.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
@@ -19,7 +13,9 @@ import { FreeText } from '../requests/free-text.ts'
 import { RecordId } from '../requests/record-id.ts'
 import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable, withBody } from '../requests/responses.ts'
+import { changeLocation } from '../use-cases/change-location.ts'
 import { createLocation } from '../use-cases/create-location.ts'
+import { deleteLocation } from '../use-cases/delete-location.ts'
 
 const Code = z.string({ error: FIELD_TEXTS.notString }).regex(/^[A-Za-z0-9._-]{1,64}$/, FIELD_TEXTS.notCode)
 const Active = p.bool().meta({ description: 'Whether it takes stock' })
@@ -81,9 +77,7 @@ export class Default extends InventoryController {
   })
   async PATCH(...[id, change]: Args<typeof Default.PATCH>): Promise<RawJson> {
     const target = { id, versions: this.versionsOf('l', id) }
-    const answer = await this.writeInTurn(() => callChangeLocation(this.application.context, target, change))
-    const location = requireLocation(answer)
-    if (typeof location === 'string') refuseChange(location)
+    const location = await this.writeInTurn(() => changeLocation(this.application.context, target, change))
     this.note({ event: 'location.updated', location_id: id, version: location.version })
     this.response.headers.set('etag', locationTag(id, location.version))
     return recordBody(200, locationJson(location))
@@ -98,9 +92,7 @@ export class Default extends InventoryController {
   })
   async DELETE(...[id]: Args<typeof Default.DELETE>): Promise<void> {
     const target = { id, versions: this.versionsOf('l', id) }
-    const answer = await this.writeInTurn(() => callDeleteLocation(this.application.context, target))
-    const verdict = requireLocation(answer)
-    if (verdict !== 'done') refuseChange(verdict)
+    await this.writeInTurn(() => deleteLocation(this.application.context, target))
     this.note({ event: 'location.deleted', location_id: id })
   }
 
@@ -117,17 +109,5 @@ export class Default extends InventoryController {
   async #find(id: number): Promise<RawJson | undefined> {
     const location = requireLocation(await findLocation(this.application.context.lanes, id))
     return this.answerUnlessKnown(locationTag(id, location.version), locationJson(location))
-  }
-}
-
-/** Refuses a change or deletion of a location that exists. */
-function refuseChange(refusal: Exclude<LocationRefusal, 'not-found'> | 'duplicate-code' | 'has-stock'): never {
-  switch (refusal) {
-    case 'stale':
-      throw locationChanged()
-    case 'duplicate-code':
-      throw duplicateCode()
-    case 'has-stock':
-      throw locationHasStock()
   }
 }

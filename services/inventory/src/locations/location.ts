@@ -1,5 +1,5 @@
 import type { HttpErrorOptions } from '@trestle/common/errors/define-error.ts'
-import { locationNotFound } from '../errors.ts'
+import { locationChanged, locationNotFound } from '../errors.ts'
 
 /** What a new location is made of. */
 export interface NewLocation {
@@ -34,4 +34,14 @@ export function requireLocation<Found>(
   if (found === undefined || found === 'not-found' || found === 'location-not-found')
     throw locationNotFound({ details })
   return found
+}
+
+/**
+ * The verdict of a change or deletion that may be based on certain versions only.
+ * @throws locationNotFound when there is no such location, locationChanged when it has another version
+ */
+export function requireSameLocation<Found>(found: Found | 'not-found' | 'stale'): Found {
+  const current = requireLocation(found)
+  if (current === 'stale') throw locationChanged()
+  return current
 }

@@ -1,5 +1,5 @@
 import type { HttpErrorOptions } from '@trestle/common/errors/define-error.ts'
-import { productNotFound } from '../errors.ts'
+import { productChanged, productNotFound } from '../errors.ts'
 
 /** The members of a product that every answer shows. */
 export interface Product {
@@ -40,6 +40,16 @@ export function requireProduct<Found>(
 ): Found {
   if (found === undefined || found === 'not-found' || found === 'product-not-found') throw productNotFound({ details })
   return found
+}
+
+/**
+ * The verdict of a change or deletion that may be based on certain versions only.
+ * @throws productNotFound when there is no such product, productChanged when it has another version
+ */
+export function requireSameProduct<Found>(found: Found | 'not-found' | 'stale'): Found {
+  const current = requireProduct(found)
+  if (current === 'stale') throw productChanged()
+  return current
 }
 
 /** How many products fit in so many characters, if their attributes are as long as those of `products`: 1 to `max`. */

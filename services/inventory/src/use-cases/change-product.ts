@@ -1,15 +1,8 @@
 import type { InventoryDeps } from '../deps.ts'
-import {
-  duplicateSku,
-  mergedToNull,
-  mergedTooDeep,
-  mergedTooLarge,
-  mergedTooManyKeys,
-  productChanged,
-} from '../errors.ts'
+import { duplicateSku, mergedToNull, mergedTooDeep, mergedTooLarge, mergedTooManyKeys } from '../errors.ts'
 import type { JsonText } from '../json/json-object.ts'
 import { ATTRIBUTES_DEPTH_MAX, ATTRIBUTES_KEYS_MAX, storableAttributes } from '../products/attributes.ts'
-import { requireProduct } from '../products/product.ts'
+import { requireSameProduct } from '../products/product.ts'
 import { type ChangeProductResult, callChangeProduct, type VersionedChange } from '../products/product-repository.ts'
 
 /** A change of a product. What is undefined stays as it is. */
@@ -42,14 +35,15 @@ export async function changeProduct(
     () => callChangeProduct(lanes, names, { ...input, attributes: text, bytesMax }),
     { client },
   )
-  if (result.verdict !== 'done') refuseChange(requireProduct(result.verdict), bytesMax)
+  if (result.verdict !== 'done') refuseChange(requireSameProduct(result.verdict), bytesMax)
   return result.change
 }
 
-function refuseChange(verdict: Exclude<ChangeProductResult['verdict'], 'done' | 'not-found'>, bytesMax: number): never {
+function refuseChange(
+  verdict: Exclude<ChangeProductResult['verdict'], 'done' | 'not-found' | 'stale'>,
+  bytesMax: number,
+): never {
   switch (verdict) {
-    case 'stale':
-      throw productChanged()
     case 'duplicate-sku':
       throw duplicateSku()
     case 'attributes-null':

@@ -1,6 +1,6 @@
 import type { InventoryDeps } from '../deps.ts'
-import { productChanged, productInStock } from '../errors.ts'
-import { requireProduct } from '../products/product.ts'
+import { productInStock } from '../errors.ts'
+import { requireSameProduct } from '../products/product.ts'
 import { callDeleteProduct } from '../products/product-repository.ts'
 
 /** Which product to delete, on which versions the deletion may be based, and for whom. */
@@ -22,7 +22,6 @@ export async function deleteProduct(
   { client, ...product }: DeleteProductInput,
 ): Promise<void> {
   const answer = await productWrites.run(() => callDeleteProduct(lanes, names, product), { client })
-  const verdict = requireProduct(answer)
-  if (verdict === 'stale') throw productChanged()
+  const verdict = requireSameProduct(answer)
   if (verdict === 'in-stock') throw productInStock()
 }
