@@ -112,20 +112,6 @@ describe('migrate', () => {
     expect(await runOf(first, 'drift')).toEqual([expect.stringMatching(/^\d+ objects match the migrations$/)])
   })
 
-  it('rebase: marks a database of the chain before the baseline, and migrates it', async () => {
-    expect(await run('rebase')).toEqual(['there is no old chain of migrations: nothing to rebase'])
-    await withDatabase({ url }, async (db) => {
-      await sql`CREATE SCHEMA things`.execute(db)
-      await sql`CREATE TABLE things.schema_migrations (name varchar(255) PRIMARY KEY, timestamp varchar(255))`.execute(
-        db,
-      )
-      await sql`CREATE TABLE things.schema_migrations_lock (id varchar(255) PRIMARY KEY, is_locked int)`.execute(db)
-      await sql`CREATE TABLE things.things (id integer)`.execute(db)
-    })
-    expect(await run()).toEqual(['the migrations of this database were replaced by a baseline: run migrate rebase'])
-    expect(await run('rebase')).toEqual(['rebased', 'nothing to do'])
-  })
-
   it('plan: warns of locks that block others', async () => {
     await run()
     expect(await runBoth('plan')).toEqual([

@@ -11,11 +11,10 @@ import {
 } from '@trestle/database/migrations/migrate.ts'
 import { type Difference, findDrift } from '@trestle/database/rehearsal/drift.ts'
 import { type PlannedLock, type PlannedMigration, planMigrations } from '@trestle/database/rehearsal/plan-migrations.ts'
-import { rebase } from '@trestle/database/rehearsal/rebase.ts'
 import { Command } from 'commander'
 
 /**
- * The command `migrate [up|down|status|plan|drift|rebase]` of a service.
+ * The command `migrate [up|down|status|plan|drift]` of a service.
  * @param readOptions called when a command runs, so that `--help` needs no settings
  */
 export function migrateCommand(readOptions: () => MigrateOptions, print: (line: string) => void): Command {
@@ -52,14 +51,6 @@ export function migrateCommand(readOptions: () => MigrateOptions, print: (line: 
       const options = readOptions()
       const [planned, changes] = [await planMigrations(options), await functionStatus(options)]
       printAll(describePlan(planned, changes))
-    })
-  command
-    .command('rebase')
-    .description('mark a development database of the chain before the baseline as one of the baseline, and run up')
-    .action(async () => {
-      await rebase(readOptions())
-      print('rebased')
-      printAll(describeUp(await migrateUp(readOptions())))
     })
   command
     .command('drift')

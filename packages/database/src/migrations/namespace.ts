@@ -1,7 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { MIGRATIONS } from './migrator-tables.ts'
-import { OLD_CHAIN } from './old-chain.ts'
 
 /**
  * Whether an object of a schema belongs to a namespace, by its name. Other namespaces in the schema have their own tables of
@@ -14,7 +13,7 @@ export function isOwn(
 ): RawBuilder<boolean> {
   return sql<boolean>`(starts_with(${name}, ${prefix}) AND NOT EXISTS (
     SELECT FROM pg_class other JOIN pg_namespace place ON place.oid = other.relnamespace
-      JOIN unnest(${[MIGRATIONS, OLD_CHAIN]}::text[]) AS ending ON right(other.relname, length(ending)) = ending
-    WHERE place.nspname = ${schema} AND other.relkind = 'r' AND length(other.relname) > ${sql.lit(prefix.length)} + length(ending)
-      AND starts_with(${name}, left(other.relname, -length(ending)))))`
+    WHERE place.nspname = ${schema} AND other.relkind = 'r' AND right(other.relname, ${sql.lit(MIGRATIONS.length)}) = ${MIGRATIONS}
+      AND length(other.relname) > ${sql.lit(prefix.length + MIGRATIONS.length)}
+      AND starts_with(${name}, left(other.relname, ${sql.lit(-MIGRATIONS.length)}))))`
 }

@@ -19,7 +19,8 @@ interface CatalogueRow {
 export async function readCatalogue(trx: Kysely<unknown>, place: Pick<Names, 'schema' | 'prefix'>): Promise<Catalogue> {
   const { schema } = place
   const own = migratorTables.map((table) => migratorTable(place, table))
-  await writeNamesInFull(trx)
+  // PostgreSQL then writes names in full, whatever the search path of the user is.
+  await sql`SELECT set_config('search_path', '', true)`.execute(trx)
   const { rows } = await sql<CatalogueRow>`
     WITH place AS (
       SELECT oid, nspowner, nspacl FROM pg_namespace WHERE nspname = ${schema}
@@ -33,27 +34,6 @@ export async function readCatalogue(trx: Kysely<unknown>, place: Pick<Names, 'sc
     )
     ${sql.join([...PARTS, types(place)], sql` UNION ALL `)}`.execute(trx)
   return new Map(rows.map(({ kind, name, definition }) => [`${kind} ${name}`, definition ?? '']))
-}
-
-/** The statements that create the composite types of a service, by name. A type stands after those that it uses. */
-export async function readCompositeTypes(
-  trx: Kysely<unknown>,
-  place: Pick<Names, 'schema' | 'prefix'>,
-): Promise<ReadonlyMap<string, string>> {
-  await writeNamesInFull(trx)
-  const { rows } = await sql<{ name: string; statement: string }>`
-    SELECT c.relname AS name, format('CREATE TYPE %s AS (%s)', c.reltype::regtype, (
-      SELECT string_agg(format('%I %s', a.attname, format_type(a.atttypid, a.atttypmod)), ', ' ORDER BY a.attnum)
-      FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped)) AS statement
-    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-    WHERE n.nspname = ${place.schema} AND c.relkind = 'c' AND ${isOwn(sql.ref('c.relname'), place)}
-    ORDER BY c.oid`.execute(trx)
-  return new Map(rows.map(({ name, statement }) => [name, statement]))
-}
-
-/** Makes PostgreSQL write names in full, whatever the search path of the user is. */
-async function writeNamesInFull(trx: Kysely<unknown>): Promise<void> {
-  await sql`SELECT set_config('search_path', '', true)`.execute(trx)
 }
 
 const relations = sql`

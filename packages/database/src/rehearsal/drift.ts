@@ -3,7 +3,6 @@ import type { Kysely } from 'kysely'
 import { compareFunctions, createAll, type ServiceFunctions } from '../migrations/functions.ts'
 import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
 import { listExecuted } from '../migrations/migrator.ts'
-import { refuseOldChain } from '../migrations/old-chain.ts'
 import { closeFunctions } from '../rights/function-rights.ts'
 import { type Grants, grantOnObjects } from '../rights/roles.ts'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
@@ -40,7 +39,6 @@ export interface DriftOptions extends MigrationTarget {
  */
 export function findDrift({ names, url, ...rest }: DriftOptions): Promise<Drift> {
   return underLock({ url, names }, async (db) => {
-    await refuseOldChain(db, names)
     const trx = await db.startTransaction().execute()
     try {
       const made = await rehearse(trx, { names, ...rest, ...(await executedRelease(trx, { names, ...rest })) })
@@ -84,7 +82,7 @@ export async function rehearseExecuted(
  * What migrations and functions make in an empty schema, with the names of the service's own schema.
  * @throws Error when a file creates no function of its name
  */
-export async function rehearse(
+async function rehearse(
   trx: Kysely<unknown>,
   { names, sources, functions, grants }: Omit<DriftOptions, 'url'>,
 ): Promise<Catalogue> {

@@ -12,7 +12,6 @@ import {
 } from 'kysely'
 import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
 import { compareMigrations } from '../migrations/migrator.ts'
-import { refuseOldChain } from '../migrations/old-chain.ts'
 import { buildStage, dropStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
 
 /** Which requests of others a lock blocks until its transaction ends. */
@@ -55,7 +54,6 @@ export function planMigrations(
 ): Promise<readonly PlannedMigration[]> {
   return underLock(options, async (db) => {
     const { names, sources } = options
-    await refuseOldChain(db, names)
     const { pending } = await compareMigrations(db, options)
     if (pending.length === 0) return []
     const stage = rehearsalNames(names)
