@@ -1,4 +1,4 @@
-import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import {
   duration,
   flag,
@@ -107,6 +107,14 @@ export const limitStoreSettings = {
     .optional()
     .describe('Redis that counts the limits. Required when the store is `redis`.'),
 } as const
+
+/** Limits in Redis need its address. The prefix is that of the settings of the service: `AUTH_`. */
+export function limitStoreRule(prefix: string): Rule<SettingValues<typeof limitStoreSettings>> {
+  return ({ RATE_LIMIT_STORE, REDIS_URL }) =>
+    RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined
+      ? `${prefix}REDIS_URL is required when ${prefix}RATE_LIMIT_STORE is redis`
+      : undefined
+}
 
 /** Settings of the end of a process. */
 export const shutdownSettings = {

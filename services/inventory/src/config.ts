@@ -1,7 +1,7 @@
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
-import { toDatabaseConfig, toTelemetryConfig } from '@trestle/service/common-settings.ts'
+import { limitStoreRule, toDatabaseConfig, toTelemetryConfig } from '@trestle/service/common-settings.ts'
 import { accessRules, openDoorWarnings, PREFIX, toAccess } from './config/access.ts'
 import { settings } from './config/settings.ts'
 
@@ -69,9 +69,6 @@ function toServerConfig(values: InventoryValues) {
 const rules: readonly Rule<InventoryValues>[] = [
   ({ DEFAULT_LIMIT, MAX_LIMIT }) =>
     DEFAULT_LIMIT > MAX_LIMIT ? `${PREFIX}DEFAULT_LIMIT must not be above ${PREFIX}MAX_LIMIT` : undefined,
-  ({ RATE_LIMIT_STORE, REDIS_URL }) =>
-    RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined
-      ? `${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`
-      : undefined,
+  limitStoreRule(PREFIX),
   ...accessRules,
 ]

@@ -3,7 +3,7 @@ import { ConfigError } from '@trestle/common/config/config-error.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
-import { toDatabaseConfig, toTelemetryConfig } from '@trestle/service/common-settings.ts'
+import { limitStoreRule, toDatabaseConfig, toTelemetryConfig } from '@trestle/service/common-settings.ts'
 import { toAcquiringConfig } from './config/acquiring.ts'
 import { toCheckoutConfig } from './config/checkout.ts'
 import { messageRules, toMessageConfig } from './config/messages.ts'
@@ -84,10 +84,7 @@ type JudgedValues = Pick<
 >
 
 const rules: readonly Rule<JudgedValues>[] = [
-  ({ RATE_LIMIT_STORE, REDIS_URL }) =>
-    RATE_LIMIT_STORE === 'redis' && REDIS_URL === undefined
-      ? `${PREFIX}REDIS_URL is required when ${PREFIX}RATE_LIMIT_STORE is redis`
-      : undefined,
+  limitStoreRule(PREFIX),
   ...signInRules,
   // The service itself speaks plain HTTP, so without a trusted proxy no request would count as sent by TLS.
   ({ REQUIRE_TLS, TRUSTED_PROXIES }) =>

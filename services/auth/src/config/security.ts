@@ -12,7 +12,7 @@ import {
   url,
 } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import { limitStoreSettings } from '@trestle/service/common-settings.ts'
+import { limitStoreRule, limitStoreSettings } from '@trestle/service/common-settings.ts'
 import type { z } from 'zod'
 import { limit, type ProfileValues, rate } from './rules.ts'
 import type { serverSettings } from './server.ts'
@@ -172,10 +172,7 @@ export const securityRules: readonly Rule<SecurityValues>[] = [
     values.SECURITY_CAPTCHA_ENABLED && values.SECURITY_CAPTCHA_SECRET === undefined
       ? 'AUTH_SECURITY_CAPTCHA_SECRET is required when AUTH_SECURITY_CAPTCHA_ENABLED is true'
       : undefined,
-  (values) =>
-    values.RATE_LIMIT_STORE === 'redis' && values.REDIS_URL === undefined
-      ? 'AUTH_REDIS_URL is required when AUTH_RATE_LIMIT_STORE is redis'
-      : undefined,
+  limitStoreRule('AUTH_'),
 ]
 
 /** Whether limits count by a header that says nothing about the client, because no trusted proxy writes it. */
