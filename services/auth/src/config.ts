@@ -1,8 +1,9 @@
 import { loadConfig } from '@trestle/common/config/load-config.ts'
 import { text } from '@trestle/common/config/setting.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
+import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { dangerousSettings } from './config/dangers.ts'
-import { databaseWarnings, toDatabaseSettings } from './config/database.ts'
+import { toDatabaseSettings } from './config/database.ts'
 import { externalRules, externalWarnings, toExternalConfig } from './config/external.ts'
 import { hookRules, toHooksConfig } from './config/hooks.ts'
 import { jwtRules, jwtWarnings, toJwtConfig } from './config/jwt.ts'
@@ -62,7 +63,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string) {
     warnings: [
       ...findUnknownSettings(settings, source),
       ...serverWarnings(values),
-      ...databaseWarnings(values),
+      ...largePoolWarnings('AUTH_DB_MAX_POOL_SIZE', values.DB_MAX_POOL_SIZE),
       ...jwtWarnings(values),
       ...securityWarnings(values),
       ...mailWarnings(values),

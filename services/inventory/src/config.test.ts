@@ -104,6 +104,12 @@ describe('loadInventoryConfig', () => {
     expect(loadInventoryConfig({ ...DATABASE, INVENTORY_DB_POOL_SIZE: '64' }).database.poolSize).toBe(64)
   })
 
+  it('warns of a pool of more than 32 connections', () => {
+    const warningsFor = (size: string) => loadInventoryConfig({ ...DATABASE, INVENTORY_DB_POOL_SIZE: size }).warnings
+    expect(warningsFor('32')).toEqual([])
+    expect(warningsFor('33')).toEqual(['INVENTORY_DB_POOL_SIZE above 32 makes the database slower, not faster'])
+  })
+
   it.each([
     [{}, 'INVENTORY_DATABASE_URL'],
     [{ INVENTORY_DATABASE_URL: 'mysql://user:hidden-password@localhost' }, 'INVENTORY_DATABASE_URL'],

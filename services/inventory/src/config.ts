@@ -2,6 +2,7 @@ import { loadConfig, type Rule, type SettingValues } from '@trestle/common/confi
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { limitStoreRule, toDatabaseConfig, toTelemetryConfig } from '@trestle/service/common-settings.ts'
+import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { accessRules, openDoorWarnings, PREFIX, toAccess } from './config/access.ts'
 import { settings } from './config/settings.ts'
 
@@ -43,6 +44,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     /** Warnings for the operator. */
     warnings: [
       ...findUnknownSettings(settings, { prefix: PREFIX, env }),
+      ...largePoolWarnings(`${PREFIX}DB_POOL_SIZE`, values.DB_POOL_SIZE),
       ...(values.AUTH_ENABLED
         ? plainHttpWarnings(`${PREFIX}AUTH_JWKS_URL`, values.AUTH_JWKS_URL)
         : openDoorWarnings(values)),

@@ -220,6 +220,12 @@ describe('loadPaymentsConfig', () => {
     expect(warningsFor('https://auth.example/.well-known/jwks.json')).toEqual([])
   })
 
+  it('warns of a pool of more than 32 connections', () => {
+    const warningsFor = (size: string) => loadPaymentsConfig({ ...complete, PAYMENTS_DB_POOL_SIZE: size }).warnings
+    expect(warningsFor('32')).toEqual([])
+    expect(warningsFor('33')).toEqual(['PAYMENTS_DB_POOL_SIZE above 32 makes the database slower, not faster'])
+  })
+
   // ASVS 13.4.2
   it('makes keys for the process in development only, and names them', () => {
     const { PAYMENTS_PEPPER: _, PAYMENTS_VAULT_KEYS: __, ...rest } = complete

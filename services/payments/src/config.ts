@@ -4,6 +4,7 @@ import { loadConfig, type Rule, type SettingValues } from '@trestle/common/confi
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { limitStoreRule, toDatabaseConfig, toTelemetryConfig } from '@trestle/service/common-settings.ts'
+import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { toAcquiringConfig } from './config/acquiring.ts'
 import { toCheckoutConfig } from './config/checkout.ts'
 import { messageRules, toMessageConfig } from './config/messages.ts'
@@ -44,6 +45,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     /** Warnings for the operator. */
     warnings: [
       ...findUnknownSettings(settings, { prefix: PREFIX, env }),
+      ...largePoolWarnings(`${PREFIX}DB_POOL_SIZE`, values.DB_POOL_SIZE),
       ...plainHttpWarnings(`${PREFIX}USER_JWKS_URL`, values.USER_JWKS_URL),
     ],
     ...toPricingConfig(values),

@@ -2,7 +2,7 @@ import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { flag, integer, oneOf } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import { databaseSettings as commonSettings, databaseUrl } from '@trestle/service/common-settings.ts'
-import { LARGE_POOL_CONNECTIONS, toPoolSize } from '@trestle/service/pool-size.ts'
+import { toPoolSize } from '@trestle/service/pool-size.ts'
 import { retention } from './rules.ts'
 
 /** Settings of the database and of what is kept there (docs/settings/auth.md). */
@@ -60,11 +60,4 @@ export function toDatabaseSettings(values: DatabaseValues) {
     auditRetentionMs: values.AUDIT_LOG_RETENTION,
     unconfirmedRetentionMs: values.UNCONFIRMED_USER_RETENTION,
   }
-}
-
-/** Warns of a pool that is so large that it slows the database down. */
-export function databaseWarnings(values: DatabaseValues): string[] {
-  return values.DB_MAX_POOL_SIZE > LARGE_POOL_CONNECTIONS
-    ? [`AUTH_DB_MAX_POOL_SIZE above ${LARGE_POOL_CONNECTIONS} makes the database slower, not faster`]
-    : []
 }

@@ -1,7 +1,6 @@
 import { runServer } from '@trestle/common/lifecycle/run-server.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { observeReadiness } from '@trestle/service/observe-readiness.ts'
-import { warnOfLargePool } from '@trestle/service/pool-size.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import type { InventoryConfig } from '../config.ts'
@@ -26,7 +25,6 @@ export async function serve(config: InventoryConfig, process: NodeJS.Process): P
 }
 
 async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
-  warnOfLargePool(log.logger, config.database.poolSize)
   // At the same time: one waits for the database, the other loads libraries.
   const [telemetry] = await Promise.all([
     openTelemetry(config),

@@ -1,7 +1,6 @@
 import { runServer } from '@trestle/common/lifecycle/run-server.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { observeReadiness } from '@trestle/service/observe-readiness.ts'
-import { warnOfLargePool } from '@trestle/service/pool-size.ts'
 import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import { startKeyUseWrites } from '../apps/app-key-repository.ts'
@@ -43,7 +42,6 @@ export async function serve(config: PaymentsConfig, process: NodeJS.Process): Pr
 }
 
 async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
-  warnOfLargePool(log.logger, config.database.poolSize)
   if (config.throwAwayKeys.length > 0) {
     log.logger.warn(
       { settings: config.throwAwayKeys },
