@@ -33,6 +33,15 @@ it('refuses an exported interface whose members one class has without saying so'
   ])
 })
 
+const application = scale.replace('Scale', 'ControllerApplication')
+
+it('allows an exception, and refuses it once no single class has its members', async () => {
+  expect(await problemsOf(loneImplementations, { [path]: application + kitchenScale })).toEqual([])
+  expect(await problemsOf(loneImplementations, { [path]: application })).toEqual([
+    `${path}:1 ControllerApplication is no lone interface: take it from the exceptions of lone-implementations.ts`,
+  ])
+})
+
 it.each([
   ['a second class', scale, kitchenScale.replace('Kitchen', 'Letter')],
   ['an object of a test', scale, "const light = { unit: 'g', weigh: () => 1 }\n"],

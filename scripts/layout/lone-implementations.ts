@@ -2,7 +2,7 @@ import type { Class, PropertyKey as MemberKey, ObjectExpression, TSInterfaceDecl
 import type { Problem, Rule, SourceFile } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
-/** Interfaces that one class has the members of, and why the class cannot be the type. */
+/** Interfaces whose members one class has, and why the class cannot be the type. */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   [
     'ControllerApplication',
@@ -44,7 +44,12 @@ interface Declarations {
  */
 export const loneImplementations: Rule = ({ files }) => {
   const declared = declarationsOf(files.filter(({ path }) => path.endsWith('.ts')))
-  return [...statedProblems(declared), ...structuralProblems(declared)]
+  const structural = structuralProblems(declared)
+  return [
+    ...statedProblems(declared),
+    ...structural.filter(({ name }) => !EXCEPTIONS.has(name)).map(({ problem }) => problem),
+    ...surplusExceptions(declared, new Set(structural.map(({ name }) => name))),
+  ]
 }
 
 function statedProblems({ interfaces, implementations }: Declarations): readonly Problem[] {
@@ -57,16 +62,33 @@ function statedProblems({ interfaces, implementations }: Declarations): readonly
     }))
 }
 
-function structuralProblems({ behaviours, classes, objects, implementations }: Declarations): readonly Problem[] {
+interface StructuralProblem {
+  /** The interface. */
+  readonly name: string
+  readonly problem: Problem
+}
+
+function structuralProblems(declared: Declarations): readonly StructuralProblem[] {
+  const { behaviours, classes, objects, implementations } = declared
   const stated = new Set(implementations.map(({ name }) => name))
-  return behaviours.flatMap(({ file, start, name, members }): readonly Problem[] => {
-    if (stated.has(name) || EXCEPTIONS.has(name)) return []
+  return behaviours.flatMap(({ file, start, name, members }): readonly StructuralProblem[] => {
+    if (stated.has(name)) return []
     const hasAll = (those: ReadonlySet<string>) => members.every((member) => those.has(member))
     const [found, ...others] = classes.filter((each) => hasAll(each.members))
     if (found === undefined || others.length > 0 || objects.some(hasAll)) return []
     const message = `${name} has its members in the class ${found.name} alone: use the class as the type`
-    return [{ path: file.path, line: lineAt(file.text, start), message }]
+    return [{ name, problem: { path: file.path, line: lineAt(file.text, start), message } }]
   })
+}
+
+function surplusExceptions({ behaviours }: Declarations, found: ReadonlySet<string>): readonly Problem[] {
+  return behaviours
+    .filter(({ name }) => EXCEPTIONS.has(name) && !found.has(name))
+    .map(({ file, start, name }) => ({
+      path: file.path,
+      line: lineAt(file.text, start),
+      message: `${name} is no lone interface: take it from the exceptions of lone-implementations.ts`,
+    }))
 }
 
 function declarationsOf(files: readonly SourceFile[]): Declarations {
