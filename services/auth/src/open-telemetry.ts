@@ -1,7 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
-import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
+import { openTelemetry, type Telemetry } from '@trestle/common/telemetry/open-telemetry.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { observeOutbox } from '@trestle/jobs/observe-outbox.ts'
@@ -11,24 +10,11 @@ import type { AuthConfig } from './config.ts'
 import type { AuthTables } from './database.ts'
 import { VERSION } from './version.ts'
 
-/** The metrics and traces of a process. */
-export interface Telemetry {
-  readonly metrics: Metrics
-  readonly tracing: Tracing
-}
-
 /** Starts metrics and traces. */
-export async function openTelemetry({ server }: Pick<AuthConfig, 'server'>): Promise<Telemetry> {
-  const resource = { 'service.name': server.serviceName, 'service.version': VERSION, 'auth.version': VERSION }
-  const [metrics, tracing] = await Promise.all([
-    createMetrics({
-      ...server.metrics,
-      otlpProtocol: server.otlpProtocol,
-      resource,
-    }),
-    startTracing({ enabled: server.tracingEnabled, otlpProtocol: server.otlpProtocol, resource }),
-  ])
-  return { metrics, tracing }
+export function openAuthTelemetry({ server }: Pick<AuthConfig, 'server'>): Promise<Telemetry> {
+  const { serviceName } = server
+  const resource = { 'service.name': serviceName, 'service.version': VERSION, 'auth.version': VERSION }
+  return openTelemetry(server, { resource })
 }
 
 /** The log of a process. @throws Error naming the file when it cannot be written */

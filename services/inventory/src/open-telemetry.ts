@@ -1,6 +1,6 @@
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
-import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
+import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
+import { openTelemetry, type Telemetry } from '@trestle/common/telemetry/open-telemetry.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
 import type { InventoryConfig } from './config.ts'
@@ -8,20 +8,10 @@ import type { InventoryTables } from './database.ts'
 import { observeOverdue } from './reservations/stock-metrics.ts'
 import { VERSION } from './version.ts'
 
-/** The metrics and traces of a process. */
-export interface Telemetry {
-  readonly metrics: Metrics
-  readonly tracing: Tracing
-}
-
 /** Starts metrics and traces. */
-export async function openTelemetry({ server }: Pick<InventoryConfig, 'server'>): Promise<Telemetry> {
+export function openInventoryTelemetry({ server }: Pick<InventoryConfig, 'server'>): Promise<Telemetry> {
   const resource = { 'service.name': 'inventory', 'service.version': VERSION }
-  const [metrics, tracing] = await Promise.all([
-    createMetrics({ ...server.metrics, otlpProtocol: server.otlpProtocol, resource }),
-    startTracing({ enabled: server.tracingEnabled, otlpProtocol: server.otlpProtocol, resource }),
-  ])
-  return { metrics, tracing }
+  return openTelemetry(server, { resource })
 }
 
 /** The log of a process. @throws Error naming the file when it cannot be written */

@@ -9,7 +9,7 @@ import { buildApp } from '../src/app.ts'
 import { loadInventoryConfig } from '../src/config.ts'
 import { createDeps, type InventoryDeps } from '../src/deps.ts'
 import { migrateOptions } from '../src/migrations.ts'
-import { createInventoryLog, openTelemetry } from '../src/open-telemetry.ts'
+import { createInventoryLog, openInventoryTelemetry } from '../src/open-telemetry.ts'
 
 /** A replica of the service inside the process of the test. */
 export interface TestReplica {
@@ -68,7 +68,7 @@ export async function startReplica(
     ...env,
   })
   const log = createInventoryLog(config)
-  const deps = await createDeps(config, log, await openTelemetry(config))
+  const deps = await createDeps(config, log, await openInventoryTelemetry(config))
   const app = await buildApp({ ...deps, ...instead })
   deps.cleanUp.start()
   deps.readiness.markReady()

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildApp } from '../src/app.ts'
 import { loadInventoryConfig } from '../src/config.ts'
 import { createDeps, type ProcessDeps } from '../src/deps.ts'
-import { createInventoryLog, openTelemetry } from '../src/open-telemetry.ts'
+import { createInventoryLog, openInventoryTelemetry } from '../src/open-telemetry.ts'
 import { startInventory, type TestInventory } from './inventory-app.ts'
 
 /** A proxy in front of the database. When it is shut, PostgreSQL seems to be killed. */
@@ -60,7 +60,7 @@ beforeAll(async () => {
     INVENTORY_LOG_STDOUT: 'false',
     INVENTORY_METRICS_ENABLED: 'false',
   })
-  deps = await createDeps(config, createInventoryLog(config), await openTelemetry(config))
+  deps = await createDeps(config, createInventoryLog(config), await openInventoryTelemetry(config))
   app = await buildApp(deps)
   deps.cleanUp.start()
   deps.readiness.markReady()

@@ -1,7 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { createMetrics, type Metrics } from '@trestle/common/telemetry/metrics.ts'
-import { startTracing, type Tracing } from '@trestle/common/telemetry/tracing.ts'
+import { openTelemetry, type Telemetry } from '@trestle/common/telemetry/open-telemetry.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { observeOutbox } from '@trestle/jobs/observe-outbox.ts'
@@ -15,20 +14,10 @@ import { observeLedger } from './ledger/verification.ts'
 import { observeRates } from './money/rate-repository.ts'
 import { VERSION } from './version.ts'
 
-/** The metrics and traces of a process. */
-export interface Telemetry {
-  readonly metrics: Metrics
-  readonly tracing: Tracing
-}
-
 /** Starts metrics and traces. `scrub` takes card numbers out of every span. */
-export async function openTelemetry({ server }: Pick<PaymentsConfig, 'server'>): Promise<Telemetry> {
+export function openPaymentsTelemetry({ server }: Pick<PaymentsConfig, 'server'>): Promise<Telemetry> {
   const resource = { 'service.name': 'payments', 'service.version': VERSION }
-  const [metrics, tracing] = await Promise.all([
-    createMetrics({ ...server.metrics, otlpProtocol: server.otlpProtocol, resource }),
-    startTracing({ enabled: server.tracingEnabled, otlpProtocol: server.otlpProtocol, resource, scrub }),
-  ])
-  return { metrics, tracing }
+  return openTelemetry(server, { resource, scrub })
 }
 
 /** Members that the log redacts, beside those that every service redacts. */

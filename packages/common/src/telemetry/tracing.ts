@@ -12,7 +12,7 @@ export interface TracingConfig {
   readonly resource: Attributes
   readonly otlpProtocol?: OtlpProtocol
   /** Removes from a path what a trace must not show. */
-  readonly scrub?: (text: string) => string
+  readonly scrub?: ((text: string) => string) | undefined
 }
 
 /** Tracing of a process: one span for each request, with the spans of its queries and calls inside, sent by OTLP. */

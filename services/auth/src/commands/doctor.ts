@@ -7,7 +7,7 @@ import type { AuthConfig } from '../config.ts'
 import { createDeps, type ProcessDeps } from '../deps.ts'
 import { checkTemplates } from '../messages/template-loader.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
-import { openTelemetry } from '../open-telemetry.ts'
+import { openAuthTelemetry } from '../open-telemetry.ts'
 
 const CLOCK_DRIFT_MS_MAX = 5_000
 
@@ -101,7 +101,7 @@ export async function doctor(load: () => AuthConfig, print: (line: string) => vo
   for (const warning of config.warnings) print(`note  ${warning}`)
   const { logger } = createLogger({ level: 'fatal', stdout: false })
   const server = { ...config.server, metrics: { ...config.server.metrics, enabled: false }, tracingEnabled: false }
-  const deps = await createDeps(config, { logger }, await openTelemetry({ server }))
+  const deps = await createDeps(config, { logger }, await openAuthTelemetry({ server }))
   const common = commonChecks({
     program: 'auth',
     logFile: config.server.logFile,

@@ -10,7 +10,7 @@ import { type AnswerDeps, startMessageRequests } from '../message-requests/messa
 import { type MailWorkDeps, startMails } from '../messages/mail-job.ts'
 import { type SmsWorkDeps, startSms } from '../messages/sms-job.ts'
 import { migrateOptions } from '../migrations.ts'
-import { createAuthLog, observeProcess, openTelemetry } from '../open-telemetry.ts'
+import { createAuthLog, observeProcess, openAuthTelemetry } from '../open-telemetry.ts'
 import { runHashTasks } from '../passwords/hash-threads.ts'
 import { startCleanUp } from '../use-cases/clean-up.ts'
 
@@ -37,7 +37,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
   const { server } = config
   // At the same time: one waits for the database, the other loads libraries.
   const [telemetry] = await Promise.all([
-    openTelemetry(config),
+    openAuthTelemetry(config),
     prepareDatabase({
       program: 'auth',
       url: config.database.url,

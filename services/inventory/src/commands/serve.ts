@@ -6,7 +6,7 @@ import { buildApp } from '../app.ts'
 import type { InventoryConfig } from '../config.ts'
 import { createDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
-import { createInventoryLog, openTelemetry } from '../open-telemetry.ts'
+import { createInventoryLog, openInventoryTelemetry } from '../open-telemetry.ts'
 
 /**
  * Waits for the database, migrates, and serves until a signal stops the process.
@@ -27,7 +27,7 @@ export async function serve(config: InventoryConfig, process: NodeJS.Process): P
 async function start(config: InventoryConfig, log: ServiceLogger, process: NodeJS.Process): Promise<void> {
   // At the same time: one waits for the database, the other loads libraries.
   const [telemetry] = await Promise.all([
-    openTelemetry(config),
+    openInventoryTelemetry(config),
     prepareDatabase({
       program: 'inventory',
       url: config.database.url,

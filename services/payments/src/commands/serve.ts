@@ -7,7 +7,7 @@ import { startKeyUseWrites } from '../apps/app-key-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
 import { createDeps, type ProcessDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
-import { createPaymentsLog, openTelemetry } from '../open-telemetry.ts'
+import { createPaymentsLog, openPaymentsTelemetry } from '../open-telemetry.ts'
 import { startAcquirerEvents } from '../use-cases/apply-acquirer-events.ts'
 import { startCleanUp } from '../use-cases/clean-up.ts'
 import { startDeliveries } from '../use-cases/deliver-events.ts'
@@ -50,7 +50,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
   }
   // At the same time: one waits for the database, the other loads libraries.
   const [telemetry] = await Promise.all([
-    openTelemetry(config),
+    openPaymentsTelemetry(config),
     prepareDatabase({
       program: 'payments',
       url: config.database.url,
