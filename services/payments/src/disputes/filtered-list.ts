@@ -15,11 +15,11 @@ export interface FilteredPage extends PageBounds {
   readonly test: boolean | undefined
 }
 
-/** Reads the page of a query. The merchant of a refused query counts too, because access is judged before values. */
-export function filteredPage(query: z.infer<typeof FilteredListQuery>, flaw: Flaw | undefined): FilteredPage {
-  if (!flaw)
+/** Reads the page of a query, null when it was refused. The merchant of a refused query counts too: access is judged before values. */
+export function filteredPage(query: z.infer<typeof FilteredListQuery> | null, flaw: Flaw | undefined): FilteredPage {
+  if (query !== null)
     return { ...pageBounds(query), ...query.filter, transactionId: query.filter.transactionId, test: query.filter.test }
-  const named = MerchantOfQuery.safeParse(flaw.input)
+  const named = MerchantOfQuery.safeParse(flaw?.input)
   const merchantId = named.success ? named.data.filter.merchantId : null
   return { ...pageBounds(NO_PAGE), merchantId, transactionId: undefined, test: undefined }
 }

@@ -5,6 +5,7 @@ import type { OrderRequest } from '../checkout/open-checkout.ts'
 import type { Order } from '../checkout/payment-body.ts'
 import { bodyInvalid, orderInvalid, versionMissing, versionUnsupported } from '../errors.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
+import { requireBody } from './request-input.ts'
 
 /** Any page may call the checkout, without credentials (reference: Checkout). */
 const CORS_HEADERS = {
@@ -47,9 +48,9 @@ export const checkout = fp(
 )
 
 /** The order in a request of the checkout. */
-export function toOrderRequest(request: FastifyRequest & { readonly body: Order }): OrderRequest {
+export function toOrderRequest(request: FastifyRequest & { readonly body: Order | null }): OrderRequest {
   return {
-    order: request.body,
+    order: requireBody(request),
     ip: request.ip,
     isSecure: request.protocol === 'https',
     repeat: undefined,

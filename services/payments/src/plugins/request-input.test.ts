@@ -1,4 +1,4 @@
-import { type FastifyRequest, fastify } from 'fastify'
+import { type FastifyRequest, fastify, type InjectOptions } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { errorBodies, refusedField, shownMerchant, statusAndBody } from '../../test/bodies.ts'
@@ -10,6 +10,7 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
+import { bodyMalformed } from '../errors.ts'
 import { ParsedInput } from '../requests/validate-input.ts'
 import { requestInput } from './request-input.ts'
 
@@ -116,6 +117,34 @@ describe('requestInput', () => {
   it('400: refuses a form with a field given twice, before the schema judges it', async () => {
     const response = await post('currency=DKK&currency=EUR', type('application/x-www-form-urlencoded'))
     expect(statusAndBody(response)).toEqual(refusedField('currency', 'is given more than once', 'DUPLICATE'))
+  })
+
+  it('gives a handler null in place of values with a flaw, whoever found the flaw', async () => {
+    const server = fastify()
+    onTestFinished(() => server.close())
+    await server.register(requestInput)
+    server.addHook('preHandler', async (request) => {
+      if ('x-flaw' in request.headers) request.flaw ??= { stage: 'validation', error: bodyMalformed(undefined) }
+    })
+    const schema = z.object({ limit: z.int() })
+    server.post('/', { schema: { body: schema } }, async ({ body }) => ({ seen: body }))
+    server.get('/', { schema: { querystring: schema } }, async ({ query }) => ({ seen: query }))
+    const seenOf = async (request: InjectOptions) => (await server.inject({ url: '/', ...request })).json()
+    expect([
+      await seenOf({ method: 'POST', payload: { limit: 1 } }),
+      await seenOf({ method: 'POST', payload: { limit: 'x' } }),
+      await seenOf({ method: 'POST', payload: '{', headers: type('application/json') }),
+      await seenOf({ method: 'POST', payload: { limit: 1 }, headers: { 'x-flaw': '1' } }),
+      await seenOf({ method: 'GET', query: { limit: '1' } }),
+      await seenOf({ method: 'GET', query: { limit: 'x' } }),
+    ]).toEqual([
+      { seen: { limit: 1 } },
+      { seen: null },
+      { seen: null },
+      { seen: null },
+      { seen: { limit: 1 } },
+      { seen: null },
+    ])
   })
 
   it('500: calls no handler when its schema throws', async () => {

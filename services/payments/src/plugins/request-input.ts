@@ -1,16 +1,23 @@
 import formbody from '@fastify/formbody'
-import type { FastifyRequest } from 'fastify'
+import type {
+  FastifyPluginAsync,
+  FastifyPluginOptions,
+  FastifyRequest,
+  FastifyTypeProvider,
+  RawServerDefault,
+} from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { Flaw } from '../access/require-access.ts'
 import { invalidFields, unsupportedMediaType } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
+import type { PathValues } from '../requests/fields.ts'
 import { type Parsed, parseForm } from '../requests/parse-form.ts'
 import { InvalidInput, ParsedInput, validateInput } from '../requests/validate-input.ts'
 
 /**
  * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). An error in them becomes `request.flaw` and
- * is thrown later: key, path and access are judged before values. Register before any route.
+ * is thrown later: key, path and access are judged before values. Until then body and query are null. Register before any route.
  */
 export const requestInput = fp(
   async (app) => {
@@ -30,6 +37,8 @@ export const requestInput = fp(
     app.addHook('onRoute', (route) => {
       route.attachValidation = true
       if (route.schema?.body) route.schema.consumes ??= ['application/json', 'application/x-www-form-urlencoded']
+      // The hooks of a route run after those of plugins, which read values and find flaws too.
+      route.preHandler = [route.preHandler ?? [], dropRefused].flat()
     })
     app.addHook('onRequest', ({ headers }, _reply, done) => {
       // Fastify would answer 415 to a malformed media type itself, before the key is judged.
@@ -56,6 +65,41 @@ export const requestInput = fp(
   },
   { name: 'request-input' },
 )
+
+/** Routes whose handlers get the values of a body or query, or null when the request has a flaw. */
+export type Routes = FastifyPluginAsync<FastifyPluginOptions, RawServerDefault, InputTypes>
+
+/** Types the values of a request by the schemas of its route. A handler that does not look at null does not compile. */
+interface InputTypes extends FastifyTypeProvider {
+  readonly validator: this['schema'] extends z.ZodType ? ValuesOrNull<z.output<this['schema']>> : unknown
+  readonly serializer: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown
+}
+
+type ValuesOrNull<Values> = Values extends PathValues ? Values : Values | null
+
+/**
+ * The body of a request that needs no access, so nothing is judged before its values.
+ * @throws the error of its flaw
+ */
+export function requireBody<Body>({
+  flaw,
+  body,
+}: {
+  readonly flaw: Flaw | undefined
+  readonly body: Body | null
+}): Body {
+  if (flaw) throw flaw.error
+  if (body === null) throw new Error('a request without a flaw has no body')
+  return body
+}
+
+function dropRefused(request: FastifyRequest, _reply: unknown, done: () => void): void {
+  if (request.flaw !== undefined) {
+    request.body = null
+    request.query = null
+  }
+  done()
+}
 
 const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(;|$)/
 const JSON_DEPTH_MAX = 20
@@ -152,7 +196,7 @@ function takeQuery(request: FastifyRequest): ParsedInput {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Why this request will be refused, once its access has been judged. Body and query are not typed then. */
+    /** Why this request will be refused, once its access has been judged. Its body and query are null then. */
     flaw: Flaw | undefined
   }
 }

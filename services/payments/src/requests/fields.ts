@@ -76,8 +76,19 @@ export function descriptor() {
 
 /** An id in the path, in lower case. Any other text becomes the empty text, which names no object: 404, never 400. */
 export function pathId() {
-  return z.string().transform((value) => (ID.test(value) ? value.toLowerCase() : ''))
+  return z
+    .string()
+    .transform((value) => (ID.test(value) ? value.toLowerCase() : ''))
+    .brand<'path'>()
 }
+
+/** Any other text in the path. */
+export function pathText() {
+  return z.string().brand<'path'>()
+}
+
+/** The values of a path, which no schema refuses. */
+export type PathValues = Readonly<Record<string, string & z.$brand<'path'>>>
 
 const ID = /^[0-9a-f]{24}$/i
 

@@ -1,8 +1,8 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { CreatedAppView, viewCreatedApp } from '../apps/app-view.ts'
 import { errorAnswers } from '../error-body.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
+import { type Routes, requireBody } from '../plugins/request-input.ts'
 import { name, text } from '../requests/fields.ts'
 import { registerApp } from '../use-cases/create-app.ts'
 
@@ -12,7 +12,7 @@ const CODE_LENGTH_MAX = 255
 const AppBody = z.object({ name: name().optional(), code: text().max(CODE_LENGTH_MAX).optional() })
 
 /** Makes an app. Needs no credentials, and ignores them (reference: Registration). */
-export const appsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const appsRoutes: Routes = async (app) => {
   const refuse = refuseBeyond(app, 'apps', app.deps.limits.apps)
   app.post(
     '/apps',
@@ -27,9 +27,9 @@ export const appsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      if (request.flaw) throw request.flaw.error
+      const body = requireBody(request)
       reply.code(201)
-      return { app: viewCreatedApp(await registerApp(app.deps, request.body)) }
+      return { app: viewCreatedApp(await registerApp(app.deps, body)) }
     },
   )
 }

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { endpointNotFound } from '../errors.ts'
+import type { Routes } from '../plugins/request-input.ts'
+import { pathText } from '../requests/fields.ts'
 
 interface Asset {
   readonly type: string
@@ -21,8 +22,8 @@ const assets: ReadonlyMap<string, Asset> = new Map(
 )
 
 /** Styles and scripts of pages. */
-export const assetsRoutes: FastifyPluginAsyncZod = async (app) => {
-  app.get('/assets/:name', { schema: { hide: true, params: z.object({ name: z.string() }) } }, (request, reply) => {
+export const assetsRoutes: Routes = async (app) => {
+  app.get('/assets/:name', { schema: { hide: true, params: z.object({ name: pathText() }) } }, (request, reply) => {
     const asset = assets.get(request.params.name)
     if (!asset) throw endpointNotFound()
     return reply.type(asset.type).send(asset.text)

@@ -1,13 +1,13 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
 import { CardView, viewCard } from '../cards/card.ts'
 import { readCard } from '../cards/card-repository.ts'
 import { errorAnswers } from '../error-body.ts'
+import type { Routes } from '../plugins/request-input.ts'
 import { pathId } from '../requests/fields.ts'
 
 /** One kept card (reference: Kept cards). */
-export const cardsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const cardsRoutes: Routes = async (app) => {
   app.get(
     '/cards/:cardId',
     {

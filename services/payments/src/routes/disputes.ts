@@ -1,14 +1,14 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess, requireObject } from '../access/require-access.ts'
 import { listDisputes, readDispute } from '../disputes/dispute-repository.ts'
 import { DisputeView, viewDispute } from '../disputes/dispute-view.ts'
 import { FilteredListQuery, filteredPage } from '../disputes/filtered-list.ts'
 import { errorAnswers } from '../error-body.ts'
+import type { Routes } from '../plugins/request-input.ts'
 import { pathId } from '../requests/fields.ts'
 
 /** Lists and reads disputes (reference: Disputes and fraud alerts). */
-export const disputesRoutes: FastifyPluginAsyncZod = async (app) => {
+export const disputesRoutes: Routes = async (app) => {
   app.get(
     '/disputes',
     {

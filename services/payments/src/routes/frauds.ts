@@ -1,14 +1,14 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess, requireObject } from '../access/require-access.ts'
 import { FilteredListQuery, filteredPage } from '../disputes/filtered-list.ts'
 import { listFrauds, readFraud } from '../disputes/fraud-repository.ts'
 import { FraudView, viewFraud } from '../disputes/fraud-view.ts'
 import { errorAnswers } from '../error-body.ts'
+import type { Routes } from '../plugins/request-input.ts'
 import { pathId } from '../requests/fields.ts'
 
 /** Lists and reads fraud alerts (reference: Disputes and fraud alerts). */
-export const fraudsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const fraudsRoutes: Routes = async (app) => {
   app.get(
     '/frauds',
     {

@@ -1,21 +1,21 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { type Routes, requireBody } from '../plugins/request-input.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES_MAX, VaultBody } from '../vault/card-token.ts'
 import { showLink } from './pos.ts'
 
 /** The vault, at the root of the host of PAYMENTS_VAULT_HOST, where official clients post (reference: Checkout). */
-export const vaultHostRoutes: FastifyPluginAsyncZod = async (app) => {
+export const vaultHostRoutes: Routes = async (app) => {
   const { vaultHost } = app.deps
   if (vaultHost === undefined) return
   const constraints = { host: hostPattern(vaultHost) }
   const schema = { hide: true, body: VaultBody }
   const options = { bodyLimit: VAULT_BODY_BYTES_MAX, onRequest: refuseInsecure, constraints, schema }
-  app.post('/', options, ({ body }, reply) => reply.code(201).send(tokenizeCard(app.deps, body)))
+  app.post('/', options, (request, reply) => reply.code(201).send(tokenizeCard(app.deps, requireBody(request))))
 }
 
 /** The payment page, at the root of the host of PAYMENTS_POS_URL (reference: Payment links). */
-export const posHostRoutes: FastifyPluginAsyncZod = async (app) => {
+export const posHostRoutes: Routes = async (app) => {
   const { posHost } = app.deps
   if (posHost === undefined) return
   app.get('/', { constraints: { host: hostPattern(posHost) }, schema: { hide: true } }, showLink)

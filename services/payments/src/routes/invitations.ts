@@ -1,13 +1,14 @@
 import type { FastifyReply } from 'fastify'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { hashToken, type Invitation } from '../members/invitation.ts'
 import { callAcceptInvitation, findInvitation } from '../members/invitation-repository.ts'
 import { type Html, html } from '../pages/html.ts'
 import { pageHeaders, renderPage } from '../pages/page.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
+import type { Routes } from '../plugins/request-input.ts'
+import { pathText } from '../requests/fields.ts'
 
-const InvitationParams = z.object({ token: z.string() })
+const InvitationParams = z.object({ token: pathText() })
 /** The URL of the page is a secret, so no other site may learn it. */
 const PAGE_HEADERS = pageHeaders()
 
@@ -15,7 +16,7 @@ const PAGE_HEADERS = pageHeaders()
  * The page that the link in an invitation mail opens. Guesses of its token count as failed authentications
  * (reference: Invitations).
  */
-export const invitationsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const invitationsRoutes: Routes = async (app) => {
   const { lanes, limits } = app.deps
   const refuseGuess = refuseBeyond(app, 'failure', limits.failures)
   const show = async (token: string, reply: FastifyReply) => {

@@ -1,13 +1,13 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
 import { errorAnswers } from '../error-body.ts'
 import { readLine } from '../ledger/line-repository.ts'
 import { LineView, viewLine } from '../ledger/line-view.ts'
+import type { Routes } from '../plugins/request-input.ts'
 import { pathId } from '../requests/fields.ts'
 
 /** Reads a line, without a wrapper (reference: Reading transactions and lines). */
-export const linesRoutes: FastifyPluginAsyncZod = async (app) => {
+export const linesRoutes: Routes = async (app) => {
   app.get(
     '/lines/:lineId',
     {

@@ -1,12 +1,12 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
 import { readIdentity } from '../apps/app-repository.ts'
 import { IdentityView, viewIdentity } from '../apps/app-view.ts'
 import { errorAnswers } from '../error-body.ts'
+import type { Routes } from '../plugins/request-input.ts'
 
 /** Reads the identity of the caller (reference: Identity of the caller). */
-export const meRoutes: FastifyPluginAsyncZod = async (app) => {
+export const meRoutes: Routes = async (app) => {
   app.get(
     '/me',
     {

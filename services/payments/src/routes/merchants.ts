@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
 import { errorAnswers } from '../error-body.ts'
@@ -9,6 +8,7 @@ import { readMerchant } from '../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../merchants/merchant-view.ts'
 import { isFundingCurrency } from '../money/currencies.ts'
 import { answerCreated } from '../plugins/answers.ts'
+import type { Routes } from '../plugins/request-input.ts'
 import { descriptor, email, name, pathId, text, website } from '../requests/fields.ts'
 import { createMerchant } from '../use-cases/create-merchant.ts'
 import { FixedMembers, readFixedMembers, updateMerchant } from '../use-cases/update-merchant.ts'
@@ -52,7 +52,7 @@ const MerchantParams = z.object({ merchantId: pathId() })
 const MerchantAnswer = z.object({ merchant: MerchantView })
 
 /** Creates, reads and changes one merchant (reference: Merchants). */
-export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const merchantsRoutes: Routes = async (app) => {
   app.post(
     '/merchants',
     {
@@ -64,7 +64,7 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const { caller, flaw, body } = request
-      const input = { caller, flaw, merchant: flaw ? null : toNewMerchant(body) }
+      const input = { caller, flaw, merchant: body && toNewMerchant(body) }
       const { merchant, replayed } = await createMerchant(app.deps, input)
       request.logFields = { merchant_id: merchant.id }
       answerCreated(reply, replayed)
@@ -96,8 +96,8 @@ export const merchantsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
-      const changes = flaw ? null : { name: body.name, email: body.email, descriptor: body.descriptor }
-      const fixed = readFixedMembers(flaw ? flaw.input : body)
+      const changes = body && { name: body.name, email: body.email, descriptor: body.descriptor }
+      const fixed = readFixedMembers(body ?? flaw?.input)
       await updateMerchant(app.deps, { caller, flaw, merchantId, changes, fixed })
       return reply.code(204).send()
     },

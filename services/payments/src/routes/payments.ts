@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { PaymentBody } from '../checkout/payment-body.ts'
 import { ChallengesView } from '../checkout/payment-view.ts'
@@ -6,12 +5,13 @@ import { checkoutErrors } from '../error-body.ts'
 import { orderKeyMalformed } from '../errors.ts'
 import { toOrderRequest } from '../plugins/checkout.ts'
 import { repeatOf } from '../plugins/idempotency-key.ts'
+import type { Routes } from '../plugins/request-input.ts'
 import { pay } from '../use-cases/pay.ts'
 
 const PaidView = z.object({ authorizationId: z.string(), transactionId: z.string() })
 
 /** `POST /payments`: the order of a customer (reference: Orders). */
-export const paymentsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const paymentsRoutes: Routes = async (app) => {
   app.post(
     '/payments',
     {

@@ -1,13 +1,13 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
 import { errorAnswers } from '../error-body.ts'
 import { readPayout } from '../payouts/payout-repository.ts'
 import { PayoutView, viewPayout } from '../payouts/payout-view.ts'
+import type { Routes } from '../plugins/request-input.ts'
 import { pathId } from '../requests/fields.ts'
 
 /** Reads a payout (reference: Reading payouts). */
-export const payoutsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const payoutsRoutes: Routes = async (app) => {
   app.get(
     '/payouts/:payoutId',
     {

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { formatAmount } from '../money/minor-units.ts'
 import { isPayable, QUERY_LENGTH_MAX } from '../payment-links/link.ts'
 import { readTypedAmount, TYPED_LENGTH_MAX } from '../payment-links/link-amount.ts'
 import { amountPage } from '../payment-links/link-pages.ts'
 import { linkQueryOf, openVisitedLink, sendPage, sendPaymentPage, visitOf } from '../plugins/link-pages.ts'
+import { type Routes, requireBody } from '../plugins/request-input.ts'
 
 const AmountBody = z.object({
   link: z.string().max(QUERY_LENGTH_MAX),
@@ -13,12 +13,11 @@ const AmountBody = z.object({
 })
 
 /** The page of a payment link (reference: Payment links). */
-export const posRoutes: FastifyPluginAsyncZod = async (app) => {
+export const posRoutes: Routes = async (app) => {
   app.get('/pos', { schema: { hide: true } }, showLink)
   // The amount that the customer typed goes into the URL of the link, and is judged there. So a reload sends no form.
   app.post('/pos', { schema: { hide: true, body: AmountBody } }, async (request, reply) => {
-    if (request.flaw) throw request.flaw.error
-    const { link: given, amount: typed = '' } = request.body
+    const { link: given, amount: typed = '' } = requireBody(request)
     const query = new URLSearchParams(given)
     const link = await openVisitedLink(visitOf(request, reply, query), query)
     if (!link) return reply

@@ -1,14 +1,14 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
 import { errorAnswers } from '../error-body.ts'
 import type { InTurn } from '../pagination/pieces.ts'
+import type { Routes } from '../plugins/request-input.ts'
 import { pathId } from '../requests/fields.ts'
 import { readTransaction } from '../transactions/transaction-repository.ts'
 import { TransactionView, viewTransaction } from '../transactions/transaction-view.ts'
 
 /** One transaction (reference: Reading transactions and lines). */
-export const transactionsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const transactionsRoutes: Routes = async (app) => {
   app.get(
     '/transactions/:transactionId',
     {

@@ -1,11 +1,11 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { checkoutErrors } from '../error-body.ts'
+import { type Routes, requireBody } from '../plugins/request-input.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES_MAX, VaultBody, VaultToken } from '../vault/card-token.ts'
 
 /** Exchanges card data for a token (reference: Vault). */
-export const vaultRoutes: FastifyPluginAsyncZod = async (app) => {
+export const vaultRoutes: Routes = async (app) => {
   app.post(
     '/vault',
     {
@@ -18,7 +18,8 @@ export const vaultRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 201: VaultToken, ...checkoutErrors() },
       },
     },
-    async ({ body }, reply) => {
+    async (request, reply) => {
+      const body = requireBody(request)
       reply.code(201)
       return tokenizeCard(app.deps, body)
     },

@@ -14,12 +14,17 @@ import {
 } from '../transactions/charge-repository.ts'
 import { processingErrorOf } from '../transactions/processing-error.ts'
 
-/** A charge as a client asks for it; null when its body was refused. */
+/** A charge of a merchant's client; `asked` is null when the body was refused. */
 export interface CreateTransactionInput {
   readonly caller: Caller
   readonly flaw: Flaw | undefined
   readonly merchantId: string
-  readonly charge: Charge | null
+  readonly asked: AskedCharge | null
+}
+
+/** A charge as a client asks for it. */
+export interface AskedCharge {
+  readonly charge: Charge
   /** The member of the body that has the source, for the error about an unknown source. */
   readonly sourceField: string
 }
@@ -43,12 +48,13 @@ export async function createTransaction(
 ): Promise<{ readonly transactionId: string; readonly replayed: boolean }> {
   const begun = await beginOnceFree(deps, input)
   const { verdict, attempt, end, refusal } = requireAccess(input.caller, begun, input.flaw)
-  if (refusal === 'unknown-source') throw unknownSource(input.sourceField)
+  const { merchantId, asked } = input
+  if (asked === null) throw new Error('a body without values passed')
+  if (refusal === 'unknown-source') throw unknownSource(asked.sourceField)
   if (refusal === 'no-rate') throw currencyWithoutRate()
   if (refusal === 'stale-rate') throw rateUnavailable()
   const replayed = verdict === 'replayed'
-  const { merchantId, charge } = input
-  const reached = end ?? (attempt && charge ? await makeAttempt(deps, { ...charge, merchantId }, attempt) : undefined)
+  const reached = end ?? (attempt ? await makeAttempt(deps, { ...asked.charge, merchantId }, attempt) : undefined)
   if (!reached) throw new Error(`begin_charge answered ${verdict} without an attempt`)
   if ('errorCode' in reached) throw paymentRefused(reached.errorCode, { replayed })
   return { transactionId: reached.transactionId, replayed }
@@ -57,8 +63,9 @@ export async function createTransaction(
 /** Another request may be asking the acquirer under the same key. Wait up to 5 s for its end (reference: Idempotency-Key). */
 async function beginOnceFree(
   { lanes, acquirers, wait, rateAgeDaysMax }: ChargeDeps,
-  { caller, merchantId, charge }: CreateTransactionInput,
+  { caller, merchantId, asked }: CreateTransactionInput,
 ): Promise<BegunCharge> {
+  const charge = asked?.charge ?? null
   const begin = () =>
     callBeginCharge(lanes, { ...callerColumns(caller), merchantId, charge, acquirers: acquirers.names, rateAgeDaysMax })
   let begun = await begin()

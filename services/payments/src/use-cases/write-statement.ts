@@ -18,6 +18,12 @@ export interface StatementInput {
   readonly inTurn: InTurn
 }
 
+/** The statement of a period, as the parts of a file. */
+export interface Statement {
+  readonly period: StatementPeriod
+  readonly rows: AsyncIterable<string>
+}
+
 /** The lines of one read. Other requests wait while it lasts. */
 const PAGE_ROWS = 200
 
@@ -29,14 +35,15 @@ const PAGE_ROWS = 200
 export async function writeStatement(
   { lanes }: { readonly lanes: Lanes },
   { caller, flaw, merchantId, period, inTurn }: StatementInput,
-): Promise<AsyncIterable<string>> {
+): Promise<Statement> {
   const result = await readMerchant(lanes, { ...caller, merchantId })
   const merchant = requireObject(caller, result, { flaw, name: 'merchant' })
   if (!period) throw new Error('a query without a period passed')
   const read = { lanes, caller, merchantId, inTurn }
   const bounds = idsOf(period)
   const [before] = await readPage(read, { above: LOWEST, below: bounds.above, order: 'newest-first', limit: 1 })
-  return writeRows(read, period, { currency: merchant.currency, balance: before?.balanceAfter ?? 0n })
+  const opening = { currency: merchant.currency, balance: before?.balanceAfter ?? 0n }
+  return { period, rows: writeRows(read, period, opening) }
 }
 
 interface Reading {

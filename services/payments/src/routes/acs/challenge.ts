@@ -1,16 +1,16 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { bankPage, concludingPage, latePage, lostPage, returnPage } from '../../pages/bank-page.ts'
 import { preferredLocale } from '../../pages/local-money.ts'
 import { pageHeaders } from '../../pages/page.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { answerBank, type BankAnswer, type Decision } from '../../use-cases/answer-bank.ts'
 
 const StateQuery = z.object({ state: z.string() })
 const DecisionBody = StateQuery.extend({ decision: z.enum(['approve', 'decline']).optional() })
 
 /** The page of the simulated bank, in a frame or between two pages of the shop (reference: Simulated bank). */
-export const bankRoutes: FastifyPluginAsyncZod = async (app) => {
+export const bankRoutes: Routes = async (app) => {
   const show = async (request: FastifyRequest, reply: FastifyReply, text: string, decision?: Decision) => {
     const answer = await answerBank(app.deps, text, decision)
     if (answer) return sendAnswer(reply, answer, { text, accepted: request.headers['accept-language'] })
@@ -20,10 +20,10 @@ export const bankRoutes: FastifyPluginAsyncZod = async (app) => {
       .send(lostPage())
   }
   app.get('/acs/challenge', { schema: { hide: true, querystring: StateQuery } }, (request, reply) =>
-    show(request, reply, request.flaw ? '' : request.query.state),
+    show(request, reply, request.query?.state ?? ''),
   )
   app.post('/acs/challenge', { schema: { hide: true, body: DecisionBody } }, (request, reply) =>
-    request.flaw ? show(request, reply, '') : show(request, reply, request.body.state, request.body.decision),
+    show(request, reply, request.body?.state ?? '', request.body?.decision),
   )
 }
 

@@ -1,16 +1,16 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listMerchants } from '../../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../../merchants/merchant-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { ListQuery, pathId } from '../../requests/fields.ts'
 
 const IdentityParams = z.object({ identityId: pathId() })
 
 /** Lists the merchants of the caller (reference: Reading merchants). */
-export const identityMerchantsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const identityMerchantsRoutes: Routes = async (app) => {
   app.get(
     '/identities/:identityId/merchants',
     {
@@ -22,8 +22,8 @@ export const identityMerchantsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { identityId }, query }) => {
-      const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
-      const test = flaw ? undefined : query.filter?.test
+      const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
+      const test = query?.filter?.test
       const input = { ...caller, identityId, test, ...bounds }
       const { merchants } = requireAccess(caller, await listMerchants(app.deps.lanes, input, order), flaw)
       return merchants.map(viewMerchant)

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { keyMacOf, requireAccess } from '../../access/require-access.ts'
 import { listKeys } from '../../apps/app-key-repository.ts'
@@ -6,6 +5,7 @@ import { AppKeyView, CreatedKeyView, viewAppKey } from '../../apps/app-view.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { answerCreated } from '../../plugins/answers.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { ListQuery, pathId } from '../../requests/fields.ts'
 import { createKey } from '../../use-cases/create-key.ts'
 import { revokeKey } from '../../use-cases/revoke-key.ts'
@@ -14,7 +14,7 @@ import { revokeKey } from '../../use-cases/revoke-key.ts'
  * Lists, makes and revokes keys of the calling app. Several keys are good at once, so an app can replace one without an
  * outage (reference: Keys of an app).
  */
-export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
+export const keysRoutes: Routes = async (app) => {
   app.get(
     '/me/keys',
     {
@@ -25,7 +25,7 @@ export const keysRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, query }) => {
-      const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
+      const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const result = await listKeys(app.deps.lanes, { keyMac: keyMacOf(caller), ...bounds }, order)
       return requireAccess(caller, result, flaw).keys.map(viewAppKey)
     },

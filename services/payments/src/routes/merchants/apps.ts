@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
@@ -7,6 +6,7 @@ import { callRevokeMember, listAppMembers } from '../../members/member-repositor
 import { AppMemberView, viewAppMember } from '../../members/member-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { answerCreated } from '../../plugins/answers.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { id, ListQuery, pathId } from '../../requests/fields.ts'
 import { addApp } from '../../use-cases/add-app.ts'
 
@@ -16,7 +16,7 @@ const AppParams = z.object({ merchantId: pathId(), appId: pathId() })
 /** Without an app nobody could reach the merchant through the API any more. */
 
 /** Lists, adds and removes apps of a merchant. All have the same rights (reference: Apps of a merchant). */
-export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const merchantAppsRoutes: Routes = async (app) => {
   app.get(
     '/merchants/:merchantId/apps',
     {
@@ -28,8 +28,8 @@ export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId }, query }) => {
-      const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
-      const test = flaw ? undefined : query.filter?.test
+      const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
+      const test = query?.filter?.test
       const result = await listAppMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
       return requireAccess(caller, result, flaw).apps.map(viewAppMember)
     },
@@ -48,7 +48,7 @@ export const merchantAppsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
-      const input = { caller, flaw, merchantId, appId: flaw ? null : body.appId }
+      const input = { caller, flaw, merchantId, appId: body?.appId ?? null }
       const { app: added, replayed } = await addApp(app.deps, input)
       answerCreated(reply, replayed)
       return { app: { id: added.id, ...(added.name === null ? {} : { name: added.name }) } }

@@ -1,14 +1,14 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { chargeRefusal, errorAnswers } from '../../error-body.ts'
 import { answerCreated } from '../../plugins/answers.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { id, pathId, text } from '../../requests/fields.ts'
 import { saveCard } from '../../use-cases/save-card.ts'
 
 const CardBody = z.object({ transactionId: id(), notes: text().max(1_000).optional() })
 
 /** Keeps cards. Deprecated: charge from a previous transaction instead (reference: Kept cards). */
-export const merchantCardsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const merchantCardsRoutes: Routes = async (app) => {
   app.post(
     '/merchants/:merchantId/cards',
     {
@@ -25,7 +25,7 @@ export const merchantCardsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
-      const card = flaw ? null : { transactionId: body.transactionId, notes: body.notes }
+      const card = body && { transactionId: body.transactionId, notes: body.notes }
       const { cardId, replayed } = await saveCard(app.deps, { caller, flaw, merchantId, card })
       answerCreated(reply, replayed)
       return { card: { id: cardId } }

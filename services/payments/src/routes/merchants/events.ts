@@ -1,16 +1,16 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { TRAIL_ENTRIES } from '../../plugins/turns.ts'
 import { ListQuery, pathId } from '../../requests/fields.ts'
 import { listEvents } from '../../webhooks/event-repository.ts'
 import { EventView, viewEvent } from '../../webhooks/event-view.ts'
 
 /** Lists the events of a merchant (reference: Events). */
-export const merchantEventsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const merchantEventsRoutes: Routes = async (app) => {
   app.get(
     '/merchants/:merchantId/events',
     {
@@ -23,10 +23,10 @@ export const merchantEventsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId }, query }, reply) => {
-      const test = flaw ? undefined : query.filter?.test
+      const test = query?.filter?.test
       const read = async (page: PageBounds) =>
         requireAccess(caller, await listEvents(app.deps.lanes, { ...caller, merchantId, test, ...page }), flaw)
-      return answerInPieces(reply, { page: pageBounds(flaw ? NO_PAGE : query), read, view: viewEvent })
+      return answerInPieces(reply, { page: pageBounds(query ?? NO_PAGE), read, view: viewEvent })
     },
   )
 }

@@ -1,14 +1,14 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listLines } from '../../ledger/line-repository.ts'
 import { LineView, viewLine } from '../../ledger/line-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { ListQuery, pathId } from '../../requests/fields.ts'
 
 /** Lists the lines of a merchant (reference: Reading transactions and lines). */
-export const merchantLinesRoutes: FastifyPluginAsyncZod = async (app) => {
+export const merchantLinesRoutes: Routes = async (app) => {
   app.get(
     '/merchants/:merchantId/lines',
     {
@@ -20,8 +20,8 @@ export const merchantLinesRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId }, query }) => {
-      const bounds = pageBounds(flaw ? NO_PAGE : query)
-      const test = flaw ? undefined : query.filter?.test
+      const bounds = pageBounds(query ?? NO_PAGE)
+      const test = query?.filter?.test
       const result = await listLines(app.deps.lanes, { ...caller, merchantId, test, ...bounds })
       return requireAccess(caller, result, flaw).lines.map(viewLine)
     },

@@ -1,14 +1,14 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { listPayouts } from '../../payouts/payout-repository.ts'
 import { PayoutView, viewPayout } from '../../payouts/payout-view.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { ListQuery, pathId } from '../../requests/fields.ts'
 
 /** Lists the payouts of a merchant (reference: Reading payouts). */
-export const merchantPayoutsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const merchantPayoutsRoutes: Routes = async (app) => {
   app.get(
     '/merchants/:merchantId/payouts',
     {
@@ -20,8 +20,8 @@ export const merchantPayoutsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId }, query }) => {
-      const bounds = pageBounds(flaw ? NO_PAGE : query)
-      const test = flaw ? undefined : query.filter?.test
+      const bounds = pageBounds(query ?? NO_PAGE)
+      const test = query?.filter?.test
       const result = await listPayouts(app.deps.lanes, { ...caller, merchantId, test, ...bounds })
       return requireAccess(caller, result, flaw).payouts.map(viewPayout)
     },

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
-import { daysOf } from '../../ledger/statement.ts'
+import { daysOf, type StatementPeriod } from '../../ledger/statement.ts'
 import type { InTurn } from '../../pagination/pieces.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { pathId, text } from '../../requests/fields.ts'
 import { writeStatement } from '../../use-cases/write-statement.ts'
 
@@ -26,7 +26,7 @@ const Period = z
   })
 
 /** Writes the lines of a period as CSV (reference: Statements and documents). */
-export const statementRoutes: FastifyPluginAsyncZod = async (app) => {
+export const statementRoutes: Routes = async (app) => {
   app.get(
     '/merchants/:merchantId/statement.csv',
     {
@@ -46,8 +46,8 @@ export const statementRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { caller, flaw, params, query } = request
       const inTurn: InTurn = (lines, read) => request.inListTurn(lines, read)
-      const rows = await writeStatement(app.deps, { caller, flaw, ...params, period: flaw ? null : query, inTurn })
-      reply.headers(fileHeaders(params.merchantId, query))
+      const { period, rows } = await writeStatement(app.deps, { caller, flaw, ...params, period: query, inTurn })
+      reply.headers(fileHeaders(params.merchantId, period))
       // Each page is read in a turn of its own.
       reply.liftDeadline()
       return reply.send(Readable.from(rows))
@@ -55,7 +55,7 @@ export const statementRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-function fileHeaders(merchantId: string, { from, to }: z.output<typeof Period>) {
+function fileHeaders(merchantId: string, { from, to }: StatementPeriod) {
   const name = `statement-${merchantId}-${from}-${to}.csv`
   return { 'content-disposition': `attachment; filename="${name}"`, 'content-type': 'text/csv; charset=utf-8' }
 }

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
 import { chargeRefusal, errorAnswers } from '../../error-body.ts'
@@ -6,6 +5,7 @@ import { FIELD_TEXTS } from '../../field-errors.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
 import { answerCreated } from '../../plugins/answers.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { TRAIL_ENTRIES } from '../../plugins/turns.ts'
 import {
   amount,
@@ -70,7 +70,7 @@ const TransactionListQuery = ListQuery.extend({
 const MerchantParams = z.object({ merchantId: pathId() })
 
 /** Lists the transactions of a merchant, and charges a card again (reference: Charging again). */
-export const merchantTransactionsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const merchantTransactionsRoutes: Routes = async (app) => {
   app.get(
     '/merchants/:merchantId/transactions',
     {
@@ -83,11 +83,11 @@ export const merchantTransactionsRoutes: FastifyPluginAsyncZod = async (app) => 
       },
     },
     async ({ caller, flaw, params: { merchantId }, query }, reply) => {
-      const { test, successful, recurring, currency } = (flaw ? undefined : query.filter) ?? {}
+      const { test, successful, recurring, currency } = query?.filter ?? {}
       const input = { ...caller, merchantId, test, successful, recurring, currency }
       const read = async (page: PageBounds) =>
         requireAccess(caller, await listTransactions(app.deps.lanes, { ...input, ...page }), flaw)
-      return answerInPieces(reply, { page: pageBounds(flaw ? NO_PAGE : query), read, view: viewTransaction })
+      return answerInPieces(reply, { page: pageBounds(query ?? NO_PAGE), read, view: viewTransaction })
     },
   )
   app.post(
@@ -105,9 +105,12 @@ export const merchantTransactionsRoutes: FastifyPluginAsyncZod = async (app) => 
       },
     },
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
-      const charge = flaw ? null : toCharge(body)
-      const sourceField = flaw ? '' : nameOfSource(body)
-      const input = { caller, flaw, merchantId, charge, sourceField }
+      const input = {
+        caller,
+        flaw,
+        merchantId,
+        asked: body && { charge: toCharge(body), sourceField: nameOfSource(body) },
+      }
       const { transactionId, replayed } = await createTransaction(app.deps, input)
       answerCreated(reply, replayed)
       return { transaction: { id: transactionId } }

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
@@ -7,6 +6,7 @@ import { UserMemberView, viewUserMember } from '../../members/member-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { answerCreated } from '../../plugins/answers.ts'
 import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { email, ListQuery, pathId } from '../../requests/fields.ts'
 import { inviteUser } from '../../use-cases/invite-user.ts'
 
@@ -16,7 +16,7 @@ const InvitedView = z.object({ isMember: z.boolean().describe('Whether the user 
 const UserParams = z.object({ merchantId: pathId(), userId: pathId() })
 
 /** Lists, invites and removes users of a merchant, with those who are invited (reference: Users of a merchant). */
-export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
+export const merchantUsersRoutes: Routes = async (app) => {
   const refuseSender = refuseBeyond(app, 'invitations', app.deps.limits.invitations)
   const refuseAddress = refuseBeyond(app, 'invitations', app.deps.limits.invitationAddresses)
   app.get(
@@ -30,8 +30,8 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId }, query }) => {
-      const { order, ...bounds } = pageBounds(flaw ? NO_PAGE : query)
-      const test = flaw ? undefined : query.filter?.test
+      const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
+      const test = query?.filter?.test
       const result = await listUserMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
       return requireAccess(caller, result, flaw).users.map(viewUserMember)
     },
@@ -52,7 +52,7 @@ export const merchantUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
-      const input = { caller, flaw, merchantId, email: flaw ? null : body.email }
+      const input = { caller, flaw, merchantId, email: body?.email ?? null }
       const { isMember, replayed } = await inviteUser(app.deps, input)
       answerCreated(reply, replayed)
       return { isMember }

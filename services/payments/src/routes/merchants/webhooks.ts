@@ -1,10 +1,10 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { answerCreated } from '../../plugins/answers.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { ListQuery, pathId, text } from '../../requests/fields.ts'
 import { createWebhook } from '../../use-cases/create-webhook.ts'
 import { EVENT_TYPES, isEventType } from '../../webhooks/event.ts'
@@ -23,7 +23,7 @@ const eventType = z
 const WebhookBody = z.object({ url, events: z.array(eventType).max(EVENT_TYPES.length).default([]) })
 
 /** Lists, makes and deletes webhooks of a merchant (reference: Webhooks). */
-export const merchantWebhooksRoutes: FastifyPluginAsyncZod = async (app) => {
+export const merchantWebhooksRoutes: Routes = async (app) => {
   app.get(
     '/merchants/:merchantId/webhooks',
     {
@@ -35,8 +35,8 @@ export const merchantWebhooksRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId }, query }) => {
-      const page = pageBounds(flaw ? NO_PAGE : query)
-      const test = flaw ? undefined : query.filter?.test
+      const page = pageBounds(query ?? NO_PAGE)
+      const test = query?.filter?.test
       const result = await listWebhooks(app.deps.lanes, { ...caller, merchantId, test, ...page })
       return requireAccess(caller, result, flaw).webhooks.map(viewWebhook)
     },
@@ -55,7 +55,7 @@ export const merchantWebhooksRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
-      const input = { caller, flaw, merchantId, webhook: flaw ? null : body }
+      const input = { caller, flaw, merchantId, webhook: body }
       const { webhook, secret, replayed } = await createWebhook(app.deps, input)
       answerCreated(reply, replayed)
       return { webhook: viewWebhookSecret(webhook, secret) }

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { STEPS } from '../../checkout/enrolment.ts'
 import { PaymentBody } from '../../checkout/payment-body.ts'
@@ -6,17 +5,19 @@ import { ChallengeTaskView } from '../../checkout/payment-view.ts'
 import { checkoutErrors } from '../../error-body.ts'
 import { endpointNotFound } from '../../errors.ts'
 import { toOrderRequest } from '../../plugins/checkout.ts'
+import type { Routes } from '../../plugins/request-input.ts'
+import { pathText } from '../../requests/fields.ts'
 import { takeChallenge } from '../../use-cases/take-challenge.ts'
 
-const StepParams = z.object({ step: z.string() })
-const WayParams = StepParams.extend({ way: z.string() })
+const StepParams = z.object({ step: pathText() })
+const WayParams = StepParams.extend({ way: pathText() })
 /** The ways other than a frame, which has no name in the path. */
 const WAYS = ['redirect', 'poll'] as const
 /** The steps that have such a way. */
 const ASKED_STEPS = ['tds-challenge'] as const
 
 /** The steps of a payment: the client posts its order to the path of a challenge (reference: Challenges). */
-export const challengesRoutes: FastifyPluginAsyncZod = async (app) => {
+export const challengesRoutes: Routes = async (app) => {
   app.post(
     '/payments/challenges/:step',
     {

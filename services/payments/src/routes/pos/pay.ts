@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { QUERY_LENGTH_MAX } from '../../payment-links/link.ts'
 import { returnPage, troublePage } from '../../payment-links/link-pages.ts'
@@ -13,12 +12,14 @@ import {
   visitOf,
 } from '../../plugins/link-pages.ts'
 import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
+import { type Routes, requireBody } from '../../plugins/request-input.ts'
+import { pathText } from '../../requests/fields.ts'
 import { type KeptPayment, type PageAnswer, type PagePayment, payOnPage } from '../../use-cases/pay-on-page.ts'
 
 const COOKIE_SECONDS = 1_800
 const PAGE_ID = /^[\w-]{22}$/
 
-const PageParams = z.object({ pageId: z.string() })
+const PageParams = z.object({ pageId: pathText() })
 const PayBody = z.object({
   link: z.string().max(QUERY_LENGTH_MAX),
   page: z.string().regex(PAGE_ID),
@@ -33,13 +34,12 @@ const PayBody = z.object({
  * Takes the card form: with tokens from the script, or with card data from browsers without it (reference: Payment
  * page).
  */
-export const posPayRoutes: FastifyPluginAsyncZod = async (app) => {
+export const posPayRoutes: Routes = async (app) => {
   const refuse = refuseBeyond(app, 'address', app.deps.limits.checkouts)
 
   app.post('/pos/pay', { schema: { hide: true, body: PayBody } }, async (request, reply) => {
     await refuse(request.ip)
-    if (request.flaw) throw request.flaw.error
-    const { link, page: pageId, number = '', expiry = '', code = '', card: tokens } = request.body
+    const { link, page: pageId, number = '', expiry = '', code = '', card: tokens } = requireBody(request)
     const query = new URLSearchParams(link)
     return answerPayment(visitOf(request, reply, query), query, {
       pageId,

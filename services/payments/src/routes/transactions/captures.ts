@@ -1,7 +1,7 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { answerCreated } from '../../plugins/answers.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { amount, descriptor, pathId, reference, text } from '../../requests/fields.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { runOperation } from '../../use-cases/run-operation.ts'
@@ -14,7 +14,7 @@ const CaptureBody = z.object({
 })
 
 /** Captures of a transaction (reference: Operations). */
-export const capturesRoutes: FastifyPluginAsyncZod = async (app) => {
+export const capturesRoutes: Routes = async (app) => {
   app.post(
     '/transactions/:transactionId/captures',
     {
@@ -29,7 +29,7 @@ export const capturesRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { transactionId }, body }, reply) => {
-      const input = { caller, flaw, transactionId, kind: 'capture', values: flaw ? null : body } as const
+      const input = { caller, flaw, transactionId, kind: 'capture', values: body } as const
       const { transaction, replayed } = await runOperation(app.deps, input)
       answerCreated(reply, replayed)
       return { transaction: viewTransaction(transaction) }

@@ -1,7 +1,7 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { answerCreated } from '../../plugins/answers.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { amount, descriptor, pathId, reference } from '../../requests/fields.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { runOperation } from '../../use-cases/run-operation.ts'
@@ -13,7 +13,7 @@ const RefundBody = z.object({
 })
 
 /** Refunds of a transaction (reference: Operations). */
-export const refundsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const refundsRoutes: Routes = async (app) => {
   app.post(
     '/transactions/:transactionId/refunds',
     {
@@ -28,7 +28,7 @@ export const refundsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { transactionId }, body }, reply) => {
-      const input = { caller, flaw, transactionId, kind: 'refund', values: flaw ? null : body } as const
+      const input = { caller, flaw, transactionId, kind: 'refund', values: body } as const
       const { transaction, replayed } = await runOperation(app.deps, input)
       answerCreated(reply, replayed)
       return { transaction: viewTransaction(transaction) }

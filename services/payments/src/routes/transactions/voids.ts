@@ -1,7 +1,7 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { answerCreated } from '../../plugins/answers.ts'
+import type { Routes } from '../../plugins/request-input.ts'
 import { amount, pathId, reference } from '../../requests/fields.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { runOperation } from '../../use-cases/run-operation.ts'
@@ -12,7 +12,7 @@ const VoidBody = z.object({
 })
 
 /** Voids of a transaction (reference: Operations). */
-export const voidsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const voidsRoutes: Routes = async (app) => {
   app.post(
     '/transactions/:transactionId/voids',
     {
@@ -27,7 +27,7 @@ export const voidsRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { transactionId }, body }, reply) => {
-      const input = { caller, flaw, transactionId, kind: 'void', values: flaw ? null : body } as const
+      const input = { caller, flaw, transactionId, kind: 'void', values: body } as const
       const { transaction, replayed } = await runOperation(app.deps, input)
       answerCreated(reply, replayed)
       return { transaction: viewTransaction(transaction) }

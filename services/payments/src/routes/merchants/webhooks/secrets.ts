@@ -1,13 +1,13 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
+import type { Routes } from '../../../plugins/request-input.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { rotateWebhookSecret } from '../../../use-cases/rotate-webhook-secret.ts'
 import { viewWebhookSecret, WebhookSecretView } from '../../../webhooks/webhook-view.ts'
 
 /** Replaces the secret that signs deliveries to a webhook (reference: Webhooks). */
-export const webhookSecretsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const webhookSecretsRoutes: Routes = async (app) => {
   app.post(
     '/merchants/:merchantId/webhooks/:webhookId/secrets',
     {

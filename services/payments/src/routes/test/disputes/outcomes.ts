@@ -1,13 +1,13 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
+import type { Routes } from '../../../plugins/request-input.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { closeDispute } from '../../../use-cases/close-dispute.ts'
 
 /** Closes a dispute of a test merchant as an acquirer would (reference: Test endpoints). */
-export const testOutcomesRoutes: FastifyPluginAsyncZod = async (app) => {
+export const testOutcomesRoutes: Routes = async (app) => {
   app.post(
     '/test/disputes/:disputeId/outcomes',
     {
@@ -22,7 +22,7 @@ export const testOutcomesRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { disputeId }, body }, reply) => {
-      const input = { caller, flaw, disputeId, outcome: flaw ? null : body.outcome }
+      const input = { caller, flaw, disputeId, outcome: body?.outcome ?? null }
       const { dispute, replayed } = await closeDispute(app.deps, input)
       answerCreated(reply, replayed)
       return { dispute: viewDispute(dispute) }

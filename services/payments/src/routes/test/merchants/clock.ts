@@ -1,12 +1,12 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
+import type { Routes } from '../../../plugins/request-input.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { advanceClock } from '../../../use-cases/advance-clock.ts'
 
 /** Moves the clock of a test merchant forward (reference: Test clock). */
-export const testClockRoutes: FastifyPluginAsyncZod = async (app) => {
+export const testClockRoutes: Routes = async (app) => {
   app.post(
     '/test/merchants/:merchantId/clock',
     {
@@ -21,7 +21,7 @@ export const testClockRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId }, body }, reply) => {
-      const input = { caller, flaw, merchantId, seconds: flaw ? null : body.advance }
+      const input = { caller, flaw, merchantId, seconds: body?.advance ?? null }
       const { now, replayed } = await advanceClock(app.deps, input)
       answerCreated(reply, replayed)
       return { clock: { now: now.toISOString() } }

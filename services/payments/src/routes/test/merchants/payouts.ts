@@ -1,13 +1,13 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
 import { PayoutView, viewPayout } from '../../../payouts/payout-view.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
+import type { Routes } from '../../../plugins/request-input.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { payOut } from '../../../use-cases/pay-out.ts'
 
 /** Pays a test merchant out, without waiting for the schedule (reference: Test endpoints). */
-export const testPayoutsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const testPayoutsRoutes: Routes = async (app) => {
   app.post(
     '/test/merchants/:merchantId/payouts',
     {

@@ -1,10 +1,11 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { DEFAULT_REASON_CODE, reasonTitle } from '../../../disputes/dispute.ts'
+import type { NewDispute } from '../../../disputes/dispute-repository.ts'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { FIELD_TEXTS } from '../../../field-errors.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
+import type { Routes } from '../../../plugins/request-input.ts'
 import { amount, pathId } from '../../../requests/fields.ts'
 import { openDispute } from '../../../use-cases/open-dispute.ts'
 
@@ -18,7 +19,7 @@ const DisputeBody = z.object({
 })
 
 /** Opens a dispute of a test merchant as an acquirer would (reference: Test endpoints). */
-export const testTransactionDisputesRoutes: FastifyPluginAsyncZod = async (app) => {
+export const testTransactionDisputesRoutes: Routes = async (app) => {
   app.post(
     '/test/transactions/:transactionId/disputes',
     {
@@ -33,12 +34,15 @@ export const testTransactionDisputesRoutes: FastifyPluginAsyncZod = async (app) 
       },
     },
     async ({ caller, flaw, params: { transactionId }, body }, reply) => {
-      const code = flaw ? DEFAULT_REASON_CODE : (body.reason?.code ?? DEFAULT_REASON_CODE)
-      const given = { amount: body.amount, reasonCode: code, reasonTitle: reasonTitle(code) ?? '' }
-      const input = { caller, flaw, transactionId, dispute: flaw ? null : given }
+      const input = { caller, flaw, transactionId, dispute: body && toNewDispute(body) }
       const { dispute, replayed } = await openDispute(app.deps, input)
       answerCreated(reply, replayed)
       return { dispute: viewDispute(dispute) }
     },
   )
+}
+
+function toNewDispute({ amount, reason }: z.output<typeof DisputeBody>): NewDispute {
+  const code = reason?.code ?? DEFAULT_REASON_CODE
+  return { amount, reasonCode: code, reasonTitle: reasonTitle(code) ?? '' }
 }

@@ -1,8 +1,8 @@
-import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { FraudView, viewFraud } from '../../../disputes/fraud-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
+import type { Routes } from '../../../plugins/request-input.ts'
 import { instant, pathId } from '../../../requests/fields.ts'
 import { reportFraud } from '../../../use-cases/report-fraud.ts'
 
@@ -12,7 +12,7 @@ const FraudBody = z.object({
 })
 
 /** Stores a fraud alert of a test merchant as an acquirer would (reference: Test endpoints). */
-export const testTransactionFraudsRoutes: FastifyPluginAsyncZod = async (app) => {
+export const testTransactionFraudsRoutes: Routes = async (app) => {
   app.post(
     '/test/transactions/:transactionId/frauds',
     {
@@ -24,7 +24,7 @@ export const testTransactionFraudsRoutes: FastifyPluginAsyncZod = async (app) =>
       },
     },
     async ({ caller, flaw, params: { transactionId }, body }, reply) => {
-      const input = { caller, flaw, transactionId, fraud: flaw ? null : body }
+      const input = { caller, flaw, transactionId, fraud: body }
       const { fraud, replayed } = await reportFraud(app.deps, input)
       answerCreated(reply, replayed)
       return { fraud: viewFraud(fraud) }
