@@ -19,7 +19,7 @@ export const ORDINARY: ReadonlySet<string> = new Set(
     'queue, message, handler, worker, patch, channel, encrypt, wrap, replica, try',
     'attempt, mode, block, lock, device, plugin, webhook, authentication, authenticate, member',
     'return, operation, action, order, payment, charge, value, user, client, case, entry, log, history, right, claim',
-    'move, hold, release, fail, failure, refuse, network, account, signal, transfer, shop, credit, gross, price, in stock',
+    'move, hold, release, fail, failure, refuse, account, signal, transfer, shop, credit, gross, price, in stock',
     'application, transaction, quantity, free, cancel, confirm, item, held, store, root, base path, package',
     'adapter, resource, bundle, manifest, router, settle, decline',
     // Words of PostgreSQL, of Fastify, and of other services for what is theirs.
@@ -43,6 +43,10 @@ const ALLOWED = new RegExp(
     'master start timeout',
     '[Ww]eb [Ff]rontend [Ss]ecurity',
     'sender refused, quota',
+    // Networks of addresses, where those of cards are schemes, and a field of the protocol of acquirers.
+    '(?:inside a|own|IPv6|by its|needs no) networks?\\b',
+    'addresses and networks\\b',
+    '^network Ref$',
   ].join('|'),
   'g',
 )

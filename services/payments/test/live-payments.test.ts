@@ -51,7 +51,7 @@ const order = (changes: object = {}) =>
 const get = async (id: string) =>
   (await payments.app.inject({ method: 'GET', url: `/transactions/${id}`, headers: app.headers })).json().transaction
 
-it('201: asks the acquirer once, with the security code, and charges later with the reference of the card network', async () => {
+it('201: asks the acquirer once, with the security code, and charges later with the reference of the scheme', async () => {
   north.answers.authorize = async () => ({ verdict: 'approved', ref: 'n-1', networkRef: 'network-1' })
   const paid = await walk(browser, await order({ plan: [PLAN], text: 'Order 7' }))
   expect([paid.status, paid.types]).toEqual([201, ['fetch']])

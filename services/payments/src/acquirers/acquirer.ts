@@ -10,7 +10,7 @@ export interface AuthorizationRequest {
   /** Text on the customer's bank statement. */
   readonly descriptor: string
   readonly card: {
-    /** Opens the stored number. Called only where the number goes to a card network. */
+    /** Opens the stored number. Called only where the number goes to a scheme. */
     readonly number: () => string
     /** The security code that the customer typed; null without a customer. It is not stored. */
     readonly code: (() => string) | null
@@ -22,7 +22,7 @@ export interface AuthorizationRequest {
   readonly initiator: 'customer' | 'merchant'
   /** Whether the first payment announced a plan. */
   readonly planned: boolean
-  /** The network's reference of the first payment. */
+  /** The scheme's reference of the first payment. */
   readonly networkRef: string | null
   /** How the simulator behaves. Other acquirers ignore it. */
   readonly scenario: Scenario

@@ -1,7 +1,7 @@
-/** A card network whose numbers are accepted. */
+/** A scheme whose card numbers are accepted. */
 export type Scheme = 'visa' | 'mastercard'
 
-/** The network of a card number, by its first digits. */
+/** The scheme of a card number, by its first digits. */
 export type SchemeVerdict =
   | { readonly verdict: 'supported'; readonly scheme: Scheme }
   | { readonly verdict: 'unsupported'; readonly scheme: string }
@@ -46,7 +46,7 @@ const TEST_RANGES: readonly NumberRange[] = [
   ...MASTERCARD,
 ]
 
-/** The network of a card number (digits only), by the ranges of live or of test merchants (reference: Networks). */
+/** The scheme of a card number (digits only), by the ranges of live or of test merchants (reference: Schemes). */
 export function schemeOf(number: string, { test }: { readonly test: boolean }): SchemeVerdict {
   const range = (test ? TEST_RANGES : LIVE_RANGES).find((candidate) => contains(candidate, number))
   if (range === undefined) return { verdict: 'unknown' }

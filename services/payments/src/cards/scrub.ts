@@ -64,7 +64,7 @@ function maskCards(match: string): string {
   const hasCheckDigit = checkDigitsIn(digits)
   const isCard = (from: number, to: number) =>
     hasCheckDigit(from, to) &&
-    (isOfNetwork(digits.slice(from, to)) || USUAL.test(pieces.slice(places[from], (places[to - 1] ?? 0) + 1).join('')))
+    (isOfScheme(digits.slice(from, to)) || USUAL.test(pieces.slice(places[from], (places[to - 1] ?? 0) + 1).join('')))
   for (let from = 0; from + DIGITS_MIN <= places.length; from++) {
     if (!isEdge(from)) continue
     let to = Math.min(from + DIGITS_MAX, places.length)
@@ -82,6 +82,6 @@ function digitOf(piece: string): string | undefined {
 }
 
 /** Some times and addresses have a correct check digit by chance, but few begin like a card. */
-function isOfNetwork(digits: string): boolean {
+function isOfScheme(digits: string): boolean {
   return digits.length > DIGITS_MIN && schemeOf(digits, { test: false }).verdict !== 'unknown'
 }

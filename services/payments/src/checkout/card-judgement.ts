@@ -7,10 +7,10 @@ import type { Scenario } from '../cards/scenario.ts'
 export interface JudgedCard {
   /** Digits only. */
   readonly number: string
-  readonly network: SchemeVerdict
+  readonly scheme: SchemeVerdict
   readonly expiry: CardExpiry
   readonly test: boolean
-  /** How the simulator treats the network. */
+  /** How the simulator treats the scheme. */
   readonly scenario: Pick<Scenario, 'scheme'>
   /** The merchant's clock. */
   readonly now: Date
@@ -21,25 +21,25 @@ const UNKNOWN = 'PAYMENT_CARD_SCHEME_UNKNOWN'
 const UNSUPPORTED = 'PAYMENT_CARD_SCHEME_UNSUPPORTED'
 
 /**
- * The status code that refuses a card before the acquirer is asked: for its network, check digit or expiry
+ * The status code that refuses a card before the acquirer is asked: for its scheme, check digit or expiry
  * (reference: Order of checks at the checkout). Undefined for a card that the acquirer may be asked about.
  */
-export function cardProblem({ number, network, expiry, test, scenario, now }: JudgedCard): string | undefined {
-  // A scenario can only make a supported network unsupported or unknown.
-  const verdict = network.verdict === 'supported' ? scenario.scheme : network.verdict
+export function cardProblem({ number, scheme, expiry, test, scenario, now }: JudgedCard): string | undefined {
+  // A scenario can only make a supported scheme unsupported or unknown.
+  const verdict = scheme.verdict === 'supported' ? scenario.scheme : scheme.verdict
   if (verdict === 'unknown') return UNKNOWN
   if (verdict === 'unsupported') return UNSUPPORTED
   if (!test && !hasCheckDigit(number)) return 'PAYMENT_CARD_NUMBER_INVALID'
   return isExpired(lastDay(expiry), now) ? 'PAYMENT_CARD_EXPIRED' : undefined
 }
 
-/** The name of a network as clients see it; null if no network has the number of the card. */
-export function schemeName(network: SchemeVerdict): string | null {
-  return network.verdict === 'unknown' ? null : network.scheme
+/** The name of a scheme as clients see it; null if no scheme has the number of the card. */
+export function schemeName(scheme: SchemeVerdict): string | null {
+  return scheme.verdict === 'unknown' ? null : scheme.scheme
 }
 
 /** Further members of a refusal, which help the customer to choose another card. */
-export function refusalDetails(statusCode: string, network: SchemeVerdict): Readonly<Record<string, unknown>> {
+export function refusalDetails(statusCode: string, scheme: SchemeVerdict): Readonly<Record<string, unknown>> {
   if (statusCode === UNKNOWN) return { supported: SUPPORTED }
-  return statusCode === UNSUPPORTED ? { scheme: schemeName(network), supported: SUPPORTED } : {}
+  return statusCode === UNSUPPORTED ? { scheme: schemeName(scheme), supported: SUPPORTED } : {}
 }

@@ -68,7 +68,7 @@ describe('openCheckout', () => {
     const { hints, body } = await walk(browser, order)
     expect(await open({ ...order, hints })).toEqual({
       end: { transactionId: body.transactionId },
-      network: { verdict: 'supported', scheme: 'visa' },
+      scheme: { verdict: 'supported', scheme: 'visa' },
       replayed: false,
       bound: { digest: expect.any(Buffer), sessionId: anyId },
     })

@@ -48,7 +48,7 @@ export interface OpenOrder {
   readonly money: Money
   readonly digest: Buffer
   readonly tokens: { readonly number: CardToken; readonly code: CardToken }
-  readonly network: SchemeVerdict
+  readonly scheme: SchemeVerdict
   /** How the simulator treats the card of a test merchant. Live merchants have none. */
   readonly changes: ScenarioChanges
   readonly scenario: Scenario
@@ -62,7 +62,7 @@ export interface OpenOrder {
 /** How the same order ended before. */
 export interface EndedOrder {
   readonly end: PaymentEnd
-  readonly network: SchemeVerdict
+  readonly scheme: SchemeVerdict
   /** Whether the Idempotency-Key led to it. */
   readonly replayed: boolean
   /** What the hints of the order are bound to; undefined for an order without hints. */
@@ -116,11 +116,11 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
   const { payee, session, repeated, spent, instrumentId } = checkout
   judgeRequest(deps, request, payee)
   if (repeated === 'mismatch') throw orderKeyUsed()
-  const network = schemeOf('token' in number ? number.token.value : '', payee)
+  const scheme = schemeOf('token' in number ? number.token.value : '', payee)
   const end = repeated ?? session?.end
   if (end) {
     const bound = digest && progress?.sessionId ? { digest, sessionId: progress.sessionId } : undefined
-    return { end, network, replayed: repeated !== undefined, bound }
+    return { end, scheme, replayed: repeated !== undefined, bound }
   }
   judgeOrder(deps, order, checkout)
   const use = { now: deps.now(), spent }
@@ -130,7 +130,7 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
     order,
     payee,
     tokens,
-    network,
+    scheme,
     changes,
     scenario: completeScenario(changes),
     instrumentId,
@@ -142,9 +142,9 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
 }
 
 /** Why the card of an order is refused before anybody is asked; undefined when it is not. */
-export function cardProblemOf({ order, payee, tokens, network, scenario }: OpenOrder): string | undefined {
+export function cardProblemOf({ order, payee, tokens, scheme, scenario }: OpenOrder): string | undefined {
   const { test, now } = payee
-  return cardProblem({ number: tokens.number.value, network, expiry: order.card.expiry, test, scenario, now })
+  return cardProblem({ number: tokens.number.value, scheme, expiry: order.card.expiry, test, scenario, now })
 }
 
 /** What the order is, and how it came. A repeated order gives the same result. */

@@ -13,7 +13,7 @@ export interface Dispute {
   readonly created: Date
 }
 
-/** The reasons of customers, by the codes of the card networks. */
+/** The reasons of customers, by the codes of the schemes. */
 const TITLES: ReadonlyMap<number, string> = new Map([
   [104, 'Fraud, card absent'],
   [131, 'Not received'],

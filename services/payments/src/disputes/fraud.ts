@@ -1,4 +1,4 @@
-/** A notice of a card network that a payment was fraud. It moves no money. */
+/** A notice of a scheme that a payment was fraud. It moves no money. */
 export interface Fraud {
   readonly id: string
   readonly merchantId: string

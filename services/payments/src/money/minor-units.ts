@@ -6,7 +6,7 @@ export interface Money {
   readonly amount: number
 }
 
-/** The largest amount of a payment, in minor units: twelve digits, as in the messages of card networks. */
+/** The largest amount of a payment, in minor units: twelve digits, as in the messages of schemes. */
 export const AMOUNT_MAX = 999_999_999_999n
 
 /** `EUR 3.00`: code and major units with exactly the decimals of the currency, no grouping (reference: Field errors). */

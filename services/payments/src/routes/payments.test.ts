@@ -303,7 +303,7 @@ describe('POST /payments', () => {
     ]
   }
 
-  it('400: judges merchant, mode, amount, tokens, network, month, in this order', async () => {
+  it('400: judges merchant, mode, amount, tokens, scheme, month, in this order', async () => {
     const refused = []
     for (const each of await faultyOrders()) {
       const { status, body } = await browser.send('/payments', each)
@@ -319,7 +319,7 @@ describe('POST /payments', () => {
     ])
   })
 
-  it('400: stores a refusal from the network on', async () => {
+  it('400: stores a refusal from the scheme on', async () => {
     const orders = await faultyOrders()
     const before = await list()
     for (const each of orders) await browser.send('/payments', each)

@@ -55,7 +55,7 @@ export async function pay(deps: PayDeps, request: OrderRequest): Promise<Payment
   const authorize = () => authorizePayment(deps, { opened, repeat: request.repeat, decision })
   const end = await (opened.payee.test ? authorize() : deps.limitRefusals(request.ip, authorize))
   if (!end) return offerStep(deps, { ...opened, session: undefined }, 'card-lookup')
-  return toAnswer({ end, network: opened.network, replayed: false, bound: undefined })
+  return toAnswer({ end, scheme: opened.scheme, replayed: false, bound: undefined })
 }
 
 /** The simulator refuses a card before 3-D Secure refuses the payment. */
@@ -73,9 +73,9 @@ async function offerStep({ lanes }: PayDeps, { order, payee, session }: OpenOrde
   return { challenges: challengesOf(step, { polls, canReturn: order.returnUrl !== undefined }) }
 }
 
-function toAnswer({ end, network, replayed }: EndedOrder): PaymentAnswer {
+function toAnswer({ end, scheme, replayed }: EndedOrder): PaymentAnswer {
   if ('transactionId' in end) return { transactionId: end.transactionId, replayed }
-  throw orderRefused(end.statusCode, { replayed, details: refusalDetails(end.statusCode, network) })
+  throw orderRefused(end.statusCode, { replayed, details: refusalDetails(end.statusCode, scheme) })
 }
 
 /** How 3-D Secure marks the transaction, or the status code of its refusal. */
@@ -138,7 +138,7 @@ function refuseBegin(refusal: Extract<BegunPayment, { refusal: string }>['refusa
 }
 
 function toPaymentColumns({ vault }: PayDeps, { opened, repeat, decision }: DecidedOrder): BeginPaymentColumns {
-  const { order, payee, money, tokens, network, changes, instrumentId, session } = opened
+  const { order, payee, money, tokens, scheme, changes, instrumentId, session } = opened
   const number = tokens.number.value
   const { sealed, mac, keyId } = vault.seal(number, { merchantId: payee.id, instrumentId })
   return {
@@ -163,7 +163,7 @@ function toPaymentColumns({ vault }: PayDeps, { opened, repeat, decision }: Deci
         id: instrumentId,
         keyId,
         expiry: lastDay(order.card.expiry),
-        scheme: schemeName(network),
+        scheme: schemeName(scheme),
         scenario: changes,
         planned: order.plan !== undefined,
       },
@@ -181,7 +181,7 @@ function askAcquirer(
   attemptId: string,
 ): Promise<AuthorizationOutcome> | AuthorizationOutcome {
   if ('refusal' in decision) return { verdict: 'declined', statusCode: decision.refusal }
-  const { order, payee, money, tokens, network, scenario } = opened
+  const { order, payee, money, tokens, scheme, scenario } = opened
   return acquirers.authorize(payee.test ? null : payee.acquirer, {
     idempotencyRef: attemptId,
     merchantId: payee.id,
@@ -192,7 +192,7 @@ function askAcquirer(
       number: () => tokens.number.value,
       code: () => tokens.code.value,
       expiry: lastDay(order.card.expiry),
-      scheme: schemeName(network),
+      scheme: schemeName(scheme),
     },
     initiator: 'customer',
     planned: order.plan !== undefined,

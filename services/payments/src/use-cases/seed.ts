@@ -2,6 +2,7 @@ import { scenarioOfNumber } from '../acquirers/test-numbers.ts'
 import { keyMac } from '../apps/app.ts'
 import { type CardExpiry, lastDay } from '../cards/card-expiry.ts'
 import { schemeOf, visibleDigits } from '../cards/card-number.ts'
+import { schemeName } from '../checkout/card-judgement.ts'
 import type { Trx } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { DEFAULT_CLAIM } from '../merchants/merchant.ts'
@@ -110,7 +111,6 @@ export function sealSeed(
   { id, merchantId, currency, amount, card: { number, expiry }, created }: SeedPayment,
   { test, instrumentId }: { readonly test: boolean; readonly instrumentId: string },
 ): SeededTransaction {
-  const network = schemeOf(number, { test })
   return {
     id,
     merchantId,
@@ -122,7 +122,7 @@ export function sealSeed(
       ...vault.seal(number, { merchantId, instrumentId }),
       ...visibleDigits(number),
       expiry: lastDay(expiry),
-      scheme: network.verdict === 'unknown' ? null : network.scheme,
+      scheme: schemeName(schemeOf(number, { test })),
       scenario: test ? scenarioOfNumber(number) : {},
     },
   }

@@ -131,7 +131,7 @@ describe('POST /pos/pay', () => {
     ['9000000000000000', 'This card number is not accepted.', 'number'],
   ])('400: asks for another card after %s', async (number, text, field) => {
     const first = await pay(linkOf(), { number })
-    // Cards of these numbers are asked for approval first, unless their network is none.
+    // Cards of these numbers are asked for approval first, unless their scheme is none.
     const { statusCode, body } = first.statusCode === 303 ? await approve(first) : first
     expect([statusCode, textOf(body).includes(text)]).toEqual([400, true])
     expect(body).toContain('value="08/66"')
