@@ -146,9 +146,15 @@ export const clockTooFar = () => fieldInvalid('advance', 'RANGE', 'must not lead
 export const webhookWithoutTls = () => fieldInvalid('url', 'FORMAT', 'must be an https URL')
 export const webhookInside = () => fieldInvalid('url', 'FORMAT', 'must not be an address inside a network')
 export const tooManyWebhooks = () => fieldInvalid('body', 'LIMIT_EXCEEDED', 'a merchant has at most 10 webhooks')
+const AMOUNT_TEXTS = {
+  capture: (possible: string) => `Can capture at most ${possible}`,
+  refund: (possible: string) => `Can refund at most ${possible}`,
+  void: (possible: string) => `Can void at most ${possible}`,
+  dispute: (possible: string) => `Can dispute at most ${possible}`,
+} as const
 /** `possible` is money as text: `EUR 3.00`. */
-export const amountBeyondLimit = (act: 'capture' | 'refund' | 'void' | 'dispute', possible: string) =>
-  fieldInvalid('amount', 'LIMIT_EXCEEDED', `Can ${act} at most ${possible}`)
+export const amountBeyondLimit = (act: keyof typeof AMOUNT_TEXTS, possible: string) =>
+  fieldInvalid('amount', 'LIMIT_EXCEEDED', AMOUNT_TEXTS[act](possible))
 /** `currency` is that of the transaction. */
 export const otherCurrency = (currency: string) => fieldInvalid('currency', 'MISMATCH', `must be ${currency}`)
 export const trailFull = () => fieldInvalid('body', 'LIMIT_EXCEEDED', 'the trail of the transaction is full')
