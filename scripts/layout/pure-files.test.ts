@@ -200,7 +200,7 @@ it.each([
   'items/sale-repository.ts',
   'items/sale-job.ts',
   'items/sale-jobs.ts',
-  'items/sale-queue.ts',
+  'items/sale-group.ts',
   'items/gateways/bank.ts',
 ])('allows %s, which ties rules to the outside', async (path) => {
   expect(await problemsOf(pureFiles, { [`services/shop/src/${path}`]: "import 'pg'\n" })).toEqual([])

@@ -11,8 +11,8 @@ const Folders = z.record(z.string(), z.array(z.string()))
 /** Folders and files that tie rules to the outside. */
 const OUTER =
   /^services\/[^/]+\/src\/((routes|controllers|use-cases|plugins|commands|config)\/|(app|config|database|deps|error-body|main|migrations|open-database|open-telemetry|openapi|transaction)\.ts$)/
-/** Names that tell a reader that the file asks the database, works on a queue, or calls a gateway. */
-const OUTER_NAME = /-(repository|jobs?|queue)\.ts$|\/gateways\//
+/** Names that tell a reader that the file asks the database, alone or by a group commit, works on jobs, or calls a gateway. */
+const OUTER_NAME = /-(repository|jobs?|group)\.ts$|\/gateways\//
 
 /**
  * Every file of a service, outside of the folders that tie it together, decides by its arguments alone: neither it nor what it

@@ -31,7 +31,7 @@ import { expectMigrations, openPaymentsDatabase, openPaymentsJobs } from './open
 import { observeDatabase } from './open-telemetry.ts'
 import { createRefusalLimit, type LimitRefusals } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
-import { createOperationQueue, type OperationQueue } from './transactions/operation-queue.ts'
+import { createOperationGroup, type OperationGroup } from './transactions/operation-group.ts'
 import { createPanVault, type PanVault } from './vault/pan-vault.ts'
 import { type CheckoutSeals, createCheckoutSeals } from './vault/text-seal.ts'
 import { openWebhooks, type WebhookDeps } from './webhooks/delivery.ts'
@@ -72,7 +72,7 @@ export interface PaymentsDeps extends Settings, Sources, Secrets {
   readonly limitRefusals: LimitRefusals
   readonly acquirers: Acquirers
   /** The way of captures, refunds and voids to the database. */
-  readonly operations: OperationQueue
+  readonly operations: OperationGroup
   /** The keys whose last use is still to be written. */
   readonly usedKeys: UsedKeys
   readonly jobs: Jobs
@@ -138,7 +138,7 @@ export async function createDeps(
     limits,
     limitRefusals: createRefusalLimit(limits, meter),
     acquirers: openAcquirers(config, { lanes, meter, logger }),
-    operations: createOperationQueue({ lanes, meter, terms: config.rateTerms, scope: config.batchScope }),
+    operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: config.batchScope }),
     usedKeys: new Map(),
     jobs,
     outbox: createOutbox({

@@ -26,7 +26,7 @@ import { migrateToLatest } from '../src/migrations.ts'
 import { findExchanged } from '../src/money/exchange-repository.ts'
 import { createRefusalLimit } from '../src/rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimitConfig } from '../src/rate-limits/rate-limits.ts'
-import { createOperationQueue } from '../src/transactions/operation-queue.ts'
+import { createOperationGroup } from '../src/transactions/operation-group.ts'
 import { createPanVault } from '../src/vault/pan-vault.ts'
 import { createCheckoutSeals } from '../src/vault/text-seal.ts'
 import { takeRows } from '../src/webhooks/outbox.ts'
@@ -196,7 +196,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     posHost: options.posHost,
     registration: options.registration ?? 'open',
     unusedAppDays: 0,
-    operations: createTestQueue(service),
+    operations: createTestGroup(service),
     authorizationExpiryDays: options.authorizationExpiryDays ?? 0,
     confirmationDays: 3,
     rateAgeDaysMax: 7,
@@ -249,16 +249,16 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   }
 }
 
-function createTestQueue({ lanes }: Database<PaymentsTables>) {
+function createTestGroup({ lanes }: Database<PaymentsTables>) {
   const terms = { marginBasisPoints: 0, ageDaysMax: 7 }
-  return createOperationQueue({ lanes, meter: createNoopMeter(), scope: 'any', terms })
+  return createOperationGroup({ lanes, meter: createNoopMeter(), scope: 'any', terms })
 }
 
-/** A second process of the same service, with connections and queues of its own, and perhaps a standby. */
+/** A second process of the same service, with connections and a group commit of its own, and perhaps a standby. */
 export async function secondProcess(first: TestPayments, standby?: StandbyConfig): Promise<TestPayments> {
   const { url } = first
   const service = openAs(ROLE, { url, lockTimeoutMs: 5_000, standby })
-  const own = { ...first.deps, lanes: service.lanes, operations: createTestQueue(service) }
+  const own = { ...first.deps, lanes: service.lanes, operations: createTestGroup(service) }
   const app = await buildApp(own)
   await app.ready()
   const close = async () => {

@@ -5,7 +5,7 @@ import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsTables } from '../database.ts'
 import { createSecrets, type OperatorDeps, openAcquirers, SOURCES } from '../deps.ts'
 import { expectMigrations, openPaymentsDatabase, openPaymentsJobs } from '../open-database.ts'
-import { createOperationQueue } from '../transactions/operation-queue.ts'
+import { createOperationGroup } from '../transactions/operation-group.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 
 /** A statement of an operator may read all rows. */
@@ -28,7 +28,7 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
     seedAllowed: config.seedAllowed,
     webhookSecrets: createWebhookSecrets(config),
     acquirers: openAcquirers(config, { lanes, meter, logger: pino({ enabled: false }) }),
-    operations: createOperationQueue({ lanes, meter, terms: config.rateTerms, scope: config.batchScope }),
+    operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: config.batchScope }),
     jobs: openPaymentsJobs(config, { meter, onError: () => {}, now: () => SOURCES.now().getTime() }),
     database,
     close: () => database.close(),

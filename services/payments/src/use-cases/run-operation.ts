@@ -3,7 +3,7 @@ import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { amountBeyondLimit, otherCurrency, rateUnavailable, trailFull } from '../errors.ts'
 import { formatMoney } from '../money/minor-units.ts'
-import type { Operation, OperationRefusal } from '../transactions/operation-queue.ts'
+import type { Operation, OperationRefusal } from '../transactions/operation-group.ts'
 import type { OperationKind, Transaction } from '../transactions/transaction.ts'
 import { judgeOperation } from '../transactions/transaction-repository.ts'
 

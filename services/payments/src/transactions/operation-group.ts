@@ -45,7 +45,7 @@ export interface RateTerms {
 }
 
 /** The database, and what one call of it may contain. */
-export interface OperationQueueOptions {
+export interface OperationGroupOptions {
   readonly lanes: Pick<Lanes, 'write'>
   readonly meter: Meter
   readonly terms: RateTerms
@@ -54,7 +54,7 @@ export interface OperationQueueOptions {
 }
 
 /** The way of captures, refunds and voids to the database: those that arrive together go in one call. */
-export type OperationQueue = ReturnType<typeof createOperationQueue>
+export type OperationGroup = ReturnType<typeof createOperationGroup>
 
 const BATCH_OPERATIONS_MAX = 128
 
@@ -64,7 +64,7 @@ const BATCH_OPERATIONS_MAX = 128
  * until the first request has ended, and then finds in the database what that left. Other processes do the same, so correctness
  * depends on the locks of the database alone (reference: Batches, Idempotency-Key).
  */
-export function createOperationQueue({ lanes, meter, terms, scope }: OperationQueueOptions) {
+export function createOperationGroup({ lanes, meter, terms, scope }: OperationGroupOptions) {
   const count = createCounters(meter)
   const running = new Set<string>()
   const group = createGroupCommit<Operation, OperationResult>({
@@ -135,7 +135,7 @@ const runQuery = prepare(
  * the order of the operations.
  */
 export async function callRunOperations(
-  { write }: OperationQueueOptions['lanes'],
+  { write }: OperationGroupOptions['lanes'],
   operations: readonly Operation[],
   terms: RateTerms,
 ): Promise<readonly OperationResult[]> {

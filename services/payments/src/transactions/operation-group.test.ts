@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { conflict, serverBusy } from '../errors.ts'
-import { createOperationQueue, type Operation, type OperationQueueOptions } from './operation-queue.ts'
+import { createOperationGroup, type Operation, type OperationGroupOptions } from './operation-group.ts'
 
 const TAG = '89abcdef'
 const id = (number: number, tag = TAG) => number.toString(16).padStart(16, '0') + tag
@@ -29,8 +29,8 @@ const withKey = (key: string, fingerprint = 1): Partial<Operation> => ({
 /** What the stub reads of the operations. */
 const Asked = z.array(z.object({ transactionId: z.string() }))
 
-/** A queue whose database calls end when the test ends them. `begun` lists the calls that have begun. */
-function controlledQueue(changes: Partial<OperationQueueOptions> = {}) {
+/** A group whose database calls end when the test ends them. `begun` lists the calls that have begun. */
+function controlledGroup(changes: Partial<OperationGroupOptions> = {}) {
   const begun: { ids: string[]; done: () => void; fail: (error: Error) => void }[] = []
   /** Takes the operations as the JSON of the statement, and answers with the JSON of its rows. */
   const begin = (operations: string) =>
@@ -39,15 +39,15 @@ function controlledQueue(changes: Partial<OperationQueueOptions> = {}) {
       const rows = JSON.stringify(ids.map((each) => ({ verdict: 'done', identity_id: each })))
       begun.push({ ids, done: () => resolve(rows), fail: reject })
     })
-  const unexpected = () => Promise.reject(new Error('the queue runs one statement only'))
+  const unexpected = () => Promise.reject(new Error('the group runs one statement only'))
   const write: Lane = {
     one: unexpected,
     first: unexpected,
     all: async (_query, input) => JSON.parse(await begin('operations' in input ? String(input.operations) : '[]')),
   }
   const terms = { marginBasisPoints: 0, ageDaysMax: 7 }
-  const queue = createOperationQueue({ lanes: { write }, meter: createNoopMeter(), terms, scope: 'any', ...changes })
-  return { begun, run: queue.run }
+  const group = createOperationGroup({ lanes: { write }, meter: createNoopMeter(), terms, scope: 'any', ...changes })
+  return { begun, run: group.run }
 }
 
 /** For operations whose answer the test does not await. */
@@ -58,9 +58,9 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 /** The error of PostgreSQL for a lock that was not granted in time. The statement has had no effect. */
 const lockTimeout = () => Object.assign(new pg.DatabaseError('lock timeout', 0, 'error'), { code: '55P03' })
 
-describe('createOperationQueue', () => {
+describe('createOperationGroup', () => {
   it('sends operations together, each transaction once at a time', async () => {
-    const { begun, run } = controlledQueue()
+    const { begun, run } = controlledGroup()
     const answers = [1, 2, 3, 3].map((number) => run(operationOf(id(number))))
     await turn()
     expect(begun.map(({ ids }) => ids)).toEqual([[id(1), id(2), id(3)]])
@@ -73,7 +73,7 @@ describe('createOperationQueue', () => {
   })
 
   it('sends at most 128 operations together', async () => {
-    const { begun, run } = controlledQueue()
+    const { begun, run } = controlledGroup()
     for (let number = 0; number < 200; number++) abandon(run(operationOf(id(number))))
     await turn()
     expect(begun[0]?.ids).toHaveLength(128)
@@ -81,7 +81,7 @@ describe('createOperationQueue', () => {
 
   // ASVS 15.2.2
   it('503: refuses an operation while 4,096 wait', async () => {
-    const { begun, run } = controlledQueue()
+    const { begun, run } = controlledGroup()
     abandon(run(operationOf(id(0))))
     abandon(run(operationOf(id(0))))
     await turn()
@@ -93,7 +93,7 @@ describe('createOperationQueue', () => {
   })
 
   it('sends operations of one merchant only, with the scope merchant', async () => {
-    const { begun, run } = controlledQueue({ scope: 'merchant' })
+    const { begun, run } = controlledGroup({ scope: 'merchant' })
     abandon(run(operationOf(id(2))))
     for (const tag of [TAG, '00000000', '11111111']) abandon(run(operationOf(id(1, tag))))
     await turn()
@@ -101,7 +101,7 @@ describe('createOperationQueue', () => {
   })
 
   it('lets repeats with one key wait for the first request, then sends each of them itself', async () => {
-    const { begun, run } = controlledQueue()
+    const { begun, run } = controlledGroup()
     const answers = [1, 2, 3].map(() => run(operationOf(id(1), withKey('k'))))
     for (let calls = 1; calls <= 3; calls++) {
       await turn()
@@ -112,7 +112,7 @@ describe('createOperationQueue', () => {
   })
 
   it('sends the next repeat after a failure of the one before', async () => {
-    const { begun, run } = controlledQueue()
+    const { begun, run } = controlledGroup()
     const identityOf = () =>
       run(operationOf(id(1), withKey('k'))).then(
         ({ identityId }) => identityId,
@@ -128,7 +128,7 @@ describe('createOperationQueue', () => {
   })
 
   it('sends a repeat only when the single runs of a failed batch have ended', async () => {
-    const { begun, run } = controlledQueue()
+    const { begun, run } = controlledGroup()
     const answers = [run(operationOf(id(1), withKey('k'))), run(operationOf(id(2)))]
     await turn()
     answers.push(run(operationOf(id(1), withKey('k'))))
@@ -145,7 +145,7 @@ describe('createOperationQueue', () => {
   })
 })
 
-describe('createOperationQueue, when the first request does not end', () => {
+describe('createOperationGroup, when the first request does not end', () => {
   beforeEach(() => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
   })
@@ -161,7 +161,7 @@ describe('createOperationQueue, when the first request does not end', () => {
     [503, 'a user', serverBusy, { ...withKey('k'), keyMac: null, userEmail: 'john@example.com' }],
     [503, 'another operation without a key', serverBusy, {}],
   ])('%i: refuses %s after 5 s', async (_status, _what, expected, changes) => {
-    const { begun, run } = controlledQueue()
+    const { begun, run } = controlledGroup()
     const first = run(operationOf(id(1), withKey('k')))
     await turn()
     const late = expect(run(operationOf(id(1), changes))).rejects.toEqual(expected())
