@@ -29,6 +29,9 @@ const PROCESSING_ERRORS: ReadonlyMap<string, number> = new Map(
   errors.errors.flatMap(({ code, statusCodes }) => statusCodes.map((statusCode) => [statusCode, code])),
 )
 
+/** The status code of a payment whose outcome is unknown. */
+export const UNKNOWN_OUTCOME = 'PAYMENT_METHOD_ERROR'
+
 /** All status codes that refuse a card payment. */
 export const REFUSAL_CODES: readonly string[] = [...PROCESSING_ERRORS.keys()]
 

@@ -4,6 +4,7 @@ import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import { completeScenario } from '../cards/scenario.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { currencyWithoutRate, paymentRefused, rateUnavailable, unknownSource } from '../errors.ts'
+import { beginOnceFree } from '../transactions/begin-once-free.ts'
 import {
   type Attempt,
   type BegunCharge,
@@ -12,7 +13,7 @@ import {
   callBeginCharge,
   callFinishCharge,
 } from '../transactions/charge-repository.ts'
-import { processingErrorOf } from '../transactions/processing-error.ts'
+import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-error.ts'
 
 /** A charge of a merchant's client; `asked` is null when the body was refused. */
 export interface CreateTransactionInput {
@@ -31,11 +32,6 @@ export interface AskedCharge {
 
 type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait' | 'rateAgeDaysMax'>
 
-const POLL_MS = 250
-const POLLS_MAX = 20
-/** The processing error of a charge whose outcome is unknown: that of PAYMENT_METHOD_ERROR. */
-const UNKNOWN_OUTCOME = 12
-
 /**
  * Charges a card again (reference: Charging again). Writes the attempt, asks the acquirer without holding a lock or a
  * connection, and writes the answer.
@@ -46,7 +42,7 @@ export async function createTransaction(
   deps: ChargeDeps,
   input: CreateTransactionInput,
 ): Promise<{ readonly transactionId: string; readonly replayed: boolean }> {
-  const begun = await beginOnceFree(deps, input)
+  const begun = await begin(deps, input)
   const { verdict, attempt, end, refusal } = requireAccess(input.caller, begun, input.flaw)
   const { merchantId, asked } = input
   if (asked === null) throw new Error('a body without values passed')
@@ -60,20 +56,17 @@ export async function createTransaction(
   return { transactionId: reached.transactionId, replayed }
 }
 
-/** Another request may be asking the acquirer under the same key. Wait up to 5 s for its end (reference: Idempotency-Key). */
-async function beginOnceFree(
+function begin(
   { lanes, acquirers, wait, rateAgeDaysMax }: ChargeDeps,
   { caller, merchantId, asked }: CreateTransactionInput,
 ): Promise<BegunCharge> {
   const charge = asked?.charge ?? null
-  const begin = () =>
-    callBeginCharge(lanes, { ...callerColumns(caller), merchantId, charge, acquirers: acquirers.names, rateAgeDaysMax })
-  let begun = await begin()
-  for (let polls = 0; begun.verdict === 'key-running' && polls < POLLS_MAX; polls++) {
-    await wait(POLL_MS)
-    begun = await begin()
-  }
-  return begun
+  const columns = { ...callerColumns(caller), merchantId, charge, acquirers: acquirers.names, rateAgeDaysMax }
+  return beginOnceFree({
+    begin: () => callBeginCharge(lanes, columns),
+    isRunning: ({ verdict }) => verdict === 'key-running',
+    wait,
+  })
 }
 
 type MerchantCharge = Charge & { readonly merchantId: string }
@@ -89,7 +82,7 @@ async function makeAttempt(deps: ChargeDeps, charge: MerchantCharge, attempt: At
     acquirerRef: outcome.verdict === 'approved' ? outcome.ref : null,
   })
   // The answer was so late that a job has called the attempt unknown, which repeats of the request have got.
-  if (finished.verdict === 'settled') return { errorCode: UNKNOWN_OUTCOME }
+  if (finished.verdict === 'settled') return { errorCode: processingErrorOf(UNKNOWN_OUTCOME) }
   return errorCode === null ? { transactionId: finished.transactionId } : { errorCode }
 }
 
@@ -122,5 +115,5 @@ function authorize(
 
 function errorCodeOf(outcome: AuthorizationOutcome): number | null {
   if (outcome.verdict === 'approved') return null
-  return outcome.verdict === 'unknown' ? UNKNOWN_OUTCOME : processingErrorOf(outcome.statusCode)
+  return processingErrorOf(outcome.verdict === 'unknown' ? UNKNOWN_OUTCOME : outcome.statusCode)
 }

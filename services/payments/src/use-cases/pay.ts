@@ -29,7 +29,8 @@ import { updateOfferedStep } from '../checkout/session-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { orderKeyUsed, orderRefused, tokenInvalid } from '../errors.ts'
 import { referenceOf } from '../requests/fields.ts'
-import { processingErrorOf } from '../transactions/processing-error.ts'
+import { beginOnceFree } from '../transactions/begin-once-free.ts'
+import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-error.ts'
 
 /** What `pay` uses of the dependencies. */
 export type PayDeps = CheckoutDeps & Pick<PaymentsDeps, 'acquirers' | 'vault' | 'wait' | 'limitRefusals'>
@@ -88,11 +89,6 @@ interface DecidedOrder {
   readonly decision: AuthenticationDecision
 }
 
-const POLL_MS = 250
-const POLLS_MAX = 20
-/** The status code of a payment whose outcome is unknown. */
-const UNKNOWN_OUTCOME = 'PAYMENT_METHOD_ERROR'
-
 /**
  * Writes the attempt, asks the acquirer unless the order is refused already, and writes the transaction. A refused payment has a
  * transaction too (reference: Paying once). Undefined when the session has just ended.
@@ -102,7 +98,12 @@ const UNKNOWN_OUTCOME = 'PAYMENT_METHOD_ERROR'
 async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<PaymentEnd | undefined> {
   const { payee, tokens } = decided.opened
   await claimTokens(deps.lanes, payee.id, tokens)
-  const begun = await beginOnceFree(deps, toPaymentColumns(deps, decided))
+  const input = toPaymentColumns(deps, decided)
+  const begun = await beginOnceFree({
+    begin: () => callBeginPayment(deps.lanes, input),
+    isRunning: (attempted) => 'refusal' in attempted && attempted.refusal === 'running',
+    wait: deps.wait,
+  })
   if ('end' in begun) return begun.end
   if ('refusal' in begun) return refuseBegin(begun.refusal)
   const outcome = await askAcquirer(deps, decided, begun.attemptId)
@@ -119,16 +120,6 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
   // The answer was so late that another process has called the attempt unknown. An approval is then reversed.
   if (transactionId === undefined) return { statusCode: UNKNOWN_OUTCOME }
   return statusCode === null ? { transactionId } : { statusCode }
-}
-
-/** Another request may be asking the acquirer for the same session or key. Wait up to 5 s for its end. */
-async function beginOnceFree({ lanes, wait }: PayDeps, input: BeginPaymentColumns): Promise<BegunPayment> {
-  let begun = await callBeginPayment(lanes, input)
-  for (let polls = 0; 'refusal' in begun && begun.refusal === 'running' && polls < POLLS_MAX; polls++) {
-    await wait(POLL_MS)
-    begun = await callBeginPayment(lanes, input)
-  }
-  return begun
 }
 
 function refuseBegin(refusal: Extract<BegunPayment, { refusal: string }>['refusal']): undefined {
