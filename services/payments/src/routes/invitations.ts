@@ -1,12 +1,13 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { hashToken, type Invitation } from '../members/invitation.ts'
-import { callAcceptInvitation, findInvitation } from '../members/invitation-repository.ts'
+import { findInvitation } from '../members/invitation-repository.ts'
 import { type Html, html } from '../pages/html.ts'
 import { pageHeaders, renderPage } from '../pages/page.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
 import type { Routes } from '../plugins/request-input.ts'
 import { pathText } from '../requests/fields.ts'
+import { acceptInvitation } from '../use-cases/accept-invitation.ts'
 
 const InvitationParams = z.object({ token: pathText() })
 /** The URL of the page is a secret, so no other site may learn it. */
@@ -19,24 +20,24 @@ const PAGE_HEADERS = pageHeaders()
 export const invitationsRoutes: Routes = async (app) => {
   const { lanes, limits } = app.deps
   const refuseGuess = refuseBeyond(app, 'failure', limits.failures)
-  const show = async (token: string, reply: FastifyReply) => {
-    const invitation = await findInvitation(lanes, hashToken(token))
+  const show = async (invitation: Invitation | undefined, reply: FastifyReply) => {
     if (!invitation) await refuseGuess(reply.request.ip)
     const { status, text } = invitationPage(invitation)
     return reply.code(status).headers(PAGE_HEADERS).send(text)
   }
-  app.get('/invitations/:token', { schema: { hide: true, params: InvitationParams } }, ({ params: { token } }, reply) =>
-    show(token, reply),
+  app.get(
+    '/invitations/:token',
+    { schema: { hide: true, params: InvitationParams } },
+    async ({ params: { token } }, reply) => show(await findInvitation(lanes, hashToken(token)), reply),
   )
   app.post(
     '/invitations/:token',
     { schema: { hide: true, params: InvitationParams } },
     async ({ flaw, params: { token } }, reply) => {
       if (flaw) throw flaw.error
-      const tokenHash = hashToken(token)
-      await callAcceptInvitation(lanes, tokenHash)
+      const invitation = await acceptInvitation(app.deps, token)
       // An accepted invitation redirects to its page, so that a reload does not send the form again.
-      if ((await findInvitation(lanes, tokenHash))?.state !== 'accepted') return show(token, reply)
+      if (invitation?.state !== 'accepted') return show(invitation, reply)
       return reply.code(303).headers(PAGE_HEADERS).header('location', token).send()
     },
   )
