@@ -1,19 +1,17 @@
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
-import { lastApp } from '../../errors.ts'
-import { callRevokeMember, listAppMembers } from '../../members/member-repository.ts'
+import { listAppMembers } from '../../members/member-repository.ts'
 import { AppMemberView, viewAppMember } from '../../members/member-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { answerCreated } from '../../plugins/answers.ts'
 import type { Routes } from '../../plugins/request-input.ts'
 import { id, ListQuery, pathId } from '../../requests/fields.ts'
 import { addApp } from '../../use-cases/add-app.ts'
+import { revokeMember } from '../../use-cases/revoke-member.ts'
 
 const MerchantParams = z.object({ merchantId: pathId() })
 const AppParams = z.object({ merchantId: pathId(), appId: pathId() })
-
-/** Without an app nobody could reach the merchant through the API any more. */
 
 /** Lists, adds and removes apps of a merchant. All have the same rights (reference: Apps of a merchant). */
 export const merchantAppsRoutes: Routes = async (app) => {
@@ -64,9 +62,7 @@ export const merchantAppsRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId, appId } }, reply) => {
-      const input = { caller, merchantId, memberId: flaw ? null : appId }
-      const { isLast } = requireAccess(caller, await callRevokeMember(app.deps.lanes, 'app', input), flaw)
-      if (isLast) throw lastApp()
+      await revokeMember(app.deps, { caller, flaw, merchantId, noun: 'app', memberId: appId })
       return reply.code(204).send()
     },
   )

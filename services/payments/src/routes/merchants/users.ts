@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
-import { callRevokeMember, listUserMembers } from '../../members/member-repository.ts'
+import { listUserMembers } from '../../members/member-repository.ts'
 import { UserMemberView, viewUserMember } from '../../members/member-view.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { answerCreated } from '../../plugins/answers.ts'
@@ -9,6 +9,7 @@ import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
 import type { Routes } from '../../plugins/request-input.ts'
 import { email, ListQuery, pathId } from '../../requests/fields.ts'
 import { inviteUser } from '../../use-cases/invite-user.ts'
+import { revokeMember } from '../../use-cases/revoke-member.ts'
 
 const MerchantParams = z.object({ merchantId: pathId() })
 const InvitationBody = z.object({ email: email() })
@@ -68,8 +69,7 @@ export const merchantUsersRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, flaw, params: { merchantId, userId } }, reply) => {
-      const input = { caller, merchantId, memberId: flaw ? null : userId }
-      requireAccess(caller, await callRevokeMember(app.deps.lanes, 'user', input), flaw)
+      await revokeMember(app.deps, { caller, flaw, merchantId, noun: 'user', memberId: userId })
       return reply.code(204).send()
     },
   )

@@ -1,0 +1,28 @@
+import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Caller } from '../access/caller.ts'
+import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { lastApp } from '../errors.ts'
+import { callRevokeMember } from '../members/member-repository.ts'
+
+/** Which app or user of which merchant. */
+export interface RevokeMemberRequest {
+  readonly caller: Caller
+  readonly flaw: Flaw | undefined
+  readonly merchantId: string
+  readonly noun: 'app' | 'user'
+  readonly memberId: string
+}
+
+/**
+ * Ends the membership of an app or a user, or a pending invitation, from the next request on.
+ * @throws lastApp when the calling app is the only app of the merchant and would remove itself: nobody could reach the merchant
+ * through the API any more; and what `requireAccess` throws
+ */
+export async function revokeMember(
+  { lanes }: { readonly lanes: Lanes },
+  { caller, flaw, merchantId, noun, memberId }: RevokeMemberRequest,
+): Promise<void> {
+  const input = { caller, merchantId, memberId: flaw ? null : memberId }
+  const { isLast } = requireAccess(caller, await callRevokeMember(lanes, noun, input), flaw)
+  if (isLast) throw lastApp()
+}
