@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest'
+import { conflict, forbidden, idempotencyKeyUsed, invalidFields, notFound, unauthorized } from '../errors.ts'
+import type { Caller } from './caller.ts'
+import { type Flaw, keyMacOf, refuseRunning, requireAccess, requireObject } from './require-access.ts'
+import type { Verdict } from './verdict.ts'
+
+const callerOf = (keyMac: Buffer | null): Caller => ({
+  keyMac,
+  userEmail: null,
+  identityId: undefined,
+  repeat: undefined,
+})
+const parse: Flaw = { stage: 'parse', error: invalidFields([{ field: 'body', message: 'parse', code: 'FORMAT' }]) }
+const values: Flaw = { stage: 'validation', error: invalidFields([{ field: 'a', message: 'values', code: 'RANGE' }]) }
+
+describe('requireAccess', () => {
+  it.each<readonly [Verdict, Flaw | undefined, Error]>([
+    ['unauthorized', undefined, unauthorized()],
+    ['unauthorized', parse, unauthorized()],
+    ['unauthorized', values, unauthorized()],
+    ['not-found', undefined, notFound()],
+    ['not-found', parse, parse.error],
+    ['not-found', values, notFound()],
+    ['forbidden', undefined, forbidden()],
+    ['forbidden', parse, parse.error],
+    ['forbidden', values, forbidden()],
+    ['key-mismatch', undefined, idempotencyKeyUsed()],
+    ['key-mismatch', parse, parse.error],
+    ['key-mismatch', values, values.error],
+    ['key-running', undefined, conflict()],
+    ['key-running', parse, parse.error],
+    ['key-running', values, values.error],
+    ['replayed', parse, parse.error],
+    ['replayed', values, values.error],
+    ['done', parse, parse.error],
+    ['done', values, values.error],
+  ])('refuses in the order of checks: %s, with %j', (verdict, flaw, refusal) => {
+    expect(() => requireAccess(callerOf(null), { verdict, identityId: null }, flaw)).toThrow(refusal)
+  })
+
+  it.each<Verdict>(['replayed', 'done'])('returns the result of a request that may go on: %s', (verdict) => {
+    const caller = callerOf(null)
+    const result = { verdict, identityId: 'i' }
+    expect(requireAccess(caller, result, undefined)).toBe(result)
+    expect(caller.identityId).toBe('i')
+  })
+
+  it('names the caller of a refused request for the log', () => {
+    const caller = callerOf(null)
+    expect(() => requireAccess(caller, { verdict: 'forbidden', identityId: 'i' }, undefined)).toThrow(forbidden())
+    expect(caller.identityId).toBe('i')
+  })
+})
+
+describe('requireObject', () => {
+  const nothing = { flaw: undefined, name: 'line' } as const
+
+  it('returns the object of a request that may go on', () => {
+    const result = { verdict: 'done', identityId: 'i', line: { id: 'l' } } as const
+    expect(requireObject(callerOf(null), result, nothing)).toBe(result.line)
+  })
+
+  it('refuses first what requireAccess refuses', () => {
+    const result = { verdict: 'not-found', identityId: 'i', line: null } as const
+    expect(() => requireObject(callerOf(null), result, nothing)).toThrow(notFound())
+  })
+
+  it.each([null, undefined])('throws for a query that lets the request go on without the object: %s', (line) => {
+    const result = { verdict: 'done', identityId: 'i', line } as const
+    expect(() => requireObject(callerOf(null), result, nothing)).toThrow('a query answered done without a line')
+  })
+})
+
+describe('refuseRunning', () => {
+  it('409: keeps what the request met while it waited', () => {
+    const cause = new Error('busy')
+    expect(() => refuseRunning(cause)).toThrow(conflict({ cause }))
+  })
+})
+
+describe('keyMacOf', () => {
+  it('403: refuses a user, who has no keys', () => {
+    expect(() => keyMacOf(callerOf(null))).toThrow(forbidden())
+  })
+
+  it('returns the MAC of the key of an app', () => {
+    const mac = Buffer.alloc(32)
+    expect(keyMacOf(callerOf(mac))).toBe(mac)
+  })
+})
