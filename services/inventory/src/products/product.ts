@@ -1,5 +1,5 @@
 import type { HttpErrorOptions } from '@trestle/common/errors/define-error.ts'
-import { productChanged, productNotFound } from '../errors.ts'
+import { duplicateSku, productChanged, productNotFound } from '../errors.ts'
 
 /** The members of a product that every answer shows. */
 export interface Product {
@@ -50,6 +50,15 @@ export function requireSameProduct<Found>(found: Found | 'not-found' | 'stale'):
   const current = requireProduct(found)
   if (current === 'stale') throw productChanged()
   return current
+}
+
+/**
+ * The verdict on a write of a SKU, or what was written.
+ * @throws duplicateSku when another product has the SKU
+ */
+export function requireFreeSku<Written>(written: Written | 'duplicate-sku'): Written {
+  if (written === 'duplicate-sku') throw duplicateSku()
+  return written
 }
 
 /** How many products fit in so many characters, if their attributes are as long as those of `products`: 1 to `max`. */

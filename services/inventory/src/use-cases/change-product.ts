@@ -1,8 +1,8 @@
 import type { InventoryDeps } from '../deps.ts'
-import { duplicateSku, mergedToNull, mergedTooDeep, mergedTooLarge, mergedTooManyKeys } from '../errors.ts'
+import { mergedToNull, mergedTooDeep, mergedTooLarge, mergedTooManyKeys } from '../errors.ts'
 import type { JsonText } from '../json/json-object.ts'
 import { ATTRIBUTES_DEPTH_MAX, ATTRIBUTES_KEYS_MAX, storableAttributes } from '../products/attributes.ts'
-import { requireSameProduct } from '../products/product.ts'
+import { requireFreeSku, requireSameProduct } from '../products/product.ts'
 import { type ChangeProductResult, callChangeProduct, type VersionedChange } from '../products/product-repository.ts'
 
 /** A change of a product. What is undefined stays as it is. */
@@ -35,17 +35,15 @@ export async function changeProduct(
     () => callChangeProduct(lanes, names, { ...input, attributes: text, bytesMax }),
     { client },
   )
-  if (result.verdict !== 'done') refuseChange(requireSameProduct(result.verdict), bytesMax)
-  return result.change
+  if (result.verdict === 'done') return result.change
+  refuseMerge(requireFreeSku(requireSameProduct(result.verdict)), bytesMax)
 }
 
-function refuseChange(
-  verdict: Exclude<ChangeProductResult['verdict'], 'done' | 'not-found' | 'stale'>,
-  bytesMax: number,
-): never {
-  switch (verdict) {
-    case 'duplicate-sku':
-      throw duplicateSku()
+/** Why attributes cannot be stored after a merge patch. */
+type MergeRefusal = Extract<ChangeProductResult['verdict'], `attributes-${string}`>
+
+function refuseMerge(refusal: MergeRefusal, bytesMax: number): never {
+  switch (refusal) {
     case 'attributes-null':
       throw mergedToNull()
     case 'attributes-bytes':

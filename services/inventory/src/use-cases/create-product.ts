@@ -1,10 +1,10 @@
 import type { InventoryDeps } from '../deps.ts'
-import { duplicateSku } from '../errors.ts'
 import type { Answered } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { refuseKey } from '../idempotency/refuse-key.ts'
 import type { JsonText } from '../json/json-object.ts'
 import { storableAttributes } from '../products/attributes.ts'
+import { requireFreeSku } from '../products/product.ts'
 import { type InsertedProduct, insertProduct, insertProductOnce } from '../products/product-repository.ts'
 
 /** A product to create, as the client wrote it. */
@@ -30,12 +30,11 @@ export async function createProduct(
   const { lanes, db, names, config, productWrites } = deps
   const product = { sku, attributes: storableAttributes(attributes, config.attributesBytesMax) }
   if (!caller.repeat) {
-    const body = await productWrites.run(() => insertProduct(lanes, names, product), { client })
-    if (body === 'duplicate-sku') throw duplicateSku()
+    const body = requireFreeSku(await productWrites.run(() => insertProduct(lanes, names, product), { client }))
     return { verdict: 'done', body }
   }
-  const answer = await productWrites.run(() => insertProductOnce(db, names, caller, product), { client })
-  if (answer === 'duplicate-sku') throw duplicateSku()
+  const insert = () => insertProductOnce(db, names, caller, product)
+  const answer = requireFreeSku(await productWrites.run(insert, { client }))
   if (answer.body === null) refuseKey(answer.verdict)
   return answer
 }
