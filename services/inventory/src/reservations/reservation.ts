@@ -1,4 +1,4 @@
-import { reservationNotFound } from '../errors.ts'
+import { reservationCommitted, reservationExpired, reservationNotFound } from '../errors.ts'
 
 /** Statuses of a reservation. The README of this folder has the diagram of its states. */
 export const RESERVATION_STATUSES = ['active', 'committed', 'released', 'expired'] as const
@@ -22,4 +22,12 @@ export interface NewReservation {
 export function requireReservation<Found>(found: Found | 'not-found' | undefined): Found {
   if (found === undefined || found === 'not-found') throw reservationNotFound()
   return found
+}
+
+/**
+ * Refuses to commit or release a reservation that ended otherwise.
+ * @throws reservationCommitted or reservationExpired, as its status says
+ */
+export function refuseEnded(status: 'committed' | 'expired'): never {
+  throw status === 'committed' ? reservationCommitted() : reservationExpired()
 }

@@ -1,9 +1,9 @@
 import type { InventoryDeps } from '../deps.ts'
-import { aboveRemaining, reservationCommitted, reservationExpired, reservationReleased } from '../errors.ts'
+import { aboveRemaining, reservationReleased } from '../errors.ts'
 import type { Answered, Refused } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { refuseKey } from '../idempotency/refuse-key.ts'
-import { requireReservation } from '../reservations/reservation.ts'
+import { refuseEnded, requireReservation } from '../reservations/reservation.ts'
 import { type CommitRefusal, callCommitReservation } from '../reservations/reservation-repository.ts'
 import type { Reservation } from '../reservations/reservation-view.ts'
 
@@ -34,12 +34,11 @@ function refuseCommit({ verdict, quantity }: Refused<CommitRefusal>): never {
   switch (refusal) {
     case 'above-remaining':
       throw aboveRemaining({ details: { remaining: quantity } })
-    case 'committed':
-      throw reservationCommitted()
     case 'released':
       throw reservationReleased()
+    case 'committed':
     case 'expired':
-      throw reservationExpired()
+      return refuseEnded(refusal)
     default:
       refuseKey(refusal)
   }

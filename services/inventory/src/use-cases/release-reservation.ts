@@ -1,6 +1,5 @@
 import type { InventoryDeps } from '../deps.ts'
-import { reservationCommitted, reservationExpired } from '../errors.ts'
-import { requireReservation } from '../reservations/reservation.ts'
+import { refuseEnded, requireReservation } from '../reservations/reservation.ts'
 import { callReleaseReservation } from '../reservations/reservation-repository.ts'
 
 /**
@@ -14,8 +13,7 @@ export async function releaseReservation(
   id: number,
 ): Promise<boolean> {
   const before = requireReservation(await callReleaseReservation(lanes, actor, id))
-  if (before === 'committed') throw reservationCommitted()
-  if (before === 'expired') throw reservationExpired()
+  if (before === 'committed' || before === 'expired') refuseEnded(before)
   if (before === 'active') stockMetrics.countReservation('released')
   return before === 'active'
 }
