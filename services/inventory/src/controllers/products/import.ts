@@ -119,9 +119,9 @@ const UTF_8: ReadonlySet<string> = new Set(['utf-8', 'utf8', 'us-ascii'])
 async function answerAtEnd(run: ImportRun): Promise<RawJson> {
   for (let step = await run.next(); ; step = await run.next()) {
     if (!step.done) continue
-    const { verdict, report } = step.value
-    if (verdict === 'taken-back') throw importRefused({ details: { report } })
-    return recordBody(200, JSON.stringify(report))
+    const refusal = refusalOf(step.value)
+    if (refusal) throw refusal
+    return recordBody(200, JSON.stringify(step.value.report))
   }
 }
 
@@ -129,9 +129,14 @@ async function* linesOf(run: ImportRun): AsyncGenerator<object, void> {
   yield lastLine(yield* run)
 }
 
-function lastLine({ verdict, report }: ImportOutcome): object {
-  if (verdict !== 'taken-back') return { type: 'summary', ...report }
-  return { ...fatalLine(importRefused()), ...report }
+function lastLine(outcome: ImportOutcome): object {
+  const refusal = refusalOf(outcome)
+  return { ...(refusal ? fatalLine(refusal) : { type: 'summary' }), ...outcome.report }
+}
+
+/** The error of an atomic import that stored nothing because a record failed. */
+function refusalOf({ verdict, report }: ImportOutcome): HttpError | undefined {
+  return verdict === 'taken-back' ? importRefused({ details: { report } }) : undefined
 }
 
 function fatalLine({ code: type, message: description }: HttpError): object {
