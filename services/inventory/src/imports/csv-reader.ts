@@ -10,7 +10,12 @@ export interface CsvRecord {
 }
 
 /** Characters of the longest record. */
-export const RECORD_LENGTH_MAX = 1_048_576
+const RECORD_LENGTH_MAX = 1_048_576
+
+/** Bounds what is held of a record that has not ended. @throws recordTooLong for a longer record than is allowed */
+export function checkRecordLength(line: number, length: number): void {
+  if (length > RECORD_LENGTH_MAX) throw recordTooLong({ line, lengthMax: RECORD_LENGTH_MAX })
+}
 
 /**
  * The place of the reader. `start`: before the first character of a field. `plain`: inside a field without quotes. `quoted`: inside
@@ -85,7 +90,7 @@ export class CsvReader {
 
   #take(text: string, from: number, to: number): void {
     this.#length += to - from
-    if (this.#length > RECORD_LENGTH_MAX) throw recordTooLong({ line: this.#startLine, lengthMax: RECORD_LENGTH_MAX })
+    checkRecordLength(this.#startLine, this.#length)
     if (from === to) return
     if (this.#state !== 'quote' && this.#state !== 'closed') {
       this.#field += text.slice(from, to)

@@ -1,8 +1,8 @@
-import { fileNotUtf8, fileTooLarge, headerMissing, recordTooLong } from '../errors.ts'
+import { fileNotUtf8, fileTooLarge, headerMissing } from '../errors.ts'
 import { FIELD_TEXTS, RECORD_TEXTS } from '../field-errors.ts'
 import { memberTexts } from '../json/nested-text.ts'
 import { type RecordReader, readCsvHeader } from './csv-products.ts'
-import { CsvReader, RECORD_LENGTH_MAX } from './csv-reader.ts'
+import { CsvReader, checkRecordLength } from './csv-reader.ts'
 import { brokenRecord, type ImportRecord, judgeProduct, type RawProduct, type RecordFault } from './import-record.ts'
 
 /** The formats of a file of products. */
@@ -94,8 +94,7 @@ function splitLines(): Splitter {
       // Search the new piece alone for line ends. Searching the unfinished line again for each piece would take quadratic time.
       const [first = '', ...others] = text.split('\n')
       const lines = [rest + first, ...others]
-      if (lines.some(({ length }) => length > RECORD_LENGTH_MAX))
-        throw recordTooLong({ line: line + 1, lengthMax: RECORD_LENGTH_MAX })
+      for (const { length } of lines) checkRecordLength(line + 1, length)
       rest = lines.pop() ?? ''
       return take(lines)
     },
