@@ -1,3 +1,4 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { againWhenLost } from '@trestle/database/again-when-lost.ts'
 import type { Db } from '../database.ts'
 import { serviceUnavailable } from '../errors.ts'
@@ -64,7 +65,7 @@ export class StagedImport implements AsyncDisposable {
       const counts = await againWhenLost(() => this.#tryApply(mode))
       if (counts !== undefined) return counts
     }
-    throw serviceUnavailable({ cause: new Error('other requests create the same products again and again') })
+    throw unavailable('other requests create the same products again and again')
   }
 
   async #tryApply(mode: Mode): Promise<StagedCounts | undefined> {
@@ -109,8 +110,13 @@ export class StagedImport implements AsyncDisposable {
    */
   #expectAllRows(judged: JudgedRows): JudgedRows {
     if (judged.staged === this.#staged) return judged
-    throw serviceUnavailable({ cause: new Error('rows of the import are gone') })
+    throw unavailable('rows of the import are gone')
   }
+}
+
+/** The error for a file that cannot be stored at the moment. Only the log gets the reason. */
+function unavailable(reason: string): HttpError {
+  return serviceUnavailable({ cause: new Error(reason) })
 }
 
 function toCounts({ staged, created, different }: JudgedRows, mode: Mode): StagedCounts {
