@@ -65,7 +65,7 @@ export function openTurns(config: {
     exports: new Slots(EXPORTS),
     exportReading: {
       space: new SpoolSpace({ bytes: exportSpoolBytesMax, patienceMs: SLOW_CLIENT_MS }),
-      turns: new FairGate({ ...EXPORT_READS, patienceMs: READ_WAIT_MS, refuse: () => serverBusy() }),
+      turns: new FairGate({ ...EXPORT_READS, patienceMs: READ_WAIT_MS, refuse: serverBusy }),
     },
     batches: openGate({ ...IMPORT_BATCHES, patienceMs: TRANSFER_WAIT_MS }),
     wholeImports: openGate({ places: 1, patienceMs: TRANSFER_WAIT_MS }),
