@@ -30,7 +30,7 @@ export function errorBody({ status, code, message, details }: HttpError): z.outp
 }
 
 /** What the shared error handler says in this service. */
-export const errorVocabulary: ErrorVocabulary = {
+export const errorVocabulary = {
   envelope: errorBody,
   invalid: ({ issues }) => errors.validationError(toIssues(issues)),
   malformed,
@@ -46,7 +46,7 @@ export const errorVocabulary: ErrorVocabulary = {
   unexpected: (cause) => errors.serverError({ cause }),
   // The database is away, too slow or too contended. Each of these passes.
   isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
-}
+} satisfies ErrorVocabulary
 
 /** An error of the framework, in the words of this service. */
 export function fromCallError(error: CallError): HttpError {
@@ -55,9 +55,8 @@ export function fromCallError(error: CallError): HttpError {
   if (first !== undefined) return errors.validationError([first, ...others])
   const factory = errorsByStatus[status]
   if (factory !== undefined) return factory({ headers, cause: error })
-  return status === 400
-    ? errors.malformedRequest({ fault: message }, { cause: error })
-    : errors.serverError({ cause: error })
+  if (status === 400) return errors.malformedRequest({ fault: message }, { cause: error })
+  return errorVocabulary.unexpected(error)
 }
 
 const errorsByStatus: Readonly<Record<number, ErrorFactory>> = {
@@ -73,9 +72,9 @@ const errorsByStatus: Readonly<Record<number, ErrorFactory>> = {
 /** Errors of the router and of Node.js arrive here too. Their codes tell them apart. */
 function malformed(cause: unknown): HttpError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-  if (code === 'FST_ERR_MAX_PARAM_LENGTH') return errors.uriTooLong({ cause })
+  if (code === 'FST_ERR_MAX_PARAM_LENGTH') return errorVocabulary.uriTooLong(cause)
   if (code === 'HPE_HEADER_OVERFLOW') return errors.headersTooLarge({ cause })
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return errors.requestTimeout({ cause })
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return errorVocabulary.bodyTimedOut(cause)
   return errors.badRequest({ cause })
 }
 

@@ -48,7 +48,7 @@ function isUnknownTrace(thrown: unknown, { method }: EndpointRequest): boolean {
 /** 405 with `Allow`, or 404. HTTP defines TRACE, so the answer 501 of unknown methods would be wrong. */
 function refuseTrace(endpoints: Application<InventoryDeps>, { path }: EndpointRequest): unknown {
   const { allow } = endpoints.resolve('OPTIONS', path)
-  return allow.length > 0 ? errorVocabulary.methodNotAllowed?.(allow) : errorVocabulary.notFound()
+  return allow.length > 0 ? errorVocabulary.methodNotAllowed(allow) : errorVocabulary.notFound()
 }
 
 /** Turns a thrown value into the error that the client sees. A value that is no known error becomes a 500. */
