@@ -4,7 +4,7 @@ import { problemsOf } from './shop-tree.ts'
 
 const compose = (image: string) => `services:\n  shop:\n    image: ${image}\n`
 
-it.each(['postgres:17-bookworm', 'prom/prometheus:v3.5.0', 'trestle-shop'])('accepts %s', async (image) => {
+it.each(['postgres:18-bookworm', 'prom/prometheus:v3.5.0', 'trestle-shop'])('accepts %s', async (image) => {
   expect(await problemsOf(pinnedImages, { 'docker-compose.yml': compose(image) })).toEqual([])
 })
 
