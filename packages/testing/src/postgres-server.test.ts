@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { findBinaries } from '@trestle/stack/postgres/binaries.ts'
 import { expect, it } from 'vitest'
+import { composeImage, startTestPostgres } from './postgres-server.ts'
 
 const program = `
 import { startTestPostgres } from ${JSON.stringify(new URL('postgres-server.ts', import.meta.url).href)}
@@ -12,4 +14,17 @@ await server.stop()
 it('keeps the exit status of the process, so that a failed run of tests fails', async () => {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: 'ignore' })
   expect(await once(child, 'exit')).toEqual([3, null])
+})
+
+it('finds the same major version in docker-compose.yml as in the embedded server', () => {
+  const { version } = findBinaries(process.platform, process.arch)
+  expect(composeImage().split(/[:-]/)[1]).toBe(version.split('.')[0])
+})
+
+it('says why an embedded server stands in for a container', async () => {
+  const server = await startTestPostgres({ DOCKER_HOST: 'tcp://127.0.0.1:1' }, async () => {
+    throw new Error('no such image')
+  })
+  await server.stop()
+  expect(server.host).toBe(`an embedded server, because Docker did not start ${composeImage()}: no such image`)
 })

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { access, chmod, constants, mkdtemp, rm, statfs, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,10 +10,13 @@ import { freePort } from './free-port.ts'
 /** The PostgreSQL of a run of tests. */
 export interface TestPostgres {
   readonly url: string
+  /** What runs it, and why that when another was asked for. */
+  readonly host: string
   readonly stop: () => Promise<void>
 }
 
-const IMAGE = 'postgres:17-bookworm'
+const DOCKER_SOCKET = '/var/run/docker.sock'
+const COMPOSE_FILE = new URL('../../../docker-compose.yml', import.meta.url)
 /**
  * No data of a test database must survive a crash, or lives long enough to be vacuumed. Tests of durability start servers of
  * their own.
@@ -34,35 +37,50 @@ const MEMORY = '/dev/shm'
 const MEMORY_BYTES_MIN = 4 * 2 ** 30
 
 /**
- * Starts a real PostgreSQL: TEST_DATABASE_URL if it is set, otherwise a container if a Docker engine runs, otherwise an
- * embedded server.
+ * Starts a real PostgreSQL: TEST_DATABASE_URL if it is set, otherwise the container of docker-compose.yml if a Docker engine
+ * runs, otherwise an embedded server of the same major version.
+ * @param startIn starts a container of an image
  * @throws StackFailure when the embedded server does not start
  */
-export async function startTestPostgres(env: NodeJS.ProcessEnv): Promise<TestPostgres> {
-  if (env.TEST_DATABASE_URL) return { url: env.TEST_DATABASE_URL, stop: async () => {} }
-  return (await startContainer(env)) ?? startEmbeddedPostgres()
+export async function startTestPostgres(
+  env: NodeJS.ProcessEnv,
+  startIn: (image: string) => Promise<TestPostgres> = startContainer,
+): Promise<TestPostgres> {
+  if (env.TEST_DATABASE_URL) return { url: env.TEST_DATABASE_URL, host: 'TEST_DATABASE_URL', stop: async () => {} }
+  if (!env.DOCKER_HOST && !existsSync(DOCKER_SOCKET)) return startEmbeddedPostgres()
+  const image = composeImage()
+  try {
+    return await startIn(image)
+  } catch (error) {
+    // The engine does not run, or cannot pull the image.
+    const embedded = await startEmbeddedPostgres()
+    const reason = error instanceof Error ? error.message : String(error)
+    return { ...embedded, host: `${embedded.host}, because Docker did not start ${image}: ${reason}` }
+  }
 }
 
-async function startContainer(env: NodeJS.ProcessEnv): Promise<TestPostgres | undefined> {
-  if (!env.DOCKER_HOST && !existsSync('/var/run/docker.sock')) return undefined
+/** The image of PostgreSQL in docker-compose.yml. @throws Error when the file names none */
+export function composeImage(): string {
+  const image = /^ +image: (postgres:\S+)$/m.exec(readFileSync(COMPOSE_FILE, 'utf8'))?.[1]
+  if (image === undefined) throw new Error('docker-compose.yml names no image of postgres')
+  return image
+}
+
+async function startContainer(image: string): Promise<TestPostgres> {
   const { GenericContainer, Wait } = await import('testcontainers')
-  try {
-    const container = await new GenericContainer(IMAGE)
-      .withEnvironment({ POSTGRES_PASSWORD: PASSWORD })
-      .withExposedPorts(5432)
-      .withCommand(['postgres', ...Object.entries(FAST).flatMap(([name, value]) => ['-c', `${name}=${value}`])])
-      .withWaitStrategy(Wait.forListeningPorts())
-      .start()
-    const url = `postgres://postgres:${PASSWORD}@${container.getHost()}:${container.getMappedPort(5432)}/postgres`
-    return {
-      url,
-      stop: async () => {
-        await container.stop()
-      },
-    }
-  } catch {
-    // The engine does not run, or cannot pull the image. The embedded server is used instead.
-    return undefined
+  const container = await new GenericContainer(image)
+    .withEnvironment({ POSTGRES_PASSWORD: PASSWORD })
+    .withExposedPorts(5432)
+    .withCommand(['postgres', ...Object.entries(FAST).flatMap(([name, value]) => ['-c', `${name}=${value}`])])
+    .withWaitStrategy(Wait.forListeningPorts())
+    .start()
+  const url = `postgres://postgres:${PASSWORD}@${container.getHost()}:${container.getMappedPort(5432)}/postgres`
+  return {
+    url,
+    host: `a container of ${image}`,
+    stop: async () => {
+      await container.stop()
+    },
   }
 }
 
@@ -88,6 +106,7 @@ export async function startEmbeddedPostgres(): Promise<TestPostgres> {
   const url = `postgres://${DATABASE_USER}:${PASSWORD}@127.0.0.1:${port}/postgres`
   return {
     url,
+    host: 'an embedded server',
     stop: async () => {
       await server.end(serverEndSteps)
       await rm(directory, { recursive: true, force: true })
