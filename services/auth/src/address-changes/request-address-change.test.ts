@@ -279,7 +279,12 @@ describe('PUT /user with an email: simple change', () => {
     await simple.post('/otp', { email })
     await simple.readMail(email)
     const { toNew } = await askForChange(simple, person, email)
-    expect((await verify(simple, { token_hash: toNew.token })).status).toBe(200)
+    expect(await verify(simple, { token_hash: toNew.token })).toEqual({
+      status: 200,
+      body: sessionBody(signedUpBody({ user: person.user, email }, { last_sign_in_at: anyTime }), {
+        type: 'email_change',
+      }),
+    })
   })
 
   it('429: refuses another change within the interval', async () => {

@@ -3,6 +3,7 @@ import { answerBehind } from '../../test/answer-behind.ts'
 import {
   anyTime,
   errorBody,
+  factorBody,
   grantErrorBody,
   outcomeOf,
   refusalsIn,
@@ -242,7 +243,7 @@ describe('PUT /user with a password', () => {
 
   // ASVS 6.4.3, 7.5.1, 10.3.4
   it('401: needs the second factor of a user who has one', async () => {
-    const { headers, user, sessionId, refreshToken } = await createSignedIn(test)
+    const { headers, record, user, sessionId, refreshToken } = await createSignedIn(test)
     await test.deps.db
       .insertInto('mfa_factors')
       .values(factorRow({ user_id: user.id, factor_type: 'totp', status: 'verified' }))
@@ -251,13 +252,23 @@ describe('PUT /user with a password', () => {
     for (const payload of [{ password: 'another horse' }, { email: 'other@example.com' }, { phone: '14155550100' }]) {
       await expectFailure(payload, headers, [401, 'insufficient_aal', text])
     }
-    expect((await put({ data: { x: 1 }, email: user.email }, headers)).status).toBe(200)
+    const changed = {
+      ...record,
+      user_metadata: { name: 'Ann', x: 1 },
+      updated_at: anyTime,
+      last_sign_in_at: anyTime,
+      factors: [factorBody()],
+    }
+    expect(await put({ data: { x: 1 }, email: user.email }, headers)).toEqual({ status: 200, body: changed })
     await test.deps.db.updateTable('sessions').set({ aal: 'aal2' }).where('id', '=', sessionId).execute()
     // An earlier token has aal1, although its session has been raised since.
     await expectFailure({ password: 'another horse' }, headers, [401, 'insufficient_aal', text])
     const refreshed = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
     const raised = { authorization: `Bearer ${refreshed.json().access_token}` }
-    expect((await put({ password: 'another horse' }, raised)).status).toBe(200)
+    expect(await put({ password: 'another horse' }, raised)).toEqual({ status: 200, body: changed })
+    expect(
+      outcomeOf(await test.post('/token?grant_type=password', { email: user.email, password: 'another horse' })),
+    ).toBe(200)
   })
 
   it('422: refuses the password of an anonymous user without an address', async () => {
