@@ -37,9 +37,9 @@ const IsoDate = z.iso.date()
 
 /** Further members of some errors. */
 const more = {
-  error_id: z.string().optional().meta({ description: 'of a 5xx: the id of the request' }),
+  error_id: z.string().optional().meta({ description: 'The id of the request. Only a 5xx has it' }),
   weak_password: z.object({ reasons: z.array(z.string()) }).optional(),
-  error: z.string().optional().meta({ description: 'of /token: the name in RFC 6749' }),
+  error: z.string().optional().meta({ description: 'The name of the error in RFC 6749. Only POST /token has it' }),
   error_description: z.string().optional(),
 }
 
@@ -47,12 +47,12 @@ const more = {
 const ErrorView = z
   .union([
     z.object({
-      code: z.int().meta({ description: 'the status' }),
+      code: z.int().meta({ description: 'The status of the answer' }),
       error_code: z.string(),
       msg: z.string(),
       ...more,
     }),
-    z.object({ code: z.string().meta({ description: 'the error code' }), message: z.string(), ...more }),
+    z.object({ code: z.string().meta({ description: 'The code of the error' }), message: z.string(), ...more }),
   ])
   .meta({ id: 'AuthError' })
 

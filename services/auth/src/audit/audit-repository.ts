@@ -43,7 +43,7 @@ export const AuditEntryView = z.object({
   id: z.guid(),
   payload: z
     .record(z.string(), z.unknown())
-    .meta({ description: 'actor_id, actor_username, action, log_type, traits …' }),
+    .meta({ description: 'What was done and by whom: actor_id, actor_username, action, log_type, traits …' }),
   created_at: z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' }),
   ip_address: z.string(),
 })

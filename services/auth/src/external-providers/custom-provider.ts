@@ -21,27 +21,35 @@ const Address = z
 const Texts = z.array(Text).max(ENTRIES_MAX)
 const isSmall = (record: object): boolean => Object.keys(record).length <= ENTRIES_MAX
 
+const OAUTH2_ONLY = 'For a provider of the type oauth2'
+
 /** The members that a change may have (reference: Custom providers). */
 export const CustomProviderChanges = z.object({
   name: Text.max(120).optional(),
   client_id: Text.optional(),
-  client_secret: Text.optional().meta({ description: 'never told again' }),
-  acceptable_client_ids: Texts.optional().meta({ description: 'further audiences of id_tokens' }),
+  client_secret: Text.optional().meta({ description: 'The secret of the client at the provider. No answer shows it' }),
+  acceptable_client_ids: Texts.optional().meta({
+    description: 'Further audiences that an id_token may have, beside client_id',
+  }),
   scopes: Texts.optional(),
-  custom_claims_allowlist: Texts.optional().meta({ description: 'claims that identities keep as they come' }),
+  custom_claims_allowlist: Texts.optional().meta({
+    description: 'Claims that identities keep as the provider sends them',
+  }),
   pkce_enabled: z.boolean().optional(),
   enabled: z.boolean().optional(),
   email_optional: z.boolean().optional(),
   skip_nonce_check: z.boolean().optional(),
-  issuer: Address.optional().meta({ description: 'oidc' }),
-  discovery_url: Address.optional().meta({ description: 'oidc: where the metadata are, if not at the usual place' }),
-  authorization_url: Address.optional().meta({ description: 'oauth2, as the next two' }),
-  token_url: Address.optional(),
-  userinfo_url: Address.optional(),
+  issuer: Address.optional().meta({ description: 'For a provider of the type oidc' }),
+  discovery_url: Address.optional().meta({
+    description: 'For a provider of the type oidc: where its metadata are, if not at the usual place',
+  }),
+  authorization_url: Address.optional().meta({ description: OAUTH2_ONLY }),
+  token_url: Address.optional().meta({ description: OAUTH2_ONLY }),
+  userinfo_url: Address.optional().meta({ description: OAUTH2_ONLY }),
   attribute_mapping: z
     .partialRecord(z.enum(ATTRIBUTES), Text)
     .optional()
-    .meta({ description: 'which claim tells what, by name or JSON pointer' }),
+    .meta({ description: 'Which claim holds each attribute of a user, by name or JSON pointer' }),
   authorization_params: z
     .record(Text, z.string().max(TEXT_LENGTH_MAX))
     .refine(isSmall, { error: FIELD_TEXTS.tooManyEntries })

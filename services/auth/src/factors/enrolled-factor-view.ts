@@ -11,8 +11,8 @@ export const EnrolledFactorView = z.object({
   friendly_name: z.string(),
   totp: z
     .object({
-      qr_code: z.string().meta({ description: 'an SVG' }),
-      secret: z.string().meta({ description: 'base32' }),
+      qr_code: z.string().meta({ description: 'The secret as a QR code: an SVG' }),
+      secret: z.string().meta({ description: 'The secret of the authenticator app, in base32' }),
       uri: z.string(),
     })
     .optional(),

@@ -6,9 +6,14 @@ import { RedirectQuery } from './redirect-allow-list.ts'
 /** The query that starts a sign-in at a provider. Parameters that it does not name are passed on to the provider. */
 export const AuthorizeQuery = z
   .object({
-    provider: z.string().optional().meta({ description: 'name of the provider' }),
-    scopes: z.string().optional().meta({ description: 'further scopes, separated by commas or spaces' }),
-    redirect_to: RedirectQuery.shape.redirect_to.meta({ description: 'where it ends; default: AUTH_SITE_URL' }),
+    provider: z.string().optional().meta({ description: 'The name of the provider' }),
+    scopes: z
+      .string()
+      .optional()
+      .meta({ description: 'Further scopes to ask the provider for, separated by commas or spaces' }),
+    redirect_to: RedirectQuery.shape.redirect_to.meta({
+      description: 'Where the browser goes at the end; AUTH_SITE_URL by default',
+    }),
     ...pkceFields,
   })
   .catchall(z.string())

@@ -17,8 +17,8 @@ export interface Page {
 
 /** The parameters of a query that asks for a page. */
 export const pageFields = {
-  page: z.string().optional().meta({ description: 'from 1' }),
-  per_page: z.string().optional().meta({ description: '1 to 1000, default 50' }),
+  page: z.string().optional().meta({ description: 'The number of the page, from 1' }),
+  per_page: z.string().optional().meta({ description: 'How many entries a page has: 1 to 1000, 50 by default' }),
 }
 
 interface PageFields {

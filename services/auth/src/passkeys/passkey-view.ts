@@ -24,7 +24,7 @@ export function viewPasskey(passkey: Passkey): z.output<typeof PasskeyView> {
 export const PasskeyQuestionView = z.object({
   challenge_id: z.guid(),
   options: CredentialOptions,
-  expires_at: z.int().meta({ description: 'epoch seconds' }),
+  expires_at: z.int().meta({ description: 'When the challenge expires, in seconds since 1970' }),
 })
 
 /** The form in which clients see a challenge. Its end is in whole epoch seconds, rounded down. */

@@ -21,7 +21,7 @@ export const authorizeRoutes: FastifyPluginAsyncZod = async (app) => {
           invite_token: z
             .string()
             .optional()
-            .meta({ description: 'the token in the link of an invitation, which this accepts' }),
+            .meta({ description: 'The token in the link of an invitation. The sign-in accepts the invitation' }),
         }),
         response: { 302: z.undefined(), ...errorAnswers(400, 404, 429) },
       },

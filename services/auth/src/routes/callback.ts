@@ -21,15 +21,16 @@ import {
 /** A form may be twice as long as the URL of a GET. */
 const FORM_BYTES_MAX = 16_384
 
+const OAUTH1_ONLY = 'Of a provider of OAuth 1.0a'
 const CallbackAnswer = z.object({
   state: z.string().optional(),
   code: z.string().optional(),
   error: z.string().optional(),
   error_description: z.string().optional(),
-  user: z.string().optional().meta({ description: 'of Apple: a name, in JSON' }),
-  oauth_token: z.string().optional().meta({ description: 'of OAuth 1.0a, like the next two' }),
-  oauth_verifier: z.string().optional(),
-  denied: z.string().optional(),
+  user: z.string().optional().meta({ description: 'The name of a user of Apple, as JSON' }),
+  oauth_token: z.string().optional().meta({ description: OAUTH1_ONLY }),
+  oauth_verifier: z.string().optional().meta({ description: OAUTH1_ONLY }),
+  denied: z.string().optional().meta({ description: OAUTH1_ONLY }),
 })
 
 type CallbackAnswer = z.output<typeof CallbackAnswer>

@@ -14,13 +14,13 @@ import { unenrolFactor } from '../use-cases/unenrol-factor.ts'
 
 const FactorPath = z.object({ factorId: z.string() })
 const EnrolBody = z.object({
-  factor_type: z.string().optional().meta({ description: 'totp, phone or webauthn' }),
+  factor_type: z.string().optional().meta({ description: 'The type of the factor: totp, phone or webauthn' }),
   friendly_name: z.string().optional(),
   issuer: z
     .string()
     .optional()
-    .meta({ description: 'totp: the name of the service in the app; default the host of SITE_URL' }),
-  phone: z.string().optional().meta({ description: 'phone: where codes go' }),
+    .meta({ description: 'The name of the service in an authenticator app; the host of AUTH_SITE_URL by default' }),
+  phone: z.string().optional().meta({ description: 'The number to which a factor of the type phone gets codes' }),
 })
 
 const ISSUER_LENGTH_MAX = 64

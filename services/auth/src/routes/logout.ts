@@ -14,7 +14,10 @@ export const logoutRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'End sessions of the user, with their refresh tokens',
         querystring: z.object({
-          scope: z.string().optional().meta({ description: 'global (all sessions), local (this one) or others' }),
+          scope: z.string().optional().meta({
+            description:
+              'The sessions to end: global (all), local (the one of the access token) or others (all but this one)',
+          }),
         }),
         response: { 204: z.undefined(), ...errorAnswers(400, 401, 403) },
       },

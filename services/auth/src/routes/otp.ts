@@ -19,7 +19,10 @@ import { METADATA_BODY_BYTES_MAX, Metadata, requireMetadata } from '../users/met
 const OtpBody = z.looseObject({
   email: z.string().optional(),
   phone: z.string().optional(),
-  create_user: z.boolean().optional().meta({ description: 'default true' }),
+  create_user: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Whether to make a user with the address if there is none. True by default' }),
   data: Metadata.optional(),
   channel: z.string().optional(),
   ...pkceFields,

@@ -27,7 +27,7 @@ const ResendBody = z.looseObject({
   type: z
     .string()
     .optional()
-    .meta({ description: Object.keys(PURPOSES).join(', ') }),
+    .meta({ description: `The message to send again: ${Object.keys(PURPOSES).join(', ')}` }),
   email: z.string().optional(),
   phone: z.string().optional(),
   ...pkceFields,

@@ -16,24 +16,31 @@ import { type GrantPasswordDeps, grantPassword } from '../use-cases/grant-passwo
 import { type GrantRefreshTokenDeps, grantRefreshToken } from '../use-cases/grant-refresh-token.ts'
 
 const TokenQuery = z.object({
-  grant_type: z
-    .string()
-    .optional()
-    .meta({ description: 'password, refresh_token, pkce or id_token; may stand in a form body' }),
+  grant_type: z.string().optional().meta({
+    description: 'How tokens are got: password, refresh_token, pkce or id_token. May stand in the body of a form',
+  }),
 })
 
 /** The members of the grant `id_token`. */
 const idTokenFields = {
   id_token: z.string().optional(),
-  provider: z
+  provider: z.string().optional().meta({
+    description: 'The provider that made the id_token: apple, azure, facebook, google, keycloak, snapchat or custom:…',
+  }),
+  issuer: z
     .string()
     .optional()
-    .meta({ description: 'apple, azure, facebook, google, keycloak, snapchat or custom:…' }),
-  issuer: z.string().optional().meta({ description: 'in place of provider, with client_id' }),
+    .meta({ description: 'The issuer of the id_token, in place of provider and with client_id' }),
   client_id: z.string().optional(),
-  access_token: z.string().optional().meta({ description: 'that came with it' }),
-  nonce: z.string().optional().meta({ description: 'whose SHA-256 the provider was given' }),
-  link_identity: z.boolean().optional().meta({ description: 'adds the identity to the account of the bearer' }),
+  access_token: z
+    .string()
+    .optional()
+    .meta({ description: 'The access token of the provider that came with the id_token' }),
+  nonce: z.string().optional().meta({ description: 'The nonce of the id_token. The provider was given its SHA-256' }),
+  link_identity: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Whether to add the identity to the account of the access token' }),
 }
 
 const TokenBody = z
@@ -53,8 +60,10 @@ const TokenAnswer = SessionView.extend({
   weak_password: z
     .object({ message: z.string(), reasons: z.array(z.string()) })
     .optional()
-    .meta({ description: 'password grant: the right password no longer meets the policy' }),
-  provider_token: z.string().optional().meta({ description: 'pkce grant, after a sign-in at a provider: its token' }),
+    .meta({ description: 'Why the password no longer meets the policy. Only the password grant has it' }),
+  provider_token: z.string().optional().meta({
+    description: 'The access token of the provider. Only the pkce grant has it, after a sign-in at a provider',
+  }),
   provider_refresh_token: z.string().optional(),
 })
 

@@ -20,10 +20,16 @@ const UserBody = z.object({
   email: z.string().optional(),
   phone: z.string().optional(),
   password: z.string().optional(),
-  current_password: z.string().optional().meta({ description: 'where a new password needs it' }),
-  nonce: z.string().optional().meta({ description: 'of GET /reauthenticate, where a new password needs one' }),
-  data: Metadata.optional().meta({ description: 'merged into user_metadata; null deletes a key' }),
-  app_metadata: Metadata.optional().meta({ description: 'for admins' }),
+  current_password: z
+    .string()
+    .optional()
+    .meta({ description: 'The password so far, where the service asks for it with a new one' }),
+  nonce: z
+    .string()
+    .optional()
+    .meta({ description: 'The code that GET /reauthenticate has sent, where a new password needs one' }),
+  data: Metadata.optional().meta({ description: 'Merged into user_metadata. A member that is null deletes its key' }),
+  app_metadata: Metadata.optional().meta({ description: 'Merged into app_metadata. Only admins may change it' }),
   channel: z.string().optional(),
   ...pkceFields,
 })
@@ -38,7 +44,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
     '/user',
     {
       schema: {
-        summary: 'The user of the access token',
+        summary: 'Read the user of the access token',
         response: { 200: UserView, ...errorAnswers(400, 401, 403) },
       },
       serializerCompiler: plainJson,

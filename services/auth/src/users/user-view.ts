@@ -11,7 +11,7 @@ const Id = z.guid()
 /** An identity as clients see it (reference: Identity). */
 const IdentityView = z.object({
   identity_id: Id,
-  id: z.string().meta({ description: 'subject at the provider; for email and phone identities the user id' }),
+  id: z.string().meta({ description: 'The subject at the provider, or the user id of an identity by email or phone' }),
   user_id: Id,
   identity_data: Metadata,
   provider: z.string(),

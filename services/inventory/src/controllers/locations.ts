@@ -18,7 +18,7 @@ import { createLocation } from '../use-cases/create-location.ts'
 import { deleteLocation } from '../use-cases/delete-location.ts'
 
 const Code = z.string({ error: FIELD_TEXTS.notString }).regex(/^[A-Za-z0-9._-]{1,64}$/, FIELD_TEXTS.notCode)
-const Active = p.bool().meta({ description: 'Whether it takes stock' })
+const Active = p.bool().meta({ description: 'Whether the location takes stock in' })
 const LocationPatch = z
   .object({ code: Code.optional(), name: FreeText.optional(), active: Active.optional() })
   .refine((change) => Object.values(change).some((value) => value !== undefined), FIELD_TEXTS.noLocationMember)

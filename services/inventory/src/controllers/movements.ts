@@ -20,8 +20,8 @@ const ListKeywords = PageKeywords.extend({
   locationId: RecordId.optional(),
   type: p.oneOf(...MOVEMENT_TYPES).optional(),
   reference: FreeText.optional(),
-  from: p.date().optional().meta({ description: 'Movements since this time' }),
-  to: p.date().optional().meta({ description: 'Movements before this time' }),
+  from: p.date().optional().meta({ description: 'Only movements since this time' }),
+  to: p.date().optional().meta({ description: 'Only movements before this time' }),
 })
 
 /** /movements, /movements/{movementId}: the ledger, and what is added to it. */

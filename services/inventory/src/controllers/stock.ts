@@ -17,7 +17,10 @@ const ListKeywords = PageKeywords.extend({
   productId: RecordId.optional(),
   locationId: RecordId.optional(),
   sku: FreeText.optional(),
-  below: p.int({ min: 0, max: QUANTITY_MAX }).optional().meta({ description: 'Levels with less than this available' }),
+  below: p
+    .int({ min: 0, max: QUANTITY_MAX })
+    .optional()
+    .meta({ description: 'Only levels with less than this available' }),
 })
 
 const positionOf = ({ productId, locationId }: Level) => [String(productId), String(locationId)]

@@ -20,7 +20,9 @@ export const ImportReportView = z
     received: z.int(),
     created: z.int(),
     updated: z.int(),
-    skipped: z.int().meta({ description: 'Left as they were, because they exist or have the same attributes' }),
+    skipped: z
+      .int()
+      .meta({ description: 'Products that were left as they were, because they exist or have the same attributes' }),
     failed: z.int(),
     durationMs: z.int(),
     errors: z.array(z.object({ line: z.int(), sku: z.string().nullable(), type: z.string(), description: z.string() })),

@@ -6,7 +6,7 @@ export const LocationView = z
     id: z.int().min(1),
     code: z.string().max(64),
     name: z.string().max(255),
-    active: z.boolean().meta({ description: 'Whether it takes stock' }),
+    active: z.boolean().meta({ description: 'Whether the location takes stock in' }),
   })
   .meta({ id: 'Location' })
 

@@ -74,11 +74,13 @@ export const MovementBody = z
     type: z.enum(LINE_TYPES, { error: FIELD_TEXTS.notOneOf(LINE_TYPES) }).optional(),
     productId: RecordId.optional(),
     locationId: RecordId.optional(),
-    fromLocationId: RecordId.optional().meta({ description: 'For transfer' }),
-    toLocationId: RecordId.optional().meta({ description: 'For transfer' }),
-    quantity: Counted.optional().meta({ description: 'For all types but adjust; 0 for a count only' }),
-    delta: Delta.optional().meta({ description: 'For adjust' }),
-    reason: FreeText.optional().meta({ description: 'Required for adjust' }),
+    fromLocationId: RecordId.optional().meta({ description: 'Where stock leaves, for transfer' }),
+    toLocationId: RecordId.optional().meta({ description: 'Where stock arrives, for transfer' }),
+    quantity: Counted.optional().meta({
+      description: 'How much is moved, for all types but adjust. Only a count may be 0',
+    }),
+    delta: Delta.optional().meta({ description: 'By how much the quantity on hand changes, for adjust' }),
+    reason: FreeText.optional().meta({ description: 'Why the stock is adjusted. Required for adjust' }),
     reference: FreeText.optional().meta({
       description: 'A document of the client, by which the movement can be found',
     }),

@@ -17,7 +17,7 @@ export const MovementView = z
     reservedAfter: QuantityView,
     reason: z.string().nullable(),
     reference: z.string().nullable(),
-    transferId: Id.nullable().meta({ description: 'The same in the two rows of a transfer' }),
+    transferId: Id.nullable().meta({ description: 'The id that the two movements of a transfer share' }),
     reservationId: Id.nullable(),
     actor: z.string().nullable(),
     createdAt: z.iso.datetime(),

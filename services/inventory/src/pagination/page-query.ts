@@ -13,7 +13,7 @@ export interface PageLimits {
 
 /** The keywords of every list. */
 export const PageKeywords = z.object({
-  limit: p.int({ min: 1 }).optional().meta({ description: 'Rows of a page' }),
+  limit: p.int({ min: 1 }).optional().meta({ description: 'How many rows a page has' }),
   cursor: z
     .string({ error: FIELD_TEXTS.givenTwice })
     .optional()

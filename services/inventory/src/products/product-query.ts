@@ -26,16 +26,24 @@ export const FilterKeywords = z
   .object({
     sort: p.oneOf(...PRODUCT_SORTS).default('id'),
     sku: Once.optional(),
-    'sku[in]': Once.optional().meta({ description: 'One of up to 100' }),
+    'sku[in]': Once.optional().meta({ description: 'Only products with one of up to 100 SKUs, separated by commas' }),
     'sku[prefix]': Once.optional(),
-    contains: Once.optional().meta({ description: 'JSON that the attributes contain' }),
-    q: Once.optional().meta({ description: 'Words in sku or attribute values, the last one as a beginning' }),
+    contains: Once.optional().meta({ description: 'Only products whose attributes contain this JSON' }),
+    q: Once.optional().meta({
+      description:
+        'Only products with these words in sku or attribute values. The last word may be the beginning of one',
+    }),
   })
   .catchall(Once)
 
 /** The query of GET /products. Names that are no keyword are filters of attributes. */
 export const ProductListKeywords = PageKeywords.extend(IncludeKeywords.shape)
-  .extend({ count: p.oneOf('exact').optional().meta({ description: 'Adds the header X-Total-Count' }) })
+  .extend({
+    count: p
+      .oneOf('exact')
+      .optional()
+      .meta({ description: 'Adds the header X-Total-Count: how many products meet the filters' }),
+  })
   .extend(FilterKeywords.shape)
   .catchall(Once)
 

@@ -6,14 +6,14 @@ export const ProductView = z
   .object({
     id: z.int().min(1),
     sku: z.string().max(255),
-    attributes: z.unknown().meta({ description: 'Any JSON value but null; numbers keep every digit' }),
-    createdAt: z.iso.datetime().optional().meta({ description: 'With include=meta' }),
-    updatedAt: z.iso.datetime().optional().meta({ description: 'With include=meta' }),
-    version: z.int().min(1).optional().meta({ description: 'With include=meta' }),
+    attributes: z.unknown().meta({ description: 'Any JSON value but null. Numbers keep every digit' }),
+    createdAt: z.iso.datetime().optional().meta({ description: 'Present with include=meta' }),
+    updatedAt: z.iso.datetime().optional().meta({ description: 'Present with include=meta' }),
+    version: z.int().min(1).optional().meta({ description: 'Present with include=meta' }),
     stock: z
       .object({ onHand: z.int(), reserved: z.int(), available: z.int() })
       .optional()
-      .meta({ description: 'Over all locations, with include=stock' }),
+      .meta({ description: 'The stock over all locations. Present with include=stock' }),
   })
   .meta({ id: 'Product' })
 

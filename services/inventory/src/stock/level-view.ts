@@ -14,7 +14,10 @@ export const LevelView = z
     onHand: QuantityView,
     reserved: QuantityView,
     available: QuantityView,
-    updatedAt: z.iso.datetime().nullable().meta({ description: 'null for a level that never had stock' }),
+    updatedAt: z.iso
+      .datetime()
+      .nullable()
+      .meta({ description: 'When the level last changed; null for a level that never had stock' }),
   })
   .meta({ id: 'Level' })
 

@@ -10,7 +10,10 @@ import { plainJson } from '../../plugins/plain-json.ts'
 
 const AuditQuery = z.object({
   ...pageFields,
-  query: z.string().optional().meta({ description: 'author:…, action:… or type:…, with a part of the value' }),
+  query: z
+    .string()
+    .optional()
+    .meta({ description: 'What to look for: author:…, action:… or type:…, with a part of the value' }),
 })
 
 /** `GET /admin/audit`: a page of the audit log, newest first, and its total in the headers. */

@@ -36,7 +36,9 @@ type CustomProviderView = z.output<typeof CustomProviderView>
 
 const listSchema = {
   summary: 'List the custom providers',
-  querystring: z.object({ type: z.string().optional().meta({ description: 'oauth2 or oidc' }) }),
+  querystring: z.object({
+    type: z.string().optional().meta({ description: 'The type of the providers: oauth2 or oidc' }),
+  }),
   response: { 200: z.object({ providers: z.array(CustomProviderView) }), ...errorAnswers(401, 403, 404) },
 }
 

@@ -14,11 +14,11 @@ const LinkBody = z.object({
   type: z
     .string()
     .optional()
-    .meta({ description: LINK_TYPES.join(', ') }),
+    .meta({ description: `What the link is for: ${LINK_TYPES.join(', ')}` }),
   email: z.string().optional(),
-  new_email: z.string().optional().meta({ description: 'for a change of email' }),
-  password: z.string().optional().meta({ description: 'for a sign-up' }),
-  data: Metadata.optional().meta({ description: 'for a sign-up or an invitation' }),
+  new_email: z.string().optional().meta({ description: 'The new address, for a change of email' }),
+  password: z.string().optional().meta({ description: 'The password of the new user, for a sign-up' }),
+  data: Metadata.optional().meta({ description: 'The user_metadata of the new user, for a sign-up or an invitation' }),
   redirect_to: z.string().optional(),
 })
 
@@ -26,7 +26,7 @@ const LinkBody = z.object({
 const LinkAnswer = UserView.extend({
   action_link: z.string(),
   email_otp: z.string(),
-  hashed_token: z.string().meta({ description: 'the token of the link' }),
+  hashed_token: z.string().meta({ description: 'The token in the link' }),
   verification_type: z.enum(LINK_TYPES),
   redirect_to: z.string(),
   token: z.string(),

@@ -28,21 +28,33 @@ const AdminUserBody = z.object({
   email: z.string().optional(),
   phone: z.string().optional(),
   password: z.string().optional(),
-  password_hash: z.string().optional().meta({ description: 'on create: an argon2id, argon2i or bcrypt hash' }),
+  password_hash: z
+    .string()
+    .optional()
+    .meta({ description: 'An argon2id, argon2i or bcrypt hash. Only a new user may have one' }),
   email_confirm: z.boolean().optional(),
   phone_confirm: z.boolean().optional(),
   user_metadata: Metadata.optional(),
   app_metadata: Metadata.optional(),
-  ban_duration: z.string().optional().meta({ description: 'a duration such as 24h, or none' }),
+  ban_duration: z
+    .string()
+    .optional()
+    .meta({ description: 'How long the user is banned: a duration such as 24h, or none' }),
 })
 const ListQuery = z.object({
   ...pageFields,
-  cursor: z.string().optional().meta({ description: 'empty at first, then as the header Link gives it; no total' }),
+  cursor: z.string().optional().meta({
+    description:
+      'Where the page begins: empty for the first page, then as the header Link gives it. Such pages have no total',
+  }),
   filter: z
     .string()
     .optional()
-    .meta({ description: 'part of an email, phone or full name; up to two characters are a beginning' }),
-  sort: z.string().optional().meta({ description: 'created_at asc or created_at desc (default)' }),
+    .meta({ description: 'A part of an email, phone or full name. Up to two characters must be its beginning' }),
+  sort: z
+    .string()
+    .optional()
+    .meta({ description: 'The order of the list: created_at asc, or created_at desc, which is the default' }),
 })
 const ListAnswer = z.object({ users: z.array(UserView), aud: z.string() })
 const UserPath = z.object({ userId: z.string() })
@@ -56,7 +68,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users',
     {
       schema: {
-        summary: 'Users, newest first',
+        summary: 'List users, newest first',
         querystring: ListQuery,
         response: { 200: ListAnswer, ...errorAnswers(400, 401, 403) },
       },
@@ -101,7 +113,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId',
     {
       schema: {
-        summary: 'Make a user with that id',
+        summary: 'Make a user with the id in the path',
         params: UserPath,
         body: AdminUserBody,
         response: { 200: UserView, ...errorAnswers(400, 401, 403, 409, 413, 422) },
@@ -121,7 +133,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId',
     {
       schema: {
-        summary: 'A user',
+        summary: 'Read a user',
         params: UserPath,
         response: { 200: UserView, ...errorAnswers(401, 403, 404) },
       },

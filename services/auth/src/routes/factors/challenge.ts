@@ -9,12 +9,12 @@ import { requireId } from '../../records/ids.ts'
 import { challengeFactor } from '../../use-cases/challenge-factor.ts'
 
 const ChallengeBody = z
-  .object({ channel: z.string().optional().meta({ description: 'phone: sms or whatsapp' }) })
+  .object({ channel: z.string().optional().meta({ description: 'How the code goes to a phone: sms or whatsapp' }) })
   .nullish()
 const ChallengeAnswer = z.object({
   id: z.guid(),
   type: z.enum(['totp', 'phone', 'webauthn']),
-  expires_at: z.int().meta({ description: 'epoch seconds' }),
+  expires_at: z.int().meta({ description: 'When the challenge expires, in seconds since 1970' }),
   webauthn: z
     .object({
       type: z.enum(['create', 'request']),

@@ -29,7 +29,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
     '/factors/recovery-codes',
     {
       schema: {
-        summary: 'Tell how many recovery codes are left',
+        summary: 'Read how many recovery codes are left',
         response: { 200: StatusAnswer, ...errorAnswers(400, 401, 403, 404) },
       },
     },

@@ -11,7 +11,7 @@ export const jwksRoutes: FastifyPluginAsyncZod = async (app) => {
     '/.well-known/jwks.json',
     {
       schema: {
-        summary: 'The public keys that verify tokens',
+        summary: 'Read the public keys that verify tokens',
         security: [],
         response: { 200: JwksAnswer, ...errorAnswers() },
       },

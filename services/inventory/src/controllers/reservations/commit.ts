@@ -16,7 +16,9 @@ export class Default extends InventoryController {
   static POST = accepts({
     path: [RecordId],
     names: ['reservationId'],
-    keywords: z.object({ quantity: Quantity.optional().meta({ description: 'Without it, all that remains' }) }),
+    keywords: z.object({
+      quantity: Quantity.optional().meta({ description: 'How much to ship. Without it, all that remains' }),
+    }),
     returns: recordEnvelope(ReservationView, 200),
     responses: { 409: 'The reservation is over, or less remains', ...repeatable },
     summary: 'Ship what is reserved',

@@ -21,7 +21,10 @@ export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         summary: 'Link an identity by signing in at an external provider; answers a redirect (302), or its URL',
         querystring: AuthorizeQuery.extend({
-          skip_http_redirect: z.string().optional().meta({ description: 'true answers the URL as JSON' }),
+          skip_http_redirect: z
+            .string()
+            .optional()
+            .meta({ description: 'Whether the answer is the URL as JSON, in place of a redirect' }),
         }),
         response: { 200: z.object({ url: z.string() }), 302: z.undefined(), ...errorAnswers(400, 401, 403, 404, 429) },
       },
