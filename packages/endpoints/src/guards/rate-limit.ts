@@ -8,13 +8,13 @@ export interface Window {
   /** Hits in this window, with this one. */
   readonly count: number
   /** When it ends, in milliseconds since 1970. */
-  readonly endsAt: number
+  readonly endsAtMs: number
 }
 
 /** Counts hits, in the process or for several processes together. */
 export interface RateLimitStore {
-  /** Counts a hit. A window begins with the first hit after the last one ended, and lasts `ttl` seconds. */
-  readonly hit: (key: string, ttl: number, now: number) => Window | Promise<Window>
+  /** Counts a hit. A window begins with the first hit after the last window has ended. `nowMs` counts from 1970. */
+  readonly hit: (key: string, ttlSeconds: number, nowMs: number) => Window | Promise<Window>
 }
 
 /** How many requests a client may send in a window, and where they are counted. */
@@ -36,12 +36,12 @@ const KEYS_MAX = 5_000
 export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
   const windows = new Map<string, Window>()
   return {
-    hit(key, ttl, now) {
+    hit(key, ttlSeconds, nowMs) {
       const known = windows.get(key)
       const window =
-        known === undefined || known.endsAt <= now
-          ? { count: 1, endsAt: now + ttl * 1_000 }
-          : { count: known.count + 1, endsAt: known.endsAt }
+        known === undefined || known.endsAtMs <= nowMs
+          ? { count: 1, endsAtMs: nowMs + ttlSeconds * 1_000 }
+          : { count: known.count + 1, endsAtMs: known.endsAtMs }
       // A map keeps the order of insertion, so the first key was unused for the longest time.
       windows.delete(key)
       windows.set(key, window)
@@ -58,9 +58,15 @@ export function memoryStore(keysMax = KEYS_MAX): RateLimitStore {
  * @throws RangeError for a limit or a window that is not a number
  */
 export function rateLimit(options: RateLimitOptions): Guard {
-  const { limit, ttl, key = ({ request }) => networkOf(request.ip), store = memoryStore(), now = systemClock } = options
+  const {
+    limit,
+    ttl: ttlSeconds,
+    key = ({ request }) => networkOf(request.ip),
+    store = memoryStore(),
+    now = systemClock,
+  } = options
   checkLimit('limit', limit)
-  checkLimit('ttl', ttl, 1)
+  checkLimit('ttl', ttlSeconds, 1)
   let warned = false
   const guard = async (context: GuardContext): Promise<void> => {
     const name = key(context)
@@ -69,16 +75,16 @@ export function rateLimit(options: RateLimitOptions): Guard {
       warned = true
       return
     }
-    const time = now()
-    const { count, endsAt } = await store.hit(name, ttl, time)
-    const reset = Math.max(1, Math.ceil((endsAt - time) / 1_000))
+    const nowMs = now()
+    const { count, endsAtMs } = await store.hit(name, ttlSeconds, nowMs)
+    const reset = Math.max(1, Math.ceil((endsAtMs - nowMs) / 1_000))
     const { headers } = context.response
     headers.set('ratelimit-limit', String(limit))
     headers.set('ratelimit-remaining', String(Math.max(0, limit - count)))
     headers.set('ratelimit-reset', String(reset))
     if (count > limit) throw new TooManyRequests(reset)
   }
-  return Object.assign(guard, { responses: { 429: `More than ${limit} requests in ${ttl} seconds` } })
+  return Object.assign(guard, { responses: { 429: `More than ${limit} requests in ${ttlSeconds} seconds` } })
 }
 
 /** `192.0.2.7:1234`, `[2001:db8::1]:1234`, as some proxies write them. */
