@@ -3,14 +3,8 @@ import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import {
-  methodNotAllowed,
-  notFound,
-  requestTimeout,
-  serverBusy,
-  serviceUnavailable,
-  unexpectedFailure,
-} from './errors.ts'
+import * as errors from './errors.ts'
+import { providerDisabled, stateUsed } from './external-errors.ts'
 import { fieldText } from './field-errors.ts'
 import {
   bodyEmpty,
@@ -97,17 +91,43 @@ export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record
   return context.isTokenRequest ? { ...body, error: oauthName(error), error_description: message } : body
 }
 
+/** The errors, each for all errors with its code, that `POST /token` names `unauthorized_client` or `invalid_grant`. */
+const UNAUTHORIZED_CLIENT = codesOf(
+  errors.emailSignInsDisabled,
+  errors.phoneSignInsDisabled,
+  errors.anonymousDisabled,
+  errors.web3Disabled,
+  errors.samlDisabled,
+  errors.signupDisabled,
+  providerDisabled,
+)
+const INVALID_GRANT = codesOf(
+  errors.invalidCredentials,
+  errors.userBanned,
+  errors.emailNotConfirmed,
+  errors.phoneNotConfirmed,
+  errors.refreshTokenNotFound,
+  errors.refreshTokenAlreadyUsed,
+  errors.sessionNotFound,
+  errors.sessionExpired,
+  errors.flowStateNotFound,
+  errors.flowStateExpired,
+  errors.badCodeVerifier,
+  stateUsed,
+)
+
 /** The name of an error in RFC 6749, section 5.2 (reference: OAuth error names). */
 export function oauthName({ status, code, message }: Pick<HttpError, 'status' | 'code' | 'message'>): string {
   if (status >= 500) return 'server_error'
   if (status === 429) return 'slow_down'
-  if (message === 'unsupported_grant_type') return 'unsupported_grant_type'
-  if (/(^|_)provider_disabled$/.test(code) || code === 'signup_disabled') return 'unauthorized_client'
-  return /^(invalid_credentials|user_banned|(email|phone)_not_confirmed|refresh_token_.*|session_.*|flow_state_.*|bad_code_verifier)$/.test(
-    code,
-  )
-    ? 'invalid_grant'
-    : 'invalid_request'
+  // Its code is that of a wrong password, so only the text tells them apart.
+  if (message === errors.unsupportedGrantType.message) return 'unsupported_grant_type'
+  if (UNAUTHORIZED_CLIENT.has(code)) return 'unauthorized_client'
+  return INVALID_GRANT.has(code) ? 'invalid_grant' : 'invalid_request'
+}
+
+function codesOf(...factories: readonly { readonly code: string }[]): ReadonlySet<string> {
+  return new Set(factories.map(({ code }) => code))
 }
 
 /** The errors of failures outside of the routes, such as broken HTTP, unknown paths and an unavailable database. */
@@ -122,19 +142,19 @@ export const errorVocabulary: ErrorVocabulary = {
   malformed: (cause) => malformedRequest({ cause }),
   tooLarge: (cause, { routeOptions }) => requestTooLarge({ bytesMax: routeOptions.bodyLimit }, { cause }),
   unsupportedMediaType: (cause) => unsupportedContentType({ cause }),
-  notFound: () => notFound(),
+  notFound: () => errors.notFound(),
   methodNotAllowed: toMethodNotAllowed,
-  unavailable: (cause) => serviceUnavailable({ cause }),
-  busy: () => serverBusy(),
-  timedOut: (cause) => requestTimeout({ cause }),
-  unexpected: (cause) => unexpectedFailure({ cause }),
+  unavailable: (cause) => errors.serviceUnavailable({ cause }),
+  busy: () => errors.serverBusy(),
+  timedOut: (cause) => errors.requestTimeout({ cause }),
+  unexpected: (cause) => errors.unexpectedFailure({ cause }),
   isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
 }
 
 /** For CORS the service answers OPTIONS at every path. So a path that allows OPTIONS alone is unknown. */
 function toMethodNotAllowed(allow: readonly string[]): HttpError {
   const methods = allow.filter((method) => method !== 'OPTIONS')
-  return methods.length === 0 ? notFound() : methodNotAllowed({ headers: { allow: methods.join(', ') } })
+  return methods.length === 0 ? errors.notFound() : errors.methodNotAllowed({ headers: { allow: methods.join(', ') } })
 }
 
 /** The error of a request that does not match its schema. A member of a wrong type is `bad_json`, as for clients of GoTrue. */
