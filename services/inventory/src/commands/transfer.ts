@@ -119,7 +119,7 @@ async function runExport(
 ): Promise<void> {
   const selection = readSelection({ ...readFilters(filter), sort })
   const read = readColumnPaths(paths)
-  if ('problem' in read) throw new Error(`--flatten: ${read.problem}`)
+  if ('fault' in read) throw new Error(`--flatten: ${read.fault}`)
   const { paths: flatten } = read
   const form = format === 'csv' ? csvForm({ flatten, spreadsheetSafe: spreadsheetSafe ?? false }) : jsonLines
   const database = openCommandDatabase(config, 'export')

@@ -90,6 +90,6 @@ function readForm(
 /** @throws validationError for paths that cannot be columns of one file */
 function readFlatten(texts: readonly string[]): readonly AttributePath[] {
   const paths = readColumnPaths(texts)
-  if ('problem' in paths) throw validationError([{ path: 'flatten', message: paths.problem }])
+  if ('fault' in paths) throw validationError([{ path: 'flatten', message: paths.fault }])
   return paths.paths
 }
