@@ -1,10 +1,10 @@
+import { deleteOldRows } from '@trestle/database/delete-old-rows.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { prepareForCaller } from '../access/access-query.ts'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { Credentials } from '../access/caller.ts'
-import { type DeletedRows, deleteStaleRows } from '../access/stale-row-repository.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import { hashToken } from '../members/invitation.ts'
@@ -123,9 +123,9 @@ export async function revokeAllKeys(db: Db, id: string): Promise<number> {
   })
 }
 
-/** Deletes invitations to register an app that expired 30 days ago. */
-export async function deleteOldAppInvitations(db: Db): Promise<DeletedRows> {
-  return { app_invitations: await deleteStaleRows(db, 'app_invitations', sql`expires < now() - interval '30 days'`) }
+/** Deletes invitations to register an app that expired 30 days ago. Resolves to how many were deleted. */
+export async function deleteOldAppInvitations(db: Db): Promise<number> {
+  return deleteOldRows(db, 'app_invitations', { column: 'expires', age: '30 days' })
 }
 
 const BATCH_ROWS = 1_000

@@ -1,7 +1,7 @@
+import { deleteOldRows } from '@trestle/database/delete-old-rows.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import { type DeletedRows, deleteStaleRows } from '../access/stale-row-repository.ts'
 import type { Db } from '../database.ts'
 import type { Enrolment, Step, TdsStatus } from './enrolment.ts'
 
@@ -123,12 +123,12 @@ export async function updateOutcome(lanes: Lanes, key: SessionKey, outcome: TdsS
   return (await lanes.write.first(decideQuery, { ...key, outcome })) !== undefined
 }
 
-/** Deletes sessions and tokens that have expired. */
-export async function deleteExpiredSessions(db: Db): Promise<DeletedRows> {
-  const stale = sql`expires < now()`
+/** Deletes sessions and tokens that have expired. Resolves to how many rows of each table were deleted. */
+export async function deleteExpiredSessions(db: Db) {
+  const expired = { column: 'expires', age: '0' }
   return {
-    payment_sessions: await deleteStaleRows(db, 'payment_sessions', stale),
-    spent_tokens: await deleteStaleRows(db, 'spent_tokens', stale),
-    token_merchants: await deleteStaleRows(db, 'token_merchants', stale),
+    payment_sessions: await deleteOldRows(db, 'payment_sessions', expired),
+    spent_tokens: await deleteOldRows(db, 'spent_tokens', expired),
+    token_merchants: await deleteOldRows(db, 'token_merchants', expired),
   }
 }

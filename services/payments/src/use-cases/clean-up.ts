@@ -1,10 +1,10 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { deleteOldRows } from '@trestle/database/delete-old-rows.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
-import { type DeletedRows, deleteOldKeys } from '../access/stale-row-repository.ts'
 import { deleteOldAppInvitations, deleteUnusedApps } from '../apps/app-repository.ts'
 import { deleteExpiredSessions } from '../checkout/session-repository.ts'
-import type { Db } from '../database.ts'
+import type { Db, PaymentsTables } from '../database.ts'
 import { deleteOldInvitations } from '../members/invitation-repository.ts'
 import { deleteOldEvents } from '../webhooks/event-repository.ts'
 
@@ -17,6 +17,9 @@ export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
   sealed: false,
 })
 const EVERY_HOUR = '17 * * * *'
+
+/** How many rows of a table were deleted. */
+type DeletedRows = Readonly<Partial<Record<keyof PaymentsTables, number>>>
 
 interface CleanUpDeps {
   readonly db: Db
@@ -39,11 +42,21 @@ export async function startCleanUp({ jobs, logger, ...deps }: CleanUpDeps): Prom
  * that nobody uses are deleted; 0: never.
  */
 export async function cleanUp({ db, unusedAppDays }: Pick<CleanUpDeps, 'db' | 'unusedAppDays'>): Promise<DeletedRows> {
-  const keys = await deleteOldKeys(db)
-  const sessions = await deleteExpiredSessions(db)
-  const invitations = await deleteOldInvitations(db)
-  const appInvitations = await deleteOldAppInvitations(db)
-  const events = await deleteOldEvents(db)
-  const apps = unusedAppDays === 0 ? 0 : await deleteUnusedApps(db, unusedAppDays)
-  return { ...keys, ...sessions, ...invitations, ...appInvitations, events, apps }
+  return {
+    ...(await deleteOldKeys(db)),
+    ...(await deleteExpiredSessions(db)),
+    invitations: await deleteOldInvitations(db),
+    app_invitations: await deleteOldAppInvitations(db),
+    events: await deleteOldEvents(db),
+    apps: unusedAppDays === 0 ? 0 : await deleteUnusedApps(db, unusedAppDays),
+  }
+}
+
+/** Deletes the Idempotency-Keys of more than a day. */
+async function deleteOldKeys(db: Db): Promise<DeletedRows> {
+  const old = { column: 'created', age: '24 hours' }
+  return {
+    idempotency: await deleteOldRows(db, 'idempotency', old),
+    merchant_creations: await deleteOldRows(db, 'merchant_creations', old),
+  }
 }

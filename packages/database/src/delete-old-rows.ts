@@ -1,0 +1,30 @@
+import { type Kysely, sql } from 'kysely'
+
+/** Which rows are old: those whose `column` is longer ago than `age`, an interval of PostgreSQL. */
+export interface OldRows {
+  readonly column: string
+  readonly age: string
+}
+
+const BATCH_ROWS = 1_000
+
+/**
+ * Deletes old rows, a batch a statement, until a batch is not full. Lock order: none is needed, because a statement skips the rows
+ * that somebody holds. They stay until the next run. An index serves the column, or the table is small. Resolves to how many rows
+ * were deleted.
+ */
+export async function deleteOldRows<Tables>(
+  db: Kysely<Tables>,
+  table: keyof Tables & string,
+  { column, age }: OldRows,
+): Promise<number> {
+  const batch = sql`SELECT ctid FROM ${sql.table(table)} WHERE ${sql.ref(column)} < now() - ${sql.lit(age)}::interval
+    LIMIT ${sql.lit(BATCH_ROWS)} FOR UPDATE SKIP LOCKED`
+  let total = 0
+  for (;;) {
+    const { numAffectedRows = 0n } =
+      await sql`DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(${batch}))`.execute(db)
+    total += Number(numAffectedRows)
+    if (numAffectedRows < BATCH_ROWS) return total
+  }
+}
