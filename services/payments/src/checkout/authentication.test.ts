@@ -3,9 +3,9 @@ import { completeScenario, type ScenarioChanges } from '../cards/scenario.ts'
 import { type Authentication, nextOf, tdsVerdict } from './authentication.ts'
 import { NOT_ENROLLED, type Step, simulatedEnrolment } from './enrolment.ts'
 
-const at = (state: Step, changes: Partial<Authentication> = {}, scenario: ScenarioChanges = {}): Authentication => ({
+const at = (step: Step, changes: Partial<Authentication> = {}, scenario: ScenarioChanges = {}): Authentication => ({
   enrolment: simulatedEnrolment(completeScenario(scenario)),
-  state,
+  step,
   isTaken: true,
   outcome: null,
   isTimedOut: false,

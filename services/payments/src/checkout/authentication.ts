@@ -4,7 +4,7 @@ import type { Enrolment, Step, TdsStatus } from './enrolment.ts'
 export interface Authentication {
   readonly enrolment: Enrolment
   /** The last step that was offered. */
-  readonly state: Step
+  readonly step: Step
   /** Whether the client has the task of that step. */
   readonly isTaken: boolean
   /** What the bank answered to a challenge; null until then. */
@@ -17,8 +17,8 @@ export interface Authentication {
 type SessionState = 'looked_up' | 'fingerprint' | 'given_out' | 'challenge' | 'answered'
 
 /** The state that the columns of a session stand for. */
-function sessionState({ state, isTaken, outcome }: Authentication): SessionState {
-  switch (state) {
+function sessionState({ step, isTaken, outcome }: Authentication): SessionState {
+  switch (step) {
     case 'card-lookup':
       return 'looked_up'
     case 'device-fingerprint':
@@ -40,15 +40,15 @@ export function nextOf(
   done: ReadonlySet<Step>,
 ): { readonly step: Step } | { readonly status: TdsStatus } {
   if (!authentication) return { step: 'card-lookup' }
-  const { enrolment, state, outcome, isTimedOut } = authentication
+  const { enrolment, step, outcome, isTimedOut } = authentication
   switch (sessionState(authentication)) {
     case 'looked_up':
     case 'given_out': {
-      const next = enrolment.steps[enrolment.steps.indexOf(state) + 1]
+      const next = enrolment.steps[enrolment.steps.indexOf(step) + 1]
       return next === undefined ? { status: enrolment.status } : { step: next }
     }
     case 'fingerprint':
-      return { step: state }
+      return { step }
     case 'challenge':
       return isTimedOut ? { status: 'rejected' } : { step: 'tds-challenge' }
     case 'answered':
@@ -58,8 +58,8 @@ export function nextOf(
 }
 
 /** Whether a step is the last that was offered, or an earlier one. Its task may be taken, also again. */
-export function wasOffered({ enrolment: { steps }, state }: Authentication, step: Step): boolean {
-  return steps.includes(step) && steps.indexOf(step) <= steps.indexOf(state)
+export function wasOffered({ enrolment: { steps }, step: offered }: Authentication, step: Step): boolean {
+  return steps.includes(step) && steps.indexOf(step) <= steps.indexOf(offered)
 }
 
 /** The mark of the transaction, or why the payment is refused. */

@@ -137,7 +137,7 @@ function toSession(row: CheckoutRow): Session | undefined {
   const { session_id: id, state, taken, tds: enrolment, outcome, timed_out } = row
   if (id === null || state === null || enrolment === null) return undefined
   const end = toEnd(row.transaction_id, row.status_code)
-  return { id, state, enrolment, outcome, isTaken: taken === state, isTimedOut: timed_out ?? false, end }
+  return { id, step: state, enrolment, outcome, isTaken: taken === state, isTimedOut: timed_out ?? false, end }
 }
 
 function toRepeated(row: CheckoutRow, { fingerprint }: Repeat): Checkout['repeated'] {

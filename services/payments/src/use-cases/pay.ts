@@ -67,8 +67,8 @@ function judgeAuthentication({ payee, scenario }: OpenOrder, status: TdsStatus):
 }
 
 async function offerStep({ lanes }: PayDeps, { order, payee, session }: OpenOrder, step: Step): Promise<PaymentAnswer> {
-  if (session && session.state !== step) {
-    await updateOfferedStep(lanes, { merchantId: payee.id, id: session.id }, { from: session.state, to: step })
+  if (session && session.step !== step) {
+    await updateOfferedStep(lanes, { merchantId: payee.id, id: session.id }, { from: session.step, to: step })
   }
   const polls = session?.enrolment.polls ?? false
   return { challenges: challengesOf(step, { polls, canReturn: order.returnUrl !== undefined }) }
