@@ -26,6 +26,9 @@ export const createSessions: MigrationSource = (names) => ({
         transaction_id text COLLATE "C",
         status_code text,
         CONSTRAINT ${names.local('payment_sessions_digest_ck')} CHECK (octet_length(digest) = 32),
+        CONSTRAINT ${names.local('payment_sessions_state_ck')} CHECK (state IN (
+          'card-lookup', 'device-fingerprint', 'tds-fingerprint', 'tds-challenge'
+        )),
         CONSTRAINT ${names.local('payment_sessions_outcome_ck')} CHECK (outcome IN (
           'authenticated', 'attempted', 'unavailable', 'rejected'
         ))
