@@ -24,7 +24,7 @@ const UNSUPPORTED = 'PAYMENT_CARD_SCHEME_UNSUPPORTED'
  * The status code that refuses a card before the acquirer is asked: for its scheme, check digit or expiry
  * (reference: Order of checks at the checkout). Undefined for a card that the acquirer may be asked about.
  */
-export function cardProblem({ number, scheme, expiry, test, scenario, now }: JudgedCard): string | undefined {
+export function judgeCard({ number, scheme, expiry, test, scenario, now }: JudgedCard): string | undefined {
   // A scenario can only make a supported scheme unsupported or unknown.
   const verdict = scheme.verdict === 'supported' ? scenario.scheme : scheme.verdict
   if (verdict === 'unknown') return UNKNOWN

@@ -22,11 +22,11 @@ import { sharesSite } from '../merchants/site.ts'
 import type { Money } from '../money/minor-units.ts'
 import { type CardToken, type OpenedToken, openToken } from '../vault/card-token.ts'
 import type { CheckoutSeals } from '../vault/text-seal.ts'
-import { cardProblem } from './card-judgement.ts'
+import { judgeCard } from './card-judgement.ts'
 import { type Checkout, findCheckout, type Payee, type PaymentEnd, type Session } from './checkout-repository.ts'
 import type { Step } from './enrolment.ts'
 import { readHints } from './hint.ts'
-import { moneyOf, orderDigest, orderProblem } from './order.ts'
+import { moneyOf, orderDigest, orderFlaw } from './order.ts'
 import type { Order } from './payment-body.ts'
 
 /** An order as a request contains it. */
@@ -142,9 +142,9 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
 }
 
 /** Why the card of an order is refused before anybody is asked; undefined when it is not. */
-export function cardProblemOf({ order, payee, tokens, scheme, scenario }: OpenOrder): string | undefined {
+export function judgeCardOf({ order, payee, tokens, scheme, scenario }: OpenOrder): string | undefined {
   const { test, now } = payee
-  return cardProblem({ number: tokens.number.value, scheme, expiry: order.card.expiry, test, scenario, now })
+  return judgeCard({ number: tokens.number.value, scheme, expiry: order.card.expiry, test, scenario, now })
 }
 
 /** What the order is, and how it came. A repeated order gives the same result. */
@@ -160,8 +160,8 @@ function judgeOrder({ acquirers, posUrl }: CheckoutDeps, order: Order, { payee, 
   const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
   if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
   const noRate = { field: 'amount.currency', message: FIELD_TEXTS.noRate }
-  const problem = orderProblem(order, payee.now) ?? (rate === null ? noRate : undefined)
-  if (problem !== undefined) throw orderInvalid({ problems: [problem] })
+  const flaw = orderFlaw(order, payee.now) ?? (rate === null ? noRate : undefined)
+  if (flaw !== undefined) throw orderInvalid({ flaws: [flaw] })
   if (!mayReturn(order.returnUrl, payee, posUrl)) throw returnUrlElsewhere()
   if (rate === 'stale') throw rateUnavailable()
 }

@@ -1,5 +1,5 @@
 import { fingerprintOf } from '../access/fingerprint.ts'
-import type { OrderProblem } from '../errors.ts'
+import type { OrderFlaw } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { currencyExponent, isChargeable } from '../money/currencies.ts'
 import { type DecimalMoney, toMinorUnits } from '../money/decimal-money.ts'
@@ -15,25 +15,25 @@ type Amount = DecimalMoney & { readonly currency: string }
  * What is wrong with the amounts of an order (reference: Amounts of orders) or its plan (reference: Plans); undefined:
  * nothing.
  */
-export function orderProblem({ amount, plan = [], unplanned }: Order, now: Date): OrderProblem | undefined {
+export function orderFlaw({ amount, plan = [], unplanned }: Order, now: Date): OrderFlaw | undefined {
   if (!amount && plan.length === 0 && !unplanned) return { field: 'amount', message: FIELD_TEXTS.missingWithoutPlan }
-  const ofAmount = amount && amountProblem('amount', amount)
+  const ofAmount = amount && amountFlaw('amount', amount)
   if (ofAmount !== undefined) return ofAmount
   for (const [i, entry] of plan.entries()) {
-    const ofEntry = amountProblem(`plan.${i}.amount`, entry.amount)
+    const ofEntry = amountFlaw(`plan.${i}.amount`, entry.amount)
     if (ofEntry !== undefined) return ofEntry
   }
-  return planProblem(plan, now)
+  return planFlaw(plan, now)
 }
 
-function amountProblem(field: string, amount: Amount): OrderProblem | undefined {
+function amountFlaw(field: string, amount: Amount): OrderFlaw | undefined {
   if (!isChargeable(amount.currency)) return { field: `${field}.currency`, message: FIELD_TEXTS.notChargeable }
   if (minorUnits(amount) <= AMOUNT_MAX) return undefined
   return { field: `${field}.value`, message: FIELD_TEXTS.tooManyMinorUnits({ max: AMOUNT_MAX }) }
 }
 
 /** The dates of entries increase. Only the last entry may repeat without an end. */
-function planProblem(plan: NonNullable<Order['plan']>, now: Date): OrderProblem | undefined {
+function planFlaw(plan: NonNullable<Order['plan']>, now: Date): OrderFlaw | undefined {
   let latest = Number.NEGATIVE_INFINITY
   for (const [i, { scheduled, repeat }] of plan.entries()) {
     const field = scheduled === undefined ? `plan.${i}.repeat.first` : `plan.${i}.scheduled`

@@ -69,5 +69,5 @@ function judgeHeaders({ headers }: FastifyRequest): void {
 
 function toOrderError({ stage, error, fields = [] }: Flaw): Error {
   if (stage === 'parse') return bodyInvalid({ cause: error })
-  return orderInvalid({ problems: fields }, { cause: error })
+  return orderInvalid({ flaws: fields }, { cause: error })
 }

@@ -162,17 +162,17 @@ function parseJson(text: string): Parsed<object> {
     return refuseBody(FIELD_TEXTS.notJson)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuseBody(FIELD_TEXTS.notObject)
-  const problem = jsonProblem(value, 1)
-  return problem === undefined ? { value } : refuseBody(problem)
+  const flaw = jsonFlaw(value, 1)
+  return flaw === undefined ? { value } : refuseBody(flaw)
 }
 
-function jsonProblem(value: unknown, depth: number): string | undefined {
+function jsonFlaw(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (depth > JSON_DEPTH_MAX) return FIELD_TEXTS.tooDeep({ max: JSON_DEPTH_MAX })
   for (const [key, member] of Object.entries(value)) {
     if (key === '__proto__' || (key === 'constructor' && hasPrototype(member))) return FIELD_TEXTS.forbiddenMember(key)
-    const problem = jsonProblem(member, depth + 1)
-    if (problem !== undefined) return problem
+    const flaw = jsonFlaw(member, depth + 1)
+    if (flaw !== undefined) return flaw
   }
   return undefined
 }

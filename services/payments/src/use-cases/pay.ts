@@ -12,8 +12,8 @@ import { claimTokens } from '../checkout/claim-tokens.ts'
 import type { Step, TdsStatus } from '../checkout/enrolment.ts'
 import {
   type CheckoutDeps,
-  cardProblemOf,
   type EndedOrder,
+  judgeCardOf,
   type OpenOrder,
   type OrderRequest,
   openCheckout,
@@ -49,7 +49,7 @@ export type PaymentAnswer =
 export async function pay(deps: PayDeps, request: OrderRequest): Promise<PaymentAnswer> {
   const opened = await openCheckout(deps, request)
   if ('end' in opened) return toAnswer(opened)
-  const refusal = cardProblemOf(opened)
+  const refusal = judgeCardOf(opened)
   const next = refusal === undefined ? nextOf(opened.session, opened.done) : { refusal }
   if ('step' in next) return offerStep(deps, opened, next.step)
   const decision = 'status' in next ? judgeAuthentication(opened, next.status) : next

@@ -8,8 +8,8 @@ import { sealChallengeState, sealFingerprintState } from '../checkout/frame-stat
 import { sealHint } from '../checkout/hint.ts'
 import {
   type CheckoutDeps,
-  cardProblemOf,
   type EndedOrder,
+  judgeCardOf,
   type OpenOrder,
   type OrderRequest,
   openCheckout,
@@ -54,7 +54,7 @@ const POLL_INTERVAL_MS = 2_000
 export async function takeChallenge(deps: ChallengeDeps, request: ChallengeRequest): Promise<ChallengeTask> {
   const opened = await openCheckout(deps, request)
   if ('end' in opened) return toEndedTask(deps, opened, request.step)
-  requireStep(cardProblemOf(opened) === undefined)
+  requireStep(judgeCardOf(opened) === undefined)
   const { session, done } = opened
   if (request.step === 'card-lookup' && !session) return lookUpCard(deps, opened)
   requireStep(session !== undefined && wasOffered(session, request.step))
