@@ -67,7 +67,7 @@ interface Secrets {
 /** What the routes and use cases of payments work with. */
 export interface PaymentsDeps extends Settings, Sources, Secrets {
   readonly lanes: Lanes
-  readonly limits: RateLimits
+  readonly rateLimits: RateLimits
   /** Limits refused cards at live merchants, by address. */
   readonly limitRefusals: LimitRefusals
   readonly acquirers: Acquirers
@@ -122,7 +122,7 @@ export async function createDeps(
     database,
     (error) => logger.warn({ err: error }, 'the store of the rate limits is away'),
   )
-  const limits = createRateLimits(config.rateLimits, limiters.store)
+  const rateLimits = createRateLimits(config.rateLimits, limiters.store)
   const jobs = openPaymentsJobs(config, {
     meter,
     onError: (error) => logger.warn({ err: error }, 'the job queue has trouble'),
@@ -135,8 +135,8 @@ export async function createDeps(
     ...createSecrets(config, meter),
     db,
     lanes,
-    limits,
-    limitRefusals: createRefusalLimit(limits, meter),
+    rateLimits,
+    limitRefusals: createRefusalLimit(rateLimits, meter),
     acquirers: openAcquirers(config, { lanes, meter, logger }),
     operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: config.batchScope }),
     usedKeys: new Map(),

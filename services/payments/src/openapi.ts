@@ -19,7 +19,7 @@ const textSeal = { seal: unused, open: unused }
 
 const documentDeps: PaymentsDeps = {
   lanes: { read: lane, write: lane, lagging: lane },
-  limits: {
+  rateLimits: {
     requests: limit,
     apps: limit,
     failures: limit,

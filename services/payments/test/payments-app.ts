@@ -176,7 +176,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   const limits = createRateLimits({ ...UNLIMITED, ...rateLimits }, options.limiterStore ?? memoryStore())
   const deps: PaymentsDeps = {
     lanes: service.lanes,
-    limits,
+    rateLimits: limits,
     acquirers: createAcquirers({
       simulator: createSimulator({
         wait,

@@ -96,7 +96,7 @@ type WorkDeps = Pick<
   | 'lanes'
   | 'jobs'
   | 'outbox'
-  | 'limits'
+  | 'rateLimits'
   | 'acquirers'
   | 'payouts'
   | 'authorizationExpiryDays'

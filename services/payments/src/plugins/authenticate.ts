@@ -15,17 +15,17 @@ import { refuseBeyond } from './refuse-beyond.ts'
  */
 export const authenticate = fp(
   async (app: FastifyInstance) => {
-    const { pepper, userTokens, limits, meter, usedKeys } = app.deps
+    const { pepper, userTokens, rateLimits, meter, usedKeys } = app.deps
     const counter = meter.createCounter('payments_auth_failures_total', { description: 'Requests without a good key' })
     const failures = startAtZero(counter, [{}])
-    const refuseRequest = refuseBeyond(app, 'key', limits.requests)
-    const refuseFailure = refuseBeyond(app, 'failure', limits.failures)
+    const refuseRequest = refuseBeyond(app, 'key', rateLimits.requests)
+    const refuseFailure = refuseBeyond(app, 'failure', rateLimits.failures)
     const readKey = createKeyReader(pepper)
     const goodKeys = new LRUCache<string, true>({ max: GOOD_KEYS_MAX })
     app.decorateRequest('caller')
     const admitKey = async ({ name, mac }: PresentedKey, address: string): Promise<Caller> => {
       // Each counted key has a row in the store. An address without failures left must not add rows by bad keys.
-      const isCounted = goodKeys.has(name) || (await limits.failures.wait(address)) === undefined
+      const isCounted = goodKeys.has(name) || (await rateLimits.failures.wait(address)) === undefined
       if (isCounted) await refuseRequest(name)
       return { keyMac: mac, userEmail: null, identityId: undefined, repeat: undefined }
     }

@@ -23,7 +23,7 @@ const CLIENT_LENGTH_MAX = 255
 /** The rules for every request of the checkout API: rate, version, JSON, and errors as one object. */
 export const checkout = fp(
   async (app: FastifyInstance) => {
-    const refuse = refuseBeyond(app, 'address', app.deps.limits.checkouts)
+    const refuse = refuseBeyond(app, 'address', app.deps.rateLimits.checkouts)
     app.addHook('onRoute', ({ method, url, schema, constraints = {} }) => {
       if (method !== 'POST') return
       Object.assign(schema ?? {}, {

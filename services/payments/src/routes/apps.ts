@@ -13,7 +13,7 @@ const AppBody = z.object({ name: name().optional(), code: text().max(CODE_LENGTH
 
 /** Makes an app. Needs no credentials, and ignores them (reference: Registration). */
 export const appsRoutes: Routes = async (app) => {
-  const refuse = refuseBeyond(app, 'apps', app.deps.limits.apps)
+  const refuse = refuseBeyond(app, 'apps', app.deps.rateLimits.apps)
   app.post(
     '/apps',
     {

@@ -18,8 +18,8 @@ const PAGE_HEADERS = pageHeaders()
  * (reference: Invitations).
  */
 export const invitationsRoutes: Routes = async (app) => {
-  const { lanes, limits } = app.deps
-  const refuseGuess = refuseBeyond(app, 'failure', limits.failures)
+  const { lanes, rateLimits } = app.deps
+  const refuseGuess = refuseBeyond(app, 'failure', rateLimits.failures)
   const show = async (invitation: Invitation | undefined, reply: FastifyReply) => {
     if (!invitation) await refuseGuess(reply.request.ip)
     const { status, text } = invitationPage(invitation)

@@ -68,7 +68,10 @@ describe('a mail beyond the limit of its address', () => {
     const runs: ((attempt: number) => ReturnType<Handler<object>>)[] = []
     const work = async <Payload extends object>(_task: object, handler: Handler<Payload>) =>
       void runs.push((attempt) => handler(JSON.parse(payload), { id: 'x', attempt }))
-    await startInvitationMails({ ...payments.deps, limits: { ...payments.deps.limits, mails }, jobs: { work } }, mailer)
+    await startInvitationMails(
+      { ...payments.deps, rateLimits: { ...payments.deps.rateLimits, mails }, jobs: { work } },
+      mailer,
+    )
     const run = (attempt: number) => runs[0]?.(attempt)
     return { counted, state, run }
   }

@@ -6,7 +6,7 @@ import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
 import { hashToken } from '../members/invitation.ts'
 import { findInvitation } from '../members/invitation-repository.ts'
 
-type SendDeps = Pick<PaymentsDeps, 'lanes' | 'limits' | 'logger' | 'meter' | 'baseUrl'> & {
+type SendDeps = Pick<PaymentsDeps, 'lanes' | 'rateLimits' | 'logger' | 'meter' | 'baseUrl'> & {
   readonly jobs: Pick<PaymentsDeps['jobs'], 'work'>
 }
 
@@ -32,7 +32,7 @@ export async function startInvitationMails(deps: SendDeps, mailer: Mailer): Prom
  * sends the mail again, with the same link, and counts it again.
  */
 async function sendInvitation(
-  { lanes, limits, logger, baseUrl }: SendDeps,
+  { lanes, rateLimits, logger, baseUrl }: SendDeps,
   mailer: Mailer,
   { token, attempt }: InvitationMailJob & { readonly attempt: number },
 ): Promise<'sent' | 'dropped' | 'delayed'> {
@@ -40,14 +40,14 @@ async function sendInvitation(
   if (invitation?.state !== 'open') return 'dropped'
   const to = recipientOf(invitation.email)
   const counted = digestOf(to)
-  if ((await limits.mails.wait(counted)) !== undefined || (await limits.mails.consume(counted)) !== undefined) {
+  if ((await rateLimits.mails.wait(counted)) !== undefined || (await rateLimits.mails.consume(counted)) !== undefined) {
     logger.warn({ attempt }, 'an address has had too many invitations: a mail was not sent')
     return attempt > invitationMailTask.retryLimit ? 'dropped' : 'delayed'
   }
   try {
     await mailer.send({ to, ...invitationMail(`${baseUrl}/invitations/${token}`) })
   } catch (error) {
-    await limits.mails.giveBack(counted)
+    await rateLimits.mails.giveBack(counted)
     throw error
   }
   return 'sent'

@@ -5,7 +5,7 @@ import type { PaymentsDeps } from '../deps.ts'
 import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
 import { type RejectionMailJob, rejectionMail, rejectionMailTask } from '../mail/rejection-mail.ts'
 
-type TellDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'limits' | 'logger' | 'meter'>
+type TellDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'rateLimits' | 'logger' | 'meter'>
 
 /** Takes the mails about rejections from the queue. Without a mail server nobody takes them, and they wait. */
 export async function startRejectionMails(deps: TellDeps, mailer: Mailer): Promise<void> {
@@ -30,7 +30,7 @@ export async function startRejectionMails(deps: TellDeps, mailer: Mailer): Promi
  * stores that it was sent. It does not count it again.
  */
 async function sendRejection(
-  { lanes, limits, logger }: Pick<TellDeps, 'lanes' | 'limits' | 'logger'>,
+  { lanes, rateLimits, logger }: Pick<TellDeps, 'lanes' | 'rateLimits' | 'logger'>,
   mailer: Mailer,
   { merchantId, operationId, attempt }: RejectionMailJob & { readonly attempt: number },
 ): Promise<Outcome> {
@@ -38,7 +38,7 @@ async function sendRejection(
   if (!rejection) return 'dropped'
   const address = createHash('sha256').update(rejection.email.toLowerCase()).digest('base64url')
   // The first attempt has counted the mail: a slow mail server must not use up the limit of the address.
-  if (attempt === 1 && (await limits.mails.consume(`rejection ${address}`)) !== undefined) {
+  if (attempt === 1 && (await rateLimits.mails.consume(`rejection ${address}`)) !== undefined) {
     logger.warn({ merchant_id: merchantId }, 'a merchant has had too many mails about rejections: one was not sent')
     return 'dropped'
   }

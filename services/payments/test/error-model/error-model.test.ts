@@ -23,11 +23,11 @@ let limited: App
 const broken = new Map<Error, App>()
 beforeAll(async () => {
   world = await openWorld({ acquirers: new Map([['north', createStubAcquirer()]]) })
-  const limits = createRateLimits(
+  const rateLimits = createRateLimits(
     { ...UNLIMITED, requestsPerSecond: 1, checkoutsPerSecond: 1, appsPerMinute: 1 },
     memoryStore(),
   )
-  limited = await buildBroken(world, { limits })
+  limited = await buildBroken(world, { rateLimits })
   for (const error of Object.values(FAULTS)) broken.set(error, await buildBroken(world, failingDeps(world, error)))
 })
 afterAll(async () => {

@@ -18,8 +18,8 @@ const UserParams = z.object({ merchantId: pathId(), userId: pathId() })
 
 /** Lists, invites and removes users of a merchant, with those who are invited (reference: Users of a merchant). */
 export const merchantUsersRoutes: Routes = async (app) => {
-  const refuseSender = refuseBeyond(app, 'invitations', app.deps.limits.invitations)
-  const refuseAddress = refuseBeyond(app, 'invitations', app.deps.limits.invitationAddresses)
+  const refuseSender = refuseBeyond(app, 'invitations', app.deps.rateLimits.invitations)
+  const refuseAddress = refuseBeyond(app, 'invitations', app.deps.rateLimits.invitationAddresses)
   app.get(
     '/merchants/:merchantId/users',
     {

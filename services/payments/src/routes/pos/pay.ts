@@ -35,7 +35,7 @@ const PayBody = z.object({
  * page).
  */
 export const posPayRoutes: Routes = async (app) => {
-  const refuse = refuseBeyond(app, 'address', app.deps.limits.checkouts)
+  const refuse = refuseBeyond(app, 'address', app.deps.rateLimits.checkouts)
 
   app.post('/pos/pay', { schema: { hide: true, body: PayBody } }, async (request, reply) => {
     await refuse(request.ip)
