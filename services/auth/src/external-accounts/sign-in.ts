@@ -26,7 +26,7 @@ export type ExternalOutcome =
   | { readonly verdict: 'unverified'; readonly user: User; readonly mailTo: UnverifiedEmail['mailTo'] }
 
 /**
- * Signs in the owner of an external account (reference: Owner of an external account). Runs in a transaction of `settleRaces`.
+ * Signs in the owner of an external account (reference: Owner of an external account). Runs in a transaction of `withUniqueAccount`.
  * @throws what `findExternalOwner` and `confirmOwner` throw
  */
 export async function signInExternally(

@@ -44,7 +44,7 @@ import { createSession } from '../sessions/create-session.ts'
 import { requireIdentityFactor } from '../sessions/require-owner.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import type { Trx } from '../transaction.ts'
-import { settleRaces } from '../users/claim-identifier.ts'
+import { withUniqueAccount } from '../users/claim-identifier.ts'
 import { awaitsFirstSignIn } from '../users/take-over-account.ts'
 import { requireNotBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
@@ -117,7 +117,7 @@ export async function finishAuthorization(
   if (!configured) throw providerNotSupported({ provider: name })
   const { account, tokens } = await askProvider(deps, configured, flow, answer)
   if (!flow.linking && !flow.inviteTokenHash) await askBeforeExternalUser(deps, account, context)
-  const outcome = await settleRaces(deps, async (trx) => {
+  const outcome = await withUniqueAccount(deps, async (trx) => {
     const signedIn = await signInOrLink(trx, deps, { flow, account, context })
     if (signedIn.verdict !== 'signed-in') return signedIn
     return { ...signedIn, finished: await createSessionOrCode(trx, deps, signedIn, { flow, account, tokens, context }) }
@@ -199,7 +199,7 @@ interface AcceptedInvitation {
 
 /**
  * Signs an invited user in by an external account, and consumes the invitation. Its token was in a mail, so it confirms the user's
- * email (reference: Invitations at a provider). Runs in a transaction of `settleRaces`.
+ * email (reference: Invitations at a provider). Runs in a transaction of `withUniqueAccount`.
  * @throws inviteNotFound, invitedEmailElsewhere, userBanned, identityTaken, and what `confirmOwner` throws
  */
 async function acceptInvitation(

@@ -17,7 +17,7 @@ import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
 import { findOrMakeInvited } from '../sign-ups/invitation.ts'
 import { keepSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
 import type { Trx } from '../transaction.ts'
-import { requireAudience, requireNewIdentifier, requireUnconfirmed } from '../users/claim-identifier.ts'
+import { requireHolderAudience, requireNewIdentifier, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import { isStaged, type User } from '../users/user.ts'
@@ -198,7 +198,7 @@ async function lockKnownUser(
   if (!holder || isStaged(holder)) return undefined
   if (type === 'recovery' && (await hasClaimedEmail(trx, holder))) return undefined
   if (type === 'signup') requireUnconfirmed(holder, context.audience)
-  if (type === 'magiclink') requireAudience(holder, context.audience)
+  if (type === 'magiclink') requireHolderAudience(holder, context.audience)
   return holder.audience === context.audience ? holder : undefined
 }
 

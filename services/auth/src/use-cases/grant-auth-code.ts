@@ -12,7 +12,7 @@ import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import type { Trx } from '../transaction.ts'
-import { settleRaces } from '../users/claim-identifier.ts'
+import { withUniqueAccount } from '../users/claim-identifier.ts'
 import { isBanned } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
@@ -64,7 +64,7 @@ export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCod
   const { flowStateLifetimeMs } = deps.config.external
   if (deps.now().getTime() >= Date.parse(flow.codeIssuedAt) + flowStateLifetimeMs) throw flowStateExpired()
   if (!matchesChallenge(flow.pkce, codeVerifier)) throw badCodeVerifier()
-  const outcome = await settleRaces(deps, (trx) => exchangeFlow(trx, deps, { ...input, flow }))
+  const outcome = await withUniqueAccount(deps, (trx) => exchangeFlow(trx, deps, { ...input, flow }))
   if ('session' in outcome)
     return { ...(await signNewSession(deps, outcome.session)), ...openProviderTokens(deps, flow) }
   const { user, mailTo } = outcome

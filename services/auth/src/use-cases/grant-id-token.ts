@@ -40,7 +40,7 @@ import type { Caller } from '../sessions/caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { requireIdentityOwner } from '../sessions/require-owner.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
-import { settleRaces } from '../users/claim-identifier.ts'
+import { withUniqueAccount } from '../users/claim-identifier.ts'
 
 /** What the id_token grant works with. */
 export type GrantIdTokenDeps = Pick<
@@ -89,7 +89,7 @@ export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenIn
   const account = await readAccount(deps, input.idToken, { ...judge, ...input })
   const target = linkTo && (await findLinkingTarget(deps, linkTo))
   if (!target) await askBeforeExternalUser(deps, account, context)
-  const outcome = await settleRaces(deps, async (trx) => {
+  const outcome = await withUniqueAccount(deps, async (trx) => {
     const signIn = await (target
       ? linkExternalIdentity(trx, deps, { account, target, ip: context.ip })
       : signInExternally(trx, deps, { account, context }))

@@ -6,15 +6,15 @@ import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import {
   claimIdentifier,
-  requireAudience,
+  requireHolderAudience,
   requireNewIdentifier,
   requireUnconfirmed,
   StaleView,
-  settleRaces,
   TAKEN_AFTER_RACES,
   TAKEN_FOR_ADMIN,
   TAKEN_FOR_USER,
   type TakenErrors,
+  withUniqueAccount,
   withUniqueIdentifiers,
 } from './claim-identifier.ts'
 import { insertUser } from './user-change-repository.ts'
@@ -92,10 +92,10 @@ describe('requireUnconfirmed', () => {
   })
 })
 
-describe('requireAudience', () => {
+describe('requireHolderAudience', () => {
   it('refuses the email of a user of another audience', () => {
-    expect(requireAudience({ audience: 'here' }, 'here')).toBeUndefined()
-    expect(() => requireAudience({ audience: 'elsewhere' }, 'here')).toThrow(emailExists())
+    expect(requireHolderAudience({ audience: 'here' }, 'here')).toBeUndefined()
+    expect(() => requireHolderAudience({ audience: 'elsewhere' }, 'here')).toThrow(emailExists())
   })
 })
 
@@ -123,11 +123,11 @@ describe('withUniqueIdentifiers', () => {
   })
 })
 
-describe('settleRaces', () => {
+describe('withUniqueAccount', () => {
   it('runs again after a stale view, at most ten times', async () => {
     let attempts = 0
     const run = (failures: number) =>
-      settleRaces({ db, names }, async () => {
+      withUniqueAccount({ db, names }, async () => {
         attempts += 1
         if (attempts <= failures) throw new StaleView()
         return attempts

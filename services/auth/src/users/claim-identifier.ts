@@ -21,7 +21,7 @@ export const TAKEN_FOR_USER: TakenErrors = { email: emailExists, phone: phoneExi
 /** The errors of a taken identifier, for a request of an admin, who reads another text about phones. */
 export const TAKEN_FOR_ADMIN: TakenErrors = { email: emailExists, phone: phoneExistsForAdmin }
 
-/** The errors of a taken identifier, for a transaction of `settleRaces`: it looks again when a staged user has changed. */
+/** The errors of a taken identifier, for a transaction of `withUniqueAccount`: it looks again when a staged user has changed. */
 export const TAKEN_AFTER_RACES: TakenErrors = { ...TAKEN_FOR_USER, changed: () => new StaleView() }
 
 /**
@@ -54,13 +54,13 @@ export async function requireNewIdentifier(
 }
 
 /** Requires that the user of an email belongs to an audience. For any other the email is taken. @throws emailExists */
-export function requireAudience(holder: Pick<User, 'audience'>, audience: string): void {
+export function requireHolderAudience(holder: Pick<User, 'audience'>, audience: string): void {
   if (holder.audience !== audience) throw emailExists()
 }
 
 /** Requires that the user of an email may be signed up or invited once more, in an audience. @throws emailExists */
 export function requireUnconfirmed(holder: Pick<User, 'audience' | 'emailConfirmedAt'>, audience: string): void {
-  requireAudience(holder, audience)
+  requireHolderAudience(holder, audience)
   if (holder.emailConfirmedAt !== null) throw emailExists()
 }
 
@@ -109,7 +109,7 @@ const RACES = [...EMAIL_KEYS, ACCOUNT_KEY]
  * Runs a transaction that decides whose an external account is. Runs it again when another request has taken the account or its
  * address meanwhile: the unique indexes find that, and the next attempt sees the holder.
  */
-export async function settleRaces<Result>(
+export async function withUniqueAccount<Result>(
   { db, names }: { readonly db: Db; readonly names: Names },
   run: (trx: Trx) => Promise<Result>,
 ): Promise<Result> {
