@@ -4,7 +4,7 @@ import type { AuthConfig } from '../config.ts'
 import type { NotifyDeps } from '../messages/notification.ts'
 import { notify } from '../messages/notification.ts'
 import type { Trx } from '../transaction.ts'
-import { claimIdentifier, TAKEN_FOR_USER } from '../users/claim-identifier.ts'
+import { claimIdentifier, refuseTaken } from '../users/claim-identifier.ts'
 import { setOwnIdentity } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
 import { recordAddressChange, updateUser } from '../users/user-change-repository.ts'
@@ -47,7 +47,7 @@ export async function applyEmailChange(
 ): Promise<User> {
   const at = deps.now()
   const identifier = { kind: 'email', value: newEmail } as const
-  await claimIdentifier(trx, identifier, { ownerId: user.id, taken: TAKEN_FOR_USER })
+  await claimIdentifier(trx, identifier, { ownerId: user.id, refuse: refuseTaken })
   const changed = await updateUser(trx, user.id, {
     email: newEmail,
     email_confirmed_at: at,
@@ -77,7 +77,7 @@ export async function applyPhoneChange(
 ): Promise<User> {
   const at = deps.now()
   const identifier = { kind: 'phone', value: newPhone } as const
-  await claimIdentifier(trx, identifier, { ownerId: user.id, taken: TAKEN_FOR_USER })
+  await claimIdentifier(trx, identifier, { ownerId: user.id, refuse: refuseTaken })
   const changed = await updateUser(trx, user.id, {
     phone: newPhone,
     phone_confirmed_at: at,

@@ -9,7 +9,7 @@ import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireIdentityFactor, requireShownFactor } from '../sessions/require-owner.ts'
 import type { Trx } from '../transaction.ts'
-import { claimIdentifier, TAKEN_AFTER_RACES } from '../users/claim-identifier.ts'
+import { claimAccountEmail } from '../users/claim-identifier.ts'
 import type { User } from '../users/user.ts'
 import { recordAddressChange, updateUser } from '../users/user-change-repository.ts'
 import { adoptProfile } from './find-owner.ts'
@@ -73,7 +73,7 @@ async function adoptEmail(
   const isTrusted = account.email?.isVerified || config.mail.autoconfirm
   if (user.email !== null || !account.email || !isTrusted) return user
   const { email } = account.email
-  await claimIdentifier(trx, { kind: 'email', value: email }, { ownerId: user.id, taken: TAKEN_AFTER_RACES })
+  await claimAccountEmail(trx, email, user.id)
   await recordAddressChange(trx, user, { kind: 'email', at: now() })
   return updateUser(trx, user.id, { email, email_confirmed_at: now(), is_anonymous: false })
 }

@@ -14,7 +14,7 @@ import type { Admin } from '../sessions/admin.ts'
 import { mailInvitation } from '../sign-ups/invitation.ts'
 import type { Trx } from '../transaction.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
-import { claimIdentifier, TAKEN_FOR_ADMIN, withUniqueIdentifiers } from '../users/claim-identifier.ts'
+import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
@@ -45,7 +45,7 @@ export async function createUser(deps: CreateUserDeps, input: CreateUserInput): 
   if (!wanted.email && !wanted.phone) throw addressMissingForUser()
   const passwordHash = await hashWantedPassword(deps, wanted)
   try {
-    return await withUniqueIdentifiers(deps, TAKEN_FOR_ADMIN, (trx) =>
+    return await withUniqueIdentifiers(deps, refuseTakenForAdmin, (trx) =>
       insertWantedUser(trx, deps, { ...input, passwordHash }),
     )
   } catch (error) {
@@ -78,7 +78,7 @@ async function insertWantedUser(
   const { email, phone } = wanted
   const kinds = (['email', 'phone'] as const).filter((kind) => wanted[kind] !== undefined)
   for (const kind of kinds) {
-    await claimIdentifier(trx, { kind, value: wanted[kind] ?? '' }, { ownerId: undefined, taken: TAKEN_FOR_ADMIN })
+    await claimIdentifier(trx, { kind, value: wanted[kind] ?? '' }, { ownerId: undefined, refuse: refuseTakenForAdmin })
   }
   const at = deps.now()
   const isInvited = email !== undefined && !wanted.emailConfirm && deps.config.mail.inviteOnAdminCreate

@@ -27,8 +27,6 @@ export interface UnlinkIdentityInput {
   readonly ip: string
 }
 
-const CONFLICT = { email: emailConflict, phone: emailConflict }
-
 /**
  * Unlinks an identity of the caller. The last identity stays (reference: Unlinking).
  * @throws manualLinkingDisabled, foreignAudience, identitiesNeedSecondFactor, singleIdentity, identityNotFound,
@@ -41,7 +39,7 @@ export async function unlinkIdentity(
   const { jwt } = deps.config
   requireManualLinking(deps.config)
   if (!caller.audiences.includes(callerAudience(caller, audience, jwt.audience))) throw foreignAudience()
-  await withUniqueIdentifiers(deps, CONFLICT, async (trx) => {
+  await withUniqueIdentifiers(deps, refuseConflict, async (trx) => {
     const active = await lockCaller(trx, deps, caller)
     await requireIdentityOwner(trx, deps, active)
     const { user } = active
@@ -84,7 +82,7 @@ async function replaceEmail(
 ): Promise<User> {
   const candidates = emailCandidates(user.email, left)
   if (!candidates) return updateUser(trx, user.id, { updated_at: now() })
-  if (user.emailConfirmedAt !== null) throw emailConflict()
+  if (user.emailConfirmedAt !== null) refuseConflict()
   let adopted: (typeof candidates)[number] | undefined
   for (const candidate of candidates) {
     if (!isVerified(candidate) && !config.mail.autoconfirm) continue
@@ -92,7 +90,7 @@ async function replaceEmail(
     adopted = candidate
     break
   }
-  if (!adopted && candidates.length > 0) throw emailConflict()
+  if (!adopted && candidates.length > 0) refuseConflict()
   await deleteTokensOfUser(trx, user.id)
   await recordAddressChange(trx, user, { kind: 'email', at: now() })
   return updateUser(trx, user.id, {
@@ -102,4 +100,9 @@ async function replaceEmail(
     email_change_confirm_status: 0,
     updated_at: now(),
   })
+}
+
+/** Refuses to unlink an identity without which the user would have no email of their own. @throws emailConflict */
+function refuseConflict(): never {
+  throw emailConflict()
 }

@@ -25,7 +25,7 @@ import type { Caller } from '../sessions/caller.ts'
 import { type PreparedPassword, preparePassword } from '../sessions/new-password.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import type { Trx } from '../transaction.ts'
-import { requireNewIdentifier, TAKEN_FOR_USER, withUniqueIdentifiers } from '../users/claim-identifier.ts'
+import { refuseTaken, requireNewIdentifier, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
@@ -85,7 +85,7 @@ export async function updateOwnUser(
     password === undefined ? undefined : await preparePassword(deps, found, { password, nonce, currentPassword, ip })
   const allowance = await takeMessageAllowances(deps, found.user, changes, context.limitKey)
   try {
-    return await withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
+    return await withUniqueIdentifiers(deps, refuseTaken, async (trx) => {
       const active = await lockCaller(trx, deps, caller)
       // While the password was hashed, the same session may have enrolled a factor or replaced the password.
       await requireAllowed({ ...deps, db: trx }, active, changes)

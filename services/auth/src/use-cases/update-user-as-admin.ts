@@ -12,7 +12,7 @@ import type { Admin } from '../sessions/admin.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import type { Trx } from '../transaction.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
-import { claimIdentifier, TAKEN_FOR_ADMIN, withUniqueIdentifiers } from '../users/claim-identifier.ts'
+import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { setOwnIdentity } from '../users/own-identity.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
@@ -39,7 +39,7 @@ export async function updateUserAsAdmin(deps: UpdateUserAsAdminDeps, input: Upda
   const { wanted } = input
   if (wanted.passwordHash !== undefined) throw passwordHashAtUpdate()
   const passwordHash = wanted.password === undefined ? undefined : await hashPassword(deps, wanted.password)
-  return withUniqueIdentifiers(deps, TAKEN_FOR_ADMIN, async (trx) => {
+  return withUniqueIdentifiers(deps, refuseTakenForAdmin, async (trx) => {
     const named = await lockManagedUser(trx, input)
     const user = requireUser(named.deletedAt === null ? named : undefined)
     await storeChanges(trx, deps, { user, wanted, passwordHash })
@@ -113,7 +113,7 @@ async function updateIdentifier(trx: Trx, user: User, { kind, wanted, at }: Iden
     return updateUser(trx, user.id, { updated_at: at, [`${kind}_confirmed_at`]: confirmedAt ?? at, ...permanent })
   }
   const identifier = { kind, value }
-  await claimIdentifier(trx, identifier, { ownerId: user.id, taken: TAKEN_FOR_ADMIN })
+  await claimIdentifier(trx, identifier, { ownerId: user.id, refuse: refuseTakenForAdmin })
   // A message to the old address must not confirm the new one.
   await deleteTokensOfUser(trx, user.id)
   await deleteAddressChange(trx, user.id, kind)

@@ -39,7 +39,7 @@ import {
   type MessageVia,
 } from '../sign-ups/verification-password.ts'
 import type { Trx } from '../transaction.ts'
-import { TAKEN_FOR_USER, withUniqueIdentifiers } from '../users/claim-identifier.ts'
+import { refuseTaken, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { confirmerTakesOver, takeOverAccount } from '../users/take-over-account.ts'
 import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
@@ -178,7 +178,7 @@ async function redeemToken(deps: VerifyLinkDeps, redemption: Redemption): Promis
     const identities = await listIdentities(deps.db, found.id)
     await askBeforeUserCreated(deps, { user: found, identities }, context.ip)
   }
-  return withUniqueIdentifiers(deps, TAKEN_FOR_USER, async (trx) => {
+  return withUniqueIdentifiers(deps, refuseTaken, async (trx) => {
     const user = await lockUserById(trx, found.id)
     if (!user || user.deletedAt !== null) throw redemption.expired()
     requireNotBanned(user, deps.now())

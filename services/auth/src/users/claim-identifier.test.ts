@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { answerBehind } from '../../test/answer-behind.ts'
 import { openTestDatabase } from '../../test/auth-database.ts'
@@ -5,15 +6,15 @@ import { addReachable, newReach } from '../../test/reachable-user.ts'
 import { emailExists, phoneExists, phoneExistsForAdmin } from '../errors.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import {
+  claimAccountEmail,
   claimIdentifier,
+  type RefuseTaken,
+  refuseTaken,
+  refuseTakenForAdmin,
   requireHolderAudience,
   requireNewIdentifier,
   requireUnconfirmed,
   StaleView,
-  TAKEN_AFTER_RACES,
-  TAKEN_FOR_ADMIN,
-  TAKEN_FOR_USER,
-  type TakenErrors,
   withUniqueAccount,
   withUniqueIdentifiers,
 } from './claim-identifier.ts'
@@ -34,33 +35,37 @@ beforeEach(() => {
 })
 
 const add = (changes: Parameters<typeof addReachable>[2] = {}) => addReachable(db, { byEmail, byPhone }, changes)
-const claim = (identifier: UserIdentifier, taken: TakenErrors, ownerId: string | undefined = undefined) =>
-  db.transaction().execute((trx) => claimIdentifier(trx, identifier, { ownerId, taken }))
+const claim = (identifier: UserIdentifier, refuse: RefuseTaken, ownerId: string | undefined = undefined) =>
+  db.transaction().execute((trx) => claimIdentifier(trx, identifier, { ownerId, refuse }))
 
 describe('an identifier that is claimed', () => {
   it('is refused to everybody but its user, by the error of the kind and of the caller', async () => {
     const { id } = await add()
-    await expect(claim(byEmail, TAKEN_FOR_USER)).rejects.toEqual(emailExists())
-    await expect(claim(byPhone, TAKEN_FOR_USER)).rejects.toEqual(phoneExists())
-    await expect(claim(byPhone, TAKEN_FOR_ADMIN)).rejects.toEqual(phoneExistsForAdmin())
-    await claim(byEmail, TAKEN_FOR_USER, id)
+    await expect(claim(byEmail, refuseTaken)).rejects.toEqual(emailExists())
+    await expect(claim(byPhone, refuseTaken)).rejects.toEqual(phoneExists())
+    await expect(claim(byPhone, refuseTakenForAdmin)).rejects.toEqual(phoneExistsForAdmin())
+    await claim(byEmail, refuseTaken, id)
   })
 
   it('is taken from a staged user, who is deleted', async () => {
     const { id } = await add({ staged_at: at })
-    await claim(byEmail, TAKEN_FOR_USER)
+    await claim(byEmail, refuseTaken)
     expect(await findUserById(db, id)).toBeUndefined()
   })
 
   it.each([
-    ['is taken', TAKEN_FOR_USER, emailExists()],
-    ['is looked at again in a race', TAKEN_AFTER_RACES, new StaleView()],
-  ])('%s when its staged user becomes a user meanwhile', async (_case, taken, error) => {
+    ['is taken', () => claim(byEmail, refuseTaken), emailExists()],
+    [
+      'is looked at again in a race',
+      () => db.transaction().execute((trx) => claimAccountEmail(trx, byEmail.value, randomUUID())),
+      new StaleView(),
+    ],
+  ])('%s when its staged user becomes a user meanwhile', async (_case, claiming, error) => {
     const { id } = await add({ staged_at: at })
     const refused = answerBehind(
       db,
       (trx) => trx.updateTable('users').set({ staged_at: null }).where('id', '=', id).execute(),
-      () => claim(byEmail, taken).catch((caught: unknown) => caught),
+      () => claiming().catch((caught: unknown) => caught),
     )
     expect(await refused).toEqual(error)
     expect((await findUserById(db, id))?.stagedAt).toBeNull()
@@ -103,7 +108,7 @@ describe('withUniqueIdentifiers', () => {
   it('runs once more after a violation, and then answers the error of the identifier', async () => {
     await add()
     let attempts = 0
-    const insert = withUniqueIdentifiers({ db, names }, TAKEN_FOR_ADMIN, async (trx) => {
+    const insert = withUniqueIdentifiers({ db, names }, refuseTakenForAdmin, async (trx) => {
       attempts += 1
       const email = attempts === 1 ? byEmail.value : null
       return insertUser(trx, { aud: 'authenticated', role: 'authenticated', email, phone: byPhone.value })
@@ -114,7 +119,7 @@ describe('withUniqueIdentifiers', () => {
 
   it('runs once when anything else fails', async () => {
     let attempts = 0
-    const failing = withUniqueIdentifiers({ db, names }, TAKEN_FOR_USER, async () => {
+    const failing = withUniqueIdentifiers({ db, names }, refuseTaken, async () => {
       attempts += 1
       throw new Error('away')
     })

@@ -9,35 +9,59 @@ import { isStaged, type User } from './user.ts'
 import { deleteStagedUser, EMAIL_KEYS, PHONE_KEY } from './user-change-repository.ts'
 import { findIdentifierHolder } from './user-repository.ts'
 
-/** The errors for an email or phone number that another user has. */
-export interface TakenErrors extends Readonly<Record<IdentifierKind, () => Error>> {
-  /** For a staged user who has changed since the transaction read them. Default: the identifier is taken. */
-  readonly changed?: () => Error
+/** Refuses an identifier that another user has, by the error for its kind and for who asks. */
+export type RefuseTaken = (kind: IdentifierKind) => never
+
+/** Refuses an email that another user has. @throws emailExists */
+function refuseTakenEmail(): never {
+  throw emailExists()
 }
 
-/** The errors of a taken identifier, for a request of a user. */
-export const TAKEN_FOR_USER: TakenErrors = { email: emailExists, phone: phoneExists }
+/** Refuses an identifier that another user has, to a user. @throws emailExists, phoneExists */
+export function refuseTaken(kind: IdentifierKind): never {
+  if (kind === 'email') refuseTakenEmail()
+  throw phoneExists()
+}
 
-/** The errors of a taken identifier, for a request of an admin, who reads another text about phones. */
-export const TAKEN_FOR_ADMIN: TakenErrors = { email: emailExists, phone: phoneExistsForAdmin }
-
-/** The errors of a taken identifier, for a transaction of `withUniqueAccount`: it looks again when a staged user has changed. */
-export const TAKEN_AFTER_RACES: TakenErrors = { ...TAKEN_FOR_USER, changed: () => new StaleView() }
+/** Refuses it to an admin, who reads another text about phones. @throws emailExists, phoneExistsForAdmin */
+export function refuseTakenForAdmin(kind: IdentifierKind): never {
+  if (kind === 'email') refuseTakenEmail()
+  throw phoneExistsForAdmin()
+}
 
 /**
  * Requires that no user but `ownerId` has an identifier, as far as this transaction sees. A staged user who has it is deleted
  * (reference: Staged users). A real holder is not locked, since two users who want each other's identifier would deadlock.
+ * @throws what `refuse` throws, also when the staged user has changed meanwhile
  */
 export async function claimIdentifier(
   trx: Trx,
   identifier: UserIdentifier,
-  { ownerId, taken }: { readonly ownerId: string | undefined; readonly taken: TakenErrors },
+  { ownerId, refuse }: { readonly ownerId: string | undefined; readonly refuse: RefuseTaken },
 ): Promise<void> {
+  if ((await releaseIdentifier(trx, identifier, ownerId)) !== 'free') refuse(identifier.kind)
+}
+
+/**
+ * Claims an email as `claimIdentifier` does, in a transaction of `withUniqueAccount`, which looks again when a staged user has
+ * changed meanwhile. @throws emailExists, StaleView
+ */
+export async function claimAccountEmail(trx: Trx, email: string, ownerId: string): Promise<void> {
+  const outcome = await releaseIdentifier(trx, { kind: 'email', value: email }, ownerId)
+  if (outcome === 'changed') throw new StaleView()
+  if (outcome === 'taken') refuseTakenEmail()
+}
+
+/** Deletes the staged user who has an identifier. `changed`: a concurrent request has changed that user meanwhile. */
+async function releaseIdentifier(
+  trx: Trx,
+  identifier: UserIdentifier,
+  ownerId: string | undefined,
+): Promise<'free' | 'taken' | 'changed'> {
   const holder = await findIdentifierHolder(trx, identifier)
-  if (!holder || holder.id === ownerId) return
-  if (!isStaged(holder)) throw taken[identifier.kind]()
-  if (await deleteStagedUser(trx, holder.id)) return
-  throw taken.changed?.() ?? taken[identifier.kind]()
+  if (!holder || holder.id === ownerId) return 'free'
+  if (!isStaged(holder)) return 'taken'
+  return (await deleteStagedUser(trx, holder.id)) ? 'free' : 'changed'
 }
 
 /**
@@ -50,18 +74,18 @@ export async function requireNewIdentifier(
   identifier: UserIdentifier,
 ): Promise<void> {
   const { kind, value } = identifier
-  if (user[kind] === value || (await isTaken(db, identifier, user.id))) throw TAKEN_FOR_USER[kind]()
+  if (user[kind] === value || (await isTaken(db, identifier, user.id))) refuseTaken(kind)
 }
 
 /** Requires that the user of an email belongs to an audience. For any other the email is taken. @throws emailExists */
 export function requireHolderAudience(holder: Pick<User, 'audience'>, audience: string): void {
-  if (holder.audience !== audience) throw emailExists()
+  if (holder.audience !== audience) refuseTakenEmail()
 }
 
 /** Requires that the user of an email may be signed up or invited once more, in an audience. @throws emailExists */
 export function requireUnconfirmed(holder: Pick<User, 'audience' | 'emailConfirmedAt'>, audience: string): void {
   requireHolderAudience(holder, audience)
-  if (holder.emailConfirmedAt !== null) throw emailExists()
+  if (holder.emailConfirmedAt !== null) refuseTakenEmail()
 }
 
 /** Whether a user other than `ownerId` has an identifier, as far as can be seen. A staged user does not count. */
@@ -70,29 +94,27 @@ export async function isTaken(db: Db, identifier: UserIdentifier, ownerId: strin
   return holder !== undefined && holder.id !== ownerId && !isStaged(holder)
 }
 
+/** What has the unique indexes that find a race: a database, and the names of its indexes. */
+interface IndexedDatabase {
+  readonly db: Db
+  readonly names: Names
+}
+
 /**
  * Runs a transaction that gives a user an identifier. The unique index finds an identifier that another request takes between
- * the look and the write, and the second attempt sees its holder. @throws the error of `taken` for the identifier
+ * the look and the write, and the second attempt sees its holder. @throws what `refuse` throws, when that fails too
  */
 export async function withUniqueIdentifiers<Result>(
-  { db, names }: { readonly db: Db; readonly names: Names },
-  taken: TakenErrors,
+  { db, names }: IndexedDatabase,
+  refuse: RefuseTaken,
   run: (trx: Trx) => Promise<Result>,
 ): Promise<Result> {
-  const attempt = () => db.transaction().execute(run)
-  const refusal = (error: unknown) => {
-    if (violates(error, names, ...EMAIL_KEYS)) return taken.email()
-    return violates(error, names, PHONE_KEY) ? taken.phone() : undefined
-  }
+  const isRace = (error: unknown) => violates(error, names, ...EMAIL_KEYS, PHONE_KEY)
   try {
-    return await attempt()
-  } catch (first) {
-    if (refusal(first) === undefined) throw first
-  }
-  try {
-    return await attempt()
-  } catch (second) {
-    throw refusal(second) ?? second
+    return await retryRaces(db, { isRace, attemptsMax: 2 }, run)
+  } catch (error) {
+    if (!isRace(error)) throw error
+    return refuse(violates(error, names, PHONE_KEY) ? 'phone' : 'email')
   }
 }
 
@@ -102,23 +124,31 @@ export class StaleView extends Error {
 }
 
 /** Each failure means that another request has succeeded, so only so many requests about one user at once fail. */
-const ATTEMPTS_MAX = 10
-const RACES = [...EMAIL_KEYS, ACCOUNT_KEY]
+const ACCOUNT_ATTEMPTS_MAX = 10
 
 /**
  * Runs a transaction that decides whose an external account is. Runs it again when another request has taken the account or its
  * address meanwhile: the unique indexes find that, and the next attempt sees the holder.
  */
-export async function withUniqueAccount<Result>(
-  { db, names }: { readonly db: Db; readonly names: Names },
+export function withUniqueAccount<Result>(
+  { db, names }: IndexedDatabase,
+  run: (trx: Trx) => Promise<Result>,
+): Promise<Result> {
+  const isRace = (error: unknown) => error instanceof StaleView || violates(error, names, ...EMAIL_KEYS, ACCOUNT_KEY)
+  return retryRaces(db, { isRace, attemptsMax: ACCOUNT_ATTEMPTS_MAX }, run)
+}
+
+/** Runs a transaction again when another request was first. @throws the error of the last attempt */
+async function retryRaces<Result>(
+  db: Db,
+  { isRace, attemptsMax }: { readonly isRace: (error: unknown) => boolean; readonly attemptsMax: number },
   run: (trx: Trx) => Promise<Result>,
 ): Promise<Result> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await db.transaction().execute(run)
     } catch (error) {
-      const isRace = error instanceof StaleView || violates(error, names, ...RACES)
-      if (!isRace || attempt === ATTEMPTS_MAX) throw error
+      if (!isRace(error) || attempt === attemptsMax) throw error
     }
   }
 }
