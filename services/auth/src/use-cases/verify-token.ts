@@ -1,4 +1,3 @@
-import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import { siteKey } from '@trestle/common/server/address-key.ts'
 import { applyPhoneChange, confirmEmailChange } from '../address-changes/apply-address-change.ts'
 import type { AuthDeps } from '../deps.ts'
@@ -30,9 +29,9 @@ import { isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
-import { createSession, type SignIn } from '../sessions/create-session.ts'
+import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { confirmAddress } from '../sign-ups/confirm-address.ts'
+import { confirmAddress, findMessageProof } from '../sign-ups/confirm-address.ts'
 import {
   hashVerificationPassword,
   judgeVerificationPassword,
@@ -42,7 +41,6 @@ import type { Trx } from '../transaction.ts'
 import { refuseTaken, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { confirmerTakesOver, takeOverAccount } from '../users/take-over-account.ts'
 import { isStaged, requireNotBanned, type User } from '../users/user.ts'
-import { findAddressChange } from '../users/user-change-repository.ts'
 import { findUserById, findUserByIdentifier, lockUserById } from '../users/user-repository.ts'
 
 /** What the use of a link works with. */
@@ -89,14 +87,14 @@ export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCodeInput): 
   const token = matchCode(deps, input, owner, candidates)
   if (!token || blocked) {
     await recordFailedCheck(deps, check)
-    throw otpExpired()
+    return refuseCode()
   }
   const user = owner?.id === token.userId ? owner : await findUserById(deps.db, token.userId)
-  if (!user) throw otpExpired()
+  if (!user) return refuseCode()
   const message = { user, token, secret: { codeHash: token.codeHash }, via: { kind: 'body', password } } as const
   // Only a right code is refused because of a ban, since the refusal reveals that the account exists.
   try {
-    const redeemed = await redeemToken(deps, { ...input, ...message, flow: 'implicit', expired: otpExpired })
+    const redeemed = await redeemToken(deps, { ...input, ...message, flow: 'implicit', refuse: refuseCode })
     await forgetGuesses(deps.db, guess)
     return redeemed
   } catch (error) {
@@ -143,16 +141,16 @@ export async function verifyLink(deps: VerifyLinkDeps, input: VerifyLinkInput): 
   const linkHash = hashLinkToken(input.token)
   const token = await findTokenByLink(deps.db, linkHash, ACCEPTED_KINDS[type])
   const user = token && (await findUserById(deps.db, token.userId))
-  if (!token || !user || !isAccepted(type, token, user)) throw linkExpired()
+  if (!token || !user || !isAccepted(type, token, user)) return refuseLink()
   requireNotBanned(user, deps.now())
-  if (Date.parse(token.expiresAt) <= deps.now().getTime()) throw linkExpired()
+  if (Date.parse(token.expiresAt) <= deps.now().getTime()) return refuseLink()
   return redeemToken(deps, {
     ...input,
     user,
     token,
     secret: { linkHash },
     flow: via.kind === 'redirect' && token.flowStateId !== null ? 'pkce' : 'implicit',
-    expired: linkExpired,
+    refuse: refuseLink,
   })
 }
 
@@ -165,8 +163,8 @@ interface Redemption {
   readonly via: MessageVia
   /** `pkce` gives an auth code instead of a session. */
   readonly flow: FlowKind
-  /** The error for the later of two requests with the same secret. */
-  readonly expired: ErrorFactory
+  /** Refuses the later of two requests with the same secret. */
+  readonly refuse: () => never
   readonly context: RequestContext
 }
 
@@ -180,10 +178,10 @@ async function redeemToken(deps: VerifyLinkDeps, redemption: Redemption): Promis
   }
   return withUniqueIdentifiers(deps, refuseTaken, async (trx) => {
     const user = await lockUserById(trx, found.id)
-    if (!user || user.deletedAt !== null) throw redemption.expired()
+    if (!user || user.deletedAt !== null) return redemption.refuse()
     requireNotBanned(user, deps.now())
-    if (addressFor(redemption.token.kind, user) !== redemption.token.identifier) throw redemption.expired()
-    if (!(await consumeToken(trx, redemption.token, redemption.secret))) throw redemption.expired()
+    if (addressFor(redemption.token.kind, user) !== redemption.token.identifier) return redemption.refuse()
+    if (!(await consumeToken(trx, redemption.token, redemption.secret))) return redemption.refuse()
     // While the password was hashed, somebody may have signed in or added a second factor.
     const locked = { ...deps, db: trx }
     const isWanted = hashed && (await judgeVerificationPassword(locked, { type, user })) !== 'ignored'
@@ -205,14 +203,14 @@ async function confirmByMessage(
   user: User,
   redemption: Redemption & { readonly passwordHash: string | undefined },
 ): Promise<'done' | 'other-address-left'> {
-  const { token, context, passwordHash, expired } = redemption
+  const { token, context, passwordHash, refuse } = redemption
   if (token.kind === 'email_change_new' || token.kind === 'email_change_current') {
     const outcome = await confirmEmailChange(trx, deps, user, { used: token.kind, ip: context.ip })
-    if (outcome === 'refused') throw expired()
+    if (outcome === 'refused') return refuse()
     return outcome === 'applied' ? 'done' : outcome
   }
   if (token.kind === 'phone_change') {
-    if (user.phoneChange === null) throw expired()
+    if (user.phoneChange === null) return refuse()
     await applyPhoneChange(trx, deps, user, { newPhone: user.phoneChange, ip: context.ip })
     return 'done'
   }
@@ -220,31 +218,30 @@ async function confirmByMessage(
   return 'done'
 }
 
-/** A message of a change of address proves that the new address is the user's, but not that they had the account before. */
-async function findProof(
-  trx: Trx,
-  { now }: Pick<AuthDeps, 'now'>,
-  user: User,
-  { kind }: OneTimeToken,
-): Promise<Pick<SignIn, 'method' | 'credentialSince'>> {
-  const credentialSince = user.isAnonymous ? null : now()
-  if (kind === 'phone_change') return { method: 'phone_change', credentialSince }
-  if (kind === 'email_change_new' || kind === 'email_change_current') return { method: 'email_change', credentialSince }
-  const changedAt = await findAddressChange(trx, user.id, kind === 'sms' ? 'phone' : 'email')
-  return { method: 'otp', credentialSince: changedAt ?? null }
-}
-
 async function signIn(
   trx: Trx,
   deps: Pick<AuthDeps, 'now' | 'randomBytes'>,
   user: User,
-  { type, token, flow, expired, context }: Redemption,
+  { type, token, flow, refuse, context }: Redemption,
 ): Promise<Redeemed> {
   if (flow === 'implicit') {
-    const session = await createSession(trx, deps, user, { ...context, ...(await findProof(trx, deps, user, token)) })
+    const session = await createSession(trx, deps, user, {
+      ...context,
+      ...(await findMessageProof(trx, deps, user, token)),
+    })
     return { verdict: 'session', session, type: answeredType(type, token.kind) }
   }
   const code = makeAuthCode(deps.randomBytes)
-  if (!(await issueAuthCode(trx, token.flowStateId ?? '', { code, now: deps.now() }))) throw expired()
+  if (!(await issueAuthCode(trx, token.flowStateId ?? '', { code, now: deps.now() }))) refuse()
   return { verdict: 'auth-code', code }
+}
+
+/** Refuses a code that is wrong, used up or too old. @throws otpExpired */
+function refuseCode(): never {
+  throw otpExpired()
+}
+
+/** Refuses a link that is unknown, used up or too old. @throws linkExpired */
+function refuseLink(): never {
+  throw linkExpired()
 }
