@@ -1,6 +1,7 @@
 import type { VerifiedClaims } from '../access-tokens/access-token.ts'
 import type { AuditActor } from '../audit/audit-log.ts'
 import { notAdmin } from '../errors.ts'
+import { adminNeedsSecondFactor } from '../factor-errors.ts'
 import { isAdmin, readSessionId, readUserId } from './caller.ts'
 
 /** The caller of an admin endpoint: a user with an admin's role, or an operator's token that names no user. */
@@ -15,7 +16,7 @@ export interface Admin {
 
 /** The admin that verified claims speak for. Only the role is needed. @throws notAdmin, badJwtSession */
 export function toAdmin(claims: VerifiedClaims, adminRoles: readonly string[]): Admin {
-  if (!isAdmin(claims, adminRoles)) throw notAdmin()
+  requireAdminRole(claims, adminRoles)
   const userId = readUserId(claims)
   const { role, email, phone } = claims
   return {
@@ -29,6 +30,16 @@ export function toAdmin(claims: VerifiedClaims, adminRoles: readonly string[]): 
       isSsoUser: false,
     },
   }
+}
+
+/** Requires a role of admins, as a token or a user has it. @throws notAdmin */
+export function requireAdminRole(holder: { readonly role?: unknown }, adminRoles: readonly string[]): void {
+  if (!isAdmin(holder, adminRoles)) throw notAdmin()
+}
+
+/** Refuses an admin who has a second factor that the session has not shown. @throws adminNeedsSecondFactor */
+export function refuseAdminWithoutFactor(): never {
+  throw adminNeedsSecondFactor()
 }
 
 function readText(claim: unknown): string | null {

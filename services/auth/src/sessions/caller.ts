@@ -47,7 +47,7 @@ export function findBearer(deps: BearerDeps, authorization: string | undefined):
 }
 
 /** Whether a token's role is one of JWT_ADMIN_ROLES. */
-export function isAdmin({ role }: VerifiedClaims, adminRoles: readonly string[]): boolean {
+export function isAdmin({ role }: { readonly role?: unknown }, adminRoles: readonly string[]): boolean {
   return typeof role === 'string' && adminRoles.includes(role)
 }
 

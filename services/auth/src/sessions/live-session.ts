@@ -46,7 +46,7 @@ export async function requireLiveSession(
     inactivitySeconds: inactivityTimeoutMs === undefined ? null : inactivityTimeoutMs / 1_000,
   })
   const row = requireSession(found?.is_valid ? found : undefined)
-  refuseBanned({ isBanned: row.is_banned ?? false })
+  if (row.is_banned) refuseBanned()
   return { role: row.role ?? '', hasShownFactor: row.aal === 'aal2', userHasFactor: row.has_factor }
 }
 

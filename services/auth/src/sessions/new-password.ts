@@ -103,5 +103,21 @@ async function requireCurrentPassword(
   if (!isRight) await recordFailedCheck(deps, check)
   await judgePasswordAttempt(deps, user.id, isRight)
   if (isRight) return true
+  return refuseCurrentPassword()
+}
+
+/**
+ * Requires that the password which the user has shown is still theirs: another request may have replaced it while the new one was
+ * hashed. @throws currentPasswordInvalid
+ */
+export function requireShownPassword(
+  { shownHash }: Pick<PreparedPassword, 'shownHash'>,
+  { passwordHash }: ActiveCaller['user'],
+): void {
+  if (shownHash !== undefined && shownHash !== passwordHash) refuseCurrentPassword()
+}
+
+/** Refuses a current password that is wrong. @throws currentPasswordInvalid */
+function refuseCurrentPassword(): never {
   throw currentPasswordInvalid()
 }

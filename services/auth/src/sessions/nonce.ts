@@ -1,11 +1,12 @@
 import type { Db } from '../database.ts'
 import { reauthenticationNotValid } from '../errors.ts'
 import { hashCode } from '../one-time-tokens/one-time-token.ts'
-import { countGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
+import { consumeToken, countGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
 import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
+import type { Trx } from '../transaction.ts'
 import type { User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { PASSWORD_PROOF_MS } from './proof-repository.ts'
@@ -20,7 +21,7 @@ export interface NonceDeps extends FailedCheckDeps {
   readonly serverKeys: ServerKeys
 }
 
-/** A nonce that was right. `consumeToken` has yet to use it up. */
+/** A nonce that was right. `consumeNonce` has yet to use it up. */
 export interface CheckedNonce {
   readonly id: string
   readonly codeHash: Buffer
@@ -69,5 +70,15 @@ export async function checkNonce(
     if (deps.serverKeys.hmacs.some(matches)) return { id, codeHash }
   }
   await recordFailedCheck(deps, check)
+  return refuseNonce()
+}
+
+/** Uses a nonce up. A concurrent request may have done that since the check. @throws reauthenticationNotValid */
+export async function consumeNonce(trx: Trx, nonce: CheckedNonce): Promise<void> {
+  if (!(await consumeToken(trx, nonce, nonce))) refuseNonce()
+}
+
+/** Refuses a nonce that is wrong, too old or used up. @throws reauthenticationNotValid */
+function refuseNonce(): never {
   throw reauthenticationNotValid()
 }

@@ -42,12 +42,22 @@ export interface IssuedSession extends StoredSession {
 
 /** Requires that the user of a token still exists, as a lookup has found them. @throws tokenUserNotFound */
 export function requireTokenUser<Found>(user: Found | undefined): Found {
-  if (user === undefined) throw tokenUserNotFound()
+  if (user === undefined) refuseMissingUser()
   return user
 }
 
 /** Requires that the session of a token still exists, as a lookup has found it. @throws sessionNotFound */
 export function requireSession<Found>(session: Found | undefined): Found {
-  if (session === undefined) throw sessionNotFound()
+  if (session === undefined) refuseMissingSession()
   return session
+}
+
+/** Refuses a token whose user does not exist any more. @throws tokenUserNotFound */
+export function refuseMissingUser(): never {
+  throw tokenUserNotFound()
+}
+
+/** Refuses a token whose session does not exist any more. @throws sessionNotFound */
+export function refuseMissingSession(): never {
+  throw sessionNotFound()
 }

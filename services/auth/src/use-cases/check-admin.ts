@@ -1,9 +1,7 @@
 import type { VerifiedClaims } from '../access-tokens/access-token.ts'
 import type { AuthDeps } from '../deps.ts'
-import { notAdmin } from '../errors.ts'
-import { adminNeedsSecondFactor } from '../factor-errors.ts'
 import { requireFreshSession } from '../sessions/active-caller.ts'
-import { type Admin, toAdmin } from '../sessions/admin.ts'
+import { type Admin, refuseAdminWithoutFactor, requireAdminRole, toAdmin } from '../sessions/admin.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
 
 /**
@@ -21,10 +19,10 @@ export async function checkAdmin(
   const { sessionId, userId } = admin
   if (sessionId === null) return admin
   const session = await requireLiveSession(deps, { sessionId, userId })
-  if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN') && !deps.config.jwt.adminRoles.includes(session.role)) throw notAdmin()
+  if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) requireAdminRole(session, deps.config.jwt.adminRoles)
   // The token may be older than the proof of the second factor.
   const hasShownFactor = session.hasShownFactor && claims.aal === 'aal2'
-  if (session.userHasFactor && !hasShownFactor) throw adminNeedsSecondFactor()
+  if (session.userHasFactor && !hasShownFactor) refuseAdminWithoutFactor()
   return admin
 }
 

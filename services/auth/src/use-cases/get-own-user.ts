@@ -24,7 +24,7 @@ export async function getOwnUser(
 ): Promise<UserView> {
   const sessionId = config.sessions.enforceOnAccessToken ? caller.sessionId : null
   const found = requireTokenUser(await findOwnUser(lanes, { userId: caller.userId, sessionId }))
-  refuseBanned(found)
+  if (found.isBanned) refuseBanned()
   requireSession(found.isSessionLive ? found : undefined)
   const wanted = callerAudience(caller, audience, config.jwt.audience)
   // The second condition refuses a token for another service that shares the secret.

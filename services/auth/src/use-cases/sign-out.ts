@@ -1,9 +1,10 @@
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { sessionNotFound, tokenUserNotFound, userBanned } from '../errors.ts'
 import { logoutScopeUnsupported } from '../request-errors.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
+import { refuseMissingSession, refuseMissingUser } from '../sessions/session.ts'
 import { deleteSessionsInScope, type SignOutScope, type SignOutVerdict } from '../sessions/session-repository.ts'
+import { refuseBanned } from '../users/user.ts'
 
 /** The caller, and which of their sessions end. */
 export interface SignOutInput {
@@ -43,10 +44,10 @@ export async function signOut(
 function refuseSignOut(verdict: Exclude<SignOutVerdict, 'done'>): never {
   switch (verdict) {
     case 'user-not-found':
-      throw tokenUserNotFound()
+      return refuseMissingUser()
     case 'user-banned':
-      throw userBanned()
+      return refuseBanned()
     case 'session-not-found':
-      throw sessionNotFound()
+      return refuseMissingSession()
   }
 }

@@ -6,23 +6,18 @@ import {
 } from '../address-changes/request-address-change.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import {
-  anonymousPassword,
-  appMetadataForAdmins,
-  currentPasswordInvalid,
-  reauthenticationNotValid,
-  secondFactorNeeded,
-} from '../errors.ts'
-import { adminNeedsSecondFactor } from '../factor-errors.ts'
+import { anonymousPassword, appMetadataForAdmins, secondFactorNeeded } from '../errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { notify } from '../messages/notification.ts'
-import { consumeToken, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
+import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type ActiveCaller, findCaller, lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
+import { refuseAdminWithoutFactor } from '../sessions/admin.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { type PreparedPassword, preparePassword } from '../sessions/new-password.ts'
+import { type PreparedPassword, preparePassword, requireShownPassword } from '../sessions/new-password.ts'
+import { consumeNonce } from '../sessions/nonce.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import type { Trx } from '../transaction.ts'
 import { refuseTaken, requireNewIdentifier, withUniqueIdentifiers } from '../users/claim-identifier.ts'
@@ -89,8 +84,7 @@ export async function updateOwnUser(
       const active = await lockCaller(trx, deps, caller)
       // While the password was hashed, the same session may have enrolled a factor or replaced the password.
       await requireAllowed({ ...deps, db: trx }, active, changes)
-      if (prepared?.shownHash !== undefined && prepared.shownHash !== active.user.passwordHash)
-        throw currentPasswordInvalid()
+      if (prepared) requireShownPassword(prepared, active.user)
       await storeChanges(trx, deps, active, { changes, context, prepared })
       return getProfile(trx, caller.userId)
     })
@@ -144,7 +138,7 @@ async function changePassword(
   { prepared, ip }: { readonly prepared: PreparedPassword; readonly ip: string },
 ): Promise<void> {
   const { hash, nonce } = prepared
-  if (nonce && !(await consumeToken(trx, nonce, nonce))) throw reauthenticationNotValid()
+  if (nonce) await consumeNonce(trx, nonce)
   await updateUser(trx, user.id, { encrypted_password: hash, updated_at: deps.now() })
   await deleteSessionsOfUser(trx, user.id, session?.id)
   await deleteTokensOfUser(trx, user.id)
@@ -171,7 +165,8 @@ async function requireAllowed(
   const [email, phone] = [findNewAddress(user, changes, 'email'), findNewAddress(user, changes, 'phone')]
   const isGuarded = changes.password !== undefined || email !== undefined || phone !== undefined
   if ((isGuarded || isByAdmin) && session?.aal !== 'aal2' && (await hasVerifiedFactor(db, user.id))) {
-    throw isGuarded ? secondFactorNeeded() : adminNeedsSecondFactor()
+    if (isGuarded) throw secondFactorNeeded()
+    refuseAdminWithoutFactor()
   }
   if (isGuarded || isByAdmin) await requireFreshSession(db, deps, caller)
   if (user.isAnonymous && changes.password !== undefined && !changes.email && !changes.phone) throw anonymousPassword()

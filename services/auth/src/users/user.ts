@@ -1,4 +1,4 @@
-import { userBanned, userNotFound } from '../errors.ts'
+import { signInUserBanned, userBanned, userNotFound } from '../errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 
 /** A user. A time is null where its event has not happened. */
@@ -49,12 +49,17 @@ export function isBanned(user: Pick<User, 'bannedUntil'>, now: Date): boolean {
 
 /** Requires that a user is not banned at this time. @throws userBanned */
 export function requireNotBanned(user: Pick<User, 'bannedUntil'>, now: Date): void {
-  refuseBanned({ isBanned: isBanned(user, now) })
+  if (isBanned(user, now)) refuseBanned()
 }
 
-/** Refuses a user whom a lookup has found to be banned. @throws userBanned */
-export function refuseBanned(found: { readonly isBanned: boolean }): void {
-  if (found.isBanned) throw userBanned()
+/** Refuses a banned user who has signed in. @throws userBanned */
+export function refuseBanned(): never {
+  throw userBanned()
+}
+
+/** Refuses a banned user who signs in at `POST /token`, with another status. @throws signInUserBanned */
+export function refuseBannedSignIn(): never {
+  throw signInUserBanned()
 }
 
 /** Requires the user whom a request names, as a lookup has found them. @throws userNotFound */
