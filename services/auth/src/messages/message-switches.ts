@@ -15,6 +15,11 @@ export function requireOneTimeCodesEnabled(
   { emailEnabled, phoneEnabled }: MessageSwitches,
   kind: IdentifierKind,
 ): void {
-  if (kind === 'email' && !emailEnabled) throw emailSignInsDisabled()
+  if (kind === 'email') requireEmailSignIns({ emailEnabled })
   if (kind === 'phone' && !phoneEnabled) throw phoneCodesDisabled()
+}
+
+/** Requires that users may sign in by email, by a code or by a password. @throws emailSignInsDisabled */
+export function requireEmailSignIns({ emailEnabled }: Pick<MessageSwitches, 'emailEnabled'>): void {
+  if (!emailEnabled) throw emailSignInsDisabled()
 }

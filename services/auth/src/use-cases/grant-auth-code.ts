@@ -1,6 +1,6 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { badCodeVerifier, flowStateExpired, flowStateNotFound, signInUserBanned } from '../errors.ts'
+import { badCodeVerifier, flowStateExpired, flowStateNotFound } from '../errors.ts'
 import { linkExternalIdentity } from '../external-accounts/link.ts'
 import type { ExternalOutcome } from '../external-accounts/sign-in.ts'
 import { refuseUnverified } from '../external-accounts/unverified-email.ts'
@@ -13,7 +13,7 @@ import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import type { Trx } from '../transaction.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
-import { isBanned } from '../users/user.ts'
+import { isBanned, refuseBannedSignIn } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
@@ -60,7 +60,7 @@ export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCod
   const { authCode, codeVerifier } = input
   if (!authCode || !codeVerifier) throw authCodeMissing()
   const flow = await findFlowByCode(deps.db, authCode)
-  if (!flow) throw flowStateNotFound()
+  if (!flow) refuseFlow()
   const { flowStateLifetimeMs } = deps.config.external
   if (deps.now().getTime() >= Date.parse(flow.codeIssuedAt) + flowStateLifetimeMs) throw flowStateExpired()
   if (!matchesChallenge(flow.pkce, codeVerifier)) throw badCodeVerifier()
@@ -98,9 +98,9 @@ async function exchangeFlow(
   { flow, userAgent, ip }: SessionOrigin & { readonly flow: FinishedFlow },
 ): Promise<{ readonly session: IssuedSession } | Extract<ExternalOutcome, { verdict: 'unverified' }>> {
   const user = await lockUserById(trx, flow.userId)
-  if (!user || user.deletedAt !== null) throw flowStateNotFound()
-  if (isBanned(user, deps.now())) throw signInUserBanned()
-  if (!(await deleteFlow(trx, flow))) throw flowStateNotFound()
+  if (!user || user.deletedAt !== null) refuseFlow()
+  if (isBanned(user, deps.now())) refuseBannedSignIn()
+  if (!(await deleteFlow(trx, flow))) refuseFlow()
   const linked = flow.link && (await linkExternalIdentity(trx, deps, { ...flow.link, ip }))
   if (linked?.verdict === 'unverified') return linked
   await recordAudit(trx, deps, { action: 'login', actor: user, ip, traits: { provider: flow.provider } })
@@ -109,4 +109,9 @@ async function exchangeFlow(
   const credentialSince = isByMail ? ((await findAddressChange(trx, user.id, 'email')) ?? null) : flow.credentialSince
   const proof = { method, credentialSince, continues: flow.linkingSessionId }
   return { session: await createSession(trx, deps, user, { ...proof, userAgent, ip }) }
+}
+
+/** Refuses a code whose flow or user is gone, or that a concurrent request has used. @throws flowStateNotFound */
+function refuseFlow(): never {
+  throw flowStateNotFound()
 }

@@ -1,13 +1,7 @@
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import {
-  emailNotConfirmed,
-  emailSignInsDisabled,
-  invalidCredentials,
-  phoneNotConfirmed,
-  phoneSignInsDisabled,
-  signInUserBanned,
-} from '../errors.ts'
+import { emailNotConfirmed, invalidCredentials, phoneNotConfirmed, phoneSignInsDisabled } from '../errors.ts'
+import { requireEmailSignIns } from '../messages/message-switches.ts'
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
 import { isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import { addressMissingAtSignIn, twoAddressesAtSignIn } from '../request-errors.ts'
@@ -17,6 +11,7 @@ import type { PasswordSignInResult } from '../sessions/create-session.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import { refuseBannedSignIn } from '../users/user.ts'
 import { findPasswordUser, type PasswordUser } from '../users/user-repository.ts'
 
 /** The members of the request. Empty members count as absent. */
@@ -116,7 +111,7 @@ async function signInVerified(
 function refuseSignIn(verdict: Exclude<PasswordSignInResult['verdict'], 'done' | 'password-changed'>): never {
   switch (verdict) {
     case 'user-banned':
-      throw signInUserBanned()
+      return refuseBannedSignIn()
     case 'email-not-confirmed':
       throw emailNotConfirmed()
     case 'phone-not-confirmed':
@@ -130,7 +125,7 @@ function readSignInIdentifier(
 ): UserIdentifier {
   if (email && phone) throw twoAddressesAtSignIn()
   if (email) {
-    if (!config.signup.emailEnabled) throw emailSignInsDisabled()
+    requireEmailSignIns(config.signup)
     return { kind: 'email', value: normaliseEmail(email) }
   }
   if (!phone) throw addressMissingAtSignIn()
