@@ -2,19 +2,13 @@ import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { allowInsecureRequests, customFetch, protectedResourceRequest } from 'oauth4webapi'
 import type { AuthConfig } from '../config.ts'
-import {
-  authorizationCodeMissing,
-  exchangeFailed,
-  profileFailed,
-  providerRefused,
-  requestTokenWrong,
-} from '../external-errors.ts'
+import { authorizationCodeMissing, profileFailed, providerRefused, requestTokenWrong } from '../external-errors.ts'
 import {
   type AnyConfiguredProvider,
   type ConfiguredProvider,
   isOAuth1,
 } from '../external-providers/configured-provider.ts'
-import { describeFailure } from '../external-providers/describe-failure.ts'
+import { describeFailure, failExchange } from '../external-providers/describe-failure.ts'
 import { exchangeCode } from '../external-providers/exchange-code.ts'
 import { matchesAccessToken, verifyIdToken } from '../external-providers/id-token.ts'
 import type { KeySets } from '../external-providers/key-sets.ts'
@@ -66,7 +60,7 @@ export type AskedFlow = Pick<AuthorizationFlow, 'id' | 'codeVerifier' | 'request
 
 /**
  * Asks a provider who has signed in. Holds no connection to the database meanwhile.
- * @throws providerRefused, exchangeFailed, profileFailed, requestTokenWrong, authorizationCodeMissing
+ * @throws providerRefused, profileFailed, requestTokenWrong, authorizationCodeMissing
  */
 export async function askProvider(
   deps: AskProviderDeps,
@@ -81,7 +75,7 @@ export async function askProvider(
   try {
     return { account: toExternalAccount(configured, profile, deps.config.security), tokens }
   } catch (error) {
-    throw profileFailed({ cause: describeFailure(error) })
+    return failProfile(error)
   }
 }
 
@@ -128,10 +122,6 @@ async function askOAuth1(
   const granted = await exchangeVerifier(deps, configured, { token: asked, verifier }).catch(failExchange)
   const profile = await readOAuth1Profile(deps, configured, granted).catch(failProfile)
   return { profile, tokens: { access: granted.token, refresh: undefined } }
-}
-
-function failExchange(error: unknown): never {
-  throw exchangeFailed({ cause: describeFailure(error) })
 }
 
 function failProfile(error: unknown): never {

@@ -33,6 +33,11 @@ export function requireManualLinking({ security }: Pick<AuthConfig, 'security'>)
   if (!security.manualLinkingEnabled) throw manualLinkingDisabled()
 }
 
+/** Requires that no user but this one has the identity of an external account. @throws identityTaken */
+export function requireOwnIdentity(known: { readonly userId: string } | undefined, userId: string): void {
+  if (known && known.userId !== userId) throw identityTaken()
+}
+
 /**
  * Links the identity of an external account to a signed-in user (reference: Linking). A user without an email gets the email of the
  * account, if it is verified, because access tokens present it as the user's own. In that case a user with a second factor must
@@ -49,7 +54,8 @@ export async function linkExternalIdentity(
   const owner = caller.user
   await requireIdentityFactor(trx, deps, caller)
   const known = await findExternalIdentity(trx, account)
-  if (known) throw known.userId === owner.id ? identityLinked() : identityTaken()
+  requireOwnIdentity(known, owner.id)
+  if (known) throw identityLinked()
   // The account gets its first email, at once or after a mail. Like any change of email, that needs the second factor.
   if (owner.email === null && account.email) await requireShownFactor(trx, caller)
   const { id } = await insertExternalIdentity(trx, owner.id, account, deps.now())

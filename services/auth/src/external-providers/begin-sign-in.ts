@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { exchangeFailed } from '../external-errors.ts'
 import { type AnyConfiguredProvider, type ConfiguredProvider, isOAuth1 } from './configured-provider.ts'
-import { describeFailure } from './describe-failure.ts'
+import { failExchange } from './describe-failure.ts'
 import { type OAuth1Deps, requestToken } from './oauth1-client.ts'
 import type { OAuth1Provider, OAuth2Provider } from './provider.ts'
 
@@ -46,9 +45,7 @@ async function beginOAuth1(
 ): Promise<BegunSignIn> {
   const callback = new URL(configured.account.redirectUri)
   callback.searchParams.set('state', state)
-  const token = await requestToken(deps, configured, callback.href).catch((error) => {
-    throw exchangeFailed({ cause: describeFailure(error) })
-  })
+  const token = await requestToken(deps, configured, callback.href).catch(failExchange)
   const url = new URL(configured.provider.authorizeUrl)
   url.searchParams.set('oauth_token', token.token)
   return { url: url.href, requestToken: JSON.stringify(token) }

@@ -37,9 +37,7 @@ export async function findCustomProvider(db: Db, identifier: string): Promise<Cu
 
 /** Finds a provider, as `findCustomProvider` does. @throws customProviderNotFound */
 export async function getCustomProvider(db: Db, identifier: string): Promise<CustomProvider> {
-  const found = await findCustomProvider(db, identifier)
-  if (!found) throw customProviderNotFound()
-  return found
+  return requireProvider(await findCustomProvider(db, identifier))
 }
 
 /**
@@ -94,11 +92,13 @@ export async function updateCustomProvider(
 
 /** Deletes a provider. Its identities stay, but nobody can sign in by them. @throws customProviderNotFound */
 export async function deleteCustomProvider(db: Db, identifier: string): Promise<void> {
-  const { numDeletedRows } = await db
-    .deleteFrom('custom_oauth_providers')
-    .where('identifier', '=', identifier)
-    .executeTakeFirst()
-  if (numDeletedRows === 0n) throw customProviderNotFound()
+  const query = db.deleteFrom('custom_oauth_providers').where('identifier', '=', identifier)
+  requireProvider(await query.returning('id').executeTakeFirst())
+}
+
+function requireProvider<Found>(provider: Found | undefined): Found {
+  if (provider === undefined) throw customProviderNotFound()
+  return provider
 }
 
 function toCustomProvider(row: Selectable<CustomProvidersTable>): CustomProvider {

@@ -1,5 +1,6 @@
 import { ResponseBodyError } from 'oauth4webapi'
 import { z } from 'zod'
+import { exchangeFailed } from '../external-errors.ts'
 
 /**
  * Describes a failure of a provider for the log, without its answer. Libraries attach answers to their errors, and an answer may
@@ -15,4 +16,9 @@ export function describeFailure(error: unknown): Error {
   if (error instanceof SyntaxError) return new Error('the provider answered no JSON')
   if (error instanceof TypeError) return new Error('the provider answered what cannot be sent back to it')
   return new Error(error instanceof Error ? error.message : 'the provider failed')
+}
+
+/** Fails a sign-in whose provider gives no token. @throws exchangeFailed */
+export function failExchange(error: unknown): never {
+  throw exchangeFailed({ cause: describeFailure(error) })
 }

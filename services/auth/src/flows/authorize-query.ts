@@ -1,6 +1,5 @@
 import { z } from 'zod'
-import { pkceRequired } from '../errors.ts'
-import { type PkceChallenge, type PkceRule, parsePkce, pkceFields } from './pkce.ts'
+import { type PkceChallenge, type PkceRule, parsePkce, pkceFields, requirePkce } from './pkce.ts'
 import { RedirectQuery } from './redirect-allow-list.ts'
 
 /** The query that starts a sign-in at a provider. Parameters that it does not name are passed on to the provider. */
@@ -33,6 +32,6 @@ export function readAuthorizeQuery(query: z.output<typeof AuthorizeQuery>, rule:
   const { provider = '', scopes = '' } = query
   const given = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]))
   const pkce = parsePkce(query, rule)
-  if (rule === 'required' && !pkce) throw pkceRequired()
+  requirePkce(pkce, rule)
   return { provider, scopes, pkce, query: Object.fromEntries(given) }
 }

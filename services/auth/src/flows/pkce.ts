@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { pkceRequired } from '../errors.ts'
 import {
   codeChallengeCharacters,
   codeChallengeLength,
@@ -50,6 +51,11 @@ export function parsePkce(body: PkceFields, rule: PkceRule): PkceChallenge | und
   if (name !== 's256' && (name !== 'plain' || rule === 'required')) throw codeChallengeMethodUnsupported({ method })
   // A plain challenge is the verifier itself, so the row holds its hash instead, which serves as well.
   return { challenge: name === 'plain' ? toS256(challenge) : challenge, method: 's256' }
+}
+
+/** Requires PKCE of a flow through a browser, where the rule does. @throws pkceRequired */
+export function requirePkce(pkce: PkceChallenge | null | undefined, rule: PkceRule): void {
+  if (rule === 'required' && !pkce) throw pkceRequired()
 }
 
 /** Whether a challenge was made of a verifier (RFC 7636, section 4.6). Compares in constant time. */

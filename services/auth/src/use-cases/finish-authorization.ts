@@ -1,10 +1,9 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { pkceRequired } from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from '../external-accounts/ask-provider.ts'
 import { adoptProfile } from '../external-accounts/find-owner.ts'
-import { linkExternalIdentity } from '../external-accounts/link.ts'
+import { linkExternalIdentity, requireOwnIdentity } from '../external-accounts/link.ts'
 import {
   confirmOwner,
   type ExternalOutcome,
@@ -13,7 +12,6 @@ import {
 } from '../external-accounts/sign-in.ts'
 import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
 import {
-  identityTaken,
   invitedEmailElsewhere,
   inviteNotFound,
   profileWithoutEmail,
@@ -31,7 +29,7 @@ import {
   finishAuthorizationFlow,
   hashAuthCode,
 } from '../flows/flow-repository.ts'
-import { makeAuthCode } from '../flows/pkce.ts'
+import { makeAuthCode, requirePkce } from '../flows/pkce.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { findExternalIdentity, insertExternalIdentity } from '../identities/external-identity-repository.ts'
 import { identitySince } from '../identities/identity.ts'
@@ -82,11 +80,12 @@ export async function takeAuthorization(
   if (id === undefined) throw stateInvalid()
   const now = deps.now()
   const taken = await claimAuthorizationFlow(deps.db, id, now)
-  if (taken.verdict !== 'claimed') throw taken.verdict === 'used' ? stateUsed() : stateUnknown()
+  if (taken.verdict === 'used') throw stateUsed()
+  if (taken.verdict !== 'claimed') return refuseState()
   const { flow } = taken
   if (now.getTime() >= Date.parse(flow.startedAt) + deps.config.external.flowStateLifetimeMs) throw stateExpired()
   // The flow may have begun before the setting was changed.
-  if (deps.config.signup.pkce === 'required' && !flow.pkce) throw pkceRequired()
+  requirePkce(flow.pkce, deps.config.signup.pkce)
   return flow
 }
 
@@ -186,7 +185,7 @@ async function createSessionOrCode(
     linkedAccount: flow.linking && linksAtExchange(deps) ? account : null,
     at: deps.now(),
   })
-  if (!isBound) throw stateUnknown()
+  if (!isBound) refuseState()
   return { verdict: 'auth-code', code }
 }
 
@@ -211,7 +210,7 @@ async function acceptInvitation(
   const matching = account.emails.find(({ email }) => email === invited.email)
   if (!matching) throw invitedEmailElsewhere()
   const known = await findExternalIdentity(trx, account)
-  if (known && known.userId !== invited.id) throw identityTaken()
+  requireOwnIdentity(known, invited.id)
   const identity = known ?? (await insertExternalIdentity(trx, invited.id, account, deps.now()))
   const credentialSince = identitySince(identity, invited)
   const owner = {
@@ -231,10 +230,20 @@ async function lockInvitedUser(trx: Trx, { now }: Pick<AuthDeps, 'now'>, linkHas
   const token = await findTokenByLink(trx, linkHash, ['confirmation'])
   const user = token && (await lockUserById(trx, token.userId))
   const isValid = token && Date.parse(token.expiresAt) > now().getTime()
-  if (!isValid || !user || user.invitedAt === null || user.deletedAt !== null) throw inviteNotFound()
+  if (!isValid || !user || user.invitedAt === null || user.deletedAt !== null) return refuseInvitation()
   requireNotBanned(user, now())
   // An account that somebody signs in to gets no further way in by a mail alone.
   const isConsumed = (await awaitsFirstSignIn({ db: trx }, user)) && (await consumeToken(trx, token, { linkHash }))
-  if (!isConsumed) throw inviteNotFound()
+  if (!isConsumed) refuseInvitation()
   return user
+}
+
+/** Refuses a state whose flow does not exist, or has just been deleted. @throws stateUnknown */
+function refuseState(): never {
+  throw stateUnknown()
+}
+
+/** Refuses an invitation that is unknown, too old or used. @throws inviteNotFound */
+function refuseInvitation(): never {
+  throw inviteNotFound()
 }

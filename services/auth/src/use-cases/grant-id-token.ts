@@ -134,12 +134,12 @@ async function readAccount(
   if (isRequired && !nonce) throw idTokenNonceRequired()
   if (isRequired || (configured.checksNonce && rules.nonce === 'checked')) requireNonce(claims, nonce)
   if (accessToken && claims.at_hash !== undefined && !matchesAccessToken(claims.at_hash, accessToken, alg)) {
-    throw idTokenInvalid()
+    return refuseToken(new Error('the access token is not the one that the id_token came with'))
   }
   try {
     return toExternalAccount(configured, rules.readProfile(claims), deps.config.security)
   } catch (cause) {
-    throw idTokenInvalid({ cause })
+    return refuseToken(cause)
   }
 }
 
@@ -182,14 +182,14 @@ async function findIdTokenProvider(
   const { provider, issuer, clientId } = source
   if (provider) {
     const configured = await findProvider(deps, provider)
-    if (!configured) throw providerDisabled({ issuer: defaultIssuer(provider) })
+    if (!configured) return refuseProvider(defaultIssuer(provider))
     return toIdTokenProvider(configured, configured.clientIds)
   }
   if (!issuer || !clientId) throw idTokenSourceMissing()
   const { external } = deps.config
   const issuing = builtInProviders(external).find((candidate) => isIssuer(candidate, issuer))
   const isPermitted = external.idTokenIssuers.includes(issuer) && issuing?.clientIds.includes(clientId)
-  if (!issuing || !isPermitted) throw providerDisabled({ issuer })
+  if (!issuing || !isPermitted) return refuseProvider(issuer)
   return toIdTokenProvider(issuing, [clientId])
 }
 
@@ -206,4 +206,9 @@ function isIssuer(configured: AnyConfiguredProvider, issuer: string): boolean {
 function defaultIssuer(provider: string): string {
   const known = PROVIDERS.find((name) => name === provider)
   return known ? issuerOf(known) : provider
+}
+
+/** Refuses a provider that is not enabled, or not for this client. @throws providerDisabled */
+function refuseProvider(issuer: string): never {
+  throw providerDisabled({ issuer })
 }
