@@ -1,3 +1,4 @@
+import { challengeNotFound } from '../factor-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 
 /** A challenge of a second factor. */
@@ -26,4 +27,10 @@ export function judgeChallenge(
 ): 'open' | 'mismatch' | 'expired' {
   if (challenge.isVerified || !challenge.isFromHere) return 'mismatch'
   return now < challengeEnd(new Date(challenge.createdAt), lifetimeSeconds) ? 'open' : 'expired'
+}
+
+/** Requires a challenge, as a request names it or a lookup has found it. @throws challengeNotFound */
+export function requireChallenge<Found>(found: Found | undefined): Found {
+  if (found === undefined) throw challengeNotFound()
+  return found
 }

@@ -1,5 +1,5 @@
 import type { AssuranceLevel } from '../access-tokens/access-token.ts'
-import { enrolNeedsSecondFactor, tooManyFactors } from '../factor-errors.ts'
+import { enrolNeedsSecondFactor, phoneFactorExists, tooManyFactors } from '../factor-errors.ts'
 import type { Factor } from './factor.ts'
 
 /** A factor that a user wants to enrol. */
@@ -72,4 +72,9 @@ export function judgeRecoveryCodes(aal: AssuranceLevel): ActivationVerdict {
 
 function isVerified({ status }: Factor): boolean {
   return status === 'verified'
+}
+
+/** Refuses a phone number that another factor of the user has. @throws phoneFactorExists */
+export function refuseTakenPhone(): never {
+  throw phoneFactorExists()
 }

@@ -65,18 +65,19 @@ export async function renamePasskey(
     .where('id', '=', passkeyId)
     .where('user_id', '=', userId)
     .returningAll()
-    .executeTakeFirstOrThrow(() => passkeyNotFound())
-  return toPasskey(row)
+    .executeTakeFirst()
+  return toPasskey(requirePasskey(row))
 }
 
 /** Deletes a passkey of a user. @throws passkeyNotFound */
 export async function deletePasskey(trx: Db, { userId, passkeyId }: PasskeyOfUser): Promise<void> {
-  const { numDeletedRows } = await trx
-    .deleteFrom('webauthn_credentials')
-    .where('id', '=', passkeyId)
-    .where('user_id', '=', userId)
-    .executeTakeFirst()
-  if (numDeletedRows === 0n) throw passkeyNotFound()
+  const query = trx.deleteFrom('webauthn_credentials').where('id', '=', passkeyId).where('user_id', '=', userId)
+  requirePasskey(await query.returning('id').executeTakeFirst())
+}
+
+function requirePasskey<Found>(row: Found | undefined): Found {
+  if (row === undefined) throw passkeyNotFound()
+  return row
 }
 
 /**

@@ -1,3 +1,4 @@
+import { passkeyRefused } from '../factor-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { StoredCredential } from './credential.ts'
 
@@ -9,4 +10,9 @@ export interface Passkey {
   readonly credential: StoredCredential
   readonly createdAt: Timestamp
   readonly lastUsedAt: Timestamp | null
+}
+
+/** Refuses an answer that is no valid answer of a passkey, without the reason. @throws passkeyRefused */
+export function refusePasskey(): never {
+  throw passkeyRefused()
 }

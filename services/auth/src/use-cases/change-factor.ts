@@ -1,8 +1,8 @@
 import { violates } from '@trestle/database/violations.ts'
 import { type AuditAction, recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { phoneFactorExists } from '../factor-errors.ts'
 import { dropFactor } from '../factors/drop-factor.ts'
+import { refuseTakenPhone } from '../factors/enrolment.ts'
 import { type Factor, requireFactor } from '../factors/factor.ts'
 import { FACTOR_PHONE_KEY, listFactors, lockFactor, updateFactor } from '../factors/factor-repository.ts'
 import { requireFreeName } from '../factors/require-friendly-name.ts'
@@ -47,7 +47,8 @@ export async function changeFactor(
       })
     })
   } catch (error) {
-    throw violates(error, deps.names, FACTOR_PHONE_KEY) ? phoneFactorExists() : error
+    if (violates(error, deps.names, FACTOR_PHONE_KEY)) refuseTakenPhone()
+    throw error
   }
 }
 

@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { violates } from '@trestle/database/violations.ts'
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { phoneFactorExists } from '../factor-errors.ts'
-import { judgeEnrolment, requireAllowed, type WantedFactor } from '../factors/enrolment.ts'
+import { judgeEnrolment, refuseTakenPhone, requireAllowed, type WantedFactor } from '../factors/enrolment.ts'
 import {
   deleteExpiredFactors,
   deleteUnverifiedFactors,
@@ -66,7 +65,7 @@ export async function enrolFactor(
     })
   } catch (error) {
     if (violates(error, deps.names, FACTOR_NAME_KEY)) refuseTakenName(wanted.friendlyName)
-    if (violates(error, deps.names, FACTOR_PHONE_KEY)) throw phoneFactorExists()
+    if (violates(error, deps.names, FACTOR_PHONE_KEY)) refuseTakenPhone()
     throw error
   }
 }
@@ -79,7 +78,7 @@ async function requireRoomForFactor(
 ): Promise<void> {
   await deleteExpiredFactors(trx, user.id, new Date(now().getTime() - config.mfa.unverifiedLifetimeMs))
   const verdict = judgeEnrolment(await listFactors(trx, user.id), wanted, session.aal, config.mfa)
-  if (verdict === 'phone-verified') throw phoneFactorExists()
+  if (verdict === 'phone-verified') refuseTakenPhone()
   if (verdict === 'name-taken') refuseTakenName(wanted.friendlyName)
   requireAllowed(verdict)
   if (wanted.phone === undefined) return

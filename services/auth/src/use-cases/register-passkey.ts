@@ -1,9 +1,9 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { passkeyExists, passkeyRefused, tooManyPasskeys } from '../factor-errors.ts'
+import { passkeyExists, tooManyPasskeys } from '../factor-errors.ts'
 import { askForCreation, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Registration } from '../passkeys/credential.ts'
-import type { Passkey } from '../passkeys/passkey.ts'
+import { type Passkey, refusePasskey } from '../passkeys/passkey.ts'
 import {
   insertPasskeyChallenge,
   type PasskeyQuestion,
@@ -22,11 +22,11 @@ type RegisterPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
  * @throws tooManyPasskeys, tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
  */
 export async function askForPasskey(deps: RegisterPasskeyDeps, caller: Caller): Promise<PasskeyQuestion> {
-  const { challengeLifetimeMs: timeoutMs, passkeysMax } = deps.config.webauthn
+  const { challengeLifetimeMs: timeoutMs } = deps.config.webauthn
   return deps.db.transaction().execute(async (trx) => {
     const { user } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
     const passkeys = await listPasskeys(trx, user.id)
-    if (passkeys.length >= passkeysMax) throw tooManyPasskeys()
+    requireRoom(deps, passkeys)
     const request = await askForCreation(deps, {
       userId: user.id,
       account: user.email ?? user.phone ?? user.id,
@@ -60,11 +60,10 @@ export async function registerPasskey(deps: RegisterPasskeyDeps, input: Register
   const found = await requirePasskeyOwner(deps.db, deps, await findCaller(deps, caller))
   const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: found.user.id })
   const credential = await verifyCreation(deps, response, challenge)
-  if (!credential) throw passkeyRefused()
+  if (!credential) refusePasskey()
   return deps.db.transaction().execute(async (trx) => {
     const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
-    const passkeys = await listPasskeys(trx, user.id)
-    if (passkeys.length >= deps.config.webauthn.passkeysMax) throw tooManyPasskeys()
+    requireRoom(deps, await listPasskeys(trx, user.id))
     const now = deps.now()
     const passkey = await insertPasskey(trx, { userId: user.id, friendlyName: USUAL_NAME, credential, now })
     if (!passkey) throw passkeyExists()
@@ -72,4 +71,9 @@ export async function registerPasskey(deps: RegisterPasskeyDeps, input: Register
     await recordAudit(trx, deps, { action: 'passkey_created', actor: user, sessionId: session.id, ip, traits })
     return passkey
   })
+}
+
+/** Requires that a user may have one more passkey. @throws tooManyPasskeys */
+function requireRoom({ config }: Pick<AuthDeps, 'config'>, passkeys: readonly Passkey[]): void {
+  if (passkeys.length >= config.webauthn.passkeysMax) throw tooManyPasskeys()
 }

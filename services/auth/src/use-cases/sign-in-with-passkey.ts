@@ -1,8 +1,8 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { passkeyRefused } from '../factor-errors.ts'
 import { askForAssertion, namesUser, verifyAssertion } from '../passkeys/ceremony.ts'
 import type { Assertion } from '../passkeys/credential.ts'
+import { refusePasskey } from '../passkeys/passkey.ts'
 import {
   insertPasskeyChallenge,
   type PasskeyQuestion,
@@ -45,12 +45,12 @@ export async function signInWithPasskey(
   const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: null })
   const passkey = await findPasskeyByCredential(deps.db, response.id)
   const used = passkey && (await verifyAssertion(deps, { response, challenge }, passkey.credential))
-  if (!passkey || !used || !namesUser(response, passkey.userId)) throw passkeyRefused()
+  if (!passkey || !used || !namesUser(response, passkey.userId)) refusePasskey()
   return deps.db.transaction().execute(async (trx) => {
     const user = await lockUserById(trx, passkey.userId)
-    if (!user || user.deletedAt !== null) throw passkeyRefused()
+    if (!user || user.deletedAt !== null) refusePasskey()
     requireNotBanned(user, deps.now())
-    if (!(await touchPasskey(trx, { id: passkey.id, counter: used.counter, now: deps.now() }))) throw passkeyRefused()
+    if (!(await touchPasskey(trx, { id: passkey.id, counter: used.counter, now: deps.now() }))) refusePasskey()
     await recordAudit(trx, deps, { action: 'login', actor: user, ip, traits: { provider: 'passkey' } })
     return createSession(trx, deps, user, { userAgent, ip, method: 'passkey', credentialSince: passkey.createdAt })
   })

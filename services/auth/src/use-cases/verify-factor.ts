@@ -3,12 +3,11 @@ import type { AuthDeps } from '../deps.ts'
 import {
   challengeExpired,
   challengeMismatch,
-  challengeNotFound,
   phoneFactorCodeWrong,
   totpCodeWrong,
   webauthnFactorWrong,
 } from '../factor-errors.ts'
-import { type Challenge, judgeChallenge } from '../factors/challenge.ts'
+import { type Challenge, judgeChallenge, requireChallenge } from '../factors/challenge.ts'
 import {
   consumeChallenge,
   countChallengeGuess,
@@ -95,8 +94,8 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
   await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
   const asked = await findAsked(deps, user.id, input)
-  const left = await countChallengeGuess(deps.db, asked.challenge.id, deps.config.security.codeAttemptsMax)
-  if (left === undefined) throw challengeNotFound()
+  const { codeAttemptsMax } = deps.config.security
+  const left = requireChallenge(await countChallengeGuess(deps.db, asked.challenge.id, codeAttemptsMax))
   const check = { identifier: user.id, ip: input.ip }
   const failedChecks = createFailedFactorChecks(deps, check, asked.factor.factorType)
   const guess = { now: deps.now(), network: input.network }
@@ -130,8 +129,7 @@ async function findAsked(
 ): Promise<Asked> {
   const factor = requireEnrolled(await findFactor(db, userId, factorId))
   requireVerifyEnabled(config, factor.factorType)
-  const challenge = await findChallenge(db, { id: challengeId, factorId, ip })
-  if (!challenge) throw challengeNotFound()
+  const challenge = requireChallenge(await findChallenge(db, { id: challengeId, factorId, ip }))
   const verdict = judgeChallenge(challenge, now(), config.mfa.challengeLifetimeSeconds)
   if (verdict === 'mismatch') throw challengeMismatch()
   if (verdict === 'expired') {

@@ -1,7 +1,8 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
-import { challengeNotFound, factorCodeMissing } from '../../factor-errors.ts'
+import { factorCodeMissing } from '../../factor-errors.ts'
+import { requireChallenge } from '../../factors/challenge.ts'
 import { Assertion, Registration } from '../../passkeys/credential.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
@@ -42,8 +43,7 @@ export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
       const { caller, clientAddress, params, body } = request
       const factorId = requireId('factor_id', params.factorId)
       const answer = readAnswer(body)
-      const challengeId = parseId(body.challenge_id ?? '')
-      if (challengeId === undefined) throw challengeNotFound()
+      const challengeId = requireChallenge(parseId(body.challenge_id ?? ''))
       const origin = { ...readSessionOrigin(request), network: clientAddress.network }
       return verifyFactor(deps, { caller, factorId, challengeId, answer, ...origin })
     },
