@@ -34,8 +34,8 @@ export type VerifyRequest =
  * verifyTypeUnsupported, phoneMalformed, badEmailAtVerify
  */
 export function parseVerifyBody(body: VerifyFields): VerifyRequest {
-  const { type, token, token_hash: tokenHash, email, phone } = body
-  if (!type) throw verifyTypeMissing()
+  const { token, token_hash: tokenHash, email, phone } = body
+  const type = requireType(body)
   if (Boolean(token) === Boolean(tokenHash)) throw verifyTokenUnclear()
   if (token && ((email && phone) || (isVerifyType(type) && isPhoneType(type) && !phone))) throw twoAddressesAtVerify()
   if (tokenHash && (email || phone || body.redirect_to)) throw tokenHashNotAlone()
@@ -53,9 +53,9 @@ export interface ParsedLink {
 /** Parses a link. Only these checks are answered with JSON. @throws verifyTypeMissing, verifyTokenMissing */
 export function parseLink(fields: VerifyFields): ParsedLink {
   const token = fields.token || fields.token_hash
-  if (!fields.type) throw verifyTypeMissing()
+  const type = requireType(fields)
   if (!token) throw verifyTokenMissing()
-  return { type: fields.type, token }
+  return { type, token }
 }
 
 /** Whether a link may be followed: in the strict profile only links of PKCE flows, because others end in a fragment. */
@@ -76,6 +76,11 @@ type CheckedLink = ParsedLink & { readonly type: VerifyType }
 function requireMailType(type: string, token: string): CheckedLink {
   if (!isVerifyType(type) || isPhoneType(type)) throw mailTypeUnsupported()
   return { type, token }
+}
+
+function requireType({ type }: VerifyFields): string {
+  if (!type) throw verifyTypeMissing()
+  return type
 }
 
 function toIdentifier(email: string | undefined, phone: string | undefined): UserIdentifier {

@@ -39,8 +39,8 @@ const PASSWORD_BYTES_MAX = 72
  * @throws passwordTooLong above 72 bytes, weakPassword with the reasons
  */
 export function requirePassword(policy: PasswordPolicy, password: string): void {
+  requireShortPassword(password)
   const judged = checkPasswordPolicy(policy, password)
-  if (judged.verdict === 'too-long') throw passwordTooLong()
   if (judged.verdict === 'weak') throw toWeakPasswordError(judged)
 }
 

@@ -1,5 +1,5 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
-import type { Outbound, OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
+import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
@@ -80,9 +80,10 @@ export async function verifyCaptcha(
   ip: string,
 ): Promise<void> {
   if (!token) throw captchaFailed()
-  const answer = parseAnswer(
-    await askCaptchaProvider(outbound, config, { secret: config.secret, response: token, remoteip: ip }),
-  )
+  const form = { secret: config.secret, response: token, remoteip: ip }
+  const answer = await askCaptchaProvider(outbound, config, form).catch((cause: unknown) => {
+    throw captchaUnreachable({ cause })
+  })
   if (answer.success) return
   const codes = answer['error-codes'] ?? []
   throw captchaRefused({ codes })
@@ -92,27 +93,16 @@ async function askCaptchaProvider(
   outbound: Outbound,
   { url, timeoutMs }: CaptchaConfig,
   form: Readonly<Record<string, string>>,
-): Promise<OutboundAnswer> {
-  try {
-    return await outbound.send({
-      method: 'POST',
-      url,
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-      body: new URLSearchParams(form).toString(),
-      timeoutMs,
-      origin: 'operator',
-    })
-  } catch (cause) {
-    throw captchaUnreachable({ cause })
-  }
-}
-
-/** Providers answer with 200 or 400. Any other status is no verdict, whatever the body says. */
-function parseAnswer({ status, body }: OutboundAnswer): z.output<typeof Answer> {
-  try {
-    if (status !== 200 && status !== 400) throw new Error(`the captcha provider answered ${status}`)
-    return Answer.parse(JSON.parse(body))
-  } catch (cause) {
-    throw captchaUnreachable({ cause })
-  }
+): Promise<z.output<typeof Answer>> {
+  const { status, body } = await outbound.send({
+    method: 'POST',
+    url,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(form).toString(),
+    timeoutMs,
+    origin: 'operator',
+  })
+  // Providers answer with 200 or 400. Any other status is no verdict, whatever the body says.
+  if (status !== 200 && status !== 400) throw new Error(`the captcha provider answered ${status}`)
+  return Answer.parse(JSON.parse(body))
 }

@@ -100,8 +100,8 @@ export function createRateLimits(config: RateLimitConfig, store: LimiterStore): 
     giveBack: async (bucket, limitKey) => {
       if (limitKey !== undefined) await limiters.get(bucket)?.reward(shortenKey(limitKey))
     },
-    email: createMessageLimit(config.email, 'email', store, overEmailRateLimit),
-    sms: createMessageLimit(config.sms, 'sms', store, overSmsRateLimit),
+    email: createMessageLimit(config.email, 'email', store),
+    sms: createMessageLimit(config.sms, 'sms', store),
     failedChecks: createFailedCheckLimit('failure', config.failedChecks, store),
     failedFactorChecks: createFailedCheckLimit('factor-failure', multiplyByAddresses(config.failedChecks), store),
   }
@@ -112,20 +112,12 @@ function shortenKey(key: string): string {
   return key.length <= KEY_LENGTH_MAX ? key : hash('sha256', key, 'base64url')
 }
 
-function createMessageLimit(
-  rate: Rate | 'off',
-  name: string,
-  store: LimiterStore,
-  refuse: typeof overEmailRateLimit,
-): MessageLimit {
+function createMessageLimit(rate: Rate | 'off', name: 'email' | 'sms', store: LimiterStore): MessageLimit {
   const nothing = NOTHING_TAKEN.giveBack
   if (rate === 'off') return { take: async () => NOTHING_TAKEN, giveBack: nothing }
   const window = toWindow(rate.points, rate.windowMs / 1_000, rate.points)
   if (rate.points === 0 || !window) {
-    const never = async () => {
-      throw refuse(retryAfter(HOUR_SECONDS * 1_000))
-    }
-    return { take: never, giveBack: nothing }
+    return { take: async () => refuseMessage(name, HOUR_SECONDS * 1_000), giveBack: nothing }
   }
   const share = Math.max(CLIENT_MESSAGES_MIN, Math.floor(window.points / 2))
   const all = store(`message:${name}`, { ...window, returnable: true })
@@ -135,7 +127,7 @@ function createMessageLimit(
     if (waitMs === undefined) return toAllowance(limiter, key)
     // Stores count refused messages too. This message was not sent, so it must not delay the next one.
     await limiter.reward(key)
-    throw refuse(retryAfter(waitMs))
+    return refuseMessage(name, waitMs)
   }
   return {
     take: (limitKey) => {
@@ -144,6 +136,12 @@ function createMessageLimit(
     },
     giveBack: () => all.reward(ALL),
   }
+}
+
+/** Refuses a message. @throws overEmailRateLimit, overSmsRateLimit */
+function refuseMessage(name: 'email' | 'sms', waitMs: number): never {
+  if (name === 'email') throw overEmailRateLimit(retryAfter(waitMs))
+  throw overSmsRateLimit(retryAfter(waitMs))
 }
 
 /** Gives the message back once, also when called twice. */
