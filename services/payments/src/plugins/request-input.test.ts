@@ -1,5 +1,5 @@
 import { type FastifyRequest, fastify, type InjectOptions } from 'fastify'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, expectTypeOf, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { errorBodies, refusedField, shownMerchant, statusAndBody } from '../../test/bodies.ts'
 import {
@@ -11,8 +11,9 @@ import {
   type TestPayments,
 } from '../../test/payments-app.ts'
 import { bodyMalformed } from '../errors.ts'
+import { pathId } from '../requests/fields.ts'
 import { ParsedInput } from '../requests/validate-input.ts'
-import { requestInput } from './request-input.ts'
+import { type Routes, requestInput } from './request-input.ts'
 
 let payments: TestPayments
 let app: TestApp
@@ -145,6 +146,24 @@ describe('requestInput', () => {
       { seen: { limit: 1 } },
       { seen: null },
     ])
+  })
+
+  it('types values that may be null, and parameters of the path that are not', async () => {
+    const server = fastify()
+    onTestFinished(() => server.close())
+    const schema = z.object({ limit: z.int() })
+    const routes: Routes = async (app) => {
+      app.post('/:id', { schema: { params: z.object({ id: pathId() }), body: schema } }, async ({ params, body }) => {
+        expectTypeOf(params.id).toExtend<string>()
+        expectTypeOf(body).toEqualTypeOf<{ limit: number } | null>()
+      })
+      app.get('/', { schema: { querystring: schema } }, async ({ query }) => {
+        expectTypeOf(query).toEqualTypeOf<{ limit: number } | null>()
+      })
+    }
+    await server.register(requestInput).register(routes)
+    const answer = await server.inject({ method: 'POST', url: '/x', payload: { limit: 'x' } })
+    expect(answer.statusCode).toBe(200)
   })
 
   it('500: calls no handler when its schema throws', async () => {
