@@ -9,9 +9,9 @@ import { MerchantView, viewMerchant } from '../merchants/merchant-view.ts'
 import { isFundingCurrency } from '../money/currencies.ts'
 import { answerCreated } from '../plugins/answers.ts'
 import type { Routes } from '../plugins/request-input.ts'
-import { descriptor, email, name, pathId, text, website } from '../requests/fields.ts'
+import { descriptor, email, isStorable, name, pathId, text, website } from '../requests/fields.ts'
 import { createMerchant } from '../use-cases/create-merchant.ts'
-import { FixedMembers, readFixedMembers, updateMerchant } from '../use-cases/update-merchant.ts'
+import { updateMerchant } from '../use-cases/update-merchant.ts'
 
 const currency = text()
   .trim()
@@ -41,6 +41,20 @@ function hasRightIban({ test, bank }: { test?: unknown; bank?: { iban?: unknown 
   const given = bank?.iban
   return test !== false || typeof given !== 'string' || !hasIbanShape(given) || hasIbanChecksum(given)
 }
+
+const anything = () => z.unknown().optional()
+
+/** The immutable members of a merchant. A client may send them back when they are equal. */
+const FixedMembers = z.object({
+  id: anything(),
+  key: anything(),
+  currency: anything(),
+  test: z.boolean().or(z.unknown()).optional(),
+  website: anything(),
+  company: z.object({ country: anything(), number: anything() }).or(z.unknown()).optional(),
+  bank: z.object({ iban: anything() }).or(z.unknown()).optional(),
+  created: anything(),
+})
 
 const MerchantChangesBody = FixedMembers.extend({
   name: name().nullable().optional(),
@@ -112,4 +126,37 @@ function toNewMerchant({ company, bank, ...body }: z.infer<typeof MerchantBody>)
     companyNumber: company.number ?? null,
     iban: bank?.iban ?? null,
   }
+}
+
+/** Replaces values that cannot be stored. It equals no stored value. */
+const UNLIKE_ANY = 0
+/** Texts that are trimmed when a merchant is made. */
+const TRIMMED: ReadonlySet<string> = new Set(['currency', 'website', 'company.country'])
+
+/**
+ * Reads the immutable members of a body as they would have been stored, by path: `{ 'company.country': 'DK' }`. Absent
+ * ones are left out.
+ */
+function readFixedMembers(body: unknown): Readonly<Record<string, string | boolean | number>> {
+  const { company, bank, ...members } = FixedMembers.safeParse(body).data ?? {}
+  const given = {
+    ...members,
+    ...readNested('company', company, ['country', 'number']),
+    ...readNested('bank', bank, ['iban']),
+  }
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([path, value]) => (value === undefined ? [] : [[path, toStored(path, value)]])),
+  )
+}
+
+function readNested(member: string, value: unknown, keys: readonly string[]): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { [member]: value }
+  return Object.fromEntries(keys.map((key) => [`${member}.${key}`, Reflect.get(value, key)]))
+}
+
+function toStored(path: string, value: unknown): string | boolean | number {
+  if (typeof value === 'boolean') return value
+  if (typeof value !== 'string' || !isStorable(value)) return UNLIKE_ANY
+  if (path === 'bank.iban') return normalizeIban(value)
+  return TRIMMED.has(path) ? value.trim() : value
 }
