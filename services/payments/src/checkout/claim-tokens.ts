@@ -22,6 +22,14 @@ const bindQuery = prepare(
     RETURNING jti`,
 )
 
+/** The member of an order that has a token. */
+export type TokenPath = 'card.number' | 'card.code'
+
+/** Refuses an order because of one of its tokens, when it is read, claimed or spent. @throws tokenInvalid */
+export function refuseToken(path: TokenPath): never {
+  throw tokenInvalid({ details: { path } })
+}
+
 /**
  * Claims the tokens of an order for its merchant, before they are used for anything. A token belongs to the merchant that uses it
  * first, so a leaked token cannot pay elsewhere.
@@ -37,7 +45,7 @@ export async function claimTokens(
   const claimed = [
     { path: 'card.number', token: number },
     { path: 'card.code', token: code },
-  ]
+  ] as const
   const foreign = claimed.find(({ token }) => !own.has(token.jti))
-  if (foreign) throw tokenInvalid({ details: { path: foreign.path } })
+  if (foreign) refuseToken(foreign.path)
 }

@@ -14,7 +14,6 @@ import {
   returnUrlElsewhere,
   testMissing,
   testUnexpected,
-  tokenInvalid,
   tokenTypeUnexpected,
 } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
@@ -24,6 +23,7 @@ import { type CardToken, type OpenedToken, openToken } from '../vault/card-token
 import type { CheckoutSeals } from '../vault/text-seal.ts'
 import { judgeCard } from './card-judgement.ts'
 import { type Checkout, findCheckout, type Payee, type PaymentEnd, type Session } from './checkout-repository.ts'
+import { refuseToken, type TokenPath } from './claim-tokens.ts'
 import type { Step } from './enrolment.ts'
 import { readHints } from './hint.ts'
 import { moneyOf, orderDigest, orderFlaw } from './order.ts'
@@ -174,12 +174,11 @@ function mayReturn(returnUrl: string | undefined, { test, website }: Payee, posU
 
 function usableToken(
   opened: OpenedToken,
-  path: string,
+  path: TokenPath,
   { now, spent }: { readonly now: Date; readonly spent: readonly string[] },
 ): CardToken {
-  const details = { path }
-  if ('flaw' in opened && opened.flaw === 'unexpected') throw tokenTypeUnexpected({ details })
+  if ('flaw' in opened && opened.flaw === 'unexpected') throw tokenTypeUnexpected({ details: { path } })
   const token = 'token' in opened ? opened.token : undefined
-  if (!token || token.expires <= now || spent.includes(token.jti)) throw tokenInvalid({ details })
+  if (!token || token.expires <= now || spent.includes(token.jti)) refuseToken(path)
   return token
 }

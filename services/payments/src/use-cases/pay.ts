@@ -8,7 +8,7 @@ import { nextOf, tdsVerdict } from '../checkout/authentication.ts'
 import { refusalDetails, schemeName } from '../checkout/card-judgement.ts'
 import { type Challenge, challengesOf } from '../checkout/challenge.ts'
 import type { PaymentEnd } from '../checkout/checkout-repository.ts'
-import { claimTokens } from '../checkout/claim-tokens.ts'
+import { claimTokens, refuseToken } from '../checkout/claim-tokens.ts'
 import type { Step, TdsStatus } from '../checkout/enrolment.ts'
 import {
   type CheckoutDeps,
@@ -27,7 +27,7 @@ import {
 } from '../checkout/payment-repository.ts'
 import { updateOfferedStep } from '../checkout/session-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { orderKeyUsed, orderRefused, tokenInvalid } from '../errors.ts'
+import { orderKeyUsed, orderRefused } from '../errors.ts'
 import { referenceOf } from '../requests/fields.ts'
 import { beginOnceFree } from '../transactions/begin-once-free.ts'
 import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-error.ts'
@@ -124,7 +124,7 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
 
 function refuseBegin(refusal: Extract<BegunPayment, { refusal: string }>['refusal']): undefined {
   if (refusal === 'running') refuseRunning()
-  if (refusal === 'spent') throw tokenInvalid({ details: { path: 'card.number' } })
+  if (refusal === 'spent') refuseToken('card.number')
   if (refusal === 'key-mismatch') throw orderKeyUsed()
 }
 
