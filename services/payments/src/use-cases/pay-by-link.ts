@@ -68,7 +68,7 @@ async function takeSteps(
     // A fingerprint that was begun and has no hint is skipped.
     if (step === 'tds-challenge' && task.url !== undefined) return { bankUrl: task.url, hints }
   }
-  throw challengeUnavailable()
+  return { statusCode: challengeUnavailable.code }
 }
 
 function ignoreUnavailable(error: unknown): undefined {
