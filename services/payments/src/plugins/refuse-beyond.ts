@@ -1,6 +1,5 @@
-import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import type { FastifyInstance } from 'fastify'
-import { rateLimited } from '../errors.ts'
+import { createRefusal } from '../rate-limits/create-refusal.ts'
 import type { RateLimit } from '../rate-limits/rate-limit.ts'
 
 /**
@@ -8,14 +7,9 @@ import type { RateLimit } from '../rate-limits/rate-limit.ts'
  * @throws rateLimited beyond the limit, with Retry-After
  */
 export function refuseBeyond(app: FastifyInstance, scope: string, limit: RateLimit): (key: string) => Promise<void> {
-  const counter = app.deps.meter.createCounter('payments_rate_limited_total', {
-    description: 'Requests refused by rate',
-  })
-  const refused = startAtZero(counter, [{ scope }])
+  const refuse = createRefusal(app.deps.meter, scope)
   return async (key) => {
     const seconds = await limit.consume(key)
-    if (seconds === undefined) return
-    refused.add(1, { scope })
-    throw rateLimited({ headers: { 'retry-after': String(seconds) } })
+    if (seconds !== undefined) refuse(seconds)
   }
 }

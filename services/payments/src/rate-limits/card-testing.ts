@@ -1,8 +1,7 @@
 import type { Meter } from '@opentelemetry/api'
 import { addressKey } from '@trestle/common/server/address-key.ts'
-import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import type { PaymentEnd } from '../checkout/checkout-repository.ts'
-import { rateLimited } from '../errors.ts'
+import { createRefusal } from './create-refusal.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { RateLimits } from './rate-limits.ts'
 
@@ -16,10 +15,12 @@ export type LimitRefusals = (
   decide: () => Promise<PaymentEnd | undefined>,
 ) => Promise<PaymentEnd | undefined>
 
-/** Makes the limit of refused cards (reference: Rate limits). A payment that succeeds gives back what it took. */
+/**
+ * Makes the limit of refused cards (reference: Rate limits). A payment that succeeds gives back what it took.
+ * @throws what `createRefusal` throws, from the function that is returned
+ */
 export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, meter: Meter): LimitRefusals {
-  const counter = meter.createCounter('payments_rate_limited_total', { description: 'Requests refused by rate' })
-  const limited = startAtZero(counter, [{ scope: 'refusals' }])
+  const refuse = createRefusal(meter, 'refusals')
   const inTurn = createTurns(1)
   const underWay = new Map<string, Set<Promise<void>>>()
   /** Counts a refusal. When none is left, waits while payments of the address are under way: they may give theirs back. */
@@ -28,10 +29,7 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
       const others = [...(underWay.get(client) ?? [])]
       const seconds = await takeRefusal(refusals, client)
       if (seconds === undefined) return
-      if (others.length === 0) {
-        limited.add(1, { scope: 'refusals' })
-        throw rateLimited({ headers: { 'retry-after': String(seconds) } })
-      }
+      if (others.length === 0) refuse(seconds)
       await Promise.race(others)
     }
   }
