@@ -39,9 +39,9 @@ export const errorVocabulary = {
   unsupportedMediaType: (cause) => errors.unsupportedMediaType({ cause }),
   notFound: () => errors.notFound(),
   methodNotAllowed: (allow) => errors.methodNotAllowed({ headers: { Allow: allow.join(', ') } }),
-  unavailable: (cause) => errors.serviceUnavailable({ cause }),
+  unavailable,
   busy: () => errors.serverBusy(),
-  timedOut: (cause) => errors.serviceUnavailable({ cause }),
+  timedOut: unavailable,
   bodyTimedOut: (cause) => errors.requestTimeout({ cause }),
   unexpected: (cause) => errors.serverError({ cause }),
   // The database is away, too slow or too contended. Each of these passes.
@@ -67,6 +67,11 @@ const errorsByStatus: Readonly<Record<number, ErrorFactory>> = {
   414: errors.uriTooLong,
   415: errors.unsupportedMediaType,
   501: errors.notImplemented,
+}
+
+/** Neither a dependency that is away nor a slow handler has an error of its own. */
+function unavailable(cause: unknown): HttpError {
+  return errors.serviceUnavailable({ cause })
 }
 
 /** Errors of the router and of Node.js arrive here too. Their codes tell them apart. */

@@ -71,9 +71,9 @@ export const errorVocabulary: ErrorVocabulary = {
   tooLarge: (cause) => errors.payloadTooLarge({ cause }),
   unsupportedMediaType: (cause) => errors.unsupportedMediaType({ cause }),
   notFound: () => errors.endpointNotFound(),
-  unavailable: (cause) => errors.serviceUnavailable({ cause }),
+  unavailable,
   busy: () => errors.serverBusy(),
-  timedOut: (cause) => errors.serviceUnavailable({ cause }),
+  timedOut: unavailable,
   bodyTimedOut: (cause) => errors.requestTimeout({ cause }),
   uriTooLong: (cause) => errors.uriTooLong({ cause }),
   unexpected: (cause) => {
@@ -91,9 +91,14 @@ function isRecordChanged(cause: unknown): boolean {
   return cause instanceof pg.DatabaseError && cause.code === 'TL001'
 }
 
+/** Neither a dependency that is away nor a slow handler has an error of its own. */
+function unavailable(cause: unknown): HttpError {
+  return errors.serviceUnavailable({ cause })
+}
+
 /** A path with broken percent-encoding names no endpoint. */
 function malformed(cause: unknown): HttpError {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined
-  if (code === 'FST_ERR_BAD_URL') return errors.endpointNotFound({ cause })
+  if (code === 'FST_ERR_BAD_URL') return errorVocabulary.notFound()
   return errors.bodyMalformed(cause)
 }
