@@ -57,7 +57,7 @@ describe('the read lane', () => {
     ['/products?limit=20', products(20)],
     ['/stock/2', stock(2, PLACES - 1)],
     ['/stock/3', stock(3, 0)],
-  ])('reads %s', async (url, body) => {
+  ])('reads %s without a turn of lists', async (url, body) => {
     expect((await inventory.app.inject({ url })).json()).toEqual(body)
     expect((await busy.app.inject({ url })).json()).toEqual(body)
   })

@@ -34,7 +34,7 @@ describe('readFilter', () => {
         listed: 2,
       },
     ],
-  ])('reads %s=%s', (name, value, verdict) => {
+  ])('reads %s=%s as %j', (name, value, verdict) => {
     expect(readFilter(name, value)).toEqual(verdict)
   })
 

@@ -82,7 +82,7 @@ describe('tdsVerdict', () => {
     ['unavailable', 'full', { refusal: 'TDSECURE_REQUIRED' }],
     ['rejected', 'attempt', { refusal: 'TDSECURE_FAILED' }],
     ['rejected', 'full', { refusal: 'TDSECURE_FAILED' }],
-  ] as const)('judges %s for a merchant that demands %s', (status, mode, verdict) => {
+  ] as const)('decides %s for a merchant that demands %s: %j', (status, mode, verdict) => {
     expect(tdsVerdict(status, mode)).toEqual(verdict)
   })
 })

@@ -35,7 +35,7 @@ describe('readMoney', () => {
     ['EUR:1.5', undefined],
     ['EUR 25', undefined],
     ['', undefined],
-  ])('reads %j as %j', (text, expected) => {
+  ])('reads %j as the money %j', (text, expected) => {
     expect(readMoney(text)).toEqual(expected)
   })
 })

@@ -11,7 +11,7 @@ it.each([
   [{ code: ' 012 ' }, { ...card, code: '012' }],
   [{ expiry: '03/26' }, { ...card, expiry: { month: 3, year: 2026 } }],
   ...['8/30', '08/2030', '0830', '08 / 30', '08-30', ' 08 30 '].map((expiry) => [{ expiry }, card] as const),
-] as const)('reads %j', (changes, read) => {
+] as const)('reads a form with %j as the card %j', (changes, read) => {
   expect(readCardInput({ ...good, ...changes }, now)).toEqual(read)
 })
 

@@ -18,7 +18,7 @@ it.each([
     (value) => [value, 'EUR', invalid] as const,
   ),
   ['1.5', 'JPY', invalid],
-] as const)('reads the value %j of a link in %s', (value, currency, read) => {
+] as const)('reads the value %j of a link in %s as %j', (value, currency, read) => {
   expect(readValue(value, currency)).toEqual(read)
 })
 
@@ -39,6 +39,6 @@ it.each([
   ...['1.000', '1,000', '12.34.56', '1,23.4', '1.234.56', 'ten', '', '0', '-5', '5€'].map(
     (value) => [value, 'EUR', invalid] as const,
   ),
-] as const)('reads %j as people type it in %s', (typed, currency, read) => {
+] as const)('reads %j, typed for %s, as %j', (typed, currency, read) => {
   expect(readTypedAmount(typed, currency)).toEqual(read)
 })

@@ -24,7 +24,7 @@ describe('parseForm', () => {
     ['a[[b]]=1', { 'a[[b]]': '1' }],
     ['[a]=1', { '[a]': '1' }],
     ['hasOwnProperty=1', { hasOwnProperty: '1' }],
-  ])('reads %j', (text, expected) => {
+  ])('reads %j as %j', (text, expected) => {
     const parsed = parseForm(text)
     expect('value' in parsed && JSON.parse(JSON.stringify(parsed.value))).toEqual(expected)
   })

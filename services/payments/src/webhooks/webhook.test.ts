@@ -23,7 +23,7 @@ describe('isWebhookUrl', () => {
     ['example.com', false],
     ['javascript:alert(1)', false],
     ['', false],
-  ])('judges %s: %s', (url, expected) => {
+  ])('accepts %s as the URL of a webhook: %s', (url, expected) => {
     expect(isWebhookUrl(url)).toBe(expected)
   })
 })
