@@ -51,7 +51,7 @@ const money: readonly Section[] = [
           },
           {
             expr: 'sum by (kind) (rate(payments_operation_conflicts_total[$__rate_interval]))',
-            legend: '{{kind}} lock not had in time',
+            legend: '{{kind}} waited too long for a lock',
           },
         ],
       },

@@ -159,7 +159,7 @@ async function openTokens(
     (count) => {
       if (count === 0) logger.warn('the authentication service publishes no key: every token is refused')
     },
-    (error: unknown) => logger.warn({ err: error }, 'the keys of the authentication service cannot be had yet'),
+    (error: unknown) => logger.warn({ err: error }, 'the keys of the authentication service cannot be fetched yet'),
   )
   return tokens
 }

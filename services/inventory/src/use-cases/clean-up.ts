@@ -104,7 +104,7 @@ async function attemptTask(
     outcomes.add(1, { task, outcome: 'done' })
   } catch (error) {
     outcomes.add(1, { task, outcome: 'retry' })
-    logger.warn({ err: error, task }, 'upkeep failed')
+    logger.warn({ err: error, task }, 'a task of clean-up failed')
   }
 }
 

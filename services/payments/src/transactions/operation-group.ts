@@ -171,7 +171,7 @@ function createCounters(meter: Meter) {
   })
   const conflicts = startAtZero(
     meter.createCounter('payments_operation_conflicts_total', {
-      description: 'Operations whose lock was not had in time',
+      description: 'Operations that waited too long for a lock',
     }),
     [{ kind: 'capture' }, { kind: 'refund' }, { kind: 'void' }],
   )
