@@ -7,9 +7,7 @@ import {
   emailIdentity,
   errorBody,
   phoneIdentity,
-  statusAndBody,
   userBody,
-  wrongPassword,
 } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { expectSession } from '../../../test/expect-user.ts'
@@ -214,16 +212,6 @@ describe('POST /admin/users', () => {
     await off.close()
   })
 
-  it('200: accepts password hashes of other systems, and refuses sign-ins of users without a password', async () => {
-    const email = nextEmail()
-    await create({ email, email_confirm: true, password: '' })
-    expect(statusAndBody(await signIn({ email, password: '' }))).toEqual(wrongPassword)
-    const hashed = nextEmail()
-    await create({ email: hashed, email_confirm: true, password_hash: await test.deps.passwords.hash('correct horse') })
-    expectSession(await signIn({ email: hashed, password: 'correct horse' }), confirmedBody(anyId, hashed))
-    await create({ email: nextEmail(), password_hash: `$2b$10$${'a'.repeat(53)}` })
-  })
-
   it('200: sets the role, audience, ban and id of the body', async () => {
     const id = randomUUID()
     const email = nextEmail()
@@ -241,13 +229,6 @@ describe('POST /admin/users', () => {
       }),
     )
     expect(Date.parse(body.banned_until) - Date.now()).toBeGreaterThan(86_000_000)
-  })
-
-  it('200: replaces a staged user', async () => {
-    const email = nextEmail()
-    const staged = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', email, staged_at: new Date() }
-    await test.deps.db.insertInto('users').values(staged).execute()
-    expect(await create({ email, email_confirm: true })).toEqual(confirmedBody(anyId, email))
   })
 
   it.each([

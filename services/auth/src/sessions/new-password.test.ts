@@ -1,0 +1,78 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openTestApp } from '../../test/auth-app.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+import {
+  currentPasswordInvalid,
+  currentPasswordRequired,
+  reauthenticationNeeded,
+  samePassword,
+  WEAKNESS_SENTENCES,
+} from '../errors.ts'
+import type { ActiveCaller } from './active-caller.ts'
+import { createSession, type SignIn } from './create-session.ts'
+import { preparePassword } from './new-password.ts'
+import { findSession } from './session-repository.ts'
+
+// Proofs are dated by the clock of the database.
+const test = await openTestApp({ replace: () => ({ now: () => new Date() }) })
+afterAll(() => test.close())
+const { deps } = test
+
+const DAY_MS = 86_400_000
+const IP = '192.0.2.1'
+const NEW = 'another horse'
+const ago = (ms: number) => new Date(Date.now() - ms)
+
+/** A user who has signed in like this. */
+async function signedIn({ method, credentialSince }: Pick<SignIn, 'method' | 'credentialSince'>) {
+  const { user, password } = await createSignedUp(deps)
+  const { sessionId } = await createSession(deps.db, deps, user, { userAgent: null, ip: IP, method, credentialSince })
+  return { caller: { user, session: await findSession(deps.db, user.id, sessionId) }, password }
+}
+const depsThat = (security: object) => ({
+  ...deps,
+  config: { ...deps.config, security: { ...deps.config.security, ...security } },
+})
+const asksForCurrent = depsThat({ currentPasswordForPassword: true })
+const prepare = (own: typeof deps, caller: ActiveCaller, password: string, currentPassword?: string) =>
+  preparePassword(own, caller, { password, nonce: undefined, currentPassword, ip: IP })
+
+describe('preparePassword', () => {
+  it('hashes a new password, and refuses a weak one and the same one', async () => {
+    const { caller, password } = await signedIn({ method: 'password', credentialSince: null })
+    const { hash, ...rest } = await prepare(deps, caller, NEW)
+    expect((await deps.passwords.verify(hash, NEW)).matches).toBe(true)
+    expect(rest).toEqual({ nonce: undefined, shownHash: undefined })
+    await expect(prepare(deps, caller, 'short')).rejects.toThrow(WEAKNESS_SENTENCES.length(6))
+    await expect(prepare(deps, caller, password)).rejects.toThrow(samePassword())
+  })
+
+  it.each<[string, SignIn['method'], Date | null]>([
+    ['a password', 'password', null],
+    ['a code to an address that is an hour old', 'otp', ago(3_600_000)],
+  ])('asks for the current password after a sign-in by %s', async (_proof, method, credentialSince) => {
+    const { caller, password } = await signedIn({ method, credentialSince })
+    await expect(prepare(asksForCurrent, caller, NEW)).rejects.toThrow(currentPasswordRequired())
+    await expect(prepare(asksForCurrent, caller, NEW, 'a wrong one')).rejects.toThrow(currentPasswordInvalid())
+    const { shownHash } = await prepare(asksForCurrent, caller, NEW, password)
+    expect(shownHash).toBe(caller.user.passwordHash)
+  })
+
+  it.each<[string, SignIn['method'], Date | null]>([
+    ['a code to an address that is a day old', 'otp', ago(DAY_MS)],
+    ['a code to the first address', 'otp', null],
+  ])('asks for no current password after a sign-in by %s', async (_proof, method, credentialSince) => {
+    const { caller } = await signedIn({ method, credentialSince })
+    expect((await prepare(asksForCurrent, caller, NEW)).shownHash).toBeUndefined()
+  })
+
+  it('asks for a nonce without a session, or a day after the sign-in', async () => {
+    const asksForNonce = depsThat({ reauthenticateForPassword: true })
+    const { caller } = await signedIn({ method: 'password', credentialSince: null })
+    expect((await prepare(asksForNonce, caller, NEW)).nonce).toBeUndefined()
+    const anonymous = { ...caller, session: undefined }
+    await expect(prepare(asksForNonce, anonymous, NEW)).rejects.toThrow(reauthenticationNeeded())
+    const tomorrow = { ...asksForNonce, now: () => new Date(Date.now() + DAY_MS) }
+    await expect(prepare(tomorrow, caller, NEW)).rejects.toThrow(reauthenticationNeeded())
+  })
+})

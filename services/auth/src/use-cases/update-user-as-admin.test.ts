@@ -1,0 +1,61 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openTestApp } from '../../test/auth-app.ts'
+import { CONTEXT, SERVICE } from '../../test/request-context.ts'
+import { createSignedIn, type SignedIn } from '../../test/signed-in.ts'
+import { WEAKNESS_SENTENCES, weakPassword } from '../errors.ts'
+import { passwordHashAtUpdate } from '../request-errors.ts'
+import { type AdminUserFields, parseAdminUser } from '../users/admin-user-request.ts'
+import { updateUserAsAdmin } from './update-user-as-admin.ts'
+
+const test = await openTestApp()
+afterAll(() => test.close())
+const { deps } = test
+
+const update = ({ user }: SignedIn, fields: AdminUserFields) =>
+  updateUserAsAdmin(deps, {
+    ...{ userId: user.id, audience: undefined, admin: SERVICE, ip: CONTEXT.ip },
+    wanted: parseAdminUser(fields),
+  })
+const countSessions = async ({ user }: SignedIn) =>
+  (await deps.db.selectFrom('sessions').select('id').where('user_id', '=', user.id).execute()).length
+const rowOf = ({ user }: SignedIn) =>
+  deps.db.selectFrom('users').selectAll().where('id', '=', user.id).executeTakeFirstOrThrow()
+
+describe('updateUserAsAdmin', () => {
+  // ASVS 7.4.5
+  it('ends every session by a new password, and voids every message except an invitation', async () => {
+    const person = await createSignedIn(test)
+    const { user, email } = person
+    const kinds = ['recovery', 'reauthentication', 'confirmation']
+    const tokens = kinds.map((kind) => ({ user_id: user.id, kind, relates_to: email, expires_at: deps.now() }))
+    await deps.db.insertInto('one_time_tokens').values(tokens).execute()
+    await update(person, { password: 'another horse' })
+    const left = deps.db.selectFrom('one_time_tokens').select('kind').where('user_id', '=', user.id)
+    expect(await left.execute()).toEqual([{ kind: 'confirmation' }])
+    expect(await countSessions(person)).toBe(0)
+    const { encrypted_password: hash } = await rowOf(person)
+    expect((await deps.passwords.verify(hash, 'another horse')).matches).toBe(true)
+  })
+
+  it.each<[string, 'ends' | 'keeps', AdminUserFields]>([
+    ['a new role', 'ends', { role: 'editor' }],
+    ['the same role', 'keeps', { role: 'authenticated' }],
+    ['new metadata', 'keeps', { user_metadata: { a: 1 }, app_metadata: { b: 1 } }],
+    ['a ban', 'keeps', { ban_duration: '1h' }],
+    ['a new email', 'keeps', { email: 'changed@example.com' }],
+  ])('by %s %s the sessions', async (_change, outcome, fields) => {
+    const person = await createSignedIn(test)
+    await update(person, fields)
+    expect(await countSessions(person)).toBe(outcome === 'ends' ? 0 : 1)
+  })
+
+  it('refuses a weak password and a password hash, and changes nothing', async () => {
+    const person = await createSignedIn(test)
+    const before = await rowOf(person)
+    const weak = weakPassword({ sentences: WEAKNESS_SENTENCES.length(6) })
+    await expect(update(person, { role: 'editor', password: 'short' })).rejects.toThrow(weak.message)
+    const hash = `$2b$10$${'a'.repeat(53)}`
+    await expect(update(person, { role: 'editor', password_hash: hash })).rejects.toThrow(passwordHashAtUpdate())
+    expect(await rowOf(person)).toEqual(before)
+  })
+})
