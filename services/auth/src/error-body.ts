@@ -91,7 +91,7 @@ export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record
   return context.isTokenRequest ? { ...body, error: oauthName(error), error_description: message } : body
 }
 
-/** The errors, each for all errors with its code, that `POST /token` names `unauthorized_client` or `invalid_grant`. */
+// The name of an error follows from its code. An error of these lists stands for all errors with its code.
 const UNAUTHORIZED_CLIENT = codesOf(
   errors.emailSignInsDisabled,
   errors.phoneSignInsDisabled,
