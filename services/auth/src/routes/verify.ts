@@ -3,31 +3,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers, errorVocabulary } from '../error-body.ts'
-import { linkFetchedAhead } from '../errors.ts'
 import { confirmationPage } from '../flows/confirmation-page.ts'
 import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect } from '../flows/flow-redirect.ts'
 import type { FlowKind } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
-import {
-  mayFollow,
-  type ParsedLink,
-  parseLink,
-  parseVerifyBody,
-  requireLinkToFollow,
-  type VerifyFields,
-} from '../one-time-tokens/verify-request.ts'
+import { type ParsedLink, parseLink, type VerifyFields } from '../one-time-tokens/verify-request.ts'
 import { isForm } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readContext } from '../plugins/request-context.ts'
-import type { RequestContext } from '../requests/request-context.ts'
-import { SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
-import {
-  type Redeemed,
-  type VerifyCodeDeps,
-  type VerifyLinkDeps,
-  verifyCode,
-  verifyLink,
-} from '../use-cases/verify-token.ts'
+import { SessionView } from '../sessions/session-view.ts'
+import { type FollowedLink, type FollowLinkDeps, followLink, openLink } from '../use-cases/follow-link.ts'
+import { verifyMessage } from '../use-cases/verify-message.ts'
 
 const VerifyQuery = z.object({
   type: z.string().optional(),
@@ -56,7 +42,6 @@ const OTHER_ADDRESS_LEFT = 'Confirmation link accepted. Please proceed to confir
 export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const { linkMode } = deps.config.mail
-  const { pkce } = deps.config.signup
   app.get(
     '/verify',
     // No HEAD, because a mail scanner must not use the link up.
@@ -71,10 +56,9 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      const showsPage = linkMode === 'confirm' && mayFollow(request.query, pkce)
-      if (showsPage) return showPage(deps, request, reply, request.query)
-      if (isPrefetch(request.headers)) throw linkFetchedAhead()
-      return followLink(deps, request, reply, request.query)
+      const { query: fields, headers } = request
+      const opened = openLink(deps, { fields, isPrefetch: isPrefetch(headers) })
+      return opened === 'ask' ? showPage(deps, request, reply, fields) : redirectByLink(deps, request, reply, fields)
     },
   )
   app.post(
@@ -93,25 +77,14 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      if (isForm(request)) return followLink(deps, request, reply, request.body)
-      const verified = await verifyBodyToken(deps, request.body, await readContext(deps, request, reply))
+      const { body: fields } = request
+      if (isForm(request)) return redirectByLink(deps, request, reply, fields)
+      const verified = await verifyMessage(deps, { fields, context: await readContext(deps, request, reply) })
       if (verified.verdict === 'other-address-left') return { msg: OTHER_ADDRESS_LEFT, code: '200' }
-      if (verified.verdict === 'auth-code') throw new Error('a flow without redirect ended in an auth code')
       const { session, type } = verified
-      return { ...(await signNewSession(deps, session)), ...(type === undefined ? {} : { type }) }
+      return { ...session, ...(type === undefined ? {} : { type }) }
     },
   )
-}
-
-function verifyBodyToken(
-  deps: VerifyCodeDeps,
-  body: z.output<typeof VerifyBody>,
-  context: RequestContext,
-): Promise<Redeemed> {
-  const { password } = body
-  const input = { ...parseVerifyBody(body), context }
-  if (input.kind === 'code') return verifyCode(deps, { ...input, password })
-  return verifyLink(deps, { ...input, via: { kind: 'body', password } })
 }
 
 /** Shows the page whose button uses the link. Opening the page does not use the link up. */
@@ -122,26 +95,29 @@ async function showPage(deps: FollowDeps, request: FastifyRequest, reply: Fastif
   return reply.type('text/html; charset=utf-8').send(html)
 }
 
-type FollowDeps = VerifyLinkDeps & RequestContextDeps & SessionViewDeps
+type FollowDeps = FollowLinkDeps & RequestContextDeps
 
-/** Uses a link and redirects the browser, with the session, an auth code or the error. */
-async function followLink(deps: FollowDeps, request: FastifyRequest, reply: FastifyReply, fields: VerifyFields) {
+/** Follows a link and redirects the browser, with the session, an auth code or the error. */
+async function redirectByLink(deps: FollowDeps, request: FastifyRequest, reply: FastifyReply, fields: VerifyFields) {
   const link = parseLink(fields)
   const context = await readContext(deps, request, reply, fields.redirect_to)
-  const address = await useLink(deps, link, context).catch((thrown: unknown) =>
-    failureRedirect(context.redirectTo, noteThrown(errorVocabulary, thrown, request), flowOf(link)),
-  )
+  const { redirectTo } = context
+  const address = await followLink(deps, { link, context })
+    .then((followed) => addressAfter(followed, redirectTo, link))
+    .catch((thrown: unknown) => failureRedirect(redirectTo, noteThrown(errorVocabulary, thrown, request), flowOf(link)))
   return reply.header('referrer-policy', 'no-referrer').redirect(address, 303)
 }
 
-/** Uses a link. @returns where the browser goes next @throws linkWithoutPkce, and what `verifyLink` throws */
-async function useLink(deps: FollowDeps, link: ParsedLink, context: RequestContext): Promise<string> {
-  const { redirectTo } = context
-  const checked = requireLinkToFollow(link, deps.config.signup.pkce)
-  const used = await verifyLink(deps, { ...checked, via: { kind: 'redirect' }, context })
-  if (used.verdict === 'other-address-left') return messageRedirect(redirectTo, OTHER_ADDRESS_LEFT, flowOf(link))
-  if (used.verdict === 'auth-code') return codeRedirect(redirectTo, used.code)
-  return sessionRedirect(redirectTo, await signNewSession(deps, used.session), used.type ?? link.type)
+/** Where the browser goes after a link. */
+function addressAfter(followed: FollowedLink, redirectTo: string, link: ParsedLink): string {
+  switch (followed.verdict) {
+    case 'session':
+      return sessionRedirect(redirectTo, followed.session, followed.type)
+    case 'auth-code':
+      return codeRedirect(redirectTo, followed.code)
+    case 'other-address-left':
+      return messageRedirect(redirectTo, OTHER_ADDRESS_LEFT, flowOf(link))
+  }
 }
 
 function flowOf({ token }: ParsedLink): FlowKind {

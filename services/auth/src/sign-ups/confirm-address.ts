@@ -1,11 +1,9 @@
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import { mergeIdentityData } from '../identities/identity-repository.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
-import type { OneTimeToken } from '../one-time-tokens/one-time-token-repository.ts'
-import type { SignIn } from '../sessions/create-session.ts'
 import type { Trx } from '../transaction.ts'
 import { isStaged, type User } from '../users/user.ts'
-import { findAddressChange, updateUser } from '../users/user-change-repository.ts'
+import { updateUser } from '../users/user-change-repository.ts'
 import { replaceIdentityData, type SignUpContent, takeSignUpContent } from './sign-up-content-repository.ts'
 
 /** The use of a message that went to the user's own email or phone. */
@@ -51,23 +49,6 @@ export async function confirmAddress(
   await mergeIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
   const action = confirmedAt !== null ? 'login' : user.invitedAt !== null ? 'invite_accepted' : 'user_signedup'
   await recordAudit(trx, deps, { action, actor: user, ip, traits: { provider: kind } })
-}
-
-/**
- * What the use of a message proves about its user, for the session that it opens. A message of a change of address proves that the
- * new address is the user's, but not that they had the account before. @param user as they were before
- */
-export async function findMessageProof(
-  trx: Trx,
-  { now }: Pick<AuditDeps, 'now'>,
-  user: User,
-  { kind }: Pick<OneTimeToken, 'kind'>,
-): Promise<Pick<SignIn, 'method' | 'credentialSince'>> {
-  const credentialSince = user.isAnonymous ? null : now()
-  if (kind === 'phone_change') return { method: 'phone_change', credentialSince }
-  if (kind === 'email_change_new' || kind === 'email_change_current') return { method: 'email_change', credentialSince }
-  const changedAt = await findAddressChange(trx, user.id, kind === 'sms' ? 'phone' : 'email')
-  return { method: 'otp', credentialSince: changedAt ?? null }
 }
 
 /** Takes the content of the sign-up whose message is the first to confirm the account. */

@@ -4,8 +4,8 @@ import { CONTEXT, SERVICE } from '../../test/request-context.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { emailExists, emailUnknown, linkExpired, secureChangeOff } from '../errors.ts'
 import { passwordMissingAtSignUp } from '../request-errors.ts'
+import { redeemLink } from '../sign-ups/redeem-message.ts'
 import { type GenerateLinkInput, generateLink } from './generate-link.ts'
-import { verifyLink } from './verify-token.ts'
 
 const { deps, close } = await openTestApp()
 afterAll(close)
@@ -68,7 +68,7 @@ describe('generateLink', () => {
     const { email } = await createSignedUp(deps)
     const [first, second] = [await generate({ type: 'recovery', email }), await generate({ type: 'recovery', email })]
     const follow = (token: string) =>
-      verifyLink(deps, { type: 'recovery', token, via: { kind: 'body', password: undefined }, context: CONTEXT })
+      redeemLink(deps, { type: 'recovery', token, via: { kind: 'body', password: undefined }, context: CONTEXT })
     await expect(follow(first.token)).rejects.toThrow(linkExpired())
     expect((await follow(second.token)).verdict).toBe('session')
   })

@@ -6,9 +6,10 @@ import { createSignedUp } from '../../test/signed-up.ts'
 import { linkExpired, otpExpired, userBanned } from '../errors.ts'
 import type { LinkType } from '../one-time-tokens/link-type.ts'
 import type { VerifyType } from '../one-time-tokens/verify-type.ts'
+import { redeemLink } from '../sign-ups/redeem-message.ts'
 import { getProfile } from '../users/profile-repository.ts'
 import { generateLink } from './generate-link.ts'
-import { verifyCode, verifyLink } from './verify-token.ts'
+import { verifyCode } from './verify-message.ts'
 
 const { deps, clock, close } = await openTestApp()
 afterAll(close)
@@ -25,7 +26,7 @@ const type = (email: string, code: string, as: VerifyType = 'recovery') =>
     context: CONTEXT,
   })
 const follow = (token: string, as: VerifyType = 'recovery', audience = CONTEXT.audience) =>
-  verifyLink(deps, {
+  redeemLink(deps, {
     type: as,
     token,
     via: { kind: 'body', password: undefined },
@@ -67,7 +68,7 @@ describe('verifyCode', () => {
   })
 })
 
-describe('verifyLink', () => {
+describe('redeemLink', () => {
   it('finds its user in any audience', async () => {
     const { email, user } = await createSignedUp(deps)
     const { token } = await send('recovery', email)
