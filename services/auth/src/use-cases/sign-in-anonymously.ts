@@ -7,29 +7,47 @@ import { holdUserCreated } from '../hooks/user-created-job.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
+import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { insertSignUp } from '../sign-ups/sign-up-repository.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
+import { requireMetadata } from '../users/metadata.ts'
 import { createAnonymousUser } from '../users/unconfirmed-user.ts'
 
 /** What an anonymous sign-in works with. */
 export type SignInAnonymouslyDeps = Pick<
   AuthDeps,
-  'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'rateLimits' | 'jobs' | 'hooks'
+  'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'rateLimits' | 'jobs' | 'hooks' | 'signingKeys'
 >
 
-/** The metadata of the new user, and the request. */
+/** A request for a new user. Its context is read after the first checks, since reading may refuse the request too. */
 export interface SignInAnonymouslyInput {
-  readonly data: Readonly<Record<string, unknown>>
-  readonly context: RequestContext
+  readonly data: Readonly<Record<string, unknown>> | undefined
+  /** The key of the client's limits. */
+  readonly limitKey: string | undefined
+  readonly readContext: () => Promise<RequestContext>
+}
+
+/**
+ * Creates a user without an identifier, and signs them in (reference: Anonymous users).
+ * @throws anonymousDisabled, signupDisabled, overRequestRateLimit, metadataTooLarge, and what `readContext`,
+ * `askBeforeUserCreated` and `signNewSession` throw
+ */
+export async function signInAnonymously(
+  deps: SignInAnonymouslyDeps,
+  { data, limitKey, readContext }: SignInAnonymouslyInput,
+): Promise<SessionView> {
+  await checkAnonymousSignIn(deps, limitKey)
+  const context = await readContext()
+  const session = await createAnonymous(deps, { data: requireMetadata(data), context })
+  return signNewSession(deps, session)
 }
 
 /**
  * Counts a request by the limit of anonymous sign-ins. It was counted as a sign-up before its body was read, so that count is given
  * back first.
- * @param limitKey the key of the client's limits
  * @throws anonymousDisabled, signupDisabled, overRequestRateLimit
  */
-export async function checkAnonymousSignIn(
+async function checkAnonymousSignIn(
   { config, rateLimits }: Pick<AuthDeps, 'config' | 'rateLimits'>,
   limitKey: string | undefined,
 ): Promise<void> {
@@ -39,13 +57,9 @@ export async function checkAnonymousSignIn(
   requireSignUpsEnabled(config)
 }
 
-/**
- * Creates a user without an identifier, and signs them in (reference: Anonymous users).
- * @throws what `askBeforeUserCreated` throws
- */
-export async function signInAnonymously(
-  deps: Omit<SignInAnonymouslyDeps, 'rateLimits'>,
-  { data, context }: SignInAnonymouslyInput,
+async function createAnonymous(
+  deps: Omit<SignInAnonymouslyDeps, 'rateLimits' | 'signingKeys'>,
+  { data, context }: { readonly data: Readonly<Record<string, unknown>>; readonly context: RequestContext },
 ): Promise<IssuedSession> {
   const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
   const fresh = {

@@ -10,7 +10,7 @@ import {
   userAlreadyExists,
 } from '../errors.ts'
 import { passwordMissingAtSignUp, pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
-import { checkSignUp, type SignUpFields, signUp } from './sign-up.ts'
+import { checkSignUp, createSignUp, type SignUpFields } from './sign-up.ts'
 
 const { deps, close } = await openTestApp()
 const [counted, failing] = [await openLimited(), await openLimited()]
@@ -30,7 +30,7 @@ const check = (fields: SignUpFields, changes: Partial<TestApp['deps']['config'][
 }
 const request = (value: string, on: TestApp['deps']) => {
   const identifier = { kind: 'email', value } as const
-  return signUp(on, { identifier, password, pkce: undefined, channel: 'sms', data: {}, context: CONTEXT })
+  return createSignUp(on, { identifier, password, pkce: undefined, channel: 'sms', data: {}, context: CONTEXT })
 }
 
 describe('checkSignUp', () => {
@@ -56,7 +56,7 @@ describe('checkSignUp', () => {
   })
 })
 
-describe('signUp', () => {
+describe('createSignUp', () => {
   it('answers a taken address like a free one', async () => {
     const taken = await createSignedUp(deps)
     const free = await request('free@example.com', deps)

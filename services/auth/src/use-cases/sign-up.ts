@@ -26,8 +26,10 @@ import { requireIdentifier, type UserIdentifier } from '../requests/identifier.t
 import type { RequestContext } from '../requests/request-context.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
+import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import type { SignUpConfirmation } from '../sign-ups/sign-up-repository.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
+import { requireMetadata } from '../users/metadata.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
 /** What a sign-up works with, by email or by phone. */
@@ -47,6 +49,7 @@ export type SignUpDeps = Pick<
   | 'sms'
   | 'outbound'
   | 'hooks'
+  | 'signingKeys'
 >
 
 type MessageDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>
@@ -57,8 +60,32 @@ export interface SignUpFields {
   readonly phone?: string | undefined
   readonly password?: string | undefined
   readonly channel?: string | undefined
+  readonly data?: Readonly<Record<string, unknown>> | undefined
   readonly code_challenge?: string | undefined
   readonly code_challenge_method?: string | undefined
+}
+
+/** A request to sign up. Its context is read after the first checks, since reading may refuse the request too. */
+export interface SignUpInput {
+  readonly fields: SignUpFields
+  readonly readContext: () => Promise<RequestContext>
+}
+
+/** A session where no confirmation is needed; else a user record that reveals nothing about an existing account. */
+export type SignUpResult =
+  | { readonly verdict: 'signed-in'; readonly session: SessionView }
+  | ({ readonly verdict: 'confirm' } & UnconfirmedUser)
+
+/**
+ * Signs a user up by email or phone (reference: POST /signup).
+ * @throws metadataTooLarge, and what `checkSignUp`, `readContext`, `createSignUp` and `signNewSession` throw
+ */
+export async function signUp(deps: SignUpDeps, { fields, readContext }: SignUpInput): Promise<SignUpResult> {
+  const checked = await checkSignUp(deps, fields)
+  const data = requireMetadata(fields.data)
+  const created = await createSignUp(deps, { ...checked, data, context: await readContext() })
+  if (created.verdict === 'confirm') return created
+  return { verdict: 'signed-in', session: await signNewSession(deps, created.session) }
 }
 
 /** The members of a sign-up that has passed every check. */
@@ -96,13 +123,12 @@ export async function checkSignUp(
 }
 
 /** A checked sign-up with its metadata and its request. */
-export interface SignUpInput extends CheckedSignUp {
+interface NewSignUp extends CheckedSignUp {
   readonly data: Readonly<Record<string, unknown>>
   readonly context: RequestContext
 }
 
-/** A session where no confirmation is needed; else a user record that reveals nothing about an existing account. */
-export type SignUpResult =
+type CreatedSignUp =
   | { readonly verdict: 'signed-in'; readonly session: IssuedSession }
   | ({ readonly verdict: 'confirm' } & UnconfirmedUser)
 
@@ -115,11 +141,11 @@ const ACTIONS = {
 } as const
 
 /**
- * Signs a user up by email or phone. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path
+ * Stores a sign-up. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path
  * hashes the password, prepares the message and makes one call of the database, and the answer does not depend on its rows.
  * @throws userAlreadyExists, overEmailRateLimit, serverBusy, and what `takeSms` and `askBeforeUserCreated` throw
  */
-export async function signUp(deps: Omit<SignUpDeps, 'outbound'>, input: SignUpInput): Promise<SignUpResult> {
+export async function createSignUp(deps: Omit<SignUpDeps, 'outbound'>, input: NewSignUp): Promise<CreatedSignUp> {
   const { identifier, data, context } = input
   const isConfirmed = isAutoconfirmed(deps, identifier)
   const fresh = {
@@ -173,7 +199,7 @@ function takeAllowance(
   return kind === 'email' ? deps.rateLimits.email.take(limitKey) : takeSms(deps, value, limitKey)
 }
 
-async function prepareConfirmation(deps: MessageDeps, input: SignUpInput, userId: string): Promise<SignUpConfirmation> {
+async function prepareConfirmation(deps: MessageDeps, input: NewSignUp, userId: string): Promise<SignUpConfirmation> {
   const { identifier, pkce, context, channel } = input
   const kind = identifier.kind === 'email' ? 'confirmation' : 'sms'
   const key = hashIntervalKey(deps, { kind, identifier: identifier.value, audience: context.audience })
@@ -194,7 +220,7 @@ interface PreparedMessage {
   readonly message: OutboxEntry | undefined
 }
 
-async function prepareMessage(deps: MessageDeps, input: SignUpInput, userId: string): Promise<PreparedMessage> {
+async function prepareMessage(deps: MessageDeps, input: NewSignUp, userId: string): Promise<PreparedMessage> {
   const { identifier, channel, data, pkce, context } = input
   if (identifier.kind === 'phone') {
     const { secrets, sms } = prepareSmsCode(deps, {
