@@ -1,5 +1,5 @@
 import type { HttpErrorOptions } from '@trestle/common/errors/define-error.ts'
-import { locationChanged, locationNotFound } from '../errors.ts'
+import { duplicateCode, locationChanged, locationNotFound } from '../errors.ts'
 
 /** What a new location is made of. */
 export interface NewLocation {
@@ -44,4 +44,13 @@ export function requireSameLocation<Found>(found: Found | 'not-found' | 'stale')
   const current = requireLocation(found)
   if (current === 'stale') throw locationChanged()
   return current
+}
+
+/**
+ * The verdict on a write of a code, or what was written.
+ * @throws duplicateCode when another location has the code
+ */
+export function requireFreeCode<Written>(written: Written | 'duplicate-code'): Written {
+  if (written === 'duplicate-code') throw duplicateCode()
+  return written
 }

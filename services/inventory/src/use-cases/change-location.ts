@@ -1,6 +1,10 @@
 import type { InventoryDeps } from '../deps.ts'
-import { duplicateCode } from '../errors.ts'
-import { type LocationChange, type LocationTarget, requireSameLocation } from '../locations/location.ts'
+import {
+  type LocationChange,
+  type LocationTarget,
+  requireFreeCode,
+  requireSameLocation,
+} from '../locations/location.ts'
 import { callChangeLocation } from '../locations/location-repository.ts'
 import type { VersionedLocation } from '../locations/location-view.ts'
 
@@ -14,7 +18,5 @@ export async function changeLocation(
   target: LocationTarget,
   change: LocationChange,
 ): Promise<VersionedLocation> {
-  const location = requireSameLocation(await callChangeLocation(deps, target, change))
-  if (location === 'duplicate-code') throw duplicateCode()
-  return location
+  return requireFreeCode(requireSameLocation(await callChangeLocation(deps, target, change)))
 }

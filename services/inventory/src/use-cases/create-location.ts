@@ -1,9 +1,8 @@
 import type { InventoryDeps } from '../deps.ts'
-import { duplicateCode } from '../errors.ts'
 import type { Answered } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { refuseKey } from '../idempotency/refuse-key.ts'
-import type { NewLocation } from '../locations/location.ts'
+import { type NewLocation, requireFreeCode } from '../locations/location.ts'
 import { insertLocation } from '../locations/location-repository.ts'
 
 /**
@@ -16,8 +15,7 @@ export async function createLocation(
   caller: Caller,
   location: NewLocation,
 ): Promise<Answered<{ readonly id: number }>> {
-  const answer = await insertLocation(deps, caller, location)
-  if (answer === 'duplicate-code') throw duplicateCode()
+  const answer = requireFreeCode(await insertLocation(deps, caller, location))
   if (answer.body === null) refuseKey(answer.verdict)
   return answer
 }
