@@ -10,6 +10,7 @@ import type { Credentials, Repeat } from '../access/caller.ts'
 import { refuseRunning } from '../access/require-access.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
 import { serverBusy } from '../errors.ts'
+import type { EntryRefusal } from './refuse-entry.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
 import { type TransactionColumns, toTransaction, transactionColumns } from './transaction-columns.ts'
 
@@ -25,15 +26,10 @@ export interface Operation extends Credentials {
   readonly repeat: Repeat | undefined
 }
 
-/** Why an operation was refused. `possible`: minor units of `currency`, that of the transaction. */
-export type OperationRefusal =
-  | { readonly reason: 'currency-mismatch' | 'trail-full' | 'rate-unavailable'; readonly currency: string }
-  | { readonly reason: 'limit-exceeded'; readonly currency: string; readonly possible: bigint }
-
 /** The transaction after the operation (for a repeat, as it was after the first request), or the refusal. */
 export interface OperationResult extends AccessResult {
   readonly transaction?: Transaction | undefined
-  readonly refusal?: OperationRefusal | undefined
+  readonly refusal?: EntryRefusal | undefined
 }
 
 /** Which exchange rates are good enough for captures. */
@@ -117,7 +113,7 @@ function nameOf({ keyMac, userEmail, repeat }: Operation): string | undefined {
 }
 
 type OperationRow = TransactionColumns & {
-  verdict: Verdict | OperationRefusal['reason']
+  verdict: Verdict | EntryRefusal['reason']
   identity_id: string | null
   possible: bigint
 }

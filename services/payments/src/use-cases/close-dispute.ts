@@ -3,7 +3,8 @@ import { type Caller, callerColumns } from '../access/caller.ts'
 import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callCloseDispute } from '../disputes/dispute-repository.ts'
-import { disputeClosed, trailFull } from '../errors.ts'
+import { disputeClosed } from '../errors.ts'
+import { refuseEntry } from '../transactions/refuse-entry.ts'
 
 /** The outcome of a dispute; null when the body was refused. */
 export interface CloseDisputeInput {
@@ -15,8 +16,7 @@ export interface CloseDisputeInput {
 
 /**
  * Closes a dispute, as the acquirer would. The same outcome again changes nothing.
- * @throws disputeClosed when the dispute has the other outcome, trailFull when the trail takes no more entries, and what
- * `requireAccess` throws
+ * @throws disputeClosed when the dispute has the other outcome, and what `requireAccess` and `refuseEntry` throw
  */
 export async function closeDispute(
   { lanes }: { readonly lanes: Lanes },
@@ -25,7 +25,7 @@ export async function closeDispute(
   const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome })
   const { verdict, dispute, refusal } = requireAccess(caller, closed, flaw)
   if (refusal === 'conflict') throw disputeClosed()
-  if (refusal === 'trail-full') throw trailFull()
+  if (refusal === 'trail-full') refuseEntry({ reason: refusal }, 'dispute')
   if (!dispute) throw new Error(`close_dispute answered ${verdict} without a dispute`)
   return { dispute, replayed: verdict === 'replayed' }
 }

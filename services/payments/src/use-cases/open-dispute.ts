@@ -3,8 +3,7 @@ import { type Caller, callerColumns } from '../access/caller.ts'
 import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository.ts'
-import { amountBeyondLimit } from '../errors.ts'
-import { formatMoney } from '../money/minor-units.ts'
+import { refuseEntry } from '../transactions/refuse-entry.ts'
 
 /** A dispute of a test merchant; `dispute` is null when the body was refused. */
 export interface OpenDisputeInput {
@@ -16,7 +15,7 @@ export interface OpenDisputeInput {
 
 /**
  * Opens a dispute, as the acquirer would.
- * @throws amountBeyondLimit for more than is captured and neither refunded nor disputed, and what `requireAccess` throws
+ * @throws what `refuseEntry` throws for more than is captured and neither refunded nor disputed, and what `requireAccess` throws
  */
 export async function openDispute(
   { lanes }: { readonly lanes: Lanes },
@@ -24,7 +23,7 @@ export async function openDispute(
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const opened = await callOpenDispute(lanes, { ...callerColumns(caller), transactionId, dispute: given })
   const { verdict, dispute, limit } = requireAccess(caller, opened, flaw)
-  if (limit) throw amountBeyondLimit('dispute', formatMoney(limit.currency, limit.amount))
+  if (limit) refuseEntry({ reason: 'limit-exceeded', currency: limit.currency, possible: limit.amount }, 'dispute')
   if (!dispute) throw new Error(`open_dispute answered ${verdict} without a dispute`)
   const replayed = verdict === 'replayed'
   // A repeat gets the dispute as it was, whatever has happened to it since.

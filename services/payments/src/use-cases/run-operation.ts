@@ -1,9 +1,8 @@
 import type { Caller } from '../access/caller.ts'
 import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { amountBeyondLimit, otherCurrency, rateUnavailable, trailFull } from '../errors.ts'
-import { formatMoney } from '../money/minor-units.ts'
-import type { Operation, OperationRefusal } from '../transactions/operation-group.ts'
+import type { Operation } from '../transactions/operation-group.ts'
+import { refuseEntry } from '../transactions/refuse-entry.ts'
 import type { OperationKind, Transaction } from '../transactions/transaction.ts'
 import { judgeOperation } from '../transactions/transaction-repository.ts'
 
@@ -19,9 +18,7 @@ export interface RunOperationInput {
 /**
  * Captures, refunds or voids part of a transaction. The amount is judged under the lock of the transaction, so two captures of
  * the same money cannot both pass (reference: Refusal of amounts).
- * @throws otherCurrency when the body names another currency than the transaction has, amountBeyondLimit for more than is left,
- * trailFull when the trail takes no more entries, rateUnavailable when a capture has no recent exchange rate, serverBusy when the
- * operation waits too long, and what `requireAccess` throws
+ * @throws serverBusy when the operation waits too long, and what `requireAccess` and `refuseEntry` throw
  */
 export async function runOperation(
   { lanes, operations }: Pick<PaymentsDeps, 'lanes' | 'operations'>,
@@ -34,21 +31,7 @@ export async function runOperation(
   }
   const result = await operations.run({ keyMac, userEmail, repeat, transactionId, kind, ...values })
   const { verdict, transaction, refusal } = requireAccess(caller, result, flaw)
-  if (refusal) throw toError(refusal, kind)
+  if (refusal) refuseEntry(refusal, kind)
   if (!transaction) throw new Error(`run_operations answered ${verdict} without a transaction`)
   return { transaction, replayed: verdict === 'replayed' }
-}
-
-function toError(refusal: OperationRefusal, kind: OperationKind): Error {
-  const { reason, currency } = refusal
-  switch (reason) {
-    case 'currency-mismatch':
-      return otherCurrency(currency)
-    case 'limit-exceeded':
-      return amountBeyondLimit(kind, formatMoney(currency, refusal.possible))
-    case 'trail-full':
-      return trailFull()
-    case 'rate-unavailable':
-      return rateUnavailable()
-  }
 }
