@@ -46,7 +46,7 @@ describe('fields', () => {
     [descriptor(), 'x'.repeat(23), false],
     [descriptor(), 'Café', false],
     [descriptor(), 'a\tb', false],
-  ])('judges value %#: %j', (schema, value, expected) => {
+  ])('accepts or refuses the value %#: %j', (schema, value, expected) => {
     expect(accepts(schema, value)).toBe(expected)
   })
 

@@ -107,7 +107,7 @@ describe('callCreateWebhook', () => {
     ['a test merchant, where it is allowed', true, true, undefined],
     ['a test merchant, where it is not allowed', true, false, 'not-https'],
     ['a live merchant', false, true, 'not-https'],
-  ])('judges http: for %s', async (_case, test, allowHttp, refusal) => {
+  ])('decides on a URL with http: for %s', async (_case, test, allowHttp, refusal) => {
     const merchantId = await merchant(test)
     const webhook = { url: 'http://shop.example', events: [] }
     expect((await create(merchantId, { webhook, allowHttp })).refusal).toBe(refusal)
