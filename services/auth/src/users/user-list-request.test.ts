@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest'
+import { formatCursor } from '../pagination/page-query.ts'
+import { cursorMalformed, pageOutOfRange, sortMalformed } from '../request-errors.ts'
+import { parseUserList } from './user-list-request.ts'
+
+const after = { createdAt: '2026-01-02T03:04:05.123456+00:00', id: '00000000-0000-4000-8000-000000000001' }
+const usual = { filter: undefined, direction: 'desc', perPage: 50 } as const
+
+describe('the query of a list of users', () => {
+  it.each([
+    ['nothing', {}, { ...usual, form: 'page', page: 1 }],
+    ['a page', { page: '2', per_page: '1000' }, { ...usual, form: 'page', page: 2, perPage: 1_000 }],
+    ['an empty filter', { filter: '' }, { ...usual, filter: '', form: 'page', page: 1 }],
+    ['a filter', { filter: 'ada' }, { ...usual, filter: 'ada', form: 'page', page: 1 }],
+  ])('with %s asks for a page', (_case, fields, request) => {
+    expect(parseUserList(fields, false)).toEqual(request)
+  })
+
+  it.each([
+    ['an empty cursor', {}, { ...usual, form: 'cursor', after: undefined }],
+    ['a cursor', { cursor: formatCursor(after) }, { ...usual, form: 'cursor', after }],
+    ['a cursor beside a page', { cursor: formatCursor(after), page: '0' }, { ...usual, form: 'cursor', after }],
+    ['a number of rows', { per_page: '1' }, { ...usual, form: 'cursor', perPage: 1, after: undefined }],
+  ])('with %s asks for the rows after a cursor', (_case, fields, request) => {
+    expect(parseUserList(fields, true)).toEqual(request)
+  })
+
+  it.each([
+    [undefined, 'desc'],
+    ['created_at', 'desc'],
+    ['created_at desc', 'desc'],
+    ['created_at asc', 'asc'],
+    ['CREATED_AT ASC', 'asc'],
+  ] as const)('with the sort %j lists in the direction %s', (sort, direction) => {
+    expect(parseUserList({ sort }, false).direction).toBe(direction)
+  })
+
+  it.each(['', ' created_at', 'created_at ', 'created_at  asc', 'created_at up', 'email', 'asc', 'created_at asc, id'])(
+    'is refused with the sort %j',
+    (sort) => {
+      expect(() => parseUserList({ sort }, false)).toThrow(sortMalformed({ sort }))
+    },
+  )
+
+  it.each([
+    ['page 0', { page: '0' }, false, pageOutOfRange({ name: 'page', max: 1_000_000_000 })],
+    ['0 rows of a page', { per_page: '0' }, false, pageOutOfRange({ name: 'per_page', max: 1_000 })],
+    ['1001 rows after a cursor', { per_page: '1001' }, true, pageOutOfRange({ name: 'per_page', max: 1_000 })],
+    ['a cursor that is none', { cursor: 'abc' }, true, cursorMalformed()],
+  ])('is refused with %s', (_case, fields, hasCursor, error) => {
+    expect(() => parseUserList(fields, hasCursor)).toThrow(error)
+  })
+})
