@@ -84,9 +84,8 @@ describe('PUT /admin/users/{user_id}/factors/{factor_id}', () => {
     )
   })
 
-  it('400, 404 and 422: refuses invalid values, factors of other users and taken names', async () => {
+  it('400: refuses a phone that is not E.164, and a name above 120 characters', async () => {
     const { user, appId } = await createUser()
-    const other = await createUser()
     const path = `${user.id}/factors/${appId}`
     await expectFailure('PUT', path, { phone: 'x' }, [
       400,
@@ -95,6 +94,11 @@ describe('PUT /admin/users/{user_id}/factors/{factor_id}', () => {
     ])
     const long = 'friendly_name may not be longer than 120 characters'
     await expectFailure('PUT', path, { friendly_name: 'x'.repeat(121) }, [400, 'validation_failed', long])
+  })
+
+  it('422: refuses a name that a factor or the recovery codes of the user have', async () => {
+    const { user, appId } = await createUser()
+    const path = `${user.id}/factors/${appId}`
     const taken = 'A factor with the friendly name "phone" for this user already exists'
     await expectFailure('PUT', path, { friendly_name: 'phone' }, [422, 'mfa_factor_name_conflict', taken])
     const at = new Date()
@@ -107,6 +111,10 @@ describe('PUT /admin/users/{user_id}/factors/{factor_id}', () => {
     expect((await ask('PUT', pathOfCodes, { friendly_name: 'paper' })).body).toEqual(
       factorBody({ id: codes.id, friendly_name: 'paper', factor_type: 'recovery_code' }),
     )
+  })
+
+  it('422: refuses the phone of another factor of the user', async () => {
+    const { user } = await createUser()
     const second = factorRow({ user_id: user.id, factor_type: 'phone', phone: '14155550199' })
     await test.deps.db.insertInto('mfa_factors').values(second).execute()
     await expectFailure('PUT', `${user.id}/factors/${second.id}`, { phone: '+14155550100' }, [
@@ -114,6 +122,11 @@ describe('PUT /admin/users/{user_id}/factors/{factor_id}', () => {
       'mfa_verified_factor_exists',
       'A verified phone factor already exists, unenroll the existing factor to continue',
     ])
+  })
+
+  it('404: refuses a factor of another user, an unknown user and an id that is no UUID, also to DELETE', async () => {
+    const { user, appId } = await createUser()
+    const other = await createUser()
     for (const method of ['PUT', 'DELETE'] as const) {
       const payload = method === 'PUT' ? {} : undefined
       const foreign = `${user.id}/factors/${other.appId}`
