@@ -6,6 +6,7 @@ import type { securitySettings } from './security.ts'
 import type { serverSettings } from './server.ts'
 import type { signupSettings } from './signup.ts'
 import type { smsSettings } from './sms.ts'
+import { toUpperCase } from './to-upper-case.ts'
 
 type DangerValues = SettingValues<typeof externalSettings> &
   Pick<SettingValues<typeof mailSettings>, 'MAILER_AUTOCONFIRM'> &
@@ -58,8 +59,7 @@ export function dangerousSettings(values: DangerValues): readonly string[] {
 /** Settings by which an email address counts as verified although its provider has not verified it. */
 function trustedProviders(values: DangerValues): readonly string[] {
   if (!values.MAILER_AUTOCONFIRM) return []
-  // TypeScript does not know the result of toUpperCase.
-  const names = PROVIDERS.map((provider) => provider.toUpperCase() as Uppercase<typeof provider>)
+  const names = PROVIDERS.map(toUpperCase)
   const switches = [...names.map((name) => `EXTERNAL_${name}_ENABLED` as const), 'CUSTOM_OAUTH_ENABLED' as const]
   return switches.filter((name) => values[name]).map((name) => `AUTH_${name}`)
 }

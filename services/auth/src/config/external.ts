@@ -1,6 +1,7 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, duration, flag, integer, secret, text, url } from '@trestle/common/config/setting.ts'
 import { family, group } from '@trestle/common/config/setting-description.ts'
+import { toUpperCase } from './to-upper-case.ts'
 
 /** The external providers, in the order of `GET /settings`. */
 export const PROVIDERS = [
@@ -168,9 +169,4 @@ export function externalWarnings(values: ExternalValues): string[] {
 
 function hasOwnUrl(provider: ProviderName): provider is (typeof OWN)[number] {
   return OWN.some((name) => name === provider)
-}
-
-function toUpperCase<P extends ProviderName>(provider: P): Uppercase<P> {
-  // TypeScript does not know the result of toUpperCase.
-  return provider.toUpperCase() as Uppercase<P>
 }

@@ -6,6 +6,7 @@ import type { mailSettings } from './mail.ts'
 import type { securitySettings } from './security.ts'
 import type { serverSettings } from './server.ts'
 import type { smsSettings } from './sms.ts'
+import { toUpperCase } from './to-upper-case.ts'
 
 type UrlValues = SettingValues<typeof externalSettings> &
   SettingValues<typeof mailSettings> &
@@ -15,7 +16,7 @@ type UrlValues = SettingValues<typeof externalSettings> &
 
 /** Settings by which secrets, or data that decide who signs in, cross a network unencrypted, in either profile. */
 export function plainHttpSettings(values: UrlValues): readonly string[] {
-  const sms = values.SMS_PROVIDER && (`SMS_${toUpper(values.SMS_PROVIDER)}_API_URL` as const)
+  const sms = values.SMS_PROVIDER && (`SMS_${toUpperCase(values.SMS_PROVIDER)}_API_URL` as const)
   return [
     ...plainHttpWarnings('AUTH_API_EXTERNAL_URL', values.API_EXTERNAL_URL, 'read passwords, codes and tokens'),
     ...plainHttpWarnings('AUTH_SITE_URL', values.SITE_URL, 'replace the page that takes sessions over, and read them'),
@@ -48,7 +49,7 @@ export function plainHttpSettings(values: UrlValues): readonly string[] {
 }
 
 function providerSettings(values: UrlValues, provider: (typeof PROVIDERS)[number]): readonly string[] {
-  const name = toUpper(provider)
+  const name = toUpperCase(provider)
   if (!values[`EXTERNAL_${name}_ENABLED`]) return []
   const address = `EXTERNAL_${name}_URL` as const
   const back = `EXTERNAL_${name}_REDIRECT_URI` as const
@@ -56,9 +57,4 @@ function providerSettings(values: UrlValues, provider: (typeof PROVIDERS)[number
     ...plainHttpWarnings(`AUTH_${address}`, values[address], 'read the secret of the client, and sign in as anybody'),
     ...plainHttpWarnings(`AUTH_${back}`, values[back], 'read the codes of sign-ins'),
   ]
-}
-
-function toUpper<Name extends string>(name: Name): Uppercase<Name> {
-  // TypeScript does not know the result of toUpperCase.
-  return name.toUpperCase() as Uppercase<Name>
 }

@@ -2,12 +2,13 @@ import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer, oneOf, type Setting, secret, text } from '@trestle/common/config/setting.ts'
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
-import { PROVIDERS, type ProviderName } from './external.ts'
+import { PROVIDERS } from './external.ts'
 import { roleProblem } from './jwt.ts'
 import { NOTIFICATIONS } from './mail.ts'
 import { addressList, lifetimeSeconds, limit, type ProfileValues } from './rules.ts'
 import { followsNoProxy, type securitySettings } from './security.ts'
 import type { serverSettings } from './server.ts'
+import { toUpperCase } from './to-upper-case.ts'
 
 /** Read before the other settings, because it decides which values they may have (decision 16). */
 export const profileSettings = group('Profile', {
@@ -71,11 +72,7 @@ export const strictSettings = {
   MFA_TOTP_ENROLL_ENABLED: fixedFlag('true'),
   MFA_TOTP_VERIFY_ENABLED: fixedFlag('true'),
   EXTERNAL_FLOW_STATE_EXPIRY_DURATION: limitedDuration(10 * MINUTE_MS, '10m').prefault('5m'),
-  ...family(
-    // TypeScript does not know the result of toUpperCase.
-    PROVIDERS.map((name) => name.toUpperCase() as Uppercase<ProviderName>),
-    { 'EXTERNAL_<PROVIDER>_SKIP_NONCE_CHECK': fixedFlag('false') },
-  ),
+  ...family(PROVIDERS.map(toUpperCase), { 'EXTERNAL_<PROVIDER>_SKIP_NONCE_CHECK': fixedFlag('false') }),
   ...family(NOTIFICATIONS, { 'MAILER_NOTIFICATIONS_<EVENT>_ENABLED': flag().prefault('true') }),
 } satisfies Readonly<Record<string, Setting>>
 
