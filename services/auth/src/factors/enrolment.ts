@@ -6,7 +6,7 @@ import type { Factor } from './factor.ts'
 export interface WantedFactor {
   /** Empty where the user gives no name. */
   readonly friendlyName: string
-  /** Of a phone factor. */
+  /** Only a phone factor has one. */
   readonly phone: string | undefined
 }
 

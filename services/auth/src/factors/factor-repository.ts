@@ -174,7 +174,7 @@ export const FACTOR_PHONE_KEY = 'unique_phone_factor_per_user'
 
 interface FactorUpdate {
   readonly friendlyName: string | undefined
-  /** Of a phone factor. */
+  /** Undefined: the phone stays. Only phone factors have one. */
   readonly phone: string | undefined
   readonly now: Date
 }

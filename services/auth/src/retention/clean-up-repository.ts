@@ -59,7 +59,7 @@ function indexStatement({ table, column, before, only }: IndexCleanUp): RawBuild
 const startedAt = sql`coalesce(created_at, ${sql.lit(NO_TIME)}::timestamptz)`
 const refreshedAt = sql`coalesce(refreshed_at AT TIME ZONE 'UTC', ${startedAt})`
 
-/** Whether a row is expired that a walk meets. */
+/** Whether a row that a walk meets has expired. */
 function staleInWalk(cleanUp: WalkCleanUp): RawBuilder<boolean> {
   if (cleanUp.table === 'refresh_tokens') return sql`revoked AND updated_at < ${cleanUp.until}`
   const { startedBefore, refreshedBefore } = cleanUp

@@ -8,30 +8,30 @@ export interface IndexCleanUp {
   readonly by: 'index'
   readonly table: keyof AuthTables
   readonly column: string
-  /** A row is expired whose column is earlier. */
+  /** A row has expired when its column is earlier than this. */
   readonly before: Date
   /** Undefined: all rows of the table expire. */
   readonly only: 'unverified' | 'anonymous' | 'unconfirmed' | undefined
 }
 
 /**
- * By a walk along the primary key, which is ordered by time, up to the first row that was created at `until`. An index would slow a
- * hot update down.
+ * By a walk along the primary key, which is ordered by time. The walk ends at the first row that was created at `until` or later. An
+ * index would slow down an update that runs often.
  */
 export type WalkCleanUp =
   | {
       readonly by: 'walk'
       readonly table: 'refresh_tokens'
-      /** A spent token is expired that was last updated earlier. */
+      /** A spent token has expired when its last update is earlier than this. */
       readonly until: Date
     }
   | {
       readonly by: 'walk'
       readonly table: 'sessions'
       readonly until: Date
-      /** A session is expired that began earlier; undefined: sessions may last. */
+      /** A session has expired when it began earlier than this. Undefined: sessions may last for ever. */
       readonly startedBefore: Date | undefined
-      /** A session is expired that was last refreshed earlier; undefined: sessions may be idle. */
+      /** A session has expired when its last refresh is earlier than this. Undefined: sessions may be idle. */
       readonly refreshedBefore: Date | undefined
     }
 
