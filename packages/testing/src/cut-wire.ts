@@ -68,8 +68,9 @@ const SIMPLE_QUERY = 'Q'.charCodeAt(0)
 const EXECUTE = 'E'.charCodeAt(0)
 
 /**
- * Counts the statements of a client, however its bytes are split.
- * @see PostgreSQL, "Message Formats": a type, which the first message lacks, and a length that includes itself
+ * Counts the statements of a client, however its bytes are split. A message has a type, which the first message lacks, and a length
+ * that includes itself.
+ * @see https://www.postgresql.org/docs/current/protocol-message-formats.html
  */
 function createCounter(): (data: Buffer) => number {
   let rest = Buffer.alloc(0)

@@ -22,7 +22,10 @@ export async function openStartupPooler(serverUrl: string, does: 'drop' | 'refus
   return { url: await urlThrough(listener, serverUrl), close: () => listener.close() }
 }
 
-/** @see PostgreSQL, "Message Formats", StartupMessage: length, version, names and values */
+/**
+ * Passes a StartupMessage on without its options. It holds its length, the version, names and values.
+ * @see https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-STARTUPMESSAGE
+ */
 function passWithoutOptions(client: Socket, startup: Buffer, { hostname, port }: URL): void {
   const parameters = Buffer.from(startup.toString('latin1', 8).replace(/options\0[^\0]*\0/, ''), 'latin1')
   const head = Buffer.from(startup.subarray(0, 8))
@@ -33,7 +36,7 @@ function passWithoutOptions(client: Socket, startup: Buffer, { hostname, port }:
   client.pipe(server).pipe(client)
 }
 
-/** @see PostgreSQL, "Message Formats", ErrorResponse */
+/** @see https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-ERRORRESPONSE */
 function refuse(client: Socket, startup: Buffer, server: URL): void {
   if (!startup.includes('options\0')) {
     passWithoutOptions(client, startup, server)

@@ -2,7 +2,10 @@ import { createRemoteJWKSet, customFetch, type RemoteJWKSetOptions } from 'jose'
 import { createOutbound, hostOf, type Outbound, type OutboundRequest } from './outbound.ts'
 import { outboundFetch } from './outbound-fetch.ts'
 
-/** How long keys are waited for, cached and not fetched again, in milliseconds. @see jose, RemoteJWKSetOptions */
+/**
+ * How long keys are waited for, cached and not fetched again, in milliseconds.
+ * @see https://github.com/panva/jose/blob/main/docs/jwks/remote/interfaces/RemoteJWKSetOptions.md
+ */
 export interface RemoteKeysOptions extends Pick<RemoteJWKSetOptions, 'cacheMaxAge' | 'cooldownDuration'> {
   /** Longest wait for the keys. */
   readonly timeoutMs: number

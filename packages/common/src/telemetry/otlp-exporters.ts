@@ -1,7 +1,7 @@
 import type { PushMetricExporter } from '@opentelemetry/sdk-metrics'
 import type { SpanExporter } from '@opentelemetry/sdk-trace'
 
-/** How spans and metrics are sent. @see OpenTelemetry, OTLP Exporter Configuration */
+/** How spans and metrics are sent. @see https://opentelemetry.io/docs/specs/otel/protocol/exporter/ */
 export const OTLP_PROTOCOLS = ['http/protobuf', 'http/json', 'grpc'] as const
 /** A protocol of OTLP, as OTEL_EXPORTER_OTLP_PROTOCOL names it. */
 export type OtlpProtocol = (typeof OTLP_PROTOCOLS)[number]

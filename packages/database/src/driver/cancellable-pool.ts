@@ -15,7 +15,10 @@ export interface CancellablePool {
   until<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T>
 }
 
-/** The code of a CancelRequest. @see PostgreSQL, "Message Formats" */
+/**
+ * The code of a CancelRequest.
+ * @see https://www.postgresql.org/docs/current/protocol-message-formats.html#PROTOCOL-MESSAGE-FORMATS-CANCELREQUEST
+ */
 const CANCEL_REQUEST = 80_877_102
 
 /** How long a request to cancel may take, in milliseconds. */

@@ -139,7 +139,7 @@ function toPlanned({ sql: text, locks }: WatchedStatement, { stage, names, sizes
 
 /**
  * The modes that conflict with RowExclusiveLock, which every write takes. AccessExclusiveLock also conflicts with reads.
- * @see PostgreSQL, "Explicit Locking", table "Conflicting Lock Modes"
+ * @see https://www.postgresql.org/docs/current/explicit-locking.html#TABLE-LOCK-COMPATIBILITY
  */
 const BLOCKED: ReadonlyMap<string, Blocked> = new Map([
   ['ShareLock', 'writes'],
