@@ -86,7 +86,7 @@ describe('rate limits', () => {
   const [, tooMany] = refusals.rateLimited
 
   // ASVS 2.4.1
-  it('429: the fifth request of a key within two seconds, before any look at body or object', async () => {
+  it('429: refuses the fifth request of a key within two seconds, before any look at body or object', async () => {
     const get = ({ headers }: TestApp) => payments.app.inject({ url: '/merchants/x', headers })
     const answers = await Promise.all(Array.from({ length: 5 }, () => get(app)))
     const [response, ...others] = answers.toSorted((a, b) => b.statusCode - a.statusCode)
@@ -96,7 +96,7 @@ describe('rate limits', () => {
     }
   })
 
-  it('429: the fourth new app of an address within a minute', async () => {
+  it('429: refuses the fourth new app of an address within a minute', async () => {
     const post = () => payments.app.inject({ method: 'POST', url: '/apps' })
     expect((await post()).statusCode).toBe(201)
     const response = await post()
@@ -104,7 +104,7 @@ describe('rate limits', () => {
   })
 
   // ASVS 2.4.1, 6.3.1
-  it('429: the third bad key of an address within a minute, while good keys still pass', async () => {
+  it('429: refuses the third bad key of an address within a minute, while good keys still pass', async () => {
     const get = (headers: object) => payments.app.inject({ url: '/me', headers: { ...headers } })
     for (const headers of [{}, basic('x')]) {
       const refused = await get(headers)
