@@ -1,5 +1,6 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { noteThrown } from '@trestle/common/errors/error-handler.ts'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers, errorVocabulary } from '../error-body.ts'
@@ -10,12 +11,10 @@ import {
   unknownFlowRedirect,
 } from '../flows/flow-redirect.ts'
 import { type RequestContextDeps, readClient } from '../plugins/request-context.ts'
-import { type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import {
   type FinishAuthorizationDeps,
-  type FinishAuthorizationInput,
+  type FinishedAuthorization,
   finishAuthorization,
-  takeAuthorization,
 } from '../use-cases/finish-authorization.ts'
 
 /** A form may be twice as long as the URL of a GET. */
@@ -53,10 +52,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { ...redirects, ...errorAnswers(400, 429) },
       },
     },
-    async (request, reply) => {
-      const { address, status } = await finishFlow(deps, request, request.query)
-      return reply.header('referrer-policy', 'no-referrer').redirect(address, status)
-    },
+    (request, reply) => redirectAfter(deps, request, reply, request.query),
   )
   app.post(
     '/callback',
@@ -70,45 +66,30 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { ...redirects, ...errorAnswers(400, 413, 429) },
       },
     },
-    async (request, reply) => {
-      const { address, status } = await finishFlow(deps, request, request.body)
-      return reply.header('referrer-policy', 'no-referrer').redirect(address, status)
-    },
+    (request, reply) => redirectAfter(deps, request, reply, request.body),
   )
 }
 
-type CallbackDeps = FinishAuthorizationDeps & RequestContextDeps & SessionViewDeps
+type CallbackDeps = FinishAuthorizationDeps & RequestContextDeps
 
-/** Where the browser goes next. */
-interface NextAddress {
-  readonly address: string
-  readonly status: 302 | 303
+/** Finishes the flow of an answer and redirects the browser. The flow knows where it wanted to go: without it SITE_URL gets the error. */
+async function redirectAfter(deps: CallbackDeps, request: FastifyRequest, reply: FastifyReply, answer: CallbackAnswer) {
+  const note = (thrown: unknown) => noteThrown(errorVocabulary, thrown, request)
+  const { siteUrl } = deps.config.signup.redirects
+  const { address, status } = await finishAuthorization(deps, { answer, readContext: () => readClient(deps, request) })
+    .then((finished) => ({ address: addressAfter(finished, note), status: 302 }))
+    .catch((thrown: unknown) => ({ address: unknownFlowRedirect(siteUrl, note(thrown)), status: 303 }))
+  return reply.header('referrer-policy', 'no-referrer').redirect(address, status)
 }
 
-/** Takes the flow of an answer and signs in. The flow knows where the browser wanted to go: without it SITE_URL gets the error. */
-async function finishFlow(deps: CallbackDeps, request: FastifyRequest, answer: CallbackAnswer): Promise<NextAddress> {
-  try {
-    const flow = await takeAuthorization(deps, answer.state)
-    const context = { ...(await readClient(deps, request)), redirectTo: flow.redirectTo }
-    return { address: await completeSignIn(deps, request, { flow, answer, context }), status: 302 }
-  } catch (thrown) {
-    const error = noteThrown(errorVocabulary, thrown, request)
-    return { address: unknownFlowRedirect(deps.config.signup.redirects.siteUrl, error), status: 303 }
+/** Where the browser goes after a flow. */
+function addressAfter(finished: FinishedAuthorization, note: (thrown: unknown) => HttpError): string {
+  switch (finished.verdict) {
+    case 'session':
+      return externalSessionRedirect(finished.redirectTo, finished)
+    case 'auth-code':
+      return codeRedirect(finished.redirectTo, finished.code)
+    case 'failed':
+      return callbackFailureRedirect(finished.redirectTo, note(finished.thrown))
   }
-}
-
-/** The address where a flow ends, with the session or with the error. */
-function completeSignIn(deps: CallbackDeps, request: FastifyRequest, input: FinishAuthorizationInput): Promise<string> {
-  return signIn(deps, input).catch((thrown: unknown) =>
-    callbackFailureRedirect(input.flow.redirectTo, noteThrown(errorVocabulary, thrown, request)),
-  )
-}
-
-/** The address where a flow ends that has succeeded. @throws what `finishAuthorization` throws */
-async function signIn(deps: CallbackDeps, input: FinishAuthorizationInput): Promise<string> {
-  const { redirectTo, provider } = input.flow
-  const finished = await finishAuthorization(deps, input)
-  if (finished.verdict === 'auth-code') return codeRedirect(redirectTo, finished.code)
-  const session = await signNewSession(deps, finished.session)
-  return externalSessionRedirect(redirectTo, { session, provider, tokens: finished.tokens })
 }

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { anyTime } from '../../test/bodies.ts'
 import { CONTEXT } from '../../test/request-context.ts'
-import { pkceRequired } from '../errors.ts'
+import { pkceRequired, serviceUnavailable } from '../errors.ts'
 import {
   providerNotSupported,
   stateExpired,
@@ -13,7 +12,7 @@ import {
   stateUsed,
 } from '../external-errors.ts'
 import { insertAuthorizationFlow, type NewAuthorizationFlow } from '../flows/flow-repository.ts'
-import { finishAuthorization, takeAuthorization } from './finish-authorization.ts'
+import { finishAuthorization } from './finish-authorization.ts'
 
 const { deps, clock, close } = await openTestApp()
 afterAll(close)
@@ -36,14 +35,26 @@ async function begin(changes: Partial<NewAuthorizationFlow> = {}): Promise<strin
   return id
 }
 
-describe('takeAuthorization', () => {
+/** Returns from the provider, as `GET /callback` does. */
+function finish(state: string | undefined, own = deps) {
+  return finishAuthorization(own, { answer: { state, code: 'x' }, readContext: async () => CONTEXT })
+}
+
+/** How each taken flow of this file ends: its provider has no credentials. */
+const TAKEN = {
+  verdict: 'failed',
+  redirectTo: FLOW.redirectTo,
+  thrown: providerNotSupported({ provider: 'github' }),
+} as const
+
+describe('finishAuthorization', () => {
   it.each([
     ['an implicit flow, which it deletes', undefined, stateUnknown],
     ['a PKCE flow, which stays for the exchange', PKCE, stateUsed],
   ])('takes %s, once', async (_case, pkce, error) => {
     const id = await begin({ pkce })
-    expect(await takeAuthorization(deps, id)).toEqual({ ...FLOW, id, pkce, startedAt: anyTime })
-    await expect(takeAuthorization(deps, id)).rejects.toThrow(error())
+    expect(await finish(id)).toEqual(TAKEN)
+    await expect(finish(id)).rejects.toThrow(error())
   })
 
   it.each([
@@ -52,13 +63,14 @@ describe('takeAuthorization', () => {
     ['one that is no id', 'x', stateInvalid],
     ['an unknown one', randomUUID(), stateUnknown],
   ])('refuses a state: %s', async (_case, state, error) => {
-    await expect(takeAuthorization(deps, state)).rejects.toThrow(error())
+    await expect(finish(state)).rejects.toThrow(error())
   })
 
   it('takes one of two concurrent requests with a state', async () => {
     const id = await begin({ pkce: PKCE })
-    const outcomes = await Promise.allSettled([takeAuthorization(deps, id), takeAuthorization(deps, id)])
-    expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([
+    const outcomes = await Promise.allSettled([finish(id), finish(id)])
+    expect(outcomes.toSorted((a, b) => a.status.localeCompare(b.status))).toEqual([
+      { status: 'fulfilled', value: TAKEN },
       { status: 'rejected', reason: stateUsed() },
     ])
   })
@@ -66,25 +78,28 @@ describe('takeAuthorization', () => {
   it('refuses a flow from the end of its life on', async () => {
     const [late, inTime] = [await begin(), await begin()]
     clock.advance(deps.config.external.flowStateLifetimeMs - 1)
-    expect((await takeAuthorization(deps, inTime)).id).toBe(inTime)
+    expect(await finish(inTime)).toEqual(TAKEN)
     clock.advance(1)
-    await expect(takeAuthorization(deps, late)).rejects.toThrow(stateExpired())
+    await expect(finish(late)).rejects.toThrow(stateExpired())
   })
 
   it('refuses a flow without PKCE that began before PKCE was required', async () => {
     const signup = { ...deps.config.signup, pkce: 'required' as const }
     const strict = { ...deps, config: { ...deps.config, signup } }
     const [implicit, pkce] = [await begin(), await begin({ pkce: PKCE })]
-    await expect(takeAuthorization(strict, implicit)).rejects.toThrow(pkceRequired())
-    expect((await takeAuthorization(strict, pkce)).id).toBe(pkce)
+    await expect(finish(implicit, strict)).rejects.toThrow(pkceRequired())
+    expect(await finish(pkce, strict)).toEqual(TAKEN)
   })
-})
 
-describe('finishAuthorization', () => {
-  it('refuses a provider that was switched off since the flow began', async () => {
-    const flow = await takeAuthorization(deps, await begin())
-    await expect(finishAuthorization(deps, { flow, answer: { code: 'x' }, context: CONTEXT })).rejects.toThrow(
-      providerNotSupported({ provider: 'github' }),
-    )
+  it('tells the page that began the flow of a provider that was switched off since', async () => {
+    expect(await finish(await begin())).toEqual(TAKEN)
+  })
+
+  it('throws what reading the context throws, after it has taken the flow', async () => {
+    const id = await begin()
+    const readContext = () => Promise.reject(serviceUnavailable())
+    const returned = finishAuthorization(deps, { answer: { state: id }, readContext })
+    await expect(returned).rejects.toThrow(serviceUnavailable())
+    await expect(finish(id)).rejects.toThrow(stateUnknown())
   })
 })

@@ -1,19 +1,11 @@
-import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
+import { acceptInvitation } from '../external-accounts/accept-invitation.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from '../external-accounts/ask-provider.ts'
-import { adoptProfile } from '../external-accounts/find-owner.ts'
-import { linkExternalIdentity, requireOwnIdentity } from '../external-accounts/link.ts'
-import {
-  confirmOwner,
-  type ExternalOutcome,
-  type ExternalSignIn,
-  signInExternally,
-} from '../external-accounts/sign-in.ts'
+import { linkExternalIdentity } from '../external-accounts/link.ts'
+import { type ExternalOutcome, type ExternalSignIn, signInExternally } from '../external-accounts/sign-in.ts'
 import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
 import {
-  invitedEmailElsewhere,
-  inviteNotFound,
   profileWithoutEmail,
   providerNotSupported,
   stateExpired,
@@ -30,10 +22,6 @@ import {
   hashAuthCode,
 } from '../flows/flow-repository.ts'
 import { makeAuthCode, requirePkce } from '../flows/pkce.ts'
-import type { ExternalAccount } from '../identities/external-account.ts'
-import { findExternalIdentity, insertExternalIdentity } from '../identities/external-identity-repository.ts'
-import { identitySince } from '../identities/identity.ts'
-import { consumeToken, findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
 import { parseId } from '../records/ids.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
@@ -41,11 +29,9 @@ import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { requireIdentityFactor } from '../sessions/require-owner.ts'
 import type { IssuedSession } from '../sessions/session.ts'
+import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import type { Trx } from '../transaction.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
-import { awaitsFirstSignIn } from '../users/take-over-account.ts'
-import { requireNotBanned, type User } from '../users/user.ts'
-import { lockUserById } from '../users/user-repository.ts'
 
 /** What a sign-in at a provider needs to finish. */
 export type FinishAuthorizationDeps = Pick<
@@ -63,15 +49,64 @@ export type FinishAuthorizationDeps = Pick<
   | 'outbound'
   | 'keySets'
   | 'hooks'
+  | 'signingKeys'
 >
 
-type AcceptDeps = Pick<AuthDeps, 'config' | 'logger' | 'now' | 'jobs' | 'hooks'>
+type SignInDeps = Pick<AuthDeps, 'config' | 'logger' | 'now' | 'jobs' | 'hooks'>
+
+/** The context of the browser that returns. Its redirect is in the flow. */
+type ReturnContext = Omit<RequestContext, 'redirectTo'>
+
+/** A browser that returns from a provider. */
+export interface FinishAuthorizationInput {
+  readonly answer: ProviderAnswer & { readonly state?: string | undefined }
+  /** Reads the context once the flow is taken: without a flow, the request needs no audience. */
+  readonly readContext: () => Promise<ReturnContext>
+}
 
 /**
- * Takes the flow of a `state`, once (reference: GET /callback and POST /callback).
+ * How a sign-in at a provider ends: with a session, in a PKCE flow with an auth code, or with an error, which the page that began the
+ * flow gets.
+ */
+export type FinishedAuthorization = { readonly redirectTo: string } & (
+  | {
+      readonly verdict: 'session'
+      readonly provider: string
+      readonly session: SessionView
+      readonly tokens: ProviderSignIn['tokens']
+    }
+  | { readonly verdict: 'auth-code'; readonly code: string }
+  | { readonly verdict: 'failed'; readonly thrown: unknown }
+)
+
+/**
+ * Finishes a sign-in when its browser returns from the provider (reference: GET /callback and POST /callback): takes the flow, signs
+ * in, and signs the access token.
+ * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired, pkceRequired, and what `readContext` throws: the page that
+ * began the flow does not learn of these errors
+ */
+export async function finishAuthorization(
+  deps: FinishAuthorizationDeps,
+  { answer, readContext }: FinishAuthorizationInput,
+): Promise<FinishedAuthorization> {
+  const flow = await takeAuthorization(deps, answer.state)
+  const { redirectTo, provider } = flow
+  const context = { ...(await readContext()), redirectTo }
+  try {
+    const signedIn = await signInByAnswer(deps, { flow, answer, context })
+    if (signedIn.verdict === 'auth-code') return { ...signedIn, redirectTo }
+    const session = await signNewSession(deps, signedIn.session)
+    return { verdict: 'session', redirectTo, provider, session, tokens: signedIn.tokens }
+  } catch (thrown) {
+    return { verdict: 'failed', redirectTo, thrown }
+  }
+}
+
+/**
+ * Takes the flow of a `state`, once.
  * @throws stateMissing, stateInvalid, stateUnknown, stateUsed, stateExpired, pkceRequired
  */
-export async function takeAuthorization(
+async function takeAuthorization(
   deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
   state: string | undefined,
 ): Promise<AuthorizationFlow> {
@@ -89,28 +124,26 @@ export async function takeAuthorization(
   return flow
 }
 
-/** How a sign-in at a provider ends: with a session, or in a PKCE flow with an auth code. */
-export type FinishedAuthorization =
+type SessionOrCode =
   | { readonly verdict: 'session'; readonly session: IssuedSession; readonly tokens: ProviderSignIn['tokens'] }
   | { readonly verdict: 'auth-code'; readonly code: string }
 
 /** A flow that was taken once, and the answer of its provider. */
-export interface FinishAuthorizationInput {
+interface TakenFlow {
   readonly flow: AuthorizationFlow
   readonly answer: ProviderAnswer
   readonly context: RequestContext
 }
 
 /**
- * Finishes a sign-in when its browser returns from the provider. Asks the provider before any lock is taken.
- * @throws providerNotSupported, profileWithoutEmail, stateUnknown, inviteNotFound, invitedEmailElsewhere, userBanned,
- * identityTaken, and what `askProvider`, `askBeforeExternalUser`, `linkExternalIdentity`, `signInExternally` and
- * `refuseUnverified` throw
+ * Signs in by the answer of a provider. Asks the provider before any lock is taken.
+ * @throws providerNotSupported, profileWithoutEmail, stateUnknown, and what `askProvider`, `askBeforeExternalUser`,
+ * `linkExternalIdentity`, `acceptInvitation`, `signInExternally` and `refuseUnverified` throw
  */
-export async function finishAuthorization(
+async function signInByAnswer(
   deps: FinishAuthorizationDeps,
-  { flow, answer, context }: FinishAuthorizationInput,
-): Promise<FinishedAuthorization> {
+  { flow, answer, context }: TakenFlow,
+): Promise<SessionOrCode> {
   const { provider: name } = flow
   const configured = await findProvider(deps, name)
   if (!configured) throw providerNotSupported({ provider: name })
@@ -146,8 +179,8 @@ function linksAtExchange({ config }: Pick<AuthDeps, 'config'>): boolean {
 /** Signs the user in, links the identity or accepts the invitation, as the flow wants. */
 async function signInOrLink(
   trx: Trx,
-  deps: AcceptDeps,
-  { flow, account, context }: Pick<FinishAuthorizationInput, 'flow' | 'context'> & Pick<ProviderSignIn, 'account'>,
+  deps: SignInDeps,
+  { flow, account, context }: Pick<TakenFlow, 'flow' | 'context'> & Pick<ProviderSignIn, 'account'>,
 ): Promise<ExternalSignIn> {
   const { linking: target, inviteTokenHash } = flow
   if (target && linksAtExchange(deps)) {
@@ -166,8 +199,8 @@ async function createSessionOrCode(
   trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'encryptionKeys'>,
   { user, credentialSince }: Extract<ExternalOutcome, { verdict: 'signed-in' }>,
-  { flow, account, tokens, context }: Pick<FinishAuthorizationInput, 'flow' | 'context'> & ProviderSignIn,
-): Promise<FinishedAuthorization> {
+  { flow, account, tokens, context }: Pick<TakenFlow, 'flow' | 'context'> & ProviderSignIn,
+): Promise<SessionOrCode> {
   const continues = flow.linking?.sessionId ?? null
   if (!flow.pkce) {
     return {
@@ -189,61 +222,7 @@ async function createSessionOrCode(
   return { verdict: 'auth-code', code }
 }
 
-interface AcceptedInvitation {
-  readonly account: ExternalAccount
-  readonly inviteTokenHash: Buffer
-  /** The client's address, for the audit log. */
-  readonly ip: string
-}
-
-/**
- * Signs an invited user in by an external account, and consumes the invitation. Its token was in a mail, so it confirms the user's
- * email (reference: Invitations at a provider). Runs in a transaction of `withUniqueAccount`.
- * @throws inviteNotFound, invitedEmailElsewhere, userBanned, identityTaken, and what `confirmOwner` throws
- */
-async function acceptInvitation(
-  trx: Trx,
-  deps: AcceptDeps,
-  { account, inviteTokenHash, ip }: AcceptedInvitation,
-): Promise<ExternalOutcome> {
-  const invited = await lockInvitedUser(trx, deps, inviteTokenHash)
-  const matching = account.emails.find(({ email }) => email === invited.email)
-  if (!matching) throw invitedEmailElsewhere()
-  const known = await findExternalIdentity(trx, account)
-  requireOwnIdentity(known, invited.id)
-  const identity = known ?? (await insertExternalIdentity(trx, invited.id, account, deps.now()))
-  const credentialSince = identitySince(identity, invited)
-  const owner = {
-    credentialSince,
-    decision: 'link',
-    user: await adoptProfile(trx, deps, invited, account),
-    identityId: identity.id,
-    isFirstAddress: false,
-  } as const
-  const user = await confirmOwner(trx, deps, owner, { ...account, email: matching })
-  const traits = { provider: account.provider }
-  await recordAudit(trx, deps, { action: 'invite_accepted', actor: user, ip, traits })
-  return { verdict: 'signed-in', user, credentialSince }
-}
-
-async function lockInvitedUser(trx: Trx, { now }: Pick<AuthDeps, 'now'>, linkHash: Buffer): Promise<User> {
-  const token = await findTokenByLink(trx, linkHash, ['confirmation'])
-  const user = token && (await lockUserById(trx, token.userId))
-  const isValid = token && Date.parse(token.expiresAt) > now().getTime()
-  if (!isValid || !user || user.invitedAt === null || user.deletedAt !== null) return refuseInvitation()
-  requireNotBanned(user, now())
-  // An account that somebody signs in to gets no further way in by a mail alone.
-  const isConsumed = (await awaitsFirstSignIn({ db: trx }, user)) && (await consumeToken(trx, token, { linkHash }))
-  if (!isConsumed) refuseInvitation()
-  return user
-}
-
 /** Refuses a state whose flow does not exist, or has just been deleted. @throws stateUnknown */
 function refuseState(): never {
   throw stateUnknown()
-}
-
-/** Refuses an invitation that is unknown, too old or used. @throws inviteNotFound */
-function refuseInvitation(): never {
-  throw inviteNotFound()
 }

@@ -1,0 +1,68 @@
+import { recordAudit } from '../audit/audit-log.ts'
+import { invitedEmailElsewhere, inviteNotFound } from '../external-errors.ts'
+import type { ExternalAccount } from '../identities/external-account.ts'
+import { findExternalIdentity, insertExternalIdentity } from '../identities/external-identity-repository.ts'
+import { identitySince } from '../identities/identity.ts'
+import { consumeToken, findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
+import type { Trx } from '../transaction.ts'
+import { awaitsFirstSignIn } from '../users/take-over-account.ts'
+import { requireNotBanned, type User } from '../users/user.ts'
+import { lockUserById } from '../users/user-repository.ts'
+import { adoptProfile, type FindOwnerDeps } from './find-owner.ts'
+import { requireOwnIdentity } from './link.ts'
+import { confirmOwner, type ExternalOutcome } from './sign-in.ts'
+
+/** An invitation, and the external account by which its user accepts it. */
+export interface AcceptedInvitation {
+  readonly account: ExternalAccount
+  readonly inviteTokenHash: Buffer
+  /** The client's address, for the audit log. */
+  readonly ip: string
+}
+
+/**
+ * Signs an invited user in by an external account, and consumes the invitation. Its token was in a mail, so it confirms the user's
+ * email (reference: Invitations at a provider). Runs in a transaction of `withUniqueAccount`.
+ * @throws inviteNotFound, invitedEmailElsewhere, userBanned, identityTaken, and what `adoptProfile` and `confirmOwner` throw
+ */
+export async function acceptInvitation(
+  trx: Trx,
+  deps: FindOwnerDeps,
+  { account, inviteTokenHash, ip }: AcceptedInvitation,
+): Promise<ExternalOutcome> {
+  const invited = await lockInvitedUser(trx, deps, inviteTokenHash)
+  const matching = account.emails.find(({ email }) => email === invited.email)
+  if (!matching) throw invitedEmailElsewhere()
+  const known = await findExternalIdentity(trx, account)
+  requireOwnIdentity(known, invited.id)
+  const identity = known ?? (await insertExternalIdentity(trx, invited.id, account, deps.now()))
+  const credentialSince = identitySince(identity, invited)
+  const owner = {
+    credentialSince,
+    decision: 'link',
+    user: await adoptProfile(trx, deps, invited, account),
+    identityId: identity.id,
+    isFirstAddress: false,
+  } as const
+  const user = await confirmOwner(trx, deps, owner, { ...account, email: matching })
+  const traits = { provider: account.provider }
+  await recordAudit(trx, deps, { action: 'invite_accepted', actor: user, ip, traits })
+  return { verdict: 'signed-in', user, credentialSince }
+}
+
+async function lockInvitedUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, linkHash: Buffer): Promise<User> {
+  const token = await findTokenByLink(trx, linkHash, ['confirmation'])
+  const user = token && (await lockUserById(trx, token.userId))
+  const isValid = token && Date.parse(token.expiresAt) > now().getTime()
+  if (!isValid || !user || user.invitedAt === null || user.deletedAt !== null) return refuseInvitation()
+  requireNotBanned(user, now())
+  // An account that somebody signs in to gets no further way in by a mail alone.
+  const isConsumed = (await awaitsFirstSignIn({ db: trx }, user)) && (await consumeToken(trx, token, { linkHash }))
+  if (!isConsumed) refuseInvitation()
+  return user
+}
+
+/** Refuses an invitation that is unknown, too old or used. @throws inviteNotFound */
+function refuseInvitation(): never {
+  throw inviteNotFound()
+}
