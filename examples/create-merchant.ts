@@ -1,8 +1,9 @@
 // Makes an app, creates merchants with its key, and pages through them. Start the stack first (npm start), then: npx node
 // examples/create-merchant.ts
 import { z } from 'zod'
+import { findAddress } from '../packages/stack/src/status/find-address.ts'
 
-const payments = process.env.PAYMENTS_URL ?? 'http://localhost:8082'
+const payments = await findAddress('PAYMENTS_URL')
 
 const App = z.object({ app: z.object({ id: z.string(), key: z.string() }) })
 const Merchant = z.object({ id: z.string(), key: z.string(), descriptor: z.string(), currency: z.string() })

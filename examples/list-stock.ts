@@ -1,8 +1,9 @@
 // Creates a product, reads it back and finds it in the list; lists the users. Start the stack first (npm start), then: npx
 // node examples/list-stock.ts
 import { z } from 'zod'
+import { findAddress } from '../packages/stack/src/status/find-address.ts'
 
-const inventory = process.env.INVENTORY_URL ?? 'http://localhost:8080'
+const inventory = await findAddress('INVENTORY_URL')
 
 const Product = z.object({ id: z.int(), sku: z.string() })
 const User = z.object({ id: z.int(), username: z.string(), firstName: z.string(), lastName: z.string() })

@@ -2,9 +2,10 @@
 // stack first (npm start), then: npx node examples/sign-up.ts
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
+import { findAddress } from '../packages/stack/src/status/find-address.ts'
 
-const auth = process.env.AUTH_URL ?? 'http://localhost:8081'
-const mails = process.env.MAIL_URL ?? 'http://localhost:8025'
+const auth = await findAddress('AUTH_URL')
+const mails = await findAddress('MAIL_URL')
 
 const Session = z.object({ access_token: z.string(), refresh_token: z.string(), expires_in: z.int() })
 const MailList = z.object({ messages: z.array(z.object({ id: z.int() })) })

@@ -89,7 +89,16 @@ async function codeOfMail(address: string): Promise<string> {
 beforeAll(async () => {
   // As root, PostgreSQL runs as another user, who must be able to enter the folder.
   chmodSync(folder, 0o755)
-  for (const name of ['AUTH_API', 'PAYMENTS', 'INVENTORY', 'MAIL_SMTP', 'MAIL_WEB', 'TRESTLE_DATABASE', 'SHOP']) {
+  for (const name of [
+    'AUTH_API',
+    'PAYMENTS',
+    'INVENTORY',
+    'MAIL_SMTP',
+    'MAIL_WEB',
+    'TRESTLE_DATABASE',
+    'TRESTLE_HOME',
+    'SHOP',
+  ]) {
     env[`${name}_PORT`] = String(await freePort())
   }
   for (const name of ['AUTH', 'PAYMENTS', 'INVENTORY']) {
@@ -216,7 +225,7 @@ it('proves a delivery by the example of the reference of payments', () => {
 })
 
 it('runs one service alone on a database of its own, as README.md says', async () => {
-  const [, , , alone = ''] = examplesOf('README.md', 'sh')
+  const alone = examplesOf('README.md', 'sh').find((text) => text.includes('createdb')) ?? ''
   const { DATABASE_URL = '' } = parseEnv(readFileSync(join(folder, 'data', 'inventory.env'), 'utf8'))
   const INVENTORY_PORT = String(await freePort())
   const INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT = String(await freePort())

@@ -76,7 +76,7 @@ it('describes the defaults of npm start as the stack has them', () => {
   }
   expect(plan(Object.fromEntries(described.map(({ name, default: value }) => [name, value])))).toEqual(plan({}))
   for (const { name } of described) {
-    const value = name.endsWith('_PORT') ? '1' : '/elsewhere'
+    const value = /_PORT(_BASE)?$/.test(name) ? '1' : '/elsewhere'
     expect(plan({ [name]: value }), name).not.toEqual(plan({}))
   }
 })

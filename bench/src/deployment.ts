@@ -124,6 +124,8 @@ export async function deployedEnvironment(definition: ServiceDefinition, options
     secrets: options.secrets,
     // No mail server listens there: no measured request sends a mail.
     smtpPort: await freePort(),
+    homeUrl: 'http://localhost:3000',
+    movedLogDirectory: undefined,
     compileCache: options.cache,
   })
 }

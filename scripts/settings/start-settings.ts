@@ -19,6 +19,14 @@ export const startSettings = {
     TEST_POOLER_URL: databaseUrl()
       .optional()
       .describe('A pooler in transaction mode in front of that PostgreSQL. The tested code connects through it.'),
+    TRESTLE_PORT_BASE: port()
+      .optional()
+      .describe(
+        'First of the ten ports of `npm start`, which then follow each other, in the order of the table in README.md. A port with a setting of its own keeps it.',
+      ),
+    TRESTLE_HOME_PORT: port()
+      .prefault('8083')
+      .describe('Port of the page of `npm start`: links to everything, and where a sign-in by a mail arrives.'),
     MAIL_SMTP_PORT: port().prefault('1025').describe('Port of the mail catcher for SMTP.'),
     MAIL_WEB_PORT: port().prefault('8025').describe("Port of the mail catcher's web page."),
     TRESTLE_DATABASE_PORT: port().prefault('15432').describe('Port of the PostgreSQL that `npm start` starts.'),

@@ -6,39 +6,62 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '..', '..', '..')
 // Half of the time until the first line is printed would go into compiling modules. The imports below use the cache.
 enableCompileCache(join(root, 'node_modules', '.cache', 'node'))
-const { Command } = await import('commander')
+const { Command, Option } = await import('commander')
 const { readUserEnvironment } = await import('./settings/environment.ts')
-const { planStack } = await import('./settings/plan.ts')
-const { runStack, watchStopSignals } = await import('./stack.ts')
 const { StackFailure } = await import('./stack-failure.ts')
 
 /** Exit status of a wrong command line, as in the services. */
 const USAGE = 2
 
-await new Command('npm start --')
-  .description('Starts Trestle: an embedded PostgreSQL, a mail catcher and the services, until Ctrl-C.')
+const commandContext = () => ({
+  root,
+  program: join('packages', 'stack', 'src', 'main.ts'),
+  env: readUserEnvironment(join(root, '.env'), process.env),
+  say: (line: string) => void process.stdout.write(`${line}\n`),
+})
+
+const program = new Command('npm start --')
+  .description('Runs Trestle on this machine: an embedded PostgreSQL, a mail catcher and the services.')
+  .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : USAGE))
+
+program
+  .command('start', { isDefault: true })
+  .description('start everything, until Ctrl-C (also without a command)')
   .argument('[services...]', 'auth, payments, inventory; all of them when none is named')
   .option('--watch', 'restart a service whenever one of its files changes')
-  .action(async (names: string[], options: { watch?: true }) => {
-    const isStarted = await start(names, options.watch === true)
-    // Timers or sockets that a library keeps open must not keep the terminal.
-    process.exit(isStarted ? 0 : 1)
-  })
-  .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : USAGE))
-  .parseAsync(process.argv)
+  .option('--demo', 'fill the services with a shop, its customers and its payments')
+  .action((names: string[], { watch, demo }: { watch?: true; demo?: true }) =>
+    run(async () => {
+      const { start } = await import('./commands/start.ts')
+      await start(commandContext(), { names, isWatched: watch === true, isDemo: demo === true })
+    }),
+  )
 
-/** @returns false when the stack could not start or stay up. The reasons are on standard error then */
-async function start(names: readonly string[], isWatched: boolean): Promise<boolean> {
-  const stop = watchStopSignals(process.env.npm_lifecycle_event !== undefined)
-  const env = readUserEnvironment(join(root, '.env'), process.env)
-  const program = join('packages', 'stack', 'src', 'main.ts')
+program
+  .command('status')
+  .description('print the addresses and keys of the running stack')
+  .addOption(
+    new Option('-o, --output <format>', 'for people, or for programs')
+      .choices(['pretty', 'env', 'json'])
+      .default('pretty'),
+  )
+  .action(({ output }: { output: 'pretty' | 'env' | 'json' }) =>
+    run(async () => {
+      const { printStatus } = await import('./commands/status.ts')
+      await printStatus(commandContext(), output)
+    }),
+  )
+
+await program.parseAsync(process.argv)
+
+/** Ends the process when the command has ended: timers or sockets that a library keeps open must not keep the terminal. */
+async function run(command: () => Promise<void>): Promise<never> {
   try {
-    const plan = planStack({ root, program, env, names, isWatched })
-    await runStack(plan, { say: (line) => process.stdout.write(`${line}\n`), stop })
-    return true
+    await command()
+    process.exit(0)
   } catch (error) {
     if (!(error instanceof StackFailure)) throw error
     for (const problem of error.problems) process.stderr.write(`${problem}\n`)
-    return false
+    process.exit(1)
   }
 }

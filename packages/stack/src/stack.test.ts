@@ -35,7 +35,8 @@ const root = import.meta.dirname
 const env = readUserEnvironment(root + '/.env', process.env)
 const plan = planStack({ root, program: 'start-fixture.ts', env, names: ['inventory'], isWatched: false })
 try {
-  await runStack(plan, { say: (line) => console.log(line), stop })
+  const say = (line) => console.log(line)
+  await runStack(plan, { say, stop, whenReady: async () => say('Trestle is ready') })
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1
@@ -68,6 +69,7 @@ async function newCheckout() {
   writeFileSync(join(root, 'start-fixture.ts'), program)
   writeFileSync(join(root, 'package.json'), '{"type":"module"}')
   const [port, metricsPort, databasePort] = [await freePort(), await freePort(), await freePort()]
+  const homePort = await freePort()
   const env = {
     PATH: process.env.PATH,
     // A cache of their own, because it also contains the modules of the checkout.
@@ -75,6 +77,7 @@ async function newCheckout() {
     INVENTORY_PORT: String(port),
     INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT: String(metricsPort),
     TRESTLE_DATABASE_PORT: String(databasePort),
+    TRESTLE_HOME_PORT: String(homePort),
     TRESTLE_STATE_DIRECTORY: join(root, 'state'),
   }
   return { root, port, databasePort, env }
@@ -89,7 +92,7 @@ function start({ root, env }: { root: string; env: NodeJS.ProcessEnv }, more: No
   return stack
 }
 
-const ready = (stack: Stack) => expect.poll(stack.output, { timeout: 30_000 }).toMatch(/\nTrestle is ready\n$/)
+const ready = (stack: Stack) => expect.poll(stack.output, { timeout: 30_000 }).toMatch(/(^|\n)Trestle is ready\n$/)
 
 /** Ids of all processes that the stack has started, from its pid files. */
 function startedBy(root: string): number[] {

@@ -1,5 +1,6 @@
-import { mkdirSync } from 'node:fs'
+import { accessSync, constants, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { startHomePage } from './home-page.ts'
 import { startMailCatcher } from './mail/mail-catcher.ts'
 import { type EmbeddedDatabase, prepareHome, startDatabase } from './postgres/embedded-database.ts'
 import { endProcess } from './processes/end-process.ts'
@@ -8,80 +9,98 @@ import { claimPidFile, findRunning, type PidRecord, releasePidFile } from './pro
 import { startServices } from './service-group.ts'
 import type { StackPlan } from './settings/plan.ts'
 import { loadSecrets } from './settings/secrets-file.ts'
+import { environmentOf } from './settings/service-environment.ts'
 import { services } from './settings/services.ts'
 import { StackFailure } from './stack-failure.ts'
+import { collectStatus, type StackStatus } from './status/stack-status.ts'
+import { removeStatus, writeStatus } from './status/status-file.ts'
 
 /** How the stack talks to the user at the terminal, and how it is stopped. */
 export interface StackControl {
   readonly say: (line: string) => void
+  /** Called when everything runs. The stack runs on meanwhile, and stops when it fails. */
+  readonly whenReady: (status: StackStatus) => Promise<void>
   readonly stop: AbortSignal
 }
 
 /**
- * Starts the database, the mail catcher and the services, prints their addresses, and keeps them running until `stop`. It stops
- * everything that it has started before it returns or throws: the services first, the database last.
+ * Starts the database, the mail catcher and the services, and keeps them running until `stop`. It stops everything that it has
+ * started before it returns or throws: the services first, the database last.
  *
  * @throws StackFailure when something cannot start, or does not stay up.
  */
 export async function runStack(plan: StackPlan, control: StackControl): Promise<void> {
-  for (const folder of [plan.dataDirectory, plan.runDirectory, plan.logDirectory])
-    mkdirSync(folder, { recursive: true })
+  makeFolders(plan)
   await using started = new AsyncDisposableStack()
   try {
-    const { failed } = await startEverything(plan, control, started)
-    for (const line of addressLines(plan)) control.say(line)
-    control.say('Trestle is ready')
-    await Promise.race([untilStopped(control.stop), failed])
+    const { failed, status } = await startEverything(plan, control, started)
+    const followed = control.whenReady(status).then(() => untilStopped(control.stop))
+    await Promise.race([untilStopped(control.stop), followed, failed])
   } catch (error) {
     if (!control.stop.aborted) throw error
   }
   control.say('Stopping')
 }
 
-/** @returns an object with `failed`, which never resolves, and rejects when a part does not stay up */
+/** @throws StackFailure when a folder of the data cannot be made or written to */
+function makeFolders({ dataDirectory, runDirectory, logDirectory }: StackPlan): void {
+  try {
+    for (const folder of [dataDirectory, runDirectory, logDirectory]) {
+      mkdirSync(folder, { recursive: true })
+      accessSync(folder, constants.W_OK)
+    }
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause)) throw cause
+    const problem = `${dataDirectory} cannot be written (${cause.code}). Set TRESTLE_DATA_DIRECTORY to a folder that can.`
+    throw new StackFailure([problem], { cause })
+  }
+}
+
+/** @returns the status, and `failed`, which never resolves, and rejects when a part does not stay up */
 async function startEverything(plan: StackPlan, { say, stop }: StackControl, started: AsyncDisposableStack) {
   started.defer(await claimStack(plan.runDirectory, { pid: process.pid, program: plan.program }))
   const pidFiles = services.map(({ name }) => join(plan.runDirectory, `${name}.pid`))
   await endLeftoverServices(pidFiles, say)
   const secrets = loadSecrets(join(plan.dataDirectory, 'secrets.env'))
-  const home = plan.databasePort === undefined ? undefined : await prepareHome(plan.dataDirectory, plan.stateDirectory)
+  const postgres =
+    plan.databasePort === undefined ? undefined : await prepareHome(plan.dataDirectory, plan.stateDirectory)
   await requireFreePorts(plan.ports)
+  const home = await startHomePage(plan)
+  started.defer(() => home.close())
   if (plan.hasMail) {
     const catcher = await startMailCatcher({ smtp: plan.smtpPort, web: plan.webPort })
     started.defer(() => catcher.close())
   }
   let database: EmbeddedDatabase | undefined
-  if (home && plan.databasePort !== undefined) {
+  if (postgres && plan.databasePort !== undefined) {
     const password = secrets.TRESTLE_DATABASE_PASSWORD
     const logFile = join(plan.logDirectory, 'postgres.log')
-    database = await startDatabase(home, { port: plan.databasePort, password, logFile, say, stop })
+    database = await startDatabase(postgres, { port: plan.databasePort, password, logFile, say, stop })
     started.defer(() => database?.end())
   }
   stop.throwIfAborted()
-  const group = await startServices(plan, {
+  const shared = {
     databaseUrl: database?.url ?? '',
     secrets,
     smtpPort: plan.smtpPort,
+    homeUrl: plan.homeUrl,
+    movedLogDirectory: plan.env.TRESTLE_DATA_DIRECTORY ? plan.logDirectory : undefined,
     compileCache: join(plan.dataDirectory, 'cache', 'node'),
-    say,
-    stop,
-  })
+  }
+  const group = await startServices(plan, { ...shared, say, stop })
   started.defer(() => group.end())
-  return { failed: database ? Promise.race([group.failed, database.failed]) : group.failed }
-}
-
-/** The address of each part, one line each. */
-function addressLines(plan: StackPlan): readonly string[] {
-  const rows = [
-    ...plan.services.map(({ definition: { name }, address: { url, metrics } }) => [
-      name,
-      metrics ? `${url}, metrics http://localhost:${metrics.port}` : url,
-    ]),
-    ...(plan.hasMail ? [['mail', `http://localhost:${plan.webPort}, SMTP localhost:${plan.smtpPort}`]] : []),
-    ...(plan.databasePort === undefined ? [] : [['PostgreSQL', `localhost:${plan.databasePort}`]]),
-    ['logs', plan.logDirectory],
-  ]
-  return rows.map(([name = '', where = '']) => `  ${name.padEnd(11)}${where}`)
+  const auth = plan.services.find(({ definition }) => definition.name === 'auth')?.definition
+  const status = await collectStatus({
+    homeUrl: plan.homeUrl,
+    services: plan.services.map(({ definition, address }) => ({ prefix: definition.prefix, ...address })),
+    mail: plan.hasMail ? { web: plan.webPort, smtp: plan.smtpPort } : undefined,
+    databaseUrl: database?.url ?? plan.env.DATABASE_URL,
+    jwtSecret: auth && environmentOf(auth, plan.env, shared).AUTH_JWT_SECRET,
+    now: new Date(),
+  })
+  writeStatus(plan, status)
+  started.defer(() => removeStatus(plan))
+  return { status, failed: database ? Promise.race([group.failed, database.failed]) : group.failed }
 }
 
 function untilStopped(stop: AbortSignal): Promise<void> {

@@ -17,6 +17,11 @@ export async function waitUntilReady(url: string, signal: AbortSignal): Promise<
   }
 }
 
+/** Whether the URL answers 200 now. */
+export async function isReady(url: string): Promise<boolean> {
+  return (await statusOf(url, AbortSignal.timeout(REQUEST_TIMEOUT_MS))) === 200
+}
+
 /** The status of the answer. Undefined when there is no answer. */
 function statusOf(url: string, signal: AbortSignal): Promise<number | undefined> {
   return new Promise((resolve) => {

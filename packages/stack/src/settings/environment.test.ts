@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
-import { StackFailure } from '../stack-failure.ts'
-import { portFrom, readUserEnvironment } from './environment.ts'
+import { readUserEnvironment } from './environment.ts'
 import { writeEnvFile } from './service-environment.ts'
 
 removeFoldersAtEnd()
@@ -31,22 +30,10 @@ describe('readUserEnvironment', () => {
     const env = { PORT: '3000', npm_lifecycle_event: 'start', INIT_CWD: '/', HOME: '/home', AUTH_API_PORT: '1' }
     expect(readUserEnvironment(join(folder, 'none.env'), env)).toEqual({ HOME: '/home', AUTH_API_PORT: '1' })
   })
-})
 
-describe('portFrom', () => {
-  it.each([
-    ['1', 1],
-    ['65535', 65_535],
-    ['', 8080],
-    [undefined, 8080],
-  ])('reads %j as %d', (text, port) => {
-    expect(portFrom(text === undefined ? {} : { X: text }, 'X', 8080)).toBe(port)
-  })
-
-  it.each(['0', '65536', 'x', '80.5', '-1', '0x50'])('refuses %j', (text) => {
-    expect(() => portFrom({ X: text }, 'X', 8080)).toThrow(
-      new StackFailure([`config: X must be a port from 1 to 65535 (got "${text}")`]),
-    )
+  it('leaves out what the command status prints, which no service reads', () => {
+    const env = { AUTH_URL: 'http://localhost:8081', ANON_KEY: 'a.b.c', DB_URL: 'postgres://x', AUTH_JWT_EXP: '60' }
+    expect(readUserEnvironment(join(folder, 'none.env'), env)).toEqual({ AUTH_JWT_EXP: '60' })
   })
 })
 

@@ -15,6 +15,8 @@ const shared = {
     TRESTLE_DATABASE_PASSWORD: 'password',
   },
   smtpPort: 1025,
+  homeUrl: 'http://localhost:8083',
+  movedLogDirectory: undefined,
   compileCache: '/repo/.data/cache/node',
 }
 
@@ -32,15 +34,20 @@ describe('planStack', () => {
       ['auth', 8081],
       ['payments', 8082],
     ])
-    expect(plan.ports.map(({ port }) => port)).toEqual([8080, 9102, 8081, 9100, 8082, 9101, 1025, 8025, 15_432])
+    expect(plan.ports.map(({ port }) => port)).toEqual([8080, 9102, 8081, 9100, 8082, 9101, 8083, 1025, 8025, 15_432])
     expect(plan.dataDirectory).toBe('/repo/.data')
   })
 
   it('claims no port for metrics that are off or pushed', () => {
     const env = { AUTH_METRICS_ENABLED: 'no', PAYMENTS_METRICS_EXPORTER: 'opentelemetry' }
     expect(planStack({ ...request, env }).ports.map(({ port }) => port)).toEqual([
-      8080, 9102, 8081, 8082, 1025, 8025, 15_432,
+      8080, 9102, 8081, 8082, 8083, 1025, 8025, 15_432,
     ])
+  })
+
+  it('counts all ports from one base, each its own', () => {
+    const ports = planStack({ ...request, env: { TRESTLE_PORT_BASE: '20000' } }).ports.map(({ port }) => port)
+    expect(ports.sort()).toEqual(Array.from({ length: 10 }, (_, distance) => 20_000 + distance))
   })
 
   it('plans a service that sends no mail without the mail catcher', () => {
@@ -48,6 +55,7 @@ describe('planStack', () => {
     expect(plan.ports.map(({ setting }) => setting)).toEqual([
       'INVENTORY_PORT',
       'INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT',
+      'TRESTLE_HOME_PORT',
       'TRESTLE_DATABASE_PORT',
     ])
     expect(plan.hasMail).toBe(false)
@@ -80,7 +88,7 @@ describe('environmentOf', () => {
       AUTH_API_HOST: '127.0.0.1',
       AUTH_API_PORT: '8081',
       AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
-      AUTH_SITE_URL: 'http://localhost:3000',
+      AUTH_SITE_URL: 'http://localhost:8083',
       AUTH_DB_DRIVER: 'postgres',
       AUTH_DB_ROLE: 'auth_service',
       AUTH_JWT_SECRET: 'jwt',
@@ -95,6 +103,14 @@ describe('environmentOf', () => {
       AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
       AUTH_OTEL_EXPORTER_PROMETHEUS_PORT: '9100',
     })
+  })
+
+  it('moves the log file of inventory with the data', () => {
+    const [inventory] = planStack({ ...request, names: ['inventory'] }).services
+    if (!inventory) throw new Error('not planned')
+    const env = environmentOf(inventory.definition, {}, { ...shared, movedLogDirectory: '/moved/logs' })
+    expect(env.INVENTORY_LOG_FILE).toBe('/moved/logs/app.log')
+    expect(environmentFor('inventory').INVENTORY_LOG_FILE).toBeUndefined()
   })
 
   it('prefers the settings of the user, and follows a changed port', () => {

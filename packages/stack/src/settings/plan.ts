@@ -1,7 +1,8 @@
 import { join, resolve } from 'node:path'
 import type { WantedPort } from '../processes/free-ports.ts'
 import { StackFailure } from '../stack-failure.ts'
-import { type Environment, portFrom } from './environment.ts'
+import type { Environment } from './environment.ts'
+import { portFrom } from './ports.ts'
 import { addressOf, type ServiceAddress } from './service-environment.ts'
 import { type ServiceDefinition, services } from './services.ts'
 
@@ -21,6 +22,9 @@ export interface StackPlan {
   readonly env: Environment
   /** Port of the embedded PostgreSQL. Undefined when the user has set a database for every service. */
   readonly databasePort: number | undefined
+  /** Port and address of the stack's own page. */
+  readonly homePort: number
+  readonly homeUrl: string
   readonly smtpPort: number
   readonly webPort: number
   /** Whether one of the services sends mail. */
@@ -60,6 +64,7 @@ export function planStack({ root, program, env, names, isWatched }: PlanRequest)
   }))
   const dataDirectory = resolve(root, env.TRESTLE_DATA_DIRECTORY || '.data')
   const hasOwnDatabases = chosen.every(({ definition }) => env[definition.databaseSetting])
+  const homePort = portFrom(env, 'TRESTLE_HOME_PORT')
   const bare = {
     root,
     program,
@@ -68,10 +73,11 @@ export function planStack({ root, program, env, names, isWatched }: PlanRequest)
     runDirectory: join(dataDirectory, 'run'),
     logDirectory: join(dataDirectory, 'logs'),
     env,
-    // Below the ports that the system uses for outgoing connections: such a port may be closing for a minute.
-    databasePort: env.DATABASE_URL || hasOwnDatabases ? undefined : portFrom(env, 'TRESTLE_DATABASE_PORT', 15_432),
-    smtpPort: portFrom(env, 'MAIL_SMTP_PORT', 1025),
-    webPort: portFrom(env, 'MAIL_WEB_PORT', 8025),
+    databasePort: env.DATABASE_URL || hasOwnDatabases ? undefined : portFrom(env, 'TRESTLE_DATABASE_PORT'),
+    homePort,
+    homeUrl: `http://localhost:${homePort}`,
+    smtpPort: portFrom(env, 'MAIL_SMTP_PORT'),
+    webPort: portFrom(env, 'MAIL_WEB_PORT'),
     hasMail: chosen.some(({ definition }) => definition.sendsMail),
     services: chosen,
   }
@@ -93,6 +99,7 @@ function portsOf(plan: Omit<StackPlan, 'ports'>): readonly WantedPort[] {
     { purpose: name, host: address.host, port: address.port, setting: portSetting },
     ...(address.metrics ? [{ purpose: `metrics of ${name}`, ...address.metrics }] : []),
   ])
+  const home = { purpose: 'home page', host, port: plan.homePort, setting: 'TRESTLE_HOME_PORT' }
   const ofMail = [
     { purpose: 'mail, SMTP', host, port: plan.smtpPort, setting: 'MAIL_SMTP_PORT' },
     { purpose: 'mail, web page', host, port: plan.webPort, setting: 'MAIL_WEB_PORT' },
@@ -101,5 +108,5 @@ function portsOf(plan: Omit<StackPlan, 'ports'>): readonly WantedPort[] {
     plan.databasePort === undefined
       ? []
       : [{ purpose: 'PostgreSQL', host, port: plan.databasePort, setting: 'TRESTLE_DATABASE_PORT' }]
-  return [...ofServices, ...(plan.hasMail ? ofMail : []), ...ofDatabase]
+  return [...ofServices, home, ...(plan.hasMail ? ofMail : []), ...ofDatabase]
 }

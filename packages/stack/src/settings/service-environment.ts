@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { type Environment, portFrom } from './environment.ts'
+import type { Environment } from './environment.ts'
+import { type PortSetting, portFrom } from './ports.ts'
 import type { Secrets } from './secrets-file.ts'
 import { type ServiceDefinition, services } from './services.ts'
 
@@ -26,7 +27,7 @@ export interface ServiceAddress {
   readonly port: number
   readonly url: string
   /** Undefined when metrics are off or pushed. */
-  readonly metrics: { readonly host: string; readonly port: number; readonly setting: string } | undefined
+  readonly metrics: { readonly host: string; readonly port: number; readonly setting: PortSetting } | undefined
 }
 
 /** What all services get besides their own defaults. */
@@ -34,6 +35,8 @@ export interface SharedSettings {
   readonly databaseUrl: string
   readonly secrets: Secrets
   readonly smtpPort: number
+  readonly homeUrl: string
+  readonly movedLogDirectory: string | undefined
   /** The folder of Node's compile cache. */
   readonly compileCache: string
 }
@@ -43,15 +46,14 @@ export interface SharedSettings {
  * @throws StackFailure unless each port is a number from 1 to 65535: the stack must know it
  */
 export function addressOf(service: ServiceDefinition, env: Environment): ServiceAddress {
-  const { portSetting, portAlias = portSetting } = service
-  const port = portFrom(env, env[portSetting] ? portSetting : portAlias, service.port)
-  const { metricsHost, metricsPort, metricsSwitch, metricsExporter } = metricsSettings(service)
+  const port = portFrom(env, service.portSetting, service.portAlias)
+  const { metricsHost, metricsSwitch, metricsExporter } = metricsSettings(service)
   const isMetricsOff = /^(false|f|0|no|n)$/i.test(env[metricsSwitch] ?? '')
   const arePushed = /^opentelemetry$/i.test(env[metricsExporter] ?? '')
   const metrics = {
     host: env[metricsHost] || LOOPBACK,
-    port: portFrom(env, metricsPort, service.metricsPort),
-    setting: metricsPort,
+    port: portFrom(env, service.metricsPortSetting),
+    setting: service.metricsPortSetting,
   }
   return {
     host: env[service.hostSetting] || LOOPBACK,
@@ -75,7 +77,7 @@ export function environmentOf(service: ServiceDefinition, env: Environment, shar
 /** The settings that the stack adds where the user has set nothing. */
 function defaultsOf(service: ServiceDefinition, env: Environment, shared: SharedSettings): Environment {
   const { url, port } = addressOf(service, env)
-  const { metricsHost, metricsPort, metricsSwitch, metricsExporter } = metricsSettings(service)
+  const { metricsHost, metricsSwitch, metricsExporter } = metricsSettings(service)
   const defaults: Environment = {
     DATABASE_URL: shared.databaseUrl,
     UV_THREADPOOL_SIZE: String(availableParallelism() + EXTRA_THREADS),
@@ -88,8 +90,8 @@ function defaultsOf(service: ServiceDefinition, env: Environment, shared: Shared
     [metricsSwitch]: 'true',
     [metricsExporter]: 'prometheus',
     [metricsHost]: LOOPBACK,
-    [metricsPort]: String(service.metricsPort),
-    ...service.defaults({ url, secrets: shared.secrets, smtpPort: shared.smtpPort }),
+    [service.metricsPortSetting]: String(portFrom(env, service.metricsPortSetting)),
+    ...service.defaults({ ...shared, url }),
   }
   // A default with the prefix would win over the name without prefix that the user has set.
   const beaten = unprefixed.filter((name) => env[name]).map((name) => `${service.prefix}${name}`)
@@ -101,7 +103,6 @@ function metricsSettings({ prefix }: ServiceDefinition) {
     metricsSwitch: `${prefix}METRICS_ENABLED`,
     metricsExporter: `${prefix}METRICS_EXPORTER`,
     metricsHost: `${prefix}OTEL_EXPORTER_PROMETHEUS_HOST`,
-    metricsPort: `${prefix}OTEL_EXPORTER_PROMETHEUS_PORT`,
   }
 }
 

@@ -1,4 +1,6 @@
+import { join } from 'node:path'
 import type { Environment } from './environment.ts'
+import type { PortSetting } from './ports.ts'
 import type { Secrets } from './secrets-file.ts'
 
 /** What the development defaults of a service depend on. */
@@ -8,6 +10,10 @@ export interface ServiceContext {
   readonly secrets: Secrets
   /** Port of the mail catcher's SMTP listener on 127.0.0.1. */
   readonly smtpPort: number
+  /** The address of the stack's own page, without a trailing slash. */
+  readonly homeUrl: string
+  /** The folder of the logs. Undefined: the usual one, in the checkout. */
+  readonly movedLogDirectory: string | undefined
 }
 
 /** A service as the stack runs it. */
@@ -15,12 +21,11 @@ export interface ServiceDefinition {
   readonly name: string
   /** The prefix of its settings, for example `AUTH_`. */
   readonly prefix: string
-  readonly portSetting: string
+  readonly portSetting: PortSetting
   /** Another name of this setting. */
   readonly portAlias?: string
-  readonly port: number
   readonly hostSetting: string
-  readonly metricsPort: number
+  readonly metricsPortSetting: PortSetting
   /** The setting for a database of its own. Without it the service uses DATABASE_URL. */
   readonly databaseSetting: string
   readonly sendsMail: boolean
@@ -34,25 +39,25 @@ export const services: readonly ServiceDefinition[] = [
     name: 'inventory',
     prefix: 'INVENTORY_',
     portSetting: 'INVENTORY_PORT',
-    port: 8080,
     hostSetting: 'INVENTORY_HOST',
-    metricsPort: 9102,
+    metricsPortSetting: 'INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT',
     databaseSetting: 'INVENTORY_DATABASE_URL',
     sendsMail: false,
-    defaults: () => ({}),
+    // The file is in the checkout, which may be read-only when the data are elsewhere.
+    defaults: ({ movedLogDirectory }) =>
+      movedLogDirectory === undefined ? {} : { INVENTORY_LOG_FILE: join(movedLogDirectory, 'app.log') },
   },
   {
     name: 'auth',
     prefix: 'AUTH_',
     portSetting: 'AUTH_API_PORT',
     portAlias: 'AUTH_PORT',
-    port: 8081,
     hostSetting: 'AUTH_API_HOST',
-    metricsPort: 9100,
+    metricsPortSetting: 'AUTH_OTEL_EXPORTER_PROMETHEUS_PORT',
     databaseSetting: 'AUTH_DB_DATABASE_URL',
     sendsMail: true,
-    defaults: ({ url, secrets, smtpPort }) => ({
-      AUTH_SITE_URL: 'http://localhost:3000',
+    defaults: ({ url, secrets, smtpPort, homeUrl }) => ({
+      AUTH_SITE_URL: homeUrl,
       AUTH_API_EXTERNAL_URL: url,
       AUTH_DB_DRIVER: 'postgres',
       AUTH_JWT_SECRET: secrets.AUTH_JWT_SECRET,
@@ -68,9 +73,8 @@ export const services: readonly ServiceDefinition[] = [
     name: 'payments',
     prefix: 'PAYMENTS_',
     portSetting: 'PAYMENTS_PORT',
-    port: 8082,
     hostSetting: 'PAYMENTS_HOST',
-    metricsPort: 9101,
+    metricsPortSetting: 'PAYMENTS_OTEL_EXPORTER_PROMETHEUS_PORT',
     databaseSetting: 'PAYMENTS_DATABASE_URL',
     sendsMail: true,
     defaults: ({ url, secrets, smtpPort }) => ({

@@ -1,0 +1,35 @@
+import { planStack } from '../settings/plan.ts'
+import { runStack, watchStopSignals } from '../stack.ts'
+import { bannerLines } from '../status/banner.ts'
+import type { CommandContext } from './command-context.ts'
+import { fillDemo } from './demo.ts'
+
+/** What the user asks of a start. */
+export interface StartOptions {
+  /** Names of services. Empty: all of them. */
+  readonly names: readonly string[]
+  readonly isWatched: boolean
+  /** Whether to fill the services with a shop. */
+  readonly isDemo: boolean
+}
+
+/**
+ * Starts the stack, and keeps it running until Ctrl-C.
+ *
+ * @throws StackFailure when it cannot start or stay up
+ */
+export async function start(context: CommandContext, { names, isWatched, isDemo }: StartOptions): Promise<void> {
+  const { say, ...given } = context
+  const stop = watchStopSignals(process.env.npm_lifecycle_event !== undefined)
+  const plan = planStack({ ...given, names, isWatched })
+  await runStack(plan, {
+    say,
+    stop,
+    whenReady: async (status) => {
+      if (isDemo) await fillDemo({ status, root: plan.root, dataDirectory: plan.dataDirectory, say })
+      for (const line of bannerLines(status, plan)) say(line)
+      say('')
+      say('Trestle is ready')
+    },
+  })
+}

@@ -1,0 +1,140 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { type FrontPage, type LinkGroup, renderFrontPage } from '@trestle/common/documents/front-page.ts'
+import type { StackPlan } from './settings/plan.ts'
+
+/** The running page of the stack. */
+export interface HomePage {
+  readonly port: number
+  close(): Promise<void>
+}
+
+/**
+ * Serves the page of the stack on 127.0.0.1: links to everything that runs. `AUTH_SITE_URL` is its address, so a sign-in by a
+ * link of a mail arrives there.
+ */
+export async function startHomePage(plan: StackPlan): Promise<HomePage> {
+  const page = renderFrontPage(describeStack(plan))
+  const server = createServer((request, response) => answer(request, response, { page, url: plan.homeUrl }))
+  server.listen(plan.homePort, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  return {
+    port: typeof address === 'object' && address ? address.port : plan.homePort,
+    close: async () => {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { page, url }: { readonly page: ReturnType<typeof renderFrontPage>; readonly url: string },
+): void {
+  const { method, headers } = request
+  const path = request.url?.split('?', 1)[0]
+  // The fragment of a sign-in must not be read by a foreign site whose name resolves to this address (DNS rebinding).
+  if (!/^(localhost|127\.0\.0\.1)(:\d+)?$/i.test(headers.host ?? '')) sendText(response, 421, 'Ask for localhost')
+  else if (method !== 'GET' && method !== 'HEAD') sendText(response, 405, 'Only GET', { allow: 'GET, HEAD' })
+  else if (path !== '/') sendText(response, 404, `Not found. The page of the stack is at ${url}/`)
+  else response.writeHead(200, page.headers).end(page.html)
+}
+
+function sendText(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(`${text}\n`)
+}
+
+const abouts: Readonly<Record<string, string>> = {
+  auth: 'accounts, sessions and tokens',
+  payments: 'card payments with 3-D Secure, and a ledger',
+  inventory: 'products, and stock that cannot be oversold',
+}
+
+function describeStack(plan: Pick<StackPlan, 'services' | 'hasMail' | 'webPort'>): FrontPage {
+  return {
+    title: 'Trestle runs on this machine',
+    about: 'Started by npm start. Only this machine can open these addresses.',
+    notice: arrivalNotice,
+    groups: [...plan.services.map(groupOf), tools(plan)],
+    script: arrivalScript,
+  }
+}
+
+function groupOf({ definition: { name }, address: { url, metrics } }: StackPlan['services'][number]): LinkGroup {
+  return {
+    heading: `${name}: ${abouts[name] ?? 'a service'}`,
+    links: [
+      { label: url, href: url, about: 'its address' },
+      { label: 'API', href: `${url}/docs`, about: 'every endpoint, to read and to try' },
+      { label: 'Ready?', href: `${url}/ready`, about: 'database, migrations and background work' },
+      ...(metrics
+        ? [{ label: 'Metrics', href: `http://localhost:${metrics.port}/metrics`, about: 'for Prometheus' }]
+        : []),
+      { label: `services/${name}/README.md`, about: 'its first run, URLs and commands' },
+    ],
+  }
+}
+
+function tools({ hasMail, webPort }: Pick<StackPlan, 'hasMail' | 'webPort'>): LinkGroup {
+  const mail = { label: 'Mail', href: `http://localhost:${webPort}`, about: 'every mail that the services send' }
+  return {
+    heading: 'Around them',
+    links: [
+      ...(hasMail ? [mail] : []),
+      { label: 'npm start -- status', about: 'addresses, keys and the database, in a terminal' },
+      { label: 'npm start -- logs', about: 'one line a request, as it comes' },
+    ],
+  }
+}
+
+/** Where the page says what a sign-in has brought. It is empty and hidden until the script fills it. */
+const arrivalNotice = '<div id="arrival" class="notice" role="status" hidden></div>\n'
+
+/**
+ * Shows what auth has put into the address, and removes it from there: a session in the fragment, a code in the query, or an
+ * error in either (auth reference: Verification redirects). It sends nothing.
+ */
+const arrivalScript = `const brought = new Map([...new URLSearchParams(location.search), ...new URLSearchParams(location.hash.slice(1))])
+const titles = { signup: 'Your address is confirmed', recovery: 'You may set a new password', invite: 'You have accepted the invitation',
+  email_change: 'Your new address is confirmed' }
+const place = document.getElementById('arrival')
+const add = (name, text, to = place) => to.appendChild(Object.assign(document.createElement(name), { textContent: text }))
+const claimsOf = (token) => {
+  try {
+    const bytes = Uint8Array.from(atob(token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0))
+    return JSON.parse(new TextDecoder().decode(bytes))
+  } catch {
+    return {}
+  }
+}
+const show = (title, text) => {
+  add('h2', title)
+  add('p', text)
+  place.hidden = false
+}
+const showSession = (token) => {
+  const claims = claimsOf(token)
+  const who = claims.email || claims.phone || claims.sub || 'a user'
+  const wish = brought.get('type') === 'recovery' ? ' Set the password with PUT /user and the access token.' : ''
+  const title = titles[brought.get('type')]
+  show('You are signed in', (title ? title + '. ' : '') + 'This is the session of ' + who + '.' + wish + ' An app of your own takes the tokens here: set AUTH_SITE_URL to its address.')
+  const details = place.appendChild(document.createElement('details'))
+  add('summary', 'Access token, its claims, and refresh token', details)
+  add('pre', token + '\\n\\n' + JSON.stringify(claims, null, 2) + '\\n\\n' + (brought.get('refresh_token') || ''), details)
+}
+const problem = brought.get('error_description') || brought.get('error')
+if (problem) {
+  place.classList.add('bad')
+  show('The sign-in did not work', problem + (brought.get('error_code') ? ' (' + brought.get('error_code') + ')' : ''))
+} else if (brought.get('access_token')) showSession(brought.get('access_token'))
+else if (brought.get('code')) show('A code has arrived', 'The app that began this sign-in exchanges ' + brought.get('code') + ' for a session: POST /token?grant_type=pkce.')
+else if (brought.get('message')) show('Almost done', brought.get('message'))
+if (!place.hidden) history.replaceState(null, '', location.pathname)
+`

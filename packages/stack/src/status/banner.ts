@@ -1,0 +1,72 @@
+import { join, relative } from 'node:path'
+import { styleText } from 'node:util'
+import type { StackPlan } from '../settings/plan.ts'
+import type { StackStatus } from './stack-status.ts'
+
+/** Where the files of the stack are. */
+export type StackFolders = Pick<StackPlan, 'root' | 'dataDirectory' | 'logDirectory'>
+
+const NAME_WIDTH = 12
+
+/**
+ * What the terminal shows of a running stack: where everything is, the keys of auth, the settings, and what to try next. What was
+ * not started is left out.
+ */
+export function bannerLines(status: StackStatus, folders: StackFolders): readonly string[] {
+  const paragraphs = [addresses(status), keys(status), places(status, folders), trials(status)]
+  return paragraphs.filter((lines) => lines.length > 0).flatMap((lines) => ['', ...lines])
+}
+
+function addresses({ HOME_URL, DB_URL, MAIL_URL, MAIL_SMTP_URL, ...status }: StackStatus): readonly string[] {
+  const api = (url: string | undefined) => url && `${url}   docs ${url}/docs`
+  return rows([
+    ['auth', api(status.AUTH_URL)],
+    ['payments', api(status.PAYMENTS_URL)],
+    ['inventory', api(status.INVENTORY_URL)],
+    ['mail', MAIL_URL && `${MAIL_URL}   catches every mail that is sent to ${MAIL_SMTP_URL}`],
+    ['PostgreSQL', DB_URL],
+    ['all of it', HOME_URL && `${HOME_URL}   a page with these links`],
+  ])
+}
+
+function keys({ ANON_KEY, SERVICE_ROLE_KEY }: StackStatus): readonly string[] {
+  const lines = rows([
+    ['publishable', ANON_KEY],
+    ['service', SERVICE_ROLE_KEY],
+  ])
+  return lines.length === 0 ? [] : [heading('Keys of auth (service may do everything: for servers only)'), ...lines]
+}
+
+function places(status: StackStatus, { root, dataDirectory, logDirectory }: StackFolders): readonly string[] {
+  const services = [
+    status.AUTH_URL && 'auth',
+    status.PAYMENTS_URL && 'payments',
+    status.INVENTORY_URL && 'inventory',
+  ].filter((name): name is string => Boolean(name))
+  const shown = (path: string) => {
+    const short = relative(root, path)
+    return short.startsWith('..') ? path : short
+  }
+  return rows([
+    ['settings', services.map((name) => shown(join(dataDirectory, `${name}.env`))).join(', ')],
+    ['logs', `npm start -- logs [service] [--errors]   (in ${shown(logDirectory)})`],
+    ['this again', 'npm start -- status [-o env|json]'],
+  ])
+}
+
+function trials({ AUTH_URL, PAYMENTS_URL, INVENTORY_URL, MAIL_URL }: StackStatus): readonly string[] {
+  const lines = [
+    AUTH_URL && MAIL_URL && '  npx node examples/sign-up.ts      sign up, read the mail, follow its link, sign in',
+    PAYMENTS_URL && '  npx node examples/shop/server.ts  a shop that takes cards',
+    INVENTORY_URL && '  npx node examples/list-stock.ts   create a product, and list products',
+  ].filter((line): line is string => Boolean(line))
+  return [heading('Try, in another terminal'), ...lines]
+}
+
+function rows(cells: readonly (readonly [string, string | undefined])[]): readonly string[] {
+  return cells.flatMap(([name, text]) => (text ? [`  ${name.padEnd(NAME_WIDTH)}${text}`] : []))
+}
+
+function heading(text: string): string {
+  return styleText('bold', text)
+}

@@ -1,0 +1,48 @@
+import { connect } from 'node:net'
+import { join, resolve } from 'node:path'
+import { usualPort } from '../settings/ports.ts'
+import type { StackStatus } from './stack-status.ts'
+import { readStatus } from './status-file.ts'
+
+const root = join(import.meta.dirname, '..', '..', '..', '..')
+const CONNECT_MS = 2_000
+
+const portSettings = {
+  AUTH_URL: 'AUTH_API_PORT',
+  PAYMENTS_URL: 'PAYMENTS_PORT',
+  INVENTORY_URL: 'INVENTORY_PORT',
+  MAIL_URL: 'MAIL_WEB_PORT',
+} as const
+
+/** A variable that names the address of a part of the stack. */
+export type AddressName = keyof typeof portSettings
+
+/**
+ * The address of a part of the stack, for examples: the variable of that name, else what the running stack of this checkout says,
+ * else the usual port of this machine. Ends the process with one line when nothing listens there.
+ */
+export async function findAddress(name: AddressName): Promise<string> {
+  const url = process.env[name] || findStatus()?.[name] || `http://localhost:${usualPort(portSettings[name])}`
+  if (await isListening(new URL(url))) return url.replace(/\/$/, '')
+  process.stderr.write(`Nothing answers at ${url}. Start the stack first: npm start (or set ${name}).\n`)
+  process.exit(1)
+}
+
+/** The status of the stack that runs in this checkout. Undefined when none does. */
+function findStatus(): StackStatus | undefined {
+  return readStatus({ dataDirectory: resolve(root, process.env.TRESTLE_DATA_DIRECTORY || '.data') })
+}
+
+function isListening({ hostname, port, protocol }: URL): Promise<boolean> {
+  return new Promise((done) => {
+    const host = hostname.replace(/^\[|\]$/g, '')
+    const socket = connect({ host, port: Number(port) || (protocol === 'https:' ? 443 : 80), timeout: CONNECT_MS })
+    const end = (is: boolean) => {
+      socket.destroy()
+      done(is)
+    }
+    socket.once('connect', () => end(true))
+    socket.once('timeout', () => end(false))
+    socket.once('error', () => end(false))
+  })
+}
