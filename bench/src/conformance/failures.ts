@@ -1,0 +1,161 @@
+import { createReadStream, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { z } from 'zod'
+
+/** A disagreement between a service and its document: the same check, operation and error count once. */
+export interface Failure {
+  /** The operation whose requests disagreed, such as `GET /user`; with another method where the document has none. */
+  readonly operation: string
+  /** A check of schemathesis, such as `positive_data_acceptance`. */
+  readonly check: string
+  /** The status of the answer, and its error code if it has one: `422 email_exists`. */
+  readonly code: string
+  /** The first message of the check. */
+  readonly message: string
+  /** The first request, as a command line. */
+  readonly request: string
+  readonly count: number
+}
+
+/** What a run found. */
+export interface Report {
+  readonly failures: readonly Failure[]
+  /** How many cases there were in each phase. */
+  readonly summary: string
+}
+
+const Case = z.object({ value: z.object({ method: z.string(), path: z.string() }) })
+const Check = z.object({
+  name: z.string(),
+  status: z.string(),
+  failure_info: z.object({ failure: z.object({ title: z.string(), message: z.string() }) }).optional(),
+})
+const Interaction = z.object({
+  request: z.object({
+    method: z.string(),
+    uri: z.string(),
+    body: z.object({ $base64: z.string() }).nullish(),
+    headers: z.record(z.string(), z.array(z.string())).default({}),
+  }),
+  response: z.object({ status_code: z.number(), content: z.object({ $base64: z.string() }).nullish() }).nullish(),
+})
+const Event = z.object({
+  ScenarioFinished: z
+    .object({
+      phase: z.string(),
+      recorder: z.object({
+        cases: z.record(z.string(), Case).default({}),
+        checks: z.record(z.string(), z.array(Check)).default({}),
+        interactions: z.record(z.string(), Interaction).default({}),
+      }),
+    })
+    .optional(),
+})
+const ErrorBody = z.object({ error_code: z.string().optional(), code: z.union([z.string(), z.number()]).optional() })
+
+type Recorder = NonNullable<z.output<typeof Event>['ScenarioFinished']>['recorder']
+const BODY_LENGTH = 600
+
+/** Reads the events of a run of schemathesis. @param file NDJSON, a line for each event */
+export async function readReport(file: string): Promise<Report> {
+  const failures = new Map<string, Failure>()
+  const cases = new Map<string, number>()
+  for await (const line of createInterface({ input: createReadStream(file) })) {
+    const { ScenarioFinished: scenario } = Event.parse(JSON.parse(line))
+    if (scenario === undefined) continue
+    const { phase, recorder } = scenario
+    cases.set(phase, (cases.get(phase) ?? 0) + Object.keys(recorder.cases).length)
+    for (const failure of failuresOf(recorder)) {
+      const key = `${failure.operation} ${failure.check} ${failure.code}`
+      failures.set(key, { ...failure, ...failures.get(key), count: (failures.get(key)?.count ?? 0) + 1 })
+    }
+  }
+  const summary = [...cases].map(([phase, count]) => `${count} ${phase}`).join(', ')
+  return { failures: [...failures.values()].sort((a, b) => a.operation.localeCompare(b.operation)), summary }
+}
+
+function failuresOf({ cases, checks, interactions }: Recorder): readonly Failure[] {
+  return Object.entries(checks).flatMap(([id, results]) => {
+    const value = cases[id]?.value
+    const interaction = interactions[id]
+    if (value === undefined || interaction === undefined) return []
+    return results
+      .filter(({ status }) => status === 'failure')
+      .map(({ name, failure_info: info }) => ({
+        operation: `${value.method} ${value.path}`,
+        check: name,
+        code: codeOf(interaction),
+        message: `${info?.failure.title ?? ''}: ${info?.failure.message ?? ''}`,
+        request: toCurl(interaction),
+        count: 1,
+      }))
+  })
+}
+
+function codeOf({ response }: z.output<typeof Interaction>): string {
+  if (!response) return 'no answer'
+  const { error_code: errorCode, code } = parseError(decode(response.content))
+  return `${response.status_code} ${errorCode ?? code ?? ''}`.trim()
+}
+
+function parseError(text: string): z.output<typeof ErrorBody> {
+  try {
+    return ErrorBody.safeParse(JSON.parse(text)).data ?? {}
+  } catch {
+    return {}
+  }
+}
+
+function toCurl({ request, response }: z.output<typeof Interaction>): string {
+  const headers = Object.entries(request.headers)
+    .filter(([name]) => !/^(accept-encoding|connection|content-length|user-agent|host)$/i.test(name))
+    .flatMap(([name, values]) => values.map((value) => `-H ${JSON.stringify(`${name}: ${value}`)}`))
+  const body = decode(request.body)
+  const data = body === '' ? [] : [`-d ${JSON.stringify(body.slice(0, BODY_LENGTH))}`]
+  const told = decode(response?.content).slice(0, BODY_LENGTH)
+  return [`curl -X ${request.method}`, ...headers, ...data, JSON.stringify(request.uri), `→ ${told}`].join(' ')
+}
+
+function decode(content: { readonly $base64: string } | null | undefined): string {
+  return Buffer.from(content?.$base64 ?? '', 'base64').toString()
+}
+
+/** A word without wildcards: each accepted failure is named by itself. */
+const Exact = z.string().regex(/^[^*?]+$/)
+const AcceptedFailure = z.strictObject({
+  operation: Exact.meta({ description: 'the method and path of the request, such as TRACE /products' }),
+  check: Exact.meta({ description: 'the check of schemathesis' }),
+  code: Exact.meta({ description: 'the status of the answer, with its error code: 422 email_exists' }),
+  reason: z.string().min(20).meta({ description: 'why service and document are right nevertheless' }),
+})
+
+/** A failure that is no fault of the service or of its document, with the reason. */
+export type AcceptedFailure = Readonly<z.output<typeof AcceptedFailure>>
+
+/** The failures that are accepted for a service. @throws ZodError when an entry has no reason or has a wildcard */
+export function readAccepted(service: string): readonly AcceptedFailure[] {
+  return parseAccepted(readFileSync(join(import.meta.dirname, 'accepted', `${service}.json`), 'utf8'))
+}
+
+/** @throws ZodError when an entry has no reason or has a wildcard, and an Error when two entries are the same */
+export function parseAccepted(text: string): readonly AcceptedFailure[] {
+  const entries = z.array(AcceptedFailure).parse(JSON.parse(text))
+  const keys = entries.map(keyOf)
+  const repeated = keys.find((key, at) => keys.indexOf(key) !== at)
+  if (repeated !== undefined) throw new Error(`${repeated} is accepted twice`)
+  return entries
+}
+
+/** Divides failures into those that nobody accepted, and the entries that accept the others. */
+export function judge(failures: readonly Failure[], accepted: readonly AcceptedFailure[]) {
+  const entries = new Map(accepted.map((entry) => [keyOf(entry), entry]))
+  return {
+    unexpected: failures.filter((failure) => !entries.has(keyOf(failure))),
+    expected: failures.flatMap((failure) => entries.get(keyOf(failure)) ?? []),
+  }
+}
+
+function keyOf({ operation, check, code }: Pick<Failure, 'operation' | 'check' | 'code'>): string {
+  return `${operation}: ${check}, ${code}`
+}
