@@ -1,15 +1,15 @@
 #!/usr/bin/env node
-import { runCommandLine } from '@trestle/common/lifecycle/command-line.ts'
-import { Command } from 'commander'
+import { configFile, createProgram, runCommandLine } from '@trestle/common/lifecycle/command-line.ts'
 import { loadAuthConfig } from './config.ts'
 import { VERSION } from './version.ts'
 
-const program = new Command('auth')
-  .description('Users, sessions and tokens over HTTP. Settings come from AUTH_… variables and .env.')
-  .option('-c, --config <file>', 'read this env file instead of .env')
-  .version(VERSION)
+const program = createProgram({
+  name: 'auth',
+  description: 'Users, sessions and tokens over HTTP. Settings come from AUTH_… variables and .env.',
+  version: VERSION,
+})
 
-const load = () => loadAuthConfig(process.env, program.opts<{ config?: string }>().config)
+const load = () => loadAuthConfig(process.env, configFile(program))
 
 await runCommandLine(program, process, {
   serve: async () => {

@@ -60,9 +60,7 @@ describe('loadInventoryConfig', () => {
     const env = { ...DATABASE, INVENTORY_MAX_LIMITS: '9', AUTH_SITE_ULR: 'x', INVENTORY_PORT: 'tcp://10.0.0.1:80' }
     const { server, warnings } = loadInventoryConfig(env)
     expect(server.port).toBe(8080)
-    expect(warnings).toEqual([
-      'INVENTORY_MAX_LIMITS is not a setting of this service; the nearest name is INVENTORY_MAX_LIMIT',
-    ])
+    expect(warnings).toEqual(['unknown setting INVENTORY_MAX_LIMITS, did you mean INVENTORY_MAX_LIMIT?'])
   })
 
   // ASVS 12.3.3

@@ -10,13 +10,15 @@ import { settings } from './config/settings.ts'
 export type InventoryConfig = ReturnType<typeof loadInventoryConfig>
 
 /**
- * Reads the settings of the inventory from the environment and a `.env` file under it.
+ * Reads the settings of the inventory from the environment and an env file under it.
+ * @param file another file than `.env`
  * @throws ConfigError with every problem at once
  */
-export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
+export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: string) {
   const values = loadConfig(settings, {
     prefix: PREFIX,
     env,
+    file,
     rules,
     hidesValues: true,
   })
@@ -43,7 +45,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv) {
     cleanUpEveryMs: values.RESERVATION_SWEEP_MS,
     /** Warnings for the operator. */
     warnings: [
-      ...findUnknownSettings(settings, { prefix: PREFIX, env }),
+      ...findUnknownSettings(settings, { prefix: PREFIX, env, file }),
       ...largePoolWarnings(`${PREFIX}DB_POOL_SIZE`, values.DB_POOL_SIZE),
       ...(values.AUTH_ENABLED
         ? plainHttpWarnings(`${PREFIX}AUTH_JWKS_URL`, values.AUTH_JWKS_URL)

@@ -1,14 +1,15 @@
 #!/usr/bin/env node
-import { runCommandLine } from '@trestle/common/lifecycle/command-line.ts'
-import { Command } from 'commander'
+import { configFile, createProgram, runCommandLine } from '@trestle/common/lifecycle/command-line.ts'
 import { loadInventoryConfig } from './config.ts'
 import { VERSION } from './version.ts'
 
-const load = () => loadInventoryConfig(process.env)
+const program = createProgram({
+  name: 'inventory',
+  description: 'Products with free-form attributes, over HTTP. Settings come from INVENTORY_… variables and .env.',
+  version: VERSION,
+})
 
-const program = new Command('inventory')
-  .description('Products with free-form attributes, over HTTP. Settings come from INVENTORY_… variables and .env.')
-  .version(VERSION)
+const load = () => loadInventoryConfig(process.env, configFile(program))
 
 await runCommandLine(program, process, {
   serve: async () => {

@@ -123,7 +123,7 @@ describe('inventory serve', () => {
     expect(await inventory.exited).toBe(0)
     const file = readFileSync(join(inventory.directory, 'logs/app.log'), 'utf8')
     expect(file).toBe(inventory.stdout())
-    expect(file).toMatch(/^.*"level":"warn".*"msg":"INVENTORY_LOG_LEVL is not a setting of this service; /)
+    expect(file).toMatch(/^.*"level":"warn".*"msg":"unknown setting INVENTORY_LOG_LEVL, did you mean /)
     expect(file).not.toContain('hidden')
     expect(file).toMatch(/"msg":"migrated"[\s\S]*"route":"\/users"[\s\S]*"msg":"stopped"/)
   })
@@ -215,7 +215,8 @@ describe.concurrent('a start that must fail', () => {
     expect(stderr).toBe(
       'config: INVENTORY_PORT must be a port between 0 and 65535\nconfig: INVENTORY_DATABASE_URL is required\n' +
         'config: INVENTORY_MIGRATE must be true or false\n' +
-        'config: INVENTORY_LOG_LEVEL must be one of panic, fatal, error, warn, info, debug\n',
+        'config: INVENTORY_LOG_LEVEL must be one of panic, fatal, error, warn, info, debug\n' +
+        'hint: npm start writes .data/inventory.env for development: pass it with -c .data/inventory.env, or copy .env.example to .env\n',
     )
   })
 

@@ -79,9 +79,7 @@ describe('loadPaymentsConfig', () => {
     const env = { ...complete, PAYMENTS_TRUST_PROXY: '1', AUTH_SITE_ULR: 'x', PAYMENTS_PORT: 'tcp://10.0.0.1:80' }
     const { server, warnings } = loadPaymentsConfig(env)
     expect(server.port).toBe(8082)
-    expect(warnings).toEqual([
-      'PAYMENTS_TRUST_PROXY is not a setting of this service; the nearest name is PAYMENTS_TRUSTED_PROXIES',
-    ])
+    expect(warnings).toEqual(['unknown setting PAYMENTS_TRUST_PROXY, did you mean PAYMENTS_TRUSTED_PROXIES?'])
   })
 
   it('removes a slash at the end of the base URL', () => {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { ConfigError } from '@trestle/common/config/config-error.ts'
+import type { EnvironmentOptions } from '@trestle/common/config/environment.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
@@ -21,16 +22,17 @@ const PREFIX = 'PAYMENTS_'
 export type PaymentsConfig = ReturnType<typeof loadPaymentsConfig>
 
 /**
- * Reads the settings of payments from the environment and a `.env` file. With PAYMENTS_DEV, keys that are not set are
+ * Reads the settings of payments from the environment and an env file. With PAYMENTS_DEV, keys that are not set are
  * made for this process only; `throwAwayKeys` names them, for a warning.
+ * @param file another file than `.env`
  * @throws ConfigError that lists all problems
  */
-export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
+export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: string) {
+  const source = { prefix: PREFIX, env, file }
   const pepper = randomBytes(KEY_BYTES)
   const vaultKey = { id: 0, key: randomBytes(KEY_BYTES) } as const
-  const values = loadConfig(isDevelopment(env) ? withThrowAwayKeys(pepper, vaultKey) : settings, {
-    prefix: PREFIX,
-    env,
+  const values = loadConfig(isDevelopment(source) ? withThrowAwayKeys(pepper, vaultKey) : settings, {
+    ...source,
     rules,
   })
   return {
@@ -44,7 +46,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv) {
     ],
     /** Warnings for the operator. */
     warnings: [
-      ...findUnknownSettings(settings, { prefix: PREFIX, env }),
+      ...findUnknownSettings(settings, source),
       ...largePoolWarnings(`${PREFIX}DB_POOL_SIZE`, values.DB_POOL_SIZE),
       ...plainHttpWarnings(`${PREFIX}USER_JWKS_URL`, values.USER_JWKS_URL),
     ],
@@ -97,9 +99,9 @@ const rules: readonly Rule<JudgedValues>[] = [
 ]
 
 /** Whether keys may be missing. Read first, because it decides what other settings are required. */
-function isDevelopment(env: NodeJS.ProcessEnv): boolean {
+function isDevelopment(source: EnvironmentOptions & { readonly prefix: string }): boolean {
   try {
-    return loadConfig({ DEV: settings.DEV }, { prefix: PREFIX, env }).DEV
+    return loadConfig({ DEV: settings.DEV }, source).DEV
   } catch (error) {
     if (error instanceof ConfigError) return false
     throw error

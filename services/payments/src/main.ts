@@ -1,14 +1,15 @@
 #!/usr/bin/env node
-import { runCommandLine } from '@trestle/common/lifecycle/command-line.ts'
-import { Command } from 'commander'
+import { configFile, createProgram, runCommandLine } from '@trestle/common/lifecycle/command-line.ts'
 import { loadPaymentsConfig } from './config.ts'
 import { VERSION } from './version.ts'
 
-const load = () => loadPaymentsConfig(process.env)
+const program = createProgram({
+  name: 'payments',
+  description: 'Card payments over HTTP. Settings come from PAYMENTS_… variables and .env.',
+  version: VERSION,
+})
 
-const program = new Command('payments')
-  .description('Card payments over HTTP. Settings come from PAYMENTS_… variables and .env.')
-  .version(VERSION)
+const load = () => loadPaymentsConfig(process.env, configFile(program))
 
 await runCommandLine(program, process, {
   serve: async () => {

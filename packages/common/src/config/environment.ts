@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
+import { findFileProblem } from '../errors/file-problem.ts'
 import { ConfigError } from './config-error.ts'
 
 /** Where the variables of a process come from. A variable of `env` wins over the same variable of the file. */
@@ -25,9 +26,8 @@ function readEnvFile(file: string | undefined): NodeJS.Dict<string> {
     return parseEnv(readFileSync(file ?? '.env', 'utf8'))
   } catch (error) {
     if (file === undefined && error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
-    throw new ConfigError([
-      `${file ?? '.env'} cannot be read (${error instanceof Error ? error.message : String(error)})`,
-    ])
+    const problem = findFileProblem(error) ?? (error instanceof Error ? error.message : String(error))
+    throw new ConfigError([`${file ?? '.env'} cannot be read (${problem})`])
   }
 }
 

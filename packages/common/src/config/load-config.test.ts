@@ -62,7 +62,10 @@ loadConfig({}, { prefix: 'X_', env: {} })`
     }
     expect(run()).toEqual({ status: 0, stderr: '' })
     mkdirSync(join(cwd, '.env'))
-    expect(run()).toEqual({ status: 1, stderr: expect.stringContaining('config: .env cannot be read (EISDIR') })
+    expect(run()).toEqual({
+      status: 1,
+      stderr: expect.stringContaining('config: .env cannot be read (a folder, not a file)'),
+    })
   })
 
   it('prefers the environment to the file', () => {
@@ -127,10 +130,12 @@ loadConfig({}, { prefix: 'X_', env: {} })`
 
   it('reports names that no setting reads together with the other problems, if that is asked for', () => {
     const options = { prefix: 'X_', env: { X_SITE_ULR: 'hidden' } }
-    const misspelt = 'X_SITE_ULR is not a setting of this service; the nearest name is X_SITE_URL'
-    expect(() => loadConfig(settings, options)).toThrow(new ConfigError(['X_SITE_URL is required']))
+    const misspelt = 'unknown setting X_SITE_ULR, did you mean X_SITE_URL?'
+    const hint =
+      'hint: npm start writes .data/x.env for development: pass it with -c .data/x.env, or copy .env.example to .env'
+    expect(() => loadConfig(settings, options)).toThrow(new ConfigError(['X_SITE_URL is required'], hint))
     expect(() => loadConfig(settings, { ...options, refusesUnknown: true })).toThrow(
-      new ConfigError(['X_SITE_URL is required', misspelt]),
+      new ConfigError(['X_SITE_URL is required', misspelt], hint),
     )
   })
 

@@ -32,19 +32,27 @@ export type Rule<Values> = (values: Values) => string | undefined
 export function loadConfig<S extends Settings>(settings: S, options: LoadConfigOptions<S>): SettingValues<S> {
   const environment = readEnvironment(options)
   const problems: string[] = []
+  let isMissing = false
   const values: Record<string, unknown> = {}
   for (const [name, setting] of Object.entries(settings)) {
     const found = lookUp(environment, [options.prefix + name, ...(metaOf(setting).aliases ?? [])])
     const result = setting.safeParse(found?.value)
     if (result.success) values[name] = result.data
     else problems.push(describeProblem(found ?? { name: options.prefix + name }, setting, result.error, options))
+    isMissing ||= !result.success && found === undefined
   }
   // Rules read through a proxy that has the members of S, or throws. Without problems, the loop above has parsed all of S.
   const stated = values as SettingValues<S>
   problems.push(...brokenRules(options.rules ?? [], stated))
   if (options.refusesUnknown) problems.push(...findUnknownSettings(settings, options))
-  if (problems.length > 0) throw new ConfigError(problems)
+  if (problems.length > 0) throw new ConfigError(problems, isMissing ? adviceForMissing(options) : undefined)
   return Object.freeze(stated)
+}
+
+/** Where an operator gets settings from. */
+function adviceForMissing({ prefix }: { readonly prefix: string }): string {
+  const file = `.data/${prefix.slice(0, -1).toLowerCase()}.env`
+  return `hint: npm start writes ${file} for development: pass it with -c ${file}, or copy .env.example to .env`
 }
 
 /** Thrown when a rule reads an invalid setting. */

@@ -22,9 +22,11 @@ describe('findUnknownSettings', () => {
     // Kubernetes sets numbers of ports only. A Service of this name may set others.
     ['SHOP_PORT_TCP', 'SHOP_PORT'],
   ])('reports %s with the nearest name %s, without the value', (name, nearest) => {
-    expect(find({ [name]: 'hidden' })).toEqual([
-      `${name} is not a setting of this service; the nearest name is ${nearest}`,
-    ])
+    expect(find({ [name]: 'hidden' })).toEqual([`unknown setting ${name}, did you mean ${nearest}?`])
+  })
+
+  it('suggests no name that is far away', () => {
+    expect(find({ SHOP_COLOUR_OF_DOORS: 'red' })).toEqual(['unknown setting SHOP_COLOUR_OF_DOORS'])
   })
 
   it.each([
@@ -59,8 +61,8 @@ describe('findUnknownSettings', () => {
     const file = join(folder, 'shop.env')
     writeFileSync(file, 'SHOP_SITE_URI=hidden\nSHOP_SITE_URL=x\n')
     expect(find({ SHOP_API_POR: '1' }, file)).toEqual([
-      'SHOP_API_POR is not a setting of this service; the nearest name is SHOP_API_PORT',
-      'SHOP_SITE_URI is not a setting of this service; the nearest name is SHOP_SITE_URL',
+      'unknown setting SHOP_API_POR, did you mean SHOP_API_PORT?',
+      'unknown setting SHOP_SITE_URI, did you mean SHOP_SITE_URL?',
     ])
   })
 })

@@ -9,7 +9,7 @@ interface KnownNames extends EnvironmentOptions {
 
 /**
  * Finds names with the service's prefix that no setting reads. Most are misspelt, and the operator believes that they apply.
- * @returns a line for each, in the order of the names, with the nearest known name and without the value
+ * @returns a line for each, in the order of the names, with a known name that is near, and without the value
  * @throws ConfigError when the env file cannot be read
  */
 export function findUnknownSettings(settings: Settings, options: KnownNames): readonly string[] {
@@ -22,15 +22,18 @@ export function findUnknownSettings(settings: Settings, options: KnownNames): re
   return Object.keys(readEnvironment(options))
     .filter((name) => name.startsWith(prefix) && !known.has(name) && !KUBERNETES.test(name))
     .sort()
-    .map((name) => `${name} is not a setting of this service; the nearest name is ${nearestTo(name, [...known])}`)
+    .map((name) => describeUnknown(name, [...known]))
 }
 
 /** Variables that Kubernetes sets for a Service whose name begins like the prefix. */
 const KUBERNETES = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/
 
-function nearestTo(name: string, candidates: readonly string[]): string {
-  const distances = candidates.map((candidate) => ({ candidate, distance: editDistance(name, candidate) }))
-  return distances.sort((a, b) => a.distance - b.distance)[0]?.candidate ?? ''
+function describeUnknown(name: string, known: readonly string[]): string {
+  const [nearest] = known
+    .map((candidate) => ({ candidate, distance: editDistance(name, candidate) }))
+    .sort((a, b) => a.distance - b.distance)
+  const isNear = nearest !== undefined && nearest.distance <= name.length / 3
+  return isNear ? `unknown setting ${name}, did you mean ${nearest.candidate}?` : `unknown setting ${name}`
 }
 
 /** The number of characters to add, remove or replace to turn one text into the other (Levenshtein distance). */

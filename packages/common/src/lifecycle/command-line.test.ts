@@ -1,7 +1,8 @@
 import { EventEmitter } from 'node:events'
-import { Command } from 'commander'
-import { expect, it } from 'vitest'
-import { runCommandLine } from './command-line.ts'
+import { Command, Option } from 'commander'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ConfigError } from '../config/config-error.ts'
+import { configFile, createProgram, runCommandLine } from './command-line.ts'
 
 /** A process with these arguments. It records its exits instead of ending. */
 function startedWith(...words: readonly string[]) {
@@ -12,10 +13,11 @@ function startedWith(...words: readonly string[]) {
     // As after a real exit, nothing more runs.
     throw new Error('exited')
   }
-  const stdout = new EventEmitter()
+  const output: string[] = []
+  const stdout = Object.assign(new EventEmitter(), { write: (text: string) => void output.push(text) })
   const stderr = { write: (text: string) => void reports.push(text) }
   const process = Object.assign(new EventEmitter(), { argv: ['node', 'main.ts', ...words], exit, stdout, stderr })
-  return { exits, reports, stdout, process }
+  return { exits, reports, output, stdout, process }
 }
 
 it.each([
@@ -65,4 +67,141 @@ it.each([
     }),
   })
   expect({ exits, reports }).toEqual(expected)
+})
+
+/** Runs the program `shop`, which has commands `stock list`, `stock receive` and `fail`, and returns what a shell sees. */
+async function run(words: readonly string[], failure: unknown = new Error('broken')) {
+  const { exits, reports, output, process } = startedWith(...words)
+  const program = createProgram({ name: 'shop', description: 'A shop.', version: '1.2.3' })
+  const calls: unknown[] = []
+  const stock = async () => {
+    const group = new Command('stock').description('stock of the shop')
+    group.command('list').action(() => void calls.push('list'))
+    const kind = new Option('--kind <kind>', 'why').choices(['new', 'returned'])
+    group
+      .command('receive <id>')
+      .addOption(kind)
+      .action((id: string, options: object) => void calls.push([id, options]))
+    return group
+  }
+  const fail = async () =>
+    new Command('fail').description('fails').action(() => {
+      throw failure
+    })
+  await runCommandLine(program, process, {
+    serve: async () => void calls.push(['serve', configFile(program)]),
+    loadOthers: async () => ({ stock, fail }),
+  }).catch((error: unknown) => expect(error).toEqual(new Error('exited')))
+  return { status: exits[0] ?? 0, out: output.join(''), err: reports.join(''), calls }
+}
+
+const ran = (...calls: readonly unknown[]) => ({ status: 0, out: '', err: '', calls })
+const refused = (status: number, err: string) => ({ status, out: '', err: `${err}\n`, calls: [] })
+
+describe('a program', () => {
+  it.each([
+    [[], ran(['serve', undefined])],
+    [['-c', 'a.env'], ran(['serve', 'a.env'])],
+    [['--config=a.env', 'serve'], ran(['serve', 'a.env'])],
+    [['stock', 'list'], ran('list')],
+    [['-c', 'a.env', 'stock', 'list'], ran('list')],
+    [['stock', 'receive', '7', '--kind', 'new'], ran(['7', { kind: 'new' }])],
+    [['--version'], { status: 0, out: '1.2.3\n', err: '', calls: [] }],
+  ])('runs %j', async (words, expected) => {
+    expect(await run(words)).toEqual(expected)
+  })
+
+  it.each([
+    ['an unknown command', ['frobnicate'], "unknown command 'frobnicate'; see shop --help"],
+    ['a misspelt command', ['stokc'], "unknown command 'stokc'; did you mean stock?"],
+    ['a misspelt word of a command', ['stock', 'recieve'], "unknown command 'recieve'; did you mean receive?"],
+    ['a misspelt option', ['stock', 'receive', '7', '--kin', 'new'], "unknown option '--kin'; did you mean --kind?"],
+    ['an unknown option', ['--frobnicate'], "unknown option '--frobnicate'; see shop serve --help"],
+    ['-c without a file', ['-c'], "option '-c, --config <file>' argument missing; see shop --help"],
+    ['a missing argument', ['stock', 'receive'], "missing required argument 'id'; see shop stock receive --help"],
+    [
+      'a choice that does not exist',
+      ['stock', 'receive', '7', '--kind', 'x'],
+      "option '--kind <kind>' argument 'x' is invalid. Allowed choices are new, returned; see shop stock receive --help",
+    ],
+    [
+      'one argument too many',
+      ['stock', 'list', 'x'],
+      "too many arguments for 'list'. Expected 0 arguments but got 1: x; see shop stock list --help",
+    ],
+    ['control characters', ['\u001b[2J'], "unknown command '\\u{1b}[2J'; see shop --help"],
+  ])('refuses %s on one line', async (_case, words, problem) => {
+    expect(await run(words)).toEqual(refused(2, problem))
+  })
+
+  it.each([
+    ['an error', new Error('broken\nin two'), 'broken in two'],
+    ['a missing file', Object.assign(new Error('ENOENT: …'), { code: 'ENOENT', path: 'a.csv' }), 'a.csv: no such file'],
+    [
+      'another problem with a file',
+      Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE', path: 'a.csv' }),
+      'EMFILE: too many open files',
+    ],
+    ['all that is wrong with settings', new ConfigError(['A is wrong', 'B too']), 'config: A is wrong\nconfig: B too'],
+    [
+      'advice about settings',
+      new ConfigError(['A is required'], 'hint: set it'),
+      'config: A is required\nhint: set it',
+    ],
+  ])('reports %s without a stack', async (_case, failure, problem) => {
+    expect(await run(['fail'], failure)).toEqual(refused(1, problem))
+  })
+
+  it('lists all commands for --help, for help, and with the exit status 0', async () => {
+    const out = `Usage: shop [options] [command]
+
+A shop.
+
+Options:
+  -c, --config <file>  read the settings from this env file instead of .env
+  -V, --version        output the version number
+  -h, --help           display help for command
+
+Commands:
+  serve                run the HTTP service (also without a command)
+  stock                stock of the shop
+  fail                 fails
+  completion <shell>   Generate shell completion scripts
+  help [command]       display help for command
+`
+    for (const words of [['--help'], ['-c', 'x', '-h'], ['help']])
+      expect(await run(words)).toEqual({ status: 0, out, err: '', calls: [] })
+  })
+
+  it.each([
+    [
+      ['complete', '--', 'st'],
+      ['stock\tstock of the shop', ':4'],
+    ],
+    [
+      ['complete', '--', 'stock', ''],
+      ['list\t', 'receive\t', 'help\tdisplay help for command', ':4'],
+    ],
+    [
+      ['complete', '--', 'stock', 'receive', '7', '--kind', ''],
+      ['new\t', 'returned\t', ':4'],
+    ],
+    [['complete', '--', 'nothing', 'like', 'it', ''], [':4']],
+  ])('answers a shell that asks what may follow: %j', async (words, lines) => {
+    const log = vi.spyOn(console, 'log').mockReturnValue()
+    onTestFinished(() => log.mockRestore())
+    expect(await run(words)).toEqual(ran())
+    expect(log.mock.calls).toEqual(lines.map((line) => [line]))
+  })
+
+  it.each([
+    ['bash', 'complete -F __shop_complete shop'],
+    ['zsh', '#compdef shop'],
+    ['fish', 'complete -c shop'],
+  ])('prints a script for %s', async (shell, line) => {
+    const log = vi.spyOn(console, 'log').mockReturnValue()
+    onTestFinished(() => log.mockRestore())
+    expect(await run(['completion', shell])).toEqual(ran())
+    expect(log.mock.calls.join()).toContain(line)
+  })
 })

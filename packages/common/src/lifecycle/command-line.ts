@@ -1,5 +1,7 @@
-import type { Command } from 'commander'
+import { Command } from 'commander'
+import { addCompletion } from '../commands/completion.ts'
 import { ConfigError } from '../config/config-error.ts'
+import { findFileProblem } from '../errors/file-problem.ts'
 import { printable } from './printable.ts'
 
 const FAILURE = 1
@@ -25,10 +27,30 @@ export type CommandLoaders = Readonly<Record<string, () => Promise<Command>>>
 /** What a command line needs of a process: its arguments, its signals, its output and its end. */
 export interface CommandProcess {
   readonly argv: readonly string[]
-  readonly stdout: { on(event: 'error', listener: (error: Error) => void): unknown }
+  readonly stdout: { on(event: 'error', listener: (error: Error) => void): unknown; write(text: string): unknown }
   readonly stderr: { write(text: string): unknown }
   once(signal: NodeJS.Signals, listener: () => void): unknown
   exit(status: number): never
+}
+
+/** What a program is. `-c` is read by `configFile`. */
+export interface ProgramDescription {
+  readonly name: string
+  readonly description: string
+  readonly version: string
+}
+
+/** A program that takes `-c FILE` and `--version`. */
+export function createProgram({ name, description, version }: ProgramDescription): Command {
+  return new Command(name)
+    .description(description)
+    .option('-c, --config <file>', 'read the settings from this env file instead of .env')
+    .version(version)
+}
+
+/** The file that `-c` names. */
+export function configFile(program: Command): string | undefined {
+  return program.opts<{ readonly config?: string }>().config
 }
 
 /**
@@ -43,16 +65,15 @@ export async function runCommandLine(
   // Without a listener, the first process of a container ignores these signals. A server replaces the listeners with its own.
   process.once('SIGINT', () => process.exit(SIGNALLED.SIGINT))
   process.once('SIGTERM', () => process.exit(SIGNALLED.SIGTERM))
-  program.command(SERVE, { isDefault: true }).description('run the HTTP service (also without a command)').action(serve)
-  const [word = SERVE] = process.argv.slice(2)
-  if (word !== SERVE) {
-    process.stdout.on('error', (error: Error) => exitWhenOutputFails(process, error))
-    for (const command of await loadCommands(await loadOthers(), word)) program.addCommand(command)
-  }
-  program.exitOverride()
-  for (const command of program.commands) command.exitOverride()
+  program.command(SERVE).description('run the HTTP service (also without a command)').action(serve)
+  const words = process.argv.slice(2)
   try {
-    await program.parseAsync(process.argv)
+    if (words.length > 0 && words[0] !== SERVE) {
+      process.stdout.on('error', (error: Error) => exitWhenOutputFails(process, error))
+      await addCommands(program, await loadOthers(), words[0])
+    }
+    reportUsage(program, process)
+    await program.parseAsync(isServe(program, words) ? [SERVE, ...words] : words, { from: 'user' })
   } catch (error) {
     if (isCommanderError(error)) process.exit(error.exitCode === 0 ? 0 : USAGE)
     process.stderr.write(`${describeFailure(error)}\n`)
@@ -60,15 +81,40 @@ export async function runCommandLine(
   }
 }
 
+/** Whether no command is named. Commander's default command would take the name of an unknown command as its argument. */
+function isServe(program: Command, words: readonly string[]): boolean {
+  if (words.some((word) => word === '--help' || word === '-h')) return false
+  return program.parseOptions([...words]).operands.length === 0
+}
+
+/** Adds the command that is called, or all commands: for `--help`, after an option, and for a name that none has. */
+async function addCommands(program: Command, loaders: CommandLoaders, called = SERVE): Promise<void> {
+  const load = Object.hasOwn(loaders, called) ? loaders[called] : undefined
+  for (const command of await Promise.all(load ? [load()] : loadAll(loaders))) program.addCommand(command)
+  if (!load) await addCompletion(program)
+}
+
+/** Prints problems of usage on one line: what is wrong, and where to look. */
+function reportUsage(command: Command, process: CommandProcess, path = command.name()): void {
+  command.exitOverride().configureOutput({
+    writeOut: (text) => void process.stdout.write(text),
+    writeErr: (text) => void process.stderr.write(text),
+    outputError: (text, write) => write(`${describeUsage(text, path)}\n`),
+  })
+  for (const child of command.commands) reportUsage(child, process, `${path} ${child.name()}`)
+}
+
+/** @param text as Commander has it: `error: unknown command 'usr'`, and perhaps a second line with a suggestion */
+function describeUsage(text: string, path: string): string {
+  const [problem = '', suggestion = ''] = text.trimEnd().split('\n')
+  const [, meant] = /^\(Did you mean (.+)\)$/.exec(suggestion) ?? []
+  const advice = meant === undefined ? `see ${path} --help` : `did you mean ${meant}`
+  return printable(`${problem.replace(/^error: /, '').replace(/\.$/, '')}; ${advice}`)
+}
+
 /** Every command, with all modules that commands load. */
 export function loadAll(loaders: CommandLoaders): readonly Promise<Command>[] {
   return Object.values(loaders).map((load) => load())
-}
-
-/** The command that is called, or all commands: for `--help`, after an option, and for a name that none has. */
-function loadCommands(loaders: CommandLoaders, called: string): Promise<readonly Command[]> {
-  const load = Object.hasOwn(loaders, called) ? loaders[called] : undefined
-  return Promise.all(load ? [load()] : loadAll(loaders))
 }
 
 /** Ends a command whose output is no longer read: `head` has its lines, or the disk is full. */
@@ -80,9 +126,12 @@ function exitWhenOutputFails(process: CommandProcess, error: Error): void {
 
 /** One line for each problem, without a stack, for the operator at the terminal. */
 export function describeFailure(error: unknown): string {
-  if (error instanceof ConfigError) return error.message
+  if (error instanceof ConfigError) return [error.message, ...(error.advice ? [error.advice] : [])].join('\n')
   if (error instanceof AggregateError && error.errors.length > 0) return describeFailure(error.errors[0])
-  return printable(error instanceof Error ? error.message.replaceAll('\n', ' ') : String(error))
+  if (!(error instanceof Error)) return printable(String(error))
+  const problem = 'path' in error ? findFileProblem(error) : undefined
+  if ('path' in error && problem !== undefined) return printable(`${error.path}: ${problem}`)
+  return printable(error.message.replaceAll('\n', ' '))
 }
 
 function isCommanderError(error: unknown): error is { readonly exitCode: number } {

@@ -177,7 +177,7 @@ describe('AUTH_PROFILE=strict', () => {
   })
 
   it('refuses unknown settings, and the compatible profile only warns', () => {
-    const misspelt = 'AUTH_JWT_EXPP is not a setting of this service; the nearest name is AUTH_JWT_EXP'
+    const misspelt = 'unknown setting AUTH_JWT_EXPP, did you mean AUTH_JWT_EXP?'
     expect(problems({ ...STRICT, AUTH_JWT_EXPP: '60' })).toEqual([misspelt])
     expect(loadAuthConfig({ ...REQUIRED, AUTH_JWT_EXPP: '60' }).warnings).toContain(misspelt)
     const foreign = { PAYMENTS_PORT: '1', INVENTORY_AUTH_ISSUER: 'x', AUTH_SERVICE_HOST: '10.0.0.1' }

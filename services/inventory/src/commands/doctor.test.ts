@@ -70,7 +70,7 @@ describe('inventory doctor', () => {
 
   it('names unknown settings without their values, and goes on', async () => {
     const { isHealthy, lines } = await examine({ INVENTORY_DB_ROL: 'hidden' })
-    const note = 'note  INVENTORY_DB_ROL is not a setting of this service; the nearest name is INVENTORY_DB_ROLE'
+    const note = 'note  unknown setting INVENTORY_DB_ROL, did you mean INVENTORY_DB_ROLE?'
     expect({ isHealthy, lines: lines.toSorted() }).toEqual({ isHealthy: true, lines: [note, ...HEALTHY].toSorted() })
   })
 })

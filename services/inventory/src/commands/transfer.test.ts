@@ -96,7 +96,7 @@ it('inventory import exits with 2 for wrong usage', async () => {
   expect([wrong.status, wrong.stdout, wrong.stderr]).toEqual([
     2,
     '',
-    "error: option '--mode <mode>' argument 'maybe' is invalid. Allowed choices are insert, upsert, skip.\n",
+    "option '--mode <mode>' argument 'maybe' is invalid. Allowed choices are insert, upsert, skip; see inventory import --help\n",
   ])
 }, 180_000)
 

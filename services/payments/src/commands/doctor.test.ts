@@ -50,7 +50,7 @@ describe('payments doctor', () => {
     expect(before.lines).toContainEqual(expect.stringMatching(/^wrong migrations: pending: .*run: payments migrate$/))
     const after = await examine({ PAYMENTS_DB_ROLES: 'hidden' })
     expect(after.lines.filter((line) => !line.startsWith('ok'))).toEqual([
-      'note  PAYMENTS_DB_ROLES is not a setting of this service; the nearest name is PAYMENTS_DB_ROLE',
+      'note  unknown setting PAYMENTS_DB_ROLES, did you mean PAYMENTS_DB_ROLE?',
     ])
     expect(after.lines.slice(-7)).toEqual([
       'ok    clock: agrees with that of the database',
