@@ -247,7 +247,7 @@ describe('payments fx', () => {
     expect(await shown('2026-03-01')).toMatch(/^USD +1.08 +2026-02-27 +ecb$/)
     expect(await shown('2026-03-02')).toMatch(/^USD +1.0838 +2026-03-02 +ecb$/)
     expect(await shown('2024-03-01')).toMatch(/^USD +1\.\d+ +2024-03-01 +embedded$/)
-    expect((await run('fx', 'list'))[0]).toMatch(/^currency +rate +date +source$/)
+    expect((await run('fx', 'list'))[0]).toMatch(/^CURRENCY +RATE +DATE +SOURCE$/)
   })
 
   it('import: adds each replaced rate to the audit log, with the old one', async () => {

@@ -1,33 +1,15 @@
-import { Command } from 'commander'
+import * as common from '@trestle/common/commands/operator-command.ts'
+import type { Command } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
-import { printAnswer } from './print-answer.ts'
 
 /** How commands of operators open the service's data, and where they print. */
-export interface Operator {
-  readonly open: () => Promise<OperatorDeps>
-  readonly print: (line: string) => void
-}
+export type Operator = common.Operator<OperatorDeps>
 
 /** One command of an operator, for example `payments app hide <id>`. */
-export interface OperatorCommand {
-  /** The word and the arguments, as `--help` shows them: `hide <id>`. */
-  readonly usage: string
-  readonly description: string
-  /** Flags beside `--json`, with their descriptions: `['--name <name>', 'what the app is called']`. */
-  readonly options?: readonly (readonly [flags: string, description: string])[]
-  /**
-   * Runs the command. Resolves to what is printed.
-   * @throws Error with one line, for exit code 1
-   */
-  readonly run: (deps: OperatorDeps, input: CommandInput) => Promise<object>
-}
+export type OperatorCommand = common.OperatorCommand<OperatorDeps>
 
 /** The arguments and options of a call. */
-export interface CommandInput {
-  /** The arguments, in the order of the usage. */
-  readonly words: readonly string[]
-  readonly options: Readonly<Record<string, unknown>>
-}
+export type CommandInput = common.CommandInput
 
 /** A group of commands, such as `payments app …`. */
 export function commandGroup(
@@ -36,32 +18,12 @@ export function commandGroup(
   description: string,
   commands: readonly OperatorCommand[],
 ): Command {
-  const group = new Command(name).exitOverride().description(description)
-  for (const command of commands) group.addCommand(toCommand(operator, command))
-  return group
+  return common.commandGroup({ ...operator, explain: explainRefusal }, name, description, commands)
 }
 
 /** A single command, such as `payments prune`. It takes `--json`. */
-export function toCommand(operator: Operator, { usage, description, options = [], run }: OperatorCommand): Command {
-  const [name, ...words] = usage.split(' ')
-  // The exit code tells wrong arguments from failures.
-  const command = new Command(name).exitOverride().description(description)
-  for (const word of words) command.argument(word)
-  for (const option of options) command.option(...option)
-  return command.option('--json', 'print JSON').action(() => perform(operator, run, command))
-}
-
-async function perform({ open, print }: Operator, run: OperatorCommand['run'], command: Command): Promise<void> {
-  const { json, ...options } = command.opts<Record<string, unknown>>()
-  const deps = await open()
-  try {
-    const answer = await run(deps, { words: command.processedArgs.flat().map(String), options })
-    for (const line of printAnswer(answer, json === true ? 'json' : 'text')) print(line)
-  } catch (error) {
-    throw explainRefusal(error)
-  } finally {
-    await deps.close()
-  }
+export function toCommand(operator: Operator, command: OperatorCommand): Command {
+  return common.toCommand({ ...operator, explain: explainRefusal }, command)
 }
 
 /** Explains a statement that PostgreSQL refused to the login, by the setting that a command needs. */

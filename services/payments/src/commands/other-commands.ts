@@ -1,3 +1,4 @@
+import { terminalOf } from '@trestle/common/commands/table.ts'
 import { type CommandLoaders, loadAll } from '@trestle/common/lifecycle/command-line.ts'
 import { Command } from 'commander'
 import type { PaymentsConfig } from '../config.ts'
@@ -17,6 +18,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
   const operator: Operator = {
     open: async () => (await import('./operator-deps.ts')).openOperatorDeps(load()),
     print,
+    terminal: terminalOf(process.stdout),
   }
   const loaders: CommandLoaders = {
     migrate: async () => {

@@ -1,0 +1,88 @@
+import { Command, type Option } from 'commander'
+import { type AnswerFormat, printAnswer } from './print-answer.ts'
+import type { Terminal } from './table.ts'
+
+/** How commands of operators open the data of a service, and where they print. */
+export interface Operator<Deps extends OpenDeps> {
+  readonly open: () => Promise<Deps>
+  readonly print: (line: string) => void
+  /** The terminal that shows the lines, if one does. */
+  readonly terminal?: Terminal | undefined
+  /** Says in the words of the service why a command failed, where the service knows more than the error. */
+  readonly explain?: (error: unknown) => unknown
+}
+
+/** What a command works with. It is closed after the command. */
+interface OpenDeps {
+  readonly close: () => Promise<void>
+}
+
+/** One command of an operator, for example `payments apps hide <id>`. */
+export interface OperatorCommand<Deps> {
+  /** The word and the arguments, as `--help` shows them: `hide <id>`. */
+  readonly usage: string
+  readonly description: string
+  /** Options beside `--json`: with flags and a description, `['--name <name>', 'what the app is called']`, or as a whole. */
+  readonly options?: readonly (Option | readonly [flags: string, description: string])[]
+  /**
+   * Runs the command. Resolves to what is printed: a list, or an object.
+   * @throws Error with one line, for exit code 1
+   */
+  readonly run: (deps: Deps, input: CommandInput) => Promise<object>
+}
+
+/** The arguments and options of a call. */
+export interface CommandInput {
+  /** The arguments, in the order of the usage. An argument that was left out is missing at the end. */
+  readonly words: readonly string[]
+  readonly options: Readonly<Record<string, unknown>>
+  /** Programs get all of an object. For people, a command may choose and shorten. */
+  readonly format: AnswerFormat
+}
+
+/** A group of commands, such as `payments apps …`. */
+export function commandGroup<Deps extends OpenDeps>(
+  operator: Operator<Deps>,
+  name: string,
+  description: string,
+  commands: readonly OperatorCommand<Deps>[],
+): Command {
+  const group = new Command(name).exitOverride().description(description)
+  for (const command of commands) group.addCommand(toCommand(operator, command))
+  return group
+}
+
+/** A single command, such as `payments prune`. It takes `--json`. */
+export function toCommand<Deps extends OpenDeps>(
+  operator: Operator<Deps>,
+  { usage, description, options = [], run }: OperatorCommand<Deps>,
+): Command {
+  const [name, ...words] = usage.split(' ')
+  // The exit code tells wrong arguments from failures.
+  const command = new Command(name).exitOverride().description(description)
+  for (const word of words) command.argument(word)
+  for (const option of options) {
+    if ('flags' in option) command.addOption(option)
+    else command.option(...option)
+  }
+  return command.option('--json', 'print one JSON document').action(() => perform(operator, run, command))
+}
+
+async function perform<Deps extends OpenDeps>(
+  { open, print, terminal, explain = (error) => error }: Operator<Deps>,
+  run: OperatorCommand<Deps>['run'],
+  command: Command,
+): Promise<void> {
+  const { json, ...options } = command.opts<Record<string, unknown>>()
+  const format = json === true ? 'json' : 'text'
+  const words = command.processedArgs.flat().filter((word) => word !== undefined)
+  const deps = await open()
+  try {
+    const answer = await run(deps, { words: words.map(String), options, format })
+    for (const line of printAnswer(answer, format, terminal)) print(line)
+  } catch (error) {
+    throw explain(error)
+  } finally {
+    await deps.close()
+  }
+}

@@ -1,0 +1,55 @@
+import { WriteStream } from 'node:tty'
+import { describe, expect, it } from 'vitest'
+import { printTable, terminalOf } from './table.ts'
+
+const table = {
+  head: ['ID', 'NAME', 'NOTE'],
+  rows: [
+    ['0b9f8a1c-id', 'Ada Lovelace', 'first of all programmers'],
+    ['b', '岡本太郎', '-'],
+  ],
+}
+const plain = (columns: number) => ({ columns, hasColors: false })
+
+describe('printTable', () => {
+  it('neither cuts nor colours what is not for a terminal', () => {
+    expect(printTable(table)).toEqual([
+      'ID           NAME          NOTE',
+      '0b9f8a1c-id  Ada Lovelace  first of all programmers',
+      'b            岡本太郎      -',
+    ])
+  })
+
+  it.each([
+    [52, '0b9f8a1c-id  Ada Lovelace  first of all programmers'],
+    [47, '0b9f8a1c-id  Ada Lovelace  first of all progra…'],
+    [31, '0b9f8a1c-id  Ada Lov…  first o…'],
+    [5, '0b9f8a1c-id  Ada Lov…  first o…'],
+  ])('cuts the widest columns on a terminal with %i columns, but never the first one', (columns, line) => {
+    expect(printTable(table, plain(columns))[1]).toBe(line)
+  })
+
+  it('prints the heading bold where the terminal has colours', () => {
+    const [head, first] = printTable(table, { columns: 80, hasColors: true })
+    expect(head).toBe('\u001b[1mID           NAME          NOTE\u001b[22m')
+    expect(first).toBe('0b9f8a1c-id  Ada Lovelace  first of all programmers')
+  })
+})
+
+describe('terminalOf', () => {
+  const terminal = (members: object): WriteStream => Object.assign(Object.create(WriteStream.prototype), members)
+
+  it.each([
+    [{ isTTY: false }, undefined],
+    [
+      { isTTY: true, columns: 120, hasColors: () => false },
+      { columns: 120, hasColors: false },
+    ],
+    [
+      { isTTY: true, columns: 0, hasColors: () => true },
+      { columns: 80, hasColors: true },
+    ],
+  ])('finds the terminal of %o', (members, expected) => {
+    expect(terminalOf(terminal(members))).toEqual(expected)
+  })
+})

@@ -1,0 +1,60 @@
+import cliTruncate from 'cli-truncate'
+import stringWidth from 'string-width'
+
+/** A terminal that lines are printed on. */
+export interface Terminal {
+  /** How many characters fit on a line. */
+  readonly columns: number
+  /** Whether headings are bold. */
+  readonly hasColors: boolean
+}
+
+/** The rows of a table, as printable text of one line. */
+export interface Table {
+  readonly head?: readonly string[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+const GAP = '  '
+/** No column gets narrower than this, even if the table is then wider than the terminal. */
+const WIDTH_MIN = 8
+const COLUMNS_OF_UNKNOWN_TERMINAL = 80
+
+/** The terminal behind an output. Undefined for a file and a pipe: what they get is neither cut nor bold. */
+export function terminalOf({ isTTY, columns, hasColors }: NodeJS.WriteStream): Terminal | undefined {
+  if (!isTTY) return undefined
+  // `hasColors` heeds NO_COLOR, FORCE_COLOR and TERM.
+  return { columns: columns || COLUMNS_OF_UNKNOWN_TERMINAL, hasColors: hasColors() }
+}
+
+/**
+ * The lines of a table: columns with two spaces between them. On a terminal, values that do not fit end with an ellipsis, except
+ * those of the first column, because commands take them as arguments.
+ */
+export function printTable({ head, rows }: Table, terminal?: Terminal): readonly string[] {
+  const all = head ? [head, ...rows] : rows
+  const natural = (all[0] ?? []).map((_, column) => Math.max(...all.map((row) => stringWidth(row[column] ?? ''))))
+  const widths = terminal ? fit(natural, terminal.columns) : natural
+  const lines = all.map((row) => printRow(row, widths))
+  const isBold = head !== undefined && terminal?.hasColors === true
+  return lines.map((line, index) => (isBold && index === 0 ? `\u001b[1m${line}\u001b[22m` : line))
+}
+
+function printRow(row: readonly string[], widths: readonly number[]): string {
+  const cells = row.map((text, column) => {
+    const width = widths[column] ?? 0
+    const shown = stringWidth(text) > width ? cliTruncate(text, width) : text
+    return shown + ' '.repeat(Math.max(0, width - stringWidth(shown)))
+  })
+  return cells.join(GAP).trimEnd()
+}
+
+/** Narrows the widest columns after the first until a line fits. */
+function fit(natural: readonly number[], columns: number): readonly number[] {
+  const [first = 0, ...others] = natural
+  const room = columns - first - others.length * GAP.length
+  const narrowed = (limit: number) => others.map((width) => Math.min(width, limit))
+  let limit = Math.max(WIDTH_MIN, ...others)
+  while (limit > WIDTH_MIN && narrowed(limit).reduce((sum, width) => sum + width, 0) > room) limit -= 1
+  return [first, ...narrowed(limit)]
+}
