@@ -1,6 +1,7 @@
 import { fastify } from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
 import { expect, it } from 'vitest'
+import { z } from 'zod'
 import { apiDocuments } from './api-documents.ts'
 
 const info = { title: 'Example', version: '1.2.3', description: 'An example.' }
@@ -29,6 +30,18 @@ it('describes the routes', async () => {
     components: { securitySchemes: {}, schemas: {} },
     security: [],
   })
+})
+
+it('says of a body whether a request needs it', async () => {
+  await using app = await startApp(undefined)
+  const body = z.object({ name: z.string() })
+  app.put('/needed/:id', { schema: { body } }, async () => [])
+  app.put('/optional/:id', { schema: { body: body.nullish() } }, async () => [])
+  app.put('/checked/:id', { schema: { body: body.optional(), bodyRequired: true } }, async () => [])
+  await app.ready()
+  const { paths } = JSON.parse(JSON.stringify(await app.describeApi()))
+  const required = ['needed', 'optional', 'checked'].map((name) => paths[`/${name}/{id}`].put.requestBody.required)
+  expect(required).toEqual([true, false, true])
 })
 
 it('200: serves the document that a module makes in another process, without the settings of this process', async () => {

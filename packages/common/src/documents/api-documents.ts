@@ -7,6 +7,7 @@ import {
   serializerCompiler,
   validatorCompiler,
 } from 'fastify-type-provider-zod'
+import { z } from 'zod'
 import { createDocumentPages, describeApi } from './document-pages.ts'
 
 /** What the OpenAPI document of a service says besides its routes (OpenAPI 3.1, Info Object), and who may read it. */
@@ -58,7 +59,29 @@ async function describeRoutes(routes: readonly RouteOptions[], openapi: OpenApi)
   })
   for (const { method, url, schema } of routes) app.route({ method, url, ...(schema && { schema }), handler: () => {} })
   await app.ready()
-  return app.swagger()
+  const document = app.swagger()
+  for (const route of routes) markOptionalBody(document, route)
+  return document
+}
+
+/** The library says that every body is required. A schema that takes an absent body says otherwise, or the route does. */
+function markOptionalBody({ paths = {} }: { paths?: object }, { method, url, schema }: RouteOptions): void {
+  const body: unknown = schema?.body
+  if (!(body instanceof z.ZodType)) return
+  const item: unknown = Reflect.get(paths, url.replaceAll(/:(\w+)/g, '{$1}'))
+  const isRequired = schema?.bodyRequired ?? body._zod.optin !== 'optional'
+  for (const name of [method].flat()) {
+    const requestBody = memberOf(memberOf(item, name.toLowerCase()), 'requestBody')
+    if (isObject(requestBody)) Reflect.set(requestBody, 'required', isRequired)
+  }
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return isObject(value) ? Reflect.get(value, name) : undefined
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
 }
 
 /** The library lists each named schema twice, for input and output. Removes those that no route uses. */
@@ -78,6 +101,10 @@ function removeUnusedSchemas(document: Documented): Documented {
 }
 
 declare module 'fastify' {
+  interface FastifySchema {
+    /** Whether requests need a body, where its schema does not say so: a handler may choose the error of an absent body. */
+    bodyRequired?: boolean
+  }
   interface FastifyInstance {
     /** The OpenAPI document of all routes. */
     describeApi(): Promise<ApiDocument>

@@ -78,6 +78,7 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
         security: [],
         querystring: TokenQuery,
         body: TokenBody,
+        bodyRequired: true,
         response: { 200: TokenAnswer, ...errorAnswers(400, 401, 403, 404, 409, 413, 422, 429) },
       },
       serializerCompiler: plainJson,

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest'
+import { allowNull, completeDocument, type DocumentNotes } from './complete-document.ts'
+
+const operation = {
+  operationId: 'createThing',
+  tags: ['things'],
+  requestBody: { content: { 'application/json': { schema: { type: 'object' } } } },
+  responses: {
+    200: { description: 'Default Response', content: { 'application/json': { schema: {} } } },
+    401: { description: 'No bearer' },
+    404: { description: 'Default Response' },
+  },
+}
+const document = { openapi: '3.1.0', info: { title: 'Example' }, paths: { '/things': { post: operation } } }
+const notes: DocumentNotes = {
+  servers: [{ url: '/', description: 'This process' }],
+  tags: [{ name: 'things', description: 'What there is.' }],
+}
+const header = { description: 'Which API', schema: { type: 'string' } }
+
+describe('completeDocument', () => {
+  it('adds servers, tags, a license and webhooks', () => {
+    const { paths: _paths, ...rest } = completeDocument(document, { ...notes, webhooks: { made: { post: {} } } })
+    expect(rest).toEqual({
+      openapi: '3.1.0',
+      info: { title: 'Example', license: { name: 'MIT', identifier: 'MIT' } },
+      ...notes,
+      webhooks: { made: { post: {} } },
+    })
+  })
+
+  it('adds headers of requests and of answers, and a description of each status', () => {
+    const { paths } = completeDocument(document, {
+      ...notes,
+      requestHeaders: ({ operationId }) => (operationId === 'createThing' ? { 'X-Version': header } : {}),
+      answerHeaders: ({ method, path }, status) =>
+        `${method} ${path} ${status}` === 'POST /things 401' ? { 'WWW-Authenticate': header } : {},
+    })
+    expect(paths['/things'].post).toEqual({
+      ...operation,
+      parameters: [{ name: 'X-Version', in: 'header', ...header }],
+      responses: {
+        200: { ...operation.responses[200], description: 'Ok' },
+        401: { description: 'No bearer', headers: { 'WWW-Authenticate': header } },
+        404: { description: 'Not found' },
+      },
+    })
+    expect(document.paths['/things'].post).toBe(operation)
+  })
+
+  it('adds examples of a request and of its answers', () => {
+    const example = { summary: 'A red one', request: { body: { color: 'red' } }, answers: { 200: { id: 1 } } }
+    const { paths } = completeDocument(document, { ...notes, examples: { createThing: { red: example } } })
+    const { requestBody, responses } = paths['/things'].post
+    expect([requestBody.content, responses[200].content]).toEqual([
+      {
+        'application/json': {
+          schema: { type: 'object' },
+          examples: { red: { summary: 'A red one', value: { color: 'red' } } },
+        },
+      },
+      { 'application/json': { schema: {}, examples: { red: { summary: 'A red one', value: { id: 1 } } } } },
+    ])
+  })
+
+  const operations = (...list: readonly object[]) => ({
+    paths: Object.fromEntries(list.map((get, at) => [`/${at}`, { get }])),
+  })
+  it.each([
+    ['an operation without an id', operations({ tags: ['things'] }), {}, 'GET /0 has no operationId'],
+    [
+      'an id that two operations have',
+      operations({ ...operation }, { ...operation }),
+      {},
+      'two operations have the operationId createThing',
+    ],
+    [
+      'an operation without a tag',
+      operations({ operationId: 'a', tags: ['others'] }),
+      {},
+      'GET /0 has no tag of the document',
+    ],
+    [
+      'an example of no operation',
+      document,
+      { examples: { deleteThing: {} } },
+      'there are examples of deleteThing, which is no operation',
+    ],
+    [
+      'an example of an answer without a body',
+      document,
+      { examples: { createThing: { a: { answers: { 404: {} } } } } },
+      'createThing has no application/json for the example a',
+    ],
+  ])('refuses %s', (_, wrong, more, message) => {
+    expect(() => completeDocument(wrong, { ...notes, ...more })).toThrow(message)
+  })
+})
+
+describe('allowNull', () => {
+  it.each([
+    [
+      { type: 'string', minLength: 1 },
+      { type: ['string', 'null'], minLength: 1 },
+    ],
+    [
+      { type: 'string', enum: ['a'] },
+      { type: ['string', 'null'], enum: ['a', null] },
+    ],
+    [{ anyOf: [{ type: 'string' }] }, { anyOf: [{ type: 'string' }, { type: 'null' }] }],
+    [{ $ref: '#/x' }, { anyOf: [{ $ref: '#/x' }, { type: 'null' }] }],
+    [{}, {}],
+  ])('lets an optional member %j also be null', (member, expected) => {
+    const of = (value: object) => ({
+      paths: {
+        '/things': {
+          put: {
+            requestBody: {
+              content: {
+                'application/json': { schema: { properties: { needed: member, other: value }, required: ['needed'] } },
+              },
+            },
+          },
+        },
+      },
+    })
+    expect(allowNull(of(member))).toEqual(of(expected))
+  })
+})

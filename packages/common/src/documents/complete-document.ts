@@ -1,0 +1,170 @@
+import { STATUS_CODES } from 'node:http'
+
+/** A part of an OpenAPI document, as JSON. */
+export type Json = Readonly<Record<string, unknown>>
+
+/** An operation of a document: what notes are chosen by. */
+export interface DocumentedOperation {
+  /** In upper case. */
+  readonly method: string
+  /** With parameters in braces: `/merchants/{merchantId}`. */
+  readonly path: string
+  readonly operationId: string
+  readonly tags: readonly string[]
+}
+
+/** A header of requests or answers. `required`: no request may lack it, or every answer has it. */
+export interface HeaderNote {
+  readonly description: string
+  readonly schema: Json
+  readonly required?: boolean
+  readonly example?: unknown
+}
+
+/** What one request was, and what was answered, by the status of the answer. */
+export interface OperationExample {
+  readonly summary?: string
+  readonly request?: { readonly body?: unknown; readonly mediaType?: string }
+  readonly answers?: Readonly<Record<string, unknown>>
+}
+
+/** What a document says that schemas of routes do not. */
+export interface DocumentNotes {
+  readonly servers: readonly { readonly url: string; readonly description: string }[]
+  readonly tags: readonly { readonly name: string; readonly description: string }[]
+  /** What the service sends to servers of others, by name (OpenAPI 3.1, `webhooks`). */
+  readonly webhooks?: Json
+  readonly requestHeaders?: (operation: DocumentedOperation) => Readonly<Record<string, HeaderNote>>
+  readonly answerHeaders?: (operation: DocumentedOperation, status: string) => Readonly<Record<string, HeaderNote>>
+  /** Examples by `operationId`, each with its name. */
+  readonly examples?: Readonly<Record<string, Readonly<Record<string, OperationExample>>>>
+}
+
+const LICENSE = { name: 'MIT', identifier: 'MIT' }
+const JSON_TYPE = 'application/json'
+const METHODS: ReadonlySet<string> = new Set(['get', 'put', 'post', 'delete', 'patch', 'head', 'options', 'trace'])
+
+/**
+ * Adds what schemas of routes do not say to an OpenAPI document: servers, tags, license, webhooks, headers and examples.
+ * @returns a new document
+ * @throws Error when two operations have the same id, an operation has none, or an example or a tag belongs to no operation
+ */
+export function completeDocument<Document extends object>(document: Document, notes: DocumentNotes): Document {
+  const { servers, tags, webhooks } = notes
+  const copy = structuredClone(document)
+  const operations = listOperations(copy)
+  requireIds(operations, notes)
+  for (const { operation, part } of operations) {
+    addHeaders(operation, part, notes)
+    addExamples(part, notes.examples?.[operation.operationId] ?? {})
+  }
+  const info = { ...asRecord(Reflect.get(copy, 'info')), license: LICENSE }
+  return Object.assign(copy, { info, servers, tags, ...(webhooks && { webhooks }) })
+}
+
+interface OperationPart {
+  readonly operation: DocumentedOperation
+  /** The operation itself, which the caller may change. */
+  readonly part: Record<string, unknown>
+}
+
+/** The operations of a document, in its order. */
+function listOperations(document: object): readonly OperationPart[] {
+  return Object.entries(asRecord(Reflect.get(document, 'paths'))).flatMap(([path, item]) =>
+    Object.entries(asRecord(item))
+      .filter(([method]) => METHODS.has(method))
+      .map(([method, value]) => {
+        const part = asRecord(value)
+        const { operationId, tags } = part
+        const names = Array.isArray(tags) ? tags.map(String) : []
+        return {
+          operation: { method: method.toUpperCase(), path, operationId: String(operationId ?? ''), tags: names },
+          part,
+        }
+      }),
+  )
+}
+
+function requireIds(operations: readonly OperationPart[], { tags, examples = {} }: DocumentNotes): void {
+  const ids = operations.map(({ operation }) => operation.operationId)
+  const nameless = operations.find(({ operation }) => operation.operationId === '')?.operation
+  if (nameless !== undefined) throw new Error(`${nameless.method} ${nameless.path} has no operationId`)
+  const repeated = ids.find((id, at) => ids.indexOf(id) !== at)
+  if (repeated !== undefined) throw new Error(`two operations have the operationId ${repeated}`)
+  const stray = Object.keys(examples).find((id) => !ids.includes(id))
+  if (stray !== undefined) throw new Error(`there are examples of ${stray}, which is no operation`)
+  const known = new Set(tags.map(({ name }) => name))
+  const other = operations.find(({ operation }) => !operation.tags.some((tag) => known.has(tag)))?.operation
+  if (other !== undefined) throw new Error(`${other.method} ${other.path} has no tag of the document`)
+}
+
+function addHeaders(operation: DocumentedOperation, part: Record<string, unknown>, notes: DocumentNotes): void {
+  const headers = Object.entries(notes.requestHeaders?.(operation) ?? {})
+  const parameters = Array.isArray(part.parameters) ? part.parameters : []
+  const added = headers.map(([name, note]) => ({ name, in: 'header', ...note }))
+  if (added.length > 0) part.parameters = [...parameters, ...added]
+  for (const [status, value] of Object.entries(asRecord(part.responses))) {
+    const answer = asRecord(value)
+    const noted = notes.answerHeaders?.(operation, status) ?? {}
+    if (Object.keys(noted).length > 0) answer.headers = { ...asRecord(answer.headers), ...noted }
+    if (answer.description === 'Default Response') answer.description = describeStatus(status)
+  }
+}
+
+function describeStatus(status: string): string {
+  const text = STATUS_CODES[status]
+  return text === undefined ? 'Another answer' : `${text[0]}${text.slice(1).toLowerCase()}`
+}
+
+function addExamples(part: Record<string, unknown>, examples: Readonly<Record<string, OperationExample>>): void {
+  for (const [name, { summary, request, answers = {} }] of Object.entries(examples)) {
+    const add = (owner: unknown, mediaType: string, value: unknown) => {
+      const content = asRecord(asRecord(owner).content)[mediaType]
+      if (!isRecord(content)) throw new Error(`${part.operationId} has no ${mediaType} for the example ${name}`)
+      content.examples = { ...asRecord(content.examples), [name]: { ...(summary && { summary }), value } }
+    }
+    if (request?.body !== undefined) add(part.requestBody, request.mediaType ?? JSON_TYPE, request.body)
+    for (const [status, value] of Object.entries(answers)) add(asRecord(part.responses)[status], JSON_TYPE, value)
+  }
+}
+
+/** Says of each member of a JSON body that is not required that it may be null, for services where null counts as absent. */
+export function allowNull<Document extends object>(document: Document): Document {
+  const copy = structuredClone(document)
+  for (const { part } of listOperations(copy)) {
+    const { schema } = asRecord(asRecord(asRecord(part.requestBody).content)[JSON_TYPE])
+    for (const form of [asRecord(schema), ...listOf(asRecord(schema).anyOf), ...listOf(asRecord(schema).oneOf)]) {
+      const { properties, required } = asRecord(form)
+      const needed = Array.isArray(required) ? required : []
+      const members = asRecord(properties)
+      for (const [name, member] of Object.entries(members)) {
+        if (!needed.includes(name)) members[name] = orNull(asRecord(member))
+      }
+    }
+  }
+  return copy
+}
+
+function orNull(schema: Record<string, unknown>): Json {
+  const { type, enum: values, const: value, description } = schema
+  if (typeof type === 'string' && value === undefined) {
+    return { ...schema, type: [type, 'null'], ...(Array.isArray(values) && { enum: [...values, null] }) }
+  }
+  if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: [...schema.anyOf, { type: 'null' }] }
+  return Object.keys(schema).length === 0
+    ? schema
+    : { ...(description !== undefined && { description }), anyOf: [schema, { type: 'null' }] }
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** A value as an object that may be changed; an empty one for anything else. */
+function asRecord(value: unknown): Record<string, unknown> {
+  return isRecord(value) ? value : {}
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
