@@ -6,7 +6,7 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '..', '..', '..')
 // Half of the time until the first line is printed would go into compiling modules. The imports below use the cache.
 enableCompileCache(join(root, 'node_modules', '.cache', 'node'))
-const { Command, Option } = await import('commander')
+const { Command, InvalidArgumentError, Option } = await import('commander')
 const { readUserEnvironment } = await import('./settings/environment.ts')
 const { StackFailure } = await import('./stack-failure.ts')
 
@@ -52,7 +52,27 @@ program
     }),
   )
 
+program
+  .command('logs')
+  .description('show the logs, one line a request, and follow them until Ctrl-C')
+  .argument('[services...]', 'auth, payments, inventory, postgres; the services when none is named')
+  .option('--errors', 'only requests that were refused or failed, warnings, and errors')
+  .option('-n, --lines <count>', 'how many older lines', readCount, 20)
+  .option('--no-follow', 'only the older lines')
+  .action((names: string[], options: { errors?: true; lines: number; follow: boolean }) =>
+    run(async () => {
+      const { showLogs } = await import('./commands/logs.ts')
+      const { errors, lines: lineCount, follow: isFollowed } = options
+      await showLogs(commandContext(), { names, onlyErrors: errors === true, lineCount, isFollowed })
+    }),
+  )
+
 await program.parseAsync(process.argv)
+
+function readCount(text: string): number {
+  if (/^\d{1,6}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a number of lines.')
+}
 
 /** Ends the process when the command has ended: timers or sockets that a library keeps open must not keep the terminal. */
 async function run(command: () => Promise<void>): Promise<never> {

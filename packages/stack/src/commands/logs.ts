@@ -1,0 +1,43 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { followLogs, showLastLines } from '../log-lines/show-logs.ts'
+import { planStack } from '../settings/plan.ts'
+import { services } from '../settings/services.ts'
+import { watchStopSignals } from '../stack.ts'
+import { StackFailure } from '../stack-failure.ts'
+import type { CommandContext } from './command-context.ts'
+
+/** Which lines are shown. */
+export interface LogsRequest {
+  /** Names of services, or `postgres`. Empty: the services. */
+  readonly names: readonly string[]
+  readonly onlyErrors: boolean
+  /** How many older lines. */
+  readonly lineCount: number
+  /** Whether to go on with the lines that come. */
+  readonly isFollowed: boolean
+}
+
+/**
+ * Shows the logs of the stack of this checkout, and follows them until Ctrl-C.
+ *
+ * @throws StackFailure for an unknown name, and when there are no logs yet
+ */
+export async function showLogs(context: CommandContext, request: LogsRequest): Promise<void> {
+  const { logDirectory } = planStack({ ...context, names: [], isWatched: false })
+  const names = chooseLogs(request.names).filter((name) => existsSync(join(logDirectory, `${name}.log`)))
+  if (names.length === 0)
+    throw new StackFailure([`${logDirectory} has no such log yet. Start the stack first: npm start`])
+  const options = { directory: logDirectory, names, onlyErrors: request.onlyErrors, say: context.say }
+  const sizes = showLastLines(options, request.lineCount)
+  if (request.isFollowed)
+    await followLogs(options, sizes, watchStopSignals(process.env.npm_lifecycle_event !== undefined))
+}
+
+function chooseLogs(names: readonly string[]): readonly string[] {
+  const ofServices = services.map(({ name }) => name)
+  const known = [...ofServices, 'postgres']
+  const unknown = names.filter((name) => !known.includes(name))
+  if (unknown.length === 0) return names.length === 0 ? ofServices : names
+  throw new StackFailure(unknown.map((name) => `There is no log "${name}". The logs are ${known.join(', ')}.`))
+}

@@ -1,0 +1,70 @@
+import { join } from 'node:path'
+import { followFile, readLastLines } from './follow-file.ts'
+import { formatLine, type ShownLine } from './format-line.ts'
+
+/** Which logs are shown, and how. */
+export interface LogsOptions {
+  /** The folder of the logs. */
+  readonly directory: string
+  /** The names of the logs: services, and `postgres`. */
+  readonly names: readonly string[]
+  /** Whether to show only what went wrong. */
+  readonly onlyErrors: boolean
+  readonly say: (line: string) => void
+}
+
+/** How many older lines are shown before the logs are followed. */
+const SEARCHED_LINES = 2_000
+
+/**
+ * Shows the newest lines of several logs, in the order of their times.
+ *
+ * @returns the size of each log then: where to follow it from
+ */
+export function showLastLines(
+  { directory, names, onlyErrors, say }: LogsOptions,
+  count: number,
+): ReadonlyMap<string, number> {
+  const sizes = new Map<string, number>()
+  const shown = names.flatMap((name) => {
+    const { lines, size } = readLastLines(fileOf(directory, name), count === 0 ? 0 : Math.max(count, SEARCHED_LINES))
+    sizes.set(name, size)
+    return withTimes(lines.flatMap((line) => formatLine(name, line) ?? [])).filter(
+      ({ isError }) => isError || !onlyErrors,
+    )
+  })
+  const sorted = shown.toSorted((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0))
+  for (const { text } of count === 0 ? [] : sorted.slice(-count)) say(text)
+  return sizes
+}
+
+/** Shows each line that is added to the logs, until `stop`. @param from the first byte of each log; by default its start */
+export async function followLogs(
+  { directory, names, onlyErrors, say }: LogsOptions,
+  from: ReadonlyMap<string, number>,
+  stop: AbortSignal,
+): Promise<void> {
+  const follow = (name: string) =>
+    followFile(fileOf(directory, name), {
+      from: from.get(name) ?? 0,
+      stop,
+      onLine: (line) => {
+        const shown = formatLine(name, line)
+        if (shown && (shown.isError || !onlyErrors)) say(shown.text)
+      },
+    })
+  await Promise.all(names.map(follow))
+}
+
+/** A line without a time belongs to the line before it. */
+function withTimes(lines: readonly ShownLine[]): readonly (ShownLine & { readonly time: string })[] {
+  let last = ''
+  return lines.map((line) => {
+    last = line.time ?? last
+    return { ...line, time: last }
+  })
+}
+
+function fileOf(directory: string, name: string): string {
+  return join(directory, `${name}.log`)
+}
