@@ -1,7 +1,9 @@
 import { join } from 'node:path'
-import { type Child, type ChildEnd, startChild } from './processes/child.ts'
+import { type Child, reasonOf, startChild } from './processes/child.ts'
 import { waitUntilReady } from './processes/readiness.ts'
-import { supervise } from './processes/supervise.ts'
+import { type Supervised, supervise } from './processes/supervise.ts'
+import { superviseWatched } from './processes/supervise-watched.ts'
+import { watchSources } from './processes/watch-sources.ts'
 import type { ServicePlan, StackPlan } from './settings/plan.ts'
 import { environmentOf, type SharedSettings, writeEnvFile } from './settings/service-environment.ts'
 import { StackFailure } from './stack-failure.ts'
@@ -39,13 +41,9 @@ export async function startServices(plan: StackPlan, options: ServiceGroupOption
     await Promise.all(children.map(({ child }) => child.end(endSteps)))
     throw error
   }
-  const running = children.map(({ service, child }) =>
-    supervise(child, {
-      start: () => startService(service, plan, options),
-      endSteps,
-      onEnd: (name, end) => options.say(`${name} has ended (${reasonOf(end)}) and is restarted`),
-    }),
-  )
+  const running = plan.isWatched
+    ? await watchAll(children, plan, options)
+    : children.map((one) => keep(one, plan, options))
   return {
     /** Never resolves. Rejects when a service does not stay up. */
     failed: Promise.race(running.map(({ failed }) => failed)),
@@ -55,14 +53,55 @@ export async function startServices(plan: StackPlan, options: ServiceGroupOption
   }
 }
 
+/** Starts a service again whenever it ends by itself. */
+function keep({ service, child }: StartedService, plan: StackPlan, options: ServiceGroupOptions): Supervised {
+  return supervise(child, {
+    start: () => startService(service, plan, options),
+    endSteps,
+    onEnd: (name, end) => options.say(`${name} has ended (${reasonOf(end)}) and is restarted`),
+  })
+}
+
+/** Restarts each service whenever its sources change. */
+async function watchAll(
+  children: readonly StartedService[],
+  plan: StackPlan,
+  options: ServiceGroupOptions,
+): Promise<readonly Supervised[]> {
+  const watched = new Map(
+    children.map(({ service, child }) => [
+      service.definition.name,
+      superviseWatched(child, {
+        root: plan.root,
+        start: () => startService(service, plan, options),
+        untilReady: (next) => untilReady(service, next, options.stop),
+        endSteps,
+        say: options.say,
+      }),
+    ]),
+  )
+  const sources = await watchSources({
+    root: plan.root,
+    services: [...watched.keys()],
+    onChange: (name, files) => watched.get(name)?.change(files),
+    onProblem: options.say,
+  })
+  return [...watched.values()].map(({ failed, end }) => ({
+    failed,
+    end: async () => {
+      await Promise.all([end(), sources.close()])
+    },
+  }))
+}
+
 function startService(service: ServicePlan, plan: StackPlan, options: ServiceGroupOptions): Promise<Child> {
-  const { definition, entry, isWatched } = service
+  const { definition, entry } = service
   const env = environmentOf(definition, plan.env, options)
   writeEnvFile(join(plan.dataDirectory, `${definition.name}.env`), env, (name) => isOwn(name, definition.prefix))
   return startChild({
     name: definition.name,
     program: process.execPath,
-    args: [...(isWatched ? ['--watch', '--watch-preserve-output'] : []), entry, 'serve'],
+    args: [entry, 'serve'],
     env: { ...env },
     cwd: plan.root,
     logFile: join(plan.logDirectory, `${definition.name}.log`),
@@ -98,8 +137,4 @@ async function untilReady({ definition, address }: ServicePlan, child: Child, st
 
 function isEveryAddress(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
-}
-
-function reasonOf({ code, signal }: ChildEnd): string {
-  return signal ?? `exit status ${code}`
 }

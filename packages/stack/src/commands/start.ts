@@ -1,5 +1,6 @@
-import { planStack } from '../settings/plan.ts'
-import { runStack, watchStopSignals } from '../stack.ts'
+import { followLogs, showLastLines } from '../log-lines/show-logs.ts'
+import { planStack, type StackPlan } from '../settings/plan.ts'
+import { runStack, type StackControl, watchStopSignals } from '../stack.ts'
 import { bannerLines } from '../status/banner.ts'
 import type { CommandContext } from './command-context.ts'
 import { fillDemo } from './demo.ts'
@@ -30,6 +31,14 @@ export async function start(context: CommandContext, { names, isWatched, isDemo 
       for (const line of bannerLines(status, plan)) say(line)
       say('')
       say('Trestle is ready')
+      if (isWatched) await followRequests(plan, { say, stop })
     },
   })
+}
+
+/** Shows each request and message from now on, as the command `logs` does. */
+async function followRequests(plan: StackPlan, { say, stop }: Omit<StackControl, 'whenReady'>): Promise<void> {
+  const names = plan.services.map(({ definition }) => definition.name)
+  const options = { directory: plan.logDirectory, names, onlyErrors: false, say }
+  await followLogs(options, showLastLines(options, 0), stop)
 }

@@ -26,6 +26,11 @@ export interface ChildEnd {
   readonly tail: readonly string[]
 }
 
+/** How a process ended, in a message: `SIGKILL`, `exit status 1`. */
+export function reasonOf({ code, signal }: Pick<ChildEnd, 'code' | 'signal'>): string {
+  return signal ?? `exit status ${code}`
+}
+
 /** A running process of the stack. */
 export interface Child {
   readonly name: string
@@ -35,7 +40,8 @@ export interface Child {
   end(steps: readonly EndStep[]): Promise<void>
 }
 
-const TAIL_LINES = 8
+/** Node.js prints an uncaught error in nine lines, beside the frames of its own modules. */
+const TAIL_LINES = 12
 
 /**
  * Starts a process in a process group of its own. So a Ctrl-C at the terminal reaches only the stack, which then stops
@@ -115,7 +121,10 @@ function openLog(file: string): OpenLog {
   return { file, descriptor, startBytes: fstatSync(descriptor).size }
 }
 
-/** The last lines that were written since the log was opened, at most `lineLimit`, without empty lines. */
+/**
+ * The last lines that were written since the log was opened, at most `lineLimit`, without empty lines and without the frames of
+ * modules of Node.js.
+ */
 function readTail(log: Omit<OpenLog, 'descriptor'>, lineLimit: number): readonly string[] {
   const descriptor = openSync(log.file, 'r')
   try {
@@ -124,7 +133,7 @@ function readTail(log: Omit<OpenLog, 'descriptor'>, lineLimit: number): readonly
     const buffer = Buffer.alloc(Math.max(0, size - from))
     readSync(descriptor, buffer, 0, buffer.length, from)
     const lines = buffer.toString('utf8').split('\n')
-    return lines.filter((line) => line.trim() !== '').slice(-lineLimit)
+    return lines.filter((line) => line.trim() !== '' && !/^ +at .*\(?node:/.test(line)).slice(-lineLimit)
   } finally {
     closeSync(descriptor)
   }

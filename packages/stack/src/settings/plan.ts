@@ -30,6 +30,8 @@ export interface StackPlan {
   /** Whether one of the services sends mail. */
   readonly hasMail: boolean
   readonly services: readonly ServicePlan[]
+  /** Whether to restart a service whenever its sources change. */
+  readonly isWatched: boolean
   /** All ports that must be free. */
   readonly ports: readonly WantedPort[]
 }
@@ -40,8 +42,6 @@ export interface ServicePlan {
   readonly address: ServiceAddress
   /** Absolute path of its program. */
   readonly entry: string
-  /** Whether to restart it whenever one of its files changes. */
-  readonly isWatched: boolean
 }
 
 /** What the user asks for: the arguments of `npm start` and the environment. */
@@ -60,7 +60,6 @@ export function planStack({ root, program, env, names, isWatched }: PlanRequest)
     definition,
     address: addressOf(definition, env),
     entry: join(root, 'services', definition.name, 'src', 'main.ts'),
-    isWatched,
   }))
   const dataDirectory = resolve(root, env.TRESTLE_DATA_DIRECTORY || '.data')
   const hasOwnDatabases = chosen.every(({ definition }) => env[definition.databaseSetting])
@@ -80,6 +79,7 @@ export function planStack({ root, program, env, names, isWatched }: PlanRequest)
     webPort: portFrom(env, 'MAIL_WEB_PORT'),
     hasMail: chosen.some(({ definition }) => definition.sendsMail),
     services: chosen,
+    isWatched,
   }
   return { ...bare, ports: portsOf(bare) }
 }

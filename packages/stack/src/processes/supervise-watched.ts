@@ -1,0 +1,126 @@
+import { StackFailure } from '../stack-failure.ts'
+import { type Child, reasonOf } from './child.ts'
+import type { EndStep } from './end-process.ts'
+
+/** How to restart a service whenever its sources change. */
+export interface WatchedOptions {
+  /** The checkout, which printed paths leave out. */
+  readonly root: string
+  /** Starts the service again. */
+  readonly start: () => Promise<Child>
+  /** Resolves when the service is ready. Rejects with a StackFailure when it has ended, or is late. */
+  readonly untilReady: (child: Child) => Promise<void>
+  readonly endSteps: readonly EndStep[]
+  readonly say: (line: string) => void
+}
+
+/**
+ * Restarts a service at each change. A service that ends by itself waits for the next change, because it would only end again.
+ * It prints each restart, and why a start has failed: the file, the line and the message.
+ */
+export function superviseWatched(first: Child, options: WatchedOptions) {
+  const { root, start, untilReady, endSteps, say } = options
+  const changes = createChanges()
+  let child = first
+  let isDown = false
+  let isEnding = false
+  const report = (problem: string, tail: readonly string[]): void => {
+    isDown = true
+    say(`${child.name} ${problem}`)
+    for (const line of faultLines(tail, root)) say(`  ${line}`)
+    say(`${child.name} starts again when a file changes`)
+  }
+  const restart = async (files: readonly string[]): Promise<void> => {
+    isDown = false
+    const begunMs = performance.now()
+    say(`${child.name} restarts: ${namesOf(files)} changed`)
+    await child.end(endSteps)
+    if (isEnding) return
+    child = await start()
+    try {
+      await untilReady(child)
+      say(`${child.name} is ready again after ${((performance.now() - begunMs) / 1_000).toFixed(1)} s`)
+    } catch (error) {
+      if (!(error instanceof StackFailure)) return
+      const [problem = '', ...tail] = error.problems
+      report(problem.replace(`${child.name} `, ''), tail)
+    }
+  }
+  const keepRunning = async (): Promise<void> => {
+    for (;;) {
+      const end = isDown ? undefined : await Promise.race([changes.next(), child.ended])
+      if (end && !isEnding && !changes.isWaiting()) report(`has ended (${reasonOf(end)})`, end.tail)
+      await changes.next()
+      if (isEnding) return
+      await restart(changes.take())
+    }
+  }
+  const running = keepRunning()
+  const failed = running.then(() => new Promise<never>(() => undefined))
+  // The caller awaits it only when everything is up. Until then a failure must not count as unhandled.
+  failed.catch(() => undefined)
+  return {
+    /** Takes note of changed files. */
+    change: (files: readonly string[]): void => changes.add(files),
+    /** Never resolves, and rejects only when the program cannot be run. */
+    failed,
+    end: async (): Promise<void> => {
+      isEnding = true
+      changes.add([])
+      await child.end(endSteps)
+      await running.catch(() => undefined)
+      // A restart was under way, and has started another process.
+      await child.end(endSteps)
+    },
+  }
+}
+
+function namesOf([first = '', ...others]: readonly string[]): string {
+  return others.length === 0 ? first : `${first} and ${others.length} more`
+}
+
+/** Changed files that wait for a restart. */
+function createChanges() {
+  const files = new Set<string>()
+  let come = Promise.withResolvers<void>()
+  return {
+    add: (more: readonly string[]): void => {
+      for (const file of more) files.add(file)
+      come.resolve()
+    },
+    isWaiting: (): boolean => files.size > 0,
+    /** Resolves when a file waits. */
+    next: (): Promise<void> => come.promise,
+    take: (): readonly string[] => {
+      const taken = [...files]
+      files.clear()
+      come = Promise.withResolvers<void>()
+      return taken
+    },
+  }
+}
+
+const PLACE = /(?:file:\/\/)?(\/[^\s():]+\.(?:ts|js|mjs|sql|json)):(\d+)/
+const MESSAGE = /^(?:\w*Error\b|Uncaught\b)/
+
+/**
+ * Why a service did not start, from the last lines that it wrote: the place and the message of an error, as
+ * `services/auth/src/main.ts:3: SyntaxError: …`, with the line of code where it is printed; otherwise the lines themselves.
+ *
+ * @param root the checkout, which printed paths leave out
+ */
+function faultLines(tail: readonly string[], root: string): readonly string[] {
+  const short = (line: string) => line.replaceAll('file://', '').replaceAll(`${root}/`, '')
+  const at = tail.findLastIndex((line) => MESSAGE.test(line))
+  const message = tail[at]
+  if (message === undefined) return tail.map(short)
+  const place = PLACE.exec(tail.slice(0, at).find(isHeader) ?? tail.slice(at).find((line) => PLACE.test(line)) ?? '')
+  if (place === null) return tail.map(short)
+  const code = tail.slice(0, at).filter((line) => !isHeader(line))
+  return [short(`${place[1]}:${place[2]}: ${message}`), ...code.map(short)]
+}
+
+/** The first line that Node.js prints of an error that nobody has caught: `/path/of/file.ts:3`. */
+function isHeader(line: string): boolean {
+  return /^(?:file:\/\/)?\/\S+:\d+$/.test(line)
+}
