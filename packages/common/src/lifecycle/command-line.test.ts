@@ -98,6 +98,10 @@ async function run(words: readonly string[], failure: unknown = new Error('broke
 const ran = (...calls: readonly unknown[]) => ({ status: 0, out: '', err: '', calls })
 const refused = (status: number, err: string) => ({ status, out: '', err: `${err}\n`, calls: [] })
 
+function withStack(error: Error, stack: string): Error {
+  return Object.assign(error, { stack })
+}
+
 describe('a program', () => {
   it.each([
     [[], ran(['serve', undefined])],
@@ -136,6 +140,29 @@ describe('a program', () => {
 
   it.each([
     ['an error', new Error('broken\nin two'), 'broken in two'],
+    [
+      'a source that does not parse, with its file and line',
+      withStack(
+        new SyntaxError('Expression expected'),
+        '/repo/a.ts:2\nconst x = ;\n\nSyntaxError: Expression expected',
+      ),
+      '/repo/a.ts:2: SyntaxError: Expression expected',
+    ],
+    [
+      'a mistake in a source, with its file and line',
+      withStack(new TypeError('x is undefined'), 'TypeError: x is undefined\n    at f (file:///repo/a.ts:3:9)'),
+      '/repo/a.ts:3: TypeError: x is undefined',
+    ],
+    [
+      'a failed call, which is no mistake in a source',
+      withStack(new TypeError('fetch failed', { cause: 'refused' }), 'TypeError\n    at f (file:///repo/a.ts:3:9)'),
+      'fetch failed',
+    ],
+    [
+      'text that is no JSON',
+      withStack(new SyntaxError('no JSON'), 'SyntaxError: no JSON\n    at JSON.parse'),
+      'no JSON',
+    ],
     ['a missing file', Object.assign(new Error('ENOENT: …'), { code: 'ENOENT', path: 'a.csv' }), 'a.csv: no such file'],
     [
       'another problem with a file',

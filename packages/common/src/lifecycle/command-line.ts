@@ -131,7 +131,20 @@ export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return printable(String(error))
   const problem = 'path' in error ? findFileProblem(error) : undefined
   if ('path' in error && problem !== undefined) return printable(`${error.path}: ${problem}`)
-  return printable(error.message.replaceAll('\n', ' '))
+  return printable(`${placeOfMistake(error)}${error.message.replaceAll('\n', ' ')}`)
+}
+
+/** File, line and kind of an error that only a change of our sources can cause; empty for other errors. */
+function placeOfMistake(error: Error): string {
+  const isMistake =
+    error instanceof SyntaxError ||
+    error instanceof ReferenceError ||
+    (error instanceof TypeError && error.cause === undefined && !('code' in error))
+  // Node.js writes the place of a syntax error above the message, and that of others below.
+  const [, above, below] =
+    /^(?:file:\/\/)?(\/\S+:\d+)\n|^ +at (?:.* \()?file:\/\/(\/\S+:\d+):\d+/m.exec(error.stack ?? '') ?? []
+  const place = above ?? (error instanceof SyntaxError ? undefined : below)
+  return isMistake && place !== undefined ? `${place}: ${error.name}: ` : ''
 }
 
 function isCommanderError(error: unknown): error is { readonly exitCode: number } {
