@@ -1,4 +1,5 @@
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
+import { renderServicePage } from '@trestle/common/documents/front-page.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { FastifyInstance } from 'fastify'
@@ -57,6 +58,11 @@ import { VERSION } from './version.ts'
 
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
 const BODY_BYTES_MAX = 1_048_576
+const FRONT_PAGE = {
+  title: 'Trestle auth',
+  about: 'Accounts, sessions and tokens, with the API of GoTrue (Supabase Auth).',
+  readme: 'services/auth/README.md',
+} as const
 
 const factorAndPasskeyRoutes = [
   factorsRoutes,
@@ -85,6 +91,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     trustedProxies: config.server.trustedProxies,
     ignoreTrailingSlash: true,
     brokenRequestHeaders: commonHeaders,
+    frontPage: config.server.docsEnabled ? renderServicePage(FRONT_PAGE) : undefined,
   })
   app.decorate('deps', deps)
   await deps.tracing.instrument(app)

@@ -1,4 +1,5 @@
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
+import { renderServicePage } from '@trestle/common/documents/front-page.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { PaymentsDeps } from './deps.ts'
@@ -60,6 +61,11 @@ import { VERSION } from './version.ts'
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
 const BODY_BYTES_MAX = 131_072
 const HANDLER_TIMEOUT_MS = 30_000
+const FRONT_PAGE = {
+  title: 'Trestle payments',
+  about: 'Card payments with 3-D Secure, captures, refunds, disputes and payouts on a double-entry ledger.',
+  readme: 'services/payments/README.md',
+} as const
 const SECURITY_SCHEMES = {
   key: { type: 'http', scheme: 'basic', description: 'An empty user name, and the API key as password' },
   user: { type: 'http', scheme: 'bearer', description: 'An access token of a user, where that is switched on' },
@@ -78,6 +84,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     trustedProxies: deps.trustedProxies,
     ignoreTrailingSlash: true,
     brokenRequestHeaders: () => ANSWER_HEADERS,
+    frontPage: deps.docsEnabled ? renderServicePage(FRONT_PAGE) : undefined,
   })
   app.decorate('deps', deps)
   await deps.tracing.instrument(app)

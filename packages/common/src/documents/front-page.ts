@@ -26,8 +26,41 @@ export interface PageLink {
   readonly about: string
 }
 
+/** A page as it is sent. */
+export interface RenderedPage {
+  readonly html: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** The front page of a service that has documents. */
+export interface ServicePage extends Pick<FrontPage, 'title' | 'about'> {
+  /** The path of its README in the repository. */
+  readonly readme: string
+}
+
+/** The front page of a service: its API, its state, its README. */
+export function renderServicePage({ title, about, readme }: ServicePage): RenderedPage {
+  const api = [
+    { label: 'API', href: '/docs', about: 'every endpoint, to read and to try' },
+    { label: 'OpenAPI', href: '/openapi.json', about: 'the same for programs and generators' },
+  ]
+  const state = [
+    { label: 'Health', href: '/health', about: 'whether the process lives' },
+    { label: 'Ready', href: '/ready', about: 'whether its database, migrations and background work are ready' },
+    { label: readme, about: 'its first run, URLs, commands and settings' },
+  ]
+  return renderFrontPage({
+    title,
+    about,
+    groups: [
+      { heading: 'Use it', links: api },
+      { heading: 'Run it', links: state },
+    ],
+  })
+}
+
 /** The HTML of a front page, and the headers that it needs. It loads nothing. */
-export function renderFrontPage(page: FrontPage): { readonly html: string; readonly headers: Record<string, string> } {
+export function renderFrontPage(page: FrontPage): RenderedPage {
   const { title, about, groups, notice = '', script } = page
   const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

@@ -37,6 +37,22 @@ describe('the metrics listener', () => {
     expect(observed).toBeLessThan(20)
   })
 
+  it('200: shows a browser a page with a link, and Prometheus the text', async () => {
+    const open = async (path: string, accept: string) => {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { accept } })
+      return [
+        response.status,
+        response.headers.get('content-type'),
+        /href="(\/[^"]*)"/.exec(await response.text())?.[1],
+      ]
+    }
+    const page = [200, 'text/html; charset=utf-8', '/metrics']
+    const text = [200, 'text/plain; version=0.0.4; charset=utf-8', undefined]
+    expect(await open('/', 'text/html,*/*;q=0.8')).toEqual(page)
+    expect(await open('/metrics', 'text/html,*/*;q=0.8')).toEqual(text)
+    expect(await open('/', 'text/plain;version=0.0.4;q=0.5,*/*;q=0.1')).toEqual(text)
+  })
+
   it('cuts a client that sends too many requests ahead', async () => {
     const before = observed
     const client = connect(port, '127.0.0.1')

@@ -2,6 +2,7 @@ import type { Server } from 'node:http'
 import type { Attributes, Meter } from '@opentelemetry/api'
 import type { IMetricReader, MeterProvider } from '@opentelemetry/sdk-metrics'
 import { boundConnections } from '../connections/connection-bounds.ts'
+import { renderFrontPage, wantsPage } from '../documents/front-page.ts'
 import { createServer } from '../server/node-http.ts'
 import { createDeferredMeter } from './deferred-meter.ts'
 import { createMetricExporter, type OtlpProtocol } from './otlp-exporters.ts'
@@ -106,8 +107,24 @@ function createPrometheus(config: MetricsConfig): Metrics {
   }
 }
 
+/** What a browser sees that opens the port. Prometheus asks for text. */
+const METRICS_PAGE = {
+  title: 'Trestle metrics',
+  about: 'This port is for Prometheus, and for nobody outside.',
+  groups: [
+    {
+      heading: 'Read them',
+      links: [
+        { label: 'Metrics', href: '/metrics', about: 'all of this process, as text' },
+        { label: 'docs/observability.md', about: 'what each of them tells, with dashboards and alerts' },
+      ],
+    },
+  ],
+}
+
 function listen({ host, port }: MetricsConfig, render: () => Promise<string>): Promise<Server> {
   let rendering: Promise<string> | undefined
+  const page = renderFrontPage(METRICS_PAGE)
   // Concurrent scrapes share one result: a thousand of them cost as much as one.
   const renderOnce = () => {
     rendering ??= render().finally(() => {
@@ -118,6 +135,10 @@ function listen({ host, port }: MetricsConfig, render: () => Promise<string>): P
   const { handle, watch } = boundConnections((request, response) => {
     if (request.method !== 'GET' || !['/', '/metrics'].includes(request.url ?? '')) {
       response.writeHead(404).end()
+      return
+    }
+    if (request.url === '/' && wantsPage(request.headers.accept)) {
+      response.writeHead(200, page.headers).end(page.html)
       return
     }
     renderOnce().then(

@@ -15,4 +15,10 @@ describe('GET /', () => {
       { name: 'inventory', version: '0.1.0', docs: '/docs' },
     ])
   })
+
+  it('200: shows a browser a page with links', async () => {
+    const response = await inventory.app.inject({ url: '/', headers: { accept: 'text/html,*/*;q=0.8' } })
+    expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(response.body).toContain('<h1>Trestle inventory</h1>')
+  })
 })

@@ -1,4 +1,5 @@
 import { DOCS_PATH } from '@trestle/common/documents/document-pages.ts'
+import { renderServicePage } from '@trestle/common/documents/front-page.ts'
 import { accepts } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { OpenController } from '../plugins/inventory-controller.ts'
@@ -6,10 +7,17 @@ import { VERSION } from '../version.ts'
 
 const Service = z.object({ name: z.string(), version: z.string(), docs: z.string() })
 
-/** /: the name and version of the service. */
+const frontPage = renderServicePage({
+  title: 'Trestle inventory',
+  about: 'Products with free-form attributes, and stock that cannot be oversold.',
+  readme: 'services/inventory/README.md',
+})
+
+/** /: the name and version of the service; for a browser, a page with links. */
 export class Default extends OpenController {
   static GET = accepts({ returns: Service, summary: 'Name and version of this service', tags: ['service'] })
-  GET(): z.output<typeof Service> {
+  GET(): z.output<typeof Service> | undefined {
+    if (this.sendsFrontPage(frontPage)) return undefined
     return { name: 'inventory', version: VERSION, docs: DOCS_PATH }
   }
 }

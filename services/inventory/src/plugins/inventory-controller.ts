@@ -1,4 +1,5 @@
 import type { DocumentPages } from '@trestle/common/documents/document-pages.ts'
+import { type RenderedPage, wantsPage } from '@trestle/common/documents/front-page.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import { addressKey } from '@trestle/common/server/address-key.ts'
@@ -32,6 +33,14 @@ export abstract class OpenController extends Controller<InventoryDeps> {
     const { documentPages } = request.server
     if (documentPages === undefined) throw errorVocabulary.notFound()
     await documentPages[part](request, fastifyReplyOf(this.request))
+  }
+
+  /** Sends a page to a browser that asks for one, while the documents are switched on. @returns whether it has */
+  protected sendsFrontPage({ html, headers }: RenderedPage): boolean {
+    const request = fastifyRequestOf(this.request)
+    if (request.server.documentPages === undefined || !wantsPage(request.headers.accept)) return false
+    fastifyReplyOf(this.request).headers(headers).send(html)
+    return true
   }
 }
 

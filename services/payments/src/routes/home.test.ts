@@ -38,6 +38,17 @@ describe('GET /', () => {
     expect(response.body).toContain('Amount in JPY')
   })
 
+  it.each(['pay.example', 'payments.example'])('200: shows a browser on %s a page with links', async (host) => {
+    const response = await payments.app.inject({ url: '/', headers: { host, accept: 'text/html' } })
+    expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+    expect(response.body).toContain('<h1>Trestle payments</h1>')
+  })
+
+  it('400: is a payment page without a link for a client that asks for no page', async () => {
+    const response = await payments.app.inject({ url: '/', headers: { host: 'pay.example' } })
+    expect([response.statusCode, response.body]).toEqual([400, expect.not.stringContaining('Trestle payments')])
+  })
+
   it('404: is no payment page on another host', async () => {
     const response = await open('/', 'payments.example')
     expect([response.statusCode, response.json()]).toEqual([404, errorBodies.endpointNotFound])

@@ -1,3 +1,5 @@
+import { wantsPage } from '@trestle/common/documents/front-page.ts'
+import type { FastifyRequest } from 'fastify'
 import { type Routes, requireBody } from '../plugins/request-input.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
@@ -18,7 +20,15 @@ export const vaultHostRoutes: Routes = async (app) => {
 export const posHostRoutes: Routes = async (app) => {
   const { posHost } = app.deps
   if (posHost === undefined) return
-  app.get('/', { constraints: { host: hostPattern(posHost) }, schema: { hide: true } }, showLink)
+  const options = { constraints: { host: hostPattern(posHost) }, schema: { hide: true } }
+  app.get('/', options, (request, reply) =>
+    app.documentPages !== undefined && isVisit(request) ? reply.callNotFound() : showLink(request, reply),
+  )
+}
+
+/** Whether a browser has opened the address alone, without the query of a link: it is shown the front page. */
+function isVisit({ url, headers }: FastifyRequest): boolean {
+  return !url.includes('?') && wantsPage(headers.accept)
 }
 
 /** A host with any port. */
