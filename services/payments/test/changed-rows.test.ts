@@ -1,8 +1,8 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { merchantCommand } from '../src/commands/merchant.ts'
-import { payoutCommand } from '../src/commands/payout.ts'
+import { merchantsCommand } from '../src/commands/merchants.ts'
+import { payoutsCommand } from '../src/commands/payouts.ts'
 import { type Violation, verifyLedger } from '../src/use-cases/verify-ledger.ts'
 import { createLiveMerchant, type LiveMerchant } from './live-merchant.ts'
 import { createTestApp, operatorDeps, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const { run, json } = commandRunner([merchantCommand, payoutCommand], () => operatorDeps(payments))
+const { run, json } = commandRunner([merchantsCommand, payoutsCommand], () => operatorDeps(payments))
 
 /** Runs a statement as the owner of the database. */
 const byHand = (statement: RawBuilder<unknown>) => statement.execute(payments.owner.db)
@@ -70,7 +70,7 @@ describe('a row that was changed by hand', () => {
     const { id } = await createWithBalance()
     await setMerchant(id, sql`iban = ${FORGED}`)
     expect(await failureOf(payOut(id))).toEqual(refusal('merchants', id, 'who gets or pays it'))
-    expect(await json('payout', 'run', '--merchant', id)).toEqual([
+    expect(await json('payouts', 'run', '--merchant', id)).toEqual([
       { merchantId: id, failure: refusal('merchants', id, 'who gets or pays it').message },
     ])
     await setMerchant(id, sql`iban = ${OWN}`)
@@ -89,20 +89,20 @@ describe('a row that was changed by hand', () => {
       status: 500,
       body: { code: 'RECORD_CHANGED', message: 'Data of this merchant must be looked at by the operator' },
     })
-    expect(await failureOf(run('merchant', 'pricing', id, '--rate', '200'))).toEqual(
+    expect(await failureOf(run('merchants', 'pricing', id, '--rate', '200'))).toEqual(
       refusal('merchants', id, 'what moves money and who gets or pays it'),
     )
     expect(await violations(id)).toEqual(before)
     await setMerchant(id, sql`iban = ${OWN}, pricing = ${JSON.stringify(rows[0]?.pricing)}::jsonb`)
     expect((await call('PUT', `/merchants/${id}`, { name: 'x' })).status).toBe(204)
-    await run('merchant', 'pricing', id, '--rate', '200')
+    await run('merchants', 'pricing', id, '--rate', '200')
     expect(await violations(id)).toEqual([])
   })
 
   it('a payout is exported once, and closed only as it was made', async () => {
     const { id } = await createWithBalance()
     await payOut(id)
-    const [payout] = await json<{ id: string }[]>('payout', 'list', '--status', 'created')
+    const [payout] = await json<{ id: string }[]>('payouts', 'list', '--status', 'created')
     const payoutId = payout?.id ?? ''
     const set = (assignment: RawBuilder<unknown>) =>
       byHand(sql`UPDATE ${sql.table('payouts')} SET ${assignment} WHERE id = ${payoutId}`)
@@ -112,10 +112,10 @@ describe('a row that was changed by hand', () => {
     expect(await failureOf(byHand(sql`SELECT ${sql.table('export_payouts')}()`))).toEqual(changed)
     await set(sql`status = 'exported', amount = amount + 1`)
     for (const outcome of ['settle', 'fail']) {
-      expect(await failureOf(run('payout', outcome, payoutId))).toEqual(changed)
+      expect(await failureOf(run('payouts', outcome, payoutId))).toEqual(changed)
     }
     await set(sql`amount = amount - 1`)
-    expect(await json('payout', 'fail', payoutId)).toEqual({ id: payoutId, status: 'failed' })
+    expect(await json('payouts', 'fail', payoutId)).toEqual({ id: payoutId, status: 'failed' })
     expect(await violations(id)).toEqual([])
   })
 

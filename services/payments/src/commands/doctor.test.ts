@@ -93,7 +93,7 @@ describe('payments doctor', () => {
       'wrong clock: … from that of the database; let both machines follow the same time source (NTP)',
       'wrong SMTP: … start the mail server, or correct PAYMENTS_SMTP_URL',
       'wrong URLs: http://payments.example is not https; put the service behind a TLS proxy and set its https address as PAYMENTS_BASE_URL',
-      'wrong acquirers: not set, and live merchants have them: gone; add them to PAYMENTS_ACQUIRERS, or give the merchants another: payments merchant acquirer <id> <name>',
+      'wrong acquirers: not set, and live merchants have them: gone; add them to PAYMENTS_ACQUIRERS, or give the merchants another: payments merchants acquirer <id> <name>',
       'wrong exchange rates: none were imported, and there are live merchants; run: payments fx import, with the file of the European Central Bank',
       'wrong dead jobs: 1 of clean_up (no room); look at payments tasks list, mend the cause, then run: payments tasks retry <task>',
     ])

@@ -61,7 +61,7 @@ const checks: readonly Check<Subject>[] = [
   },
   {
     name: 'acquirers',
-    advice: 'add them to PAYMENTS_ACQUIRERS, or give the merchants another: payments merchant acquirer <id> <name>',
+    advice: 'add them to PAYMENTS_ACQUIRERS, or give the merchants another: payments merchants acquirer <id> <name>',
     run: async ({ config: { acquirers }, database }) => {
       const names = acquirers.map(({ name }) => name)
       const missing = await listAcquirersBeside(database.db, names)

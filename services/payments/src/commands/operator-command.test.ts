@@ -19,9 +19,9 @@ import {
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { hashToken } from '../members/invitation.ts'
-import { appCommand } from './app.ts'
+import { appsCommand } from './apps.ts'
 import { fxCommand } from './fx.ts'
-import { merchantCommand } from './merchant.ts'
+import { merchantsCommand } from './merchants.ts'
 import { cleanUpCommand, tasksCommand } from './tasks.ts'
 
 let payments: TestPayments
@@ -35,7 +35,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-const { run } = commandRunner([appCommand, merchantCommand, fxCommand, tasksCommand, cleanUpCommand], () => ({
+const { run } = commandRunner([appsCommand, merchantsCommand, fxCommand, tasksCommand, cleanUpCommand], () => ({
   ...operatorDeps(payments),
   createKey: () => '11111111-1111-4111-8111-111111111111',
 }))
@@ -44,9 +44,9 @@ const lastAudit = () =>
   payments.database.db.selectFrom('audit').select(['action', 'payload']).orderBy('id', 'desc').limit(1).execute()
 const me = (headers: object) => payments.app.inject({ url: '/me', headers: { ...headers } })
 
-describe('payments app', () => {
+describe('payments apps', () => {
   it('create: prints the key, and it is good', async () => {
-    const [line = '', ...rest] = await run('app', 'create', '--name', 'Shop', '--json')
+    const [line = '', ...rest] = await run('apps', 'create', '--name', 'Shop', '--json')
     const app: unknown = JSON.parse(line)
     expect(app).toEqual({ id: expect.any(String), name: 'Shop', key: '11111111-1111-4111-8111-111111111111' })
     expect(rest).toEqual([])
@@ -54,7 +54,7 @@ describe('payments app', () => {
   })
 
   it('invite: prints a code, and stores only its digest', async () => {
-    const [line = ''] = await run('app', 'invite', '--note', 'for the shop', '--json')
+    const [line = ''] = await run('apps', 'invite', '--note', 'for the shop', '--json')
     const { code } = JSON.parse(line)
     expect(code).toMatch(/^[\w-]{43}$/)
     const { db } = payments.database
@@ -71,35 +71,35 @@ describe('payments app', () => {
     expect(await lastAudit()).toEqual([{ action: 'app.invited', payload: { note: 'for the shop', expires: anyTime } }])
   })
 
-  it('hide, show: marks the app, and adds to the audit log', async () => {
+  it('hide, unhide: marks the app, and adds to the audit log', async () => {
     const { id } = await createTestApp(payments)
     const hidden = async () =>
       (await payments.database.db.selectFrom('apps').select('hidden').where('id', '=', id).executeTakeFirst())?.hidden
-    expect(await run('app', 'hide', id)).toEqual([`id      ${id}`, 'hidden  true'])
+    expect(await run('apps', 'hide', id)).toEqual([`id      ${id}`, 'hidden  true'])
     expect(await hidden()).toBe(true)
     expect(await lastAudit()).toEqual([{ action: 'app.hidden', payload: { appId: id } }])
-    expect(await run('app', 'show', id, '--json')).toEqual([`{"id":"${id}","hidden":false}`])
+    expect(await run('apps', 'unhide', id, '--json')).toEqual([`{"id":"${id}","hidden":false}`])
     expect(await hidden()).toBe(false)
   })
 
   it('revoke-keys: no key is good for the next request', async () => {
     const { id, headers } = await createTestApp(payments)
     await payments.app.inject({ method: 'POST', url: '/me/keys', headers })
-    expect(await run('app', 'revoke-keys', id, '--json')).toEqual([`{"id":"${id}","revoked":2}`])
+    expect(await run('apps', 'revoke-keys', id, '--json')).toEqual([`{"id":"${id}","revoked":2}`])
     expect(statusAndBody(await me(headers))).toEqual(refusals.unauthorized)
     expect(await lastAudit()).toEqual([{ action: 'app.keys-revoked', payload: { appId: id } }])
   })
 
   it('fails for objects that do not exist, and for wrong arguments', async () => {
-    for (const word of ['hide', 'show', 'revoke-keys']) {
-      await expect(run('app', word, UNKNOWN_ID)).rejects.toThrow(`there is no app ${UNKNOWN_ID}`)
+    for (const word of ['hide', 'unhide', 'revoke-keys']) {
+      await expect(run('apps', word, UNKNOWN_ID)).rejects.toThrow(`there is no app ${UNKNOWN_ID}`)
     }
-    await expect(run('app', 'hide')).rejects.toHaveProperty('code', 'commander.missingArgument')
-    await expect(run('app', 'none')).rejects.toHaveProperty('code', 'commander.unknownCommand')
+    await expect(run('apps', 'hide')).rejects.toHaveProperty('code', 'commander.missingArgument')
+    await expect(run('apps', 'none')).rejects.toHaveProperty('code', 'commander.unknownCommand')
   })
 })
 
-describe('payments merchant', () => {
+describe('payments merchants', () => {
   const claim = { canChargeCard: true, canSaveCard: true, canCapture: true, canRefund: true, canVoid: true }
 
   it('pricing, claim, tds, acquirer: change only what was named, write an event and add to the audit log', async () => {
@@ -107,18 +107,18 @@ describe('payments merchant', () => {
     const { id } = await createTestMerchant(payments, app)
     const shown = async () =>
       (await payments.app.inject({ url: `/merchants/${id}`, headers: app.headers })).json().merchant
-    await run('merchant', 'pricing', id, '--rate', '90', '--dispute', 'DKK:10000')
-    await run('merchant', 'claim', id, 'canRefund=no', 'canVoid=no')
-    await run('merchant', 'claim', id, 'canVoid=yes')
-    await run('merchant', 'tds', id, 'full')
-    const [line = ''] = await run('merchant', 'acquirer', id, 'nordic-1', '--json')
+    await run('merchants', 'pricing', id, '--rate', '90', '--dispute', 'DKK:10000')
+    await run('merchants', 'claim', id, 'canRefund=no', 'canVoid=no')
+    await run('merchants', 'claim', id, 'canVoid=yes')
+    await run('merchants', 'tds', id, 'full')
+    const [line = ''] = await run('merchants', 'acquirer', id, 'nordic-1', '--json')
     const pricing = { rate: 90, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'DKK', amount: 10000 } }
     const changed = { ...claim, canTransferToCard: false, canRefund: false }
     expect(JSON.parse(line)).toEqual({ id, claim: changed, pricing, tdsMode: 'full', acquirer: 'nordic-1' })
     expect(await shown()).toEqual(
       shownMerchant({ id, created: createdOf(id), claim: changed, pricing, tds: { mode: 'full' } }),
     )
-    expect(JSON.parse((await run('merchant', 'acquirer', id, 'none', '--json'))[0] ?? '')).toEqual({
+    expect(JSON.parse((await run('merchants', 'acquirer', id, 'none', '--json'))[0] ?? '')).toEqual({
       acquirer: null,
       id,
       claim: {
@@ -151,7 +151,7 @@ describe('payments merchant', () => {
     const app = await createTestApp(payments)
     const { id } = await createTestMerchant(payments, app, { test: true, currency: 'EUR' })
     const transaction = await customerPayment(payments, id, { currency: 'EUR', amount: 1_000 })
-    await run('merchant', 'pricing', id, '--rate', '100', '--flat', 'EUR:7', '--refund', 'EUR:10')
+    await run('merchants', 'pricing', id, '--rate', '100', '--flat', 'EUR:7', '--refund', 'EUR:10')
     const feeOf = async (operation: string) => {
       const url = `/transactions/${transaction}/${operation}`
       const response = await payments.app.inject({
@@ -180,7 +180,7 @@ describe('payments merchant', () => {
     [['acquirer', 'Nordic 1'], 'a name has lower-case letters'],
     [['tds', 'full'], `there is no merchant ${UNKNOWN_ID}`],
   ])('fails on %j', async ([word = '', ...rest], message) => {
-    await expect(run('merchant', word, UNKNOWN_ID, ...rest)).rejects.toThrow(message)
+    await expect(run('merchants', word, UNKNOWN_ID, ...rest)).rejects.toThrow(message)
   })
 })
 

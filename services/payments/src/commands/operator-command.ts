@@ -5,7 +5,7 @@ import type { OperatorDeps } from '../deps.ts'
 /** How commands of operators open the service's data, and where they print. */
 export type Operator = common.Operator<OperatorDeps>
 
-/** One command of an operator, for example `payments app hide <id>`. */
+/** One command of an operator, for example `payments apps hide <id>`. */
 export type OperatorCommand = common.OperatorCommand<OperatorDeps>
 
 /** The arguments and options of a call. */

@@ -18,8 +18,8 @@ import { commandRunner } from '../../test/run-command.ts'
 import { createPanVault } from '../vault/pan-vault.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 import { adjustCommand } from './adjust.ts'
-import { disputeCommand } from './dispute.ts'
-import { fraudCommand } from './fraud.ts'
+import { disputesCommand } from './disputes.ts'
+import { fraudsCommand } from './frauds.ts'
 import { vaultCommand } from './vault.ts'
 
 let payments: TestPayments
@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const commands = [adjustCommand, disputeCommand, fraudCommand, vaultCommand]
+const commands = [adjustCommand, disputesCommand, fraudsCommand, vaultCommand]
 const { run, json } = commandRunner(commands, () => operatorDeps(payments))
 const audit = () =>
   payments.database.db
@@ -48,10 +48,10 @@ const audit = () =>
     .executeTakeFirst()
 const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
 
-describe('payments dispute', () => {
+describe('payments disputes', () => {
   it('open, lost, won: records disputes of live money, once for each reference', async () => {
     const opened = await json<{ id: string }>(
-      'dispute',
+      'disputes',
       'open',
       transactionId,
       '--amount',
@@ -69,7 +69,7 @@ describe('payments dispute', () => {
       status: 'open',
       due: expect.any(String),
     })
-    expect(await json('dispute', 'open', transactionId, '--reference', 'paper 1')).toEqual(opened)
+    expect(await json('disputes', 'open', transactionId, '--reference', 'paper 1')).toEqual(opened)
     expect(await audit()).toEqual({
       action: 'dispute.open',
       payload: { disputeId: opened.id },
@@ -77,7 +77,7 @@ describe('payments dispute', () => {
       identity_id: null,
     })
     for (const _ of [1, 2])
-      expect(await json('dispute', 'lost', opened.id)).toEqual({
+      expect(await json('disputes', 'lost', opened.id)).toEqual({
         status: 'lost',
         id: anyId,
         transactionId,
@@ -85,11 +85,11 @@ describe('payments dispute', () => {
         currency: 'EUR',
         due: anyTime,
       })
-    await expect(run('dispute', 'won', opened.id)).rejects.toThrow(`dispute ${opened.id} was closed the other way`)
-    const rest = await json<{ id: string }>('dispute', 'open', transactionId)
+    await expect(run('disputes', 'won', opened.id)).rejects.toThrow(`dispute ${opened.id} was closed the other way`)
+    const rest = await json<{ id: string }>('disputes', 'open', transactionId)
     expect(rest).toEqual({ amount: 700, id: anyId, transactionId, currency: 'EUR', status: 'open', due: anyTime })
-    await expect(run('dispute', 'open', transactionId)).rejects.toThrow('can dispute at most EUR 0.00')
-    expect(await json('dispute', 'won', rest.id)).toEqual({
+    await expect(run('disputes', 'open', transactionId)).rejects.toThrow('can dispute at most EUR 0.00')
+    expect(await json('disputes', 'won', rest.id)).toEqual({
       status: 'won',
       id: anyId,
       transactionId,
@@ -118,17 +118,17 @@ describe('payments dispute', () => {
   })
 
   it('fails for objects that do not exist, and for malformed values', async () => {
-    await expect(run('dispute', 'open', UNKNOWN_ID)).rejects.toThrow(`there is no transaction ${UNKNOWN_ID}`)
-    await expect(run('dispute', 'won', UNKNOWN_ID)).rejects.toThrow(`there is no dispute ${UNKNOWN_ID}`)
-    await expect(run('dispute', 'open', transactionId, '--reason', '1')).rejects.toThrow('there is no reason 1')
-    await expect(run('dispute', 'open', transactionId, '--amount', '0')).rejects.toThrow('--amount is a number')
+    await expect(run('disputes', 'open', UNKNOWN_ID)).rejects.toThrow(`there is no transaction ${UNKNOWN_ID}`)
+    await expect(run('disputes', 'won', UNKNOWN_ID)).rejects.toThrow(`there is no dispute ${UNKNOWN_ID}`)
+    await expect(run('disputes', 'open', transactionId, '--reason', '1')).rejects.toThrow('there is no reason 1')
+    await expect(run('disputes', 'open', transactionId, '--amount', '0')).rejects.toThrow('--amount is a number')
   })
 })
 
-describe('payments fraud', () => {
+describe('payments frauds', () => {
   it('add: stores an alert, once for each reference', async () => {
     const words = [
-      'fraud',
+      'frauds',
       'add',
       transactionId,
       '--reason',
@@ -156,7 +156,7 @@ describe('payments fraud', () => {
       merchant_id: merchantId,
       identity_id: null,
     })
-    expect(await json('fraud', 'add', transactionId)).toEqual({
+    expect(await json('frauds', 'add', transactionId)).toEqual({
       reason: null,
       reported: null,
       id: anyId,
@@ -164,9 +164,9 @@ describe('payments fraud', () => {
       transactionId,
       created: anyTime,
     })
-    await expect(run('fraud', 'add', UNKNOWN_ID)).rejects.toThrow(`there is no transaction ${UNKNOWN_ID}`)
-    await expect(run('fraud', 'add', transactionId, '--reason', '9')).rejects.toThrow('from 0 to 8')
-    await expect(run('fraud', 'add', transactionId, '--reported', 'x')).rejects.toThrow('is no instant')
+    await expect(run('frauds', 'add', UNKNOWN_ID)).rejects.toThrow(`there is no transaction ${UNKNOWN_ID}`)
+    await expect(run('frauds', 'add', transactionId, '--reason', '9')).rejects.toThrow('from 0 to 8')
+    await expect(run('frauds', 'add', transactionId, '--reported', 'x')).rejects.toThrow('is no instant')
   })
 })
 

@@ -9,7 +9,7 @@ export const registrationSettings = group('Apps', {
   REGISTRATION: oneOf('open', 'invited', 'closed')
     .prefault('open')
     .describe(
-      'Who may make apps: anybody (`open`), whoever has a code of `payments app invite` (`invited`), or the operator only (`closed`).',
+      'Who may make apps: anybody (`open`), whoever has a code of `payments apps invite` (`invited`), or the operator only (`closed`).',
     ),
   UNUSED_APP_DAYS: integer(0, DAYS_MAX, 'days')
     .prefault('0')

@@ -14,8 +14,8 @@ import {
   type TestPayments,
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
-import { merchantCommand } from '../commands/merchant.ts'
-import { payoutCommand } from '../commands/payout.ts'
+import { merchantsCommand } from '../commands/merchants.ts'
+import { payoutsCommand } from '../commands/payouts.ts'
 import type { PaymentsTables } from '../database.ts'
 import { migrateOptions } from '../migrations.ts'
 import { type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'
@@ -72,8 +72,8 @@ describe('a row that moves money', () => {
     await request('PUT', `/merchants/${id}`, { descriptor: 'Another' })
     const { dispute } = await request('POST', `/test/transactions/${transactionId}/disputes`, { amount: 50 })
     await request('POST', `/test/disputes/${dispute.id}/outcomes`, { outcome: 'lost' })
-    const { run } = commandRunner([merchantCommand], () => operatorDeps(payments))
-    await run('merchant', 'pricing', id, '--rate', '200')
+    const { run } = commandRunner([merchantsCommand], () => operatorDeps(payments))
+    await run('merchants', 'pricing', id, '--rate', '200')
     const later = (await recorded(id)).slice(made.length).map(({ table_name }) => table_name)
     expect(later).toEqual(['merchants', 'disputes', 'disputes', 'merchants'])
     expect(await violations(payments.database.db, id)).toEqual([])
@@ -81,16 +81,16 @@ describe('a row that moves money', () => {
 
   it('is recorded for a payout when it is made, exported, settled and returned', async () => {
     const { id } = await createTestMerchant(payments, member, { currency: 'EUR', bank: { iban: 'DK5000400440116243' } })
-    const { json, run } = commandRunner([payoutCommand], () => operatorDeps(payments))
+    const { json, run } = commandRunner([payoutsCommand], () => operatorDeps(payments))
     await sql`SELECT * FROM ${sql.table('adjust')}(${id}, 5000, 'Goodwill')`.execute(payments.owner.db)
-    await run('payout', 'run', '--merchant', id)
+    await run('payouts', 'run', '--merchant', id)
     const [payout] = await payments.database.db
       .selectFrom('payouts')
       .selectAll()
       .where('merchant_id', '=', id)
       .execute()
     await sql`SELECT ${sql.table('export_payouts')}()`.execute(payments.owner.db)
-    await json('payout', 'fail', payout?.id ?? '')
+    await json('payouts', 'fail', payout?.id ?? '')
     expect((await recorded(id)).map(({ table_name }) => table_name)).toEqual([
       'merchants',
       'payouts',
@@ -102,9 +102,9 @@ describe('a row that moves money', () => {
 
   it('is found when its account was changed by hand, and recorded by hand too', async () => {
     const { id } = await createTestMerchant(payments, member, { currency: 'EUR', bank: { iban: 'DK5000400440116243' } })
-    const { json } = commandRunner([payoutCommand], () => operatorDeps(payments))
+    const { json } = commandRunner([payoutsCommand], () => operatorDeps(payments))
     await sql`SELECT * FROM ${sql.table('adjust')}(${id}, 5000, 'Goodwill')`.execute(payments.owner.db)
-    const [turn] = await json<{ payout: string }[]>('payout', 'run', '--merchant', id)
+    const [turn] = await json<{ payout: string }[]>('payouts', 'run', '--merchant', id)
     const message = 'was recorded with two accounts'
     for (const iban of ['DE89370400440532013000', 'DK5000400440116243']) {
       await sql`UPDATE ${sql.table('payouts')} SET iban = ${iban} WHERE merchant_id = ${id}`.execute(payments.owner.db)

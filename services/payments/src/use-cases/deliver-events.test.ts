@@ -18,7 +18,7 @@ import {
   type TestPayments,
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
-import { webhookCommand } from '../commands/webhook.ts'
+import { deliveriesCommand } from '../commands/deliveries.ts'
 
 let sink: StubProvider
 /** The answers of the sink by path; undefined: it stays silent. By default the sink accepts the event. */
@@ -231,16 +231,16 @@ describe.concurrent('deliveries', () => {
     const first = JSON.parse(at('/replayed')[0]?.body ?? '').id
     await sql`SELECT ${sql.table('disable_webhook')}(${id}, ${webhook.id})`.execute(payments.database.db)
     for (const name of ['Two', 'Three']) await update(name)
-    const { run } = commandRunner([webhookCommand], () => operatorDeps(payments))
-    expect(await run('webhook', 'replay', id, webhook.id, '--after', first, '--json')).toEqual([
+    const { run } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
+    expect(await run('deliveries', 'replay', id, webhook.id, '--after', first, '--json')).toEqual([
       `{"webhook":"${webhook.id}","events":3}`,
     ])
     await expect.poll(() => at('/replayed')).toHaveLength(4)
     expect(namesAt('/replayed')).toEqual(['One', 'Three', 'Two', undefined])
     await update('Four')
     await expect.poll(() => at('/replayed')).toHaveLength(5)
-    await expect(run('webhook', 'replay', id, id)).rejects.toThrow(`merchant ${id} has no webhook ${id}`)
-    await expect(run('webhook', 'replay', id, webhook.id, '--after', 'x')).rejects.toThrow('--after is no id')
+    await expect(run('deliveries', 'replay', id, id)).rejects.toThrow(`merchant ${id} has no webhook ${id}`)
+    await expect(run('deliveries', 'replay', id, webhook.id, '--after', 'x')).rejects.toThrow('--after is no id')
   })
 
   it('drops the deliveries of a deleted webhook', async ({ expect }) => {

@@ -19,8 +19,8 @@ import {
 import { commandRunner } from '../../test/run-command.ts'
 import type { PaymentsTables } from '../database.ts'
 import { payEveryone } from '../use-cases/run-payouts.ts'
-import { merchantCommand } from './merchant.ts'
-import { payoutCommand } from './payout.ts'
+import { merchantsCommand } from './merchants.ts'
+import { payoutsCommand } from './payouts.ts'
 
 let payments: TestPayments
 let app: TestApp
@@ -46,7 +46,7 @@ async function removeAll(...tables: readonly (keyof PaymentsTables)[]): Promise<
   })
 }
 
-const { run, json } = commandRunner([payoutCommand, merchantCommand], () => operatorDeps(payments))
+const { run, json } = commandRunner([payoutsCommand, merchantsCommand], () => operatorDeps(payments))
 
 /** A live merchant with money that is due. */
 async function merchantWithMoney(currency: string, changes: object = {}): Promise<string> {
@@ -78,7 +78,7 @@ const balance = async (id: string) =>
       .executeTakeFirst()
   )?.balance
 
-describe('payments payout', () => {
+describe('payments payouts', () => {
   it('run: pays out merchants with money that is due, and prints why others are skipped', async () => {
     const rich = await merchantWithMoney('EUR', { name: 'Café' })
     const homeless = await merchantWithMoney('EUR', { bank: undefined })
@@ -89,7 +89,7 @@ describe('payments payout', () => {
       .where('merchant_id', '=', young)
       .execute()
     const turns = await json<{ merchantId: string; payout?: string; amount?: number; skipped?: string }[]>(
-      'payout',
+      'payouts',
       'run',
     )
     expect(turns).toEqual([
@@ -100,8 +100,8 @@ describe('payments payout', () => {
     expect(await balance(rich)).toBe(0n)
     const audit = payments.database.db.selectFrom('audit').select('payload').where('action', '=', 'payouts.run')
     expect(await audit.execute()).toEqual([{ payload: { paid: 1, skipped: 2 } }])
-    expect(await json('payout', 'run', '--merchant', homeless)).toEqual([{ merchantId: homeless, skipped: 'no_iban' }])
-    expect(await json('payout', 'list', '--status', 'created')).toEqual([
+    expect(await json('payouts', 'run', '--merchant', homeless)).toEqual([{ merchantId: homeless, skipped: 'no_iban' }])
+    expect(await json('payouts', 'list', '--status', 'created')).toEqual([
       {
         id: turns[0]?.payout,
         merchantId: rich,
@@ -118,7 +118,7 @@ describe('payments payout', () => {
     const [locked, free] = [await merchantWithMoney('EUR'), await merchantWithMoney('EUR')]
     await payments.database.db.transaction().execute(async (trx) => {
       await trx.selectFrom('merchant_balances').selectAll().where('merchant_id', '=', locked).forUpdate().execute()
-      const turns = await json<{ merchantId: string }[]>('payout', 'run')
+      const turns = await json<{ merchantId: string }[]>('payouts', 'run')
       expect(turns.filter(({ merchantId }) => [locked, free].includes(merchantId))).toEqual([
         { merchantId: locked, failure: 'canceling statement due to lock timeout' },
         { merchantId: free, payout: expect.any(String), amount: 9_840 },
@@ -127,12 +127,12 @@ describe('payments payout', () => {
       const paid = payEveryone({ ...payments.deps, db: payments.database.db, payouts: daily }, payments.deps.meter)
       await expect(paid).rejects.toThrow('1 merchants could not be paid out')
     })
-    await run('payout', 'run', '--merchant', locked)
+    await run('payouts', 'run', '--merchant', locked)
     expect([await balance(locked), await balance(free)]).toEqual([0n, 0n])
-    const made = (await json<{ id: string; merchantId: string }[]>('payout', 'list')).filter(({ merchantId }) =>
+    const made = (await json<{ id: string; merchantId: string }[]>('payouts', 'list')).filter(({ merchantId }) =>
       [locked, free].includes(merchantId),
     )
-    for (const { id } of made) await run('payout', 'fail', id)
+    for (const { id } of made) await run('payouts', 'fail', id)
   })
 
   it('the daily job pays out as the command does, unless the settings no longer say so', async () => {
@@ -142,32 +142,32 @@ describe('payments payout', () => {
       payEveryone({ ...deps, db: database.db, payouts: { ...deps.payouts, schedule } }, deps.meter)
     expect([await pay('off'), await balance(id)]).toEqual(['dropped', 9_840n])
     expect([await pay('daily'), await balance(id)]).toEqual(['done', 0n])
-    await run('payout', 'fail', (await json<{ id: string }[]>('payout', 'list', '--status', 'created'))[0]?.id ?? '')
+    await run('payouts', 'fail', (await json<{ id: string }[]>('payouts', 'list', '--status', 'created'))[0]?.id ?? '')
   })
 
   it('export: writes euro as pain.001 and other currencies as CSV, readable by the owner only, and each payout once', async () => {
     const danish = await merchantWithMoney('DKK')
     for (const id of [await merchantWithMoney('EUR', { name: 'Café' }), danish])
-      await run('payout', 'run', '--merchant', id)
-    const { batch, payouts, files } = await json<Exported>('payout', 'export', folder, ...DEBTOR)
+      await run('payouts', 'run', '--merchant', id)
+    const { batch, payouts, files } = await json<Exported>('payouts', 'export', folder, ...DEBTOR)
     expect([payouts, files]).toEqual([2, [`payouts-${batch}.xml`, `payouts-${batch}.csv`]])
     const [xml = '', csv = ''] = await Promise.all(files.map((name) => readFile(join(folder, name), 'utf8')))
     expect(xml).toContain('<NbOfTxs>1</NbOfTxs><CtrlSum>98.40</CtrlSum>')
     expect(xml).toContain('<Cdtr><Nm>Cafe</Nm></Cdtr>')
     expect(csv).toMatch(new RegExp(`\r\n[0-9a-f]{24},${danish},https://example.com,DK5000400440116243,DKK,9679\r\n$`))
     expect((await stat(join(folder, files[0] ?? ''))).mode & 0o777).toBe(0o600)
-    expect(await json('payout', 'export', folder, ...DEBTOR)).toEqual({ payouts: 0, files: [] })
+    expect(await json('payouts', 'export', folder, ...DEBTOR)).toEqual({ payouts: 0, files: [] })
   })
 
   it('export: marks no payout and leaves no file when it cannot write', async () => {
-    await run('payout', 'run', '--merchant', await merchantWithMoney('EUR'))
-    const waiting = await json('payout', 'list', '--status', 'created')
-    await expect(run('payout', 'export', join(folder, 'missing'), ...DEBTOR)).rejects.toThrow('ENOENT')
-    expect(await json('payout', 'list', '--status', 'created')).toEqual(waiting)
-    const before = await json<object[]>('payout', 'batches')
-    const exported = await json<Exported>('payout', 'export', folder, ...DEBTOR)
+    await run('payouts', 'run', '--merchant', await merchantWithMoney('EUR'))
+    const waiting = await json('payouts', 'list', '--status', 'created')
+    await expect(run('payouts', 'export', join(folder, 'missing'), ...DEBTOR)).rejects.toThrow('ENOENT')
+    expect(await json('payouts', 'list', '--status', 'created')).toEqual(waiting)
+    const before = await json<object[]>('payouts', 'batches')
+    const exported = await json<Exported>('payouts', 'export', folder, ...DEBTOR)
     expect(exported.payouts).toBe(1)
-    expect(await json('payout', 'batches')).toEqual([
+    expect(await json('payouts', 'batches')).toEqual([
       { id: exported.batch, created: expect.any(String), payouts: 1 },
       ...before,
     ])
@@ -176,35 +176,35 @@ describe('payments payout', () => {
 
   it('export --again: writes the same bytes again, and never another payout', async () => {
     const id = await merchantWithMoney('EUR', { name: 'Before' })
-    await run('payout', 'run', '--merchant', id)
-    const first = await json<Exported>('payout', 'export', folder, ...DEBTOR)
+    await run('payouts', 'run', '--merchant', id)
+    const first = await json<Exported>('payouts', 'export', folder, ...DEBTOR)
     const read = () => readFile(join(folder, first.files[0] ?? ''), 'utf8')
     const text = await read()
     expect(text).toContain(`<MsgId>payouts-${first.batch}</MsgId>`)
     await payments.database.db.updateTable('merchants').set({ name: 'After' }).where('id', '=', id).execute()
-    await run('payout', 'run', '--merchant', await merchantWithMoney('EUR'))
+    await run('payouts', 'run', '--merchant', await merchantWithMoney('EUR'))
     await rm(join(folder, first.files[0] ?? ''))
     const other = ['--name', 'Other', '--iban', 'DE89370400440532013000']
-    expect(await json('payout', 'export', folder, ...other, '--again', first.batch)).toEqual(first)
+    expect(await json('payouts', 'export', folder, ...other, '--again', first.batch)).toEqual(first)
     expect(await read()).toBe(text)
-    const second = await json<Exported>('payout', 'export', folder, ...DEBTOR)
+    const second = await json<Exported>('payouts', 'export', folder, ...DEBTOR)
     expect([second.payouts, second.batch === first.batch]).toEqual([1, false])
-    const [payout] = (await json<{ id: string; merchantId: string }[]>('payout', 'list')).filter(
+    const [payout] = (await json<{ id: string; merchantId: string }[]>('payouts', 'list')).filter(
       ({ merchantId }) => merchantId === id,
     )
-    await run('payout', 'fail', payout?.id ?? '')
-    await expect(run('payout', 'export', folder, '--again', first.batch)).rejects.toThrow(
+    await run('payouts', 'fail', payout?.id ?? '')
+    await expect(run('payouts', 'export', folder, '--again', first.batch)).rejects.toThrow(
       `payout ${payout?.id} of the batch is failed`,
     )
-    await expect(run('payout', 'export', folder, '--again', UNKNOWN_ID)).rejects.toThrow(
+    await expect(run('payouts', 'export', folder, '--again', UNKNOWN_ID)).rejects.toThrow(
       `there is no batch ${UNKNOWN_ID}`,
     )
   })
 
   it('export --again: refuses a batch that names a payout twice, in another batch too, or none; adds each export to the audit log', async () => {
-    await run('payout', 'run', '--merchant', await merchantWithMoney('EUR'))
-    const { batch } = await json<Exported>('payout', 'export', folder, ...DEBTOR)
-    await json('payout', 'export', folder, '--again', batch)
+    await run('payouts', 'run', '--merchant', await merchantWithMoney('EUR'))
+    const { batch } = await json<Exported>('payouts', 'export', folder, ...DEBTOR)
+    await json('payouts', 'export', folder, '--again', batch)
     const { db } = payments.database
     const audit = db.selectFrom('audit').select('payload').where('action', '=', 'payouts.exported-again')
     expect((await audit.orderBy('id').execute()).at(-1)).toEqual({ payload: { batch, payouts: 1 } })
@@ -217,17 +217,17 @@ describe('payments payout', () => {
     const forge = async (id: string, forged: readonly unknown[]) => {
       const row = { ...rest, id, debtor, payouts: JSON.stringify(forged) }
       await db.insertInto('payout_batches').values(row).execute()
-      return run('payout', 'export', folder, '--again', id)
+      return run('payouts', 'export', folder, '--again', id)
     }
     const absent = { id: UNKNOWN_ID, merchantId: UNKNOWN_ID, merchantName: 'Mallory' }
     await expect(forge('1'.repeat(24), [absent])).rejects.toThrow('the batch names payouts that are not there')
     await expect(forge('2'.repeat(24), [...payouts, ...payouts])).rejects.toThrow('is in batches more than once')
-    await expect(run('payout', 'export', folder, '--again', batch)).rejects.toThrow('is in batches more than once')
+    await expect(run('payouts', 'export', folder, '--again', batch)).rejects.toThrow('is in batches more than once')
   })
 
   it('export: refuses a payout that was changed by hand, the first time and again', async () => {
     const id = await merchantWithMoney('EUR')
-    await run('payout', 'run', '--merchant', id)
+    await run('payouts', 'run', '--merchant', id)
     const { db } = payments.database
     const by = async (change: RawBuilder<unknown>) =>
       db.transaction().execute(async (trx) => {
@@ -239,10 +239,10 @@ describe('payments payout', () => {
     const [own, other] = ['DK5000400440116243', 'DE89370400440532013000']
     const changed = /^[0-9a-f]{24} of payouts: who gets or pays it was changed by hand; look with: /
     await setIban(other)
-    await expect(run('payout', 'export', folder, ...DEBTOR)).rejects.toThrow(changed)
+    await expect(run('payouts', 'export', folder, ...DEBTOR)).rejects.toThrow(changed)
     await setIban(own)
-    const { batch, files } = await json<Exported>('payout', 'export', folder, ...DEBTOR)
-    const again = () => run('payout', 'export', folder, '--again', batch)
+    const { batch, files } = await json<Exported>('payouts', 'export', folder, ...DEBTOR)
+    const again = () => run('payouts', 'export', folder, '--again', batch)
     const text = () => readFile(join(folder, files[0] ?? ''), 'utf8')
     const before = await text()
     await setIban(other)
@@ -272,8 +272,8 @@ describe('payments payout', () => {
 
   it('export: refuses a payout that is in a batch already', async () => {
     const id = await merchantWithMoney('EUR')
-    await run('payout', 'run', '--merchant', id)
-    const { batch } = await json<Exported>('payout', 'export', folder, ...DEBTOR)
+    await run('payouts', 'run', '--merchant', id)
+    const { batch } = await json<Exported>('payouts', 'export', folder, ...DEBTOR)
     const { db } = payments.database
     const set = async (status: 'created' | 'exported') => {
       const where = db.updateTable('payouts').set({ status }).where('merchant_id', '=', id)
@@ -282,10 +282,10 @@ describe('payments payout', () => {
       return payoutId
     }
     const payoutId = await set('created')
-    await expect(run('payout', 'export', folder, ...DEBTOR)).rejects.toThrow(
+    await expect(run('payouts', 'export', folder, ...DEBTOR)).rejects.toThrow(
       `payout ${payoutId} is in batch ${batch} already: use --again ${batch}`,
     )
-    expect(await json('payout', 'list', '--status', 'created')).toEqual([
+    expect(await json('payouts', 'list', '--status', 'created')).toEqual([
       {
         id: payoutId,
         merchantId: id,
@@ -297,7 +297,7 @@ describe('payments payout', () => {
       },
     ])
     await set('exported')
-    expect(await json('payout', 'export', folder, '--again', batch)).toEqual({
+    expect(await json('payouts', 'export', folder, '--again', batch)).toEqual({
       batch,
       payouts: 1,
       files: [`payouts-${batch}.xml`],
@@ -306,7 +306,7 @@ describe('payments payout', () => {
 
   it('export: refuses a payout without a merchant, and marks nothing', async () => {
     const id = await merchantWithMoney('EUR')
-    await run('payout', 'run', '--merchant', id)
+    await run('payouts', 'run', '--merchant', id)
     const { db } = payments.database
     const rename = (from: string, to: string) =>
       db.transaction().execute(async (trx) => {
@@ -314,9 +314,9 @@ describe('payments payout', () => {
         await trx.updateTable('merchants').set({ id: to }).where('id', '=', from).execute()
       })
     await rename(id, UNKNOWN_ID)
-    await expect(run('payout', 'export', folder, ...DEBTOR)).rejects.toThrow('has no merchant')
+    await expect(run('payouts', 'export', folder, ...DEBTOR)).rejects.toThrow('has no merchant')
     await rename(UNKNOWN_ID, id)
-    expect(await json('payout', 'export', folder, ...DEBTOR)).toEqual({
+    expect(await json('payouts', 'export', folder, ...DEBTOR)).toEqual({
       payouts: 1,
       batch: anyId,
       files: [expect.any(String)],
@@ -324,26 +324,27 @@ describe('payments payout', () => {
   })
 
   it('export: puts each payout into one batch when two run at once', async () => {
-    for (const _ of [1, 2, 3]) await run('payout', 'run', '--merchant', await merchantWithMoney('EUR'))
-    const both = await Promise.all([1, 2].map(() => json<Exported>('payout', 'export', folder, ...DEBTOR)))
+    for (const _ of [1, 2, 3]) await run('payouts', 'run', '--merchant', await merchantWithMoney('EUR'))
+    const both = await Promise.all([1, 2].map(() => json<Exported>('payouts', 'export', folder, ...DEBTOR)))
     expect(both.reduce((sum, { payouts }) => sum + payouts, 0)).toBe(3)
   })
 
   it('settle, fail: record the answer of the bank; a failed payout returns its money once', async () => {
-    for (const _ of [1, 2]) await run('payout', 'run', '--merchant', await merchantWithMoney('EUR'))
-    await run('payout', 'export', folder, ...DEBTOR)
+    for (const _ of [1, 2]) await run('payouts', 'run', '--merchant', await merchantWithMoney('EUR'))
+    await run('payouts', 'export', folder, ...DEBTOR)
     const [settled, failed] = await json<{ id: string; merchantId: string; amount: number }[]>(
-      'payout',
+      'payouts',
       'list',
       '--status',
       'exported',
     )
     if (!settled || !failed) throw new Error('two payouts were exported')
-    expect(await run('payout', 'settle', settled.id)).toEqual([`id      ${settled.id}`, 'status  settled'])
-    expect(await json('payout', 'settle', settled.id)).toEqual({ id: settled.id, status: 'settled' })
-    await expect(run('payout', 'fail', settled.id)).rejects.toThrow(`payout ${settled.id} is settled`)
-    for (const _ of [1, 2]) expect(await json('payout', 'fail', failed.id)).toEqual({ id: failed.id, status: 'failed' })
-    await expect(run('payout', 'settle', failed.id)).rejects.toThrow(`payout ${failed.id} is failed`)
+    expect(await run('payouts', 'settle', settled.id)).toEqual([`id      ${settled.id}`, 'status  settled'])
+    expect(await json('payouts', 'settle', settled.id)).toEqual({ id: settled.id, status: 'settled' })
+    await expect(run('payouts', 'fail', settled.id)).rejects.toThrow(`payout ${settled.id} is settled`)
+    for (const _ of [1, 2])
+      expect(await json('payouts', 'fail', failed.id)).toEqual({ id: failed.id, status: 'failed' })
+    await expect(run('payouts', 'settle', failed.id)).rejects.toThrow(`payout ${failed.id} is failed`)
     expect(await balance(failed.merchantId)).toBe(BigInt(failed.amount))
     expect(await balance(settled.merchantId)).toBe(0n)
     const kinds = await payments.database.db
@@ -353,24 +354,24 @@ describe('payments payout', () => {
       .orderBy('id')
       .execute()
     expect(kinds.filter(({ cause_id }) => cause_id === settled.id).map(({ kind }) => kind)).toEqual([
-      'payout',
+      'payouts',
       'payoutSettled',
     ])
     expect(kinds.filter(({ cause_id }) => cause_id === failed.id).map(({ kind }) => kind)).toEqual([
-      'payout',
+      'payouts',
       'payoutReversal',
     ])
   })
 
   it('merchant bank: a live merchant that was made without an account can be paid; older payouts keep theirs', async () => {
     const id = await merchantWithMoney('EUR', { bank: undefined })
-    const pay = async () => (await json<object[]>('payout', 'run', '--merchant', id))[0]
+    const pay = async () => (await json<object[]>('payouts', 'run', '--merchant', id))[0]
     expect(await pay()).toEqual({ merchantId: id, skipped: 'no_iban' })
-    await expect(run('merchant', 'bank', id, 'DK51 0040 0440 1162 43')).rejects.toThrow('the account must be an IBAN')
-    await expect(run('merchant', 'bank', UNKNOWN_ID, 'DK5000400440116243')).rejects.toThrow('there is no merchant')
-    expect(await json('merchant', 'bank', id, 'dk50 0040 0440 1162 43')).toEqual({ id, iban: 'DK5000400440116243' })
+    await expect(run('merchants', 'bank', id, 'DK51 0040 0440 1162 43')).rejects.toThrow('the account must be an IBAN')
+    await expect(run('merchants', 'bank', UNKNOWN_ID, 'DK5000400440116243')).rejects.toThrow('there is no merchant')
+    expect(await json('merchants', 'bank', id, 'dk50 0040 0440 1162 43')).toEqual({ id, iban: 'DK5000400440116243' })
     expect(await pay()).toEqual({ merchantId: id, amount: 9_840, payout: anyId })
-    await run('merchant', 'bank', id, 'DE89370400440532013000')
+    await run('merchants', 'bank', id, 'DE89370400440532013000')
     const { db } = payments.database
     const paid = db.selectFrom('payouts').select('iban').where('merchant_id', '=', id)
     expect(await paid.execute()).toEqual([{ iban: 'DK5000400440116243' }])
@@ -386,12 +387,12 @@ describe('payments payout', () => {
   })
 
   it('fails for payouts that do not exist, and for wrong options before anything is exported', async () => {
-    await expect(run('payout', 'settle', UNKNOWN_ID)).rejects.toThrow(`there is no payout ${UNKNOWN_ID}`)
-    await expect(run('payout', 'list', '--status', 'lost')).rejects.toThrow('there is no status lost')
-    await expect(run('payout', 'export', folder)).rejects.toThrow('--name is required')
-    await expect(run('payout', 'export', folder, '--name', 'x', '--iban', 'DK51')).rejects.toThrow(
+    await expect(run('payouts', 'settle', UNKNOWN_ID)).rejects.toThrow(`there is no payout ${UNKNOWN_ID}`)
+    await expect(run('payouts', 'list', '--status', 'lost')).rejects.toThrow('there is no status lost')
+    await expect(run('payouts', 'export', folder)).rejects.toThrow('--name is required')
+    await expect(run('payouts', 'export', folder, '--name', 'x', '--iban', 'DK51')).rejects.toThrow(
       '--iban must be an IBAN',
     )
-    await expect(run('payout', 'export', folder, ...DEBTOR, '--bic', 'x')).rejects.toThrow('--bic must be a BIC')
+    await expect(run('payouts', 'export', folder, ...DEBTOR, '--bic', 'x')).rejects.toThrow('--bic must be a BIC')
   })
 })

@@ -5,11 +5,11 @@ import { drawToken } from '../members/invitation.ts'
 import { createApp } from '../use-cases/create-app.ts'
 import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments app …`: apps and invitations to register them. */
-export function appCommand(operator: Operator): Command {
+/** `payments apps …`: apps and invitations to register them. */
+export function appsCommand(operator: Operator): Command {
   return commandGroup(
     operator,
-    'app',
+    'apps',
     'make apps, invite others to, show or hide their hints, revoke their keys',
     commands,
   )
@@ -39,7 +39,7 @@ const commands: readonly OperatorCommand[] = [
     run: (deps, input) => setHidden(deps, input, true),
   },
   {
-    usage: 'show <id>',
+    usage: 'unhide <id>',
     description: 'show the hint of its key again',
     run: (deps, input) => setHidden(deps, input, false),
   },

@@ -5,7 +5,7 @@ import { commandGroup, type Operator } from './operator-command.ts'
 const ID = /^[0-9a-f]{24}$/
 
 /** `payments webhook …`: sends events of a webhook again. */
-export function webhookCommand(operator: Operator): Command {
+export function deliveriesCommand(operator: Operator): Command {
   return commandGroup(operator, 'webhook', 'send events again', [
     {
       usage: 'replay <merchant> <webhook>',

@@ -7,9 +7,9 @@ import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repositor
 import { formatMoney } from '../money/minor-units.ts'
 import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments dispute …`: disputes that reach the operator on paper. */
-export function disputeCommand(operator: Operator): Command {
-  return commandGroup(operator, 'dispute', 'open and close disputes', commands)
+/** `payments disputes …`: disputes that reach the operator on paper. */
+export function disputesCommand(operator: Operator): Command {
+  return commandGroup(operator, 'disputes', 'open and close disputes', commands)
 }
 
 const commands: readonly OperatorCommand[] = [

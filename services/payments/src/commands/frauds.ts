@@ -4,9 +4,9 @@ import { OPERATOR } from '../access/caller.ts'
 import { callAddFraud } from '../disputes/fraud-repository.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments fraud …`: fraud alerts that reach the operator on paper. */
-export function fraudCommand(operator: Operator): Command {
-  return commandGroup(operator, 'fraud', 'store fraud alerts', commands)
+/** `payments frauds …`: fraud alerts that reach the operator on paper. */
+export function fraudsCommand(operator: Operator): Command {
+  return commandGroup(operator, 'frauds', 'store fraud alerts', commands)
 }
 
 const commands: readonly OperatorCommand[] = [

@@ -5,11 +5,11 @@ import { changeMerchant } from '../merchants/merchant-repository.ts'
 import { type Money, readMoney } from '../money/minor-units.ts'
 import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments merchant …`: what an operator decides for a merchant. */
-export function merchantCommand(operator: Operator): Command {
+/** `payments merchants …`: what an operator decides for a merchant. */
+export function merchantsCommand(operator: Operator): Command {
   return commandGroup(
     operator,
-    'merchant',
+    'merchants',
     'settle fees, permissions, 3-D Secure, acquirer and bank account of a merchant',
     commands,
   )

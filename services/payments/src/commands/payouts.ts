@@ -9,9 +9,9 @@ import { callClosePayout, listAllPayouts } from '../payouts/payout-repository.ts
 import { type PayoutTurn, runPayouts } from '../use-cases/run-payouts.ts'
 import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
-/** `payments payout …`: from balances to bank accounts. */
-export function payoutCommand(operator: Operator): Command {
-  return commandGroup(operator, 'payout', 'pay merchants out, and record what the bank did', commands)
+/** `payments payouts …`: from balances to bank accounts. */
+export function payoutsCommand(operator: Operator): Command {
+  return commandGroup(operator, 'payouts', 'pay merchants out, and record what the bank did', commands)
 }
 
 const STATUSES: readonly unknown[] = ['created', 'exported', 'settled', 'failed']
