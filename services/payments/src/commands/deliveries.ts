@@ -4,9 +4,9 @@ import { commandGroup, type Operator } from './operator-command.ts'
 
 const ID = /^[0-9a-f]{24}$/
 
-/** `payments webhook …`: sends events of a webhook again. */
+/** `payments deliveries …`: events on their way to webhooks. */
 export function deliveriesCommand(operator: Operator): Command {
-  return commandGroup(operator, 'webhook', 'send events again', [
+  return commandGroup(operator, 'deliveries', 'send events to webhooks again', [
     {
       usage: 'replay <merchant> <webhook>',
       description: 'send events again; a disabled webhook is enabled',

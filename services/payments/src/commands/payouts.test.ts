@@ -354,11 +354,11 @@ describe('payments payouts', () => {
       .orderBy('id')
       .execute()
     expect(kinds.filter(({ cause_id }) => cause_id === settled.id).map(({ kind }) => kind)).toEqual([
-      'payouts',
+      'payout',
       'payoutSettled',
     ])
     expect(kinds.filter(({ cause_id }) => cause_id === failed.id).map(({ kind }) => kind)).toEqual([
-      'payouts',
+      'payout',
       'payoutReversal',
     ])
   })
