@@ -1,5 +1,5 @@
 import { Command, type Option } from 'commander'
-import { type AnswerFormat, printAnswer } from './print-answer.ts'
+import { type Answer, type AnswerFormat, printAnswer } from './print-answer.ts'
 import type { Terminal } from './table.ts'
 
 /** How commands of operators open the data of a service, and where they print. */
@@ -25,10 +25,10 @@ export interface OperatorCommand<Deps> {
   /** Options beside `--json`: with flags and a description, `['--name <name>', 'what the app is called']`, or as a whole. */
   readonly options?: readonly (Option | readonly [flags: string, description: string])[]
   /**
-   * Runs the command. Resolves to what is printed: a list, or an object.
+   * Runs the command. Resolves to what is printed.
    * @throws Error with one line, for exit code 1
    */
-  readonly run: (deps: Deps, input: CommandInput) => Promise<object>
+  readonly run: (deps: Deps, input: CommandInput) => Promise<Answer>
 }
 
 /** The arguments and options of a call. */

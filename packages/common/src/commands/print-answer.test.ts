@@ -34,6 +34,7 @@ describe('printAnswer', () => {
   it.each([
     [{ a: null, b: undefined, c: '', d: 0, e: false }, ['a  -', 'b  -', 'c  -', 'd  0', 'e  false']],
     [[], ['nothing']],
+    ['eyJ\u001b', ['eyJ\\u{1b}']],
     [{ a: '\u001b[2J\u202e' }, ['a  \\u{1b}[2J\\u{202e}']],
   ])('prints %j for people', (answer, lines) => {
     expect(printAnswer(answer, 'text')).toEqual(lines)

@@ -4,13 +4,17 @@ import { printTable, type Terminal } from './table.ts'
 /** How a command prints its answer: for people, or as one JSON document on one line for programs. */
 export type AnswerFormat = 'json' | 'text'
 
+/** What a command answers: a list, an object, or a text that is printed as it is. */
+export type Answer = object | string
+
 /**
  * The lines that print an answer: JSON, or for people a table for a list, and for an object one line for each member, followed by
  * a table for each member that is a list of objects. Bigints are printed as numbers. Stored values may come from strangers, so
  * control characters are escaped.
  * @param terminal what the lines are for, undefined for a file or a pipe
  */
-export function printAnswer(answer: object, format: AnswerFormat, terminal?: Terminal): readonly string[] {
+export function printAnswer(answer: Answer, format: AnswerFormat, terminal?: Terminal): readonly string[] {
+  if (typeof answer === 'string') return [printable(answer)]
   if (format === 'json') return [printableJson(answer, toNumber)]
   return Array.isArray(answer) ? printList(answer.filter(isObject), terminal) : printObject(answer, terminal)
 }

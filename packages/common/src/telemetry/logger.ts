@@ -17,6 +17,8 @@ export interface LoggerConfig {
   readonly file?: string | undefined
   /** False keeps lines from standard output. */
   readonly stdout?: boolean
+  /** True writes lines to standard error too: for commands, whose output is for others. */
+  readonly stderr?: boolean
   readonly redact?: readonly string[]
   /** Removes from a finished line what no log may show. */
   readonly scrub?: (text: string) => string
@@ -41,6 +43,7 @@ export interface ServiceLogger {
 export function createLogger(config: LoggerConfig): ServiceLogger {
   const destinations = [
     ...(config.stdout === false ? [] : [createLogDestination({ descriptor: STDOUT }, reportLoss('standard output'))]),
+    ...(config.stderr ? [createLogDestination({ descriptor: STDERR }, reportLoss('standard error'))] : []),
     ...(config.file === undefined ? [] : [openFile(config.file)]),
   ]
   const buffer = createLineBuffer(destinations, config.scrub)

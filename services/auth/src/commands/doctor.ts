@@ -4,10 +4,10 @@ import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import { sql } from 'kysely'
 import type { AuthConfig } from '../config.ts'
-import { createDeps, type ProcessDeps } from '../deps.ts'
+import type { ProcessDeps } from '../deps.ts'
 import { checkTemplates } from '../messages/template-loader.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
-import { openAuthTelemetry } from '../open-telemetry.ts'
+import { createQuietDeps } from './operator-deps.ts'
 
 const CLOCK_DRIFT_MS_MAX = 5_000
 
@@ -100,8 +100,7 @@ export async function doctor(load: () => AuthConfig, print: (line: string) => vo
   if (config === undefined) return false
   for (const warning of config.warnings) print(`note  ${warning}`)
   const { logger } = createLogger({ level: 'fatal', stdout: false })
-  const server = { ...config.server, metrics: { ...config.server.metrics, enabled: false }, tracingEnabled: false }
-  const deps = await createDeps(config, { logger }, await openAuthTelemetry({ server }))
+  const deps = await createQuietDeps(config, { logger })
   const common = commonChecks({
     program: 'auth',
     logFile: config.server.logFile,

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { AuthConfig } from '../config.ts'
-import { type OperatorDeps, toEncryptionKeys } from '../deps.ts'
+import { type AuthDeps, createDeps, type OperatorDeps, type ProcessDeps, toEncryptionKeys } from '../deps.ts'
 import { expectMigrations, openAuthDatabase } from '../open-database.ts'
+import { openAuthTelemetry } from '../open-telemetry.ts'
 
 /** Opens what an operator's command needs. @throws Error when migrations are pending */
 export async function openOperatorDeps(
@@ -24,4 +26,41 @@ export async function openOperatorDeps(
     encryptionKeys: toEncryptionKeys(config),
     close: () => database.close(),
   }
+}
+
+/** The dependencies of a process that serves nothing: it has neither metrics nor traces. */
+export async function createQuietDeps(config: AuthConfig, log: Pick<ServiceLogger, 'logger'>): Promise<ProcessDeps> {
+  const server = { ...config.server, metrics: { ...config.server.metrics, enabled: false }, tracingEnabled: false }
+  return createDeps(config, log, await openAuthTelemetry({ server }))
+}
+
+/** Opens what commands that manage users need: what the routes of admins work with. @throws Error when migrations are pending */
+export async function openManagementDeps(
+  config: AuthConfig,
+): Promise<AuthDeps & { readonly close: () => Promise<void> }> {
+  const log = createManagementLog(config)
+  const deps = await createQuietDeps(config, log)
+  const close = async () => {
+    await deps.jobs.close()
+    await deps.close()
+    await log.flush()
+  }
+  try {
+    await expectMigrations(deps.database)
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return { ...deps, close }
+}
+
+/**
+ * The log of commands. Where AUDIT_LOG_DISABLE_POSTGRES keeps events out of the database, they go to the log file, or else to
+ * standard error, because standard output is for the answer. Otherwise nothing is logged: a failure is printed.
+ */
+function createManagementLog({ server, database }: AuthConfig): ServiceLogger {
+  if (database.auditInPostgres) return createLogger({ level: 'fatal', stdout: false })
+  const base = { component: 'command' }
+  if (server.logFile !== undefined) return createLogger({ level: 'info', stdout: false, file: server.logFile, base })
+  return createLogger({ level: 'info', stdout: false, stderr: true, base })
 }

@@ -1,9 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Operator } from '@trestle/common/commands/operator-command.ts'
+import { terminalOf } from '@trestle/common/commands/table.ts'
 import { type CommandLoaders, loadAll } from '@trestle/common/lifecycle/command-line.ts'
 import { Command } from 'commander'
 import type { AuthConfig } from '../config.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { VERSION } from '../version.ts'
+import type { ManagementDeps } from './operator-context.ts'
 
 interface OtherCommandsOptions {
   /** Called when a command runs, because `--help` needs no settings. */
@@ -26,6 +29,11 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
   }
   const print = (line: string) => void stdout.write(`${line}\n`)
   const report = (line: string) => void stderr.write(`${line}\n`)
+  const operator: Operator<ManagementDeps> = {
+    open: async () => (await import('./operator-deps.ts')).openManagementDeps(load()),
+    print,
+    terminal: terminalOf(stdout),
+  }
   const loaders: CommandLoaders = {
     migrate: async () => {
       const { migrateCommand } = await import('@trestle/service/migrate-command.ts')
@@ -47,7 +55,8 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
       )
     },
     keys: async () => (await import('./keys.ts')).keysCommand({ withDeps, print, pause }),
-    users: async () => (await import('./users.ts')).usersCommand({ withDeps, now, stdin, stdout, report }),
+    users: async () => (await import('./users.ts')).usersCommand({ operator, withDeps, now, stdin, stdout, report }),
+    token: async () => (await import('./token.ts')).tokenCommand(operator),
     doctor: async () => {
       const { doctor } = await import('./doctor.ts')
       return new Command('doctor')

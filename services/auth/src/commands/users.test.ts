@@ -28,6 +28,10 @@ async function users(words: readonly string[], input: string | Buffer = '') {
   const chunks: Buffer[] = []
   const reports: string[] = []
   const command = usersCommand({
+    operator: {
+      open: async () => ({ ...deps, close: async () => {} }),
+      print: (line) => void chunks.push(Buffer.from(`${line}\n`)),
+    },
     withDeps: (run) => run(deps),
     now: clock.now,
     stdin: Readable.from([Buffer.from(input)]),

@@ -1,16 +1,21 @@
 import { createReadStream, createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
+import { commandGroup, type Operator } from '@trestle/common/commands/operator-command.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
-import { Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
 import type { FirebaseParameters } from '../passwords/firebase-scrypt.ts'
 import { decodeBase64 } from '../passwords/stored-hash.ts'
 import { exportUsers } from '../use-cases/export-users.ts'
 import { type ImportSummary, importUsers } from '../use-cases/import-users.ts'
 import { readLines } from '../users/read-lines.ts'
+import { manageUsers } from './manage-users.ts'
+import type { ManagementDeps } from './operator-context.ts'
 
 /** What `auth users` works with: the database, the clock and the standard streams. */
 export interface UsersCommandOptions {
+  /** How the commands that manage users open the database, and where they print. */
+  readonly operator: Operator<ManagementDeps>
   /** Runs an action with an open database. */
   readonly withDeps: (run: (deps: OperatorDeps) => Promise<void>) => Promise<void>
   readonly now: () => Date
@@ -28,11 +33,13 @@ interface ImportFlags {
   readonly firebaseMemCost: number
 }
 
-/** The command `users import|export`, which moves users with the hashes of their passwords. A refused line makes it fail. */
+/**
+ * The command `users`: manages users, and moves them with the hashes of their passwords (`import`, where a refused line makes it
+ * fail, and `export`).
+ */
 export function usersCommand(options: UsersCommandOptions): Command {
-  const { withDeps, stdout } = options
-  // Set this before the commands are added, because they inherit it. The exit code tells wrong usage from failures.
-  const command = new Command('users').exitOverride().description('move users in and out, a line of JSON each')
+  const { operator, withDeps, stdout } = options
+  const command = commandGroup(operator, 'users', 'list, make, change, invite, move and delete users', manageUsers)
   command
     .command('import [file]')
     .description('add the users of a file (or of standard input) who are not there yet; may be run again at any time')

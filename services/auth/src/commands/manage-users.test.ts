@@ -1,0 +1,391 @@
+import { Readable, Writable } from 'node:stream'
+import { Command } from 'commander'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { anyTime, confirmedBody, emailIdentity, signedUpBody, userBody } from '../../test/bodies.ts'
+import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn } from '../../test/signed-in.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+import type { ManagementDeps } from './operator-context.ts'
+import { tokenCommand } from './token.ts'
+import { usersCommand } from './users.ts'
+
+let test: MailApp
+beforeAll(async () => {
+  test = await openMailApp({ AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_URI_ALLOW_LIST: 'https://shop.example/**' })
+})
+afterAll(() => test.close())
+beforeEach(async () => {
+  await test.deps.db.deleteFrom('users').execute()
+  await test.deps.db.deleteFrom('audit_log_entries').execute()
+})
+
+const ADA = '5f0d5a68-2d5c-4f6e-8a9d-0c1f2b3a4d5e'
+const TED = '6a1e6b79-3e6d-4a7f-9b0e-1d2a3c4b5e6f'
+
+/** Runs `auth …`: the lines that it prints. */
+async function run(...words: readonly string[]): Promise<readonly string[]> {
+  const lines: string[] = []
+  const operator = {
+    open: async (): Promise<ManagementDeps> => ({ ...test.deps, close: async () => {} }),
+    print: (line: string) => void lines.push(line),
+  }
+  const users = usersCommand({
+    operator,
+    withDeps: (action) => action(test.deps),
+    now: test.clock.now,
+    stdin: Readable.from([]),
+    stdout: new Writable(),
+    report: () => {},
+  })
+  const program = new Command().exitOverride().addCommand(users).addCommand(tokenCommand(operator))
+  for (const command of [program, users, ...users.commands, ...program.commands]) {
+    command.configureOutput({ writeErr: () => {} })
+  }
+  await program.parseAsync(words, { from: 'user' })
+  return lines
+}
+
+const json = async (...words: readonly string[]): Promise<unknown> =>
+  JSON.parse((await run(...words, '--json')).join('\n'))
+
+const ada = ['users', 'create', '--id', ADA, '--email', 'Ada@Example.com', '--phone', '+45 12 34 56 78', '--confirm']
+const ted = ['users', 'create', '--id', TED, '--email', 'ted@example.com']
+
+const audit = () =>
+  test.deps.db
+    .selectFrom('audit_log_entries')
+    .select(['action', 'actor_id', 'target_user_id', 'ip_address', 'payload'])
+    .orderBy('id')
+    .execute()
+
+const auditEntry = (action: string, log_type: string, traits: object) => ({
+  action,
+  actor_id: null,
+  target_user_id: ADA,
+  ip_address: '',
+  payload: {
+    actor_id: '00000000-0000-0000-0000-000000000000',
+    actor_username: 'operator',
+    actor_via_sso: false,
+    action,
+    log_type,
+    traits,
+  },
+})
+
+describe('auth users', () => {
+  it('create: makes a user, and adds to the audit log as operator', async () => {
+    const lines = await run(...ada, '--role', 'editor', '--user-metadata', '{"name":"Ada"}')
+    expect(lines).toEqual([
+      `id            ${ADA}`,
+      'email         ada@example.com',
+      'phone         4512345678',
+      'state         confirmed',
+      'created       2026-01-02 03:04',
+      'lastSignIn    -',
+      'audience      authenticated',
+      'role          editor',
+      'appMetadata   {"provider":"email","providers":["email","phone"]}',
+      'userMetadata  {"name":"Ada"}',
+      'factors       []',
+      '',
+      'identities:',
+      'PROVIDER  ID                                    EMAIL            LAST SIGN IN',
+      `email     ${ADA}  ada@example.com  -`,
+      `phone     ${ADA}  -                -`,
+    ])
+    const traits = { user_id: ADA, user_email: 'ada@example.com', user_phone: '4512345678' }
+    expect(await audit()).toEqual([auditEntry('user_signedup', 'team', traits)])
+  })
+
+  it('create --json: prints the user record of the API; the password signs in', async () => {
+    const words = [...ted, '--password', 'correct horse', '--confirm', '--app-metadata', '{"plan":"pro"}']
+    expect(await json(...words)).toEqual(
+      confirmedBody(TED, 'ted@example.com', {
+        app_metadata: { plan: 'pro', provider: 'email', providers: ['email'] },
+        identities: [noSignIn(emailIdentity(TED, 'ted@example.com', { email_verified: true }))],
+      }),
+    )
+    const signIn = { email: 'ted@example.com', password: 'correct horse' }
+    expect((await test.post('/token?grant_type=password', signIn)).statusCode).toBe(200)
+  })
+
+  it.each([
+    ['no address', ['users', 'create'], 'Cannot create a user without either an email or phone'],
+    ['a malformed email', [...ted.slice(0, 5), 'ted'], 'Unable to validate email address: invalid format'],
+    ['a malformed id', ['users', 'create', '--id', 'x', '--email', 'a@example.com'], 'user_id must be an UUID'],
+    [
+      'a taken email',
+      ['users', 'create', '--email', 'ada@example.com'],
+      'A user with this email address has already been registered',
+    ],
+    ['a long password', [...ted, '--password', 'x'.repeat(5_000)], 'Password cannot be longer than 72 characters'],
+  ])('create refuses %s', async (_case, words, message) => {
+    await run(...ada)
+    await expect(run(...words)).rejects.toThrow(message)
+  })
+
+  it('list: prints a table of the newest users first', async () => {
+    expect(await run('users', 'list')).toEqual(['nothing'])
+    await run(...ada)
+    test.clock.advance(60_000)
+    await run(...ted)
+    const head =
+      'ID                                    EMAIL            PHONE       STATE      CREATED           LAST SIGN IN'
+    const rows = [
+      `${TED}  ted@example.com  -           invited    2026-01-02 03:05  -`,
+      `${ADA}  ada@example.com  4512345678  confirmed  2026-01-02 03:04  -`,
+    ]
+    expect(await run('users', 'list')).toEqual([head, ...rows])
+    expect(await run('users', 'list', '--oldest-first')).toEqual([head, ...rows.toReversed()])
+    const shown = async (...options: readonly string[]) =>
+      (await run('users', 'list', ...options)).slice(1).map((line) => line.slice(0, ADA.length))
+    expect(await shown('--search', 'ada@')).toEqual([ADA])
+    expect(await shown('--limit', '1')).toEqual([TED])
+    expect(await shown('--limit', '1', '--page', '2')).toEqual([ADA])
+    expect(await shown('--audience', 'others')).toEqual([])
+    expect(await json('users', 'list', '--search', 'ted')).toEqual([
+      userBody({
+        id: TED,
+        email: 'ted@example.com',
+        invited_at: anyTime,
+        confirmation_sent_at: anyTime,
+        identities: [noSignIn(emailIdentity(TED, 'ted@example.com', { email_verified: false }))],
+      }),
+    ])
+    await expect(run('users', 'list', '--limit', '0')).rejects.toThrow('Bad Pagination Parameters: per_page')
+  })
+
+  it('show: finds a user by id, email or phone number', async () => {
+    await run(...ada)
+    const shown = await json('users', 'show', ADA)
+    expect(shown).toEqual(
+      confirmedBody(ADA, 'ada@example.com', {
+        phone: '4512345678',
+        phone_confirmed_at: anyTime,
+        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+        identities: [expect.objectContaining({ provider: 'email' }), expect.objectContaining({ provider: 'phone' })],
+      }),
+    )
+    for (const name of [ADA.toUpperCase(), 'ADA@example.com', '+45 12345678']) {
+      expect(await json('users', 'show', name)).toEqual(shown)
+    }
+  })
+
+  it.each([
+    ['show', 'Ada@example.com', 'there is no user Ada@example.com'],
+    ['show', '4512345678', 'there is no user 4512345678'],
+    ['show', 'ada', 'Invalid phone number format (E.164 required)'],
+    ['show', ADA, 'User not found'],
+    ['delete', ADA, 'User not found'],
+    ['ban', ADA, 'User not found'],
+    ['unban', 'ada@example.com', 'there is no user ada@example.com'],
+    ['sessions', 'ada@example.com', 'there is no user ada@example.com'],
+  ])('%s %s refuses a user who does not exist', async (word, name, message) => {
+    await expect(run('users', word, name)).rejects.toThrow(message)
+  })
+
+  it('ban, unban: refuses sign-ins until the ban ends, and adds to the audit log', async () => {
+    await run(...ada, '--password', 'correct horse')
+    const signIn = async () => {
+      const payload = { email: 'ada@example.com', password: 'correct horse' }
+      return (await test.post('/token?grant_type=password', payload)).json().error_code
+    }
+    const row = (state: string) => [
+      `id          ${ADA}`,
+      'email       ada@example.com',
+      'phone       4512345678',
+      `state       ${state}`,
+      expect.stringMatching(/^created {5}2026-01-02 03:0\d$/),
+      'lastSignIn  -',
+    ]
+    expect(await run('users', 'ban', 'ada@example.com')).toEqual(row('banned'))
+    expect(await signIn()).toBe('user_banned')
+    expect(await run('users', 'unban', ADA)).toEqual(row('confirmed'))
+    expect(await signIn()).toBeUndefined()
+    expect(await json('users', 'ban', ADA, '--for', '1h')).toEqual(
+      expect.objectContaining({ id: ADA, banned_until: anyTime }),
+    )
+    await expect(run('users', 'ban', ADA, '--for', 'ever')).rejects.toThrow('invalid format for ban duration')
+    const traits = { user_id: ADA, user_email: 'ada@example.com', user_phone: '4512345678' }
+    expect((await audit())[1]).toEqual(auditEntry('user_modified', 'user', traits))
+  })
+
+  it.each([
+    ['hard', [], 0],
+    ['soft', ['--soft'], 1],
+  ])('delete: deletes a user %s, and adds to the audit log', async (manner, options, rows) => {
+    await run(...ada)
+    expect(await run('users', 'delete', '4512345678', ...options)).toEqual([`id       ${ADA}`, `deleted  ${manner}`])
+    expect(await test.deps.db.selectFrom('users').select('id').execute()).toHaveLength(rows)
+    const traits = { user_id: ADA, user_email: 'ada@example.com', user_phone: '4512345678' }
+    expect((await audit()).at(-1)).toEqual(auditEntry('user_deleted', 'team', traits))
+  })
+
+  it('invite: mails a link that ends where the option says', async () => {
+    const email = 'new@example.com'
+    expect(await run('users', 'invite', email, '--redirect-to', 'https://shop.example/in')).toEqual([
+      expect.stringMatching(/^id {10}[0-9a-f-]{36}$/),
+      `email       ${email}`,
+      'phone       -',
+      'state       invited',
+      expect.stringMatching(/^created {5}2026-01-02 03:0\d$/),
+      'lastSignIn  -',
+    ])
+    const { link } = await test.readMail(email)
+    expect([link.searchParams.get('type'), link.searchParams.get('redirect_to')]).toEqual([
+      'invite',
+      'https://shop.example/in',
+    ])
+    await expect(run('users', 'invite', email, '--redirect-to', 'https://evil.example')).rejects.toThrow(
+      '--redirect-to is refused (not-listed): add it to AUTH_URI_ALLOW_LIST',
+    )
+    await expect(run('users', 'invite', 'nobody')).rejects.toThrow('Unable to validate email address: invalid format')
+    await run(...ada)
+    await expect(run('users', 'invite', 'ada@example.com')).rejects.toThrow('already been registered')
+  })
+
+  it('link: prints a link and a code that sign in, and sends no mail', async () => {
+    await run(...ada)
+    const lines = await run('users', 'link', 'ada@example.com')
+    const [, link = ''] = /^link {2}(.+)$/.exec(lines[2] ?? '') ?? []
+    expect(lines).toEqual([
+      `user  ${ADA}`,
+      'type  magiclink',
+      expect.stringMatching(/^link {2}http:\/\/localhost:8081\/verify\?token=[0-9a-f]{56}&type=magiclink&redirect_to=/),
+      expect.stringMatching(/^code {2}\d{6}$/),
+    ])
+    const { pathname, search } = new URL(link)
+    const followed = await test.app.inject({ url: pathname + search })
+    expect(followed.headers.location).toMatch(/^http:\/\/localhost:3000\/#access_token=/)
+    await test.idle()
+    expect(test.recipients()).not.toContain('ada@example.com')
+    expect(await json('users', 'link', 'ada@example.com', '--type', 'recovery')).toEqual(
+      expect.objectContaining({
+        id: ADA,
+        action_link: expect.stringContaining('&type=recovery&'),
+        email_otp: expect.stringMatching(/^\d{6}$/),
+        hashed_token: expect.stringMatching(/^[0-9a-f]{56}$/),
+        verification_type: 'recovery',
+        redirect_to: 'http://localhost:3000',
+        token: expect.stringMatching(/^[0-9a-f]{56}$/),
+        type: 'recovery',
+      }),
+    )
+  })
+
+  it.each([
+    [['nobody@example.com', '--type', 'recovery'], 'User with this email not found'],
+    [['new@example.com', '--type', 'signup'], 'Signup requires a valid password'],
+    [['ada@example.com', '--type', 'email_change_new'], 'An email address is required'],
+  ])('link %j is refused', async (words, message) => {
+    await run(...ada)
+    await expect(run('users', 'link', ...words)).rejects.toThrow(message)
+  })
+
+  it('sessions: lists the sessions of a user, newest first', async () => {
+    const person = await createSignedIn(test)
+    expect(await run('users', 'sessions', person.email)).toEqual([
+      'ID                                    STARTED           REFRESHED  ENDS  LEVEL  ADDRESS    USER AGENT',
+      expect.stringMatching(
+        /^[0-9a-f-]{36} {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}- {10}- {5}aal1 {3}127\.0\.0\.1 {2}lightMyRequest$/,
+      ),
+    ])
+    expect(await json('users', 'sessions', person.user.id)).toEqual([
+      {
+        id: person.sessionId,
+        aal: 'aal1',
+        created_at: anyTime,
+        refreshed_at: null,
+        not_after: null,
+        ip: '127.0.0.1',
+        user_agent: 'lightMyRequest',
+      },
+    ])
+    const { email } = await createSignedUp(test.deps)
+    expect(await run('users', 'sessions', email)).toEqual(['nothing'])
+  })
+
+  it.each([
+    [['users', 'show'], 'commander.missingArgument'],
+    [['users', 'sho', ADA], 'commander.unknownCommand'],
+    [['users', 'link', 'a@example.com', '--type', 'x'], 'commander.invalidArgument'],
+    [['users', 'create', '--user-metadata', '[]'], 'commander.invalidArgument'],
+    [['users', 'create', '--app-metadata', '{'], 'commander.invalidArgument'],
+    [['token', '--expires-in', 'soon'], 'commander.invalidArgument'],
+    [['token', '--expires-in', '0'], 'commander.invalidArgument'],
+    [['token', '--role', 'anon', '--user', ADA], 'commander.conflictingOption'],
+  ])('%j is wrong usage', async (words, code) => {
+    await expect(run(...words)).rejects.toHaveProperty('code', code)
+  })
+})
+
+describe('auth token', () => {
+  const claimsOf = (token = '') => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+  const issuedAt = () => Math.floor(test.clock.now().getTime() / 1_000)
+
+  it('prints a token of the service role, with which /admin answers', async () => {
+    const [token, ...rest] = await run('token')
+    expect(rest).toEqual([])
+    expect(claimsOf(token)).toEqual({
+      iss: 'http://localhost:8081',
+      role: 'service_role',
+      iat: issuedAt(),
+      exp: issuedAt() + 3_600,
+    })
+    const headers = { authorization: `Bearer ${token}` }
+    expect((await test.app.inject({ url: '/admin/users', headers })).statusCode).toBe(200)
+  })
+
+  it('prints a token of another role and lifetime', async () => {
+    const [token] = await run('token', '--role', 'anon', '--expires-in', '8760h')
+    expect(claimsOf(token)).toEqual({
+      iss: 'http://localhost:8081',
+      role: 'anon',
+      iat: issuedAt(),
+      exp: issuedAt() + 8_760 * 3_600,
+    })
+  })
+
+  it('prints a token of a user, with which /user answers', async () => {
+    const person = await createSignedUp(test.deps)
+    const answer = await json('token', '--user', person.email)
+    expect(answer).toEqual({
+      access_token: expect.any(String),
+      token_type: 'bearer',
+      expires_in: 3_600,
+      expires_at: issuedAt() + 3_600,
+    })
+    const [token] = await run('token', '--user', person.user.id)
+    expect(claimsOf(token)).toEqual({
+      iss: 'http://localhost:8081',
+      sub: person.user.id,
+      aud: 'authenticated',
+      email: person.email,
+      phone: '',
+      app_metadata: { provider: 'email', providers: ['email'] },
+      user_metadata: { name: 'Ann' },
+      role: 'authenticated',
+      aal: 'aal1',
+      amr: [],
+      is_anonymous: false,
+      iat: issuedAt(),
+      exp: issuedAt() + 3_600,
+    })
+    const own = await test.app.inject({ url: '/user', headers: { authorization: `Bearer ${token}` } })
+    expect(own.json()).toEqual(signedUpBody(person))
+  })
+
+  it('refuses a user who does not exist or is deleted', async () => {
+    await expect(run('token', '--user', 'nobody@example.com')).rejects.toThrow('there is no user nobody@example.com')
+    await expect(run('token', '--user', ADA)).rejects.toThrow('User not found')
+    await run(...ada)
+    await run('users', 'delete', ADA, '--soft')
+    await expect(run('token', '--user', ADA)).rejects.toThrow('User not found')
+  })
+})
+
+/** An identity that has not been used. */
+function noSignIn(identity: object): object {
+  return Object.fromEntries(Object.entries({ ...identity }).filter(([name]) => name !== 'last_sign_in_at'))
+}

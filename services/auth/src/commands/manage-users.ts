@@ -1,0 +1,226 @@
+import type { CommandInput, OperatorCommand } from '@trestle/common/commands/operator-command.ts'
+import { InvalidArgumentError, Option } from 'commander'
+import { LINK_TYPES, type LinkType } from '../one-time-tokens/link-type.ts'
+import { requireNewId } from '../records/ids.ts'
+import { requireEmail } from '../requests/identifier.ts'
+import { listSessionsOfUser } from '../sessions/session-repository.ts'
+import { createUser } from '../use-cases/create-user.ts'
+import { deleteUserAsAdmin } from '../use-cases/delete-user.ts'
+import { type GeneratedLink, generateLink } from '../use-cases/generate-link.ts'
+import { inviteUser } from '../use-cases/invite-user.ts'
+import { listUsers } from '../use-cases/list-users.ts'
+import { updateUserAsAdmin } from '../use-cases/update-user-as-admin.ts'
+import { type AdminUserFields, parseAdminUser } from '../users/admin-user-request.ts'
+import { requireMetadata } from '../users/metadata.ts'
+import { getManagedProfile } from '../users/profile-repository.ts'
+import { parseUserList } from '../users/user-list-request.ts'
+import { viewUser } from '../users/user-view.ts'
+import { type ManagementDeps, OPERATOR, operatorContext, requireUserId } from './operator-context.ts'
+import { describeSession, describeUser, describeUserRow, viewSession } from './user-descriptions.ts'
+
+type Command = OperatorCommand<ManagementDeps>
+
+/** A hundred years, which outlive every user. */
+const FOR_EVER = '876000h'
+
+const metadataOptions = [
+  new Option('--user-metadata <json>', 'an object that the user may change').argParser(readObject),
+  new Option('--app-metadata <json>', 'an object that only admins change').argParser(readObject),
+]
+
+/** `auth users …`: what an admin does by `/admin/users`. A user is named by id, email or phone number. */
+export const manageUsers: readonly Command[] = [
+  {
+    usage: 'list',
+    description: 'list users, newest first',
+    options: [
+      ['--search <text>', 'part of an email, phone or full name; up to two characters are a beginning'],
+      ['--limit <number>', 'how many, 1 to 1000 (default: 50)'],
+      ['--page <number>', 'which page, from 1'],
+      ['--oldest-first', 'in the other order'],
+      ['--audience <name>', 'users of another audience than AUTH_JWT_AUD'],
+    ],
+    run: list,
+  },
+  {
+    usage: 'show <user>',
+    description: 'show a user, with identities and factors; <user> is an id, an email or a phone number',
+    run: async (deps, input) => show(deps, input, await requireUserId(deps, input)),
+  },
+  {
+    usage: 'create',
+    description: 'make a user; without --confirm, an invitation goes to the email (AUTH_MAILER_INVITE_ON_ADMIN_CREATE)',
+    options: [
+      ['--email <address>', 'an email, a phone number or both'],
+      ['--phone <number>', '″'],
+      ['--password <password>', 'stays in the history of your shell; without one, the user signs in by link or code'],
+      ['--confirm', 'take the addresses as confirmed'],
+      ['--role <role>', 'role of the tokens (default: authenticated)'],
+      ['--id <uuid>', 'id of the user; default: a random one'],
+      ...metadataOptions,
+    ],
+    run: create,
+  },
+  {
+    usage: 'delete <user>',
+    description: 'delete a user with everything that belongs to them',
+    options: [['--soft', 'keep the row, without anything that tells who it was']],
+    run: remove,
+  },
+  {
+    usage: 'ban <user>',
+    description: 'refuse sign-ins and refreshes of a user, at once',
+    options: [new Option('--for <duration>', 'such as 24h').default(FOR_EVER, 'for ever')],
+    run: (deps, input) => ban(deps, input, text(input.options.for)),
+  },
+  {
+    usage: 'unban <user>',
+    description: 'end a ban',
+    run: (deps, input) => ban(deps, input, 'none'),
+  },
+  {
+    usage: 'invite <email>',
+    description: 'make a user and mail an invitation; an unconfirmed user is invited again',
+    options: [
+      ['--redirect-to <url>', 'where the link ends (default: AUTH_SITE_URL)'],
+      new Option('--user-metadata <json>', 'an object that the user may change').argParser(readObject),
+    ],
+    run: invite,
+  },
+  {
+    usage: 'link <email>',
+    description: 'make a link and a code that you send by other means; no mail goes out',
+    options: [
+      new Option('--type <type>', 'what the link does').choices(LINK_TYPES).default('magiclink'),
+      ['--new-email <address>', 'for a change of email'],
+      ['--password <password>', 'for a sign-up'],
+      ['--redirect-to <url>', 'where the link ends (default: AUTH_SITE_URL)'],
+      new Option('--user-metadata <json>', 'for a sign-up or an invitation').argParser(readObject),
+    ],
+    run: link,
+  },
+  {
+    usage: 'sessions <user>',
+    description: 'list the sessions of a user, newest first',
+    run: async (deps, input) => {
+      const sessions = await listSessionsOfUser(deps.db, await requireUserId(deps, input))
+      return sessions.map(input.format === 'json' ? viewSession : describeSession)
+    },
+  },
+]
+
+async function list(deps: ManagementDeps, { options, format }: CommandInput): Promise<object> {
+  const { search, limit, page, oldestFirst, audience } = options
+  const fields = { filter: text(search), per_page: text(limit), page: text(page) }
+  const request = parseUserList({ ...fields, sort: oldestFirst ? 'created_at asc' : undefined }, false)
+  const { users } = await listUsers(deps, text(audience) ?? deps.config.jwt.audience, request)
+  return users.map((user) => (format === 'json' ? viewUser(user) : describeUserRow(user, deps.now())))
+}
+
+async function show(deps: ManagementDeps, { format }: CommandInput, userId: string): Promise<object> {
+  const profile = await getManagedProfile(deps.lanes, { userId, audience: undefined })
+  return format === 'json' ? viewUser(profile) : describeUser(profile, deps.now())
+}
+
+async function create(deps: ManagementDeps, { options, format }: CommandInput): Promise<object> {
+  const id = text(options.id)
+  const wanted = parseAdminUser({
+    email: text(options.email),
+    phone: text(options.phone),
+    password: text(options.password),
+    role: text(options.role),
+    ...(options.confirm === true ? { email_confirm: true, phone_confirm: true } : {}),
+    user_metadata: object(options.userMetadata),
+    app_metadata: object(options.appMetadata),
+  } satisfies AdminUserFields)
+  await deps.jobs.open()
+  const created = await createUser(deps, {
+    admin: OPERATOR,
+    id: id === undefined ? undefined : requireNewId(id),
+    wanted,
+    context: operatorContext(deps.config),
+  })
+  return format === 'json' ? viewUser(created) : describeUser(created, deps.now())
+}
+
+async function remove(deps: ManagementDeps, input: CommandInput): Promise<object> {
+  const userId = await requireUserId(deps, input)
+  const manner = input.options.soft === true ? 'soft' : 'hard'
+  await deleteUserAsAdmin(deps, { admin: OPERATOR, userId, audience: undefined, manner, ip: '' })
+  return { id: userId, deleted: manner }
+}
+
+async function ban(deps: ManagementDeps, input: CommandInput, duration: string | undefined): Promise<object> {
+  const userId = await requireUserId(deps, input)
+  const wanted = parseAdminUser({ ban_duration: duration })
+  const changed = await updateUserAsAdmin(deps, { admin: OPERATOR, userId, audience: undefined, wanted, ip: '' })
+  return input.format === 'json' ? viewUser(changed) : describeUserRow(changed, deps.now())
+}
+
+async function invite(deps: ManagementDeps, { words: [email = ''], options, format }: CommandInput): Promise<object> {
+  const context = operatorContext(deps.config, text(options.redirectTo))
+  const data = requireMetadata(object(options.userMetadata))
+  await deps.jobs.open()
+  const invited = await inviteUser(deps, { admin: OPERATOR, email: requireEmail(email), data, context })
+  return format === 'json' ? viewUser(invited) : describeUserRow(invited, deps.now())
+}
+
+async function link(deps: ManagementDeps, { words: [email = ''], options, format }: CommandInput): Promise<object> {
+  const type = LINK_TYPES.find((known) => known === options.type) ?? 'magiclink'
+  const context = operatorContext(deps.config, text(options.redirectTo))
+  await deps.jobs.open()
+  const made = await generateLink(deps, {
+    admin: OPERATOR,
+    type,
+    email: requireEmail(email),
+    newEmail: requireNewEmail(type, text(options.newEmail)),
+    password: text(options.password),
+    data: requireMetadata(object(options.userMetadata)),
+    context,
+  })
+  return format === 'json' ? { ...viewUser(made), ...viewLink(made, context.redirectTo) } : describeLink(made)
+}
+
+function requireNewEmail(type: LinkType, newEmail: string | undefined): string {
+  return type.startsWith('email_change') ? requireEmail(newEmail ?? '') : ''
+}
+
+/** The members of the link, as `POST /admin/generate_link` answers them. */
+function viewLink({ url, code, token, verificationType, linkType }: GeneratedLink, redirectTo: string): object {
+  return {
+    action_link: url,
+    email_otp: code,
+    hashed_token: token,
+    verification_type: verificationType,
+    redirect_to: redirectTo,
+    token,
+    type: linkType,
+  }
+}
+
+function describeLink({ user, url, code, verificationType }: GeneratedLink): object {
+  return { user: user.id, type: verificationType, link: url, code }
+}
+
+function text(option: unknown): string | undefined {
+  return typeof option === 'string' ? option : undefined
+}
+
+/** An option that `readObject` has read. */
+function object(option: unknown): Readonly<Record<string, unknown>> | undefined {
+  return typeof option === 'object' && option !== null ? Object.fromEntries(Object.entries(option)) : undefined
+}
+
+function readObject(text: string): object {
+  const value = parseJson(text)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  throw new InvalidArgumentError('It must be a JSON object.')
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

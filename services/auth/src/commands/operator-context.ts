@@ -1,0 +1,55 @@
+import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
+import type { AuthConfig } from '../config.ts'
+import type { AuthDeps } from '../deps.ts'
+import { resolveRedirect } from '../flows/redirect-allow-list.ts'
+import { parseId } from '../records/ids.ts'
+import { requireIdentifier } from '../requests/identifier.ts'
+import type { RequestContext } from '../requests/request-context.ts'
+import type { Admin } from '../sessions/admin.ts'
+import { findIdentifierHolder } from '../users/user-repository.ts'
+
+/** What commands that manage users work with. */
+export interface ManagementDeps extends AuthDeps {
+  readonly close: () => Promise<void>
+}
+
+/** Who runs a command, for the audit log (reference: Audit log). */
+export const OPERATOR: Admin = {
+  userId: null,
+  sessionId: null,
+  actor: { id: null, email: 'operator', phone: null, userMetadata: {}, isSsoUser: false },
+}
+
+/**
+ * What a use case knows about a command in place of a request. No client is behind it, so no client is limited.
+ * @throws Error when the redirect rules refuse where the flow is to end
+ */
+export function operatorContext(
+  { jwt, server, signup }: Pick<AuthConfig, 'jwt' | 'server' | 'signup'>,
+  wanted?: string,
+): RequestContext {
+  const { redirectTo, refused } = resolveRedirect([{ source: 'form', redirectTo: wanted }], signup.redirects)
+  if (refused) throw new Error(`--redirect-to is refused (${refused.rule}): add it to AUTH_URI_ALLOW_LIST`)
+  const client = { ip: '', limitKey: undefined, network: undefined, userAgent: '' }
+  return { ...client, audience: jwt.audience, redirectTo, linkBase: server.externalUrl }
+}
+
+/** The id of the user that the first argument names: by id, email or phone number. @throws Error when there is none */
+export async function requireUserId(
+  { db }: Pick<AuthDeps, 'db'>,
+  { words: [name = ''] }: Pick<CommandInput, 'words'>,
+): Promise<string> {
+  return findUserId(db, name)
+}
+
+/** @throws Error when nobody has the email or phone number, and what `requireIdentifier` throws */
+export async function findUserId(db: AuthDeps['db'], name: string): Promise<string> {
+  const id = parseId(name)
+  if (id !== undefined) return id
+  const holder = await findIdentifierHolder(
+    db,
+    requireIdentifier(name.includes('@') ? { email: name } : { phone: name }),
+  )
+  if (holder === undefined || holder.stagedAt !== null) throw new Error(`there is no user ${name}`)
+  return holder.id
+}

@@ -1,0 +1,63 @@
+import { signAccessToken } from '../access-tokens/access-token.ts'
+import { secretSigningKey } from '../access-tokens/signing-key.ts'
+import type { JwtConfig } from '../config/jwt.ts'
+import type { AuthDeps } from '../deps.ts'
+import { userNotFound } from '../errors.ts'
+import { getManagedProfile } from '../users/profile-repository.ts'
+
+/** Whom a token speaks for: a role alone, such as `service_role`, or a user with the user's own role. */
+export type TokenSubject = { readonly role: string } | { readonly userId: string }
+
+/** A token that belongs to no session. */
+export interface IssuedToken {
+  readonly accessToken: string
+  /** Epoch seconds. */
+  readonly expiresAt: number
+}
+
+/**
+ * Signs an access token for an operator. It has no session: it cannot be refreshed or revoked, and nothing in the database changes.
+ * The hook CUSTOM_ACCESS_TOKEN is not asked. The token of a user is signed as those of sessions. The token of a role, which may
+ * live for years, is signed with JWT_SECRET, because it must outlive the rotation of signing keys.
+ * @throws userNotFound, also for a deleted user; Error when JWT_VALID_METHODS refuses what JWT_SECRET signs
+ */
+export async function issueToken(
+  deps: Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys'>,
+  subject: TokenSubject,
+  lifetimeSeconds: number,
+): Promise<IssuedToken> {
+  const { jwt } = deps.config
+  const issuedAt = Math.floor(deps.now().getTime() / 1_000)
+  const expiresAt = issuedAt + lifetimeSeconds
+  const times = { iat: issuedAt, exp: expiresAt }
+  if ('role' in subject) {
+    const accessToken = signWithSecret(jwt, { iss: jwt.issuer, role: subject.role, ...times })
+    return { accessToken, expiresAt }
+  }
+  const claims = await describeUser(deps, subject.userId)
+  return { accessToken: deps.signingKeys.sign({ iss: jwt.issuer, ...claims, ...times }), expiresAt }
+}
+
+function signWithSecret(jwt: JwtConfig, claims: object): string {
+  const key = secretSigningKey(jwt.secret, jwt.secretKeyId)
+  if (jwt.validMethods?.includes(key.alg) === false) throw new Error(`AUTH_JWT_VALID_METHODS must contain ${key.alg}`)
+  return signAccessToken(key, claims)
+}
+
+/** The claims of a user, as a token of a session has them. */
+async function describeUser({ lanes }: Pick<AuthDeps, 'lanes'>, userId: string): Promise<object> {
+  const { user } = await getManagedProfile(lanes, { userId, audience: undefined })
+  if (user.deletedAt !== null) throw userNotFound()
+  return {
+    sub: user.id,
+    aud: user.audience,
+    email: user.emailAsWritten ?? '',
+    phone: user.phone ?? '',
+    app_metadata: user.appMetadata,
+    user_metadata: user.userMetadata,
+    role: user.role,
+    aal: 'aal1',
+    amr: [],
+    is_anonymous: user.isAnonymous,
+  }
+}
