@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from '@trestle/testing/free-port.ts'
@@ -168,13 +168,28 @@ describe('npm start', () => {
     expect(startedBy(checkout.root).map(isAlive)).toEqual([true, true])
   }, 60_000)
 
+  it('names the stack that has its ports, although its data were removed', async () => {
+    const first = start(checkout)
+    await ready(first)
+    const run = join(checkout.root, '.data', 'run')
+    renameSync(run, `${run}.away`)
+    const second = start(checkout)
+    expect(await second.exited).toEqual([1, null])
+    const removed = `Trestle is still running here (process ${first.pid}), though its data were removed.`
+    expect(second.output()).toBe(`${removed} Stop it first: kill ${first.pid}\n`)
+    rmSync(run, { recursive: true })
+    renameSync(`${run}.away`, run)
+  }, 60_000)
+
   it('names a port in use in one line, and starts nothing', async () => {
     const other = createServer().listen(checkout.port, '127.0.0.1')
     await once(other, 'listening')
     const stack = start(checkout)
     expect(await stack.exited).toEqual([1, null])
-    expect(stack.output()).toBe(
-      `Port ${checkout.port} (inventory) is in use by another program. Stop that, or set INVENTORY_PORT.\n`,
+    expect(stack.output()).toMatch(
+      new RegExp(
+        `^Port ${checkout.port} \\(inventory\\) is in use by process ${process.pid} \\(.+\\)\\. Stop that, or set INVENTORY_PORT\\.\n$`,
+      ),
     )
     other.close()
   }, 60_000)

@@ -4,7 +4,7 @@ import { startHomePage } from './home-page.ts'
 import { startMailCatcher } from './mail/mail-catcher.ts'
 import { type EmbeddedDatabase, prepareHome, startDatabase } from './postgres/embedded-database.ts'
 import { endProcess } from './processes/end-process.ts'
-import { requireFreePorts } from './processes/free-ports.ts'
+import { requireFreePorts, requireNoOtherStack } from './processes/free-ports.ts'
 import { claimPidFile, findRunning, type PidRecord, releasePidFile } from './processes/pid-file.ts'
 import { startServices } from './service-group.ts'
 import type { StackPlan } from './settings/plan.ts'
@@ -59,6 +59,7 @@ function makeFolders({ dataDirectory, runDirectory, logDirectory }: StackPlan): 
 /** @returns the status, and `failed`, which never resolves, and rejects when a part does not stay up */
 async function startEverything(plan: StackPlan, { say, stop }: StackControl, started: AsyncDisposableStack) {
   started.defer(await claimStack(plan.runDirectory, { pid: process.pid, program: plan.program }))
+  await requireNoOtherStack(plan.homePort, plan)
   const pidFiles = services.map(({ name }) => join(plan.runDirectory, `${name}.pid`))
   await endLeftoverServices(pidFiles, say)
   const secrets = loadSecrets(join(plan.dataDirectory, 'secrets.env'))

@@ -3,7 +3,8 @@ import { createServer } from 'node:net'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { describe, expect, it } from 'vitest'
 import { StackFailure } from '../stack-failure.ts'
-import { requireFreePorts } from './free-ports.ts'
+import { requireFreePorts, requireNoOtherStack } from './free-ports.ts'
+import { findCommandLine } from './process-identity.ts'
 
 const want = (port: number, setting: string) => ({ purpose: 'auth', host: '127.0.0.1', port, setting })
 
@@ -12,14 +13,40 @@ describe('requireFreePorts', () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const taken = portOf(server)
-    await expect(requireFreePorts([want(taken, 'A_PORT'), want(taken, 'B_PORT')])).rejects.toEqual(
-      new StackFailure([
-        `Port ${taken} (auth) is in use by another program. Stop that, or set A_PORT.`,
-        `A_PORT and B_PORT are both ${taken}; give one of them another port.`,
-      ]),
+    const failure: unknown = await requireFreePorts([want(taken, 'A_PORT'), want(taken, 'B_PORT')]).catch(
+      (error) => error,
     )
+    expect(failure).toBeInstanceOf(StackFailure)
+    expect(failure).toHaveProperty('problems', [
+      expect.stringMatching(
+        new RegExp(
+          `^Port ${taken} \\(auth\\) is in use by process ${process.pid} \\(.+\\)\\. Stop that, or set A_PORT\\.$`,
+        ),
+      ),
+      `A_PORT and B_PORT are both ${taken}; give one of them another port.`,
+    ])
     server.close()
     await once(server, 'close')
     await expect(requireFreePorts([want(taken, 'A_PORT')])).resolves.toBeUndefined()
+  })
+})
+
+describe('requireNoOtherStack', () => {
+  it('names the process and the folder of another stack, and no other program', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const port = portOf(server)
+    const commandLine = (await findCommandLine(process.pid)) ?? ''
+    const other = { program: commandLine, root: '/elsewhere' }
+    const where = `in ${process.cwd()} (process ${process.pid})`
+    await expect(requireNoOtherStack(port, other)).rejects.toEqual(
+      new StackFailure([
+        `Trestle is already running ${where}. Stop that first, or use other ports: TRESTLE_PORT_BASE=20000 npm start`,
+      ]),
+    )
+    await expect(requireNoOtherStack(port, { ...other, program: '/another/program.ts' })).resolves.toBeUndefined()
+    server.close()
+    await once(server, 'close')
+    await expect(requireNoOtherStack(port, other)).resolves.toBeUndefined()
   })
 })

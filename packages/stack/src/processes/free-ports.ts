@@ -1,5 +1,6 @@
 import { createServer } from 'node:net'
 import { StackFailure } from '../stack-failure.ts'
+import { findPortOwner, type PortOwner } from './port-owner.ts'
 
 /** A port that the stack will listen on, and the setting that changes it. */
 export interface WantedPort {
@@ -7,6 +8,32 @@ export interface WantedPort {
   readonly host: string
   readonly port: number
   readonly setting: string
+}
+
+/** How another stack is recognised: by a text of its command line, and by its working directory. */
+export interface StackIdentity {
+  readonly program: string
+  readonly root: string
+}
+
+/**
+ * Checks that no other stack has a port that a stack itself listens on. A start must not touch the processes of such a stack,
+ * which it may not know when the data of the other were removed.
+ *
+ * @throws StackFailure naming the other stack
+ */
+export async function requireNoOtherStack(port: number, { program, root }: StackIdentity): Promise<void> {
+  const owner = await findPortOwner(port)
+  if (!owner?.commandLine.includes(program)) return
+  const { pid, directory } = owner
+  if (directory === root) {
+    const problem = `Trestle is still running here (process ${pid}), though its data were removed.`
+    throw new StackFailure([`${problem} Stop it first: kill ${pid}`])
+  }
+  const place = directory === undefined ? '' : ` in ${directory}`
+  throw new StackFailure([
+    `Trestle is already running${place} (process ${pid}). Stop that first, or use other ports: TRESTLE_PORT_BASE=20000 npm start`,
+  ])
 }
 
 /**
@@ -24,14 +51,24 @@ export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<v
     }
     const code = await tryPort(want)
     if (code === 'EADDRINUSE') {
+      const owner = await findPortOwner(want.port)
       problems.push(
-        `Port ${want.port} (${want.purpose}) is in use by another program. Stop that, or set ${want.setting}.`,
+        `Port ${want.port} (${want.purpose}) is in use by ${nameOf(owner)}. Stop that, or set ${want.setting}.`,
       )
     } else if (code !== undefined) {
       problems.push(`Port ${want.port} (${want.purpose}) cannot be opened: ${code}. Set ${want.setting} to another.`)
     }
   }
   if (problems.length > 0) throw new StackFailure(problems)
+}
+
+const NAME_LENGTH_MAX = 80
+
+function nameOf(owner: PortOwner | undefined): string {
+  if (owner === undefined) return 'another program'
+  const { pid, commandLine } = owner
+  const name = commandLine.length > NAME_LENGTH_MAX ? `${commandLine.slice(0, NAME_LENGTH_MAX)}…` : commandLine
+  return `process ${pid} (${name})`
 }
 
 /** The error code of listening on a port; undefined when the port is free at this moment. */
