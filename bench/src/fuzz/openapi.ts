@@ -96,7 +96,8 @@ export function readApiDocument(checkout: string, service: string): ApiDocument 
 }
 
 /** @throws ZodError when the document does not have the form that the services write */
-export function parseApiDocument(whole: object): ApiDocument {
+export function parseApiDocument(document: object): ApiDocument {
+  const whole = inlineResponses(document)
   const { paths, components } = Document.parse(whole)
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { parameters, requestBody, responses }]) => ({
@@ -120,6 +121,19 @@ export function parseApiDocument(whole: object): ApiDocument {
       return found
     },
   }
+}
+
+const Answers = z.object({ components: z.object({ responses: z.record(z.string(), z.unknown()).default({}) }) })
+const Reference = z.object({ $ref: z.string().startsWith('#/components/responses/') })
+
+/** Puts each answer that operations refer to in the place of the references. */
+function inlineResponses(document: object): object {
+  const { responses } = Answers.parse(document).components
+  const inlined: unknown = JSON.parse(JSON.stringify(document), (_, value: unknown) => {
+    const name = Reference.safeParse(value).data?.$ref.split('/').at(-1)
+    return name === undefined ? value : responses[name]
+  })
+  return z.looseObject({}).parse(inlined)
 }
 
 function schemasOf(content: z.output<typeof Content>): Readonly<Record<string, Schema>> {

@@ -8,6 +8,9 @@ import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 
 const invalid = (message: string) => defineError(400, 'validation_failed', message)
 
+/** Of every 401: how a client proves who it is (RFC 9110, section 11.6.1). */
+export const BEARER_CHALLENGE = { 'www-authenticate': 'Bearer realm="auth"' }
+
 export const notFound = defineError(404, 'not_found', 'Not found')
 export const methodNotAllowed = defineError(405, 'method_not_allowed', 'Method not allowed')
 
@@ -108,6 +111,9 @@ export const secondFactorNeeded = defineError(
   401,
   'insufficient_aal',
   'AAL2 session is required to update email or password when MFA is enabled.',
+  {
+    'www-authenticate': `${BEARER_CHALLENGE['www-authenticate']}, error="insufficient_user_authentication", acr_values="aal2"`,
+  },
 )
 
 export const invalidCredentials = defineError(400, 'invalid_credentials', 'Invalid login credentials')
@@ -127,7 +133,12 @@ export const badCodeVerifier = defineError(
 )
 export const web3Disabled = defineError(422, 'web3_provider_disabled', 'Web3 provider is disabled')
 
-export const noAuthorization = defineError(401, 'no_authorization', 'This endpoint requires a valid Bearer token')
+export const noAuthorization = defineError(
+  401,
+  'no_authorization',
+  'This endpoint requires a valid Bearer token',
+  BEARER_CHALLENGE,
+)
 export const badJwt = defineError(
   403,
   'bad_jwt',

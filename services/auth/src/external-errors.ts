@@ -1,4 +1,5 @@
 import { defineError, HttpError } from '@trestle/common/errors/define-error.ts'
+import { BEARER_CHALLENGE } from './errors.ts'
 
 // The part of the catalogue in errors.ts about other servers: external providers and hooks (reference: Error codes). An error
 // at /callback goes into the redirect.
@@ -123,7 +124,8 @@ export const tooManyCustomProviders = defineError(
 export const HOOK_REJECTED = 'hook_rejected'
 /** A hook chooses the status, from 400 to 499, and the text. Every 429 says when to try again (reference: Response headers). */
 export function hookRejected({ status, message }: { readonly status: number; readonly message: string }): HttpError {
-  const headers: Record<string, string> = status === 429 ? { 'retry-after': '60' } : {}
+  const headers: Record<string, string> =
+    status === 429 ? { 'retry-after': '60' } : status === 401 ? BEARER_CHALLENGE : {}
   return new HttpError(status, HOOK_REJECTED, { message, headers })
 }
 export const hookTimeout = defineError(422, 'hook_timeout', 'Failed to reach hook within maximum time of 5 seconds')

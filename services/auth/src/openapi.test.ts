@@ -22,14 +22,25 @@ describe('buildOpenApi', () => {
 
   it('describes both forms of an error, and the redirect of a link', async () => {
     const { components, paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
-    expect(Object.keys(components.schemas)).toEqual(['AuthError'])
+    expect(Object.keys(components.schemas).sort()).toEqual([
+      'AuditEntry',
+      'AuthError',
+      'Factor',
+      'Identity',
+      'Passkey',
+      'Session',
+      'User',
+    ])
     const forms: readonly { required: readonly string[] }[] = components.schemas.AuthError.anyOf
     expect(forms.map(({ required }) => required)).toEqual([
       ['code', 'error_code', 'msg'],
       ['code', 'message'],
     ])
     const { 200: page, 303: redirect, 400: refusal } = paths['/verify'].get.responses
+    expect(refusal).toEqual({ $ref: '#/components/responses/Error400' })
     expect([Object.keys(page.content), redirect.content]).toEqual([['text/html'], undefined])
-    expect(refusal.content).toEqual({ 'application/json': { schema: { $ref: '#/components/schemas/AuthError' } } })
+    expect(components.responses.Error400.content).toEqual({
+      'application/json': { schema: { $ref: '#/components/schemas/AuthError' } },
+    })
   })
 })

@@ -1,5 +1,6 @@
 import { createSecretKey } from 'node:crypto'
 import { createNoopMeter } from '@opentelemetry/api'
+import { allowNull, completeDocument } from '@trestle/common/documents/complete-document.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { memoryStore } from '@trestle/service/limiter-store.ts'
@@ -8,6 +9,7 @@ import { buildApp } from './app.ts'
 import { loadAuthConfig } from './config.ts'
 import type { Db } from './database.ts'
 import type { AuthDeps } from './deps.ts'
+import { documentNotes } from './openapi-notes.ts'
 import { createRateLimits } from './rate-limits/rate-limits.ts'
 import { createEncryptionKeys } from './secrets/sealed-secret.ts'
 import { deriveServerKeys } from './secrets/server-key.ts'
@@ -21,7 +23,8 @@ export async function buildOpenApi(): Promise<object> {
   await app.ready()
   const document = await app.describeApi()
   await app.close()
-  return document
+  // A member that is null counts as absent (reference: Request bodies).
+  return completeDocument(allowNull(document), documentNotes)
 }
 
 const KEY = Buffer.alloc(32)

@@ -3,11 +3,12 @@ import type { Server } from '@trestle/common/server/create-server.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
-import type { LightMyRequestResponse } from 'fastify'
+import type { FastifySchema, LightMyRequestResponse } from 'fastify'
 import { buildApp } from '../src/app.ts'
 import { loadAuthConfig } from '../src/config.ts'
 import { type AuthDeps, createDeps } from '../src/deps.ts'
 import { migrateToLatest } from '../src/migrations.ts'
+import { documentNotes } from '../src/openapi-notes.ts'
 import { createFakeClock, type FakeClock } from './fake-clock.ts'
 import { runRemembered } from './remembered-hashes.ts'
 
@@ -92,14 +93,37 @@ function load(env: Readonly<Record<string, string>>, url: string) {
   return loadAuthConfig({ AUTH_DB_PREPARED: String(prepared), ...env, AUTH_DATABASE_URL: url })
 }
 
-/** Fails each request whose route does not document the status of its answer. A hook refuses with any status. */
+/**
+ * Fails each request whose route does not document the status of its answer, or one of its headers, and each answer that lacks a
+ * header that it must have. A hook refuses with any status.
+ */
 async function refuseUndocumented(app: Server): Promise<void> {
-  app.addHook('onSend', async ({ method, routeOptions, errorCode }, { statusCode }, payload) => {
+  app.addHook('onSend', async ({ method, routeOptions, errorCode }, reply, payload) => {
     const documented = Object.keys(routeOptions.schema?.response ?? {})
     const isByHook = errorCode?.startsWith('hook_') === true
-    if (documented.length > 0 && !isByHook && !documented.includes(String(statusCode))) {
-      throw new Error(`${method} ${routeOptions.url} does not document the status ${statusCode}`)
-    }
+    if (documented.length === 0 || isByHook) return payload
+    const route = `${method} ${routeOptions.url}`
+    const status = String(reply.statusCode)
+    if (!documented.includes(status)) throw new Error(`${route} does not document the status ${status}`)
+    const problem = findHeaderProblem(routeOptions.schema, status, reply.getHeaders())
+    if (problem !== undefined) throw new Error(`${route} with ${status}: ${problem}`)
     return payload
   })
+}
+
+/** Headers that clients act on. Each answer that has one documents it. */
+const TOLD = ['www-authenticate', 'retry-after', 'location', 'link', 'x-total-count', 'x-redirect-refused']
+
+function findHeaderProblem(
+  { operationId = '', tags = [] }: FastifySchema = {},
+  status: string,
+  headers: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const operation = { method: '', path: '', operationId, tags }
+  const notes = Object.entries(documentNotes.answerHeaders?.(operation, status) ?? {})
+  const names = notes.map(([name]) => name.toLowerCase())
+  const stray = TOLD.find((name) => headers[name] !== undefined && !names.includes(name))
+  if (stray !== undefined) return `the header ${stray} is not documented`
+  const missing = notes.find(([name, { required }]) => required && headers[name.toLowerCase()] === undefined)
+  return missing && `the header ${missing[0]} is missing`
 }

@@ -100,8 +100,8 @@ describe('request buckets', () => {
     const operations = Object.entries(paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { responses }]) => ({
         called: `${method.toUpperCase()} ${path.replaceAll(/\{\w+\}/g, 'x')}`,
-        holdsSession: JSON.stringify(responses).includes('"access_token"'),
-        redirects: Object.keys(responses).some((status) => status.startsWith('30')),
+        holdsSession: /"access_token"|schemas\/Session"/.test(JSON.stringify(responses)),
+        redirects: '302' in responses || '303' in responses,
       })),
     )
     const ways = operations.filter(({ holdsSession }) => holdsSession).map(({ called }) => called)

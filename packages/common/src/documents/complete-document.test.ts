@@ -25,24 +25,38 @@ describe('completeDocument', () => {
       openapi: '3.1.0',
       info: { title: 'Example', license: { name: 'MIT', identifier: 'MIT' } },
       ...notes,
+      components: { headers: {}, responses: expect.anything() },
       webhooks: { made: { post: {} } },
     })
   })
 
   it('adds headers of requests and of answers, and a description of each status', () => {
-    const { paths } = completeDocument(document, {
-      ...notes,
-      requestHeaders: ({ operationId }) => (operationId === 'createThing' ? { 'X-Version': header } : {}),
-      answerHeaders: ({ method, path }, status) =>
-        `${method} ${path} ${status}` === 'POST /things 401' ? { 'WWW-Authenticate': header } : {},
-    })
+    const { components, paths } = completeDocument(
+      { ...document, components: {} },
+      {
+        ...notes,
+        requestHeaders: ({ operationId }) => (operationId === 'createThing' ? { 'X-Version': header } : {}),
+        answerHeaders: ({ method, path }, status) =>
+          `${method} ${path} ${status}` === 'POST /things 401' ? { 'WWW-Authenticate': header } : {},
+      },
+    )
     expect(paths['/things'].post).toEqual({
       ...operation,
       parameters: [{ name: 'X-Version', in: 'header', ...header }],
       responses: {
-        200: { ...operation.responses[200], description: 'Ok' },
-        401: { description: 'No bearer', headers: { 'WWW-Authenticate': header } },
-        404: { description: 'Not found' },
+        200: { ...operation.responses[200], description: 'Done' },
+        401: { $ref: '#/components/responses/Error401' },
+        404: { $ref: '#/components/responses/Error404' },
+      },
+    })
+    expect(components).toEqual({
+      headers: { 'WWW-Authenticate': header },
+      responses: {
+        Error401: {
+          description: 'No bearer',
+          headers: { 'WWW-Authenticate': { $ref: '#/components/headers/WWW-Authenticate' } },
+        },
+        Error404: { description: 'Not found' },
       },
     })
     expect(document.paths['/things'].post).toBe(operation)

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import { isDeepStrictEqual } from 'node:util'
 
 /** A part of an OpenAPI document, as JSON. */
 export type Json = Readonly<Record<string, unknown>>
@@ -47,19 +48,27 @@ const METHODS: ReadonlySet<string> = new Set(['get', 'put', 'post', 'delete', 'p
 /**
  * Adds what schemas of routes do not say to an OpenAPI document: servers, tags, license, webhooks, headers and examples.
  * @returns a new document
- * @throws Error when two operations have the same id, an operation has none, or an example or a tag belongs to no operation
+ * @throws Error when two operations have the same id, an operation has none, or an example belongs to no operation, or a header
+ * has two descriptions
  */
 export function completeDocument<Document extends object>(document: Document, notes: DocumentNotes): Document {
   const { servers, tags, webhooks } = notes
   const copy = structuredClone(document)
   const operations = listOperations(copy)
   requireIds(operations, notes)
+  const headers = new Map<string, HeaderNote>()
   for (const { operation, part } of operations) {
-    addHeaders(operation, part, notes)
+    addParameters(operation, part, notes)
+    addAnswerHeaders(operation, part, notes, headers)
     addExamples(part, notes.examples?.[operation.operationId] ?? {})
   }
   const info = { ...asRecord(Reflect.get(copy, 'info')), license: LICENSE }
-  return Object.assign(copy, { info, servers, tags, ...(webhooks && { webhooks }) })
+  const components = {
+    ...asRecord(Reflect.get(copy, 'components')),
+    headers: Object.fromEntries(headers),
+    responses: shareErrors(operations),
+  }
+  return Object.assign(copy, { info, servers, tags, components, ...(webhooks && { webhooks }) })
 }
 
 interface OperationPart {
@@ -98,22 +107,35 @@ function requireIds(operations: readonly OperationPart[], { tags, examples = {} 
   if (other !== undefined) throw new Error(`${other.method} ${other.path} has no tag of the document`)
 }
 
-function addHeaders(operation: DocumentedOperation, part: Record<string, unknown>, notes: DocumentNotes): void {
+function addParameters(operation: DocumentedOperation, part: Record<string, unknown>, notes: DocumentNotes): void {
   const headers = Object.entries(notes.requestHeaders?.(operation) ?? {})
-  const parameters = Array.isArray(part.parameters) ? part.parameters : []
   const added = headers.map(([name, note]) => ({ name, in: 'header', ...note }))
-  if (added.length > 0) part.parameters = [...parameters, ...added]
+  if (added.length > 0) part.parameters = [...listOf(part.parameters), ...added]
+}
+
+/** Each header stands once in the document, and answers refer to it by its name. */
+function addAnswerHeaders(
+  operation: DocumentedOperation,
+  part: Record<string, unknown>,
+  notes: DocumentNotes,
+  headers: Map<string, HeaderNote>,
+): void {
   for (const [status, value] of Object.entries(asRecord(part.responses))) {
     const answer = asRecord(value)
-    const noted = notes.answerHeaders?.(operation, status) ?? {}
-    if (Object.keys(noted).length > 0) answer.headers = { ...asRecord(answer.headers), ...noted }
+    const noted = Object.entries(notes.answerHeaders?.(operation, status) ?? {})
+    for (const [name, note] of noted) {
+      if (!isDeepStrictEqual(headers.get(name) ?? note, note)) throw new Error(`there are two descriptions of ${name}`)
+      headers.set(name, note)
+    }
+    const references = noted.map(([name]) => [name, { $ref: `#/components/headers/${name}` }])
+    if (references.length > 0) answer.headers = { ...asRecord(answer.headers), ...Object.fromEntries(references) }
     if (answer.description === 'Default Response') answer.description = describeStatus(status)
   }
 }
 
 function describeStatus(status: string): string {
-  const text = STATUS_CODES[status]
-  return text === undefined ? 'Another answer' : `${text[0]}${text.slice(1).toLowerCase()}`
+  const text = STATUS_CODES[status] ?? 'Another answer'
+  return text === 'OK' ? 'Done' : `${text.slice(0, 1)}${text.slice(1).toLowerCase()}`
 }
 
 function addExamples(part: Record<string, unknown>, examples: Readonly<Record<string, OperationExample>>): void {
@@ -128,21 +150,41 @@ function addExamples(part: Record<string, unknown>, examples: Readonly<Record<st
   }
 }
 
+/** Lets operations refer to the answer with an error that most of them have, by its status. Other answers stay where they are. */
+function shareErrors(operations: readonly OperationPart[]): Json {
+  const shared: Record<string, unknown> = {}
+  for (const { part } of operations) {
+    const responses = asRecord(part.responses)
+    for (const status of Object.keys(responses).filter((each) => each >= '400')) {
+      const name = `Error${status}`
+      shared[name] ??= responses[status]
+      if (isDeepStrictEqual(shared[name], responses[status]))
+        responses[status] = { $ref: `#/components/responses/${name}` }
+    }
+  }
+  return shared
+}
+
 /** Says of each member of a JSON body that is not required that it may be null, for services where null counts as absent. */
 export function allowNull<Document extends object>(document: Document): Document {
   const copy = structuredClone(document)
   for (const { part } of listOperations(copy)) {
     const { schema } = asRecord(asRecord(asRecord(part.requestBody).content)[JSON_TYPE])
     for (const form of [asRecord(schema), ...listOf(asRecord(schema).anyOf), ...listOf(asRecord(schema).oneOf)]) {
-      const { properties, required } = asRecord(form)
-      const needed = Array.isArray(required) ? required : []
-      const members = asRecord(properties)
+      const members = asRecord(asRecord(form).properties)
+      const needed = namesNeeded(asRecord(form))
       for (const [name, member] of Object.entries(members)) {
         if (!needed.includes(name)) members[name] = orNull(asRecord(member))
       }
     }
   }
   return copy
+}
+
+/** The members that a schema needs, in each of its alternatives too. */
+function namesNeeded({ required, anyOf, oneOf }: Record<string, unknown>): readonly unknown[] {
+  const alternatives = [...listOf(anyOf), ...listOf(oneOf)].flatMap((each) => listOf(asRecord(each).required))
+  return [...listOf(required), ...alternatives]
 }
 
 function orNull(schema: Record<string, unknown>): Json {

@@ -39,14 +39,16 @@ function fromMatchingEntries(filter: AuditFilter | undefined): RawBuilder<unknow
 }
 
 /** An entry of the audit log as clients see it (reference: Audit log). */
-export const AuditEntryView = z.object({
-  id: z.guid(),
-  payload: z
-    .record(z.string(), z.unknown())
-    .meta({ description: 'What was done and by whom: actor_id, actor_username, action, log_type, traits …' }),
-  created_at: z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' }),
-  ip_address: z.string(),
-})
+export const AuditEntryView = z
+  .object({
+    id: z.guid(),
+    payload: z
+      .record(z.string(), z.unknown())
+      .meta({ description: 'What was done and by whom: actor_id, actor_username, action, log_type, traits …' }),
+    created_at: z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' }),
+    ip_address: z.string(),
+  })
+  .meta({ id: 'AuditEntry' })
 
 /** An entry of the audit log as clients see it. */
 export type AuditEntryView = z.output<typeof AuditEntryView>

@@ -11,7 +11,22 @@ import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
 
 /** The members of a request that begins a PKCE flow. */
-export const pkceFields = { code_challenge: z.string().optional(), code_challenge_method: z.string().optional() }
+export const pkceFields = {
+  code_challenge: z
+    .string()
+    .optional()
+    .meta({ pattern: '^[A-Za-z0-9._~-]{43,128}$', description: 'begins a PKCE flow, with code_challenge_method' }),
+  code_challenge_method: z
+    .string()
+    .optional()
+    .meta({ enum: ['s256', 'S256', 'plain'] }),
+}
+
+/** For the API document: each of the two members needs the other. */
+export const PKCE_TOGETHER = {
+  code_challenge: ['code_challenge_method'],
+  code_challenge_method: ['code_challenge'],
+}
 
 /** How a flow through a browser ends: with a session in the fragment, or with an auth code that its verifier exchanges. */
 export type FlowKind = 'implicit' | 'pkce'

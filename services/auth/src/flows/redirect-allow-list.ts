@@ -64,7 +64,12 @@ export function refusedBy(redirectTo: string, policy: RedirectPolicy): RedirectR
 }
 
 /** The query parameter of every request that may ask for a redirect. */
-export const RedirectQuery = z.object({ redirect_to: z.string().optional() })
+export const RedirectQuery = z.object({
+  redirect_to: z
+    .string()
+    .optional()
+    .meta({ description: 'where the flow ends, if it is allowed; default AUTH_SITE_URL' }),
+})
 
 /** A redirect that a request asks for, and where the request names it. */
 export interface RedirectCandidate {

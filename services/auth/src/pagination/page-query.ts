@@ -17,8 +17,14 @@ export interface Page {
 
 /** The parameters of a query that asks for a page. */
 export const pageFields = {
-  page: z.string().optional().meta({ description: 'The number of the page, from 1' }),
-  per_page: z.string().optional().meta({ description: 'How many entries a page has: 1 to 1000, 50 by default' }),
+  page: z
+    .string()
+    .optional()
+    .meta({ type: 'integer', minimum: 1, maximum: 1_000_000_000, default: 1, description: 'The number of the page' }),
+  per_page: z
+    .string()
+    .optional()
+    .meta({ type: 'integer', minimum: 1, maximum: 1_000, default: 50, description: 'How many entries a page has' }),
 }
 
 interface PageFields {

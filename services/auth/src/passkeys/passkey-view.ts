@@ -6,12 +6,14 @@ import type { PasskeyQuestion } from './passkey-challenge-repository.ts'
 const Timestamp = z.string().meta({ format: 'date-time' })
 
 /** A passkey as its owner sees it (reference: Passkeys). */
-export const PasskeyView = z.object({
-  id: z.guid(),
-  friendly_name: z.string(),
-  created_at: Timestamp,
-  last_used_at: Timestamp.optional(),
-})
+export const PasskeyView = z
+  .object({
+    id: z.guid(),
+    friendly_name: z.string(),
+    created_at: Timestamp,
+    last_used_at: Timestamp.optional(),
+  })
+  .meta({ id: 'Passkey' })
 
 /** The form in which clients see a passkey. `last_used_at` is absent until the passkey has signed in. */
 export function viewPasskey(passkey: Passkey): z.output<typeof PasskeyView> {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { AuthorizeQuery, readAuthorizeQuery } from '../flows/authorize-query.ts'
 import { readContext } from '../plugins/request-context.ts'
+import { needs } from '../requests/documented-fields.ts'
 import { startAuthorization } from '../use-cases/start-authorization.ts'
 
 /** `GET /authorize`: sends a browser to an external provider. */
@@ -15,14 +16,17 @@ export const authorizeRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateBucket: 'sso' },
       exposeHeadRoute: false,
       schema: {
-        summary: 'Sign in at an external provider; answers a redirect (302)',
+        operationId: 'startProviderSignIn',
+        tags: ['Providers'],
+        summary: 'Sign in at an external provider',
+        description: 'Answers a redirect to the provider.',
         security: [],
         querystring: AuthorizeQuery.extend({
           invite_token: z
             .string()
             .optional()
             .meta({ description: 'The token in the link of an invitation. The sign-in accepts the invitation' }),
-        }),
+        }).meta(needs('provider')),
         response: { 302: z.undefined(), ...errorAnswers(400, 404, 429) },
       },
     },

@@ -46,7 +46,10 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
       exposeHeadRoute: false,
       config: { rateBucket: 'callback' },
       schema: {
-        summary: 'Return from an external provider; answers a redirect (302)',
+        operationId: 'finishProviderSignIn',
+        tags: ['Providers'],
+        summary: 'Return from an external provider',
+        description: 'Answers a redirect with the session, an auth code or the error.',
         security: [],
         querystring: CallbackAnswer,
         response: { ...redirects, ...errorAnswers(400, 429) },
@@ -60,7 +63,10 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
       bodyLimit: FORM_BYTES_MAX,
       config: { rateBucket: 'callback', forms: true },
       schema: {
-        summary: 'Return from an external provider that posts a form; answers a redirect (302)',
+        operationId: 'finishProviderSignInByForm',
+        tags: ['Providers'],
+        summary: 'Return from an external provider that posts a form',
+        description: 'Answers a redirect with the session, an auth code or the error.',
         security: [],
         body: CallbackAnswer,
         response: { ...redirects, ...errorAnswers(400, 413, 429) },

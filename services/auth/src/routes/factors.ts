@@ -8,20 +8,29 @@ import { requireFriendlyName } from '../factors/require-friendly-name.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { requireId } from '../records/ids.ts'
+import { idField, needs, phoneField } from '../requests/documented-fields.ts'
 import { requirePhone } from '../requests/identifier.ts'
 import { enrolFactor, type NewFactor } from '../use-cases/enrol-factor.ts'
 import { unenrolFactor } from '../use-cases/unenrol-factor.ts'
 
-const FactorPath = z.object({ factorId: z.string() })
-const EnrolBody = z.object({
-  factor_type: z.string().optional().meta({ description: 'The type of the factor: totp, phone or webauthn' }),
-  friendly_name: z.string().optional(),
-  issuer: z
-    .string()
-    .optional()
-    .meta({ description: 'The name of the service in an authenticator app; the host of AUTH_SITE_URL by default' }),
-  phone: z.string().optional().meta({ description: 'The number to which a factor of the type phone gets codes' }),
-})
+const FactorPath = z.object({ factorId: idField })
+const EnrolBody = z
+  .object({
+    factor_type: z
+      .string()
+      .optional()
+      .meta({ enum: ['totp', 'phone', 'webauthn'], description: 'The type of the factor' }),
+    friendly_name: z.string().optional(),
+    issuer: z
+      .string()
+      .optional()
+      .meta({ description: 'The name of the service in an authenticator app; the host of AUTH_SITE_URL by default' }),
+    phone: phoneField.meta({
+      pattern: '^\\+?[1-9][0-9]{1,14}$',
+      description: 'The number to which a factor of the type phone gets codes',
+    }),
+  })
+  .meta(needs('factor_type'))
 
 const ISSUER_LENGTH_MAX = 64
 
@@ -35,7 +44,10 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/factors',
     {
       schema: {
-        summary: 'Enrol a second factor, which counts after its first verification',
+        operationId: 'enrolFactor',
+        tags: ['Second factors'],
+        summary: 'Enrol a second factor',
+        description: 'The factor counts after its first verification.',
         body: EnrolBody,
         response: { 200: EnrolledFactorView, ...errorAnswers(400, 401, 403, 413, 422) },
       },
@@ -53,7 +65,10 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/factors/:factorId',
     {
       schema: {
-        summary: 'Unenrol a second factor; a verified one only in a session of aal2',
+        operationId: 'unenrolFactor',
+        tags: ['Second factors'],
+        summary: 'Unenrol a second factor',
+        description: 'A verified factor needs a session of aal2.',
         params: FactorPath,
         response: { 200: z.object({ id: z.guid() }), ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },

@@ -11,7 +11,9 @@ export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
     '/health',
     {
       schema: {
-        summary: 'Whether the process answers',
+        operationId: 'getHealth',
+        tags: ['Service'],
+        summary: 'Check that the process answers',
         security: [],
         response: { 200: HealthAnswer, ...errorAnswers() },
       },

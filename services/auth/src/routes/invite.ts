@@ -1,17 +1,21 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
+import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { plainJson } from '../plugins/plain-json.ts'
 import { readContext } from '../plugins/request-context.ts'
+import { emailField, needs } from '../requests/documented-fields.ts'
 import { requireEmail } from '../requests/identifier.ts'
 import { inviteUser } from '../use-cases/invite-user.ts'
 import { Metadata, requireMetadata } from '../users/metadata.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 
-const InviteBody = z.looseObject({
-  email: z.string().optional(),
-  data: Metadata.optional(),
-})
+const InviteBody = z
+  .looseObject({
+    email: emailField,
+    data: Metadata.optional(),
+  })
+  .meta(needs('email'))
 
 /** `POST /invite`: makes a user for an admin, and mails the invitation. */
 export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -20,7 +24,10 @@ export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
     '/invite',
     {
       schema: {
+        operationId: 'inviteUser',
+        tags: ['Admin'],
         summary: 'Invite a user by mail',
+        querystring: RedirectQuery,
         body: InviteBody,
         response: { 200: UserView, ...errorAnswers(400, 401, 403, 413, 422, 429) },
       },

@@ -12,12 +12,20 @@ export const logoutRoutes: FastifyPluginAsyncZod = async (app) => {
     '/logout',
     {
       schema: {
-        summary: 'End sessions of the user, with their refresh tokens',
+        operationId: 'signOut',
+        tags: ['Account'],
+        summary: 'Sign out',
+        description: 'Ends sessions of the user, with their refresh tokens.',
         querystring: z.object({
-          scope: z.string().optional().meta({
-            description:
-              'The sessions to end: global (all), local (the one of the access token) or others (all but this one)',
-          }),
+          scope: z
+            .string()
+            .optional()
+            .meta({
+              enum: ['global', 'local', 'others'],
+              default: 'global',
+              description:
+                'The sessions to end: global (all), local (the one of the access token) or others (all but this one)',
+            }),
         }),
         response: { 204: z.undefined(), ...errorAnswers(400, 401, 403) },
       },

@@ -1,19 +1,24 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { parsePkce, pkceFields } from '../flows/pkce.ts'
+import { PKCE_TOGETHER, parsePkce, pkceFields } from '../flows/pkce.ts'
+import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { magicLinkWithoutEmail } from '../request-errors.ts'
+import { captchaFields, emailField, needs } from '../requests/documented-fields.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 import { requestMagicLink } from '../use-cases/request-one-time-code.ts'
 import { METADATA_BODY_BYTES_MAX, Metadata, requireMetadata } from '../users/metadata.ts'
 
-const MagicLinkBody = z.looseObject({
-  email: z.string().optional(),
-  data: Metadata.optional(),
-  ...pkceFields,
-})
+const MagicLinkBody = z
+  .looseObject({
+    email: emailField,
+    data: Metadata.optional(),
+    ...pkceFields,
+    ...captchaFields,
+  })
+  .meta({ ...needs('email'), dependentRequired: PKCE_TOGETHER })
 
 /** `POST /magiclink`: what `POST /otp` does with an email. */
 export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -24,8 +29,11 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
       bodyLimit: METADATA_BODY_BYTES_MAX,
       config: { captcha: true, rateBucket: 'magiclink' },
       schema: {
-        summary: 'Ask for a mail with a link to sign in',
+        operationId: 'sendMagicLink',
+        tags: ['Sign-in'],
+        summary: 'Ask for a magic link',
         security: [],
+        querystring: RedirectQuery,
         body: MagicLinkBody,
         response: { 200: z.object({}), ...errorAnswers(400, 403, 413, 422, 429) },
       },

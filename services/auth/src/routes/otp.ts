@@ -1,11 +1,13 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { parsePkce, pkceFields } from '../flows/pkce.ts'
+import { PKCE_TOGETHER, parsePkce, pkceFields } from '../flows/pkce.ts'
+import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
+import { captchaFields, channelField, emailField, needs, phoneField } from '../requests/documented-fields.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 import {
   type MagicLinkDeps,
@@ -16,17 +18,20 @@ import {
 } from '../use-cases/request-one-time-code.ts'
 import { METADATA_BODY_BYTES_MAX, Metadata, requireMetadata } from '../users/metadata.ts'
 
-const OtpBody = z.looseObject({
-  email: z.string().optional(),
-  phone: z.string().optional(),
-  create_user: z
-    .boolean()
-    .optional()
-    .meta({ description: 'Whether to make a user with the address if there is none. True by default' }),
-  data: Metadata.optional(),
-  channel: z.string().optional(),
-  ...pkceFields,
-})
+const OtpBody = z
+  .looseObject({
+    email: emailField,
+    phone: phoneField,
+    create_user: z
+      .boolean()
+      .optional()
+      .meta({ default: true, description: 'Whether to make a user with the address if there is none' }),
+    data: Metadata.optional(),
+    channel: channelField,
+    ...pkceFields,
+    ...captchaFields,
+  })
+  .meta({ oneOf: [needs('email'), needs('phone')], dependentRequired: PKCE_TOGETHER })
 
 type OtpBody = z.output<typeof OtpBody>
 
@@ -39,8 +44,11 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
       bodyLimit: METADATA_BODY_BYTES_MAX,
       config: { captcha: true, rateBucket: 'otp' },
       schema: {
-        summary: 'Ask for a one-time code by mail or SMS',
+        operationId: 'sendOneTimeCode',
+        tags: ['Sign-in'],
+        summary: 'Ask for a one-time code or a magic link',
         security: [],
+        querystring: RedirectQuery,
         body: OtpBody,
         response: { 200: z.object({}), ...errorAnswers(400, 403, 413, 422, 429) },
       },

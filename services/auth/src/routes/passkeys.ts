@@ -8,9 +8,10 @@ import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { requirePasskeys } from '../plugins/require-passkeys.ts'
 import { requireId } from '../records/ids.ts'
+import { idField } from '../requests/documented-fields.ts'
 import { deleteOwnPasskey, listOwnPasskeys, renameOwnPasskey } from '../use-cases/change-passkey.ts'
 
-const PasskeyPath = z.object({ passkeyId: z.string() })
+const PasskeyPath = z.object({ passkeyId: idField })
 
 /** `GET /passkeys`, `PATCH` and `DELETE /passkeys/{passkey_id}`: the caller's own. */
 export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -23,6 +24,8 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
     '/passkeys',
     {
       schema: {
+        operationId: 'listPasskeys',
+        tags: ['Passkeys'],
         summary: 'List the own passkeys',
         response: { 200: z.array(PasskeyView), ...errorAnswers(400, 401, 403, 404) },
       },
@@ -34,7 +37,9 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
     '/passkeys/:passkeyId',
     {
       schema: {
-        summary: 'Rename a passkey',
+        operationId: 'updatePasskey',
+        tags: ['Passkeys'],
+        summary: 'Rename an own passkey',
         params: PasskeyPath,
         body: z.object({ friendly_name: z.string().optional() }),
         response: { 200: PasskeyView, ...errorAnswers(400, 401, 403, 404, 413) },
@@ -52,7 +57,9 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
     '/passkeys/:passkeyId',
     {
       schema: {
-        summary: 'Delete a passkey',
+        operationId: 'deletePasskey',
+        tags: ['Passkeys'],
+        summary: 'Delete an own passkey',
         params: PasskeyPath,
         response: { 204: z.undefined(), ...errorAnswers(400, 401, 403, 404, 413) },
       },

@@ -14,7 +14,9 @@ export const reauthenticateRoutes: FastifyPluginAsyncZod = async (app) => {
       // No HEAD, because the request sends a message.
       exposeHeadRoute: false,
       schema: {
-        summary: 'Send the user the code that a new password needs',
+        operationId: 'reauthenticate',
+        tags: ['Account'],
+        summary: 'Send a code that a change of password needs',
         response: { 200: z.object({}), ...errorAnswers(400, 401, 403, 422, 429) },
       },
     },

@@ -1,14 +1,18 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { parsePkce, pkceFields } from '../flows/pkce.ts'
+import { PKCE_TOGETHER, parsePkce, pkceFields } from '../flows/pkce.ts'
+import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
 import { requireMessagesEnabled } from '../messages/message-switches.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtRecover } from '../request-errors.ts'
+import { captchaFields, emailField, needs } from '../requests/documented-fields.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 
-const RecoverBody = z.looseObject({ email: z.string().optional(), ...pkceFields })
+const RecoverBody = z
+  .looseObject({ email: emailField, ...pkceFields, ...captchaFields })
+  .meta({ ...needs('email'), dependentRequired: PKCE_TOGETHER })
 
 /** `POST /recover`: mails a link by which a user may set a new password. */
 export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -18,8 +22,11 @@ export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { captcha: true, rateBucket: 'recover' },
       schema: {
+        operationId: 'recoverAccount',
+        tags: ['Sign-in'],
         summary: 'Ask for a mail to recover an account',
         security: [],
+        querystring: RedirectQuery,
         body: RecoverBody,
         response: { 200: z.object({}), ...errorAnswers(400, 413, 429) },
       },

@@ -2,7 +2,8 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import type { AuthConfig } from '../config.ts'
 import { errorAnswers } from '../error-body.ts'
-import { parsePkce, pkceFields } from '../flows/pkce.ts'
+import { PKCE_TOGETHER, parsePkce, pkceFields } from '../flows/pkce.ts'
+import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
 import type { MessagePurpose } from '../messages/message-request.ts'
 import { requireMessagesEnabled } from '../messages/message-switches.ts'
@@ -14,6 +15,7 @@ import {
   resendTypeUnsupported,
   twoAddressesAtResend,
 } from '../request-errors.ts'
+import { captchaFields, emailField, needs, phoneField } from '../requests/documented-fields.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 
 const PURPOSES = {
@@ -23,15 +25,18 @@ const PURPOSES = {
   phone_change: 'phone_change',
 } as const satisfies Record<string, MessagePurpose>
 
-const ResendBody = z.looseObject({
-  type: z
-    .string()
-    .optional()
-    .meta({ description: `The message to send again: ${Object.keys(PURPOSES).join(', ')}` }),
-  email: z.string().optional(),
-  phone: z.string().optional(),
-  ...pkceFields,
-})
+const ResendBody = z
+  .looseObject({
+    type: z
+      .string()
+      .optional()
+      .meta({ enum: Object.keys(PURPOSES), description: 'The message to send again' }),
+    email: emailField,
+    phone: phoneField,
+    ...pkceFields,
+    ...captchaFields,
+  })
+  .meta({ ...needs('type'), oneOf: [needs('email'), needs('phone')], dependentRequired: PKCE_TOGETHER })
 
 type ResendBody = z.output<typeof ResendBody>
 
@@ -43,8 +48,11 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { captcha: true, rateBucket: 'resend' },
       schema: {
-        summary: 'Ask for a message again',
+        operationId: 'resendMessage',
+        tags: ['Sign-in'],
+        summary: 'Ask for a confirmation message again',
         security: [],
+        querystring: RedirectQuery,
         body: ResendBody,
         response: { 200: z.object({ message_id: z.guid() }), ...errorAnswers(400, 413, 429) },
       },

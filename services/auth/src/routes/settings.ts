@@ -37,6 +37,8 @@ export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/settings',
     {
       schema: {
+        operationId: 'getSettings',
+        tags: ['Service'],
         summary: 'Read what a sign-in form should offer',
         security: [],
         response: { 200: SettingsAnswer, ...errorAnswers() },

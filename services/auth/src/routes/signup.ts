@@ -1,22 +1,30 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { pkceFields } from '../flows/pkce.ts'
+import { PKCE_TOGETHER, pkceFields } from '../flows/pkce.ts'
+import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { readContext } from '../plugins/request-context.ts'
+import { captchaFields, channelField, emailField, passwordField, phoneField } from '../requests/documented-fields.ts'
 import { SessionView } from '../sessions/session-view.ts'
 import { signInAnonymously } from '../use-cases/sign-in-anonymously.ts'
 import { signUp } from '../use-cases/sign-up.ts'
 import { METADATA_BODY_BYTES_MAX, Metadata } from '../users/metadata.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 
-const SignUpBody = z.looseObject({
-  email: z.string().optional(),
-  phone: z.string().optional(),
-  password: z.string().optional(),
-  data: Metadata.optional(),
-  channel: z.string().optional(),
-  ...pkceFields,
-})
+const SignUpBody = z
+  .looseObject({
+    email: emailField,
+    phone: phoneField,
+    password: passwordField,
+    data: Metadata.optional(),
+    channel: channelField,
+    ...pkceFields,
+    ...captchaFields,
+  })
+  .meta({
+    description: 'Without an email and a phone, the user is anonymous',
+    dependentRequired: { email: ['password'], phone: ['password'], ...PKCE_TOGETHER },
+  })
 
 /** A session and its user in one (reference: POST /signup). */
 const SignedIn = z.object({ ...SessionView.shape, ...UserView.shape })
@@ -32,8 +40,11 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
       bodyLimit: METADATA_BODY_BYTES_MAX,
       config: { captcha: true, rateBucket: 'signup' },
       schema: {
+        operationId: 'signUp',
+        tags: ['Sign-in'],
         summary: 'Sign up by email or phone, or anonymously',
         security: [],
+        querystring: RedirectQuery,
         body: SignUpBody,
         response: { 200: z.union([SignedIn, UserView]), ...errorAnswers(400, 403, 413, 422, 429) },
       },

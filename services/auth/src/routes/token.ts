@@ -9,16 +9,20 @@ import { plainJson } from '../plugins/plain-json.ts'
 import { type RequestContextDeps, readAudience, readContext } from '../plugins/request-context.ts'
 import { readSessionOrigin } from '../plugins/session-origin.ts'
 import { bodyEmpty } from '../request-errors.ts'
+import { captchaFields, emailField, needs, phoneField } from '../requests/documented-fields.ts'
 import { SessionView } from '../sessions/session-view.ts'
 import { type GrantAuthCodeDeps, grantAuthCode } from '../use-cases/grant-auth-code.ts'
 import { type GrantIdTokenDeps, grantIdToken } from '../use-cases/grant-id-token.ts'
 import { type GrantPasswordDeps, grantPassword } from '../use-cases/grant-password.ts'
 import { type GrantRefreshTokenDeps, grantRefreshToken } from '../use-cases/grant-refresh-token.ts'
 
+const GRANT_TYPES = ['password', 'refresh_token', 'pkce', 'id_token']
+
 const TokenQuery = z.object({
-  grant_type: z.string().optional().meta({
-    description: 'How tokens are got: password, refresh_token, pkce or id_token. May stand in the body of a form',
-  }),
+  grant_type: z
+    .string()
+    .optional()
+    .meta({ enum: GRANT_TYPES, description: 'How tokens are got. May stand in the body of a form' }),
 })
 
 /** The members of the grant `id_token`. */
@@ -45,14 +49,24 @@ const idTokenFields = {
 
 const TokenBody = z
   .object({
-    grant_type: z.string().optional(),
-    email: z.string().optional(),
-    phone: z.string().optional(),
+    grant_type: z.string().optional().meta({ enum: GRANT_TYPES }),
+    email: emailField,
+    phone: phoneField,
     password: z.string().optional(),
     refresh_token: z.string().optional(),
     auth_code: z.string().optional(),
     code_verifier: z.string().optional(),
     ...idTokenFields,
+    ...captchaFields,
+  })
+  .meta({
+    anyOf: [
+      needs('password', 'email'),
+      needs('password', 'phone'),
+      needs('refresh_token'),
+      needs('auth_code', 'code_verifier'),
+      needs('id_token'),
+    ],
   })
   .optional()
 
@@ -74,7 +88,11 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { rateBucket: 'token', forms: true, oauthNames: true },
       schema: {
-        summary: 'Sign in by password or id_token, or exchange a refresh token or the code of a PKCE flow',
+        operationId: 'createSession',
+        tags: ['Sign-in'],
+        summary: 'Sign in, or refresh a session',
+        description:
+          'By password or id_token, by a refresh token, or by the code of a PKCE flow. `grant_type` says which.',
         security: [],
         querystring: TokenQuery,
         body: TokenBody,

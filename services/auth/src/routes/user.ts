@@ -3,36 +3,40 @@ import { z } from 'zod'
 import type { OwnAddresses } from '../address-changes/request-address-change.ts'
 import type { AuthConfig } from '../config.ts'
 import { errorAnswers } from '../error-body.ts'
-import { parsePkce, pkceFields } from '../flows/pkce.ts'
+import { PKCE_TOGETHER, parsePkce, pkceFields } from '../flows/pkce.ts'
+import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { plainJson } from '../plugins/plain-json.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { readWantedAudience } from '../plugins/session-origin.ts'
+import { channelField, emailField, passwordField, phoneField } from '../requests/documented-fields.ts'
 import { requireEmail, requirePhone } from '../requests/identifier.ts'
 import { getOwnUser } from '../use-cases/get-own-user.ts'
 import { type OwnChanges, updateOwnUser } from '../use-cases/update-own-user.ts'
 import { METADATA_BODY_BYTES_MAX, Metadata, requireMetadata } from '../users/metadata.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 
-const UserBody = z.object({
-  email: z.string().optional(),
-  phone: z.string().optional(),
-  password: z.string().optional(),
-  current_password: z
-    .string()
-    .optional()
-    .meta({ description: 'The password so far, where the service asks for it with a new one' }),
-  nonce: z
-    .string()
-    .optional()
-    .meta({ description: 'The code that GET /reauthenticate has sent, where a new password needs one' }),
-  data: Metadata.optional().meta({ description: 'Merged into user_metadata. A member that is null deletes its key' }),
-  app_metadata: Metadata.optional().meta({ description: 'Merged into app_metadata. Only admins may change it' }),
-  channel: z.string().optional(),
-  ...pkceFields,
-})
+const UserBody = z
+  .object({
+    email: emailField,
+    phone: phoneField,
+    password: passwordField,
+    current_password: z
+      .string()
+      .optional()
+      .meta({ description: 'The password so far, where the service asks for it with a new one' }),
+    nonce: z
+      .string()
+      .optional()
+      .meta({ description: 'The code that GET /reauthenticate has sent, where a new password needs one' }),
+    data: Metadata.optional().meta({ description: 'Merged into user_metadata. A member that is null deletes its key' }),
+    app_metadata: Metadata.optional().meta({ description: 'Merged into app_metadata. Only admins may change it' }),
+    channel: channelField,
+    ...pkceFields,
+  })
+  .meta({ dependentRequired: PKCE_TOGETHER })
 
 /** `GET /user`, `PUT /user`: the caller's own record. New addresses have to be confirmed. */
 export const userRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -44,7 +48,9 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
     '/user',
     {
       schema: {
-        summary: 'Read the user of the access token',
+        operationId: 'getUser',
+        tags: ['Account'],
+        summary: 'Read the own account',
         response: { 200: UserView, ...errorAnswers(400, 401, 403) },
       },
       serializerCompiler: plainJson,
@@ -58,7 +64,11 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
       bodyLimit: METADATA_BODY_BYTES_MAX,
       config: { rateBucket: 'user' },
       schema: {
-        summary: 'Change the own account; new addresses have to be confirmed',
+        operationId: 'updateUser',
+        tags: ['Account'],
+        summary: 'Change the own account',
+        description: 'New addresses have to be confirmed.',
+        querystring: RedirectQuery,
         body: UserBody,
         response: { 200: UserView, ...errorAnswers(400, 401, 403, 413, 422, 429) },
       },

@@ -9,24 +9,35 @@ import type { FlowKind } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
 import { type ParsedLink, parseLink, type VerifyFields } from '../one-time-tokens/verify-request.ts'
+import { VERIFY_TYPES } from '../one-time-tokens/verify-type.ts'
 import { isForm } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readContext } from '../plugins/request-context.ts'
+import { emailField, needs, passwordField, phoneField } from '../requests/documented-fields.ts'
 import { SessionView } from '../sessions/session-view.ts'
 import { type FollowedLink, type FollowLinkDeps, followLink, openLink } from '../use-cases/follow-link.ts'
 import { verifyMessage } from '../use-cases/verify-message.ts'
 
-const VerifyQuery = z.object({
-  type: z.string().optional(),
-  token: z.string().optional(),
-  token_hash: z.string().optional(),
-  ...RedirectQuery.shape,
-})
-const VerifyBody = z.looseObject({
-  ...VerifyQuery.shape,
-  email: z.string().optional(),
-  phone: z.string().optional(),
-  password: z.string().optional(),
-})
+const typeField = z
+  .string()
+  .optional()
+  .meta({ enum: [...VERIFY_TYPES] })
+
+const VerifyQuery = z
+  .object({
+    type: typeField,
+    token: z.string().optional(),
+    token_hash: z.string().optional(),
+    ...RedirectQuery.shape,
+  })
+  .meta({ ...needs('type'), anyOf: [needs('token'), needs('token_hash')] })
+const VerifyBody = z
+  .looseObject({
+    ...VerifyQuery.shape,
+    email: emailField,
+    phone: phoneField,
+    password: passwordField,
+  })
+  .meta({ ...needs('type'), oneOf: [needs('token_hash'), needs('token')] })
 const VerifiedAnswer = SessionView.extend({ type: z.string().optional() })
 const HalfDoneAnswer = z.object({ msg: z.string(), code: z.string() })
 const confirmationAnswer = {
@@ -49,6 +60,8 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       exposeHeadRoute: false,
       config: { rateBucket: 'verify' },
       schema: {
+        operationId: 'followMailLink',
+        tags: ['Sign-in'],
         summary: 'Follow the link of a mail',
         security: [],
         querystring: VerifyQuery,
@@ -66,7 +79,9 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { rateBucket: 'verify', forms: linkMode === 'confirm' },
       schema: {
-        summary: 'Exchange the code or the link of a message for a session',
+        operationId: 'verifyCode',
+        tags: ['Sign-in'],
+        summary: 'Exchange a code or a link token for a session',
         security: [],
         body: VerifyBody,
         response: {

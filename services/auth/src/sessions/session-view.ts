@@ -10,14 +10,16 @@ import type { IssuedSession, StoredSession } from './session.ts'
 import { deleteSession } from './session-repository.ts'
 
 /** A session as clients see it (reference: Session object). */
-export const SessionView = z.object({
-  access_token: z.string().meta({ description: 'A signed JWT' }),
-  token_type: z.literal('bearer'),
-  expires_in: z.int().meta({ description: 'For how many seconds the access token is valid' }),
-  expires_at: z.int().meta({ description: 'When the access token expires, in seconds since 1970' }),
-  refresh_token: z.string(),
-  user: UserView,
-})
+export const SessionView = z
+  .object({
+    access_token: z.string().meta({ description: 'A signed JWT' }),
+    token_type: z.literal('bearer'),
+    expires_in: z.int().meta({ description: 'For how many seconds the access token is valid' }),
+    expires_at: z.int().meta({ description: 'When the access token expires, in seconds since 1970' }),
+    refresh_token: z.string(),
+    user: UserView,
+  })
+  .meta({ id: 'Session' })
 
 /** The body of a session, as every sign-in and refresh answers it. */
 export type SessionView = z.output<typeof SessionView>

@@ -9,62 +9,70 @@ const Timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03
 const Id = z.guid()
 
 /** An identity as clients see it (reference: Identity). */
-const IdentityView = z.object({
-  identity_id: Id,
-  id: z.string().meta({ description: 'The subject at the provider, or the user id of an identity by email or phone' }),
-  user_id: Id,
-  identity_data: Metadata,
-  provider: z.string(),
-  last_sign_in_at: Timestamp.optional(),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  email: z.string().optional(),
-})
+const IdentityView = z
+  .object({
+    identity_id: Id,
+    id: z
+      .string()
+      .meta({ description: 'The subject at the provider, or the user id of an identity by email or phone' }),
+    user_id: Id,
+    identity_data: Metadata,
+    provider: z.string(),
+    last_sign_in_at: Timestamp.optional(),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    email: z.string().optional(),
+  })
+  .meta({ id: 'Identity' })
 
 /** A second factor as clients see it. */
-export const FactorView = z.object({
-  id: Id,
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  status: z.enum(['unverified', 'verified']),
-  friendly_name: z.string().optional(),
-  factor_type: z.enum(['totp', 'phone', 'webauthn', 'recovery_code']),
-  phone: z.string(),
-  last_challenged_at: Timestamp.nullable(),
-})
+export const FactorView = z
+  .object({
+    id: Id,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    status: z.enum(['unverified', 'verified']),
+    friendly_name: z.string().optional(),
+    factor_type: z.enum(['totp', 'phone', 'webauthn', 'recovery_code']),
+    phone: z.string(),
+    last_challenged_at: Timestamp.nullable(),
+  })
+  .meta({ id: 'Factor' })
 
 /**
  * A user record (reference: User record). Clients see the members in this order. A time is absent where its event
  * has not happened.
  */
-export const UserView = z.object({
-  id: Id,
-  aud: z.string(),
-  role: z.string(),
-  email: z.string(),
-  email_confirmed_at: Timestamp.optional(),
-  invited_at: Timestamp.optional(),
-  phone: z.string(),
-  phone_confirmed_at: Timestamp.optional(),
-  confirmation_sent_at: Timestamp.optional(),
-  confirmed_at: Timestamp.optional(),
-  recovery_sent_at: Timestamp.optional(),
-  new_email: z.string().optional(),
-  email_change_sent_at: Timestamp.optional(),
-  new_phone: z.string().optional(),
-  phone_change_sent_at: Timestamp.optional(),
-  reauthentication_sent_at: Timestamp.optional(),
-  last_sign_in_at: Timestamp.optional(),
-  app_metadata: Metadata,
-  user_metadata: Metadata,
-  factors: z.array(FactorView).optional(),
-  identities: z.array(IdentityView),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  banned_until: Timestamp.optional(),
-  deleted_at: Timestamp.optional(),
-  is_anonymous: z.boolean(),
-})
+export const UserView = z
+  .object({
+    id: Id,
+    aud: z.string(),
+    role: z.string(),
+    email: z.string(),
+    email_confirmed_at: Timestamp.optional(),
+    invited_at: Timestamp.optional(),
+    phone: z.string(),
+    phone_confirmed_at: Timestamp.optional(),
+    confirmation_sent_at: Timestamp.optional(),
+    confirmed_at: Timestamp.optional(),
+    recovery_sent_at: Timestamp.optional(),
+    new_email: z.string().optional(),
+    email_change_sent_at: Timestamp.optional(),
+    new_phone: z.string().optional(),
+    phone_change_sent_at: Timestamp.optional(),
+    reauthentication_sent_at: Timestamp.optional(),
+    last_sign_in_at: Timestamp.optional(),
+    app_metadata: Metadata,
+    user_metadata: Metadata,
+    factors: z.array(FactorView).optional(),
+    identities: z.array(IdentityView),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    banned_until: Timestamp.optional(),
+    deleted_at: Timestamp.optional(),
+    is_anonymous: z.boolean(),
+  })
+  .meta({ id: 'User' })
 
 /** An identity as clients see it (reference: Identity). */
 type IdentityView = z.output<typeof IdentityView>

@@ -10,10 +10,10 @@ import { plainJson } from '../../plugins/plain-json.ts'
 
 const AuditQuery = z.object({
   ...pageFields,
-  query: z
-    .string()
-    .optional()
-    .meta({ description: 'What to look for: author:…, action:… or type:…, with a part of the value' }),
+  query: z.string().optional().meta({
+    pattern: '^(author|action|type):',
+    description: 'What to look for: author:…, action:… or type:…, with a part of the value',
+  }),
 })
 
 /** `GET /admin/audit`: a page of the audit log, newest first, and its total in the headers. */
@@ -22,7 +22,10 @@ export const adminAuditRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/audit',
     {
       schema: {
-        summary: 'List the audit log, newest first',
+        operationId: 'listAuditLog',
+        tags: ['Admin'],
+        summary: 'List the audit log',
+        description: 'Newest first. The header Link leads to the next page.',
         querystring: AuditQuery,
         response: { 200: z.array(AuditEntryView), ...errorAnswers(400, 401, 403) },
       },

@@ -35,17 +35,35 @@ const CustomProviderView = z.discriminatedUnion('provider_type', [
 type CustomProviderView = z.output<typeof CustomProviderView>
 
 const listSchema = {
-  summary: 'List the custom providers',
+  operationId: 'listCustomProviders',
+  tags: ['Admin'],
+  summary: 'List custom providers',
   querystring: z.object({
-    type: z.string().optional().meta({ description: 'The type of the providers: oauth2 or oidc' }),
+    type: z
+      .string()
+      .optional()
+      .meta({ enum: ['oauth2', 'oidc'], description: 'The type of the providers' }),
   }),
   response: { 200: z.object({ providers: z.array(CustomProviderView) }), ...errorAnswers(401, 403, 404) },
 }
 
 const addSchema = {
-  summary: 'Add a custom provider, by its URLs or by the issuer whose metadata name them',
+  operationId: 'createCustomProvider',
+  tags: ['Admin'],
+  summary: 'Add a custom provider',
+  description: 'By its URLs, or by the issuer whose metadata name them.',
   body: NewCustomProvider,
   response: { 201: CustomProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413, 422) },
+}
+
+const changeSchema = {
+  operationId: 'updateCustomProvider',
+  tags: ['Admin'],
+  summary: 'Change a custom provider',
+  description: 'Members that are not given stay as they are.',
+  params: ProviderPath,
+  body: CustomProviderChanges,
+  response: { 200: CustomProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413) },
 }
 
 /** `/admin/custom-providers`: providers that admins add while the service runs. */
@@ -68,6 +86,8 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/custom-providers/:identifier',
     {
       schema: {
+        operationId: 'getCustomProvider',
+        tags: ['Admin'],
         summary: 'Read a custom provider',
         params: ProviderPath,
         response: { 200: CustomProviderView, ...errorAnswers(401, 403, 404) },
@@ -79,12 +99,7 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
   app.put(
     '/admin/custom-providers/:identifier',
     {
-      schema: {
-        summary: 'Change a custom provider; members that are not given stay',
-        params: ProviderPath,
-        body: CustomProviderChanges,
-        response: { 200: CustomProviderView, ...errorAnswers(400, 401, 403, 404, 409, 413) },
-      },
+      schema: changeSchema,
     },
     async (request) => viewCustomProvider(await changeCustomProvider(deps, request.params.identifier, request.body)),
   )
@@ -93,6 +108,8 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/custom-providers/:identifier',
     {
       schema: {
+        operationId: 'deleteCustomProvider',
+        tags: ['Admin'],
         summary: 'Delete a custom provider',
         params: ProviderPath,
         response: { 204: z.undefined(), ...errorAnswers(400, 401, 403, 404, 413) },

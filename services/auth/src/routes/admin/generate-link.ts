@@ -5,22 +5,31 @@ import { LINK_TYPES, type LinkType } from '../../one-time-tokens/link-type.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readContext } from '../../plugins/request-context.ts'
 import { linkTypeUnsupported } from '../../request-errors.ts'
+import { emailField, needs, passwordField } from '../../requests/documented-fields.ts'
 import { requireEmail } from '../../requests/identifier.ts'
 import { type GeneratedLink, generateLink } from '../../use-cases/generate-link.ts'
 import { Metadata, requireMetadata } from '../../users/metadata.ts'
 import { UserView, viewUser } from '../../users/user-view.ts'
 
-const LinkBody = z.object({
-  type: z
-    .string()
-    .optional()
-    .meta({ description: `What the link is for: ${LINK_TYPES.join(', ')}` }),
-  email: z.string().optional(),
-  new_email: z.string().optional().meta({ description: 'The new address, for a change of email' }),
-  password: z.string().optional().meta({ description: 'The password of the new user, for a sign-up' }),
-  data: Metadata.optional().meta({ description: 'The user_metadata of the new user, for a sign-up or an invitation' }),
-  redirect_to: z.string().optional(),
-})
+const LinkBody = z
+  .object({
+    type: z
+      .string()
+      .optional()
+      .meta({ enum: [...LINK_TYPES], description: 'What the link is for' }),
+    email: emailField,
+    new_email: emailField.meta({ format: 'email', description: 'The new address, for a change of email' }),
+    password: passwordField.meta({
+      minLength: 6,
+      maxLength: 72,
+      description: 'The password of the new user, for a sign-up',
+    }),
+    data: Metadata.optional().meta({
+      description: 'The user_metadata of the new user, for a sign-up or an invitation',
+    }),
+    redirect_to: z.string().optional(),
+  })
+  .meta(needs('type', 'email'))
 
 /** The user and the link in one object (reference: Generated links). */
 const LinkAnswer = UserView.extend({
@@ -40,7 +49,9 @@ export const generateLinkRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/generate_link',
     {
       schema: {
-        summary: 'Make a link and a code, to be sent by other means than our mail',
+        operationId: 'generateLink',
+        tags: ['Admin'],
+        summary: 'Generate a link and a code without sending a mail',
         body: LinkBody,
         response: { 200: LinkAnswer, ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },

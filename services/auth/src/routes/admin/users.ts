@@ -10,6 +10,7 @@ import { readAudience, readContext } from '../../plugins/request-context.ts'
 import { readWantedAudience } from '../../plugins/session-origin.ts'
 import { requireId, requireNewId } from '../../records/ids.ts'
 import { newUserIdOther } from '../../request-errors.ts'
+import { emailField, idField, needs, passwordField, phoneField } from '../../requests/documented-fields.ts'
 import { createUser } from '../../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
 import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
@@ -22,12 +23,12 @@ import type { ManagedUser } from '../../users/user-repository.ts'
 import { UserView, viewUser } from '../../users/user-view.ts'
 
 const AdminUserBody = z.object({
-  id: z.string().optional(),
+  id: z.string().optional().meta({ format: 'uuid' }),
   aud: z.string().optional(),
   role: z.string().optional(),
-  email: z.string().optional(),
-  phone: z.string().optional(),
-  password: z.string().optional(),
+  email: emailField,
+  phone: phoneField,
+  password: passwordField,
   password_hash: z
     .string()
     .optional()
@@ -41,6 +42,7 @@ const AdminUserBody = z.object({
     .optional()
     .meta({ description: 'How long the user is banned: a duration such as 24h, or none' }),
 })
+const NewUserBody = AdminUserBody.meta({ anyOf: [needs('email'), needs('phone')] })
 const ListQuery = z.object({
   ...pageFields,
   cursor: z.string().optional().meta({
@@ -54,10 +56,14 @@ const ListQuery = z.object({
   sort: z
     .string()
     .optional()
-    .meta({ description: 'The order of the list: created_at asc, or created_at desc, which is the default' }),
+    .meta({
+      enum: ['created_at asc', 'created_at desc'],
+      default: 'created_at desc',
+      description: 'The order of the list',
+    }),
 })
 const ListAnswer = z.object({ users: z.array(UserView), aud: z.string() })
-const UserPath = z.object({ userId: z.string() })
+const UserPath = z.object({ userId: idField })
 const DeleteBody = z.object({ should_soft_delete: z.boolean().optional() }).nullish()
 
 /** `/admin/users` and `/admin/users/{user_id}`: the users, for admins. */
@@ -68,7 +74,10 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users',
     {
       schema: {
-        summary: 'List users, newest first',
+        operationId: 'listUsers',
+        tags: ['Admin'],
+        summary: 'List users',
+        description: 'Newest first. The header Link leads to the next page.',
         querystring: ListQuery,
         response: { 200: ListAnswer, ...errorAnswers(400, 401, 403) },
       },
@@ -89,8 +98,10 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users',
     {
       schema: {
-        summary: 'Make a user',
-        body: AdminUserBody,
+        operationId: 'createUser',
+        tags: ['Admin'],
+        summary: 'Create a user',
+        body: NewUserBody,
         response: { 200: UserView, ...errorAnswers(400, 401, 403, 409, 413, 422) },
       },
       serializerCompiler: plainJson,
@@ -113,9 +124,11 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId',
     {
       schema: {
-        summary: 'Make a user with the id in the path',
+        operationId: 'createUserWithId',
+        tags: ['Admin'],
+        summary: 'Create a user with a chosen id',
         params: UserPath,
-        body: AdminUserBody,
+        body: NewUserBody,
         response: { 200: UserView, ...errorAnswers(400, 401, 403, 409, 413, 422) },
       },
       serializerCompiler: plainJson,
@@ -133,6 +146,8 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId',
     {
       schema: {
+        operationId: 'getUserById',
+        tags: ['Admin'],
         summary: 'Read a user',
         params: UserPath,
         response: { 200: UserView, ...errorAnswers(401, 403, 404) },
@@ -154,6 +169,8 @@ const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId',
     {
       schema: {
+        operationId: 'updateUserById',
+        tags: ['Admin'],
         summary: 'Change a user',
         params: UserPath,
         body: AdminUserBody,
@@ -173,7 +190,10 @@ const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId',
     {
       schema: {
-        summary: 'Delete a user: the row, or all that tells who it was',
+        operationId: 'deleteUser',
+        tags: ['Admin'],
+        summary: 'Delete a user',
+        description: 'Deletes the row, or with `should_soft_delete` all that tells who it was.',
         params: UserPath,
         body: DeleteBody,
         response: { 200: z.object({}), ...errorAnswers(400, 401, 403, 404, 413) },

@@ -6,11 +6,10 @@ import { CredentialOptions } from '../../passkeys/credential.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
 import { requireId } from '../../records/ids.ts'
+import { channelField, idField } from '../../requests/documented-fields.ts'
 import { challengeFactor } from '../../use-cases/challenge-factor.ts'
 
-const ChallengeBody = z
-  .object({ channel: z.string().optional().meta({ description: 'How the code goes to a phone: sms or whatsapp' }) })
-  .nullish()
+const ChallengeBody = z.object({ channel: channelField }).nullish()
 const ChallengeAnswer = z.object({
   id: z.guid(),
   type: z.enum(['totp', 'phone', 'webauthn']),
@@ -34,8 +33,11 @@ export const challengeRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { rateBucket: 'factor-challenge' },
       schema: {
-        summary: 'Challenge a second factor; a phone gets a code',
-        params: z.object({ factorId: z.string() }),
+        operationId: 'challengeFactor',
+        tags: ['Second factors'],
+        summary: 'Challenge a second factor',
+        description: 'A phone gets a code.',
+        params: z.object({ factorId: idField }),
         body: ChallengeBody,
         response: { 200: ChallengeAnswer, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },

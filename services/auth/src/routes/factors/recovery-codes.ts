@@ -29,7 +29,9 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
     '/factors/recovery-codes',
     {
       schema: {
-        summary: 'Read how many recovery codes are left',
+        operationId: 'getRecoveryCodes',
+        tags: ['Second factors'],
+        summary: 'Count the recovery codes that are left',
         response: { 200: StatusAnswer, ...errorAnswers(400, 401, 403, 404) },
       },
     },
@@ -43,7 +45,10 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
     '/factors/recovery-codes',
     {
       schema: {
-        summary: 'Make recovery codes, which are shown this once',
+        operationId: 'createRecoveryCodes',
+        tags: ['Second factors'],
+        summary: 'Create recovery codes',
+        description: 'They are shown this once.',
         body: GenerateBody,
         response: { 200: RecoveryCodesView, ...errorAnswers(400, 401, 403, 413, 422) },
       },
@@ -58,7 +63,9 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
     '/factors/recovery-codes',
     {
       schema: {
-        summary: 'Remove the recovery codes',
+        operationId: 'deleteRecoveryCodes',
+        tags: ['Second factors'],
+        summary: 'Remove the own recovery codes',
         response: { 200: z.object({ id: z.guid() }), ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },
     },

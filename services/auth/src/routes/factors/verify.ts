@@ -8,19 +8,22 @@ import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
 import { readSessionOrigin } from '../../plugins/session-origin.ts'
 import { parseId, requireId } from '../../records/ids.ts'
+import { idField, needs } from '../../requests/documented-fields.ts'
 import { SessionView } from '../../sessions/session-view.ts'
 import { type FactorAnswer, verifyFactor } from '../../use-cases/verify-factor.ts'
 
-const VerifyBody = z.object({
-  challenge_id: z.string().optional(),
-  code: z.string().optional(),
-  webauthn: z
-    .discriminatedUnion('type', [
-      z.object({ type: z.literal('create'), credential_response: Registration }),
-      z.object({ type: z.literal('request'), credential_response: Assertion }),
-    ])
-    .optional(),
-})
+const VerifyBody = z
+  .object({
+    challenge_id: z.string().optional().meta({ format: 'uuid' }),
+    code: z.string().optional().meta({ pattern: '^[0-9]{6}$', description: 'of an app or a phone' }),
+    webauthn: z
+      .discriminatedUnion('type', [
+        z.object({ type: z.literal('create'), credential_response: Registration }),
+        z.object({ type: z.literal('request'), credential_response: Assertion }),
+      ])
+      .optional(),
+  })
+  .meta({ ...needs('challenge_id'), anyOf: [needs('code'), needs('webauthn')] })
 
 /** `POST /factors/{factor_id}/verify`: answers a challenge, and raises the session to aal2. The first proof makes the factor count. */
 export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -33,8 +36,10 @@ export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { rateBucket: 'factor-verify' },
       schema: {
-        summary: 'Answer the challenge of a second factor, and raise the session to aal2',
-        params: z.object({ factorId: z.string() }),
+        operationId: 'verifyFactor',
+        tags: ['Second factors'],
+        summary: 'Verify a second factor to raise the session to aal2',
+        params: z.object({ factorId: idField }),
         body: VerifyBody,
         response: { 200: SessionView, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },

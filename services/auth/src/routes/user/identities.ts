@@ -4,6 +4,7 @@ import { errorAnswers } from '../../error-body.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { readWantedAudience } from '../../plugins/session-origin.ts'
 import { requireId } from '../../records/ids.ts'
+import { idField } from '../../requests/documented-fields.ts'
 import { unlinkIdentity } from '../../use-cases/unlink-identity.ts'
 
 /** `DELETE /user/identities/{identity_id}`: unlinks an identity of the caller, but never the last one. */
@@ -14,8 +15,10 @@ export const identitiesRoutes: FastifyPluginAsyncZod = async (app) => {
     '/user/identities/:identityId',
     {
       schema: {
+        operationId: 'unlinkIdentity',
+        tags: ['Providers'],
         summary: 'Unlink an identity from the own account',
-        params: z.object({ identityId: z.string() }),
+        params: z.object({ identityId: idField }),
         response: { 200: z.object({}), ...errorAnswers(400, 401, 403, 404, 422) },
       },
     },

@@ -11,7 +11,9 @@ export const jwksRoutes: FastifyPluginAsyncZod = async (app) => {
     '/.well-known/jwks.json',
     {
       schema: {
-        summary: 'Read the public keys that verify tokens',
+        operationId: 'getKeys',
+        tags: ['Service'],
+        summary: 'List the public keys that verify access tokens',
         security: [],
         response: { 200: JwksAnswer, ...errorAnswers() },
       },

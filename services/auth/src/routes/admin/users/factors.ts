@@ -5,14 +5,15 @@ import { errorAnswers } from '../../../error-body.ts'
 import { requireFriendlyName } from '../../../factors/require-friendly-name.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
 import { requireId } from '../../../records/ids.ts'
+import { idField, phoneField } from '../../../requests/documented-fields.ts'
 import { requirePhone } from '../../../requests/identifier.ts'
 import { changeFactor, type ManagedFactor, removeFactor } from '../../../use-cases/change-factor.ts'
 import { getManagedProfile } from '../../../users/profile-repository.ts'
 import { FactorView, viewFactor } from '../../../users/user-view.ts'
 
-const UserPath = z.object({ userId: z.string() })
-const FactorPath = z.object({ userId: z.string(), factorId: z.string() })
-const FactorBody = z.object({ friendly_name: z.string().optional(), phone: z.string().optional() })
+const UserPath = z.object({ userId: idField })
+const FactorPath = z.object({ userId: idField, factorId: idField })
+const FactorBody = z.object({ friendly_name: z.string().optional(), phone: phoneField })
 
 /** `/admin/users/{user_id}/factors`: the second factors of a user. */
 export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -22,6 +23,8 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId/factors',
     {
       schema: {
+        operationId: 'listUserFactors',
+        tags: ['Admin'],
         summary: 'List the second factors of a user',
         params: UserPath,
         response: { 200: z.array(FactorView), ...errorAnswers(401, 403, 404) },
@@ -38,7 +41,9 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId/factors/:factorId',
     {
       schema: {
-        summary: 'Rename a second factor, or change its phone',
+        operationId: 'updateUserFactor',
+        tags: ['Admin'],
+        summary: 'Rename a second factor of a user, or change its phone',
         params: FactorPath,
         body: FactorBody,
         response: { 200: FactorView, ...errorAnswers(400, 401, 403, 404, 413, 422) },
@@ -57,6 +62,8 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId/factors/:factorId',
     {
       schema: {
+        operationId: 'deleteUserFactor',
+        tags: ['Admin'],
         summary: 'Remove a second factor of a user',
         params: FactorPath,
         response: { 200: FactorView, ...errorAnswers(400, 401, 403, 404, 413) },

@@ -6,6 +6,7 @@ import { PasskeyView, viewPasskey } from '../../../passkeys/passkey-view.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
 import { requireId } from '../../../records/ids.ts'
+import { idField } from '../../../requests/documented-fields.ts'
 import { deletePasskeyAsAdmin } from '../../../use-cases/change-passkey.ts'
 import { getManagedProfile } from '../../../users/profile-repository.ts'
 
@@ -18,8 +19,10 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId/passkeys',
     {
       schema: {
+        operationId: 'listUserPasskeys',
+        tags: ['Admin'],
         summary: 'List the passkeys of a user',
-        params: z.object({ userId: z.string() }),
+        params: z.object({ userId: idField }),
         response: { 200: z.array(PasskeyView), ...errorAnswers(401, 403, 404) },
       },
     },
@@ -34,8 +37,10 @@ export const adminPasskeysRoutes: FastifyPluginAsyncZod = async (app) => {
     '/admin/users/:userId/passkeys/:passkeyId',
     {
       schema: {
+        operationId: 'deleteUserPasskey',
+        tags: ['Admin'],
         summary: 'Delete a passkey of a user',
-        params: z.object({ userId: z.string(), passkeyId: z.string() }),
+        params: z.object({ userId: idField, passkeyId: idField }),
         response: { 204: z.undefined(), ...errorAnswers(400, 401, 403, 404, 413) },
       },
     },

@@ -15,7 +15,10 @@ export const regenerateRecoveryCodesRoutes: FastifyPluginAsyncZod = async (app) 
     '/factors/recovery-codes/regenerate',
     {
       schema: {
-        summary: 'Replace the recovery codes; the old codes are void',
+        operationId: 'regenerateRecoveryCodes',
+        tags: ['Second factors'],
+        summary: 'Replace the own recovery codes',
+        description: 'The old codes are void. The new ones are shown this once.',
         response: { 200: RecoveryCodesView, ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },
     },

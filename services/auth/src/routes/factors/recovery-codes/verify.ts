@@ -4,10 +4,11 @@ import { errorAnswers } from '../../../error-body.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { readSessionOrigin } from '../../../plugins/session-origin.ts'
+import { needs } from '../../../requests/documented-fields.ts'
 import { SessionView } from '../../../sessions/session-view.ts'
 import { verifyRecoveryCode } from '../../../use-cases/verify-recovery-code.ts'
 
-const VerifyBody = z.object({ code: z.string().optional() })
+const VerifyBody = z.object({ code: z.string().optional() }).meta(needs('code'))
 
 /** `POST /factors/recovery-codes/verify`: uses one code up, and raises the session to aal2. */
 export const verifyRecoveryCodeRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -20,7 +21,9 @@ export const verifyRecoveryCodeRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       config: { rateBucket: 'factor-verify' },
       schema: {
-        summary: 'Use a recovery code, and raise the session to aal2',
+        operationId: 'verifyRecoveryCode',
+        tags: ['Second factors'],
+        summary: 'Use a recovery code to raise the session to aal2',
         body: VerifyBody,
         response: { 200: SessionView, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },

@@ -16,6 +16,8 @@ export const passkeyAuthenticationOptionsRoutes: FastifyPluginAsyncZod = async (
     {
       config: { captcha: true, rateBucket: 'passkey' },
       schema: {
+        operationId: 'startPasskeySignIn',
+        tags: ['Passkeys'],
         summary: 'Begin to sign in with a passkey',
         security: [],
         response: { 200: PasskeyQuestionView, ...errorAnswers(400, 404, 413, 429) },

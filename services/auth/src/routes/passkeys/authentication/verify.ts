@@ -5,10 +5,11 @@ import { Assertion } from '../../../passkeys/credential.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readSessionOrigin } from '../../../plugins/session-origin.ts'
+import { idField } from '../../../requests/documented-fields.ts'
 import { SessionView, signNewSession } from '../../../sessions/session-view.ts'
 import { signInWithPasskey } from '../../../use-cases/sign-in-with-passkey.ts'
 
-const VerifyBody = z.object({ challenge_id: z.string(), credential: Assertion })
+const VerifyBody = z.object({ challenge_id: idField, credential: Assertion })
 
 /** `POST /passkeys/authentication/verify`: a session for the answer of an authenticator. */
 export const passkeyAuthenticationVerifyRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -21,7 +22,9 @@ export const passkeyAuthenticationVerifyRoutes: FastifyPluginAsyncZod = async (a
     {
       config: { rateBucket: 'passkey' },
       schema: {
-        summary: 'Sign in by the answer of an authenticator',
+        operationId: 'finishPasskeySignIn',
+        tags: ['Passkeys'],
+        summary: 'Sign in with a passkey',
         security: [],
         body: VerifyBody,
         response: { 200: SessionView, ...errorAnswers(400, 403, 404, 413, 422, 429) },

@@ -18,6 +18,8 @@ export const passkeyRegistrationOptionsRoutes: FastifyPluginAsyncZod = async (ap
     {
       config: { rateBucket: 'passkey' },
       schema: {
+        operationId: 'startPasskeyRegistration',
+        tags: ['Passkeys'],
         summary: 'Begin to register a passkey',
         response: { 200: PasskeyQuestionView, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },

@@ -6,9 +6,10 @@ import { PasskeyView, viewPasskey } from '../../../passkeys/passkey-view.ts'
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
+import { idField } from '../../../requests/documented-fields.ts'
 import { registerPasskey } from '../../../use-cases/register-passkey.ts'
 
-const VerifyBody = z.object({ challenge_id: z.string(), credential: Registration })
+const VerifyBody = z.object({ challenge_id: idField, credential: Registration })
 
 /** `POST /passkeys/registration/verify`: stores the passkey that an authenticator has made. */
 export const passkeyRegistrationVerifyRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -22,6 +23,8 @@ export const passkeyRegistrationVerifyRoutes: FastifyPluginAsyncZod = async (app
     {
       config: { rateBucket: 'passkey' },
       schema: {
+        operationId: 'finishPasskeyRegistration',
+        tags: ['Passkeys'],
         summary: 'Register the passkey that an authenticator has made',
         body: VerifyBody,
         response: { 200: PasskeyView, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },

@@ -5,6 +5,7 @@ import { AuthorizeQuery, readAuthorizeQuery } from '../../../flows/authorize-que
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { readContext } from '../../../plugins/request-context.ts'
+import { needs } from '../../../requests/documented-fields.ts'
 import { startLinking } from '../../../use-cases/start-authorization.ts'
 
 /** `GET /user/identities/authorize`: sends a browser to a provider, to link the identity there to the caller's account. */
@@ -19,13 +20,19 @@ export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateBucket: 'sso' },
       exposeHeadRoute: false,
       schema: {
-        summary: 'Link an identity by signing in at an external provider; answers a redirect (302), or its URL',
+        operationId: 'linkIdentity',
+        tags: ['Providers'],
+        summary: 'Link an identity by signing in at an external provider',
+        description: 'Answers a redirect to the provider, or its URL.',
         querystring: AuthorizeQuery.extend({
           skip_http_redirect: z
             .string()
             .optional()
-            .meta({ description: 'Whether the answer is the URL as JSON, in place of a redirect' }),
-        }),
+            .meta({
+              enum: ['true', 'false'],
+              description: 'Whether the answer is the URL as JSON, in place of a redirect',
+            }),
+        }).meta(needs('provider')),
         response: { 200: z.object({ url: z.string() }), 302: z.undefined(), ...errorAnswers(400, 401, 403, 404, 429) },
       },
     },

@@ -1,0 +1,115 @@
+import type { DocumentedOperation, DocumentNotes, HeaderNote } from '@trestle/common/documents/complete-document.ts'
+import { BEARER_CHALLENGE } from './errors.ts'
+import examples from './openapi-examples.json' with { type: 'json' }
+
+const text = { type: 'string' }
+
+const tags = [
+  { name: 'Sign-in', description: 'Sign up, sign in by password or by a code, and refresh a session.' },
+  { name: 'Account', description: 'The own account of a user: addresses, password and sessions.' },
+  { name: 'Providers', description: 'Sign in at an external provider, and link identities to an account.' },
+  { name: 'Second factors', description: 'Authenticator apps, phones, security keys and recovery codes.' },
+  { name: 'Passkeys', description: 'Sign in with a key on a device, without a password.' },
+  {
+    name: 'Admin',
+    description: 'What an admin does with users, providers and the audit log. Needs the token of an admin.',
+  },
+  { name: 'Service', description: 'Health, settings and keys of the service.' },
+]
+
+/** Operations that look for users of an audience, or end a flow at a page. */
+const WITH_AUDIENCE: ReadonlySet<string> = new Set([
+  ...['signUp', 'sendOneTimeCode', 'sendMagicLink', 'recoverAccount', 'resendMessage', 'verifyCode', 'followMailLink'],
+  ...['createSession', 'getUser', 'updateUser', 'unlinkIdentity', 'inviteUser', 'generateLink', 'listUsers'],
+  ...['createUser', 'createUserWithId', 'getUserById', 'updateUserById', 'deleteUser', 'startProviderSignIn'],
+  ...['listUserFactors', 'updateUserFactor', 'deleteUserFactor', 'listUserPasskeys', 'deleteUserPasskey'],
+])
+const LISTS: ReadonlySet<string> = new Set(['listUsers', 'listAuditLog'])
+const WITH_REDIRECT: ReadonlySet<string> = new Set([
+  ...['signUp', 'sendOneTimeCode', 'sendMagicLink', 'recoverAccount', 'resendMessage', 'inviteUser', 'generateLink'],
+  ...['updateUser', 'startProviderSignIn', 'linkIdentity', 'followMailLink', 'verifyCode', 'createUser'],
+  ...['createUserWithId', 'createSession'],
+])
+
+/** What the API document says beside the schemas of the routes. test/document-examples.test.ts writes the examples. */
+export const documentNotes: DocumentNotes = {
+  servers: [{ url: '/', description: 'This process' }],
+  tags,
+  requestHeaders,
+  answerHeaders,
+  examples,
+}
+
+function requestHeaders({ operationId, tags: [tag] }: DocumentedOperation): Record<string, HeaderNote> {
+  return {
+    ...(tag !== 'Service' && {
+      'X-Supabase-Api-Version': {
+        description: 'From this version on, errors are `{code, message}`.',
+        schema: { type: 'string', format: 'date' },
+        example: '2024-01-01',
+      },
+    }),
+    ...(WITH_AUDIENCE.has(operationId) && {
+      'X-JWT-AUD': {
+        description: 'The audience of the users; default AUTH_JWT_DEFAULT_GROUP_NAME.',
+        schema: text,
+        example: 'authenticated',
+      },
+    }),
+  }
+}
+
+function answerHeaders({ operationId, tags: [tag] }: DocumentedOperation, status: string): Record<string, HeaderNote> {
+  return {
+    'X-Request-Id': { description: 'The name of the request in the log.', schema: text, required: true },
+    ...(tag !== 'Service' && {
+      'X-Supabase-Api-Version': {
+        description: 'The version of the error bodies, where the request asks for one.',
+        schema: { type: 'string', format: 'date' },
+        example: '2024-01-01',
+      },
+    }),
+    ...(status === '401' && {
+      'WWW-Authenticate': {
+        description: 'How a client proves who it is (RFC 9110).',
+        schema: text,
+        required: true,
+        example: BEARER_CHALLENGE['www-authenticate'],
+      },
+    }),
+    ...((status === '429' || status === '503') && {
+      'Retry-After': {
+        description: 'Seconds to wait before another attempt.',
+        schema: { type: 'integer', minimum: 1 },
+        required: true,
+        example: 60,
+      },
+    }),
+    ...(status.startsWith('3') &&
+      status !== '304' && {
+        Location: { description: 'Where the browser goes.', schema: { type: 'string' }, required: true },
+      }),
+    ...(status === '200' && LISTS.has(operationId) && listHeaders),
+    ...(status < '400' &&
+      WITH_REDIRECT.has(operationId) && {
+        'X-Redirect-Refused': {
+          description: 'Which rule refused the wanted redirect, and where the redirect was named.',
+          schema: text,
+          example: 'not-listed; source=query',
+        },
+      }),
+  }
+}
+
+const listHeaders = {
+  Link: {
+    description: 'The next page, and by page numbers the last page too (RFC 8288).',
+    schema: text,
+    example: '</admin/users?page=2&per_page=50>; rel="next", </admin/users?page=3&per_page=50>; rel="last"',
+  },
+  'X-Total-Count': {
+    description: 'How long the list is. Absent with `cursor`.',
+    schema: { type: 'integer' },
+    example: 123,
+  },
+}
