@@ -3,6 +3,7 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { fromApp } from '../access/access-query.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
+import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { AppKey } from './app.ts'
 
@@ -110,6 +111,18 @@ export async function listKeys(
 
 function toAppKey({ id, hint, scopes, expires, last_used, created }: KeyRow): AppKey | undefined {
   return id === null ? undefined : { id, hint, scopes, expires, lastUsed: last_used, created }
+}
+
+/**
+ * The MAC of a key of an app, 32 bytes: what an operator does for the app needs a caller. Undefined for an unknown app, and for one
+ * without a good key.
+ */
+export async function findAppKey(db: Db, appId: string): Promise<Buffer | undefined> {
+  const { rows } = await sql<{ mac: Buffer }>`
+    SELECT mac FROM ${sql.table('app_keys')}
+    WHERE app_id = ${appId} AND revoked IS NULL AND (expires IS NULL OR expires > now())
+    LIMIT 1`.execute(db)
+  return rows[0]?.mac
 }
 
 /** The digests of the keys that let a request in since the last write, by their bytes as text. */

@@ -1,97 +1,182 @@
 import type { Command } from 'commander'
-import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
-import { type Claim, DEFAULT_CLAIM, type Pricing } from '../merchants/merchant.ts'
-import { changeMerchant } from '../merchants/merchant-repository.ts'
-import { type Money, readMoney } from '../money/minor-units.ts'
+import { insertOperatorAudit } from '../access/audit-repository.ts'
+import { findAppKey } from '../apps/app-key-repository.ts'
+import type { OperatorDeps } from '../deps.ts'
+import { viewMerchant } from '../merchants/merchant-view.ts'
+import {
+  findMerchant,
+  listAllMerchants,
+  listMerchantApps,
+  type OperatedMerchant,
+} from '../merchants/operator-merchant-repository.ts'
+import { formatMoney } from '../money/minor-units.ts'
+import { MerchantBody, toNewMerchant } from '../requests/merchant-body.ts'
+import { createApp } from '../use-cases/create-app.ts'
+import { createMerchant } from '../use-cases/create-merchant.ts'
+import { listMerchantWebhooks } from '../webhooks/webhook-repository.ts'
+import { viewWebhook } from '../webhooks/webhook-view.ts'
+import { merchantSettings } from './merchant-settings.ts'
 import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
+import { PAGE_OPTIONS, readId, readPage, readTest, readValues, TEST_OPTIONS, textOf } from './read-options.ts'
 
-/** `payments merchants …`: what an operator decides for a merchant. */
+/** `payments merchants …`: lists, shows and makes merchants, and changes what an operator decides for them. */
 export function merchantsCommand(operator: Operator): Command {
-  return commandGroup(
-    operator,
-    'merchants',
-    'settle fees, permissions, 3-D Secure, acquirer and bank account of a merchant',
-    commands,
-  )
+  return commandGroup(operator, 'merchants', 'list, show, make and change merchants', [
+    ...commands,
+    ...merchantSettings,
+  ])
 }
+
+const APPS_MAX = 100
 
 const commands: readonly OperatorCommand[] = [
   {
-    usage: 'pricing <id>',
-    description: 'change the fees of future captures, refunds and lost disputes',
+    usage: 'list',
+    description: 'list merchants, newest first',
+    options: [...TEST_OPTIONS, ['--search <text>', 'part of a name, email address or website'], ...PAGE_OPTIONS],
+    run: async ({ database }, { options, format }) => {
+      const filter = { ...readPage(options), test: readTest(options), search: textOf(options.search) }
+      const merchants = await listAllMerchants(database.db, filter)
+      return format === 'json' ? merchants.map(viewOperated) : merchants.map(describeMerchant)
+    },
+  },
+  {
+    usage: 'show <id>',
+    description: 'show a merchant with its apps and webhooks',
+    run: show,
+  },
+  {
+    usage: 'create',
+    description: 'make a merchant, and an app for it unless --app names one',
     options: [
-      ['--rate <basis-points>', 'share of each capture'],
-      ['--flat <money>', 'for each capture, as EUR:25'],
-      ['--refund <money>', 'for each refund'],
-      ['--dispute <money>', 'for each lost dispute'],
+      ['--app <id>', 'the app that becomes its first member; default: a new one, whose key is printed once'],
+      ['--test', 'for test cards, without real money. Options below then have defaults'],
+      ['--name <name>', 'what its customers see'],
+      ['--currency <code>', 'of its balance and payouts, such as EUR'],
+      ['--email <address>', 'where to reach it'],
+      ['--website <url>', 'where its customers pay'],
+      ['--descriptor <text>', 'text on statements of cards'],
+      ['--country <code>', 'of the company, such as DK'],
+      ['--company-number <number>', 'of the company'],
+      ['--iban <iban>', 'where its payouts go'],
     ],
-    run: ({ database }, { words: [id = ''], options }) =>
-      changeMerchant(database.db, id, { pricing: readPricing(options) }),
-  },
-  {
-    usage: 'claim <id> <permissions...>',
-    description: 'grant or withhold permissions, as canRefund=no canCapture=yes',
-    run: ({ database }, { words: [id = '', ...words] }) => changeMerchant(database.db, id, { claim: readClaim(words) }),
-  },
-  {
-    usage: 'tds <id> <mode>',
-    description: 'attempt: charge also when 3-D Secure is unavailable; full: never charge without it',
-    run: ({ database }, { words: [id = '', mode] }) => {
-      if (mode !== 'attempt' && mode !== 'full') throw new Error('the mode is attempt or full')
-      return changeMerchant(database.db, id, { tdsMode: mode })
-    },
-  },
-  {
-    usage: 'acquirer <id> <name>',
-    description: 'set the acquirer of a live merchant, by its name in PAYMENTS_ACQUIRERS, or none',
-    run: ({ database }, { words: [id = '', name = ''] }) => {
-      if (!/^[a-z][a-z0-9-]{0,62}$/.test(name)) throw new Error('a name has lower-case letters, digits and -')
-      return changeMerchant(database.db, id, { acquirer: name === 'none' ? null : name })
-    },
-  },
-  {
-    usage: 'bank <id> <iban>',
-    description: 'set the bank account of later payouts; existing payouts keep theirs',
-    run: async ({ database }, { words: [id = '', text = ''] }) => {
-      const iban = normalizeIban(text)
-      if (!hasIbanShape(iban) || !hasIbanChecksum(iban)) throw new Error('the account must be an IBAN')
-      await changeMerchant(database.db, id, { iban })
-      return { id, iban }
-    },
+    run: create,
   },
 ]
 
-function readPricing(options: CommandInput['options']): Partial<Pricing & { refund: Money }> {
-  const { rate, ...flats } = options
-  const fees = Object.entries(flats).map(([kind, text]) => [kind, readFee(kind, String(text))])
-  return { ...(rate === undefined ? {} : { rate: readBasisPoints(String(rate)) }), ...Object.fromEntries(fees) }
+async function show({ database: { db } }: OperatorDeps, { words: [id = ''], format }: CommandInput): Promise<object> {
+  const merchantId = readId('the id', id)
+  const found = await findMerchant(db, merchantId)
+  if (!found) throw new Error(`there is no merchant ${merchantId}`)
+  const apps = await listMerchantApps(db, { merchantId, limit: APPS_MAX })
+  const webhooks = (await listMerchantWebhooks(db, merchantId)).map(viewWebhook)
+  if (format === 'json') return { ...viewOperated(found), apps, webhooks }
+  const { merchant, acquirer } = found
+  const { key, email, website, descriptor, country, companyNumber, iban, tdsMode, claim, pricing } = merchant
+  const withheld = Object.entries(claim).filter(([, granted]) => !granted)
+  return {
+    ...describeMerchant(found),
+    key,
+    email,
+    website,
+    descriptor,
+    company: [country, companyNumber].filter((text) => text !== null).join(' '),
+    iban,
+    fees: `${pricing.rate / 100} % + ${moneyOf(pricing.flat)} a capture, ${moneyOf(pricing.dispute)} a lost dispute`,
+    withheld: withheld.map(([permission]) => permission).join(' '),
+    tds: tdsMode,
+    acquirer: merchant.test ? 'simulator' : acquirer,
+    apps,
+    webhooks: webhooks.map((webhook) => ({ ...webhook, events: webhook.events.join(' ') || 'all' })),
+  }
 }
 
-function readBasisPoints(text: string): number {
-  const rate = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
-  if (rate <= 10_000) return rate
-  throw new Error('--rate is 0 to 10000 basis points')
-}
+/** Values of a test merchant that its maker did not give. */
+const TEST_DEFAULTS = {
+  name: 'Test shop',
+  currency: 'EUR',
+  email: 'merchant@example.com',
+  website: 'https://example.com',
+  descriptor: 'Test shop',
+  country: 'DK',
+} as const
 
-function readFee(kind: string, text: string): Money {
-  const money = readMoney(text)
-  if (money) return money
-  throw new Error(`--${kind} is a currency and minor units, such as EUR:25`)
-}
+const OPTION_NAMES = {
+  name: '--name',
+  currency: '--currency',
+  email: '--email',
+  website: '--website',
+  descriptor: '--descriptor',
+  'company.country': '--country',
+  'company.number': '--company-number',
+  'bank.iban': '--iban',
+} as const
 
-const WORDS: ReadonlyMap<string | undefined, boolean> = new Map([
-  ['yes', true],
-  ['no', false],
-])
-
-function readClaim(words: readonly string[]): Partial<Claim> {
-  return Object.fromEntries(
-    words.map((word) => {
-      const [name = '', value] = word.split('=')
-      const granted = WORDS.get(value)
-      const known = Object.hasOwn(DEFAULT_CLAIM, name) && name !== 'canTransferToCard'
-      if (known && granted !== undefined) return [name, granted]
-      throw new Error(`${word} is no permission, such as canRefund=no`)
-    }),
+async function create(deps: OperatorDeps, { options, format }: CommandInput): Promise<object> {
+  const { database, pricing } = deps
+  const given = { ...(options.test === true ? TEST_DEFAULTS : {}), ...options }
+  const body = readValues(
+    MerchantBody,
+    {
+      name: given.name,
+      currency: given.currency,
+      test: options.test === true,
+      email: given.email,
+      website: given.website,
+      descriptor: given.descriptor,
+      company: { country: given.country, number: options.companyNumber },
+      ...(options.iban === undefined ? {} : { bank: { iban: options.iban } }),
+    },
+    OPTION_NAMES,
   )
+  const app = options.app === undefined ? await makeApp(deps, body.name) : await existingApp(deps, options.app)
+  const caller = { keyMac: app.keyMac, userEmail: null, repeat: undefined, identityId: undefined }
+  const { merchant } = await createMerchant(
+    { lanes: database.lanes, pricing },
+    { caller, flaw: undefined, merchant: toNewMerchant(body) },
+  )
+  const { id: merchantId } = merchant
+  await insertOperatorAudit(database.db, { action: 'merchant.created', merchantId, payload: { appId: app.id } })
+  const made = { merchant, acquirer: null }
+  const shown = app.key === undefined ? { id: app.id } : { id: app.id, key: app.key }
+  if (format === 'json') return { ...viewOperated(made), app: shown }
+  return { ...describeMerchant(made), key: merchant.key, app: app.id, ...(app.key ? { appKey: app.key } : {}) }
+}
+
+/** The app that becomes the first member: its key is shown only when it was made now. */
+interface FirstApp {
+  readonly id: string
+  readonly keyMac: Buffer
+  readonly key?: string
+}
+
+async function makeApp(
+  { database: { db, lanes }, pepper, createKey }: OperatorDeps,
+  name: string | undefined,
+): Promise<FirstApp> {
+  const { id, key } = await createApp({ lanes, pepper, createKey }, { name })
+  return { ...(await existingApp({ database: { db } }, id)), key }
+}
+
+async function existingApp(
+  { database: { db } }: { readonly database: Pick<OperatorDeps['database'], 'db'> },
+  app: unknown,
+): Promise<FirstApp> {
+  const id = readId('--app', app)
+  const keyMac = await findAppKey(db, id)
+  if (!keyMac) throw new Error(`there is no app ${id} with a good key`)
+  return { id, keyMac }
+}
+
+/** The members of the API, and the acquirer. */
+function viewOperated({ merchant, acquirer }: OperatedMerchant) {
+  return { ...viewMerchant(merchant), ...(acquirer === null ? {} : { acquirer }) }
+}
+
+function describeMerchant({ merchant: { id, name, test, currency, balance, email, created } }: OperatedMerchant) {
+  return { id, name, mode: test ? 'test' : 'live', balance: formatMoney(currency, balance), email, created }
+}
+
+function moneyOf({ currency, amount }: { readonly currency: string; readonly amount: number }): string {
+  return formatMoney(currency, BigInt(amount))
 }

@@ -41,6 +41,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
     },
     apps: async () => (await import('./apps.ts')).appsCommand(operator),
     merchants: async () => (await import('./merchants.ts')).merchantsCommand(operator),
+    transactions: async () => (await import('./transactions.ts')).transactionsCommand(operator),
     attempts: async () => (await import('./attempts.ts')).attemptsCommand(operator),
     exceptions: async () => (await import('./exceptions.ts')).exceptionsCommand(operator),
     fx: async () => (await import('./fx.ts')).fxCommand(operator),

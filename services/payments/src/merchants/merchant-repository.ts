@@ -8,7 +8,8 @@ import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { Claim, Merchant, MerchantChanges, NewMerchant, Pricing } from './merchant.ts'
 
-interface MerchantColumns {
+/** The columns that queries select of a merchant `m` and its balance `b`. */
+export interface MerchantColumns {
   id: string
   key: string
   name: string | null
@@ -31,7 +32,7 @@ interface MerchantColumns {
 type MerchantAccessRow = { verdict: Verdict; identity_id: string | null } & (MerchantColumns | { id: null })
 
 /** Every query names the merchant `m` and its balance `b`. */
-const columns = sql`m.id, m.key, m.name, m.currency, m.test, m.email, m.website, m.descriptor, m.country,
+export const merchantColumns = sql`m.id, m.key, m.name, m.currency, m.test, m.email, m.website, m.descriptor, m.country,
   m.company_number, m.iban, m.claim, m.pricing, m.tds_mode, m.created, b.balance`
 
 /** A merchant with the verdict on access. */
@@ -48,7 +49,7 @@ export interface CreateInput {
 const createQuery = prepare(
   'create_merchant',
   (p: CallerColumns & { merchant: object | null }) => sql<MerchantAccessRow>`
-    SELECT f.verdict, f.identity_id, ${columns}
+    SELECT f.verdict, f.identity_id, ${merchantColumns}
     FROM ${sql.table('create_merchant')}(${callerRow(p)}, ${p.merchant}) f
     CROSS JOIN LATERAL (SELECT (f.merchant).*) m
     CROSS JOIN (SELECT 0::bigint AS balance) b`,
@@ -63,7 +64,7 @@ export async function callCreateMerchant(lanes: Lanes, { caller, merchant }: Cre
 const readQuery = prepareForCaller(
   'read_merchant',
   ({ fromCaller, joinMembership }, p: Credentials & { merchantId: string }) => sql<MerchantAccessRow>`
-    SELECT ${verdictColumns(sql`m.id`)}, ${columns}
+    SELECT ${verdictColumns(sql`m.id`)}, ${merchantColumns}
     ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     ${joinMembership(sql`m.id`)}
@@ -128,7 +129,7 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
         WHEN EXISTS (SELECT FROM ${sql.table('apps')} WHERE id = ${p.identityId})
           OR EXISTS (SELECT FROM ${sql.table('users')} WHERE id = ${p.identityId}) THEN 'forbidden'
         ELSE 'not-found'
-      END AS verdict, c.identity_id, ${columns}
+      END AS verdict, c.identity_id, ${merchantColumns}
     ${fromCaller}
     LEFT JOIN LATERAL (
       SELECT * FROM (${membershipPage('app', order, p)} UNION ALL ${membershipPage('user', order, p)}) listed
@@ -160,15 +161,19 @@ export async function listMerchants(
 ): Promise<AccessResult & { readonly merchants: readonly Merchant[] }> {
   const rows = await lanes.read.all(listQueries[order], input)
   const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
-  return { verdict, identityId: identity_id, merchants: rows.flatMap((row) => toMerchant(row) ?? []) }
+  return {
+    verdict,
+    identityId: identity_id,
+    merchants: rows.flatMap((row) => (row.id === null ? [] : [toMerchant(row)])),
+  }
 }
 
 function toMerchantResult(row: MerchantAccessRow): MerchantResult {
-  return { verdict: row.verdict, identityId: row.identity_id, merchant: toMerchant(row) }
+  return { verdict: row.verdict, identityId: row.identity_id, merchant: row.id === null ? undefined : toMerchant(row) }
 }
 
-function toMerchant(row: MerchantAccessRow): Merchant | undefined {
-  if (row.id === null) return undefined
+/** Makes a merchant of a row. */
+export function toMerchant(row: MerchantColumns): Merchant {
   // Many requests read this row, and naming each member is faster than a rest pattern.
   return {
     id: row.id,

@@ -1,46 +1,15 @@
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
 import { errorAnswers } from '../error-body.ts'
-import { FIELD_TEXTS } from '../field-errors.ts'
-import { isCountry } from '../merchants/countries.ts'
-import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
+import { normalizeIban } from '../merchants/iban.ts'
 import { readMerchant } from '../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../merchants/merchant-view.ts'
-import { isFundingCurrency } from '../money/currencies.ts'
 import { answerCreated } from '../plugins/answers.ts'
 import type { Routes } from '../plugins/request-input.ts'
-import { descriptor, email, isStorable, name, pathId, text, website } from '../requests/fields.ts'
+import { descriptor, email, isStorable, name, pathId } from '../requests/fields.ts'
+import { MerchantBody, toNewMerchant } from '../requests/merchant-body.ts'
 import { createMerchant } from '../use-cases/create-merchant.ts'
 import { updateMerchant } from '../use-cases/update-merchant.ts'
-
-const currency = text()
-  .trim()
-  .refine((code) => /^[A-Z]{3}$/.test(code), { error: FIELD_TEXTS.notCurrencyCode })
-  .refine(isFundingCurrency, { error: FIELD_TEXTS.notFunding, params: { code: 'UNKNOWN' } })
-const country = text()
-  .trim()
-  .refine((code) => /^[A-Z]{2}$/.test(code), { error: FIELD_TEXTS.notCountryCode })
-  .refine(isCountry, { error: FIELD_TEXTS.notCountry, params: { code: 'UNKNOWN' } })
-const iban = text().overwrite(normalizeIban).refine(hasIbanShape, { error: FIELD_TEXTS.notIban })
-
-const MerchantBody = z
-  .object({
-    name: name().optional(),
-    currency,
-    test: z.boolean().default(false),
-    email: email(),
-    website: website(),
-    descriptor: descriptor(),
-    company: z.object({ country, number: text().min(1).max(64).optional() }),
-    bank: z.object({ iban: iban.optional() }).optional(),
-  })
-  .refine(hasRightIban, { path: ['bank', 'iban'], error: FIELD_TEXTS.ibanDigitsWrong, when: () => true })
-
-/** Real money is paid out to live merchants, so the check digits of their IBAN must be correct. */
-function hasRightIban({ test, bank }: { test?: unknown; bank?: { iban?: unknown } | undefined }): boolean {
-  const given = bank?.iban
-  return test !== false || typeof given !== 'string' || !hasIbanShape(given) || hasIbanChecksum(given)
-}
 
 const anything = () => z.unknown().optional()
 
@@ -116,16 +85,6 @@ export const merchantsRoutes: Routes = async (app) => {
       return reply.code(204).send()
     },
   )
-}
-
-function toNewMerchant({ company, bank, ...body }: z.infer<typeof MerchantBody>) {
-  return {
-    ...body,
-    name: body.name ?? null,
-    country: company.country,
-    companyNumber: company.number ?? null,
-    iban: bank?.iban ?? null,
-  }
 }
 
 /** Replaces values that cannot be stored. It equals no stored value. */

@@ -4,6 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
+import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,
@@ -77,6 +78,42 @@ export async function listTransactions(
 ): Promise<AccessResult & Piece<Transaction>> {
   const { rows, ...rest } = await readBelow(lanes, transactionsOfMerchant, input)
   return { ...rest, rows: rows.map(toTransaction) }
+}
+
+/** Which transactions of all merchants an operator lists. An undefined member filters nothing. */
+export interface AllTransactionsFilter {
+  readonly merchantId: string | undefined
+  readonly successful: boolean | undefined
+  /** Only those before this id, in the order of the list. */
+  readonly before: string | undefined
+  readonly limit: number
+}
+
+/** The newest transactions of all merchants, newest first. */
+export async function listAllTransactions(
+  db: Db,
+  { merchantId, successful, before, limit }: AllTransactionsFilter,
+): Promise<readonly Transaction[]> {
+  const { rows } = await sql<TransactionColumns>`
+    SELECT ${source.columns}
+    FROM (
+      SELECT * FROM ${sql.table('transactions')} r
+      WHERE (${merchantId ?? null}::text IS NULL OR r.merchant_id = ${merchantId ?? null})
+        AND (${successful ?? null}::boolean IS NULL OR r.successful = ${successful ?? null})
+        AND (${before ?? null}::text IS NULL OR r.id < ${before ?? null})
+      ORDER BY r.id DESC LIMIT ${limit}
+    ) r ${source.join} ORDER BY r.id DESC`.execute(db)
+  return rows.map(toTransaction)
+}
+
+/** A transaction by its id, for an operator. Undefined for an unknown id. */
+export async function findTransaction(db: Db, id: string): Promise<Transaction | undefined> {
+  const { rows } = await sql<TransactionColumns>`
+    SELECT ${source.columns}
+    FROM ${sql.table('owners')}(${id}) o
+    JOIN ${sql.table('transactions')} r ON r.merchant_id = o.merchant_id AND r.id = ${id}
+    ${source.join}`.execute(db)
+  return rows.map(toTransaction)[0]
 }
 
 /** The caller, and the operation it asks for. */

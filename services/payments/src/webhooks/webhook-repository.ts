@@ -3,6 +3,7 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
+import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { DeliveryJob } from './delivery.ts'
@@ -34,6 +35,13 @@ export async function listWebhooks(
 ): Promise<AccessResult & { readonly webhooks: readonly Webhook[] }> {
   const { rows, ...access } = await readBelow(lanes, listQueries, input)
   return { ...access, webhooks: rows.map(toWebhook) }
+}
+
+/** The webhooks of a merchant, for an operator. There are at most ten. */
+export async function listMerchantWebhooks(db: Db, merchantId: string): Promise<readonly Webhook[]> {
+  const { rows } = await sql<WebhookColumns>`
+    SELECT ${columns} FROM ${sql.table('webhooks')} r WHERE r.merchant_id = ${merchantId} ORDER BY r.id`.execute(db)
+  return rows.map(toWebhook)
 }
 
 /** A verdict beside the columns of the webhook, which are null when nothing was changed. */

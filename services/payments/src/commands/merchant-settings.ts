@@ -1,0 +1,87 @@
+import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
+import { type Claim, DEFAULT_CLAIM, type Pricing } from '../merchants/merchant.ts'
+import { changeMerchant } from '../merchants/merchant-repository.ts'
+import { type Money, readMoney } from '../money/minor-units.ts'
+import type { CommandInput, OperatorCommand } from './operator-command.ts'
+
+/** `payments merchants pricing`, `claim`, `tds`, `acquirer` and `bank`: what an operator decides for a merchant. */
+export const merchantSettings: readonly OperatorCommand[] = [
+  {
+    usage: 'pricing <id>',
+    description: 'change the fees of future captures, refunds and lost disputes',
+    options: [
+      ['--rate <basis-points>', 'share of each capture'],
+      ['--flat <money>', 'for each capture, as EUR:25'],
+      ['--refund <money>', 'for each refund'],
+      ['--dispute <money>', 'for each lost dispute'],
+    ],
+    run: ({ database }, { words: [id = ''], options }) =>
+      changeMerchant(database.db, id, { pricing: readPricing(options) }),
+  },
+  {
+    usage: 'claim <id> <permissions...>',
+    description: 'grant or withhold permissions, as canRefund=no canCapture=yes',
+    run: ({ database }, { words: [id = '', ...words] }) => changeMerchant(database.db, id, { claim: readClaim(words) }),
+  },
+  {
+    usage: 'tds <id> <mode>',
+    description: 'attempt: charge also when 3-D Secure is unavailable; full: never charge without it',
+    run: ({ database }, { words: [id = '', mode] }) => {
+      if (mode !== 'attempt' && mode !== 'full') throw new Error('the mode is attempt or full')
+      return changeMerchant(database.db, id, { tdsMode: mode })
+    },
+  },
+  {
+    usage: 'acquirer <id> <name>',
+    description: 'set the acquirer of a live merchant, by its name in PAYMENTS_ACQUIRERS, or none',
+    run: ({ database }, { words: [id = '', name = ''] }) => {
+      if (!/^[a-z][a-z0-9-]{0,62}$/.test(name)) throw new Error('a name has lower-case letters, digits and -')
+      return changeMerchant(database.db, id, { acquirer: name === 'none' ? null : name })
+    },
+  },
+  {
+    usage: 'bank <id> <iban>',
+    description: 'set the bank account of later payouts; existing payouts keep theirs',
+    run: async ({ database }, { words: [id = '', text = ''] }) => {
+      const iban = normalizeIban(text)
+      if (!hasIbanShape(iban) || !hasIbanChecksum(iban)) throw new Error('the account must be an IBAN')
+      await changeMerchant(database.db, id, { iban })
+      return { id, iban }
+    },
+  },
+]
+
+function readPricing(options: CommandInput['options']): Partial<Pricing & { refund: Money }> {
+  const { rate, ...flats } = options
+  const fees = Object.entries(flats).map(([kind, text]) => [kind, readFee(kind, String(text))])
+  return { ...(rate === undefined ? {} : { rate: readBasisPoints(String(rate)) }), ...Object.fromEntries(fees) }
+}
+
+function readBasisPoints(text: string): number {
+  const rate = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
+  if (rate <= 10_000) return rate
+  throw new Error('--rate is 0 to 10000 basis points')
+}
+
+function readFee(kind: string, text: string): Money {
+  const money = readMoney(text)
+  if (money) return money
+  throw new Error(`--${kind} is a currency and minor units, such as EUR:25`)
+}
+
+const WORDS: ReadonlyMap<string | undefined, boolean> = new Map([
+  ['yes', true],
+  ['no', false],
+])
+
+function readClaim(words: readonly string[]): Partial<Claim> {
+  return Object.fromEntries(
+    words.map((word) => {
+      const [name = '', value] = word.split('=')
+      const granted = WORDS.get(value)
+      const known = Object.hasOwn(DEFAULT_CLAIM, name) && name !== 'canTransferToCard'
+      if (known && granted !== undefined) return [name, granted]
+      throw new Error(`${word} is no permission, such as canRefund=no`)
+    }),
+  )
+}

@@ -1,0 +1,253 @@
+import { anyId, anyTime, anyUuid } from '@trestle/testing/any-value.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../test/customer-payment.ts'
+import { capture } from '../../test/operations.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  operatorDeps,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
+import { merchantsCommand } from './merchants.ts'
+import { transactionsCommand } from './transactions.ts'
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+const KEY = '22222222-2222-4222-8222-222222222222'
+const { run, json } = commandRunner([merchantsCommand, transactionsCommand], () => ({
+  ...operatorDeps(payments),
+  createKey: () => KEY,
+}))
+
+/** What `merchants show` and `create` print of a merchant, one line each. */
+const linesOf = (lines: readonly string[]) =>
+  Object.fromEntries(lines.filter(Boolean).map((line) => line.split(/ {2,}/, 2) as [string, string]))
+
+let app: TestApp
+let older: string
+let newer: string
+beforeAll(async () => {
+  app = await createTestApp(payments)
+  older = (await createTestMerchant(payments, app, { name: 'Northern coffee', currency: 'EUR' })).id
+  newer = (await createTestMerchant(payments, app, { name: 'Tea\u001b[2J', currency: 'EUR', test: true })).id
+})
+
+describe('payments merchants list', () => {
+  const idsOf = async (...options: string[]) =>
+    (await json<{ id: string }[]>('merchants', 'list', ...options)).map(({ id }) => id)
+
+  it('prints all merchants, newest first, with the members of the API', async () => {
+    expect(await json('merchants', 'list')).toEqual([
+      (await payments.app.inject({ url: `/merchants/${newer}`, headers: app.headers })).json().merchant,
+      (await payments.app.inject({ url: `/merchants/${older}`, headers: app.headers })).json().merchant,
+    ])
+  })
+
+  it('prints a table for people, in which no stored text moves the cursor', async () => {
+    const rows = (await run('merchants', 'list')).map((row) => row.split(/ {2,}/))
+    expect(rows).toEqual([
+      ['ID', 'NAME', 'MODE', 'BALANCE', 'EMAIL', 'CREATED'],
+      [newer, String.raw`Tea\u{1b}[2J`, 'test', 'EUR 0.00', 'john@example.com', anyTime],
+      [older, 'Northern coffee', 'live', 'EUR 0.00', 'john@example.com', anyTime],
+    ])
+  })
+
+  it('filters by mode and by a part of name, address or website, and pages', async () => {
+    expect(await idsOf('--test')).toEqual([newer])
+    expect(await idsOf('--live')).toEqual([older])
+    expect(await idsOf('--search', 'NORTHERN')).toEqual([older])
+    expect(await idsOf('--search', 'JOHN@')).toEqual([newer, older])
+    expect(await idsOf('--search', '%')).toEqual([])
+    expect(await idsOf('--limit', '1')).toEqual([newer])
+    expect(await idsOf('--limit', '1', '--before', newer.toUpperCase())).toEqual([older])
+    expect(await run('merchants', 'list', '--before', older)).toEqual(['nothing'])
+  })
+
+  it.each([
+    [['--limit', '0'], '--limit is a number from 1 to 1000'],
+    [['--limit', '1001'], '--limit is a number from 1 to 1000'],
+    [['--before', 'x'], '--before must be 24 hexadecimal digits'],
+    [['--test', '--live'], "option '--test' cannot be used with option '--live'"],
+  ])('refuses %j', async (options, message) => {
+    await expect(run('merchants', 'list', ...options)).rejects.toThrow(message)
+  })
+})
+
+describe('payments merchants show', () => {
+  it('prints the merchant with its apps and webhooks', async () => {
+    const hook = { method: 'POST', url: `/merchants/${older}/webhooks`, headers: app.headers } as const
+    const made = await payments.app.inject({ ...hook, payload: { url: 'https://shop.example/hook' } })
+    const { secret: _, ...webhook } = made.json().webhook
+    expect(await json('merchants', 'show', older.toUpperCase())).toEqual({
+      ...(await payments.app.inject({ url: `/merchants/${older}`, headers: app.headers })).json().merchant,
+      apps: [{ id: app.id, name: null }],
+      webhooks: [webhook],
+    })
+    const lines = await run('merchants', 'show', older)
+    expect(lines.slice(lines.indexOf('apps:'))).toEqual([
+      'apps:',
+      'ID                        NAME',
+      `${app.id}  -`,
+      '',
+      'webhooks:',
+      'ID                        URL                        EVENTS  CREATED',
+      `${webhook.id}  https://shop.example/hook  all     ${webhook.created}`,
+    ])
+    expect(linesOf(lines.slice(0, lines.indexOf('apps:')))).toEqual({
+      id: older,
+      name: 'Northern coffee',
+      mode: 'live',
+      balance: 'EUR 0.00',
+      email: 'john@example.com',
+      created: anyTime,
+      key: anyUuid,
+      website: 'https://example.com',
+      descriptor: expect.any(String),
+      company: 'DK',
+      iban: '-',
+      fees: expect.stringMatching(/^\d+(\.\d+)? % \+ \w{3} [\d.]+ a capture, \w{3} [\d.]+ a lost dispute$/),
+      withheld: 'canTransferToCard',
+      tds: 'attempt',
+      acquirer: '-',
+    })
+  })
+
+  it.each([
+    [UNKNOWN_ID, `there is no merchant ${UNKNOWN_ID}`],
+    ['shop', 'the id must be 24 hexadecimal digits'],
+  ])('refuses %s', async (id, message) => {
+    await expect(run('merchants', 'show', id)).rejects.toThrow(message)
+  })
+})
+
+describe('payments merchants create', () => {
+  const LIVE = [
+    ...['--currency', 'DKK', '--email', 'a@shop.example', '--website', 'https://shop.example'],
+    ...['--descriptor', 'Shop', '--country', 'DK', '--iban', 'dk50 0040 0440 1162 43'],
+  ]
+
+  it('makes a test merchant with defaults and an app, whose key is good, and records it', async () => {
+    const made = await json<{ id: string; app: { id: string } }>('merchants', 'create', '--test')
+    const { app: member, ...merchant } = made
+    const headers = { authorization: `Basic ${Buffer.from(`:${KEY}`).toString('base64')}` }
+    const answer = await payments.app.inject({ url: `/merchants/${made.id}`, headers })
+    expect(answer.json().merchant).toEqual(merchant)
+    expect(merchant).toMatchObject({ name: 'Test shop', test: true, currency: 'EUR', company: { country: 'DK' } })
+    expect(member).toEqual({ id: anyId, key: KEY })
+    const audit = payments.database.db.selectFrom('audit').select(['action', 'payload', 'merchant_id'])
+    expect(await audit.orderBy('id', 'desc').where('action', '=', 'merchant.created').execute()).toEqual([
+      { action: 'merchant.created', merchant_id: made.id, payload: { appId: member.id } },
+    ])
+  })
+
+  it('makes a live merchant for an app that exists', async () => {
+    const made = linesOf(await run('merchants', 'create', ...LIVE, '--app', app.id, '--company-number', '42'))
+    expect(made).toEqual({
+      id: anyId,
+      name: '-',
+      mode: 'live',
+      balance: 'DKK 0.00',
+      email: 'a@shop.example',
+      created: anyTime,
+      key: anyUuid,
+      app: app.id,
+    })
+    const shown = await payments.app.inject({ url: `/merchants/${made.id}`, headers: app.headers })
+    expect(shown.json().merchant).toMatchObject({
+      company: { country: 'DK', number: '42' },
+      bank: { iban: 'DK5000400440116243' },
+    })
+  })
+
+  it.each([
+    [[], '--currency is required'],
+    [['--test', '--currency', 'eur'], '--currency must be three upper-case letters'],
+    [['--test', '--email', 'shop'], '--email must be an e-mail address'],
+    [['--test', '--website', 'no site'], '--website must be an http or https URL or a host name'],
+    [['--test', '--descriptor', 'x'], '--descriptor must be at least 2 characters'],
+    [['--test', '--country', 'XX'], '--country must be a country code of ISO 3166-1'],
+    [['--test', '--name', ''], '--name must be at least 1 characters'],
+    [[...LIVE, '--iban', 'DK5100400440116243'], '--iban must have right check digits'],
+    [['--test', '--app', 'x'], '--app must be 24 hexadecimal digits'],
+    [['--test', '--app', UNKNOWN_ID], `there is no app ${UNKNOWN_ID} with a good key`],
+  ])('refuses %j, and makes nothing', async (options, message) => {
+    const count = async () => (await json<object[]>('merchants', 'list')).length
+    const before = await count()
+    await expect(run('merchants', 'create', ...options)).rejects.toThrow(message)
+    expect(await count()).toBe(before)
+  })
+})
+
+describe('payments transactions', () => {
+  let first: string
+  let second: string
+  beforeAll(async () => {
+    first = await customerPayment(payments, newer)
+    second = await customerPayment(payments, newer, { amount: 1_000 })
+    await capture(payments, app, second, 600)
+  })
+  const shown = async (id: string) =>
+    (await payments.app.inject({ url: `/transactions/${id}`, headers: app.headers })).json().transaction
+
+  it('list: prints those of all merchants, newest first, as the API shows them', async () => {
+    expect(await json('transactions', 'list')).toEqual([await shown(second), await shown(first)])
+    expect(await json('transactions', 'list', '--merchant', older)).toEqual([])
+    expect(await json('transactions', 'list', '--failed')).toEqual([])
+    expect(await json('transactions', 'list', '--successful', '--limit', '1')).toEqual([await shown(second)])
+    expect(await json('transactions', 'list', '--before', second, '--merchant', newer)).toEqual([await shown(first)])
+  })
+
+  it('list: prints a table for people', async () => {
+    expect((await run('transactions', 'list')).map((row) => row.split(/ {2,}/))).toEqual([
+      ['ID', 'AMOUNT', 'STATUS', 'CARD', 'MERCHANT', 'CREATED'],
+      [second, 'EUR 10.00', 'partly captured', '•••• 0000', newer, anyTime],
+      [first, 'EUR 3.00', 'authorized', '•••• 0000', newer, anyTime],
+    ])
+  })
+
+  it('show: prints a transaction with its trail', async () => {
+    expect(await json('transactions', 'show', second)).toEqual(await shown(second))
+    const lines = await run('transactions', 'show', second)
+    expect(lines.slice(lines.indexOf('trail:')).map((line) => line.split(/ {2,}/))).toEqual([
+      ['trail:'],
+      ['ID', 'CREATED', 'KIND', 'AMOUNT', 'REFERENCE'],
+      [anyId, anyTime, 'capture', 'EUR 6.00', '-'],
+    ])
+    expect(linesOf(lines.slice(0, lines.indexOf('trail:')))).toEqual({
+      id: second,
+      amount: 'EUR 10.00',
+      status: 'partly captured',
+      card: '•••• 0000',
+      merchant: newer,
+      created: anyTime,
+      mode: 'test',
+      scheme: 'visa',
+      descriptor: expect.any(String),
+      reference: '-',
+      tds: '-',
+      pending: 'EUR 4.00',
+      captured: 'EUR 6.00',
+      refunded: 'EUR 0.00',
+      voided: 'EUR 0.00',
+      disputed: 'EUR 0.00',
+    })
+  })
+
+  it.each([
+    [['show', UNKNOWN_ID], `there is no transaction ${UNKNOWN_ID}`],
+    [['show', 'x'], 'the id must be 24 hexadecimal digits'],
+    [['list', '--merchant', 'x'], '--merchant must be 24 hexadecimal digits'],
+    [['list', '--limit', 'x'], '--limit is a number from 1 to 1000'],
+    [['list', '--failed', '--successful'], "option '--failed' cannot be used with option '--successful'"],
+  ])('refuses %j', async (words, message) => {
+    await expect(run('transactions', ...words)).rejects.toThrow(message)
+  })
+})

@@ -1,0 +1,65 @@
+import { Option } from 'commander'
+import type { z } from 'zod'
+import { toFieldErrors } from '../requests/field-error.ts'
+import type { CommandInput } from './operator-command.ts'
+
+const ROWS_MAX = 1_000
+const ROWS = 20
+
+/** The options of a command that lists pages, newest first. */
+export const PAGE_OPTIONS: readonly Option[] = [
+  new Option('--limit <rows>', `how many rows, 1 to ${ROWS_MAX}`).default(String(ROWS)),
+  new Option('--before <id>', 'only rows before this id in the list, for the next page'),
+]
+
+/** The options that choose test merchants or live ones. */
+export const TEST_OPTIONS: readonly Option[] = [
+  new Option('--test', 'only test merchants').conflicts('live'),
+  new Option('--live', 'only live merchants'),
+]
+
+/** The page of `PAGE_OPTIONS`. @throws Error for a limit that is none, or an id that is none */
+export function readPage({ limit, before }: CommandInput['options']): { limit: number; before: string | undefined } {
+  const rows = /^\d{1,4}$/.test(String(limit)) ? Number(limit) : 0
+  if (rows < 1 || rows > ROWS_MAX) throw new Error(`--limit is a number from 1 to ${ROWS_MAX}`)
+  return { limit: rows, before: before === undefined ? undefined : readId('--before', before) }
+}
+
+/** The choice of `TEST_OPTIONS`. Undefined: both. */
+export function readTest({ test, live }: CommandInput['options']): boolean | undefined {
+  if (test === true) return true
+  return live === true ? false : undefined
+}
+
+/** An id in lower case. @throws Error naming the option or argument */
+export function readId(name: string, value: unknown): string {
+  const id = String(value).toLowerCase()
+  if (!/^[0-9a-f]{24}$/.test(id)) throw new Error(`${name} must be 24 hexadecimal digits`)
+  return id
+}
+
+/** The text of an option. Undefined when it was not given. */
+export function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+/**
+ * Judges values by the schema of the request that has the same effect.
+ * @param names the option of each field, by its path: `{ 'company.country': '--country' }`
+ * @throws Error naming the option of the first field that the schema refuses
+ */
+export function readValues<Schema extends z.ZodType>(
+  schema: Schema,
+  values: object,
+  names: Readonly<Record<string, string>>,
+): z.output<Schema> {
+  const result = schema.safeParse(values)
+  if (result.success) return result.data
+  const members = Object.keys(names).map((path) => path.split('.')[0] ?? path)
+  const [{ field, message } = { field: '', message: 'is not valid' }] = toFieldErrors(
+    result.error.issues,
+    values,
+    members,
+  )
+  throw new Error(`${names[field] ?? field} ${message}`)
+}

@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { FIELD_TEXTS } from '../field-errors.ts'
+import { isCountry } from '../merchants/countries.ts'
+import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
+import type { NewMerchant } from '../merchants/merchant.ts'
+import { isFundingCurrency } from '../money/currencies.ts'
+import { descriptor, email, name, text, website } from './fields.ts'
+
+const currency = text()
+  .trim()
+  .refine((code) => /^[A-Z]{3}$/.test(code), { error: FIELD_TEXTS.notCurrencyCode })
+  .refine(isFundingCurrency, { error: FIELD_TEXTS.notFunding, params: { code: 'UNKNOWN' } })
+const country = text()
+  .trim()
+  .refine((code) => /^[A-Z]{2}$/.test(code), { error: FIELD_TEXTS.notCountryCode })
+  .refine(isCountry, { error: FIELD_TEXTS.notCountry, params: { code: 'UNKNOWN' } })
+const iban = text().overwrite(normalizeIban).refine(hasIbanShape, { error: FIELD_TEXTS.notIban })
+
+/** The values of a new merchant, as requests and the command of an operator name them (reference: Creating a merchant). */
+export const MerchantBody = z
+  .object({
+    name: name().optional(),
+    currency,
+    test: z.boolean().default(false),
+    email: email(),
+    website: website(),
+    descriptor: descriptor(),
+    company: z.object({ country, number: text().min(1).max(64).optional() }),
+    bank: z.object({ iban: iban.optional() }).optional(),
+  })
+  .refine(hasRightIban, { path: ['bank', 'iban'], error: FIELD_TEXTS.ibanDigitsWrong, when: () => true })
+
+/** Real money is paid out to live merchants, so the check digits of their IBAN must be correct. */
+function hasRightIban({ test, bank }: { test?: unknown; bank?: { iban?: unknown } | undefined }): boolean {
+  const given = bank?.iban
+  return test !== false || typeof given !== 'string' || !hasIbanShape(given) || hasIbanChecksum(given)
+}
+
+/** Turns the values of a body into those of the row. Fees and permissions are those of the settings. */
+export function toNewMerchant({
+  company,
+  bank,
+  ...body
+}: z.infer<typeof MerchantBody>): Omit<NewMerchant, 'claim' | 'pricing'> {
+  return {
+    ...body,
+    name: body.name ?? null,
+    country: company.country,
+    companyNumber: company.number ?? null,
+    iban: bank?.iban ?? null,
+  }
+}
