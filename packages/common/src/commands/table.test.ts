@@ -21,12 +21,20 @@ describe('printTable', () => {
   })
 
   it.each([
-    [52, '0b9f8a1c-id  Ada Lovelace  first of all programmers'],
+    [51, '0b9f8a1c-id  Ada Lovelace  first of all programmers'],
     [47, '0b9f8a1c-id  Ada Lovelace  first of all progra…'],
-    [31, '0b9f8a1c-id  Ada Lov…  first o…'],
+    [35, '0b9f8a1c-id  Ada Lovelace  first o…'],
+    [33, '0b9f8a1c-id  Ada Lovel…  first o…'],
     [5, '0b9f8a1c-id  Ada Lov…  first o…'],
-  ])('cuts the widest columns on a terminal with %i columns, but never the first one', (columns, line) => {
+  ])('cuts columns from the right on a terminal with %i columns, but never the first one', (columns, line) => {
     expect(printTable(table, plain(columns))[1]).toBe(line)
+  })
+
+  it('cuts a column that is wider than 24 before the others', () => {
+    const rows = [['7', 'x'.repeat(60), 'delivered']]
+    expect(printTable({ rows }, plain(50))).toEqual([`7  ${'x'.repeat(35)}…  delivered`])
+    expect(printTable({ rows }, plain(38))).toEqual([`7  ${'x'.repeat(23)}…  delivered`])
+    expect(printTable({ rows }, plain(37))).toEqual([`7  ${'x'.repeat(23)}…  deliver…`])
   })
 
   it('prints the heading bold where the terminal has colours', () => {

@@ -18,6 +18,8 @@ export interface Table {
 const GAP = '  '
 /** No column gets narrower than this, even if the table is then wider than the terminal. */
 const WIDTH_MIN = 8
+/** Columns that are wider than this are narrowed first. */
+const WIDTH_COMFORTABLE = 24
 const COLUMNS_OF_UNKNOWN_TERMINAL = 80
 
 /** The terminal behind an output. Undefined for a file and a pipe: what they get is neither cut nor bold. */
@@ -49,12 +51,24 @@ function printRow(row: readonly string[], widths: readonly number[]): string {
   return cells.join(GAP).trimEnd()
 }
 
-/** Narrows the widest columns after the first until a line fits. */
+/**
+ * Narrows columns after the first until a line fits: the widest ones as long as they stay comfortable to read, then one after the
+ * other from the right, because columns on the left matter most.
+ */
 function fit(natural: readonly number[], columns: number): readonly number[] {
   const [first = 0, ...others] = natural
   const room = columns - first - others.length * GAP.length
-  const narrowed = (limit: number) => others.map((width) => Math.min(width, limit))
-  let limit = Math.max(WIDTH_MIN, ...others)
-  while (limit > WIDTH_MIN && narrowed(limit).reduce((sum, width) => sum + width, 0) > room) limit -= 1
-  return [first, ...narrowed(limit)]
+  let limit = Math.max(WIDTH_COMFORTABLE, ...others)
+  while (limit > WIDTH_COMFORTABLE && sumOf(others.map((width) => Math.min(width, limit))) > room) limit -= 1
+  const widths = others.map((width) => Math.min(width, limit))
+  for (let column = widths.length - 1; column >= 0; column -= 1) {
+    const width = widths[column] ?? 0
+    const excess = Math.max(0, sumOf(widths) - room)
+    widths[column] = Math.max(Math.min(width, WIDTH_MIN), width - excess)
+  }
+  return [first, ...widths]
+}
+
+function sumOf(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width, 0)
 }
