@@ -145,8 +145,14 @@ describe('auth keys', () => {
     await poll('b')
     expect(await answersTo(byA.token)).toEqual([refused, refused])
     expect(await keys('list')).toEqual([
-      expect.stringMatching(/^active {2}EdDSA b made 20\S+$/),
-      expect.stringMatching(/^retired ES256 a made 20\S+ over since 20\S+$/),
+      expect.stringMatching(/^KID {2}STATE {4}ALG {4}MADE {30}VERIFIES$/),
+      expect.stringMatching(/^b {4}active {3}EdDSA {2}20\S+ {2}yes$/),
+      expect.stringMatching(/^a {4}retired {2}ES256 {2}20\S+ {2}no longer$/),
+    ])
+    const times = { created_at: expect.stringMatching(/^20\S+$/), retire_at: null }
+    expect(JSON.parse((await keys('list', '--json')).join('\n'))).toEqual([
+      { kid: 'b', alg: 'EdDSA', state: 'active', ...times, verifies: true },
+      { kid: 'a', alg: 'ES256', state: 'retired', ...times, retire_at: times.created_at, verifies: false },
     ])
   })
 
@@ -173,7 +179,11 @@ describe('auth keys', () => {
     await expect(keysOf(strict, ['promote', 'a', '--now'])).rejects.toThrow(
       'AUTH_JWT_VALID_METHODS must contain ES256 before a can sign',
     )
-    expect(await keys()).toEqual(['AUTH_JWT_SECRET signs (HS256)', expect.stringMatching(/^next {4}ES256 a /)])
+    expect(await keys()).toEqual([
+      'AUTH_JWT_SECRET signs (HS256)',
+      expect.stringMatching(/^KID /),
+      expect.stringMatching(/^a {4}next {3}ES256 /),
+    ])
   })
 
   it('promote brings a retired key back while it still verifies', async () => {
@@ -182,8 +192,9 @@ describe('auth keys', () => {
     await age(600)
     for (const kid of ['a', 'b', 'a']) await keys('promote', kid)
     expect(await keys()).toEqual([
-      expect.stringMatching(/^retired ES256 b made \S+ verifies until /),
-      expect.stringMatching(/^active {2}ES256 a made \S+$/),
+      expect.stringMatching(/^KID /),
+      expect.stringMatching(/^b {4}retired {2}ES256 {2}\S+ {2}until \S+$/),
+      expect.stringMatching(/^a {4}active {3}ES256 {2}\S+ {2}yes$/),
     ])
   })
 
@@ -219,7 +230,8 @@ describe('auth keys', () => {
     for (const kid of ['a', 'b', 'c']) await keys('add', '--kid', kid)
     await age(600)
     await Promise.all(['a', 'b', 'c'].map((kid) => keys('promote', kid)))
-    expect((await keys()).map((line) => line.split(' ')[0]).sort()).toEqual(['active', 'retired', 'retired'])
+    const states = (await keys()).slice(1).map((line) => line.split(/ +/)[1])
+    expect(states.sort()).toEqual(['active', 'retired', 'retired'])
   })
 
   it('never reuses a key id', async () => {

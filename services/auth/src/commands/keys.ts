@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { printAnswer } from '@trestle/common/commands/print-answer.ts'
+import type { Terminal } from '@trestle/common/commands/table.ts'
 import { Command, Option } from 'commander'
 import { POLL_MS } from '../access-tokens/key-ring.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../access-tokens/key-set.ts'
@@ -17,6 +19,8 @@ export interface KeysCommandOptions {
   /** Runs an action with an open database. */
   readonly withDeps: (run: (deps: OperatorDeps) => Promise<void>) => Promise<void>
   readonly print: Print
+  /** The terminal that shows the lines, if one does. */
+  readonly terminal?: Terminal | undefined
   readonly pause: (ms: number) => Promise<unknown>
 }
 
@@ -33,7 +37,10 @@ export function keysCommand(options: KeysCommandOptions): Command {
   command
     .command('list', { isDefault: true })
     .description('list every key, newest first (also without a word)')
-    .action(() => withDeps((deps) => list(deps, print)))
+    .option('--json', 'print one JSON document')
+    .action(({ json }: { readonly json?: true }) =>
+      withDeps((deps) => (json ? listForPrograms(deps, print) : list(deps, options))),
+    )
   command
     .command('add')
     .description('make a new key that waits: published, not signing')
@@ -63,15 +70,36 @@ export function keysCommand(options: KeysCommandOptions): Command {
   return command
 }
 
-async function list({ db }: Pick<OperatorDeps, 'db'>, print: Print): Promise<void> {
+async function list(
+  { db }: Pick<OperatorDeps, 'db'>,
+  { print, terminal }: Pick<KeysCommandOptions, 'print' | 'terminal'>,
+): Promise<void> {
   const keys = await listSigningKeyStatus(db)
   if (!keys.some(({ state }) => state === 'active')) print('AUTH_JWT_SECRET signs (HS256)')
-  for (const key of keys) print(describeKey(key))
+  if (keys.length === 0) return
+  for (const line of printAnswer(keys.map(describeKey), 'text', terminal)) print(line)
 }
 
-function describeKey({ kid, alg, state, createdAt, retireAt, verifies }: SigningKeyStatus): string {
-  const until = retireAt === null ? '' : ` ${verifies ? 'verifies until' : 'over since'} ${retireAt}`
-  return `${state.padEnd(7)} ${alg} ${kid} made ${createdAt}${until}`
+function describeKey({ kid, alg, state, createdAt, retireAt, verifies }: SigningKeyStatus): object {
+  return { kid, state, alg, made: createdAt, verifies: describeEnd(retireAt, verifies) }
+}
+
+function describeEnd(retireAt: string | null, verifies: boolean): string {
+  if (!verifies) return 'no longer'
+  return retireAt === null ? 'yes' : `until ${retireAt}`
+}
+
+async function listForPrograms({ db }: Pick<OperatorDeps, 'db'>, print: Print): Promise<void> {
+  const keys = await listSigningKeyStatus(db)
+  const shown = keys.map(({ kid, alg, state, createdAt: created_at, retireAt: retire_at, verifies }) => ({
+    kid,
+    alg,
+    state,
+    created_at,
+    retire_at,
+    verifies,
+  }))
+  for (const line of printAnswer(shown, 'json')) print(line)
 }
 
 async function add(

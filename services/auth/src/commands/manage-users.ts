@@ -16,7 +16,13 @@ import { getManagedProfile } from '../users/profile-repository.ts'
 import { parseUserList } from '../users/user-list-request.ts'
 import { viewUser } from '../users/user-view.ts'
 import { type ManagementDeps, OPERATOR, operatorContext, requireUserId } from './operator-context.ts'
-import { describeSession, describeUser, describeUserRow, viewSession } from './user-descriptions.ts'
+import {
+  describeSession,
+  describeUser,
+  describeUserBriefly,
+  describeUserRow,
+  viewSession,
+} from './user-descriptions.ts'
 
 type Command = OperatorCommand<ManagementDeps>
 
@@ -154,7 +160,7 @@ async function ban(deps: ManagementDeps, input: CommandInput, duration: string |
   const userId = await requireUserId(deps, input)
   const wanted = parseAdminUser({ ban_duration: duration })
   const changed = await updateUserAsAdmin(deps, { admin: OPERATOR, userId, audience: undefined, wanted, ip: '' })
-  return input.format === 'json' ? viewUser(changed) : describeUserRow(changed, deps.now())
+  return input.format === 'json' ? viewUser(changed) : describeUserBriefly(changed, deps.now())
 }
 
 async function invite(deps: ManagementDeps, { words: [email = ''], options, format }: CommandInput): Promise<object> {
@@ -162,7 +168,7 @@ async function invite(deps: ManagementDeps, { words: [email = ''], options, form
   const data = requireMetadata(object(options.userMetadata))
   await deps.jobs.open()
   const invited = await inviteUser(deps, { admin: OPERATOR, email: requireEmail(email), data, context })
-  return format === 'json' ? viewUser(invited) : describeUserRow(invited, deps.now())
+  return format === 'json' ? viewUser(invited) : describeUserBriefly(invited, deps.now())
 }
 
 async function link(deps: ManagementDeps, { words: [email = ''], options, format }: CommandInput): Promise<object> {

@@ -54,7 +54,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
         ]),
       )
     },
-    keys: async () => (await import('./keys.ts')).keysCommand({ withDeps, print, pause }),
+    keys: async () => (await import('./keys.ts')).keysCommand({ withDeps, print, terminal: operator.terminal, pause }),
     users: async () => (await import('./users.ts')).usersCommand({ operator, withDeps, now, stdin, stdout, report }),
     token: async () => (await import('./token.ts')).tokenCommand(operator),
     doctor: async () => {

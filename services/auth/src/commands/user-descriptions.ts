@@ -3,13 +3,24 @@ import type { ListedSession } from '../sessions/session-repository.ts'
 import type { Profile } from '../users/profile-repository.ts'
 import { isBanned, type User } from '../users/user.ts'
 
-/** A user as a row of a table for people. */
+/** A user as a row of a list for people. It fits a terminal of 80 columns. */
 export function describeUserRow({ user }: Pick<Profile, 'user'>, now: Date): object {
+  return {
+    id: user.id,
+    user: user.emailAsWritten ?? user.phone,
+    state: describeState(user, now),
+    lastSignIn: describeTime(user.lastSignInAt),
+  }
+}
+
+/** What matters most of a user, for people. */
+export function describeUserBriefly({ user }: Pick<Profile, 'user'>, now: Date): object {
   return {
     id: user.id,
     email: user.emailAsWritten,
     phone: user.phone,
     state: describeState(user, now),
+    ...(isBanned(user, now) ? { bannedUntil: describeTime(user.bannedUntil) } : {}),
     created: describeTime(user.createdAt),
     lastSignIn: describeTime(user.lastSignInAt),
   }
@@ -18,8 +29,7 @@ export function describeUserRow({ user }: Pick<Profile, 'user'>, now: Date): obj
 /** A user for people, with identities and factors. */
 export function describeUser({ user, identities, factors }: Profile, now: Date): object {
   return {
-    ...describeUserRow({ user }, now),
-    ...(isBanned(user, now) ? { bannedUntil: describeTime(user.bannedUntil) } : {}),
+    ...describeUserBriefly({ user }, now),
     audience: user.audience,
     role: user.role,
     appMetadata: user.appMetadata,
