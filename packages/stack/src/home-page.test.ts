@@ -1,5 +1,6 @@
 import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
+import { createContext, runInContext } from 'node:vm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type HomePage, startHomePage } from './home-page.ts'
 import { planStack } from './settings/plan.ts'
@@ -24,10 +25,6 @@ it('200: links to everything that runs', async () => {
   const { status, body } = await call('/?code=1')
   expect(status).toBe(200)
   expect([...body.matchAll(/<a href="([^"]+)"/g)].map(([, href]) => href)).toEqual([
-    'http://localhost:8080',
-    'http://localhost:8080/docs',
-    'http://localhost:8080/ready',
-    'http://localhost:9102/metrics',
     'http://localhost:8081',
     'http://localhost:8081/docs',
     'http://localhost:8081/ready',
@@ -35,6 +32,10 @@ it('200: links to everything that runs', async () => {
     'http://localhost:8082/docs',
     'http://localhost:8082/ready',
     'http://localhost:9101/metrics',
+    'http://localhost:8080',
+    'http://localhost:8080/docs',
+    'http://localhost:8080/ready',
+    'http://localhost:9102/metrics',
     'http://localhost:8025',
   ])
 })
@@ -45,4 +46,80 @@ it.each([
   ['/', { host: 'evil.example' }, 421, 'Ask for localhost\n'],
 ])('answers %s with %j by %d', async (path, options, status, body) => {
   expect(await call(path, options)).toEqual({ status, body })
+})
+
+/** An element of the page, as far as its script uses one. */
+class FakeElement {
+  readonly name: string
+  readonly children: FakeElement[] = []
+  readonly classList = new Set<string>()
+  textContent = ''
+  hidden = true
+  constructor(name: string) {
+    this.name = name
+  }
+  appendChild(child: FakeElement): FakeElement {
+    this.children.push(child)
+    return child
+  }
+}
+
+/** What the script of the page shows at an address, line by line, and the address that it leaves. */
+async function arriveAt(address: string) {
+  const { body } = await call('/')
+  const script = /<script>([\s\S]*)<\/script>/.exec(body)?.[1] ?? ''
+  const place = new FakeElement('div')
+  const left: string[] = []
+  const { search, hash, pathname } = new URL(address, 'http://localhost:8083')
+  const page = {
+    location: { search, hash, pathname },
+    history: { replaceState: (_state: unknown, _title: string, url: string) => left.push(url) },
+    document: { getElementById: () => place, createElement: (name: string) => new FakeElement(name) },
+    ...{ URLSearchParams, TextDecoder, Uint8Array, atob },
+  }
+  runInContext(script, createContext(page))
+  const lines = place.children.map(({ name, textContent }) => `${name}: ${textContent}`)
+  return {
+    isShown: !place.hidden,
+    isBad: place.classList.has('bad'),
+    lines,
+    left,
+    details: place.children.at(-1)?.children,
+  }
+}
+
+it('shows who has arrived by a link of a mail, with the tokens, and removes them from the address', async () => {
+  const claims = { sub: 'id', email: 'ada@example.com', name: 'Ådå' }
+  const token = `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`
+  const arrival = await arriveAt(`/#access_token=${token}&refresh_token=again&type=signup&token_type=bearer`)
+  expect(arrival).toMatchObject({
+    isShown: true,
+    isBad: false,
+    left: ['/'],
+    lines: [
+      'h2: You are signed in',
+      'p: Your address is confirmed. This is the session of ada@example.com. To have sessions arrive at your own app, set AUTH_SITE_URL to its address.',
+      'details: ',
+    ],
+  })
+  expect(arrival.details?.map(({ textContent }) => textContent)).toEqual([
+    'Access token, its claims, and refresh token',
+    `${token}\n\n${JSON.stringify(claims, null, 2)}\n\nagain`,
+  ])
+})
+
+it.each([
+  ['/?code=123', false, ['h2: A code has arrived', expect.stringContaining('exchanges 123 for a session')]],
+  [
+    '/?error=access_denied#error=access_denied&error_code=otp_expired&error_description=Link+is+invalid',
+    true,
+    ['h2: The sign-in did not work', 'p: Link is invalid (otp_expired)'],
+  ],
+  ['/#message=Confirm+the+other+address', false, ['h2: Almost done', 'p: Confirm the other address']],
+])('shows what else auth sends to %s', async (address, isBad, lines) => {
+  expect(await arriveAt(address)).toMatchObject({ isShown: true, isBad, lines, left: ['/'] })
+})
+
+it('shows nothing to somebody who only opens the page', async () => {
+  expect(await arriveAt('/')).toMatchObject({ isShown: false, lines: [], left: [] })
 })

@@ -51,33 +51,35 @@ function sendText(
   response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(`${text}\n`)
 }
 
+/** In the order of the page. */
 const abouts: Readonly<Record<string, string>> = {
   auth: 'accounts, sessions and tokens',
-  payments: 'card payments with 3-D Secure, and a ledger',
+  payments: 'card payments with 3-D Secure, on a double-entry ledger',
   inventory: 'products, and stock that cannot be oversold',
 }
 
 function describeStack(plan: Pick<StackPlan, 'services' | 'hasMail' | 'webPort'>): FrontPage {
+  const services = Object.keys(abouts).flatMap((name) => plan.services.filter((one) => one.definition.name === name))
   return {
     title: 'Trestle runs on this machine',
     about: 'Started by npm start. Only this machine can open these addresses.',
     notice: arrivalNotice,
-    groups: [...plan.services.map(groupOf), tools(plan)],
+    groups: [...services.map(groupOf), tools(plan)],
     script: arrivalScript,
   }
 }
 
 function groupOf({ definition: { name }, address: { url, metrics } }: StackPlan['services'][number]): LinkGroup {
+  const port = metrics?.port
   return {
-    heading: `${name}: ${abouts[name] ?? 'a service'}`,
+    heading: name,
     links: [
-      { label: url, href: url, about: 'its address' },
+      { label: url, href: url, about: abouts[name] ?? '' },
       { label: 'API', href: `${url}/docs`, about: 'every endpoint, to read and to try' },
-      { label: 'Ready?', href: `${url}/ready`, about: 'database, migrations and background work' },
-      ...(metrics
-        ? [{ label: 'Metrics', href: `http://localhost:${metrics.port}/metrics`, about: 'for Prometheus' }]
-        : []),
-      { label: `services/${name}/README.md`, about: 'its first run, URLs and commands' },
+      { label: 'Ready?', href: `${url}/ready`, about: 'its database, migrations and background work' },
+      ...(port === undefined
+        ? []
+        : [{ label: 'Metrics', href: `http://localhost:${port}/metrics`, about: 'for Prometheus' }]),
     ],
   }
 }
@@ -85,7 +87,7 @@ function groupOf({ definition: { name }, address: { url, metrics } }: StackPlan[
 function tools({ hasMail, webPort }: Pick<StackPlan, 'hasMail' | 'webPort'>): LinkGroup {
   const mail = { label: 'Mail', href: `http://localhost:${webPort}`, about: 'every mail that the services send' }
   return {
-    heading: 'Around them',
+    heading: 'mail and terminal',
     links: [
       ...(hasMail ? [mail] : []),
       { label: 'npm start -- status', about: 'addresses, keys and the database, in a terminal' },
@@ -124,7 +126,7 @@ const showSession = (token) => {
   const who = claims.email || claims.phone || claims.sub || 'a user'
   const wish = brought.get('type') === 'recovery' ? ' Set the password with PUT /user and the access token.' : ''
   const title = titles[brought.get('type')]
-  show('You are signed in', (title ? title + '. ' : '') + 'This is the session of ' + who + '.' + wish + ' An app of your own takes the tokens here: set AUTH_SITE_URL to its address.')
+  show('You are signed in', (title ? title + '. ' : '') + 'This is the session of ' + who + '.' + wish + ' To have sessions arrive at your own app, set AUTH_SITE_URL to its address.')
   const details = place.appendChild(document.createElement('details'))
   add('summary', 'Access token, its claims, and refresh token', details)
   add('pre', token + '\\n\\n' + JSON.stringify(claims, null, 2) + '\\n\\n' + (brought.get('refresh_token') || ''), details)

@@ -127,13 +127,13 @@ const STYLE = `:root { color-scheme: light dark; --back: #f4f5f8; --card: #fff; 
  --soft: #a2a9b8; --link: #93b1ff; --good: #6fd49a; --bad: #ff9d94 } }
 * { box-sizing: border-box }
 body { margin: 0; background: var(--back); color: var(--text) }
-main { max-width: 44rem; margin: 0 auto; padding: clamp(1rem, 5vw, 3.5rem) clamp(.75rem, 4vw, 1.5rem) }
+main { max-width: 48rem; margin: 0 auto; padding: clamp(1rem, 5vw, 3.5rem) clamp(.75rem, 4vw, 1.5rem) }
 header { margin-bottom: 1.75rem }
 h1 { margin: 0; font-size: clamp(1.5rem, 6vw, 2.1rem); line-height: 1.2; letter-spacing: -.02em }
 header p { margin: .5rem 0 0; color: var(--soft); font-size: 1.05rem }
 h2 { margin: 1.75rem 0 .5rem; font-size: .95rem; font-weight: 600; color: var(--soft) }
 section ul { list-style: none; margin: 0; padding: 0; background: var(--card); border: 1px solid var(--line); border-radius: .75rem }
-li { display: grid; grid-template-columns: minmax(9rem, 1fr) 2fr; gap: .1rem 1rem; padding: .7rem 1rem }
+li { display: grid; grid-template-columns: 15.5rem 1fr; gap: .1rem 1rem; padding: .7rem 1rem }
 li + li { border-top: 1px solid var(--line) }
 li span { color: var(--soft) }
 a { color: var(--link); font-weight: 600; text-underline-offset: .2em; overflow-wrap: anywhere }
@@ -146,5 +146,5 @@ code, pre { font: .9em/1.5 ui-monospace, monospace; overflow-wrap: anywhere }
 .notice p { margin: .4rem 0 0 }
 .notice pre { white-space: pre-wrap; max-height: 16rem; overflow: auto; margin: .5rem 0 0 }
 summary { margin-top: .6rem; cursor: pointer; color: var(--soft) }
-@media (max-width: 32rem) { li { grid-template-columns: 1fr } }
+@media (max-width: 36rem) { li { grid-template-columns: 1fr } }
 `
