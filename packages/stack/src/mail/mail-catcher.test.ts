@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers'
 import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type MailCatcher, startMailCatcher } from './mail-catcher.ts'
-import { renderNotice } from './mail-page.ts'
+import { renderFrame, renderNotice } from './mail-page.ts'
 
 let catcher: MailCatcher
 beforeAll(async () => {
@@ -108,6 +108,20 @@ describe('GET /messages/:id', () => {
   })
 })
 
+describe('DELETE /messages/:id', () => {
+  it('204: removes one mail', async () => {
+    await deliver()
+    const [{ id }] = JSON.parse((await call('/messages')).body).messages
+    expect((await call(`/messages/${id}`, { method: 'DELETE' })).status).toBe(204)
+    expect((await call(`/messages/${id}`)).status).toBe(404)
+  })
+
+  it('404: refuses an unknown mail', async () => {
+    const { status, body } = await call('/messages/999999', { method: 'DELETE' })
+    expect([status, body]).toEqual([404, '{"error":"Not found"}\n'])
+  })
+})
+
 describe('the page', () => {
   it('404: says on other paths that there is nothing', async () => {
     const { status, body } = await call('/nothing')
@@ -119,9 +133,11 @@ describe('the page', () => {
     expect((await call('/')).body).toContain('No mail has come yet.')
     await deliver()
     const list = await call('/')
-    const path = /<a href="(\/mails\/\d+)">Confirm &#60;your&#62; address<\/a>/.exec(list.body)?.[1] ?? ''
+    const path = /<a id="mail-\d+" href="(\/mails\/\d+)">Confirm &#60;your&#62; address<\/a>/.exec(list.body)?.[1] ?? ''
     const page = await call(path)
-    expect(page.body).toContain('<a href="http://localhost:8081/verify?token=a&#38;type=signup" rel="noreferrer">')
+    expect(page.body).toContain(
+      '<a class="action" href="http://localhost:8081/verify?token=a&#38;type=signup" rel="noreferrer">this</a>',
+    )
     expect(page.body).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"')
     expect(page.body).not.toContain('<script>alert(1)')
     for (const { headers } of [list, page]) {
@@ -136,11 +152,73 @@ describe('the page', () => {
     await deliver()
     const [{ id }] = JSON.parse((await call('/messages')).body).messages
     const { body, headers } = await call(`/messages/${id}/html`)
-    expect(body).toBe(`<!doctype html><base target="_blank">${mail.html}\n`)
+    expect(body).toBe(renderFrame(`${mail.html}\n`))
+    expect(body).toMatch(/^<!doctype html><base target="_blank">/)
     expect(headers.get('content-security-policy')).toBe(
       "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';" +
         " frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox",
     )
+  })
+
+  it('shows a mail as unread until its page was opened, whatever programs read', async () => {
+    await call('/messages', { method: 'DELETE' })
+    await deliver()
+    const [{ id }] = JSON.parse((await call('/messages')).body).messages
+    await call(`/messages/${id}`)
+    const before = (await call('/')).body
+    expect(before).toContain('<title>(1) Mails')
+    expect(before).toContain('1 mail, 1 unread')
+    await call(`/mails/${id}`)
+    const after = (await call('/')).body
+    expect(after).toContain('<title>Mails')
+    expect(after).not.toContain('class="unread"')
+  })
+
+  it('highlights the code of a mail', async () => {
+    await deliver({ html: '<p>Or enter this code: <strong>123456</strong></p>' })
+    const [{ id }] = JSON.parse((await call('/messages')).body).messages
+    expect((await call(`/mails/${id}`)).body).toContain('<strong id="code">123456</strong>')
+  })
+
+  it('searches subjects, addresses and texts for every word, as do programs', async () => {
+    await call('/messages', { method: 'DELETE' })
+    await deliver({ subject: 'Receipt' })
+    await deliver({ subject: 'Invitation', to: 'grace@example.com' })
+    const found = async (query: string) => {
+      const { messages } = JSON.parse((await call(`/messages?q=${encodeURIComponent(query)}`)).body)
+      const page = (await call(`/?q=${encodeURIComponent(query)}`)).body
+      const shown = [...page.matchAll(/href="\/mails\/\d+">(\w+)</g)].map(([, subject]) => subject)
+      expect(shown).toEqual(messages.map(({ subject }: { subject: string }) => subject))
+      return shown
+    }
+    expect(await found('RECEIPT')).toEqual(['Receipt'])
+    expect(await found('grace verify')).toEqual(['Invitation'])
+    expect(await found('')).toEqual(['Invitation', 'Receipt'])
+    expect(await found('grace receipt')).toEqual([])
+    expect((await call('/?q=%3Cb%3E')).body).toContain('No mail contains “&#60;b&#62;”.')
+  })
+
+  it('removes one mail by its button, but not by the form of a foreign site', async () => {
+    await call('/messages', { method: 'DELETE' })
+    await deliver({ subject: 'Stays' })
+    await deliver({ subject: 'Goes' })
+    const subjects = async () =>
+      JSON.parse((await call('/messages')).body).messages.map(({ subject }: { subject: string }) => subject)
+    const [{ id }] = JSON.parse((await call('/messages')).body).messages
+    const remove = (site: string) =>
+      call(`/mails/${id}/remove?q=goes`, { method: 'POST', headers: { 'sec-fetch-site': site } })
+    expect((await remove('cross-site')).status).toBe(404)
+    expect(await subjects()).toEqual(['Goes', 'Stays'])
+    const { status, headers } = await remove('same-origin')
+    expect([status, headers.get('location')]).toEqual([303, '/?q=goes'])
+    expect(await subjects()).toEqual(['Stays'])
+  })
+
+  it('asks before it removes all mails', async () => {
+    await deliver()
+    const { body } = await call('/')
+    expect(body).toContain('<button class="quiet" popovertarget="confirm">Remove all</button>')
+    expect(body).toMatch(/<div id="confirm" popover .*<form method="post" action="\/clear"/s)
   })
 
   it('is emptied by its button, but not by the form of a foreign site', async () => {

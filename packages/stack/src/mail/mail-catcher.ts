@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { frameRights, pageScript, pageStyle, renderFrame, renderList, renderMail, renderNotice } from './mail-page.ts'
-import { createMailStore, type MailStore, summaryOf } from './mail-store.ts'
+import { pageScript, pageStyle } from './mail-assets.ts'
+import { frameRights, renderFrame, renderList, renderMail, renderNotice } from './mail-page.ts'
+import { type CaughtMail, createMailStore, type MailStore, summaryOf } from './mail-store.ts'
 import { type Listener, startSmtpListener } from './smtp-listener.ts'
 
 /** A running mail catcher, and the ports it listens on. */
@@ -36,7 +37,8 @@ const HTML = 'text/html; charset=utf-8'
 const TEXT = 'text/plain; charset=utf-8'
 
 /** Everything comes from this address. Mails are shown in frames, and no other site may frame the page. */
-const pagePolicy = `default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; frame-src 'self';
+const pagePolicy =
+  `default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; frame-src 'self';
  form-action 'self'; base-uri 'none'; frame-ancestors 'none'`.replaceAll('\n', '')
 
 /** Applies also when the HTML of a mail is opened outside the frame: no script runs, and no remote image reports the reading. */
@@ -63,7 +65,7 @@ function answerTo(store: MailStore, request: IncomingMessage): Answer {
   if (!isLocal(request.headers.host)) return jsonAnswer(421, { error: 'Ask for localhost' })
   const url = new URL(`http://localhost${request.url?.startsWith('/') ? request.url : '/'}`)
   const method = request.method === 'HEAD' ? 'GET' : request.method
-  const found = method === 'GET' ? answerRead(store, url) : answerChange(store, `${method} ${url.pathname}`, request)
+  const found = method === 'GET' ? answerRead(store, url) : answerChange(store, url, request)
   if (found) return found
   const wantsJson = url.pathname.startsWith('/messages')
   return wantsJson
@@ -72,15 +74,19 @@ function answerTo(store: MailStore, request: IncomingMessage): Answer {
 }
 
 function answerRead(store: MailStore, url: URL): Answer | undefined {
-  if (url.pathname === '/') return { status: 200, type: HTML, body: renderList(store.list()) }
+  if (url.pathname === '/') return { status: 200, type: HTML, body: renderFound(store, url) }
   if (url.pathname === '/page.css') return { status: 200, type: 'text/css', body: pageStyle }
   if (url.pathname === '/page.js') return { status: 200, type: 'text/javascript', body: pageScript }
-  if (url.pathname === '/messages') return answerList(store, url.searchParams.get('to'))
+  if (url.pathname === '/messages') return answerList(store, url.searchParams)
   const [, collection, id, part] =
     /^\/(mails|messages)\/([1-9]\d{0,9})(?:\/(html|text|source))?$/.exec(url.pathname) ?? []
   const mail = id && store.find(Number(id))
   if (!mail) return undefined
-  if (collection === 'mails') return part ? undefined : { status: 200, type: HTML, body: renderMail(mail) }
+  if (collection === 'mails') {
+    if (part) return undefined
+    store.markRead(mail.id)
+    return { status: 200, type: HTML, body: renderMail(mail) }
+  }
   if (part === undefined) return jsonAnswer(200, mail)
   if (part === 'source') return { status: 200, type: TEXT, body: store.findSource(mail.id) ?? '' }
   if (part === 'text') return mail.text === null ? undefined : { status: 200, type: TEXT, body: mail.text }
@@ -88,22 +94,45 @@ function answerRead(store: MailStore, url: URL): Answer | undefined {
   return { status: 200, type: HTML, body: renderFrame(mail.html), headers: { 'content-security-policy': mailPolicy } }
 }
 
-/** @param to lists only mails to this address, in any case */
-function answerList(store: MailStore, to: string | null): Answer {
-  const wanted = to?.toLowerCase()
-  const mails = store.list().filter((mail) => !wanted || mail.to.some((address) => address.toLowerCase() === wanted))
+function renderFound(store: MailStore, { searchParams }: URL): string {
+  const query = searchParams.get('q')?.trim() ?? ''
+  const mails = store.list()
+  const isUnread = ({ id }: CaughtMail) => store.isUnread(id)
+  return renderList({ mails: mails.filter((mail) => contains(mail, query)), query, total: mails.length, isUnread })
+}
+
+/** Lists mails. `to` chooses those to an address, `q` those that contain a text; both in any case. */
+function answerList(store: MailStore, params: URLSearchParams): Answer {
+  const to = params.get('to')?.toLowerCase()
+  const mails = store
+    .list()
+    .filter((mail) => !to || mail.to.some((address) => address.toLowerCase() === to))
+    .filter((mail) => contains(mail, params.get('q') ?? ''))
   return jsonAnswer(200, { messages: mails.map(summaryOf) })
 }
 
-function answerChange(store: MailStore, call: string, request: IncomingMessage): Answer | undefined {
-  if (call === 'DELETE /messages') {
-    store.clear()
-    return { status: 204, type: TEXT, body: '' }
-  }
+/** Whether subject, addresses and text contain every word of the query, in any case. */
+function contains({ subject, from, to, cc, text, html }: CaughtMail, query: string): boolean {
+  const all = [subject, from, ...to, ...cc, text ?? html].join('\n').toLowerCase()
+  return query
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => all.includes(word))
+}
+
+function answerChange(store: MailStore, url: URL, request: IncomingMessage): Answer | undefined {
+  const call = `${request.method} ${url.pathname}`
+  const [, wanted, form] = /^(?:DELETE \/messages|POST \/mails)\/([1-9]\d{0,9})(\/remove)?$/.exec(call) ?? []
+  const isForm = request.method === 'POST'
   // A foreign site can submit a form here. Browsers send its origin.
-  if (call !== 'POST /clear' || request.headers['sec-fetch-site'] === 'cross-site') return undefined
-  store.clear()
-  return { status: 303, type: TEXT, body: '', headers: { location: '/' } }
+  if (isForm && request.headers['sec-fetch-site'] === 'cross-site') return undefined
+  if (wanted !== undefined && isForm === (form !== undefined)) {
+    if (!store.remove(Number(wanted)) && !isForm) return undefined
+  } else if (call === 'DELETE /messages' || call === 'POST /clear') store.clear()
+  else return undefined
+  return isForm
+    ? { status: 303, type: TEXT, body: '', headers: { location: `/${url.search}` } }
+    : { status: 204, type: TEXT, body: '' }
 }
 
 function jsonAnswer(status: number, body: unknown): Answer {

@@ -1,128 +1,155 @@
+import { codeOf, linksOf, type MailLink } from './mail-highlights.ts'
 import type { CaughtMail } from './mail-store.ts'
 
+/** A list of mails as the page shows it. */
+export interface ShownList {
+  readonly mails: readonly CaughtMail[]
+  /** What was searched for. Empty: all mails are shown. */
+  readonly query: string
+  /** How many mails are kept, shown or not. */
+  readonly total: number
+  readonly isUnread: (mail: CaughtMail) => boolean
+}
+
 /** The page that lists the mails, newest first. It works without its script, which shows new mails as they arrive. */
-export function renderList(mails: readonly CaughtMail[]): string {
-  const rows = mails.map(
-    (mail) => `<tr><td><a href="/mails/${mail.id}">${escapeHtml(mail.subject || '(no subject)')}</a></td>
-<td>${escapeHtml(mail.to.join(', '))}</td><td>${renderTime(mail.received)}</td></tr>`,
-  )
-  const table = `<table><thead><tr><th scope="col">Subject</th><th scope="col">To</th><th scope="col">Received</th></tr>
-</thead><tbody>${rows.join('')}</tbody></table>`
+export function renderList({ mails, query, total, isUnread }: ShownList): string {
+  const unread = mails.filter(isUnread).length
+  const rows = mails.map((mail) => renderRow(mail, { query, unread: isUnread(mail) }))
+  const none = query === '' ? NO_MAIL : `<p class="none">No mail contains “${escapeHtml(query)}”.</p>`
   return renderPage(
-    'Mails',
-    `<h1>Mails</h1>
-<p>What the services send arrives here and goes no further. For programs: <a href="/messages">/messages</a>.</p>
-<div id="mails">${mails.length > 0 ? table : '<p>No mail has come yet.</p>'}</div>
-<form method="post" action="/clear"><button>Remove all</button></form>
-<script src="/page.js" defer></script>`,
+    unread > 0 ? `(${unread}) Mails` : 'Mails',
+    `<header><h1>Mails</h1>
+<p>What the services send arrives here and goes no further. For programs: <a href="/messages">/messages</a>.</p></header>
+<div class="bar"><form action="/" role="search"><label class="unseen" for="query">Search mails</label>
+<input id="query" type="search" name="q" value="${escapeHtml(query)}" placeholder="Subject, address or text" autocomplete="off">
+<button class="quiet">Search</button></form>
+<button class="quiet" popovertarget="confirm"${total > 0 ? '' : ' disabled'}>Remove all</button></div>
+<div id="mails"><p class="count" role="status">${countOf({ mails: mails.length, total, unread })}</p>
+${rows.length > 0 ? `<ul class="mails">${rows.join('')}</ul>` : none}</div>
+<div id="confirm" popover role="dialog" aria-labelledby="question"><h2 id="question">Remove all mails?</h2>
+<p>They cannot be brought back.</p><form method="post" action="/clear" class="actions">
+<button class="bad" autofocus>Remove all mails</button>
+<button type="button" class="quiet" popovertarget="confirm" popovertargetaction="hide">Keep them</button></form></div>`,
   )
 }
 
-/** The page of one mail: its HTML in a frame without scripts and remote content, its text, and its links. */
+const NO_MAIL = `<p class="none">No mail has come yet. Sign somebody up, or run <code>npx node examples/sign-up.ts</code>.</p>`
+
+function countOf({ mails, total, unread }: Readonly<Record<'mails' | 'total' | 'unread', number>>): string {
+  if (total === 0) return ''
+  const shown = mails === total ? `${total}` : `${mails} of ${total}`
+  return `${shown} ${total === 1 ? 'mail' : 'mails'}${unread > 0 ? `, ${unread} unread` : ''}`
+}
+
+function renderRow(mail: CaughtMail, { query, unread }: { readonly query: string; readonly unread: boolean }): string {
+  const subject = escapeHtml(subjectOf(mail))
+  return `<li${unread ? ' class="unread"' : ''}><a id="mail-${mail.id}" href="/mails/${mail.id}">${subject}</a>${
+    unread ? '<span class="unseen">unread</span>' : ''
+  }
+<span class="to">${breakable(mail.to.join(', '))}</span>${renderTime(mail.received)}
+${renderRemoval(mail, { query, label: `Remove ${subject}`, content: CROSS })}</li>`
+}
+
+const CROSS = '<svg viewBox="0 0 16 16" aria-hidden="true"><path d="m4 4 8 8m0-8-8 8"/></svg>'
+
+interface Removal {
+  readonly query: string
+  /** HTML. */
+  readonly label: string
+  /** HTML. */
+  readonly content: string
+}
+
+function renderRemoval({ id }: CaughtMail, { query, label, content }: Removal): string {
+  const back = query === '' ? '' : `?q=${encodeURIComponent(query)}`
+  return `<form method="post" action="/mails/${id}/remove${back}"><button class="quiet remove" aria-label="${label}"
+ id="remove-${id}">${content}</button></form>`
+}
+
+/** The page of one mail: the link and the code that it is about, its HTML in a frame without scripts, and its text. */
 export function renderMail(mail: CaughtMail): string {
-  const links = linksOf(mail).map(
-    (url) => `<li><a href="${escapeHtml(url)}" rel="noreferrer">${escapeHtml(url)}</a></li>`,
-  )
+  const [main, ...others] = linksOf(mail)
   const facts = [
     ['From', mail.from],
     ['To', mail.to.join(', ')],
     ...(mail.cc.length > 0 ? [['Cc', mail.cc.join(', ')]] : []),
     ...mail.attachments.map(({ name, type, bytes }) => ['Attachment', `${name} (${type}, ${bytes} bytes)`]),
-  ].map(([name = '', value = '']) => `<dt>${name}</dt><dd>${escapeHtml(value)}</dd>`)
+  ].map(([name = '', value = '']) => `<dt>${name}</dt><dd>${breakable(value)}</dd>`)
   const frame = `<h2>HTML</h2><iframe title="The mail's HTML" src="/messages/${mail.id}/html" sandbox="${frameRights}"></iframe>`
   return renderPage(
-    mail.subject || '(no subject)',
-    `<p><a href="/">All mails</a></p>
-<h1>${escapeHtml(mail.subject || '(no subject)')}</h1>
+    subjectOf(mail),
+    `<nav><a href="/">← All mails</a>${renderRemoval(mail, { query: '', label: 'Remove this mail', content: 'Remove' })}</nav>
+<h1>${escapeHtml(subjectOf(mail))}</h1>
 <dl>${facts.join('')}<dt>Received</dt><dd>${renderTime(mail.received)}</dd></dl>
-${links.length > 0 ? `<h2>Links</h2><ul>${links.join('')}</ul>` : ''}
+${renderHighlights(main, codeOf(mail))}
 ${mail.html === null ? '' : frame}
 ${mail.text === null ? '' : `<h2>Text</h2><pre tabindex="0">${escapeHtml(mail.text)}</pre>`}
+${others.length > 0 ? `<h2>Other links</h2><ul class="links">${others.map(renderLink).join('')}</ul>` : ''}
 <p><a href="/messages/${mail.id}">As JSON</a>, <a href="/messages/${mail.id}/source">as sent</a></p>`,
   )
+}
+
+function renderHighlights(link: MailLink | undefined, code: string | undefined): string {
+  const action =
+    link &&
+    `<p><a class="action" href="${escapeHtml(link.url)}" rel="noreferrer">${escapeHtml(link.label ?? 'Open the link')}</a></p>
+<p class="address">${breakable(link.url)}</p>`
+  const number =
+    code &&
+    `<p class="code"><span>Code</span> <strong id="code">${code}</strong>
+<button class="quiet" data-copy="code" hidden>Copy</button></p>`
+  return action || number
+    ? `<section class="highlights" aria-label="What the mail is about">${action ?? ''}${number ?? ''}</section>`
+    : ''
+}
+
+function renderLink({ url, label }: MailLink): string {
+  const about = label === undefined ? '' : ` (${escapeHtml(label)})`
+  return `<li><a href="${escapeHtml(url)}" rel="noreferrer">${breakable(url)}</a>${about}</li>`
 }
 
 /** Links of a mail open in a new tab. Everything else is forbidden, scripts and forms included. */
 export const frameRights = 'allow-popups allow-popups-to-escape-sandbox'
 
-/** The HTML of a mail with links that open in a new tab. Browsers ignore the mail's own doctype after this one. */
+/**
+ * The HTML of a mail with links that open in a new tab, in the font that mail programs use when a mail names none. Browsers
+ * ignore the mail's own doctype after this one.
+ */
 export function renderFrame(html: string): string {
-  return `<!doctype html><base target="_blank">${html}`
+  return `<!doctype html><base target="_blank"><style>body { margin: 1rem; font: 1rem/1.5 system-ui, sans-serif }</style>${html}`
 }
 
 /** The HTML of a page with one message and a link to all mails. */
 export function renderNotice(title: string): string {
-  return renderPage(title, `<h1>${escapeHtml(title)}</h1><p><a href="/">All mails</a></p>`)
+  return renderPage(title, `<h1>${escapeHtml(title)}</h1><p><a href="/">← All mails</a></p>`)
 }
 
 function renderPage(title: string, body: string): string {
   return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${escapeHtml(title)} – Trestle mail</title><link rel="stylesheet" href="/page.css"></head>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><title>${escapeHtml(title)} – Trestle mail</title>
+<link rel="icon" href="${ICON}"><link rel="stylesheet" href="/page.css"><script src="/page.js" defer></script></head>
 <body><main>${body}</main></body></html>
 `
+}
+
+/** An envelope. */
+const ICON =
+  'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 16 16%22%3E%3Cpath fill=%22%233563d9%22 d=%22M0 2h16L8 8zm0 2 8 6 8-6v10H0z%22/%3E%3C/svg%3E'
+
+function subjectOf({ subject }: CaughtMail): string {
+  return subject || '(no subject)'
 }
 
 function renderTime(time: string): string {
   return `<time datetime="${time}">${time.slice(0, 19).replace('T', ' ')} UTC</time>`
 }
 
+/** Lines may break behind the signs that divide addresses, so that a word breaks only where it is longer than a line. */
+function breakable(text: string): string {
+  return escapeHtml(text).replace(/&#64;|[@/?=]|&#38;/g, '$&<wbr>')
+}
+
 function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
-
-/**
- * The web addresses of a mail, each once, in the order of their first appearance: those in its text, then the links of its
- * HTML.
- */
-export function linksOf({ text, html }: { readonly text: string | null; readonly html: string | null }): string[] {
-  const inText = [...(text ?? '').matchAll(/https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?]/g)].map(([url]) => url)
-  const inHtml = [...(html ?? '').matchAll(/\shref\s*=\s*(?:"([^"]*)"|'([^']*)')/gi)].map(([, a, b]) =>
-    decodeEntities(a ?? b ?? ''),
-  )
-  return [...new Set([...inText, ...inHtml])].filter((url) => /^https?:\/\//.test(url))
-}
-
-/** Decodes the entities that addresses in HTML contain. */
-function decodeEntities(text: string): string {
-  return text.replace(/&(amp|quot|#39|#x27|lt|gt);/gi, (entity, name: string) => entities[name.toLowerCase()] ?? entity)
-}
-
-const entities: Readonly<Record<string, string>> = {
-  amp: '&',
-  quot: '"',
-  '#39': "'",
-  '#x27': "'",
-  lt: '<',
-  gt: '>',
-}
-
-/** Style of the pages: the system's colours and font, and a visible focus ring. */
-export const pageStyle = `:root { color-scheme: light dark; font: 100%/1.5 system-ui, sans-serif }
-body { margin: 0 }
-main { max-width: 60rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere }
-table { width: 100%; border-collapse: collapse }
-th, td { text-align: start; vertical-align: top; padding: .4rem; border-bottom: 1px solid GrayText }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem }
-dd { margin: 0 }
-pre { white-space: pre-wrap; padding: 1rem; border: 1px solid GrayText }
-iframe { width: 100%; height: 28rem; border: 1px solid GrayText; background: white; color-scheme: light }
-:focus-visible { outline: 3px solid Highlight; outline-offset: 2px }
-`
-
-/**
- * Fetches the list every two seconds while the page is visible, and replaces it only when it has changed. The focused link keeps
- * its focus.
- */
-export const pageScript = `const place = document.getElementById('mails')
-setInterval(async () => {
-  if (document.hidden) return
-  const answer = await fetch('/').catch(() => undefined)
-  if (!answer?.ok) return
-  const fresh = new DOMParser().parseFromString(await answer.text(), 'text/html').getElementById('mails')
-  if (!fresh || fresh.innerHTML === place.innerHTML) return
-  const focused = place.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null
-  place.replaceChildren(...fresh.childNodes)
-  if (focused) place.querySelector('a[href="' + focused + '"]')?.focus()
-}, 2000)
-`

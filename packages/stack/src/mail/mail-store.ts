@@ -41,6 +41,7 @@ const defaultLimits: MailLimits = { mailsMax: 500, bytesMax: 64 * 1024 * 1024 }
 export function createMailStore(now: () => Date, limits: MailLimits = defaultLimits) {
   let kept: { readonly mail: CaughtMail; readonly source: Buffer }[] = []
   let lastId = 0
+  const read = new Set<number>()
   const entryOf = (id: number) => kept.find(({ mail }) => mail.id === id)
   return {
     /** Parses and keeps a mail. Beyond the limits, the oldest mails are dropped. */
@@ -55,6 +56,16 @@ export function createMailStore(now: () => Date, limits: MailLimits = defaultLim
     find: (id: number): CaughtMail | undefined => entryOf(id)?.mail,
     /** The bytes of the mail as they were sent. */
     findSource: (id: number): Buffer | undefined => entryOf(id)?.source,
+    /** Whether nobody has opened the page of the mail. Programs that read the JSON form leave it unread. */
+    isUnread: (id: number): boolean => !read.has(id),
+    markRead: (id: number): void => void read.add(id),
+    /** False: there was no such mail. */
+    remove: (id: number): boolean => {
+      const left = kept.filter(({ mail }) => mail.id !== id)
+      const isFound = left.length < kept.length
+      kept = left
+      return isFound
+    },
     clear: (): void => {
       kept = []
     },
