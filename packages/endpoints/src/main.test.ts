@@ -72,11 +72,15 @@ describe('serving', () => {
     ['--prefix', ['--prefix=controllers', '--host=localhost:0'], {}],
     ['-P, -H, -D', ['-P', 'controllers', '-H', '0', '-D', '.'], {}],
     ['the environment', [], { ENDPOINTS_PREFIX: 'controllers', ENDPOINTS_HOST: ':0' }],
+    ['an env file', ['-c', 'settings.env'], {}],
     ['nothing but a port', ['--host', '127.0.0.1:0'], {}],
     ['IPv6', ['--host', '[::1]:0'], {}],
     ['fetch', ['--host', '0', '--interface', 'fetch'], {}],
   ])('serves by %s until SIGTERM', async (_name, args, env) => {
-    using folder = moduleFolder({ 'controllers.ts': quickStart })
+    using folder = moduleFolder({
+      'controllers.ts': quickStart,
+      'settings.env': 'ENDPOINTS_PREFIX=controllers\nENDPOINTS_HOST=:0\n',
+    })
     const child = start(folder.path, args, env)
     const url = await listening(child)
     expect(url).toMatch(/^http:\/\/(localhost|127\.0\.0\.1|\[::1\]):[1-9]\d*$/)
@@ -280,6 +284,7 @@ describe('refusing', () => {
     ['an unknown option', ['--nope'], 2],
     ['a prefix that leads nowhere', ['--prefix', 'nope'], 1],
     ['a prefix outside the folder', ['--prefix', '../controllers'], 1],
+    ['a missing env file', ['--config', 'none.env'], 1],
     ['a map of nothing', ['build-map', 'nope', 'map.ts'], 1],
   ])('refuses %s', async (_name, args, code) => {
     using folder = moduleFolder({ 'dir/controllers.ts': quickStart, 'controllers.ts': quickStart })

@@ -6,7 +6,7 @@ import { parseCommand, UsageError, usage } from './cli/command.ts'
 import { findModules } from './discovery/find-modules.ts'
 
 async function main(args: readonly string[]): Promise<void> {
-  const command = parseCommand(args, process.env.ENDPOINTS_HOST || undefined)
+  const command = parseCommand(args, readHost)
   switch (command.run) {
     case 'help':
       return console.log(usage)
@@ -22,6 +22,19 @@ async function main(args: readonly string[]): Promise<void> {
     case 'serve':
       return (await import('./cli/serve.ts')).serve(command)
   }
+}
+
+/** The host of the environment, after an env file has been read into it. @throws Error naming a file that cannot be read */
+function readHost(config: string | undefined): string | undefined {
+  if (config !== undefined) {
+    try {
+      process.loadEnvFile(config)
+    } catch (cause) {
+      const isMissing = cause instanceof Error && 'code' in cause && cause.code === 'ENOENT'
+      throw new Error(`${config}: ${isMissing ? 'no such file' : 'cannot be read'}`, { cause })
+    }
+  }
+  return process.env.ENDPOINTS_HOST || undefined
 }
 
 /**

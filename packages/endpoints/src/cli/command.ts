@@ -32,6 +32,7 @@ Serves the controllers of a folder or module: a URL names a module, a class and 
   -P, --prefix PREFIX      folder or module of the controllers; may be repeated (default: controllers)
   -H, --host HOST:PORT     where to listen; port 0 for a free one (default: 127.0.0.1:8000)
   -D, --dir FOLDER         the folder of relative prefixes (default: the working directory)
+  -c, --config FILE        read variables from this file, such as .env; those of the environment win
       --app MODULE:EXPORT  an application of your own, in place of prefixes (export: default)
       --interface FORM     node, or fetch to serve through the web standard's form
       --watch              reload the controllers when they change
@@ -47,9 +48,13 @@ Environment: ENDPOINTS_PREFIX, ENDPOINTS_PREFIX_1, …, ENDPOINTS_HOST; options 
 
 /**
  * Reads a command line.
- * @throws UsageError
+ * @param readHost the host of the environment, after the file that `--config` names has been read into it
+ * @throws UsageError, and what `readHost` throws
  */
-export function parseCommand(args: readonly string[], hostFromEnvironment: string | undefined): Command {
+export function parseCommand(
+  args: readonly string[],
+  readHost: (config: string | undefined) => string | undefined,
+): Command {
   const { values, positionals } = parse(args)
   if (values.help) return { run: 'help' }
   if (values.version) return { run: 'version' }
@@ -57,19 +62,38 @@ export function parseCommand(args: readonly string[], hostFromEnvironment: strin
   if (name === 'build-map' && folder !== undefined && file !== undefined && more.length === 0) {
     return { run: 'build-map', folder, file }
   }
-  if (name !== undefined) throw new UsageError(`unknown command: ${positionals.join(' ')}`)
+  if (name === 'build-map') throw new UsageError('build-map takes a folder and a file; see endpoints --help')
+  if (name !== undefined) throw new UsageError(`unknown command '${name}'; ${suggest(name, ['build-map'])}`)
   const prefixes = [...(values.prefix ?? []), ...(values['controller-prefix'] ?? [])]
   if (values.app !== undefined && prefixes.length > 0) throw new UsageError('--app and --prefix exclude each other')
   if (values.app !== undefined && values.watch) throw new UsageError('--watch works with --prefix only')
   const form = values.interface ?? 'node'
   if (form !== 'node' && form !== 'fetch') throw new UsageError(`--interface is node or fetch, not ${form}`)
-  const address = parseAddress(values.host ?? hostFromEnvironment ?? '')
-  if (address === undefined) throw new UsageError(`${values.host ?? hostFromEnvironment} is not host:port`)
+  const host = readHost(values.config)
+  const address = parseAddress(values.host ?? host ?? '')
+  if (address === undefined) throw new UsageError(`${values.host ?? host} is not host:port`)
   const { dir = '.', app, watch = false, quiet = false } = values
   const options = { prefixes, dir, app, form, address, watch, quiet } as const
   if (values.openapi !== undefined) return { run: 'openapi', file: values.openapi || undefined, ...options }
   return { run: values.routes ? 'routes' : 'serve', ...options }
 }
+
+/** The options of the program, as `parseArgs` takes them. */
+const OPTIONS = {
+  prefix: { type: 'string', short: 'P', multiple: true },
+  'controller-prefix': { type: 'string', multiple: true },
+  host: { type: 'string', short: 'H' },
+  dir: { type: 'string', short: 'D' },
+  config: { type: 'string', short: 'c' },
+  app: { type: 'string' },
+  interface: { type: 'string' },
+  watch: { type: 'boolean' },
+  quiet: { type: 'boolean' },
+  routes: { type: 'boolean' },
+  openapi: { type: 'string' },
+  version: { type: 'boolean', short: 'v' },
+  help: { type: 'boolean' },
+} as const
 
 function parse(args: readonly string[]) {
   try {
@@ -77,22 +101,36 @@ function parse(args: readonly string[]) {
       // The only option whose value may be left out.
       args: args.map((arg, i) => (arg === '--openapi' && /^$|^-/.test(args[i + 1] ?? '') ? '--openapi=' : arg)),
       allowPositionals: true,
-      options: {
-        prefix: { type: 'string', short: 'P', multiple: true },
-        'controller-prefix': { type: 'string', multiple: true },
-        host: { type: 'string', short: 'H' },
-        dir: { type: 'string', short: 'D' },
-        app: { type: 'string' },
-        interface: { type: 'string' },
-        watch: { type: 'boolean' },
-        quiet: { type: 'boolean' },
-        routes: { type: 'boolean' },
-        openapi: { type: 'string' },
-        version: { type: 'boolean', short: 'v' },
-        help: { type: 'boolean' },
-      },
+      options: OPTIONS,
     })
   } catch (cause) {
-    throw new UsageError(cause instanceof Error ? cause.message : String(cause), { cause })
+    const text = cause instanceof Error ? cause.message : String(cause)
+    const [, unknown] = /^Unknown option '(--?[^']+)'/.exec(text) ?? []
+    if (unknown === undefined) throw new UsageError(text, { cause })
+    const known = Object.keys(OPTIONS).map((name) => `--${name}`)
+    throw new UsageError(`unknown option '${unknown}'; ${suggest(unknown, known)}`, { cause })
   }
+}
+
+/** What a misspelt word may mean, or where to look. */
+function suggest(word: string, known: readonly string[]): string {
+  const [nearest] = known
+    .map((name) => ({ name, distance: editDistance(word, name) }))
+    .sort((a, b) => a.distance - b.distance)
+  const isNear = nearest !== undefined && nearest.distance <= nearest.name.length / 3
+  return isNear ? `did you mean ${nearest.name}?` : 'see endpoints --help'
+}
+
+/** The number of characters to add, remove or replace to turn one text into the other (Levenshtein distance). */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column)
+  for (const [line, character] of [...from].entries()) {
+    const next = [line + 1]
+    for (let column = 1; column <= to.length; column += 1) {
+      const replaced = (row[column - 1] ?? 0) + (character === to[column - 1] ? 0 : 1)
+      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row.at(-1) ?? 0
 }
