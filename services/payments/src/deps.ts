@@ -98,8 +98,9 @@ export interface ProcessDeps extends PaymentsDeps {
 
 /** What an operator's command works with. */
 export interface OperatorDeps
-  extends Pick<PaymentsDeps, 'pepper' | 'vault' | 'createKey' | 'randomBytes' | 'jobs' | 'acquirers' | 'operations'>,
-    Pick<Settings, 'pricing' | 'payouts' | 'unusedAppDays'> {
+  extends Pick<PaymentsDeps, 'pepper' | 'vault' | 'jobs' | 'acquirers' | 'operations' | 'meter'>,
+    Pick<Sources, 'createKey' | 'randomBytes' | 'now' | 'wait'>,
+    Pick<Settings, 'pricing' | 'payouts' | 'unusedAppDays' | 'rateAgeDaysMax' | 'authorizationExpiryDays'> {
   readonly database: Database<PaymentsTables>
   readonly webhookSecrets: WebhookSecrets
   /** Whether `payments seed` may insert objects with given ids and keys. */

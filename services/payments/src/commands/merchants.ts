@@ -1,7 +1,6 @@
 import type { Command } from 'commander'
-import { insertOperatorAudit } from '../access/audit-repository.ts'
-import { findAppKey } from '../apps/app-key-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
+import { TEST_MERCHANT } from '../merchants/merchant.ts'
 import { viewMerchant } from '../merchants/merchant-view.ts'
 import {
   findMerchant,
@@ -11,8 +10,7 @@ import {
 } from '../merchants/operator-merchant-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
 import { MerchantBody, toNewMerchant } from '../requests/merchant-body.ts'
-import { createApp } from '../use-cases/create-app.ts'
-import { createMerchant } from '../use-cases/create-merchant.ts'
+import { createOperatedMerchant } from '../use-cases/create-operated-merchant.ts'
 import { listMerchantWebhooks } from '../webhooks/webhook-repository.ts'
 import { viewWebhook } from '../webhooks/webhook-view.ts'
 import { merchantSettings } from './merchant-settings.ts'
@@ -91,16 +89,6 @@ async function show({ database: { db } }: OperatorDeps, { words: [id = ''], form
   }
 }
 
-/** Values of a test merchant that its maker did not give. */
-const TEST_DEFAULTS = {
-  name: 'Test shop',
-  currency: 'EUR',
-  email: 'merchant@example.com',
-  website: 'https://example.com',
-  descriptor: 'Test shop',
-  country: 'DK',
-} as const
-
 const OPTION_NAMES = {
   name: '--name',
   currency: '--currency',
@@ -113,8 +101,7 @@ const OPTION_NAMES = {
 } as const
 
 async function create(deps: OperatorDeps, { options, format }: CommandInput): Promise<object> {
-  const { database, pricing } = deps
-  const given = { ...(options.test === true ? TEST_DEFAULTS : {}), ...options }
+  const given = { ...(options.test === true ? TEST_MERCHANT : {}), ...options }
   const body = readValues(
     MerchantBody,
     {
@@ -125,47 +112,15 @@ async function create(deps: OperatorDeps, { options, format }: CommandInput): Pr
       website: given.website,
       descriptor: given.descriptor,
       company: { country: given.country, number: options.companyNumber },
-      ...(options.iban === undefined ? {} : { bank: { iban: options.iban } }),
+      bank: { iban: given.iban },
     },
     OPTION_NAMES,
   )
-  const app = options.app === undefined ? await makeApp(deps, body.name) : await existingApp(deps, options.app)
-  const caller = { keyMac: app.keyMac, userEmail: null, repeat: undefined, identityId: undefined }
-  const { merchant } = await createMerchant(
-    { lanes: database.lanes, pricing },
-    { caller, flaw: undefined, merchant: toNewMerchant(body) },
-  )
-  const { id: merchantId } = merchant
-  await insertOperatorAudit(database.db, { action: 'merchant.created', merchantId, payload: { appId: app.id } })
+  const appId = options.app === undefined ? undefined : readId('--app', options.app)
+  const { merchant, app } = await createOperatedMerchant(deps, { merchant: toNewMerchant(body), appId })
   const made = { merchant, acquirer: null }
-  const shown = app.key === undefined ? { id: app.id } : { id: app.id, key: app.key }
-  if (format === 'json') return { ...viewOperated(made), app: shown }
+  if (format === 'json') return { ...viewOperated(made), app }
   return { ...describeMerchant(made), key: merchant.key, app: app.id, ...(app.key ? { appKey: app.key } : {}) }
-}
-
-/** The app that becomes the first member: its key is shown only when it was made now. */
-interface FirstApp {
-  readonly id: string
-  readonly keyMac: Buffer
-  readonly key?: string
-}
-
-async function makeApp(
-  { database: { db, lanes }, pepper, createKey }: OperatorDeps,
-  name: string | undefined,
-): Promise<FirstApp> {
-  const { id, key } = await createApp({ lanes, pepper, createKey }, { name })
-  return { ...(await existingApp({ database: { db } }, id)), key }
-}
-
-async function existingApp(
-  { database: { db } }: { readonly database: Pick<OperatorDeps['database'], 'db'> },
-  app: unknown,
-): Promise<FirstApp> {
-  const id = readId('--app', app)
-  const keyMac = await findAppKey(db, id)
-  if (!keyMac) throw new Error(`there is no app ${id} with a good key`)
-  return { id, keyMac }
 }
 
 /** The members of the API, and the acquirer. */

@@ -20,8 +20,10 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
   return {
     pepper,
     vault,
-    createKey: SOURCES.createKey,
-    randomBytes: SOURCES.randomBytes,
+    ...SOURCES,
+    meter,
+    rateAgeDaysMax: config.dayLimits.rateAgeDaysMax,
+    authorizationExpiryDays: config.dayLimits.authorizationExpiryDays,
     pricing: config.pricing,
     payouts: config.payouts,
     unusedAppDays: config.unusedAppDays,

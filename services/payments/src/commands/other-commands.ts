@@ -50,6 +50,8 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
     tasks: async () => (await import('./tasks.ts')).tasksCommand(operator),
     prune: async () => (await import('./tasks.ts')).cleanUpCommand(operator),
     seed: async () => (await import('./seed.ts')).seedCommand(operator),
+    listen: async () => (await import('./listen.ts')).listenCommand(operator),
+    trigger: async () => (await import('./trigger.ts')).triggerCommand(operator),
     deliveries: async () => (await import('./deliveries.ts')).deliveriesCommand(operator),
     adjust: async () => (await import('./adjust.ts')).adjustCommand(operator),
     disputes: async () => (await import('./disputes.ts')).disputesCommand(operator),

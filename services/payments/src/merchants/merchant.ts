@@ -73,3 +73,14 @@ export interface MerchantChanges {
   readonly email?: string | undefined
   readonly descriptor?: string | undefined
 }
+
+/** The values of a test merchant that its maker did not choose, such as `payments trigger`. */
+export const TEST_MERCHANT = {
+  name: 'Test shop',
+  currency: 'EUR',
+  email: 'merchant@example.com',
+  website: 'https://example.com',
+  descriptor: 'Test shop',
+  country: 'DK',
+  iban: 'DK5000400440116243',
+} as const

@@ -80,6 +80,7 @@ export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer 
     .select('mac')
     .where('merchant_id', '=', merchantId)
     .where('revoked', 'is', null)
+    .where((where) => where.or([where('expires', 'is', null), where('expires', '>', sql<Date>`now()`)]))
     .limit(1)
     .executeTakeFirst()
   return row?.mac

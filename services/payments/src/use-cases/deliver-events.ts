@@ -9,8 +9,7 @@ import {
   noteSilence,
   type SilentWebhooks,
 } from '../webhooks/delivery.ts'
-import { viewEvent } from '../webhooks/event-view.ts'
-import { signDelivery } from '../webhooks/webhook.ts'
+import { toDelivery } from '../webhooks/webhook.ts'
 import { callDisableWebhook, type Delivery, findDelivery } from '../webhooks/webhook-repository.ts'
 
 type DeliverDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'logger' | 'meter' | 'webhooks' | 'outbox' | 'now'>
@@ -79,7 +78,7 @@ async function sendUnlessSilent(deps: AttemptDeps, webhookId: string, delivery: 
 }
 
 async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Delivery): Promise<string | undefined> {
-  const [time, body] = [now(), JSON.stringify(viewEvent(event))]
+  const time = now()
   const sealed = [
     secrets.current,
     ...(isLater(secrets.previousUntil, time) && secrets.previous ? [secrets.previous] : []),
@@ -89,12 +88,7 @@ async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Del
     const { status } = await webhooks.outbound.send({
       method: 'POST',
       url,
-      headers: {
-        'content-type': 'application/json; charset=utf-8',
-        'user-agent': 'Trestle-Payments',
-        'x-signature': signDelivery(keys, Math.floor(time.getTime() / 1_000), body),
-      },
-      body,
+      ...toDelivery(event, keys, time),
       timeoutMs: ANSWER_MS,
       bytesMax: ANSWER_BYTES_MAX,
       beyondMax: 'cut',

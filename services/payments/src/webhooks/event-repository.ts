@@ -40,6 +40,36 @@ export async function listEvents(
   return { ...rest, rows: rows.map(toEvent) }
 }
 
+/** The greatest id that a merchant has given out. An event that is written later has a greater one. */
+export interface MerchantHead {
+  readonly merchantId: string
+  readonly lastId: string
+}
+
+/** The heads of test merchants, or of one of them, at most `limit`. */
+export async function listTestHeads(
+  db: Db,
+  { merchantId, limit }: { readonly merchantId: string | undefined; readonly limit: number },
+): Promise<readonly MerchantHead[]> {
+  const { rows } = await sql<MerchantHead>`
+    SELECT b.merchant_id AS "merchantId", b.last_id AS "lastId"
+    FROM ${sql.table('merchant_balances')} b JOIN ${sql.table('merchants')} m ON m.id = b.merchant_id
+    WHERE m.test AND (${merchantId ?? null}::text IS NULL OR m.id = ${merchantId ?? null})
+    LIMIT ${limit}`.execute(db)
+  return rows
+}
+
+/** The events of a merchant after an id, oldest first, for an operator. */
+export async function listEventsAfter(
+  db: Db,
+  { merchantId, after, limit }: { readonly merchantId: string; readonly after: string; readonly limit: number },
+): Promise<readonly MerchantEvent[]> {
+  const { rows } = await sql<EventColumns>`
+    SELECT ${eventColumns} FROM ${sql.table('events')} r
+    WHERE r.merchant_id = ${merchantId} AND r.id > ${after} ORDER BY r.id LIMIT ${limit}`.execute(db)
+  return rows.map(toEvent)
+}
+
 /**
  * Makes an event of a row, with its object as it was at that time.
  * @throws Error when the type has an unknown noun, or when the object is gone

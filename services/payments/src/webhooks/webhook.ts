@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
-import type { EventType } from './event.ts'
+import type { EventType, MerchantEvent } from './event.ts'
+import { viewEvent } from './event-view.ts'
 
 /** An address to which the events of a merchant are sent. */
 export interface Webhook {
@@ -30,6 +31,19 @@ export function isWebhookUrl(text: string): boolean {
   if (url?.username !== '' || url.password !== '') return false
   if (url.protocol === 'https:' && TLS_PORTS.has(url.port)) return true
   return (url.protocol === 'https:' || url.protocol === 'http:') && Number(url.port) >= UNPRIVILEGED_PORT_MIN
+}
+
+/** The body and the headers with which an event is sent, signed by each secret (reference: Deliveries). */
+export function toDelivery(event: MerchantEvent, secrets: readonly string[], now: Date) {
+  const body = JSON.stringify(viewEvent(event))
+  return {
+    body,
+    headers: {
+      'content-type': 'application/json; charset=utf-8',
+      'user-agent': 'Trestle-Payments',
+      'x-signature': signDelivery(secrets, Math.floor(now.getTime() / 1_000), body),
+    },
+  }
 }
 
 /**

@@ -1,0 +1,142 @@
+import { createHmac, type KeyObject } from 'node:crypto'
+import { printable, printableJson } from '@trestle/common/lifecycle/printable.ts'
+import { createOutbound, hostOf, type Outbound } from '@trestle/common/outbound/outbound.ts'
+import { Command } from 'commander'
+import type { OperatorDeps } from '../deps.ts'
+import { findMerchant } from '../merchants/operator-merchant-repository.ts'
+import { followEvents } from '../use-cases/follow-events.ts'
+import { EVENT_TYPES, isEventType, type MerchantEvent } from '../webhooks/event.ts'
+import { viewEvent } from '../webhooks/event-view.ts'
+import { toDelivery } from '../webhooks/webhook.ts'
+import { explainRefusal, type Operator } from './operator-command.ts'
+import { readId } from './read-options.ts'
+
+interface ListenOptions {
+  readonly forwardTo?: string
+  readonly events?: string
+  readonly merchant?: string
+  readonly json?: true
+}
+
+/** Ends a test's `listen`. A signal ends the process of an operator. */
+const NEVER = new AbortController().signal
+
+/**
+ * `payments listen --forward-to <url>`: sends events of test merchants to a program on this machine as a webhook would get them,
+ * without a webhook and without a public address.
+ */
+export function listenCommand(operator: Operator, signal: AbortSignal = NEVER): Command {
+  return new Command('listen')
+    .exitOverride()
+    .description('send events of test merchants to a program on this machine, signed as webhooks get them')
+    .option('--forward-to <url>', 'where to send them, such as localhost:3000/hook; without it they are only printed')
+    .option('--events <types>', 'only these types, separated by commas')
+    .option('--merchant <id>', 'only those of this test merchant')
+    .option('--json', 'print a JSON document for each event, on a line')
+    .action((options: ListenOptions) => listen(operator, options, signal))
+}
+
+async function listen(
+  { open, print }: Operator,
+  { forwardTo, events, merchant, json }: ListenOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const url = forwardTo === undefined ? undefined : readUrl(forwardTo)
+  const wanted = readTypes(events)
+  const merchantId = merchant === undefined ? undefined : readId('--merchant', merchant)
+  const deps = await open()
+  try {
+    if (merchantId !== undefined) await expectTestMerchant(deps, merchantId)
+    const secret = secretOf(deps.pepper)
+    print(json ? printableJson({ secret, forwardTo: url ?? null }) : greet(secret, url))
+    const send = url === undefined ? undefined : openSender(deps, url, secret)
+    for await (const event of followEvents(deps, { merchantId, signal })) {
+      if (wanted.size > 0 && !wanted.has(event.type)) continue
+      const outcome = await send?.(event)
+      print(json ? printableJson({ event: viewEvent(event), ...outcome }) : describe(event, outcome))
+    }
+  } catch (error) {
+    throw explainRefusal(error)
+  } finally {
+    await deps.close()
+  }
+}
+
+/** `localhost:3000/hook` as people type it, or a whole URL. */
+function readUrl(text: string): string {
+  const whole = /^https?:\/\//i.test(text) ? text : `http://${text}`
+  if (URL.canParse(whole)) return new URL(whole).href
+  throw new Error('--forward-to must be an address such as localhost:3000/hook')
+}
+
+function readTypes(text = ''): ReadonlySet<string> {
+  const types = text.split(',').filter((type) => type !== '')
+  for (const type of types) {
+    if (!isEventType(type)) throw new Error(`there is no event ${type}; there are ${EVENT_TYPES.join(', ')}`)
+  }
+  return new Set(types)
+}
+
+async function expectTestMerchant({ database }: OperatorDeps, id: string): Promise<void> {
+  const found = await findMerchant(database.db, id)
+  if (!found) throw new Error(`there is no merchant ${id}`)
+  if (!found.merchant.test) throw new Error(`merchant ${id} is live: make a webhook for its events`)
+}
+
+/**
+ * The secret that signs. It is the same each time, so that a developer copies it once, and it is good for nothing else: webhooks
+ * have secrets of their own.
+ */
+function secretOf(pepper: KeyObject): string {
+  return createHmac('sha256', pepper).update('payments listen').digest('base64url')
+}
+
+function greet(secret: string, url: string | undefined): string {
+  const where = url === undefined ? 'Events of test merchants are printed.' : `Events of test merchants go to ${url}.`
+  return `${where} Secret of X-Signature: ${secret} (Ctrl-C to stop)`
+}
+
+/** What became of an event that was sent. */
+type Outcome =
+  | { readonly status: number; readonly durationMs: number }
+  | { readonly failure: string; readonly durationMs: number }
+
+const ANSWER_MS = 5_000
+const ANSWER_BYTES_MAX = 65_536
+
+function openSender({ now }: OperatorDeps, url: string, secret: string): (event: MerchantEvent) => Promise<Outcome> {
+  const outbound: Outbound = createOutbound([hostOf(url)])
+  return async (event) => {
+    const started = now()
+    const durationMs = () => now().getTime() - started.getTime()
+    try {
+      const { status } = await outbound.send({
+        method: 'POST',
+        url,
+        ...toDelivery(event, [secret], started),
+        timeoutMs: ANSWER_MS,
+        bytesMax: ANSWER_BYTES_MAX,
+        beyondMax: 'cut',
+        origin: 'operator',
+      })
+      return { status, durationMs: durationMs() }
+    } catch (error) {
+      return { failure: failureOf(error), durationMs: durationMs() }
+    }
+  }
+}
+
+function failureOf(error: unknown): string {
+  if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${ANSWER_MS / 1_000} s`
+  if (error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED') return 'nothing listens there'
+  return error instanceof Error ? error.message : String(error)
+}
+
+function describe({ id, type, created, merchantId }: MerchantEvent, outcome: Outcome | undefined): string {
+  const line = `${created.toISOString()}  ${type.padEnd(TYPE_WIDTH)}  ${id}  merchant ${merchantId}`
+  if (outcome === undefined) return line
+  const answer = 'status' in outcome ? String(outcome.status) : outcome.failure
+  return printable(`${line}  ${answer} (${outcome.durationMs} ms)`)
+}
+
+const TYPE_WIDTH = Math.max(...EVENT_TYPES.map(({ length }) => length))

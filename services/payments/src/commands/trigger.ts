@@ -1,0 +1,18 @@
+import type { Command } from 'commander'
+import { isTriggered, TRIGGERED_TYPES, triggerEvent } from '../use-cases/trigger-event.ts'
+import { type Operator, toCommand } from './operator-command.ts'
+import { readId } from './read-options.ts'
+
+/** `payments trigger <event>`: makes an event happen for real at a test merchant. */
+export function triggerCommand(operator: Operator): Command {
+  return toCommand(operator, {
+    usage: 'trigger <event>',
+    description: `make an event happen at a test merchant: ${TRIGGERED_TYPES.join(', ')}`,
+    options: [['--merchant <id>', 'a test merchant; default: the newest, or a new one where there is none']],
+    run: async (deps, { words: [type = ''], options: { merchant } }) => {
+      if (!isTriggered(type)) throw new Error(`cannot trigger ${type}; can trigger ${TRIGGERED_TYPES.join(', ')}`)
+      const merchantId = merchant === undefined ? undefined : readId('--merchant', merchant)
+      return { event: type, ...(await triggerEvent(deps, { type, merchantId })) }
+    },
+  })
+}

@@ -1,0 +1,48 @@
+import { insertOperatorAudit } from '../access/audit-repository.ts'
+import { findAppKey } from '../apps/app-key-repository.ts'
+import type { OperatorDeps } from '../deps.ts'
+import type { Merchant, NewMerchant } from '../merchants/merchant.ts'
+import { createApp } from './create-app.ts'
+import { createMerchant } from './create-merchant.ts'
+
+/** A merchant that an operator makes. */
+export interface OperatedMerchantInput {
+  readonly merchant: Omit<NewMerchant, 'claim' | 'pricing'>
+  /** The app that becomes its first member. Undefined: a new one. */
+  readonly appId: string | undefined
+}
+
+/** The merchant, and its first member. The key is there only if the app is new. */
+export interface CreatedMerchant {
+  readonly merchant: Merchant
+  readonly app: { readonly id: string; readonly key?: string }
+}
+
+type CreateDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'pricing' | 'createKey'>
+
+/**
+ * Makes a merchant as POST /merchants does, and records that an operator did.
+ * @throws Error when no app has the id, or none of its keys is good
+ */
+export async function createOperatedMerchant(
+  deps: CreateDeps,
+  { merchant: values, appId }: OperatedMerchantInput,
+): Promise<CreatedMerchant> {
+  const {
+    database: { db, lanes },
+    pricing,
+  } = deps
+  const app = appId === undefined ? await makeApp(deps, values.name ?? undefined) : { id: appId }
+  const keyMac = await findAppKey(db, app.id)
+  if (!keyMac) throw new Error(`there is no app ${app.id} with a good key`)
+  const caller = { keyMac, userEmail: null, repeat: undefined, identityId: undefined }
+  const { merchant } = await createMerchant({ lanes, pricing }, { caller, flaw: undefined, merchant: values })
+  const payload = { appId: app.id }
+  await insertOperatorAudit(db, { action: 'merchant.created', merchantId: merchant.id, payload })
+  return { merchant, app }
+}
+
+async function makeApp({ database: { lanes }, pepper, createKey }: CreateDeps, name: string | undefined) {
+  const { id, key } = await createApp({ lanes, pepper, createKey }, { name })
+  return { id, key }
+}

@@ -1,0 +1,48 @@
+import type { OperatorDeps } from '../deps.ts'
+import type { MerchantEvent } from '../webhooks/event.ts'
+import { listEventsAfter, listTestHeads, type MerchantHead } from '../webhooks/event-repository.ts'
+
+/** Which events to follow, until the signal aborts. */
+export interface FollowInput {
+  /** Undefined: all test merchants, also those that are made later. */
+  readonly merchantId: string | undefined
+  readonly signal: AbortSignal
+}
+
+type FollowDeps = Pick<OperatorDeps, 'database' | 'wait'>
+
+const POLL_MS = 500
+const BATCH_EVENTS = 100
+/** Each poll reads a row of each merchant. */
+const MERCHANTS_MAX = 10_000
+
+/**
+ * The events of test merchants from now on, in the order of each merchant. Nothing is queued or changed, so any number of
+ * programs may follow at once. Ids are given out under the lock of their merchant: what is not greater than the head of a merchant
+ * was visible when the head was read.
+ * @throws Error when there are more than 10 000 test merchants
+ */
+export async function* followEvents(
+  deps: FollowDeps,
+  { merchantId, signal }: FollowInput,
+): AsyncGenerator<MerchantEvent> {
+  const seen = new Map((await readHeads(deps, merchantId)).map((head) => [head.merchantId, head.lastId]))
+  while (!signal.aborted) {
+    for (const { merchantId: id, lastId } of await readHeads(deps, merchantId)) {
+      while ((seen.get(id) ?? '') < lastId) {
+        const after = seen.get(id) ?? ''
+        const events = await listEventsAfter(deps.database.db, { merchantId: id, after, limit: BATCH_EVENTS })
+        yield* events
+        const last = events.at(-1)?.id ?? ''
+        seen.set(id, events.length === BATCH_EVENTS || last > lastId ? last : lastId)
+      }
+    }
+    await deps.wait(POLL_MS, signal).catch(() => {})
+  }
+}
+
+async function readHeads({ database }: FollowDeps, merchantId: string | undefined): Promise<readonly MerchantHead[]> {
+  const heads = await listTestHeads(database.db, { merchantId, limit: MERCHANTS_MAX + 1 })
+  if (heads.length <= MERCHANTS_MAX) return heads
+  throw new Error(`there are more than ${MERCHANTS_MAX} test merchants: choose one with --merchant`)
+}

@@ -1,0 +1,221 @@
+import { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { Caller } from '../access/caller.ts'
+import type { OperatorDeps } from '../deps.ts'
+import { DEFAULT_REASON_CODE, reasonTitle } from '../disputes/dispute.ts'
+import { callRevokeMember } from '../members/member-repository.ts'
+import { type Merchant, TEST_MERCHANT } from '../merchants/merchant.ts'
+import { findMerchant, listAllMerchants } from '../merchants/operator-merchant-repository.ts'
+import { currencyExponent } from '../money/currencies.ts'
+import { findMemberKey } from '../seed/seed-repository.ts'
+import { insertSeedTransaction, newIdBelow } from '../seed/seed-transaction-repository.ts'
+import type { OperationKind } from '../transactions/transaction.ts'
+import { listAllTransactions } from '../transactions/transaction-repository.ts'
+import type { EventType } from '../webhooks/event.ts'
+import { addApp } from './add-app.ts'
+import { advanceClock } from './advance-clock.ts'
+import { closeDispute } from './close-dispute.ts'
+import { createApp } from './create-app.ts'
+import { createOperatedMerchant } from './create-operated-merchant.ts'
+import { createTransaction } from './create-transaction.ts'
+import { openDispute } from './open-dispute.ts'
+import { payOut } from './pay-out.ts'
+import { reportFraud } from './report-fraud.ts'
+import { runOperation } from './run-operation.ts'
+import { sealSeed } from './seed.ts'
+import { updateMerchant } from './update-merchant.ts'
+
+/** What acts for a test merchant, as one of its apps. */
+interface Actor {
+  readonly deps: OperatorDeps
+  readonly merchant: Merchant
+  readonly tag: string
+  readonly caller: Caller
+}
+
+/** Makes an event happen. Resolves to the id of the object that the event is about. */
+type Trigger = (actor: Actor) => Promise<string>
+
+/**
+ * How each event is caused. Not among them: `transaction.rejected`, which only an acquirer of live merchants causes; events of
+ * users, who would get mails; a failed payout, because payouts of test merchants are settled at once; and a disabled webhook, which
+ * takes days.
+ */
+const TRIGGERS = {
+  'transaction.created': (actor) => charge(actor),
+  'transaction.failed': failed,
+  'transaction.captured': (actor) => captured(actor),
+  'transaction.refunded': async (actor) => operate(actor, 'refund', await captured(actor)),
+  'transaction.voided': async (actor) => operate(actor, 'void', await charge(actor)),
+  'dispute.opened': (actor) => disputed(actor),
+  'dispute.won': async (actor) => close(actor, await disputed(actor), 'won'),
+  'dispute.lost': async (actor) => close(actor, await disputed(actor), 'lost'),
+  'fraud.created': reported,
+  'payout.created': paidOut,
+  'payout.settled': paidOut,
+  'merchant.updated': renamed,
+  'app.added': added,
+  'app.revoked': revoked,
+} as const satisfies Partial<Record<EventType, Trigger>>
+
+/** The events that can be triggered. */
+export type TriggeredType = keyof typeof TRIGGERS
+
+/** The same, as a list. */
+export const TRIGGERED_TYPES = Object.keys(TRIGGERS).filter(isTriggered)
+
+/** Whether a text is an event that can be triggered. */
+export function isTriggered(text: string): text is TriggeredType {
+  return Object.hasOwn(TRIGGERS, text)
+}
+
+/**
+ * Makes an event happen at a test merchant, by the same use cases as requests: what comes before it happens too, such as the
+ * capture before a dispute.
+ * @param merchantId undefined: the newest test merchant, or a new one where there is none
+ * @throws Error when there is no such merchant, when it is live, or when it has no app that could act
+ */
+export async function triggerEvent(
+  deps: OperatorDeps,
+  { type, merchantId }: { readonly type: TriggeredType; readonly merchantId: string | undefined },
+): Promise<{ readonly merchantId: string; readonly objectId: string }> {
+  const merchant = await findTestMerchant(deps, merchantId)
+  const keyMac = await findMemberKey(deps.database.db, merchant.id)
+  if (!keyMac) throw new Error(`merchant ${merchant.id} has no app with a good key`)
+  const caller = { keyMac, userEmail: null, repeat: undefined, identityId: undefined }
+  // The last eight digits of an id are the tag of its merchant.
+  const actor = { deps, merchant, tag: merchant.id.slice(-8), caller }
+  return { merchantId: merchant.id, objectId: await TRIGGERS[type](actor) }
+}
+
+async function findTestMerchant(deps: OperatorDeps, id: string | undefined): Promise<Merchant> {
+  const { db } = deps.database
+  if (id !== undefined) {
+    const found = await findMerchant(db, id)
+    if (!found) throw new Error(`there is no merchant ${id}`)
+    if (!found.merchant.test) throw new Error(`merchant ${id} is live: events are triggered for test merchants`)
+    return found.merchant
+  }
+  const [newest] = await listAllMerchants(db, { test: true, search: undefined, before: undefined, limit: 1 })
+  if (newest) return newest.merchant
+  const values = { ...TEST_MERCHANT, test: true, companyNumber: null }
+  return (await createOperatedMerchant(deps, { merchant: values, appId: undefined })).merchant
+}
+
+const GOOD_CARD = '1000000000000000'
+/** Authorized for its customer, and refused for lack of money when the merchant charges it again (reference: Test numbers). */
+const REFUSED_LATER = '1000000000090007'
+/** In major units. Payouts have a minimum, which comes on top. */
+const MAJOR_UNITS = 100
+
+function amountOf({ deps, merchant }: Actor): number {
+  return (MAJOR_UNITS + deps.payouts.minimum) * 10 ** (currencyExponent(merchant.currency) ?? 0)
+}
+
+/** Charges a card again. Its first payment is a seeded one, which leaves no event. Resolves to the id of the transaction. */
+async function charge(actor: Actor, number = GOOD_CARD): Promise<string> {
+  const { deps, merchant, caller } = actor
+  const transactionId = await seedPayment(actor, number)
+  const values = { transactionId, currency: merchant.currency, amount: amountOf(actor) }
+  const input = {
+    caller,
+    flaw: undefined,
+    merchantId: merchant.id,
+    asked: { charge: values, sourceField: 'transactionId' },
+  }
+  return (await createTransaction({ ...deps, lanes: deps.database.lanes }, input)).transactionId
+}
+
+async function failed(actor: Actor): Promise<string> {
+  const { deps, merchant } = actor
+  await charge(actor, REFUSED_LATER).catch((error: unknown) => {
+    if (!(error instanceof HttpError && error.code === 'PAYMENT_INSUFFICIENT_FUNDS')) throw error
+  })
+  // The refusal does not name its transaction.
+  const filter = { merchantId: merchant.id, successful: false, before: undefined, limit: 1 }
+  const [newest] = await listAllTransactions(deps.database.db, filter)
+  return newest?.id ?? ''
+}
+
+async function seedPayment({ deps, merchant, tag }: Actor, number: string): Promise<string> {
+  const { db } = deps.database
+  const place = { tag, test: true }
+  const [id, instrumentId] = [await newIdBelow(db, place), await newIdBelow(db, place)]
+  const card = { number, expiry: { month: 12, year: EXPIRY_YEAR } }
+  const payment = { id, merchantId: merchant.id, currency: merchant.currency, amount: 1, card }
+  await insertSeedTransaction(db, sealSeed(deps, payment, { test: true, instrumentId }))
+  return id
+}
+
+/** Far enough for a merchant whose clock runs ahead. */
+const EXPIRY_YEAR = 2_099
+
+async function operate(actor: Actor, kind: OperationKind, transactionId: string): Promise<string> {
+  const { deps, caller } = actor
+  const values = { amount: amountOf(actor) }
+  await runOperation({ ...deps, lanes: deps.database.lanes }, { caller, flaw: undefined, transactionId, kind, values })
+  return transactionId
+}
+
+async function captured(actor: Actor): Promise<string> {
+  return operate(actor, 'capture', await charge(actor))
+}
+
+async function disputed(actor: Actor): Promise<string> {
+  const transactionId = await captured(actor)
+  const dispute = { reasonCode: DEFAULT_REASON_CODE, reasonTitle: reasonTitle(DEFAULT_REASON_CODE) ?? '' }
+  const { caller, deps } = actor
+  const opened = await openDispute(deps.database, { caller, flaw: undefined, transactionId, dispute })
+  return opened.dispute.id
+}
+
+async function close({ deps, caller }: Actor, disputeId: string, outcome: 'won' | 'lost'): Promise<string> {
+  await closeDispute(deps.database, { caller, flaw: undefined, disputeId, outcome })
+  return disputeId
+}
+
+async function reported(actor: Actor): Promise<string> {
+  const transactionId = await captured(actor)
+  const { fraud } = await reportFraud(actor.deps.database, {
+    caller: actor.caller,
+    flaw: undefined,
+    transactionId,
+    fraud: {},
+  })
+  return fraud.id
+}
+
+const DAY_SECONDS = 86_400
+
+/** A payout is made once a day, and captures wait for some days. So the clock of the merchant moves forward. */
+async function paidOut(actor: Actor): Promise<string> {
+  await captured(actor)
+  const { deps, merchant, caller } = actor
+  const { lanes } = deps.database
+  const seconds = (deps.payouts.delayDays.test + 1) * DAY_SECONDS
+  await advanceClock({ ...deps, lanes }, { caller, flaw: undefined, merchantId: merchant.id, seconds })
+  const { payout } = await payOut({ ...deps, lanes }, { caller, flaw: undefined, merchantId: merchant.id })
+  return payout.id
+}
+
+/** Gives the merchant another name, and its own name again. */
+async function renamed({ deps, merchant, caller }: Actor): Promise<string> {
+  const rename = (name: string | null) =>
+    updateMerchant(deps.database, { caller, flaw: undefined, merchantId: merchant.id, changes: { name }, fixed: {} })
+  await rename(merchant.name === 'Renamed' ? 'Renamed again' : 'Renamed')
+  await rename(merchant.name)
+  return merchant.id
+}
+
+async function added({ deps, merchant, caller }: Actor): Promise<string> {
+  const { lanes } = deps.database
+  const { id } = await createApp({ ...deps, lanes }, { name: 'Triggered' })
+  await addApp({ lanes }, { caller, flaw: undefined, merchantId: merchant.id, appId: id })
+  return id
+}
+
+async function revoked(actor: Actor): Promise<string> {
+  const memberId = await added(actor)
+  const { deps, merchant, caller } = actor
+  await callRevokeMember(deps.database.lanes, 'app', { caller, merchantId: merchant.id, memberId })
+  return memberId
+}
