@@ -33,7 +33,7 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   })
   app.decorate(
     'documentPages',
-    config.server.docsEnabled ? createDocumentPages(() => describeApi(OPENAPI_MODULE)) : undefined,
+    config.server.docsEnabled ? createDocumentPages('Trestle inventory', () => describeApi(OPENAPI_MODULE)) : undefined,
   )
   await tracing.instrument(app)
   await app.register(responseHeaders)

@@ -41,7 +41,7 @@ export const apiDocuments = fp<ApiDocumentsOptions>(
       if (route.method !== 'HEAD') routes.push(route)
     })
     app.decorate('describeApi', () => describeRoutes(routes, openapi))
-    app.decorate('documentPages', module && createDocumentPages(() => describeApi(module)))
+    app.decorate('documentPages', module && createDocumentPages(info.title, () => describeApi(module)))
   },
   { name: 'api-documents' },
 )

@@ -16,7 +16,7 @@ app.addHook('onSend', async (_request, _reply, payload) => {
 })
 
 beforeAll(() => {
-  const pages = createDocumentPages(async () => Buffer.from(JSON.stringify(document)))
+  const pages = createDocumentPages('Example', async () => Buffer.from(JSON.stringify(document)))
   app.get('/openapi.json', pages.document)
   app.get('/docs', pages.page)
   app.get(SCRIPT, pages.script)
@@ -29,7 +29,7 @@ describe('GET /openapi.json', () => {
   it('describes the API once for all clients, and again only after a failure', async () => {
     let timesDescribed = 0
     const failing = fastify()
-    const pages = createDocumentPages(async () => {
+    const pages = createDocumentPages('Example', async () => {
       timesDescribed += 1
       if (timesDescribed === 1) throw new Error('not yet')
       return Buffer.from(JSON.stringify(document))
@@ -62,7 +62,7 @@ describe('GET /docs', () => {
       'text/html; charset=utf-8',
       'no-cache',
     ])
-    const inline = /<script type="text\/javascript">([\s\S]*?)<\/script>/.exec(page.payload)?.[1] ?? ''
+    const inline = /<script>([\s\S]*?)<\/script>/.exec(page.payload)?.[1] ?? ''
     expect(inline).toContain('/openapi.json')
     const policy = String(page.headers['content-security-policy'])
     expect(policy).toContain(`script-src 'self' 'sha256-${hash('sha256', inline, 'base64')}';`)
@@ -70,6 +70,14 @@ describe('GET /docs', () => {
     expect(policy).toMatch(/; frame-ancestors 'none'$/)
     expect(page.headers['referrer-policy']).toBe('no-referrer')
     expect(policy + page.payload).not.toMatch(/https?:\/\//)
+  })
+
+  it('200: serves a page with the name of the API, a language, an icon and a script whose URL names its release', async () => {
+    const { payload } = await get('/docs/')
+    expect(payload).toMatch(/^<!doctype html>\n<html lang="en">/)
+    expect(payload).toContain('<title>Example API</title>')
+    expect(payload).toContain('<link rel="icon" href="data:image/svg+xml,')
+    expect(payload).toMatch(/<script src="js\/scalar\.js\?v=\d+\.\d+\.\d+">/)
   })
 })
 
@@ -93,7 +101,7 @@ describe(`GET ${SCRIPT}`, () => {
     expect(new Set([plain, gzip, br].map((answer) => answer?.headers.etag)).size).toBe(3)
     expect(br?.headers).toMatchObject({
       'content-type': 'application/javascript; charset=utf-8',
-      'cache-control': 'public, max-age=86400',
+      'cache-control': 'public, max-age=31536000, immutable',
       vary: 'accept-encoding',
     })
   })

@@ -1,8 +1,10 @@
-import { hash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { getCompileCacheDir } from 'node:module'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Encoding, pack, sharedAsset } from './shared-asset.ts'
+import { z } from 'zod'
+import { renderDocumentPage } from './document-page.ts'
+import { pack, sharedAsset } from './shared-asset.ts'
 
 /** The path of the page about the API. Its script is below it. */
 export const DOCS_PATH = '/docs'
@@ -10,17 +12,19 @@ const PAGE_PATH = `${DOCS_PATH}/`
 const SCRIPT_PATH = `${DOCS_PATH}/js/scalar.js`
 /** The page and the document change with a release: clients revalidate them each time. */
 const ASK_EACH_TIME = 'no-cache'
-const KEEP_A_DAY = 'public, max-age=86400'
+/** The URL of the script names the release of the library, so the script behind it never changes. */
+const KEEP_FOREVER = 'public, max-age=31536000, immutable'
 
 /** What a service registers at `/openapi.json`, `/docs` and `/docs/js/scalar.js`. */
 export type DocumentPages = ReturnType<typeof createDocumentPages>
 
 /**
  * Makes the handlers of the API document and of the page about it. A trailing slash must reach the handler of `/docs` too.
+ * @param title the name of the API
  * @param describe makes the text of the OpenAPI document, once
  */
-export function createDocumentPages(describe: () => Promise<Buffer>) {
-  return { document: documentAsset(describe), page: pageWithRedirect(), script: scriptAsset() }
+export function createDocumentPages(title: string, describe: () => Promise<Buffer>) {
+  return { document: documentAsset(describe), page: pageWithRedirect(title), script: scriptAsset() }
 }
 
 /** Serves the API document at `/openapi.json`. */
@@ -34,58 +38,46 @@ function documentAsset(describe: () => Promise<Buffer>): Serve {
 }
 
 /** Serves the page at `/docs/`, and redirects `/docs` there, because the page names its script by a relative URL. */
-function pageWithRedirect(): Serve {
-  const servePage = pageAsset()
+function pageWithRedirect(title: string): Serve {
+  const servePage = pageAsset(title)
   return async (request, reply) => (isPage(request.url) ? servePage(request, reply) : reply.redirect(PAGE_PATH, 301))
 }
 
 function scriptAsset(): Serve {
   return sharedAsset({
     type: 'application/javascript; charset=utf-8',
-    cacheControl: KEEP_A_DAY,
-    load: (encoding) => renderPage(SCRIPT_PATH, encoding),
+    cacheControl: KEEP_FOREVER,
+    load: (encoding) => runProgram('print-page-script.ts', encoding),
   })
 }
 
 type Serve = ReturnType<typeof sharedAsset>
 
 /** The page, with a content security policy that allows its one inline script. */
-function pageAsset(): Serve {
+function pageAsset(title: string): Serve {
   const open = runOnce(async () => {
-    const html = await renderPage(PAGE_PATH, 'identity')
+    const script = `${SCRIPT_PATH.slice(PAGE_PATH.length)}?v=${await readLibraryVersion()}`
+    const { html, policy } = renderDocumentPage({ title, script, document: '/openapi.json' })
     return sharedAsset({
       type: 'text/html; charset=utf-8',
       cacheControl: ASK_EACH_TIME,
-      headers: { 'content-security-policy': contentSecurityPolicy(html.toString()), 'referrer-policy': 'no-referrer' },
-      load: (encoding) => pack(html, encoding),
+      headers: { 'content-security-policy': policy, 'referrer-policy': 'no-referrer' },
+      load: (encoding) => pack(Buffer.from(html), encoding),
     })
   })
   return async (request, reply) => (await open())(request, reply)
 }
 
-function isPage(url: string): boolean {
-  return url.split('?', 1)[0]?.endsWith('/') === true
+const Package = z.object({ version: z.string() })
+
+/** The release of the library that shows documents. Nothing of the library is loaded. */
+async function readLibraryVersion(): Promise<string> {
+  const file = new URL('../package.json', import.meta.resolve('@scalar/fastify-api-reference'))
+  return Package.parse(JSON.parse(await readFile(file, 'utf8'))).version
 }
 
-/**
- * Lets the page run its own script and one inline script, by its digest, and call only this host. The script inserts style
- * elements, so inline styles are allowed.
- */
-function contentSecurityPolicy(html: string): string {
-  const inline = [...html.matchAll(/<script type="text\/javascript">([\s\S]*?)<\/script>/g)].map(
-    ([, script = '']) => `'sha256-${hash('sha256', script, 'base64')}'`,
-  )
-  return [
-    "default-src 'none'",
-    ["script-src 'self'", ...inline].join(' '),
-    "style-src 'self' 'unsafe-inline'",
-    "img-src 'self' data:",
-    "font-src 'self' data:",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ')
+function isPage(url: string): boolean {
+  return url.split('?', 1)[0]?.endsWith('/') === true
 }
 
 /**
@@ -94,11 +86,6 @@ function contentSecurityPolicy(html: string): string {
  */
 export function describeApi(module: URL): Promise<Buffer> {
   return runProgram('print-api-document.ts', module.href)
-}
-
-/** What the library serves at a path. Another process loads the library: it would take 60 MiB in this one. */
-function renderPage(path: string, encoding: Encoding): Promise<Buffer> {
-  return runProgram('render-document-page.ts', path, encoding)
 }
 
 const PROGRAM_MS = 30_000

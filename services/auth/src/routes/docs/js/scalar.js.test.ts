@@ -8,12 +8,12 @@ afterAll(() => Promise.all([open.close(), silent.close()]))
 
 const url = '/docs/js/scalar.js'
 
-it('200 and 304: GET /docs/js/scalar.js serves the script by default, for a day', async () => {
+it('200 and 304: GET /docs/js/scalar.js serves the script by default, for ever', async () => {
   const { statusCode, headers, rawPayload } = await open.app.inject(url)
   expect([statusCode, headers['content-type'], headers['cache-control']]).toEqual([
     200,
     'application/javascript; charset=utf-8',
-    'public, max-age=86400',
+    'public, max-age=31536000, immutable',
   ])
   expect(rawPayload.length).toBeGreaterThan(1_000_000)
   const again = await open.app.inject({ url, headers: { 'if-none-match': String(headers.etag) } })

@@ -1,0 +1,117 @@
+import { hash } from 'node:crypto'
+
+/** The page that shows an API document, and its content security policy. */
+export interface DocumentPage {
+  readonly html: string
+  readonly policy: string
+}
+
+/** What the page shows, and the script that shows it. */
+export interface DocumentPageOptions {
+  /** The name of the API: the title of the page. */
+  readonly title: string
+  /** The URL of the script of the library, relative to the page. */
+  readonly script: string
+  /** The URL of the document. */
+  readonly document: string
+}
+
+/** Turns off everything that calls a foreign host: fonts, telemetry, assistants, tools of the vendor. */
+const CONFIGURATION = {
+  withDefaultFonts: false,
+  telemetry: false,
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  operationTitleSource: 'summary',
+  persistAuth: true,
+}
+
+/** Colors of the library have a contrast of 3 to 4.4 in many places. These have 4.5 or more on all of its backgrounds. */
+const STYLE = `
+.light-mode.light-mode {
+  --scalar-color-2: #565656; --scalar-color-3: #646464; --scalar-color-green: #00694a; --scalar-color-red: #b3141c;
+  --scalar-color-yellow: #795700; --scalar-color-orange: #964400; --scalar-color-blue: #075fae; --scalar-color-purple: #6733b9;
+}
+.dark-mode.dark-mode { --scalar-color-2: #b4b4b4; --scalar-color-3: #a0a0a0; --scalar-color-red: #ff7070; }
+`
+
+/** Mends what axe finds in the elements of the library, as they appear: `selector`, then an attribute, then its value. */
+const MENDED: readonly (readonly [string, string, string | null])[] = [
+  // Buttons that show only a picture.
+  ['button[class*="copy-button"]', 'aria-label', 'Copy'],
+  // Names that do not contain the text of their buttons.
+  ['button.show-more[aria-label]', 'aria-label', null],
+  ['button[data-testid^="response-variant-pic"][aria-label]', 'aria-label', null],
+  ['button[role="none"]', 'role', null],
+  // Many landmarks with one name.
+  ['.response-card[role="region"]', 'role', 'group'],
+  ['main ~ main, main main, [role="dialog"] main', 'role', 'group'],
+  ['ul.endpoints', 'tabindex', '0'],
+  ['[role="combobox"]:not([aria-expanded])', 'aria-expanded', 'false'],
+]
+
+const MEND = `
+const mend = () => {
+  for (const [selector, attribute, value] of ${JSON.stringify(MENDED)}) {
+    for (const element of document.querySelectorAll(selector)) {
+      if (value === null) element.removeAttribute(attribute)
+      else if (element.getAttribute(attribute) !== value) element.setAttribute(attribute, value)
+    }
+  }
+}
+new MutationObserver(mend).observe(document.body, { childList: true, subtree: true })
+`
+
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1f4e79"/><path d="M6 10h20M9 10v14m14-14v14M9 17h14" stroke="#fff" stroke-width="3" fill="none" stroke-linecap="round"/></svg>`
+
+/** Makes the page that shows an API document in a browser. */
+export function renderDocumentPage({ title, script, document: url }: DocumentPageOptions): DocumentPage {
+  const start = `Scalar.createApiReference('#app', ${inScript({ ...CONFIGURATION, url })})\n${MEND}`
+  const html = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <title>${escapeHtml(title)} API</title>
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <link rel="icon" href="data:image/svg+xml,${encodeURIComponent(ICON)}">
+    <style>${STYLE}</style>
+  </head>
+  <body>
+    <div id="app"></div>
+    <noscript>This page needs JavaScript. The document is <a href="${escapeHtml(url)}">${escapeHtml(url)}</a>.</noscript>
+    <script src="${escapeHtml(script)}"></script>
+    <script>${start}</script>
+  </body>
+</html>
+`
+  return { html, policy: contentSecurityPolicy(start) }
+}
+
+/**
+ * Lets the page run its own script and one inline script, by its digest, and call only this host. The library inserts style
+ * elements, so inline styles are allowed.
+ */
+function contentSecurityPolicy(inlineScript: string): string {
+  return [
+    "default-src 'none'",
+    `script-src 'self' 'sha256-${hash('sha256', inlineScript, 'base64')}'`,
+    "style-src 'self' 'unsafe-inline'",
+    "img-src 'self' data:",
+    "font-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ')
+}
+
+function escapeHtml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
+}
+
+/** JSON that cannot end the script around it. */
+function inScript(value: object): string {
+  return JSON.stringify(value).replaceAll('<', '\\u003c')
+}
