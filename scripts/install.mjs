@@ -2,7 +2,7 @@
 // 20 and newer: the repository's own Node.js comes with this install, where the registry has it.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -33,6 +33,11 @@ function install() {
     .update(readFileSync(join(root, '.pnpmfile.cjs')))
     .digest('hex')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return
+  const problem = findFolderProblem(root)
+  if (problem !== undefined) {
+    process.stderr.write(`${problem}\n`)
+    process.exit(1)
+  }
   // An interrupted install leaves modules that fit no lock file, so the mark of the last install goes first.
   rmSync(stamp, { force: true })
   const { status } = spawnSync('npx', ['--yes', PNPM, 'install', '--frozen-lockfile'], {
@@ -61,4 +66,22 @@ export function findRuntimeProblem({ platform, arch, version }, locked, wanted) 
   const [major] = wanted.split('.')
   if (version.split('.')[0] === major) return undefined
   return `The registry has no Node.js ${wanted} for ${platform}-${arch}, and the one here is ${version}: install Node.js ${major}, then run this again.`
+}
+
+/**
+ * Why packages cannot be installed in a checkout, as one printed line; undefined when they can.
+ *
+ * @param {string} checkout
+ * @returns {string | undefined}
+ */
+export function findFolderProblem(checkout) {
+  const modules = join(checkout, 'node_modules')
+  const folder = existsSync(modules) ? modules : checkout
+  try {
+    accessSync(folder, constants.W_OK)
+    return undefined
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : error
+    return `The packages are not those of this lock file, and ${folder} cannot be written (${code}): run npm start once as a user who may.`
+  }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
-import { findRuntimeProblem } from './install.mjs'
+import { findFolderProblem, findRuntimeProblem } from './install.mjs'
 
 removeFoldersAtEnd()
 
@@ -25,6 +25,14 @@ it.each([
   expect(findRuntimeProblem({ platform, arch, version }, LOCKED, '24.21.0')).toBe(
     `The registry has no Node.js 24.21.0 for ${platform}-${arch}, and the one here is ${version}: install Node.js 24, then run this again.`,
   )
+})
+
+it('says in one line that a checkout cannot be written', () => {
+  const missing = join(newFolder(), 'none')
+  expect(findFolderProblem(missing)).toBe(
+    `The packages are not those of this lock file, and ${missing} cannot be written (ENOENT): run npm start once as a user who may.`,
+  )
+  expect(findFolderProblem(newFolder())).toBeUndefined()
 })
 
 it('npm install, which cannot install the workspace, says in one line what to run instead', async () => {
