@@ -42,8 +42,8 @@ export async function runStack(plan: StackPlan, control: StackControl): Promise<
   control.say('Stopping')
 }
 
-/** @throws StackFailure when a folder of the data cannot be made or written to */
-function makeFolders({ dataDirectory, runDirectory, logDirectory }: StackPlan): void {
+/** Makes the folders of a start. @throws StackFailure when one of them cannot be made or written to */
+export function makeFolders({ dataDirectory, runDirectory, logDirectory }: StackPlan): void {
   try {
     for (const folder of [dataDirectory, runDirectory, logDirectory]) {
       mkdirSync(folder, { recursive: true })

@@ -1,0 +1,113 @@
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import { portOf } from '@trestle/testing/free-port.ts'
+import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { writePidFile } from '../processes/pid-file.ts'
+import { findCommandLine } from '../processes/process-identity.ts'
+import { planStack } from '../settings/plan.ts'
+import { makeFolders } from '../stack.ts'
+import { StackFailure } from '../stack-failure.ts'
+import { removeStatus, writeStatus } from '../status/status-file.ts'
+import { showLogs } from './logs.ts'
+import { printStatus, type StatusFormat } from './status.ts'
+
+removeFoldersAtEnd()
+
+const root = newFolder()
+const plan = planStack({ root, program: '', env: {}, names: [], isWatched: false })
+const service = createServer((request, response) => response.writeHead(request.url === '/ready' ? 200 : 404).end())
+let url = ''
+beforeAll(async () => {
+  service.listen(0, '127.0.0.1')
+  await once(service, 'listening')
+  url = `http://localhost:${portOf(service)}`
+  makeFolders(plan)
+  // The process of this test stands for the stack.
+  writePidFile(join(plan.runDirectory, 'stack.pid'), {
+    pid: process.pid,
+    program: (await findCommandLine(process.pid)) ?? '',
+  })
+  writeStatus(plan, { INVENTORY_URL: url, DB_URL: 'postgres://x' })
+})
+afterAll(() => void service.close())
+
+const context = (lines: string[] = [], folder = root) => ({
+  root: folder,
+  program: '',
+  env: {},
+  say: (line: string) => void lines.push(stripVTControlCharacters(line)),
+})
+
+async function print(format: StatusFormat): Promise<readonly string[]> {
+  const lines: string[] = []
+  await printStatus(context(lines), format)
+  return lines
+}
+
+describe('status', () => {
+  it('prints the addresses of a running stack for people, for a shell and for programs', async () => {
+    expect(await print('json')).toEqual([JSON.stringify({ INVENTORY_URL: url, DB_URL: 'postgres://x' }, null, 2)])
+    expect(await print('env')).toEqual([`INVENTORY_URL='${url}'\nDB_URL='postgres://x'`])
+    const lines = await print('pretty')
+    expect(lines).toContain(`  inventory   ${url}   docs ${url}/docs`)
+    expect(lines.at(-1)).toBe(`Trestle is running (process ${process.pid})`)
+  })
+
+  it('names a service that is not ready', async () => {
+    writeStatus(plan, { INVENTORY_URL: `${url}/busy` })
+    const late = `but not ready: see ${url}/busy/ready, and npm start -- logs`
+    expect((await print('pretty')).at(-1)).toBe(`Trestle is running (process ${process.pid}), ${late}`)
+    writeStatus(plan, { INVENTORY_URL: url })
+  })
+
+  it('says that nothing runs, or that a start is under way', async () => {
+    await expect(printStatus(context([], newFolder()), 'json')).rejects.toEqual(
+      new StackFailure(['Trestle is not running. Start it with: npm start']),
+    )
+    removeStatus(plan)
+    await expect(print('json')).rejects.toEqual(
+      new StackFailure(['Trestle is still starting, or stopping. Ask again in a moment.']),
+    )
+  })
+})
+
+describe('logs', () => {
+  const request = { names: [], onlyErrors: false, lineCount: 5, isFollowed: false }
+
+  it('shows the newest lines of what has a log, or of what is named', async () => {
+    const lines: string[] = []
+    writeFileSync(join(plan.logDirectory, 'inventory.log'), 'one\ntwo\n')
+    writeFileSync(join(plan.logDirectory, 'postgres.log'), 'three\n')
+    await showLogs(context(lines), { ...request, lineCount: 1 })
+    await showLogs(context(lines), { ...request, names: ['postgres'] })
+    expect(lines.map((line) => line.trim().split(/ +/))).toEqual([
+      ['inventory', 'two'],
+      ['postgres', 'three'],
+    ])
+  })
+
+  it('refuses an unknown name, and a stack that has not run', async () => {
+    await expect(showLogs(context(), { ...request, names: ['auht'] })).rejects.toEqual(
+      new StackFailure(['There is no log "auht". The logs are inventory, auth, payments, postgres.']),
+    )
+    const empty = newFolder()
+    await expect(showLogs(context([], empty), request)).rejects.toEqual(
+      new StackFailure([`${join(empty, '.data', 'logs')} has no such log yet. Start the stack first: npm start`]),
+    )
+  })
+})
+
+it('names a folder for data that cannot be written, and the setting that moves it', () => {
+  const file = join(newFolder(), 'file')
+  writeFileSync(file, '')
+  const blocked = planStack({ root: file, program: '', env: {}, names: [], isWatched: false })
+  expect(() => makeFolders(blocked)).toThrow(
+    new StackFailure([
+      `${join(file, '.data')} cannot be written (ENOTDIR). Set TRESTLE_DATA_DIRECTORY to a folder that can.`,
+    ]),
+  )
+})
