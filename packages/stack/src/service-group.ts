@@ -41,6 +41,9 @@ export async function startServices(plan: StackPlan, options: ServiceGroupOption
     await Promise.all(children.map(({ child }) => child.end(endSteps)))
     throw error
   }
+  for (const { child } of children) {
+    for (const warning of unknownSettings(child.output())) options.say(`${child.name}: ${warning}`)
+  }
   const running = plan.isWatched
     ? await watchAll(children, plan, options)
     : children.map((one) => keep(one, plan, options))
@@ -51,6 +54,11 @@ export async function startServices(plan: StackPlan, options: ServiceGroupOption
       await Promise.all(running.map((service) => service.end()))
     },
   }
+}
+
+/** What a service has logged of settings that are misspelt. They would have no effect, and nobody reads the log of a good start. */
+function unknownSettings(lines: readonly string[]): readonly string[] {
+  return lines.flatMap((line) => /"msg":"(unknown setting [^"\\]+)"/.exec(line)?.[1] ?? [])
 }
 
 /** Starts a service again whenever it ends by itself. */

@@ -20,6 +20,7 @@ await client.connect()
 await client.query('CREATE TABLE IF NOT EXISTS starts (n int)')
 await client.query('INSERT INTO starts VALUES (1)')
 await client.end()
+if (process.env.INVENTORY_LOG_LEVL) console.log('{"level":"warn","msg":"unknown setting INVENTORY_LOG_LEVL, did you mean INVENTORY_LOG_LEVEL?"}')
 if (process.env.INVENTORY_FAILS) { console.error('config: INVENTORY_FAILS is set'); process.exit(1) }
 const server = createServer((_request, response) => response.end('{"status":"ready"}'))
 server.listen(Number(process.env.INVENTORY_PORT), '127.0.0.1')
@@ -120,8 +121,8 @@ async function countStarts(root: string, port: number): Promise<number> {
 }
 
 describe('npm start', () => {
-  it('runs until Ctrl-C, which arrives twice, and leaves no process', async () => {
-    const stack = start(checkout)
+  it('warns of a misspelt setting, runs until Ctrl-C, which arrives twice, and leaves no process', async () => {
+    const stack = start(checkout, { INVENTORY_LOG_LEVL: 'debug' })
     await ready(stack)
     const pids = startedBy(checkout.root)
     expect(pids.map(isAlive)).toEqual([true, true])
@@ -131,7 +132,8 @@ describe('npm start', () => {
     process.kill(stack.pid, 'SIGINT')
     expect(await stack.exited).toEqual([0, null])
     expect(pids.map(isAlive)).toEqual([false, false])
-    expect(stack.output()).toMatch(/Trestle is ready\nStopping\n$/)
+    const warning = 'inventory: unknown setting INVENTORY_LOG_LEVL, did you mean INVENTORY_LOG_LEVEL?'
+    expect(stack.output().endsWith(`${warning}\nTrestle is ready\nStopping\n`)).toBe(true)
   }, 60_000)
 
   it('ends the processes that a kill -9 of the stack left, and keeps the data', async () => {

@@ -36,12 +36,16 @@ export interface Child {
   readonly name: string
   readonly pid: number
   readonly ended: Promise<ChildEnd>
+  /** The last lines that it has written since its start. */
+  output(): readonly string[]
   /** Sends signals step by step until the process has ended. It may be called at any time, also twice. */
   end(steps: readonly EndStep[]): Promise<void>
 }
 
 /** Node.js prints an uncaught error in nine lines, beside the frames of its own modules. */
 const TAIL_LINES = 12
+/** More than a service writes at its start. */
+const START_LINES = 1_000
 
 /**
  * Starts a process in a process group of its own. So a Ctrl-C at the terminal reaches only the stack, which then stops
@@ -66,10 +70,16 @@ export async function startChild(command: ChildCommand): Promise<Child> {
   const ended = new Promise<ChildEnd>((resolve) => {
     child.once('exit', (code, signal) => {
       if (command.pidFile) releasePidFile(command.pidFile.file, pid)
-      resolve({ code, signal, tail: tailOf(log) })
+      resolve({ code, signal, tail: tailOf(log, TAIL_LINES) })
     })
   })
-  return { name: command.name, pid, ended, end: (steps) => endChild(pid, ended, steps) }
+  return {
+    name: command.name,
+    pid,
+    ended,
+    output: () => tailOf(log, START_LINES),
+    end: (steps) => endChild(pid, ended, steps),
+  }
 }
 
 async function endChild(pid: number, ended: Promise<ChildEnd>, steps: readonly EndStep[]): Promise<void> {
@@ -94,9 +104,9 @@ async function endsWithin(ended: Promise<ChildEnd>, waitMs: number): Promise<boo
   }
 }
 
-function tailOf(log: OpenLog): readonly string[] {
+function tailOf(log: OpenLog, lineLimit: number): readonly string[] {
   try {
-    return readTail(log, TAIL_LINES)
+    return readTail(log, lineLimit)
   } catch {
     // A log that was moved away must not hide how the process ended.
     return []
