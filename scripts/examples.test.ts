@@ -8,6 +8,8 @@ import { text } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
+import { fillDemo } from '../packages/stack/src/commands/demo.ts'
+import { readStatus } from '../packages/stack/src/status/status-file.ts'
 import { anyId } from '../packages/testing/src/any-value.ts'
 import { type CommandServer, startCommandServer } from '../packages/testing/src/command-server.ts'
 import { freePort } from '../packages/testing/src/free-port.ts'
@@ -161,6 +163,67 @@ describe('examples/', () => {
       },
     })
   })
+})
+
+it('npm start -- --demo fills the services with a shop, and a second time changes nothing', async () => {
+  const dataDirectory = join(folder, 'data')
+  const status = readStatus({ dataDirectory }) ?? expect.fail('the stack does not run')
+  const lines: string[] = []
+  const fill = () => fillDemo({ status, root, dataDirectory, say: (line) => lines.push(line) })
+  await fill()
+  const said = lines.splice(0)
+  const [, merchantId, key] = /merchant (\w{24}), key of its app: (\S+)$/m.exec(said.join('\n')) ?? []
+  const payments = { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
+  const read = async (url: string, headers: Record<string, string> = {}) => {
+    const answer = await fetch(url, { headers })
+    expect([url, answer.status]).toEqual([url, 200])
+    return answer.text()
+  }
+  const snapshot = () => {
+    const ofMerchant = `${env.PAYMENTS_URL}/merchants/${merchantId}`
+    const filter = `filter[merchantId]=${merchantId}&limit=100`
+    return Promise.all([
+      read(`${ofMerchant}/transactions?limit=100`, payments),
+      read(`${ofMerchant}/lines?limit=100`, payments),
+      read(`${env.PAYMENTS_URL}/disputes?${filter}`, payments),
+      read(`${env.PAYMENTS_URL}/frauds?${filter}`, payments),
+      read(`${env.INVENTORY_URL}/movements?limit=500`),
+      read(`${env.INVENTORY_URL}/reservations`),
+      read(`${env.AUTH_URL}/admin/users?filter=nordhavn`, { authorization: `Bearer ${status.SERVICE_ROLE_KEY}` }),
+    ])
+  }
+  const [transactions, ledger, disputes, frauds, movements, reservations, users] = await snapshot()
+  const count = (text: string, part: string) => text.split(part).length - 1
+  expect({
+    captured: count(transactions, '"capture":true'),
+    declined: count(transactions, '"successful":false'),
+    payouts: count(ledger, '"payout":true'),
+    disputes: ['open', 'won', 'lost'].map((state) => count(disputes, `"status":"${state}"`)),
+    frauds: count(frauds, '"reason"'),
+    deliveries: count(movements, '"type":"receive"'),
+    reservations: ['active', 'committed', 'released'].map((state) => count(reservations, `"status":"${state}"`)),
+    users: count(users, '"role":"authenticated"'),
+    signedIn: new Set(users.match(/"last_sign_in_at":"[^"]+","app_metadata"/g)).size,
+    banned: count(users, '"banned_until"'),
+    invited: count(users, '"invited_at"'),
+    secondFactors: count(users, '"status":"verified"'),
+  }).toEqual({
+    captured: 25,
+    declined: 1,
+    payouts: 3,
+    disputes: [1, 1, 1],
+    frauds: 1,
+    deliveries: 12,
+    reservations: [2, 2, 1],
+    users: 10,
+    signedIn: 8,
+    banned: 1,
+    invited: 1,
+    secondFactors: 1,
+  })
+  await fill()
+  expect(lines).toEqual(said)
+  expect(await snapshot()).toEqual([transactions, ledger, disputes, frauds, movements, reservations, users])
 })
 
 it('runs the first run of the README of auth, from a sign-up to a refresh', async () => {

@@ -1,3 +1,6 @@
+import { fillAuth } from '../demo/fill-auth.ts'
+import { fillInventory } from '../demo/fill-inventory.ts'
+import { fillPayments } from '../demo/fill-payments.ts'
 import { StackFailure } from '../stack-failure.ts'
 import type { StackStatus } from '../status/stack-status.ts'
 
@@ -13,29 +16,28 @@ export interface DemoStack {
   readonly say: (line: string) => void
 }
 
-/** People who may sign in to the demo. All have the same password. */
-const people = [
-  { email: 'ada@demo.trestle.localhost', user_metadata: { name: 'Ada Lovelace' } },
-  { email: 'grace@demo.trestle.localhost', user_metadata: { name: 'Grace Hopper' } },
-]
-const PASSWORD = 'trestle demo 2026'
-
 /**
- * Fills the running services with a demo. A second time changes nothing.
+ * Fills the running services with a coffee shop: its users, five weeks of payments, and its stock. Everything goes through the
+ * services, so their rules hold. What is there stays: a second time changes nothing, and a run that broke off is completed.
  *
  * @throws StackFailure when a service refuses
  */
-export async function fillDemo({ status, say }: DemoStack): Promise<void> {
-  const { AUTH_URL, SERVICE_ROLE_KEY } = status
-  if (AUTH_URL === undefined || SERVICE_ROLE_KEY === undefined) return
-  for (const person of people) {
-    const response = await fetch(`${AUTH_URL}/admin/users`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${SERVICE_ROLE_KEY}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ ...person, password: PASSWORD, email_confirm: true }),
-    })
-    const text = await response.text()
-    if (response.ok) say(`Demo: ${person.email} may sign in with "${PASSWORD}"`)
-    else if (!text.includes('email_exists')) throw new StackFailure([`The demo stopped: ${response.status} ${text}`])
+export async function fillDemo({ status, say, ...folders }: DemoStack): Promise<void> {
+  const { AUTH_URL, SERVICE_ROLE_KEY, PAYMENTS_URL, INVENTORY_URL } = status
+  say('')
+  say('Demo: the shop of Nordhavn Coffee')
+  const fills = [
+    AUTH_URL && SERVICE_ROLE_KEY && fillAuth({ url: AUTH_URL, serviceKey: SERVICE_ROLE_KEY }),
+    PAYMENTS_URL && fillPayments({ url: PAYMENTS_URL, now: new Date(), ...folders }),
+    INVENTORY_URL && fillInventory(INVENTORY_URL),
+  ]
+  for (const result of await Promise.allSettled(fills)) {
+    if (result.status === 'rejected') throw asFailure(result.reason)
+    for (const line of result.value || []) say(`  ${line}`)
   }
+}
+
+function asFailure(reason: unknown): StackFailure {
+  if (reason instanceof StackFailure) return reason
+  return new StackFailure([`The demo stopped: ${reason instanceof Error ? reason.message : String(reason)}`])
 }

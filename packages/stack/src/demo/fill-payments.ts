@@ -1,0 +1,216 @@
+import { execFile } from 'node:child_process'
+import { createHmac } from 'node:crypto'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv, promisify } from 'node:util'
+import { z } from 'zod'
+import { StackFailure } from '../stack-failure.ts'
+import { createDemoClient, type DemoClient } from './demo-client.ts'
+import { type DemoPayment, demoPayments, demoRenewals } from './demo-payments.ts'
+
+/** Where payments is, and where its settings are. */
+interface PaymentsStack {
+  readonly url: string
+  /** The checkout. */
+  readonly root: string
+  readonly dataDirectory: string
+  readonly now: Date
+}
+
+/** The objects that the demo names itself. */
+interface DemoShop {
+  readonly appId: string
+  readonly appKey: string
+  readonly merchantId: string
+  readonly publicKey: string
+  /** When the demo was made. */
+  readonly made: Date
+}
+
+const DAY_MS = 86_400_000
+/** The shop is older than its first payment. */
+const SHOP_DAYS = 40
+const ID_TAIL = 8
+
+const Transactions = z.array(
+  z.object({ id: z.string(), trail: z.array(z.unknown()), reference: z.string().optional() }),
+)
+const Disputes = z.array(z.object({ id: z.string(), transactionId: z.string(), status: z.string() }))
+const Listed = z.array(z.object({ transactionId: z.string() }))
+
+/**
+ * Adds a merchant with five weeks of payments, disputes and payouts. Returns lines for the terminal.
+ *
+ * @throws StackFailure when the command or a request is refused
+ */
+export async function fillPayments(stack: PaymentsStack): Promise<readonly string[]> {
+  const shop = await nameShop(stack)
+  const call = createDemoClient(stack.url, basic(shop.appKey))
+  const merchantPath = `/merchants/${shop.merchantId}`
+  const idOf = transactionIds(shop)
+  await seed(stack, shop, idOf)
+  const { body } = await call('GET', `${merchantPath}/transactions?limit=1000&after=${'0'.repeat(24)}`)
+  const transactions = Transactions.parse(body)
+  const trailOf = (id: string) => transactions.find((transaction) => transaction.id === id)?.trail.length ?? 0
+  const payouts = z.array(z.unknown()).parse((await call('GET', `${merchantPath}/payouts?limit=1000`)).body).length
+  for (const [index, group] of demoPayments.entries()) {
+    for (const payment of group) await operate(call, payment, idOf(payment), trailOf(idOf(payment)))
+    await recordRisks(call, shop.merchantId, group, idOf)
+    if (payouts > index) continue
+    // There is one payout a day.
+    if (index > 0) await call('POST', `/test${merchantPath}/clock`, { body: { advance: DAY_MS / 1_000 } })
+    await call('POST', `/test${merchantPath}/payouts`, { body: {} })
+  }
+  await renew(call, { shop, idOf, known: transactions.map(({ reference }) => reference) })
+  const link = `${stack.url}/pos?key=${shop.publicKey}&value=12.50&currency=EUR&test=1`
+  return [`payments      merchant ${shop.merchantId}, key of its app: ${shop.appKey}`, `pay           ${link}`]
+}
+
+/** Names follow from a secret of the checkout: the same at each run, and known to nobody else. The app's id has the date. */
+async function nameShop({ url, dataDirectory, now }: PaymentsStack): Promise<DemoShop> {
+  const pepper = settingsOf(dataDirectory).PAYMENTS_PEPPER ?? ''
+  const digits = (name: string) => createHmac('sha256', pepper).update(`demo ${name}`).digest('hex')
+  const appKey = uuid(digits('app key'))
+  const me = await createDemoClient(url, basic(appKey))('GET', '/me', { expected: [401] })
+  const existing = z.object({ identity: z.object({ id: z.string() }) }).safeParse(me.body)
+  const made = existing.success
+    ? new Date(timeOf(existing.data.identity.id) + SHOP_DAYS * DAY_MS)
+    : new Date(Math.floor(now.getTime() / 1_000) * 1_000)
+  const founded = new Date(made.getTime() - SHOP_DAYS * DAY_MS)
+  const idNamed = (name: string) => objectId(founded, 0, digits(name).slice(0, ID_TAIL))
+  const publicKey = uuid(digits('public key'))
+  return { appId: idNamed('app'), appKey, merchantId: idNamed('merchant'), publicKey, made }
+}
+
+function basic(key: string): string {
+  return `Basic ${Buffer.from(`:${key}`).toString('base64')}`
+}
+
+function settingsOf(dataDirectory: string) {
+  return parseEnv(readFileSync(join(dataDirectory, 'payments.env'), 'utf8'))
+}
+
+function uuid(digits: string): string {
+  const [a, b, c, d, e] = [
+    digits.slice(0, 8),
+    digits.slice(8, 12),
+    digits.slice(12, 15),
+    digits.slice(15, 18),
+    digits.slice(18, 30),
+  ]
+  return `${a}-${b}-4${c}-a${d}-${e}`
+}
+
+/** An id of payments: its time, a number, and the tag of the merchant. */
+function objectId(time: Date, count: number, tail: string): string {
+  const [seconds, milliseconds] = [Math.floor(time.getTime() / 1_000), time.getTime() % 1_000]
+  const hex = (value: number, length: number) => value.toString(16).padStart(length, '0')
+  return hex(seconds, 8) + hex(milliseconds, 3) + hex(count, 5) + tail
+}
+
+function timeOf(id: string): number {
+  return Number.parseInt(id.slice(0, 8), 16) * 1_000
+}
+
+function transactionIds({ made, merchantId }: DemoShop): (payment: DemoPayment) => string {
+  const all = demoPayments.flat()
+  const idOf = (payment: DemoPayment, index: number) =>
+    objectId(new Date(made.getTime() - payment.daysAgo * DAY_MS), index, merchantId.slice(-ID_TAIL))
+  const ids = new Map(all.map((payment, index) => [payment, idOf(payment, index)]))
+  return (payment) => ids.get(payment) ?? ''
+}
+
+/** Inserts what is missing by the command of operators: only it makes payments of the past. */
+async function seed(stack: PaymentsStack, shop: DemoShop, idOf: (payment: DemoPayment) => string): Promise<void> {
+  const expiry = { month: 12, year: shop.made.getUTCFullYear() + 3 }
+  const file = join(stack.dataDirectory, 'demo-payments.json')
+  const content = {
+    apps: [{ id: shop.appId, name: 'Nordhavn Coffee', key: shop.appKey }],
+    merchants: [
+      {
+        id: shop.merchantId,
+        key: shop.publicKey,
+        name: 'Nordhavn Coffee',
+        currency: 'EUR',
+        test: true,
+        email: 'freja@nordhavn.example',
+        website: 'https://nordhavn.example',
+        descriptor: 'NORDHAVN COFFEE',
+        company: { country: 'DK' },
+        bank: { iban: 'DK5000400440116243' },
+        apps: [shop.appId],
+      },
+    ],
+    transactions: demoPayments.flat().map((payment) => ({
+      id: idOf(payment),
+      merchantId: shop.merchantId,
+      currency: payment.currency,
+      amount: payment.amount,
+      card: { number: payment.card, expiry },
+    })),
+  }
+  // The file has the key of the app.
+  writeFileSync(file, JSON.stringify(content), { mode: 0o600 })
+  const env = { ...process.env, ...settingsOf(stack.dataDirectory), PAYMENTS_ALLOW_SEED: 'yes' }
+  try {
+    await promisify(execFile)(process.execPath, ['services/payments/src/main.ts', 'seed', file], {
+      cwd: stack.root,
+      env,
+    })
+  } catch (cause) {
+    throw new StackFailure([`The demo stopped: ${cause instanceof Error ? cause.message.trim() : cause}`], { cause })
+  } finally {
+    rmSync(file)
+  }
+}
+
+/** Runs the operations that the trail does not have yet. */
+async function operate(call: DemoClient, payment: DemoPayment, id: string, done: number): Promise<void> {
+  for (const { path, amount } of payment.operations.slice(done))
+    await call('POST', `/transactions/${id}/${path}`, { body: { amount } })
+}
+
+/** Opens and closes disputes, and stores fraud alerts, as an acquirer would. */
+async function recordRisks(
+  call: DemoClient,
+  merchantId: string,
+  group: readonly DemoPayment[],
+  idOf: (payment: DemoPayment) => string,
+): Promise<void> {
+  const list = async (path: string) => (await call('GET', `${path}?filter[merchantId]=${merchantId}&limit=1000`)).body
+  const disputes = Disputes.parse(await list('/disputes'))
+  const frauds = Listed.parse(await list('/frauds'))
+  for (const payment of group) {
+    const { dispute, fraud } = payment
+    const id = idOf(payment)
+    if (fraud !== undefined && !frauds.some(({ transactionId }) => transactionId === id))
+      await call('POST', `/test/transactions/${id}/frauds`, { body: { reason: fraud } })
+    if (dispute === undefined) continue
+    const known = disputes.find(({ transactionId }) => transactionId === id)
+    const opened = known ?? (await openDispute(call, id, dispute.reason))
+    if (dispute.outcome !== undefined && opened.status === 'open')
+      await call('POST', `/test/disputes/${opened.id}/outcomes`, { body: { outcome: dispute.outcome } })
+  }
+}
+
+async function openDispute(call: DemoClient, transactionId: string, code: number) {
+  const { body } = await call('POST', `/test/transactions/${transactionId}/disputes`, { body: { reason: { code } } })
+  return z.object({ dispute: Disputes.element }).parse(body).dispute
+}
+
+interface RenewalContext {
+  readonly shop: DemoShop
+  readonly idOf: (payment: DemoPayment) => string
+  /** The references of all transactions. */
+  readonly known: readonly (string | undefined)[]
+}
+
+/** Charges cards again. A declined charge is a transaction too. */
+async function renew(call: DemoClient, { shop, idOf, known }: RenewalContext): Promise<void> {
+  for (const { reference, amount, card } of demoRenewals) {
+    const source = demoPayments.flat().find((payment) => payment.card === card)
+    if (source === undefined || known.includes(reference)) continue
+    const body = { transactionId: idOf(source), amount, currency: 'EUR', reference }
+    await call('POST', `/merchants/${shop.merchantId}/transactions`, { body, expected: [400] })
+  }
+}
