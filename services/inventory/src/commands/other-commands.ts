@@ -1,3 +1,4 @@
+import { terminalOf } from '@trestle/common/commands/table.ts'
 import { type CommandLoaders, loadAll } from '@trestle/common/lifecycle/command-line.ts'
 import { Command } from 'commander'
 import type { InventoryConfig } from '../config.ts'
@@ -41,6 +42,15 @@ export function otherCommands({ load, process }: OtherCommandsOptions): CommandL
         .requiredOption('--products <count>', 'how many products there should be')
         .option('--stock <quantity>', 'receive this quantity of each that has no stock, at the location MAIN')
         .action((options: SeedOptions) => seed(load(), options, print))
+    },
+    stock: async () => {
+      const { stockCommand } = await import('./stock.ts')
+      const { openCommandDatabase } = await import('../open-database.ts')
+      return stockCommand({
+        open: async () => openCommandDatabase(load(), 'stock'),
+        print,
+        terminal: terminalOf(process.stdout),
+      })
     },
     import: async () => (await import('./transfer.ts')).importCommand(load, process),
     export: async () => (await import('./transfer.ts')).exportCommand(load, process),

@@ -77,6 +77,16 @@ it('inventory export and import carry products over exactly, as NDJSON and as CS
   }
 }, 180_000)
 
+it('inventory import says in one line how a file can be imported a second time', async () => {
+  const again = await run(from, ['import', 'products.ndjson'], { 'products.ndjson': FILE })
+  const advice = '--mode skip leaves them as they are, --mode upsert changes them'
+  expect([again.status, again.stderr]).toEqual([
+    1,
+    `5 products exist already, such as S-0🧦 in line 1: ${advice}\n5 records failed\n`,
+  ])
+  expect(again.stdout).toMatch(/^5 received, 0 created, 0 updated, 0 skipped, 5 failed \(\d+\/s\)\n$/)
+}, 180_000)
+
 it('inventory import exits with 1 for a failed record, which it names', async () => {
   const file = { 'products.csv': 'sku,attributes\nBAD\nGOOD,{}\n' }
   const tried = await run(to, ['import', '--dry-run', 'products.csv'], file)

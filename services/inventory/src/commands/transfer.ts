@@ -91,13 +91,35 @@ async function runImport(
     for (; !step.done; step = await run.next()) if (step.value.type === 'progress') bar.show(step.value.received)
     bar.end()
     const { verdict, report } = step.value
-    for (const { line, description } of report.errors) stderr.write(`line ${line}: ${printable(description)}\n`)
+    for (const line of describeFaults(report)) stderr.write(`${line}\n`)
     stdout.write(`${verdict === 'stored' ? '' : 'nothing was stored; would be: '}${describe(report)}\n`)
     if (report.failed > 0) throw new Error(`${report.failed} records failed`)
   } finally {
     bar.end()
     await database.close()
   }
+}
+
+/**
+ * A line for each fault, but one line for all records whose sku is taken: a file that is imported a second time has a fault in each
+ * record.
+ */
+function describeFaults({ errors, failed }: ImportReport): readonly string[] {
+  const lines = errors.filter(({ type }) => type !== 'CONFLICT').map(describeFault)
+  const taken = errors.filter(({ type }) => type === 'CONFLICT')
+  const [first] = taken
+  if (!first) return lines
+  // The report has the first faults only.
+  const count = failed > errors.length ? `at least ${taken.length}` : String(taken.length)
+  const advice = '--mode skip leaves them as they are, --mode upsert changes them'
+  return [
+    ...lines,
+    `${count} products exist already, such as ${printable(first.sku ?? '')} in line ${first.line}: ${advice}`,
+  ]
+}
+
+function describeFault({ line, description }: ImportReport['errors'][number]): string {
+  return `line ${line}: ${printable(description)}`
 }
 
 function describe({ received, created, updated, skipped, failed, durationMs }: ImportReport): string {

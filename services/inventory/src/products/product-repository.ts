@@ -67,6 +67,17 @@ export async function findProduct(lanes: Lanes, id: number): Promise<VersionedPr
   return row && { id, ...row }
 }
 
+/** The id of the product with a sku, or undefined. */
+export async function findProductId(db: Db, sku: string): Promise<number | undefined> {
+  const row = await db
+    .selectFrom('products')
+    .select('id')
+    .where('sku', '=', sku)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+  return row && Number(row.id)
+}
+
 /** A live product with the members that `include` may ask for, or undefined. */
 export async function findProductDetails(lanes: Lanes, id: number): Promise<ProductDetails | undefined> {
   const row = await lanes.read.first(detailsQuery, { id })

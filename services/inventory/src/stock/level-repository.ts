@@ -151,6 +151,34 @@ export async function listSamplesWithoutLevel(
   return products.map(({ id }) => Number(id))
 }
 
+/** A level with the names that people use: the sku of its product, and the code of its location. */
+export interface NamedLevel extends Level {
+  readonly sku: string
+  readonly location: string
+}
+
+/** Adds names to levels. Products and locations of a listed level exist. */
+export async function nameLevels(db: Db, levels: readonly Level[]): Promise<readonly NamedLevel[]> {
+  if (levels.length === 0) return []
+  const products = await db
+    .selectFrom('products')
+    .select(['id', 'sku'])
+    .where('id', 'in', [...new Set(levels.map(({ productId }) => BigInt(productId)))])
+    .execute()
+  const locations = await db
+    .selectFrom('locations')
+    .select(['id', 'code'])
+    .where('id', 'in', [...new Set(levels.map(({ locationId }) => BigInt(locationId)))])
+    .execute()
+  const skus = new Map(products.map(({ id, sku }) => [Number(id), sku]))
+  const codes = new Map(locations.map(({ id, code }) => [Number(id), code]))
+  return levels.map((level) => ({
+    ...level,
+    sku: skus.get(level.productId) ?? '',
+    location: codes.get(level.locationId) ?? '',
+  }))
+}
+
 const [levels, movements, reservations] = ['stock_levels', 'movements', 'reservations'].map((name) => sql.table(name))
 
 /** For each invariant of stock a query that finds the rows that break it (reference: Stock invariants). */

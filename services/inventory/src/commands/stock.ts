@@ -1,0 +1,145 @@
+import * as common from '@trestle/common/commands/operator-command.ts'
+import { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { Database } from '@trestle/database/connect.ts'
+import { type Command, Option } from 'commander'
+import type { InventoryTables } from '../database.ts'
+import { findLocationId } from '../locations/location-repository.ts'
+import type { MovementLine } from '../movements/movement.ts'
+import { MovementBody } from '../movements/movement-body.ts'
+import { type LevelFilters, listLevels, type NamedLevel, nameLevels } from '../stock/level-repository.ts'
+import { QUANTITY_MAX } from '../stock/level-view.ts'
+import { operateStock } from '../use-cases/operate-stock.ts'
+
+type StockCommand = common.OperatorCommand<Database<InventoryTables>>
+
+/** `inventory stock …`: what is where, and what comes, goes and is counted. */
+export function stockCommand(operator: common.Operator<Database<InventoryTables>>): Command {
+  return common.commandGroup({ ...operator, explain }, 'stock', 'list, receive, adjust and count stock', commands)
+}
+
+/** A refusal says in its details how much there is. */
+function explain(error: unknown): unknown {
+  if (!(error instanceof HttpError)) return error
+  const { available, current } = error.details
+  if (available === undefined && current === undefined) return error
+  return new Error(`${error.message.replace(/\.$/, '')}: ${available ?? current}`, { cause: error })
+}
+
+const ROWS_MAX = 1_000
+const ROWS = 100
+const LOCATION = 'MAIN'
+
+const PLACE_OPTIONS: NonNullable<StockCommand['options']> = [
+  new Option('--location <code>', 'where').default(LOCATION),
+  ['--reference <text>', 'a document by which the movement can be found, such as an order'],
+]
+
+const commands: readonly StockCommand[] = [
+  {
+    usage: 'list',
+    description: 'list levels of stock, by product and location',
+    options: [
+      ['--sku <sku>', 'of this product alone'],
+      ['--location <code>', 'at this location alone'],
+      ['--below <quantity>', 'only levels with less than this available'],
+      new Option('--limit <rows>', `how many rows, 1 to ${ROWS_MAX}`).default(String(ROWS)),
+    ],
+    run: list,
+  },
+  {
+    usage: 'receive <sku> <quantity>',
+    description: 'add what has come in',
+    options: [...PLACE_OPTIONS, ['--reason <text>', 'why']],
+    run: (database, input) => move(database, input, { type: 'receive', quantity: numberOf(input.words[1]) }),
+  },
+  {
+    usage: 'adjust <sku> <delta>',
+    description: 'add or take off, such as -2 for what broke; --reason says why',
+    options: [...PLACE_OPTIONS, new Option('--reason <text>', 'why').makeOptionMandatory()],
+    run: (database, input) => move(database, input, { type: 'adjust', delta: numberOf(input.words[1]) }),
+  },
+  {
+    usage: 'count <sku> <quantity>',
+    description: 'set the quantity on hand to what was counted',
+    options: [
+      ...PLACE_OPTIONS,
+      ['--reason <text>', 'why'],
+      ['--expect <quantity>', 'refuse unless this quantity is on hand before'],
+    ],
+    run: (database, input) =>
+      move(database, input, {
+        type: 'count',
+        quantity: numberOf(input.words[1]),
+        ...(input.options.expect === undefined ? {} : { expectedOnHand: numberOf(input.options.expect) }),
+      }),
+  },
+]
+
+async function list(
+  { db }: Database<InventoryTables>,
+  { options: { sku, location, below, limit }, format }: common.CommandInput,
+): Promise<object> {
+  const rows = numberOf(limit)
+  if (!(rows >= 1 && rows <= ROWS_MAX)) throw new Error(`--limit is a number from 1 to ${ROWS_MAX}`)
+  const filters: LevelFilters = {
+    sku: sku === undefined ? undefined : String(sku),
+    locationId: location === undefined ? undefined : await getLocationId(db, String(location)),
+    below: below === undefined ? undefined : readQuantity('--below', below),
+  }
+  const levels = await nameLevels(db, await listLevels(db, filters, { after: undefined, limit: rows }))
+  return format === 'json' ? levels : levels.map(describeLevel)
+}
+
+async function getLocationId(db: Database<InventoryTables>['db'], code: string): Promise<number> {
+  const id = await findLocationId(db, code)
+  if (id === undefined) throw new Error(`there is no location ${code}`)
+  return id
+}
+
+/** The options of each member of a movement. */
+const MEMBER_NAMES: Readonly<Record<string, string>> = {
+  quantity: 'the quantity',
+  delta: 'the delta',
+  reason: '--reason',
+  reference: '--reference',
+  expectedOnHand: '--expect',
+}
+
+async function move(
+  database: Database<InventoryTables>,
+  { words: [sku = ''], options: { location, reason, reference }, format }: common.CommandInput,
+  line: object,
+): Promise<object> {
+  // Judged before the product is looked up, by the rules of POST /movements.
+  const toLine = (place: object) => readLine({ ...line, ...place, reason, reference })
+  toLine({ productId: 1, locationId: 1 })
+  const order = { sku, location: String(location), toLine }
+  const { moved, level } = await operateStock(database, order)
+  if (format === 'json') return moved
+  return { movement: moved.id, ...describeLevel({ ...level, sku, location: order.location }) }
+}
+
+/** @throws Error naming the argument or option that the schema of a movement refuses */
+function readLine(values: object): MovementLine {
+  const read = MovementBody.safeParse(values)
+  const [line] = read.data ?? []
+  if (line) return line
+  const [issue] = read.error?.issues ?? []
+  const member = String(issue?.path[0] ?? '')
+  throw new Error(`${MEMBER_NAMES[member] ?? member}: ${issue?.message ?? 'is not valid'}`)
+}
+
+/** The number that a text is; NaN, which every schema refuses, for any other text. */
+function numberOf(text: unknown): number {
+  return /^[+-]?\d{1,16}$/.test(String(text)) ? Number(text) : Number.NaN
+}
+
+function readQuantity(name: string, text: unknown): number {
+  const quantity = numberOf(text)
+  if (quantity >= 0 && quantity <= QUANTITY_MAX) return quantity
+  throw new Error(`${name} is a number from 0 to ${QUANTITY_MAX}`)
+}
+
+function describeLevel({ sku, location, onHand, reserved, available, updatedAt }: NamedLevel) {
+  return { sku, location, onHand, reserved, available, updatedAt }
+}
