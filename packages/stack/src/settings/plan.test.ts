@@ -105,6 +105,16 @@ describe('environmentOf', () => {
     })
   })
 
+  it('lets payments send webhooks to programs of this machine, unless the user says otherwise', () => {
+    const webhooksOf = ({
+      PAYMENTS_WEBHOOK_ALLOW_HTTP,
+      PAYMENTS_WEBHOOK_ALLOWED_HOSTS,
+    }: Partial<NodeJS.ProcessEnv>) => [PAYMENTS_WEBHOOK_ALLOW_HTTP, PAYMENTS_WEBHOOK_ALLOWED_HOSTS]
+    expect(webhooksOf(environmentFor('payments'))).toEqual(['true', 'localhost,127.0.0.1,::1'])
+    const env = { PAYMENTS_WEBHOOK_ALLOW_HTTP: 'false' }
+    expect(webhooksOf(environmentFor('payments', env))).toEqual(['false', 'localhost,127.0.0.1,::1'])
+  })
+
   it('moves the log file of inventory with the data', () => {
     const [inventory] = planStack({ ...request, names: ['inventory'] }).services
     if (!inventory) throw new Error('not planned')

@@ -84,6 +84,9 @@ export const services: readonly ServiceDefinition[] = [
       PAYMENTS_VAULT_KEYS: secrets.PAYMENTS_VAULT_KEYS,
       PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
       PAYMENTS_MAIL_FROM: 'payments@trestle.localhost',
+      // A developer's own server takes webhooks on this machine, without a certificate.
+      PAYMENTS_WEBHOOK_ALLOW_HTTP: 'true',
+      PAYMENTS_WEBHOOK_ALLOWED_HOSTS: 'localhost,127.0.0.1,::1',
     }),
   },
 ]
