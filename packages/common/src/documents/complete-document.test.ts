@@ -122,8 +122,10 @@ describe('allowNull', () => {
       { type: ['string', 'null'], enum: ['a', null] },
     ],
     [{ anyOf: [{ type: 'string' }] }, { anyOf: [{ type: 'string' }, { type: 'null' }] }],
+    [{ anyOf: [{ type: 'string' }, { type: 'null' }] }, { anyOf: [{ type: 'string' }, { type: 'null' }] }],
     [{ $ref: '#/x' }, { anyOf: [{ $ref: '#/x' }, { type: 'null' }] }],
     [{}, {}],
+    [{ readOnly: true }, { readOnly: true }],
   ])('lets an optional member %j also be null', (member, expected) => {
     const of = (value: object) => ({
       paths: {

@@ -41,6 +41,8 @@ export interface DocumentNotes {
   readonly examples?: Readonly<Record<string, Readonly<Record<string, OperationExample>>>>
 }
 
+/** Without `type` and one of these, a schema takes null already. */
+const RESTRICTING = ['$ref', 'oneOf', 'allOf', 'enum', 'const', 'not']
 const LICENSE = { name: 'MIT', identifier: 'MIT' }
 const JSON_TYPE = 'application/json'
 const METHODS: ReadonlySet<string> = new Set(['get', 'put', 'post', 'delete', 'patch', 'head', 'options', 'trace'])
@@ -192,8 +194,11 @@ function orNull(schema: Record<string, unknown>): Json {
   if (typeof type === 'string' && value === undefined) {
     return { ...schema, type: [type, 'null'], ...(Array.isArray(values) && { enum: [...values, null] }) }
   }
-  if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: [...schema.anyOf, { type: 'null' }] }
-  return Object.keys(schema).length === 0
+  if (Array.isArray(schema.anyOf)) {
+    const hasNull = schema.anyOf.some((each) => asRecord(each).type === 'null')
+    return hasNull ? schema : { ...schema, anyOf: [...schema.anyOf, { type: 'null' }] }
+  }
+  return !RESTRICTING.some((name) => name in schema)
     ? schema
     : { ...(description !== undefined && { description }), anyOf: [schema, { type: 'null' }] }
 }
