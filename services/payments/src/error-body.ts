@@ -9,10 +9,12 @@ import { FIELD_TEXTS } from './field-errors.ts'
 import { layOut } from './pagination/response-layout.ts'
 
 /** The body of most errors. */
-const ErrorView = z.object({ code: z.string(), message: z.string() })
+const ErrorView = z.object({ code: z.string(), message: z.string() }).meta({ id: 'Error' })
 
 /** The body of a 400: every field that is wrong. */
-const FieldErrorsView = z.array(z.object({ field: z.string(), message: z.string(), code: z.string() }))
+const FieldErrorsView = z
+  .array(z.object({ field: z.string(), message: z.string(), code: z.string() }))
+  .meta({ id: 'FieldErrors' })
 
 type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 415
 type ErrorAnswers<Status extends number> = {
@@ -28,6 +30,16 @@ export function errorAnswers<const Status extends ErrorStatus>(...statuses: read
   // Object.fromEntries loses the statuses. The line above gives a view to each of them.
   return Object.fromEntries(views) as ErrorAnswers<Status>
 }
+
+/** The answers of a page for browsers, for its schema: HTML, and the errors that are JSON. */
+export function pageAnswers<const Status extends number>(...statuses: readonly Status[]) {
+  const page = { description: 'A page', content: { 'text/html': { schema: z.string() } } }
+  // Object.fromEntries loses the statuses. Handlers send pages as they are, so their type is left open.
+  return Object.fromEntries(statuses.map((status) => [status, page])) as { readonly [Each in Status]: unknown }
+}
+
+/** A redirect to the next page, for the schema of a page. */
+export const redirectAnswer = { 303: z.undefined().describe('The browser goes on to the next page') }
 
 /** The body of a 400 for a card payment that was refused. */
 const ProcessingErrorView = z.object({

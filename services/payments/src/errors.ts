@@ -20,13 +20,15 @@ function declareTemplate<Values extends object>(
   return defineError(status, code, message, { 'x-status-code': code, ...headers })
 }
 
+/** How a client proves who it is (RFC 7617). */
+export const BASIC_CHALLENGE = 'Basic realm="payments", charset="UTF-8"'
 /** Seconds after which a client may send the request again. */
 const RETRY = { 'retry-after': '1' }
 
 /** The body is the array in `details.fields`. At the checkout it is one object, whose message names what is wrong. */
 export const requestInvalid = declare(400, 'REQUEST_INVALID', 'The request is not valid')
 export const unauthorized = declare(401, 'UNAUTHORIZED', 'The API key is missing, malformed, unknown or revoked', {
-  'www-authenticate': 'Basic realm="payments", charset="UTF-8"',
+  'www-authenticate': BASIC_CHALLENGE,
 })
 export const forbidden = declare(403, 'FORBIDDEN', 'The API key has no access to this resource')
 export const registrationClosed = declare(

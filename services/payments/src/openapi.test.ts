@@ -1,5 +1,10 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { buildOpenApi } from './openapi.ts'
+import { EVENT_TYPES } from './webhooks/event.ts'
+
+const BRACKETS = { style: 'deepObject', explode: true }
 
 describe('buildOpenApi', () => {
   it('describes each route with its errors, from the schemas only', async () => {
@@ -47,5 +52,75 @@ describe('buildOpenApi', () => {
     const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
     const { properties } = paths['/payments'].post.responses[400].content['application/json'].schema
     expect(Object.keys(properties)).toEqual(['code', 'message', 'path', 'scheme', 'supported', 'error'])
+  })
+
+  it('describes every route of the service, with an id and a tag', async () => {
+    const { paths, tags } = JSON.parse(JSON.stringify(await buildOpenApi()))
+    const files = globSync('routes/**/*.ts', { cwd: import.meta.dirname, exclude: ['**/*.test.ts'] })
+    const sources = files.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n')
+    expect(sources.match(/hide: true/g)).toHaveLength(1)
+    const routes = sources.match(/app\.(?:get|post|put|delete)\(/g) ?? []
+    const operations = Object.values<object>(paths).flatMap((methods) => Object.values(methods))
+    // The script of /docs is the one that is hidden.
+    expect(operations).toHaveLength(routes.length - 1)
+    const names = tags.map(({ name }: { name: string }) => name)
+    for (const { operationId, tags: given } of operations)
+      expect([operationId, names]).toEqual([expect.any(String), expect.arrayContaining(given)])
+  })
+
+  it('says how queries and forms write objects, lists and booleans', async () => {
+    const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
+    const filter = paths['/disputes'].get.parameters.find(({ name }: { name: string }) => name === 'filter')
+    expect([filter.style, filter.explode, filter.schema.allOf]).toEqual([
+      'deepObject',
+      true,
+      [{ required: ['merchantId'] }],
+    ])
+    const form = 'application/x-www-form-urlencoded'
+    const merchant = paths['/merchants'].post.requestBody.content[form]
+    expect(merchant.encoding).toEqual({ company: BRACKETS, bank: BRACKETS })
+    expect(merchant.schema.properties.test.enum).toEqual(['yes', 'no', 'y', 'n'])
+    const webhook = paths['/merchants/{merchantId}/webhooks'].post.requestBody.content[form]
+    expect(Object.keys(webhook.schema.properties)).toEqual(['url', 'events[]'])
+  })
+
+  it('says which requests need a body', async () => {
+    const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
+    const bodies = Object.entries<Record<string, { requestBody?: { required: boolean } }>>(paths).flatMap(
+      ([path, methods]) =>
+        Object.entries(methods).flatMap(([method, { requestBody }]) =>
+          requestBody?.required === false ? [`${method} ${path}`] : [],
+        ),
+    )
+    expect(bodies).toEqual([
+      'post /apps',
+      'put /merchants/{merchantId}',
+      'post /test/transactions/{transactionId}/disputes',
+      'post /test/transactions/{transactionId}/frauds',
+    ])
+  })
+
+  it('describes a delivery of each event', async () => {
+    const { webhooks, components } = JSON.parse(JSON.stringify(await buildOpenApi()))
+    expect(Object.keys(webhooks)).toEqual(EVENT_TYPES)
+    const [, { properties }] = webhooks['dispute.won'].post.requestBody.content['application/json'].schema.allOf
+    expect(properties.data.properties.dispute).toEqual({ $ref: '#/components/schemas/Dispute' })
+    for (const [, name = ''] of JSON.stringify(webhooks).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      expect(Object.keys(components.schemas)).toContain(name)
+    }
+  })
+
+  it('names the headers of requests and answers', async () => {
+    const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
+    const headersOf = ({ parameters = [] }: { parameters?: { in: string; name: string }[] }) =>
+      parameters.flatMap((each) => (each.in === 'header' ? [each.name] : []))
+    expect(headersOf(paths['/vault'].post)).toEqual(['Accept-Version', 'X-Client'])
+    expect(headersOf(paths['/payments'].post)).toEqual(['Accept-Version', 'X-Client', 'Idempotency-Key'])
+    expect(headersOf(paths['/merchants'].post)).toEqual(['Idempotency-Key'])
+    expect(headersOf(paths['/apps'].post)).toEqual([])
+    expect(Object.keys(paths['/merchants'].post.responses[201].headers)).toEqual([
+      'X-Request-Id',
+      'Idempotent-Replayed',
+    ])
   })
 })

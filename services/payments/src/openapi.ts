@@ -1,8 +1,11 @@
 import { createSecretKey } from 'node:crypto'
 import { createNoopMeter } from '@opentelemetry/api'
+import { allowNull, completeDocument } from '@trestle/common/documents/complete-document.ts'
 import { pino } from 'pino'
 import { buildApp } from './app.ts'
 import type { PaymentsDeps } from './deps.ts'
+import { describeForms } from './openapi-forms.ts'
+import { addLinkParameters, documentNotes } from './openapi-notes.ts'
 
 /** Makes the API document from the schemas of the routes. It opens no connection and calls no dependency. */
 export async function buildOpenApi(): Promise<object> {
@@ -10,7 +13,10 @@ export async function buildOpenApi(): Promise<object> {
   await app.ready()
   const document = await app.describeApi()
   await app.close()
-  return document
+  describeForms(document)
+  addLinkParameters(document)
+  // Null counts as absent (reference: Absent values).
+  return completeDocument(allowNull(document), documentNotes())
 }
 
 const lane = { one: unused, first: unused, all: unused }
@@ -32,9 +38,10 @@ const documentDeps: PaymentsDeps = {
   limitRefusals: unused,
   seals: { tokens: textSeal, hints: textSeal, frames: textSeal },
   requireTls: false,
-  vaultHost: undefined,
+  // The document names the URLs of these hosts too.
+  vaultHost: 'vault.example',
   posUrl: '',
-  posHost: undefined,
+  posHost: 'pos.example',
   registration: 'open',
   unusedAppDays: 0,
   acquirers: { names: [], find: unused, authorize: unused },

@@ -38,14 +38,16 @@ export interface CreatedApp {
 export const CreatedKeyView = z.object({ id: z.string(), key: z.string(), created: z.iso.datetime() })
 
 /** A key of an app, without the key itself. */
-export const AppKeyView = z.object({
-  id: z.string(),
-  keyHint: z.string(),
-  scopes: z.array(z.string()).optional(),
-  expires: z.iso.datetime().optional(),
-  lastUsed: z.iso.datetime().optional(),
-  created: z.iso.datetime(),
-})
+export const AppKeyView = z
+  .object({
+    id: z.string(),
+    keyHint: z.string(),
+    scopes: z.array(z.string()).optional(),
+    expires: z.iso.datetime().optional(),
+    lastUsed: z.iso.datetime().optional(),
+    created: z.iso.datetime(),
+  })
+  .meta({ id: 'Key' })
 
 /** The JSON of a key, without the key and its MAC. */
 export function viewAppKey({ id, hint, scopes, expires, lastUsed, created }: AppKey): z.infer<typeof AppKeyView> {

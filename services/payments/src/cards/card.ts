@@ -16,17 +16,19 @@ export interface Card {
 }
 
 /** A kept card in an answer (reference: Other objects). */
-export const CardView = z.object({
-  id: z.string(),
-  merchantId: z.string(),
-  created: z.iso.datetime(),
-  bin: z.string(),
-  last4: z.string(),
-  expiry: z.iso.datetime(),
-  scheme: z.string(),
-  notes: z.string().nullable(),
-  deleted: z.iso.datetime().nullable(),
-})
+export const CardView = z
+  .object({
+    id: z.string(),
+    merchantId: z.string(),
+    created: z.iso.datetime(),
+    bin: z.string(),
+    last4: z.string(),
+    expiry: z.iso.datetime(),
+    scheme: z.string(),
+    notes: z.string().nullable(),
+    deleted: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Card' })
 
 /** The JSON of a kept card. Absent notes and deletion are null, as the official client expects. */
 export function viewCard({ created, expiry, deleted, ...card }: Card): z.infer<typeof CardView> {

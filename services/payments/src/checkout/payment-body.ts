@@ -43,6 +43,7 @@ const Unplanned = z
 const returnUrl = () =>
   text()
     .max(RETURN_URL_LENGTH_MAX)
+    .meta({ pattern: '^https?://([A-Za-z0-9]+[.])+[A-Za-z]{2,}(/[A-Za-z0-9/._-]*)?$' })
     .transform((value, context) => {
       const url = isHttpUrl(value) ? URL.parse(value) : null
       if (url && url.username === '' && url.password === '') return url.href
@@ -55,6 +56,13 @@ const notOffered = () =>
     .unknown()
     .refine((value) => value === undefined, { error: FIELD_TEXTS.notOffered })
     .optional()
+    .meta({ type: 'null' })
+
+/** The member `test` in the API document: the schema itself takes anything, to read `true` as an empty object. */
+const { $schema: _, ...testSchema }: Readonly<Record<string, unknown>> = z.toJSONSchema(
+  z.union([z.boolean(), TestObject]),
+  { io: 'input' },
+)
 
 /** The body of `POST /payments` and of its challenges (reference: Orders). */
 export const PaymentBody = z.object({
@@ -64,6 +72,7 @@ export const PaymentBody = z.object({
     .transform((value) => (value === true ? {} : value))
     .pipe(TestObject)
     .optional()
+    .meta(testSchema)
     .register(falseIsAbsent, {}),
   amount: Amount.optional(),
   card: z.object({

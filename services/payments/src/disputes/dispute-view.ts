@@ -2,18 +2,20 @@ import { z } from 'zod'
 import type { Dispute } from './dispute.ts'
 
 /** The JSON of a dispute, the same in lists and alone (reference: Other objects). */
-export const DisputeView = z.object({
-  id: z.string(),
-  merchantId: z.string(),
-  transactionId: z.string(),
-  created: z.iso.datetime(),
-  amount: z.int(),
-  currency: z.string(),
-  reason: z.object({ code: z.int(), title: z.string() }),
-  due: z.iso.datetime(),
-  status: z.enum(['open', 'won', 'lost']),
-  resolved: z.iso.datetime().optional(),
-})
+export const DisputeView = z
+  .object({
+    id: z.string(),
+    merchantId: z.string(),
+    transactionId: z.string(),
+    created: z.iso.datetime(),
+    amount: z.int(),
+    currency: z.string(),
+    reason: z.object({ code: z.int(), title: z.string() }),
+    due: z.iso.datetime(),
+    status: z.enum(['open', 'won', 'lost']),
+    resolved: z.iso.datetime().optional(),
+  })
+  .meta({ id: 'Dispute' })
 
 /** Makes the JSON of a dispute. An open dispute has no `resolved`. */
 export function viewDispute(dispute: Dispute): z.infer<typeof DisputeView> {

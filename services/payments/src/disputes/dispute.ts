@@ -26,6 +26,9 @@ const TITLES: ReadonlyMap<number, string> = new Map([
   [4853, 'Cardholder dispute'],
 ])
 
+/** The codes of all reasons. */
+export const REASON_CODES: readonly number[] = [...TITLES.keys()]
+
 /** The reason code of a dispute whose acquirer names none. */
 export const DEFAULT_REASON_CODE = 4853
 

@@ -5,7 +5,11 @@ import { id, ListQuery } from '../requests/fields.ts'
 
 /** The query of a list that names its merchant as a filter (reference: Disputes and fraud alerts). */
 export const FilteredListQuery = ListQuery.extend({
-  filter: z.object({ merchantId: id(), transactionId: id().optional(), test: z.boolean().optional() }),
+  filter: z
+    .object({ merchantId: id(), transactionId: id().optional(), test: z.boolean().optional() })
+    // The library that makes the API document drops `required` below a parameter.
+    .meta({ allOf: [{ required: ['merchantId'] }] })
+    .describe('The merchant, as filter[merchantId]=…, and perhaps more'),
 })
 
 /** The page that such a query asks for. `merchantId` is null when the query has no usable id. */

@@ -5,24 +5,26 @@ import type { Line } from './line.ts'
 const flag = () => z.literal(true).optional()
 
 /** The JSON of a line, the same in lists and alone. One flag says what the line is (reference: Line object). */
-export const LineView = z.object({
-  id: z.string(),
-  merchantId: z.string(),
-  test: z.boolean(),
-  created: z.iso.datetime(),
-  balance: z.int(),
-  fee: z.int().optional(),
-  balanceAfter: z.int(),
-  description: z.string().optional(),
-  transactionId: z.string().optional(),
-  amount: z.object({ currency: z.string(), amount: z.int() }).optional(),
-  capture: flag(),
-  refund: flag(),
-  dispute: flag(),
-  payout: flag(),
-  payoutReversal: flag(),
-  adjustment: flag(),
-})
+export const LineView = z
+  .object({
+    id: z.string(),
+    merchantId: z.string(),
+    test: z.boolean(),
+    created: z.iso.datetime(),
+    balance: z.int(),
+    fee: z.int().optional(),
+    balanceAfter: z.int(),
+    description: z.string().optional(),
+    transactionId: z.string().optional(),
+    amount: z.object({ currency: z.string(), amount: z.int() }).optional(),
+    capture: flag(),
+    refund: flag(),
+    dispute: flag(),
+    payout: flag(),
+    payoutReversal: flag(),
+    adjustment: flag(),
+  })
+  .meta({ id: 'Line' })
 
 const KINDS_WITH_FEE: ReadonlySet<LineKind> = new Set(['capture', 'refund', 'dispute'])
 

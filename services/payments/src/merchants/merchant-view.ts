@@ -4,30 +4,32 @@ import type { Merchant } from './merchant.ts'
 const MoneyView = z.object({ currency: z.string(), amount: z.int() })
 
 /** The JSON of a merchant, the same in lists and alone (reference: Merchant object). */
-export const MerchantView = z.object({
-  id: z.string(),
-  key: z.string(),
-  name: z.string().optional(),
-  currency: z.string(),
-  test: z.boolean(),
-  email: z.string(),
-  website: z.string(),
-  descriptor: z.string(),
-  company: z.object({ country: z.string(), number: z.string().optional() }),
-  bank: z.object({ iban: z.string().optional() }).optional(),
-  created: z.iso.datetime(),
-  balance: z.int(),
-  claim: z.object({
-    canChargeCard: z.boolean(),
-    canSaveCard: z.boolean(),
-    canTransferToCard: z.boolean(),
-    canCapture: z.boolean(),
-    canRefund: z.boolean(),
-    canVoid: z.boolean(),
-  }),
-  pricing: z.object({ rate: z.int(), flat: MoneyView, dispute: MoneyView }),
-  tds: z.object({ mode: z.enum(['attempt', 'full']) }),
-})
+export const MerchantView = z
+  .object({
+    id: z.string(),
+    key: z.string(),
+    name: z.string().optional(),
+    currency: z.string(),
+    test: z.boolean(),
+    email: z.string(),
+    website: z.string(),
+    descriptor: z.string(),
+    company: z.object({ country: z.string(), number: z.string().optional() }),
+    bank: z.object({ iban: z.string().optional() }).optional(),
+    created: z.iso.datetime(),
+    balance: z.int(),
+    claim: z.object({
+      canChargeCard: z.boolean(),
+      canSaveCard: z.boolean(),
+      canTransferToCard: z.boolean(),
+      canCapture: z.boolean(),
+      canRefund: z.boolean(),
+      canVoid: z.boolean(),
+    }),
+    pricing: z.object({ rate: z.int(), flat: MoneyView, dispute: MoneyView }),
+    tds: z.object({ mode: z.enum(['attempt', 'full']) }),
+  })
+  .meta({ id: 'Merchant' })
 
 /** Makes the JSON of a merchant. JSON leaves out undefined members. */
 export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {

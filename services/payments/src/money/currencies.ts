@@ -12,6 +12,13 @@ export interface Currency {
 
 const CURRENCIES: ReadonlyMap<string, Currency> = new Map(table.currencies.map((currency) => [currency.code, currency]))
 
+/** What new transactions may be in. */
+export const CHARGEABLE: readonly string[] = table.currencies.flatMap(({ code, deprecated }) =>
+  deprecated ? [] : [code],
+)
+/** What new merchants may have their balance in. */
+export const FUNDING: readonly string[] = CHARGEABLE.filter(isFundingCurrency)
+
 /** Whether a new merchant may have its balance in this currency. */
 export function isFundingCurrency(code: string): boolean {
   const currency = CURRENCIES.get(code)

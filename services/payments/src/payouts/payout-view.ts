@@ -2,17 +2,19 @@ import { z } from 'zod'
 import type { Payout } from './payout.ts'
 
 /** The JSON of a payout, the same in lists and alone (reference: Other objects). */
-export const PayoutView = z.object({
-  id: z.string(),
-  merchantId: z.string(),
-  created: z.iso.datetime(),
-  amount: z.int(),
-  currency: z.string(),
-  status: z.enum(['created', 'exported', 'settled', 'failed']),
-  lineId: z.string(),
-  bank: z.object({ iban: z.string() }),
-  test: z.boolean(),
-})
+export const PayoutView = z
+  .object({
+    id: z.string(),
+    merchantId: z.string(),
+    created: z.iso.datetime(),
+    amount: z.int(),
+    currency: z.string(),
+    status: z.enum(['created', 'exported', 'settled', 'failed']),
+    lineId: z.string(),
+    bank: z.object({ iban: z.string() }),
+    test: z.boolean(),
+  })
+  .meta({ id: 'Payout' })
 
 /** Makes the JSON of a payout. */
 export function viewPayout(payout: Payout): z.infer<typeof PayoutView> {

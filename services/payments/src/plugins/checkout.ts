@@ -26,10 +26,7 @@ export const checkout = fp(
     const refuse = refuseBeyond(app, 'address', app.deps.rateLimits.checkouts)
     app.addHook('onRoute', ({ method, url, schema, constraints = {} }) => {
       if (method !== 'POST') return
-      Object.assign(schema ?? {}, {
-        consumes: ['application/json'],
-        description: 'Needs the header `Accept-Version: 1`.',
-      })
+      Object.assign(schema ?? {}, { consumes: ['application/json'] })
       app.options(url, { constraints, schema: { hide: true } }, (_request, reply) => reply.code(204).send())
     })
     app.addHook('onRequest', async (request, reply) => {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { isChargeable } from '../money/currencies.ts'
+import { CHARGEABLE, isChargeable } from '../money/currencies.ts'
 import { AMOUNT_MAX } from '../money/minor-units.ts'
 
 const CUSTOM_BYTES_MAX = 50_000
@@ -17,11 +17,19 @@ export function toStorable(value: string): string {
 
 /** A text that can be stored. */
 export function text() {
-  return z.string().refine(isStorable, {
-    error: FIELD_TEXTS.notStorable,
-    params: { code: 'FORMAT' },
-  })
+  return z
+    .string()
+    .refine(isStorable, { error: FIELD_TEXTS.notStorable, params: { code: 'FORMAT' } })
+    .meta({ pattern: STORABLE })
 }
+
+/** A pattern of the API document: what `isStorable` refuses, but for lone surrogates, which JSON Schema cannot name. */
+const STORABLE = '^[^\\u0000]*$'
+/** What the API document says of ids, in place of the rules that schemas state in code. */
+const ID_PATTERN = '^[0-9a-fA-F]{24}$'
+/** Stricter than the service, which takes letters of all scripts. */
+const EMAIL_PATTERN = '^[A-Za-z0-9._%+-]+@([A-Za-z0-9]+[.])+[A-Za-z]{2,}$'
+const WEBSITE_PATTERN = '^(https?://)?([A-Za-z0-9]+[.])+[A-Za-z]{2,}$'
 
 /** A trimmed name of 1 to 255 characters. */
 export function name() {
@@ -34,6 +42,7 @@ export function email() {
     .trim()
     .max(254)
     .refine(isEmail, { error: FIELD_TEXTS.notEmail, params: { code: 'FORMAT' } })
+    .meta({ pattern: EMAIL_PATTERN })
 }
 
 function isEmail(value: string): boolean {
@@ -53,6 +62,7 @@ export function website() {
       error: FIELD_TEXTS.notWebsite,
       params: { code: 'FORMAT' },
     })
+    .meta({ pattern: WEBSITE_PATTERN })
 }
 
 const HOST =
@@ -72,12 +82,14 @@ export function descriptor() {
       error: FIELD_TEXTS.notAscii,
       params: { code: 'FORMAT' },
     })
+    .meta({ pattern: '^[ -~]*$' })
 }
 
 /** An id in the path, in lower case. Any other text becomes the empty text, which names no object: 404, never 400. */
 export function pathId() {
   return z
     .string()
+    .meta({ pattern: ID_PATTERN })
     .transform((value) => (ID.test(value) ? value.toLowerCase() : ''))
     .brand<'path'>()
 }
@@ -97,6 +109,7 @@ export function id() {
   return text()
     .refine((value) => ID.test(value), { error: FIELD_TEXTS.notId, params: { code: 'FORMAT' } })
     .toLowerCase()
+    .meta({ pattern: ID_PATTERN })
 }
 
 /**
@@ -117,10 +130,13 @@ const YEAR_10000 = Date.UTC(10_000)
 
 /** Pagination of a list, and the filter that every list has (reference: Pagination). */
 export const ListQuery = z.object({
-  limit: z.int().min(1).max(1000),
-  before: id().optional(),
-  after: id().optional(),
-  filter: z.object({ test: z.boolean().optional() }).optional(),
+  limit: z.int().min(1).max(1000).describe('How many objects at most'),
+  before: id().optional().describe('Only objects with smaller ids, newest first'),
+  after: id().optional().describe('Only objects with greater ids; without before, oldest first'),
+  filter: z
+    .object({ test: z.boolean().optional() })
+    .optional()
+    .describe('Only objects of this kind, as filter[test]=y'),
 })
 
 /** An amount in minor units, at least one of them. */
@@ -134,6 +150,7 @@ export function currency() {
     .trim()
     .refine((code) => /^[A-Z]{3}$/.test(code), { error: FIELD_TEXTS.notCurrencyCode })
     .refine(isChargeable, { error: FIELD_TEXTS.notChargeable, params: { code: 'UNKNOWN' } })
+    .meta({ pattern: undefined, enum: [...CHARGEABLE] })
 }
 
 /** The merchant's own name for a payment or an operation: 1 to 255 characters. */

@@ -1,20 +1,25 @@
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
-import { isCountry } from '../merchants/countries.ts'
+import { COUNTRIES, isCountry } from '../merchants/countries.ts'
 import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
 import type { NewMerchant } from '../merchants/merchant.ts'
-import { isFundingCurrency } from '../money/currencies.ts'
+import { FUNDING, isFundingCurrency } from '../money/currencies.ts'
 import { descriptor, email, name, text, website } from './fields.ts'
 
 const currency = text()
   .trim()
   .refine((code) => /^[A-Z]{3}$/.test(code), { error: FIELD_TEXTS.notCurrencyCode })
   .refine(isFundingCurrency, { error: FIELD_TEXTS.notFunding, params: { code: 'UNKNOWN' } })
+  .meta({ pattern: undefined, enum: [...FUNDING] })
 const country = text()
   .trim()
   .refine((code) => /^[A-Z]{2}$/.test(code), { error: FIELD_TEXTS.notCountryCode })
   .refine(isCountry, { error: FIELD_TEXTS.notCountry, params: { code: 'UNKNOWN' } })
-const iban = text().overwrite(normalizeIban).refine(hasIbanShape, { error: FIELD_TEXTS.notIban })
+  .meta({ pattern: undefined, enum: [...COUNTRIES] })
+const iban = text()
+  .overwrite(normalizeIban)
+  .refine(hasIbanShape, { error: FIELD_TEXTS.notIban })
+  .meta({ pattern: '^[A-Z]{2}[0-9]{2}[A-Z0-9]{4,30}$' })
 
 /** The values of a new merchant, as requests and the command of an operator name them (reference: Creating a merchant). */
 export const MerchantBody = z

@@ -19,10 +19,13 @@ export const appsRoutes: Routes = async (app) => {
     {
       onRequest: (request) => refuse(request.ip),
       schema: {
+        operationId: 'createApp',
+        tags: ['Access'],
         summary: 'Create an app and its secret key',
         description: 'Where registration is by invitation, `code` is one that the operator has given out.',
         security: [],
         body: AppBody,
+        bodyRequired: false,
         response: { 201: z.object({ app: CreatedAppView }), ...errorAnswers(400, 403, 409, 413, 415) },
       },
     },

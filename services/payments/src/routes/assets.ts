@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { errorAnswers } from '../error-body.ts'
 import { endpointNotFound } from '../errors.ts'
 import type { Routes } from '../plugins/request-input.ts'
 import { pathText } from '../requests/fields.ts'
@@ -21,11 +22,29 @@ const assets: ReadonlyMap<string, Asset> = new Map(
   Object.entries(TYPES).map(([name, type]) => [name, { type, text: readFileSync(join(ASSETS_FOLDER, name), 'utf8') }]),
 )
 
+const assetAnswer: unknown = {
+  description: 'The file',
+  content: { 'text/css': { schema: z.string() }, 'text/javascript': { schema: z.string() } },
+}
+
 /** Styles and scripts of pages. */
 export const assetsRoutes: Routes = async (app) => {
-  app.get('/assets/:name', { schema: { hide: true, params: z.object({ name: pathText() }) } }, (request, reply) => {
-    const asset = assets.get(request.params.name)
-    if (!asset) throw endpointNotFound()
-    return reply.type(asset.type).send(asset.text)
-  })
+  app.get(
+    '/assets/:name',
+    {
+      schema: {
+        operationId: 'getAsset',
+        tags: ['Pages'],
+        summary: 'Fetch a style or a script of the pages',
+        security: [],
+        params: z.object({ name: pathText().meta({ enum: Object.keys(TYPES) }) }),
+        response: { 200: assetAnswer, ...errorAnswers(404) },
+      },
+    },
+    (request, reply) => {
+      const asset = assets.get(request.params.name)
+      if (!asset) throw endpointNotFound()
+      return reply.type(asset.type).send(asset.text)
+    },
+  )
 }

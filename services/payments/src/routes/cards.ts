@@ -12,6 +12,8 @@ export const cardsRoutes: Routes = async (app) => {
     '/cards/:cardId',
     {
       schema: {
+        operationId: 'getCard',
+        tags: ['Cards'],
         summary: 'Fetch a kept card',
         deprecated: true,
         params: z.object({ cardId: pathId() }),

@@ -13,6 +13,8 @@ export const disputesRoutes: Routes = async (app) => {
     '/disputes',
     {
       schema: {
+        operationId: 'listDisputes',
+        tags: ['Disputes'],
         summary: 'List the disputes of a merchant',
         querystring: FilteredListQuery,
         response: { 200: z.array(DisputeView), ...errorAnswers(400, 401, 403, 404) },
@@ -27,6 +29,8 @@ export const disputesRoutes: Routes = async (app) => {
     '/disputes/:disputeId',
     {
       schema: {
+        operationId: 'getDispute',
+        tags: ['Disputes'],
         summary: 'Fetch a dispute',
         params: z.object({ disputeId: pathId() }),
         response: { 200: z.object({ dispute: DisputeView }), ...errorAnswers(401, 403, 404) },

@@ -13,6 +13,8 @@ export const fraudsRoutes: Routes = async (app) => {
     '/frauds',
     {
       schema: {
+        operationId: 'listFraudAlerts',
+        tags: ['Disputes'],
         summary: 'List the fraud alerts of a merchant',
         querystring: FilteredListQuery,
         response: { 200: z.array(FraudView), ...errorAnswers(400, 401, 403, 404) },
@@ -27,6 +29,8 @@ export const fraudsRoutes: Routes = async (app) => {
     '/frauds/:fraudId',
     {
       schema: {
+        operationId: 'getFraudAlert',
+        tags: ['Disputes'],
         summary: 'Fetch a fraud alert',
         params: z.object({ fraudId: pathId() }),
         response: { 200: z.object({ fraud: FraudView }), ...errorAnswers(401, 403, 404) },

@@ -1,11 +1,20 @@
 import { z } from 'zod'
+import { errorAnswers } from '../error-body.ts'
 import type { Routes } from '../plugins/request-input.ts'
 
 /** 200 while the process lives. `GET /ready` tells whether it can serve. */
 export const healthRoutes: Routes = async (app) => {
   app.get(
     '/health',
-    { schema: { hide: true, response: { 200: z.object({ status: z.literal('ok') }) } } },
+    {
+      schema: {
+        operationId: 'getHealth',
+        tags: ['Service'],
+        summary: 'Check that the process answers',
+        security: [],
+        response: { 200: z.object({ status: z.literal('ok') }), ...errorAnswers() },
+      },
+    },
     async () => ({
       status: 'ok' as const,
     }),

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
+import { errorAnswers, pageAnswers, redirectAnswer } from '../error-body.ts'
 import { hashToken, type Invitation } from '../members/invitation.ts'
 import { findInvitation } from '../members/invitation-repository.ts'
 import { type Html, html } from '../pages/html.ts'
@@ -27,12 +28,30 @@ export const invitationsRoutes: Routes = async (app) => {
   }
   app.get(
     '/invitations/:token',
-    { schema: { hide: true, params: InvitationParams } },
+    {
+      schema: {
+        operationId: 'showInvitation',
+        tags: ['Pages'],
+        summary: 'Show an invitation',
+        security: [],
+        params: InvitationParams,
+        response: { ...pageAnswers(200, 404, 410), ...errorAnswers() },
+      },
+    },
     async ({ params: { token } }, reply) => show(await findInvitation(lanes, hashToken(token)), reply),
   )
   app.post(
     '/invitations/:token',
-    { schema: { hide: true, params: InvitationParams } },
+    {
+      schema: {
+        operationId: 'acceptInvitation',
+        tags: ['Pages'],
+        summary: 'Accept an invitation',
+        security: [],
+        params: InvitationParams,
+        response: { ...redirectAnswer, ...pageAnswers(200, 404, 410), ...errorAnswers(400, 409, 413, 415) },
+      },
+    },
     async ({ flaw, params: { token } }, reply) => {
       if (flaw) throw flaw.error
       const invitation = await acceptInvitation(app.deps, token)

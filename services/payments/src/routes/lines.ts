@@ -12,6 +12,8 @@ export const linesRoutes: Routes = async (app) => {
     '/lines/:lineId',
     {
       schema: {
+        operationId: 'getLine',
+        tags: ['Lines'],
         summary: 'Fetch a line',
         params: z.object({ lineId: pathId() }),
         response: { 200: LineView, ...errorAnswers(401, 403, 404) },

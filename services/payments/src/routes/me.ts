@@ -11,6 +11,8 @@ export const meRoutes: Routes = async (app) => {
     '/me',
     {
       schema: {
+        operationId: 'getIdentity',
+        tags: ['Access'],
         summary: 'Fetch the identity of the caller',
         response: { 200: z.object({ identity: IdentityView }), ...errorAnswers(401) },
       },

@@ -11,17 +11,18 @@ import { MerchantBody, toNewMerchant } from '../requests/merchant-body.ts'
 import { createMerchant } from '../use-cases/create-merchant.ts'
 import { updateMerchant } from '../use-cases/update-merchant.ts'
 
-const anything = () => z.unknown().optional()
+/** The API document says readOnly: answers have it, and a request gains nothing by it. */
+const anything = () => z.unknown().optional().meta({ readOnly: true })
 
 /** The immutable members of a merchant. A client may send them back when they are equal. */
 const FixedMembers = z.object({
   id: anything(),
   key: anything(),
   currency: anything(),
-  test: z.boolean().or(z.unknown()).optional(),
+  test: z.boolean().or(z.unknown()).optional().meta({ readOnly: true }),
   website: anything(),
-  company: z.object({ country: anything(), number: anything() }).or(z.unknown()).optional(),
-  bank: z.object({ iban: anything() }).or(z.unknown()).optional(),
+  company: z.object({ country: anything(), number: anything() }).or(z.unknown()).optional().meta({ readOnly: true }),
+  bank: z.object({ iban: anything() }).or(z.unknown()).optional().meta({ readOnly: true }),
   created: anything(),
 })
 
@@ -40,6 +41,8 @@ export const merchantsRoutes: Routes = async (app) => {
     '/merchants',
     {
       schema: {
+        operationId: 'createMerchant',
+        tags: ['Merchants'],
         summary: 'Create a merchant',
         body: MerchantBody,
         response: { 201: MerchantAnswer, ...errorAnswers(400, 401, 403, 409, 413, 415) },
@@ -58,6 +61,8 @@ export const merchantsRoutes: Routes = async (app) => {
     '/merchants/:merchantId',
     {
       schema: {
+        operationId: 'getMerchant',
+        tags: ['Merchants'],
         summary: 'Fetch a merchant',
         params: MerchantParams,
         response: { 200: MerchantAnswer, ...errorAnswers(401, 403, 404) },
@@ -72,9 +77,12 @@ export const merchantsRoutes: Routes = async (app) => {
     '/merchants/:merchantId',
     {
       schema: {
+        operationId: 'updateMerchant',
+        tags: ['Merchants'],
         summary: 'Change name, email address or descriptor of a merchant',
         params: MerchantParams,
         body: MerchantChangesBody,
+        bodyRequired: false,
         response: { 204: z.undefined().describe('Changed'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },

@@ -16,6 +16,8 @@ export const paymentsRoutes: Routes = async (app) => {
     '/payments',
     {
       schema: {
+        operationId: 'createPayment',
+        tags: ['Checkout'],
         summary: 'Pay with a tokenised card, step by step',
         security: [],
         body: PaymentBody,

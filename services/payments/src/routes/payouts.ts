@@ -12,6 +12,8 @@ export const payoutsRoutes: Routes = async (app) => {
     '/payouts/:payoutId',
     {
       schema: {
+        operationId: 'getPayout',
+        tags: ['Payouts'],
         summary: 'Fetch a payout',
         params: z.object({ payoutId: pathId() }),
         response: { 200: z.object({ payout: PayoutView }), ...errorAnswers(401, 403, 404) },

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { pageAnswers, redirectAnswer } from '../error-body.ts'
 import { formatAmount } from '../money/minor-units.ts'
 import { isPayable, QUERY_LENGTH_MAX } from '../payment-links/link.ts'
 import { readTypedAmount, TYPED_LENGTH_MAX } from '../payment-links/link-amount.ts'
@@ -14,17 +15,42 @@ const AmountBody = z.object({
 
 /** The page of a payment link (reference: Payment links). */
 export const posRoutes: Routes = async (app) => {
-  app.get('/pos', { schema: { hide: true } }, showLink)
+  app.get(
+    '/pos',
+    {
+      schema: {
+        operationId: 'showPaymentLink',
+        tags: ['Pages'],
+        summary: 'Show the page of a payment link',
+        security: [],
+        response: { ...pageAnswers(200, 400, 404, 429, 500, 503) },
+      },
+    },
+    showLink,
+  )
   // The amount that the customer typed goes into the URL of the link, and is judged there. So a reload sends no form.
-  app.post('/pos', { schema: { hide: true, body: AmountBody } }, async (request, reply) => {
-    const { link: given, amount: typed = '' } = requireBody(request)
-    const query = new URLSearchParams(given)
-    const link = await openVisitedLink(visitOf(request, reply, query), query)
-    if (!link) return reply
-    const read = readTypedAmount(typed, link.currency)
-    query.set('value', 'amount' in read ? formatAmount(link.currency, BigInt(read.amount)) : typed)
-    return reply.redirect(`/pos?${query}`, 303)
-  })
+  app.post(
+    '/pos',
+    {
+      schema: {
+        operationId: 'enterAmount',
+        tags: ['Pages'],
+        summary: 'Take the amount that a customer has typed',
+        security: [],
+        body: AmountBody,
+        response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 413, 415, 429, 500, 503) },
+      },
+    },
+    async (request, reply) => {
+      const { link: given, amount: typed = '' } = requireBody(request)
+      const query = new URLSearchParams(given)
+      const link = await openVisitedLink(visitOf(request, reply, query), query)
+      if (!link) return reply
+      const read = readTypedAmount(typed, link.currency)
+      query.set('value', 'amount' in read ? formatAmount(link.currency, BigInt(read.amount)) : typed)
+      return reply.redirect(`/pos?${query}`, 303)
+    },
+  )
 }
 
 /** The page that asks for the card, or first for the amount. */

@@ -13,6 +13,8 @@ export const transactionsRoutes: Routes = async (app) => {
     '/transactions/:transactionId',
     {
       schema: {
+        operationId: 'getTransaction',
+        tags: ['Transactions'],
         summary: 'Fetch a transaction',
         params: z.object({ transactionId: pathId() }),
         response: { 200: z.object({ transaction: TransactionView }), ...errorAnswers(401, 403, 404) },

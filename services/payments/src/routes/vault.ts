@@ -12,6 +12,8 @@ export const vaultRoutes: Routes = async (app) => {
       bodyLimit: VAULT_BODY_BYTES_MAX,
       onRequest: refuseInsecure,
       schema: {
+        operationId: 'tokenizeCard',
+        tags: ['Checkout'],
         summary: 'Tokenise a card number or a security code',
         security: [],
         body: VaultBody,

@@ -28,37 +28,39 @@ const TrailEntryView = z.object({
 })
 
 /** A transaction in an answer, the same in lists and alone (reference: Transaction object). */
-export const TransactionView = z.object({
-  id: z.string(),
-  merchantId: z.string(),
-  test: z.boolean(),
-  created: z.iso.datetime(),
-  currency: z.string(),
-  amount: z.int(),
-  descriptor: z.string(),
-  reference: z.string().optional(),
-  pendingAmount: z.int(),
-  capturedAmount: z.int(),
-  refundedAmount: z.int(),
-  voidedAmount: z.int(),
-  disputedAmount: z.int(),
-  card: z.object({
-    bin: z.string(),
-    last4: z.string(),
-    expiry: z.iso.datetime(),
-    scheme: z.string().optional(),
-    code: z.object({ present: z.boolean() }),
-  }),
-  custom: z.unknown().optional(),
-  tds: z.enum(['attempt', 'full']).optional(),
-  recurring: z.boolean(),
-  successful: z.boolean(),
-  error: z.union([z.literal(false), ErrorObject]),
-  plan: z.unknown().optional(),
-  unplanned: z.unknown().optional(),
-  sourceTransactionId: z.string().optional(),
-  trail: z.array(TrailEntryView),
-})
+export const TransactionView = z
+  .object({
+    id: z.string(),
+    merchantId: z.string(),
+    test: z.boolean(),
+    created: z.iso.datetime(),
+    currency: z.string(),
+    amount: z.int(),
+    descriptor: z.string(),
+    reference: z.string().optional(),
+    pendingAmount: z.int(),
+    capturedAmount: z.int(),
+    refundedAmount: z.int(),
+    voidedAmount: z.int(),
+    disputedAmount: z.int(),
+    card: z.object({
+      bin: z.string(),
+      last4: z.string(),
+      expiry: z.iso.datetime(),
+      scheme: z.string().optional(),
+      code: z.object({ present: z.boolean() }),
+    }),
+    custom: z.unknown().optional(),
+    tds: z.enum(['attempt', 'full']).optional(),
+    recurring: z.boolean(),
+    successful: z.boolean(),
+    error: z.union([z.literal(false), ErrorObject]),
+    plan: z.unknown().optional(),
+    unplanned: z.unknown().optional(),
+    sourceTransactionId: z.string().optional(),
+    trail: z.array(TrailEntryView),
+  })
+  .meta({ id: 'Transaction' })
 
 /** The JSON of a transaction. JSON leaves out undefined members. @throws RangeError for an error code that is not in the table */
 export function viewTransaction(transaction: Transaction): z.infer<typeof TransactionView> {

@@ -3,13 +3,15 @@ import { EVENT_TYPES } from './event.ts'
 import type { Webhook } from './webhook.ts'
 
 /** A webhook in an answer, without its secret. */
-export const WebhookView = z.object({
-  id: z.string(),
-  url: z.string(),
-  events: z.array(z.enum(EVENT_TYPES)).describe('The types that are sent; empty: all'),
-  disabled: z.iso.datetime().optional().describe('When the webhook was disabled'),
-  created: z.iso.datetime(),
-})
+export const WebhookView = z
+  .object({
+    id: z.string(),
+    url: z.string(),
+    events: z.array(z.enum(EVENT_TYPES)).describe('The types that are sent; empty: all'),
+    disabled: z.iso.datetime().optional().describe('When the webhook was disabled'),
+    created: z.iso.datetime(),
+  })
+  .meta({ id: 'Webhook' })
 
 /** A webhook with its new secret. No other answer contains the secret. */
 export const WebhookSecretView = z.object({

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { errorAnswers, pageAnswers, redirectAnswer } from '../../error-body.ts'
 import { bankPage, concludingPage, latePage, lostPage, returnPage } from '../../pages/bank-page.ts'
 import { preferredLocale } from '../../pages/local-money.ts'
 import { pageHeaders } from '../../pages/page.ts'
@@ -19,11 +20,33 @@ export const bankRoutes: Routes = async (app) => {
       .headers(pageHeaders({ frameAncestors: '*' }))
       .send(lostPage())
   }
-  app.get('/acs/challenge', { schema: { hide: true, querystring: StateQuery } }, (request, reply) =>
-    show(request, reply, request.query?.state ?? ''),
+  app.get(
+    '/acs/challenge',
+    {
+      schema: {
+        operationId: 'showBankPage',
+        tags: ['Pages'],
+        summary: 'Show the page of the simulated bank',
+        security: [],
+        querystring: StateQuery,
+        response: { ...redirectAnswer, ...pageAnswers(200, 400), ...errorAnswers() },
+      },
+    },
+    (request, reply) => show(request, reply, request.query?.state ?? ''),
   )
-  app.post('/acs/challenge', { schema: { hide: true, body: DecisionBody } }, (request, reply) =>
-    show(request, reply, request.body?.state ?? '', request.body?.decision),
+  app.post(
+    '/acs/challenge',
+    {
+      schema: {
+        operationId: 'decideAtBank',
+        tags: ['Pages'],
+        summary: 'Approve or decline a payment at the simulated bank',
+        security: [],
+        body: DecisionBody,
+        response: { ...redirectAnswer, ...pageAnswers(200, 400), ...errorAnswers(413) },
+      },
+    },
+    (request, reply) => show(request, reply, request.body?.state ?? '', request.body?.decision),
   )
 }
 

@@ -1,15 +1,29 @@
 import { z } from 'zod'
 import { openFingerprintState } from '../../checkout/frame-state.ts'
+import { errorAnswers, pageAnswers } from '../../error-body.ts'
 import { concludingPage, lostPage, silentPage } from '../../pages/bank-page.ts'
 import { pageHeaders } from '../../pages/page.ts'
 import type { Routes } from '../../plugins/request-input.ts'
 
 /** The hidden frame of a fingerprint. It sends its hint at once, or never answers (reference: Tasks). */
 export const fingerprintRoutes: Routes = async (app) => {
-  app.post('/acs/fingerprint', { schema: { hide: true, body: z.object({ state: z.string() }) } }, (request, reply) => {
-    const state = openFingerprintState(app.deps.seals.frames, request.body?.state ?? '')
-    reply.headers(pageHeaders({ frameAncestors: '*' }))
-    if (!state) return reply.code(400).send(lostPage())
-    return reply.send(state.hint === null ? silentPage() : concludingPage([state.hint], state.origin))
-  })
+  app.post(
+    '/acs/fingerprint',
+    {
+      schema: {
+        operationId: 'takeFingerprint',
+        tags: ['Pages'],
+        summary: 'Show the hidden frame of a fingerprint',
+        security: [],
+        body: z.object({ state: z.string() }),
+        response: { ...pageAnswers(200, 400), ...errorAnswers(413) },
+      },
+    },
+    (request, reply) => {
+      const state = openFingerprintState(app.deps.seals.frames, request.body?.state ?? '')
+      reply.headers(pageHeaders({ frameAncestors: '*' }))
+      if (!state) return reply.code(400).send(lostPage())
+      return reply.send(state.hint === null ? silentPage() : concludingPage([state.hint], state.origin))
+    },
+  )
 }

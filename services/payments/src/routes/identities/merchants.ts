@@ -15,6 +15,8 @@ export const identityMerchantsRoutes: Routes = async (app) => {
     '/identities/:identityId/merchants',
     {
       schema: {
+        operationId: 'listMerchants',
+        tags: ['Merchants'],
         summary: 'List the merchants that an identity belongs to',
         params: IdentityParams,
         querystring: ListQuery,

@@ -19,7 +19,9 @@ export const keysRoutes: Routes = async (app) => {
     '/me/keys',
     {
       schema: {
-        summary: 'List the active keys of the app',
+        operationId: 'listKeys',
+        tags: ['Access'],
+        summary: 'List the active keys of the calling app',
         querystring: ListQuery,
         response: { 200: z.array(AppKeyView), ...errorAnswers(400, 401, 403) },
       },
@@ -34,7 +36,9 @@ export const keysRoutes: Routes = async (app) => {
     '/me/keys',
     {
       schema: {
-        summary: 'Create a key of the app',
+        operationId: 'createKey',
+        tags: ['Access'],
+        summary: 'Create a key of the calling app',
         response: { 201: z.object({ key: CreatedKeyView }), ...errorAnswers(400, 401, 403, 409, 413, 415) },
       },
     },
@@ -48,7 +52,9 @@ export const keysRoutes: Routes = async (app) => {
     '/me/keys/:keyId',
     {
       schema: {
-        summary: 'Revoke a key of the app',
+        operationId: 'revokeKey',
+        tags: ['Access'],
+        summary: 'Revoke a key of the calling app',
         params: z.object({ keyId: pathId() }),
         response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },

@@ -13,12 +13,22 @@ import { revokeMember } from '../../use-cases/revoke-member.ts'
 const MerchantParams = z.object({ merchantId: pathId() })
 const AppParams = z.object({ merchantId: pathId(), appId: pathId() })
 
+const revokeSchema = {
+  operationId: 'revokeApp',
+  tags: ['Access'],
+  summary: 'Remove an app from a merchant',
+  params: AppParams,
+  response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
+}
+
 /** Lists, adds and removes apps of a merchant. All have the same rights (reference: Apps of a merchant). */
 export const merchantAppsRoutes: Routes = async (app) => {
   app.get(
     '/merchants/:merchantId/apps',
     {
       schema: {
+        operationId: 'listApps',
+        tags: ['Access'],
         summary: 'List the apps of a merchant',
         params: MerchantParams,
         querystring: ListQuery,
@@ -36,6 +46,8 @@ export const merchantAppsRoutes: Routes = async (app) => {
     '/merchants/:merchantId/apps',
     {
       schema: {
+        operationId: 'addApp',
+        tags: ['Access'],
         summary: 'Add an app to a merchant',
         params: MerchantParams,
         body: z.object({ appId: id() }),
@@ -55,11 +67,7 @@ export const merchantAppsRoutes: Routes = async (app) => {
   app.delete(
     '/merchants/:merchantId/apps/:appId',
     {
-      schema: {
-        summary: 'Revoke an app',
-        params: AppParams,
-        response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
-      },
+      schema: revokeSchema,
     },
     async ({ caller, flaw, params: { merchantId, appId } }, reply) => {
       await revokeMember(app.deps, { caller, flaw, merchantId, noun: 'app', memberId: appId })

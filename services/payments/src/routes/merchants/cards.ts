@@ -13,6 +13,8 @@ export const merchantCardsRoutes: Routes = async (app) => {
     '/merchants/:merchantId/cards',
     {
       schema: {
+        operationId: 'createCard',
+        tags: ['Cards'],
         summary: 'Keep the card of a transaction',
         deprecated: true,
         params: z.object({ merchantId: pathId() }),

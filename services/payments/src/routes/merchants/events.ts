@@ -16,7 +16,9 @@ export const merchantEventsRoutes: Routes = async (app) => {
     {
       config: { entriesOfRow: TRAIL_ENTRIES },
       schema: {
-        summary: 'List the events of the last 30 days',
+        operationId: 'listEvents',
+        tags: ['Webhooks'],
+        summary: 'List the events of a merchant of the last 30 days',
         params: z.object({ merchantId: pathId() }),
         querystring: ListQuery,
         response: { 200: z.array(EventView), ...errorAnswers(400, 401, 403, 404) },

@@ -13,6 +13,8 @@ export const merchantLinesRoutes: Routes = async (app) => {
     '/merchants/:merchantId/lines',
     {
       schema: {
+        operationId: 'listLines',
+        tags: ['Lines'],
         summary: 'List the lines of a merchant',
         params: z.object({ merchantId: pathId() }),
         querystring: ListQuery,

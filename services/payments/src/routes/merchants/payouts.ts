@@ -13,6 +13,8 @@ export const merchantPayoutsRoutes: Routes = async (app) => {
     '/merchants/:merchantId/payouts',
     {
       schema: {
+        operationId: 'listPayouts',
+        tags: ['Payouts'],
         summary: 'List the payouts of a merchant',
         params: z.object({ merchantId: pathId() }),
         querystring: ListQuery,

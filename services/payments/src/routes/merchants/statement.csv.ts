@@ -10,7 +10,10 @@ import { writeStatement } from '../../use-cases/write-statement.ts'
 
 const DAYS_MAX = 366
 
-const date = () => text().refine((value) => z.iso.date().safeParse(value).success, { error: FIELD_TEXTS.notDate })
+const date = () =>
+  text()
+    .refine((value) => z.iso.date().safeParse(value).success, { error: FIELD_TEXTS.notDate })
+    .meta({ format: 'date', pattern: undefined })
 
 const Period = z
   .object({ from: date(), to: date() })
@@ -25,20 +28,26 @@ const Period = z
     params: { code: 'RANGE' },
   })
 
+/** The rows are sent as a stream, so the type is left open. */
+const statementAnswer: unknown = {
+  description: 'A header, the opening balance, the lines, the closing balance',
+  content: { 'text/csv': { schema: z.string() } },
+}
+
 /** Writes the lines of a period as CSV (reference: Statements and documents). */
 export const statementRoutes: Routes = async (app) => {
   app.get(
     '/merchants/:merchantId/statement.csv',
     {
       schema: {
-        summary: 'Fetch the lines of a period as CSV, with the balances before and after',
+        operationId: 'getStatement',
+        tags: ['Lines'],
+        summary: 'Fetch the lines of a period as CSV',
+        description: 'With the balances before and after.',
         params: z.object({ merchantId: pathId() }),
         querystring: Period,
         response: {
-          200: {
-            description: 'A header, the opening balance, the lines, the closing balance',
-            content: { 'text/csv': { schema: z.unknown() } },
-          },
+          200: statementAnswer,
           ...errorAnswers(400, 401, 403, 404),
         },
       },

@@ -64,7 +64,8 @@ const TransactionListQuery = ListQuery.extend({
       recurring: z.boolean().optional(),
       currency: text().optional(),
     })
-    .optional(),
+    .optional()
+    .describe('Only transactions of this kind, as filter[successful]=y'),
 })
 
 const MerchantParams = z.object({ merchantId: pathId() })
@@ -76,6 +77,8 @@ export const merchantTransactionsRoutes: Routes = async (app) => {
     {
       config: { entriesOfRow: TRAIL_ENTRIES },
       schema: {
+        operationId: 'listTransactions',
+        tags: ['Transactions'],
         summary: 'List the transactions of a merchant',
         params: MerchantParams,
         querystring: TransactionListQuery,
@@ -94,6 +97,8 @@ export const merchantTransactionsRoutes: Routes = async (app) => {
     '/merchants/:merchantId/transactions',
     {
       schema: {
+        operationId: 'createTransaction',
+        tags: ['Transactions'],
         summary: 'Charge a card again, by an earlier transaction or a kept card',
         params: MerchantParams,
         body: ChargeBody,

@@ -16,6 +16,14 @@ const InvitationBody = z.object({ email: email() })
 const InvitedView = z.object({ isMember: z.boolean().describe('Whether the user was a member already') })
 const UserParams = z.object({ merchantId: pathId(), userId: pathId() })
 
+const revokeSchema = {
+  operationId: 'revokeUser',
+  tags: ['Access'],
+  summary: 'Revoke a user or an invitation',
+  params: UserParams,
+  response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
+}
+
 /** Lists, invites and removes users of a merchant, with those who are invited (reference: Users of a merchant). */
 export const merchantUsersRoutes: Routes = async (app) => {
   const refuseSender = refuseBeyond(app, 'invitations', app.deps.rateLimits.invitations)
@@ -24,6 +32,8 @@ export const merchantUsersRoutes: Routes = async (app) => {
     '/merchants/:merchantId/users',
     {
       schema: {
+        operationId: 'listUsers',
+        tags: ['Access'],
         summary: 'List the users of a merchant',
         params: MerchantParams,
         querystring: ListQuery,
@@ -46,6 +56,8 @@ export const merchantUsersRoutes: Routes = async (app) => {
         await refuseAddress(ip)
       },
       schema: {
+        operationId: 'inviteUser',
+        tags: ['Access'],
         summary: 'Invite a user by email address',
         params: MerchantParams,
         body: InvitationBody,
@@ -62,11 +74,7 @@ export const merchantUsersRoutes: Routes = async (app) => {
   app.delete(
     '/merchants/:merchantId/users/:userId',
     {
-      schema: {
-        summary: 'Revoke a user or an invitation',
-        params: UserParams,
-        response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
-      },
+      schema: revokeSchema,
     },
     async ({ caller, flaw, params: { merchantId, userId } }, reply) => {
       await revokeMember(app.deps, { caller, flaw, merchantId, noun: 'user', memberId: userId })

@@ -15,7 +15,9 @@ import { viewWebhook, viewWebhookSecret, WebhookSecretView, WebhookView } from '
 const MerchantParams = z.object({ merchantId: pathId() })
 const WebhookParams = z.object({ merchantId: pathId(), webhookId: pathId() })
 
-const url = text().trim().max(2048).refine(isWebhookUrl, { error: FIELD_TEXTS.notWebhookUrl })
+const url = text().trim().max(2048).refine(isWebhookUrl, { error: FIELD_TEXTS.notWebhookUrl }).meta({
+  pattern: '^https://[A-Za-z0-9-]+([.][A-Za-z0-9-]+)*[.][A-Za-z]{2,}(/[A-Za-z0-9/._-]*)?$',
+})
 const eventType = z
   .string()
   .refine(isEventType, { error: FIELD_TEXTS.notEventType, params: { code: 'UNKNOWN' } })
@@ -28,6 +30,8 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
     '/merchants/:merchantId/webhooks',
     {
       schema: {
+        operationId: 'listWebhooks',
+        tags: ['Webhooks'],
         summary: 'List the webhooks of a merchant',
         params: MerchantParams,
         querystring: ListQuery,
@@ -45,6 +49,8 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
     '/merchants/:merchantId/webhooks',
     {
       schema: {
+        operationId: 'createWebhook',
+        tags: ['Webhooks'],
         summary: 'Create a webhook',
         params: MerchantParams,
         body: WebhookBody,
@@ -65,6 +71,8 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
     '/merchants/:merchantId/webhooks/:webhookId',
     {
       schema: {
+        operationId: 'deleteWebhook',
+        tags: ['Webhooks'],
         summary: 'Delete a webhook',
         params: WebhookParams,
         response: { 204: z.undefined().describe('Deleted'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },

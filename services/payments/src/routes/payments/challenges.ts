@@ -9,12 +9,16 @@ import type { Routes } from '../../plugins/request-input.ts'
 import { pathText } from '../../requests/fields.ts'
 import { takeChallenge } from '../../use-cases/take-challenge.ts'
 
-const StepParams = z.object({ step: pathText() })
-const WayParams = StepParams.extend({ way: pathText() })
+const step = pathText().meta({ enum: [...STEPS] })
+const StepParams = z.object({ step })
 /** The ways other than a frame, which has no name in the path. */
 const WAYS = ['redirect', 'poll'] as const
 /** The steps that have such a way. */
 const ASKED_STEPS = ['tds-challenge'] as const
+const WayParams = z.object({
+  step: pathText().meta({ enum: [...ASKED_STEPS] }),
+  way: pathText().meta({ enum: [...WAYS] }),
+})
 
 /** The steps of a payment: the client posts its order to the path of a challenge (reference: Challenges). */
 export const challengesRoutes: Routes = async (app) => {
@@ -24,6 +28,8 @@ export const challengesRoutes: Routes = async (app) => {
       // An unknown path is refused before its body is judged.
       preValidation: async ({ params: { step } }) => void oneOf(STEPS, step),
       schema: {
+        operationId: 'takeChallenge',
+        tags: ['Checkout'],
         summary: 'Take a challenge of a payment',
         security: [],
         params: StepParams,
@@ -46,6 +52,8 @@ export const challengesRoutes: Routes = async (app) => {
     {
       preValidation: async ({ params: { step, way } }) => void [oneOf(ASKED_STEPS, step), oneOf(WAYS, way)],
       schema: {
+        operationId: 'takeChallengeAnotherWay',
+        tags: ['Checkout'],
         summary: 'Take the challenge of a payment by a redirect or by polling',
         security: [],
         params: WayParams,

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { pageAnswers, redirectAnswer } from '../../error-body.ts'
 import { QUERY_LENGTH_MAX } from '../../payment-links/link.ts'
 import { returnPage, troublePage } from '../../payment-links/link-pages.ts'
 import { sealReceipt } from '../../payment-links/receipt.ts'
@@ -30,6 +31,15 @@ const PayBody = z.object({
   card: z.string().optional(),
 })
 
+const cardFormSchema = {
+  operationId: 'submitCardForm',
+  tags: ['Pages'],
+  summary: 'Take the card form of a payment page',
+  security: [],
+  body: PayBody,
+  response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 413, 415, 429, 500, 503) },
+}
+
 /**
  * Takes the card form: with tokens from the script, or with card data from browsers without it (reference: Payment
  * page).
@@ -37,15 +47,21 @@ const PayBody = z.object({
 export const posPayRoutes: Routes = async (app) => {
   const refuse = refuseBeyond(app, 'address', app.deps.rateLimits.checkouts)
 
-  app.post('/pos/pay', { schema: { hide: true, body: PayBody } }, async (request, reply) => {
-    await refuse(request.ip)
-    const { link, page: pageId, number = '', expiry = '', code = '', card: tokens } = requireBody(request)
-    const query = new URLSearchParams(link)
-    return answerPayment(visitOf(request, reply, query), query, {
-      pageId,
-      source: { form: { tokens, number, expiry, code } },
-    })
-  })
+  app.post(
+    '/pos/pay',
+    {
+      schema: cardFormSchema,
+    },
+    async (request, reply) => {
+      await refuse(request.ip)
+      const { link, page: pageId, number = '', expiry = '', code = '', card: tokens } = requireBody(request)
+      const query = new URLSearchParams(link)
+      return answerPayment(visitOf(request, reply, query), query, {
+        pageId,
+        source: { form: { tokens, number, expiry, code } },
+      })
+    },
+  )
 
   const comeBack = async (request: FastifyRequest, reply: FastifyReply, pageId: string) => {
     await refuse(request.ip)
@@ -54,11 +70,34 @@ export const posPayRoutes: Routes = async (app) => {
     return answerPayment(visitOf(request, reply), linkQueryOf(request), { pageId, source: { kept } })
   }
   // GET: the customer's bank redirects the browser to this URL.
-  app.get('/pos/pay/:pageId', { schema: { hide: true, params: PageParams } }, (request, reply) =>
-    comeBack(request, reply, request.params.pageId),
+  app.get(
+    '/pos/pay/:pageId',
+    {
+      schema: {
+        operationId: 'returnFromBank',
+        tags: ['Pages'],
+        summary: 'Go on after the page of the bank',
+        security: [],
+        params: PageParams,
+        response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 429, 500, 503) },
+      },
+    },
+    (request, reply) => comeBack(request, reply, request.params.pageId),
   )
   // A browser that reopens the URL of a submitted form sends GET. Without this route it would see 404.
-  app.get('/pos/pay', { schema: { hide: true } }, (request, reply) => comeBack(request, reply, ''))
+  app.get(
+    '/pos/pay',
+    {
+      schema: {
+        operationId: 'reopenCardForm',
+        tags: ['Pages'],
+        summary: 'Show a payment page again',
+        security: [],
+        response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 429, 500, 503) },
+      },
+    },
+    (request, reply) => comeBack(request, reply, ''),
+  )
 }
 
 /** The page that asks for a payment, and where the card comes from. */

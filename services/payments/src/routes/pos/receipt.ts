@@ -1,3 +1,4 @@
+import { pageAnswers } from '../../error-body.ts'
 import { receiptPage, troublePage } from '../../payment-links/link-pages.ts'
 import { openReceipt } from '../../payment-links/receipt.ts'
 import { linkQueryOf, sendPage, visitOf } from '../../plugins/link-pages.ts'
@@ -5,10 +6,22 @@ import type { Routes } from '../../plugins/request-input.ts'
 
 /** The receipt of a payment. Its URL can be opened again (reference: After the payment). */
 export const receiptRoutes: Routes = async (app) => {
-  app.get('/pos/receipt', { schema: { hide: true } }, (request, reply) => {
-    const visit = visitOf(request, reply)
-    const receipt = openReceipt(app.deps.seals.frames, linkQueryOf(request).get('receipt') ?? '')
-    if (!receipt) return sendPage(visit, 404, troublePage('receiptUnknown', undefined, visit.locale))
-    return sendPage(visit, 200, receiptPage(receipt, visit.locale))
-  })
+  app.get(
+    '/pos/receipt',
+    {
+      schema: {
+        operationId: 'showReceipt',
+        tags: ['Pages'],
+        summary: 'Show the receipt of a payment',
+        security: [],
+        response: { ...pageAnswers(200, 400, 404, 429, 500, 503) },
+      },
+    },
+    (request, reply) => {
+      const visit = visitOf(request, reply)
+      const receipt = openReceipt(app.deps.seals.frames, linkQueryOf(request).get('receipt') ?? '')
+      if (!receipt) return sendPage(visit, 404, troublePage('receiptUnknown', undefined, visit.locale))
+      return sendPage(visit, 200, receiptPage(receipt, visit.locale))
+    },
+  )
 }

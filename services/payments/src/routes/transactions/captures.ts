@@ -19,6 +19,8 @@ export const capturesRoutes: Routes = async (app) => {
     '/transactions/:transactionId/captures',
     {
       schema: {
+        operationId: 'captureTransaction',
+        tags: ['Transactions'],
         summary: 'Capture an amount of a transaction',
         params: z.object({ transactionId: pathId() }),
         body: CaptureBody,

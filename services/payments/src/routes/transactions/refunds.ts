@@ -18,6 +18,8 @@ export const refundsRoutes: Routes = async (app) => {
     '/transactions/:transactionId/refunds',
     {
       schema: {
+        operationId: 'refundTransaction',
+        tags: ['Transactions'],
         summary: 'Refund an amount of a transaction',
         params: z.object({ transactionId: pathId() }),
         body: RefundBody,

@@ -17,6 +17,8 @@ export const voidsRoutes: Routes = async (app) => {
     '/transactions/:transactionId/voids',
     {
       schema: {
+        operationId: 'voidTransaction',
+        tags: ['Transactions'],
         summary: 'Void an amount of a transaction',
         params: z.object({ transactionId: pathId() }),
         body: VoidBody,

@@ -12,7 +12,10 @@ export const webhookSecretsRoutes: Routes = async (app) => {
     '/merchants/:merchantId/webhooks/:webhookId/secrets',
     {
       schema: {
-        summary: 'Give a webhook a new secret; the previous one signs for another 24 hours',
+        operationId: 'createWebhookSecret',
+        tags: ['Webhooks'],
+        summary: 'Create a secret of a webhook',
+        description: 'The previous secret signs for another 24 hours.',
         params: z.object({ merchantId: pathId(), webhookId: pathId() }),
         response: {
           201: z.object({ webhook: WebhookSecretView }),

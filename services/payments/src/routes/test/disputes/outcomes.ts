@@ -12,6 +12,8 @@ export const testOutcomesRoutes: Routes = async (app) => {
     '/test/disputes/:disputeId/outcomes',
     {
       schema: {
+        operationId: 'closeTestDispute',
+        tags: ['Test mode'],
         summary: 'Close a dispute (test merchants)',
         params: z.object({ disputeId: pathId() }),
         body: z.object({ outcome: z.enum(['won', 'lost']) }),

@@ -11,6 +11,8 @@ export const testClockRoutes: Routes = async (app) => {
     '/test/merchants/:merchantId/clock',
     {
       schema: {
+        operationId: 'moveTestClock',
+        tags: ['Test mode'],
         summary: 'Move the clock forward (test merchants)',
         params: z.object({ merchantId: pathId() }),
         body: z.object({ advance: z.int().min(0) }),

@@ -12,6 +12,8 @@ export const testPayoutsRoutes: Routes = async (app) => {
     '/test/merchants/:merchantId/payouts',
     {
       schema: {
+        operationId: 'createTestPayouts',
+        tags: ['Test mode'],
         summary: 'Pay out all that is available (test merchants)',
         params: z.object({ merchantId: pathId() }),
         response: { 201: z.object({ payout: PayoutView }), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DEFAULT_REASON_CODE, reasonTitle } from '../../../disputes/dispute.ts'
+import { DEFAULT_REASON_CODE, REASON_CODES, reasonTitle } from '../../../disputes/dispute.ts'
 import type { NewDispute } from '../../../disputes/dispute-repository.ts'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
@@ -12,6 +12,7 @@ import { openDispute } from '../../../use-cases/open-dispute.ts'
 const reasonCode = z
   .int()
   .refine((code) => reasonTitle(code) !== undefined, { error: FIELD_TEXTS.notReason, params: { code: 'UNKNOWN' } })
+  .meta({ enum: [...REASON_CODES] })
 
 const DisputeBody = z.object({
   amount: amount().optional(),
@@ -24,9 +25,12 @@ export const testTransactionDisputesRoutes: Routes = async (app) => {
     '/test/transactions/:transactionId/disputes',
     {
       schema: {
+        operationId: 'createTestDispute',
+        tags: ['Test mode'],
         summary: 'Open a dispute (test merchants)',
         params: z.object({ transactionId: pathId() }),
         body: DisputeBody,
+        bodyRequired: false,
         response: {
           201: z.object({ dispute: DisputeView }),
           ...errorAnswers(400, 401, 403, 404, 409, 413, 415),

@@ -17,9 +17,12 @@ export const testTransactionFraudsRoutes: Routes = async (app) => {
     '/test/transactions/:transactionId/frauds',
     {
       schema: {
+        operationId: 'createTestFraudAlert',
+        tags: ['Test mode'],
         summary: 'Store a fraud alert (test merchants)',
         params: z.object({ transactionId: pathId() }),
         body: FraudBody,
+        bodyRequired: false,
         response: { 201: z.object({ fraud: FraudView }), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },

@@ -1,0 +1,195 @@
+import type {
+  DocumentedOperation,
+  DocumentNotes,
+  HeaderNote,
+  Json,
+} from '@trestle/common/documents/complete-document.ts'
+import { BASIC_CHALLENGE } from './errors.ts'
+import examples from './openapi-examples.json' with { type: 'json' }
+import { EVENT_TYPES } from './webhooks/event.ts'
+
+const text = { type: 'string' }
+
+const tags = [
+  { name: 'Merchants', description: 'Merchants, with their balance, bank account and permissions.' },
+  { name: 'Checkout', description: 'What pages of a shop call in the browser of a customer. Needs no credentials.' },
+  { name: 'Transactions', description: 'Charges, with their captures, refunds and voids.' },
+  { name: 'Cards', description: 'Kept cards. Deprecated: charge from a previous transaction instead.' },
+  { name: 'Disputes', description: 'Disputes and fraud alerts.' },
+  { name: 'Lines', description: 'The history of a balance.' },
+  { name: 'Payouts', description: 'Payments to the bank accounts of merchants.' },
+  { name: 'Webhooks', description: 'Events, and the addresses that they are sent to.' },
+  { name: 'Access', description: 'Apps, their keys, and the users of merchants.' },
+  { name: 'Test mode', description: 'What acquirers and time do, for test merchants only.' },
+  { name: 'Pages', description: 'Pages for the browsers of customers and invited users.' },
+  { name: 'Service', description: 'Health and API documents.' },
+]
+
+/** What the API document says beside the schemas of the routes. Its examples are compared by test/document-examples.test.ts. */
+export function documentNotes(): DocumentNotes {
+  return {
+    servers: [{ url: '/', description: 'This process' }],
+    tags,
+    webhooks: Object.fromEntries(EVENT_TYPES.map((type) => [type, { post: describeDelivery(type) }])),
+    requestHeaders,
+    answerHeaders,
+    examples,
+  }
+}
+
+function requestHeaders(operation: DocumentedOperation): Record<string, HeaderNote> {
+  return {
+    ...(operation.tags.includes('Checkout') && {
+      'Accept-Version': {
+        description: 'The version of the checkout API.',
+        schema: { type: 'string', enum: ['1'] },
+        required: true,
+      },
+      'X-Client': { description: 'The name of the client, for the log.', schema: text, example: 'my-shop/1.0' },
+    }),
+    ...(isRepeatable(operation) && {
+      'Idempotency-Key': {
+        description:
+          'Makes a repeat safe: for 24 hours the same request with the same key gets the first answer again.',
+        schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
+        example: 'order-1042-capture',
+      },
+    }),
+  }
+}
+
+/** Whether an Idempotency-Key makes repeats of an operation safe (reference: Idempotency-Key). */
+function isRepeatable({ method, operationId, tags: [tag = ''] }: DocumentedOperation): boolean {
+  if (operationId === 'createPayment') return true
+  return method === 'POST' && operationId !== 'createApp' && !['Checkout', 'Pages'].includes(tag)
+}
+
+function answerHeaders(operation: DocumentedOperation, status: string): Record<string, HeaderNote> {
+  return {
+    'X-Request-Id': { description: 'The name of the request in the log.', schema: text, required: true },
+    ...(Number(status) >= 400 && { 'X-Status-Code': { description: 'The code of the error.', schema: text } }),
+    ...(status === '401' && {
+      'WWW-Authenticate': {
+        description: 'How a client proves who it is (RFC 9110).',
+        schema: text,
+        required: true,
+        example: BASIC_CHALLENGE,
+      },
+    }),
+    ...(['409', '429', '503'].includes(status) && {
+      'Retry-After': {
+        description: 'Seconds to wait before another attempt. A 409 that will never succeed has none.',
+        schema: { type: 'integer', minimum: 1 },
+      },
+    }),
+    ...(status === '201' &&
+      isRepeatable(operation) && {
+        'Idempotent-Replayed': {
+          description: 'Present when the answer repeats an earlier one for its Idempotency-Key.',
+          schema: { type: 'string', enum: ['true'] },
+        },
+      }),
+    ...(operation.tags.includes('Checkout') && {
+      'Access-Control-Allow-Origin': {
+        description: 'Any page may call the checkout.',
+        schema: { type: 'string', enum: ['*'] },
+        required: true,
+      },
+    }),
+    ...((status === '301' || status === '303') && {
+      Location: { description: 'Where the browser goes.', schema: text, required: true },
+    }),
+    ...(operation.operationId === 'getStatement' &&
+      status === '200' && {
+        'Content-Disposition': { description: 'The name of the file.', schema: text, required: true },
+      }),
+    ...(['getApiDocument', 'showDocs'].includes(operation.operationId) &&
+      (status === '200' || status === '304') && {
+        ETag: { description: 'The version of the document, for If-None-Match.', schema: text },
+      }),
+  }
+}
+
+/** The query of a payment link (reference: Parameters of a link). Pages read it themselves, so that no value is refused as JSON. */
+const LINK_PARAMETERS = [
+  ['key', 'The public key of the merchant', { type: 'string', format: 'uuid' }],
+  ['test', '1 for test merchants', { type: 'string', enum: ['1'] }],
+  ['currency', 'Default: the funding currency of the merchant', text],
+  [
+    'value',
+    'The amount in major units; without it the page asks',
+    { type: 'string', pattern: '^[0-9]{1,12}([.][0-9]+)?$' },
+  ],
+  ['reference', 'For the merchant, kept with the transaction', { type: 'string', maxLength: 255 }],
+  ['text', 'Shown to the customer', { type: 'string', maxLength: 255 }],
+  ['redirect', 'Where the customer goes after the payment', { type: 'string', format: 'uri', maxLength: 2_048 }],
+  ['locale', 'The language of the page; default: by Accept-Language', { type: 'string', example: 'da' }],
+  ['recurring', 'y: the customer agrees that the card is charged again', { type: 'string', enum: ['y'] }],
+] as const
+const RECEIPT_PARAMETERS = [['receipt', 'The sealed receipt', text], LINK_PARAMETERS[7]] as const
+
+/** The parameters of pages, by their operation. */
+const PAGE_PARAMETERS: ReadonlyMap<unknown, readonly (typeof LINK_PARAMETERS | typeof RECEIPT_PARAMETERS)[number][]> =
+  new Map([
+    ['showRoot', [...LINK_PARAMETERS]],
+    ['showPaymentLink', [...LINK_PARAMETERS]],
+    ['reopenCardForm', [...LINK_PARAMETERS]],
+    ['returnFromBank', [...LINK_PARAMETERS]],
+    ['showReceipt', [...RECEIPT_PARAMETERS]],
+  ])
+
+/** Adds the parameters of payment links to their pages. @param document is changed */
+export function addLinkParameters({ paths = {} }: { readonly paths?: object }): void {
+  for (const { get } of Object.values(paths)) {
+    const added = PAGE_PARAMETERS.get(get?.operationId) ?? []
+    const described = added.map(([name, description, schema]) => ({ name, in: 'query', description, schema }))
+    if (described.length > 0) get.parameters = [...(get.parameters ?? []), ...described]
+  }
+}
+
+/** The schema of the object that an event is about, by the noun of its type. */
+const OBJECTS: Readonly<Record<string, string>> = {
+  transaction: 'Transaction',
+  dispute: 'Dispute',
+  fraud: 'FraudAlert',
+  payout: 'Payout',
+  merchant: 'Merchant',
+  app: 'App',
+  user: 'User',
+  webhook: 'Webhook',
+}
+
+/** The request that the service sends to the URL of a webhook (reference: Deliveries). */
+function describeDelivery(type: (typeof EVENT_TYPES)[number]): Json {
+  const [noun = ''] = type.split('.')
+  const data = {
+    type: 'object',
+    properties: { [noun]: { $ref: `#/components/schemas/${OBJECTS[noun]}` } },
+    required: [noun],
+  }
+  const event = { properties: { type: { const: type }, data } }
+  return {
+    operationId: `receive-${type.replace('.', '-')}`,
+    tags: ['Webhooks'],
+    summary: `Receive the event ${type}`,
+    security: [],
+    parameters: [
+      {
+        name: 'X-Signature',
+        in: 'header',
+        required: true,
+        description: 'The time, and HMAC-SHA-256 of the time, a point and the body with each secret that is good.',
+        schema: text,
+        example: `t=1767225600,v1=${'0'.repeat(64)}`,
+      },
+    ],
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: { allOf: [{ $ref: '#/components/schemas/Event' }, event] } } },
+    },
+    responses: {
+      '2XX': { description: 'The event was taken.' },
+      default: { description: 'The event is sent again later.' },
+    },
+  }
+}

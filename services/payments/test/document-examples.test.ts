@@ -1,0 +1,155 @@
+import { join } from 'node:path'
+import type { InjectOptions } from 'fastify'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { buildOpenApi } from '../src/openapi.ts'
+import { browse, makeOrder, walk } from './customer.ts'
+import { basic, startPayments, type TestPayments } from './payments-app.ts'
+
+const FILE = join(import.meta.dirname, '../src/openapi-examples.json')
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+interface Exchange {
+  readonly request?: { readonly body: unknown }
+  readonly answers: Readonly<Record<string, unknown>>
+}
+const examples: Record<string, Record<string, Exchange>> = {}
+
+it('shows for each operation with a body what the service really takes and answers', async () => {
+  const merchant = await registerShop()
+  const transactionId = await payByCard(merchant.key)
+  await moveMoney(transactionId, merchant.id)
+  await shareAccess(merchant.id)
+  await testDisputes(transactionId, merchant.id)
+  await expect(`${JSON.stringify(stabilise(examples), null, 2)}\n`).toMatchFileSnapshot(FILE)
+  const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
+  const withBody = Object.values<Record<string, { operationId: string; tags: string[]; requestBody?: object }>>(paths)
+    .flatMap((methods) => Object.values(methods))
+    .filter(({ requestBody, tags }) => requestBody !== undefined && !tags.includes('Pages'))
+    .map(({ operationId }) => operationId)
+  expect(withBody.filter((id) => !(id in examples))).toEqual([])
+})
+
+let headers: Record<string, string> = {}
+const checkout = { 'accept-version': '1' }
+
+/** Sends a request, keeps it as an example of an operation, and answers its body. */
+async function show(operationId: string, name: string, request: InjectOptions, expected = 201) {
+  const answer = await payments.app.inject({ method: 'POST', headers, ...request })
+  expect([operationId, answer.statusCode, answer.body]).toEqual([operationId, expected, expect.any(String)])
+  const body: unknown = answer.body === '' ? undefined : answer.json()
+  examples[operationId] = {
+    ...examples[operationId],
+    [name]: {
+      ...(request.payload !== undefined && { request: { body: request.payload } }),
+      answers: body === undefined ? {} : { [expected]: body },
+    },
+  }
+  return answer.body === '' ? undefined : answer.json()
+}
+
+async function registerShop() {
+  const { app } = await show('createApp', 'named', { url: '/apps', payload: { name: 'My shop' } })
+  headers = basic(app.key)
+  const company = { country: 'DK', number: '12345678' }
+  const payload = {
+    name: 'My shop',
+    currency: 'EUR',
+    test: true,
+    email: 'orders@example.com',
+    website: 'https://example.com',
+    descriptor: 'My shop',
+    company,
+    bank: { iban: 'DK5000400440116243' },
+  }
+  const { merchant } = await show('createMerchant', 'test-shop', { url: '/merchants', payload })
+  const url = `/merchants/${merchant.id}`
+  await show('getMerchant', 'test-shop', { method: 'GET', url }, 200)
+  await show('updateMerchant', 'rename', { method: 'PUT', url, payload: { name: 'Our shop' } }, 204)
+  await show('getIdentity', 'app', { method: 'GET', url: '/me' }, 200)
+  await show('createKey', 'second', { url: '/me/keys' })
+  return merchant
+}
+
+async function payByCard(key: string) {
+  const code = { url: '/vault', headers: checkout, payload: { type: 'pcsc', value: '111' } }
+  await show('tokenizeCard', 'code', code)
+  await show('tokenizeCardAtVaultHost', 'code', code)
+  const browser = browse(payments)
+  const order = await makeOrder(browser, { key })
+  const send = (url: string, hints: readonly string[] = []) => ({
+    url,
+    headers: checkout,
+    payload: { ...order, hints },
+  })
+  await show('createPayment', 'first', send('/payments'), 200)
+  await show('takeChallenge', 'card-lookup', send('/payments/challenges/card-lookup'), 200)
+  const asked = await walk(browser, order, { until: 'tds-fingerprint' })
+  await browser.send('/payments', { ...order, hints: asked.hints })
+  await show('takeChallengeAnotherWay', 'poll', send('/payments/challenges/tds-challenge/poll', asked.hints), 200)
+  const { hints } = await walk(browser, order)
+  const { transactionId } = await show('createPayment', 'last', send('/payments', hints))
+  return transactionId
+}
+
+async function moveMoney(transactionId: string, merchantId: string) {
+  const at = `/transactions/${transactionId}`
+  await show('captureTransaction', 'part', { url: `${at}/captures`, payload: { amount: 700, currency: 'EUR' } })
+  await show('refundTransaction', 'part', { url: `${at}/refunds`, payload: { amount: 200 } })
+  await show('voidTransaction', 'rest', { url: `${at}/voids`, payload: { amount: 300 } })
+  await show('getTransaction', 'moved', { method: 'GET', url: at }, 200)
+  const again = { transactionId, currency: 'EUR', amount: 500, reference: 'order-1043' }
+  await show('createTransaction', 'again', { url: `/merchants/${merchantId}/transactions`, payload: again })
+  const kept = { transactionId, notes: 'A customer of the first day' }
+  await show('createCard', 'of-transaction', { url: `/merchants/${merchantId}/cards`, payload: kept })
+}
+
+async function shareAccess(merchantId: string) {
+  const other = await payments.app.inject({ method: 'POST', url: '/apps' })
+  const at = `/merchants/${merchantId}`
+  await show('addApp', 'second', { url: `${at}/apps`, payload: { appId: await identityOf(other.json().app.key) } })
+  await show('inviteUser', 'colleague', { url: `${at}/users`, payload: { email: 'colleague@example.com' } })
+  const hook = { url: 'https://example.com/hook', events: ['transaction.captured', 'dispute.opened'] }
+  const { webhook } = await show('createWebhook', 'two-events', { url: `${at}/webhooks`, payload: hook })
+  await show('createWebhookSecret', 'rotate', { url: `${at}/webhooks/${webhook.id}/secrets` })
+}
+
+async function identityOf(key: string): Promise<string> {
+  return (await payments.app.inject({ url: '/me', headers: basic(key) })).json().identity.id
+}
+
+async function testDisputes(transactionId: string, merchantId: string) {
+  const at = `/test/transactions/${transactionId}`
+  const opened = { amount: 100, reason: { code: 4853 } }
+  const { dispute } = await show('createTestDispute', 'part', { url: `${at}/disputes`, payload: opened })
+  const closed = { url: `/test/disputes/${dispute.id}/outcomes`, payload: { outcome: 'won' } }
+  await show('closeTestDispute', 'won', closed)
+  await show('createTestFraudAlert', 'stolen', { url: `${at}/frauds`, payload: { reason: 1 } })
+  await show('moveTestClock', 'a-day', { url: `/test/merchants/${merchantId}/clock`, payload: { advance: 86_400 } })
+  const filter = `limit=10&filter[merchantId]=${merchantId}`
+  await show('listDisputes', 'of-merchant', { method: 'GET', url: `/disputes?${filter}` }, 200)
+  await show('listEvents', 'newest', { method: 'GET', url: `/merchants/${merchantId}/events?limit=2` }, 200)
+}
+
+/** Puts stable values in the place of ids, keys, times and sealed texts. */
+function stabilise(value: unknown): unknown {
+  const ids = new Map<string, string>()
+  const text = JSON.stringify(value)
+    .replaceAll(/"[0-9a-f]{24}"/g, (id) => numbered(ids, id, (n) => `"69a42e00${n.padStart(16, '0')}"`))
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g, (key) =>
+      numbered(ids, key, (n) => `00000000-0000-4000-8000-${n.padStart(12, '0')}`),
+    )
+    .replaceAll(/"20\d\d-\d\d-\d\dT[\d:.]+Z"/g, '"2026-03-01T12:00:00.000Z"')
+    .replaceAll(/"[\w+/=-]{43,}"/g, '"eyJ0eXBlIjoic2VhbGVkIn0"')
+  return JSON.parse(text)
+}
+
+function numbered(known: Map<string, string>, key: string, make: (number: string) => string): string {
+  const made = known.get(key) ?? make(String(known.size + 1))
+  known.set(key, made)
+  return made
+}
