@@ -169,6 +169,11 @@ describe('a program', () => {
       Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE', path: 'a.csv' }),
       'EMFILE: too many open files',
     ],
+    [
+      'a database that does not run',
+      new AggregateError([Object.assign(new Error('connect ECONNREFUSED ::1:5432'), { code: 'ECONNREFUSED' })]),
+      'connect ECONNREFUSED ::1:5432; nothing listens there, and shop doctor says what to start',
+    ],
     ['all that is wrong with settings', new ConfigError(['A is wrong', 'B too']), 'config: A is wrong\nconfig: B too'],
     [
       'advice about settings',

@@ -76,9 +76,16 @@ export async function runCommandLine(
     await program.parseAsync(isServe(program, words) ? [SERVE, ...words] : words, { from: 'user' })
   } catch (error) {
     if (isCommanderError(error)) process.exit(error.exitCode === 0 ? 0 : USAGE)
-    process.stderr.write(`${describeFailure(error)}\n`)
+    process.stderr.write(`${describeFailure(error)}${adviceOn(error, program)}\n`)
     process.exit(FAILURE)
   }
+}
+
+/** Where to look when a server that a command needs, most often the database, does not run. */
+function adviceOn(error: unknown, program: Command): string {
+  const cause: unknown = error instanceof AggregateError ? error.errors[0] : error
+  const isRefused = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED'
+  return isRefused ? `; nothing listens there, and ${program.name()} doctor says what to start` : ''
 }
 
 /** Whether no command is named. Commander's default command would take the name of an unknown command as its argument. */
