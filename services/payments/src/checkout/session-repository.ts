@@ -3,6 +3,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
+import { displayName } from '../merchants/site.ts'
 import type { Enrolment, Step, TdsStatus } from './enrolment.ts'
 
 /** Identifies the session of an order among all merchants. */
@@ -94,19 +95,24 @@ export interface OpenChallenge {
   readonly merchant: string
 }
 
+type ChallengeRow = Omit<OpenChallenge, 'merchant'> & { readonly name: string | null; readonly website: string }
+
 const findQuery = prepare(
   'find_challenge',
-  (p: SessionKey) => sql<OpenChallenge>`
+  (p: SessionKey) => sql<ChallengeRow>`
     SELECT s.digest, s.tds AS enrolment, s.outcome, s.origin, s.return_url AS "returnUrl",
-      coalesce(m.name, m.website) AS merchant,
+      m.name, m.website,
       s.attempt_id IS NULL AND s.expires > now() AND s.challenged > now() - interval '10 minutes' AS "isOpen"
     FROM ${sql.table('payment_sessions')} s JOIN ${sql.table('merchants')} m ON m.id = s.merchant_id
     WHERE s.merchant_id = ${p.merchantId} AND s.id = ${p.id}`,
 )
 
 /** The challenge of a session; undefined once the session is deleted. */
-export function findChallenge(lanes: Lanes, key: SessionKey): Promise<OpenChallenge | undefined> {
-  return lanes.read.first(findQuery, key)
+export async function findChallenge(lanes: Lanes, key: SessionKey): Promise<OpenChallenge | undefined> {
+  const row = await lanes.read.first(findQuery, key)
+  if (!row) return undefined
+  const { name, website, ...challenge } = row
+  return { ...challenge, merchant: displayName(name, website) }
 }
 
 const decideQuery = prepare(

@@ -1,4 +1,5 @@
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { html } from '../pages/html.ts'
 
 /** The job of an invitation mail. The job that sends it reads who is invited, by whom and where to. */
 export interface InvitationMailJob {
@@ -13,16 +14,24 @@ export const invitationMailTask = defineTask<InvitationMailJob>('invitation_mail
   sealed: true,
 })
 
+/** The words of an invitation mail. */
+export interface InvitationMail {
+  readonly subject: string
+  readonly text: string
+  readonly html: string
+}
+
 /**
  * The text of an invitation mail, the same for everybody except for the link. Anybody can make an app and a merchant
  * and invite a stranger, so the mail contains no name that a client chose. The page behind the link shows the names.
  */
-export function invitationMail(link: string): { subject: string; text: string } {
+export function invitationMail(link: string): InvitationMail {
+  const { host } = new URL(link)
   return {
     subject: 'You are invited to look after a merchant',
     text: `Hello,
 
-you are invited to look after a merchant at ${new URL(link).host}.
+you are invited to look after a merchant at ${host}.
 
 Open this page to see who invites you, and to accept:
 
@@ -30,5 +39,10 @@ ${link}
 
 The invitation can be accepted once, within 14 days. If you did not expect it, do nothing.
 `,
+    html: html`<h2>You are invited to look after a merchant</h2>
+<p>The merchant is at ${host}. Open the invitation to see who invites you, and to accept.</p>
+<p><a href="${link}">See the invitation</a></p>
+<p>It can be accepted once, within 14 days. If you did not expect it, do nothing.</p>
+`.html,
   }
 }

@@ -1,12 +1,14 @@
 import type { Counter, Meter } from '@opentelemetry/api'
 import type { Transporter } from 'nodemailer'
 
-/** A mail in plain text, to one recipient. */
+/** A mail to one recipient. */
 export interface Mail {
   /** One validated address. */
   readonly to: string
   readonly subject: string
   readonly text: string
+  /** The same as HTML, where the mail has a link to follow. */
+  readonly html?: string
 }
 
 /** Sends mails by SMTP. */
@@ -52,9 +54,9 @@ export function createMailer({ url, from, requireTls }: MailerConfig): Mailer {
     return opened
   }
   return {
-    send: async ({ to, subject, text }) => {
+    send: async ({ to, subject, text, html }) => {
       // As an object: in a string, a comma would begin a second address.
-      await (await open()).sendMail({ from, to: { name: '', address: to }, subject, text })
+      await (await open()).sendMail({ from, to: { name: '', address: to }, subject, text, html })
     },
     check: async () => {
       await (await open()).verify()

@@ -5,12 +5,15 @@ import { sql } from 'kysely'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
+import { displayName } from '../merchants/site.ts'
 import type { Invitation } from './invitation.ts'
+
+type InvitationRow = Omit<Invitation, 'merchant'> & { readonly name: string | null; readonly website: string }
 
 const findQuery = prepare(
   'find_invitation',
-  (p: { tokenHash: Buffer }) => sql<Invitation>`
-    SELECT coalesce(m.name, m.website) AS merchant, u.email, coalesce(a.name, by.name, by.email) AS inviter,
+  (p: { tokenHash: Buffer }) => sql<InvitationRow>`
+    SELECT m.id AS "merchantId", m.name, m.website, u.email, coalesce(a.name, by.name, by.email) AS inviter,
       CASE WHEN NOT s.pending THEN 'accepted' WHEN i.used IS NULL AND i.expires > now() THEN 'open' ELSE 'expired' END AS state
     FROM ${sql.table('invitations')} i
     JOIN ${sql.table('merchant_users')} s ON s.merchant_id = i.merchant_id AND s.user_id = i.user_id
@@ -23,7 +26,10 @@ const findQuery = prepare(
 
 /** The invitation of a link, also when it is accepted or expired; undefined when no link has this hash. */
 export async function findInvitation(lanes: Lanes, tokenHash: Buffer): Promise<Invitation | undefined> {
-  return lanes.read.first(findQuery, { tokenHash })
+  const row = await lanes.read.first(findQuery, { tokenHash })
+  if (!row) return undefined
+  const { name, website, ...invitation } = row
+  return { ...invitation, merchant: displayName(name, website) }
 }
 
 const acceptQuery = prepare(

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 
 /** An invitation that was found by the token of its link. */
 export interface Invitation {
-  /** The name of the merchant, or its website. */
+  readonly merchantId: string
+  /** The name of the merchant, or the host of its website. */
   readonly merchant: string
   readonly email: string
   /** The name of the app or user who invited; null when they have none. */

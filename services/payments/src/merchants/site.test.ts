@@ -1,5 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import { sharesSite } from './site.ts'
+import { displayName, sharesSite } from './site.ts'
+
+describe('displayName', () => {
+  it.each([
+    ['Coffee', 'https://example.com', 'Coffee'],
+    [null, 'https://example.com:8443/shop', 'example.com:8443'],
+    [null, 'example.com/shop', 'example.com/shop'],
+    [null, 'example.com', 'example.com'],
+    [null, '', ''],
+  ])('of the name %j and the website %j is %j', (name, website, shown) => {
+    expect(displayName(name, website)).toBe(shown)
+  })
+})
 
 describe('sharesSite', () => {
   it.each([

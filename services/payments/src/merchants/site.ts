@@ -1,3 +1,8 @@
+/** The name that people know a merchant by: its own, or the host of its website, which may be stored as a URL or as a host. */
+export function displayName(name: string | null, website: string): string {
+  return name ?? (URL.parse(website)?.host || website)
+}
+
 /** The host of a website, which may be stored as a URL or as a host. Undefined when it names no host. */
 function hostnameOf(website: string): string | undefined {
   return URL.parse(website)?.hostname || URL.parse(`https://${website}`)?.hostname || undefined

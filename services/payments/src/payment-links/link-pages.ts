@@ -23,10 +23,17 @@ export function summary(
 <div class="summary">
 ${testNotice(payee.test, say)}
 <h1>${say('payTo', { merchant: payee.name })}</h1>
-${money && html`<p class="sum">${formatLocalMoney(money, tag)}</p>`}
+${money && sumOf(formatLocalMoney(money, tag))}
 ${text === undefined ? undefined : html`<p dir="auto">${text}</p>`}
 </div>`
 }
+
+/** Long amounts are smaller, so that the currency stays beside its number on narrow screens. */
+function sumOf(amount: string): Html {
+  return html`<p class="sum${amount.length > SHORT_SUM ? ' long' : ''}">${amount}</p>`
+}
+
+const SHORT_SUM = 13
 
 function testNotice(test: boolean, say: Translate): Html | undefined {
   return test ? html`<p class="notice">${say('test')}</p>` : undefined

@@ -1,6 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
+import { displayName } from '../merchants/site.ts'
 import { type RateState, rateState } from '../money/exchange-repository.ts'
 
 /** The merchant of a link, for its page. */
@@ -64,13 +65,8 @@ export async function findLinkPayee(
     website,
     test,
     currency,
-    name: row.name ?? hostOf(website),
+    name: displayName(row.name, website),
     hasRate: row.rate !== null,
     canPay: row.can_charge && row.rate !== 'stale' && (test || acquirers.includes(row.acquirer ?? '')),
   }
-}
-
-/** A website may be stored as a URL or as a host. */
-function hostOf(website: string): string {
-  return URL.parse(website)?.host || website
 }

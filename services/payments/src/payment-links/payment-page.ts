@@ -67,9 +67,24 @@ ${fields}
 ${link.recurring ? html`<p class="consent" id="consent">${say('consent', { merchant: link.payee.name })}</p>` : undefined}
 <button${link.recurring ? html` aria-describedby="consent"` : undefined}>${say('pay', { amount })}</button>
 <p class="safe">${LOCK} ${say('safe')}</p>
+${link.payee.test ? testCards(say) : undefined}
 </form>
 ${approvalDialog(say)}`,
   })
+}
+
+/** What cards of these numbers do (reference: Test numbers). Each shows one of the ways that a payment goes. */
+const TEST_CARDS = [
+  ['1000 0000 0000 0000', 'testApproved'],
+  ['1000 0000 0001 0000', 'testUnasked'],
+  ['1000 0000 0000 0007', 'testFunds'],
+  ['1000 0000 0000 0031', 'testRejected'],
+] as const satisfies readonly (readonly [string, TextName])[]
+
+function testCards(say: Translate): Html {
+  return html`<details class="test-cards"><summary>${say('testCards')}</summary>
+<dl>${TEST_CARDS.map(([number, effect]) => html`<dt>${number}</dt><dd>${say(effect)}</dd>`)}</dl>
+<p class="hint">${say('testOthers')}</p></details>`
 }
 
 const LOCK = html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M4 7V5a4 4 0 0 1 8 0v2h1v7H3V7zm2 0h4V5a2 2 0 0 0-4 0z"/></svg>`

@@ -119,6 +119,8 @@ describe('POST /invitations/:token', () => {
     const page = await get(path)
     expect(page.statusCode).toBe(200)
     expect(page.body).toContain('has accepted the invitation.')
+    expect(page.body).toContain(`<code>GET /merchants/${merchantId}/transactions?limit=10</code>`)
+    expect(page.body).toContain('<a href="/docs">')
     expect(page.body).not.toContain('<form')
   })
 

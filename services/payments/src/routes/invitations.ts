@@ -19,11 +19,11 @@ const PAGE_HEADERS = pageHeaders()
  * (reference: Invitations).
  */
 export const invitationsRoutes: Routes = async (app) => {
-  const { lanes, rateLimits } = app.deps
+  const { lanes, rateLimits, docsEnabled } = app.deps
   const refuseGuess = refuseBeyond(app, 'failure', rateLimits.failures)
   const show = async (invitation: Invitation | undefined, reply: FastifyReply) => {
     if (!invitation) await refuseGuess(reply.request.ip)
-    const { status, text } = invitationPage(invitation)
+    const { status, text } = invitationPage(invitation, docsEnabled)
     return reply.code(status).headers(PAGE_HEADERS).send(text)
   }
   app.get(
@@ -71,14 +71,26 @@ interface InvitationPage {
  * The page of an invitation; undefined when there is none. A button accepts it: programs that scan mails open links, and must
  * not accept anything.
  */
-function invitationPage(invitation: Invitation | undefined): InvitationPage {
+function invitationPage(invitation: Invitation | undefined, hasDocs: boolean): InvitationPage {
   if (!invitation) return page(404, 'There is no such invitation', [NO_INVITATION])
   const { merchant, email, inviter, state } = invitation
-  if (state === 'accepted') return page(200, `You look after ${merchant}`, [`${email} has accepted the invitation.`])
+  if (state === 'accepted') return acceptedPage(invitation, hasDocs)
   const advice = `Ask ${inviter ?? 'whoever invited you'} for a new one.`
   if (state === 'expired') return page(410, 'This invitation has expired', [advice])
   const text = [`${inviter ?? 'An app'} invites ${email} to look after ${merchant}.`, ...WHAT_MEMBERS_MAY]
   return page(200, `Look after ${merchant}?`, text, ACCEPT_FORM)
+}
+
+/** Leads on: the service has no page of its own for members, so the page says where their access works. */
+function acceptedPage({ merchant, merchantId, email }: Invitation, hasDocs: boolean): InvitationPage {
+  const docs = html`<a href="/docs">The API documentation</a> shows what else members may do.`
+  const next = html`<h2>What now?</h2>
+<ul>
+<li>Where your team works with the payments of ${merchant}, sign in as ${email}. Ask whoever invited you for the address.</li>
+<li>Programs use an access token of ${email}: <code>GET /merchants/${merchantId}/transactions?limit=10</code> lists the newest
+payments. ${hasDocs ? docs : undefined}</li>
+</ul>`
+  return page(200, `You look after ${merchant}`, [`${email} has accepted the invitation.`], next)
 }
 
 const NO_INVITATION = 'It may have been withdrawn, or the link is incomplete. Ask whoever invited you for a new one.'
@@ -88,9 +100,9 @@ const WHAT_MEMBERS_MAY = [
 ] as const
 const ACCEPT_FORM = html`<form method="post" class="actions"><button>Accept the invitation</button></form>`
 
-function page(status: InvitationPage['status'], title: string, text: readonly string[], form?: Html): InvitationPage {
+function page(status: InvitationPage['status'], title: string, text: readonly string[], more?: Html): InvitationPage {
   const main = html`<h1>${title}</h1>
 ${text.map((line) => html`<p>${line}</p>`)}
-${form}`
+${more}`
   return { status, text: renderPage({ title, language: 'en', main }) }
 }

@@ -33,6 +33,7 @@ describe('GET /pos', () => {
     expect(body).toContain('<p class="sum">€10.99</p>')
     expect(body).toContain('Order 7 &lt;b&gt;')
     expect(textOf(body)).toContain('Test mode: no money moves.')
+    expect(textOf(body)).toContain('1000 0000 0000 0007  Declined: not enough money')
     expect(textOf(body)).toContain('Pay €10.99')
     for (const name of ['cc-number', 'cc-exp', 'cc-csc']) expect(body).toContain(`autocomplete="${name}"`)
     expect(body).not.toContain('id="consent"')

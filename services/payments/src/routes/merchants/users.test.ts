@@ -89,6 +89,7 @@ describe('POST /merchants/:merchantId/users', () => {
     expect(mail.subject).toBe('You are invited to look after a merchant')
     expect(mail.from).toEqual({ address: 'payments@example.com', name: '' })
     expect(mail.text).toContain('you are invited to look after a merchant at payments.example.')
+    expect(mail.html).toContain(`<a href="https://payments.example${linkIn(mail.text)}">See the invitation</a>`)
     // Clients choose the names of apps and merchants freely.
     for (const name of ['Shop & Co', 'Coffee']) expect(`${mail.subject} ${mail.text} ${mail.html}`).not.toContain(name)
     expect(user).toEqual({ id: user?.id, email, created: createdOf(user?.id ?? ''), pending: true })

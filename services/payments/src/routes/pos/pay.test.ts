@@ -375,6 +375,8 @@ describe('a payment without script', () => {
       false,
     ])
     expect(textOf(receipt.body)).not.toContain('Test mode')
+    const asked = await inject('GET', `/pos?${link}`)
+    expect([asked.statusCode, asked.body.includes('test-cards')]).toEqual([200, false])
   })
 
   // ASVS 3.4.1
