@@ -10,6 +10,8 @@ const mails = await findAddress('MAIL_URL')
 const Session = z.object({ access_token: z.string(), refresh_token: z.string(), expires_in: z.int() })
 const MailList = z.object({ messages: z.array(z.object({ id: z.int() })) })
 const Mail = z.object({ subject: z.string(), text: z.string() })
+const MailpitList = z.object({ messages: z.array(z.object({ ID: z.string() })) })
+const MailpitMail = z.object({ Subject: z.string(), Text: z.string() })
 
 async function post(path: string, body: unknown, token?: string): Promise<Response> {
   const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
@@ -18,12 +20,33 @@ async function post(path: string, body: unknown, token?: string): Promise<Respon
   return response
 }
 
+async function getJson(url: string): Promise<unknown> {
+  const response = await fetch(url)
+  if (!response.ok) throw new Error(`GET ${url}: ${response.status} ${await response.text()}`)
+  return response.json()
+}
+
+/** The newest mail to an address in the mail catcher of `npm start`. */
+async function findCaught(address: string): Promise<z.infer<typeof Mail> | undefined> {
+  const [newest] = MailList.parse(await getJson(`${mails}/messages?to=${encodeURIComponent(address)}`)).messages
+  return newest && Mail.parse(await getJson(`${mails}/messages/${newest.id}`))
+}
+
+/** The same in Mailpit, which `docker compose up` starts. */
+async function findInMailpit(address: string): Promise<z.infer<typeof Mail> | undefined> {
+  const query = encodeURIComponent(`to:"${address}"`)
+  const [newest] = MailpitList.parse(await getJson(`${mails}/api/v1/search?query=${query}`)).messages
+  if (newest === undefined) return undefined
+  const { Subject, Text } = MailpitMail.parse(await getJson(`${mails}/api/v1/message/${newest.ID}`))
+  return { subject: Subject, text: Text }
+}
+
 /** Waits up to ten seconds for the mail, because a job sends it after the answer. */
 async function mailTo(address: string): Promise<z.infer<typeof Mail>> {
+  const isMailpit = (await fetch(`${mails}/api/v1/info`)).ok
   for (let attempt = 0; attempt < 50; attempt++) {
-    const list = await fetch(`${mails}/messages?to=${encodeURIComponent(address)}`)
-    const [newest] = MailList.parse(await list.json()).messages
-    if (newest) return Mail.parse(await (await fetch(`${mails}/messages/${newest.id}`)).json())
+    const mail = await (isMailpit ? findInMailpit(address) : findCaught(address))
+    if (mail) return mail
     await pause(200)
   }
   throw new Error(`no mail to ${address}`)

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -12,7 +13,7 @@ import { fillDemo } from '../packages/stack/src/commands/demo.ts'
 import { readStatus } from '../packages/stack/src/status/status-file.ts'
 import { anyId } from '../packages/testing/src/any-value.ts'
 import { type CommandServer, startCommandServer } from '../packages/testing/src/command-server.ts'
-import { freePort } from '../packages/testing/src/free-port.ts'
+import { freePort, portOf } from '../packages/testing/src/free-port.ts'
 import { programEnvironment } from '../packages/testing/src/program-environment.ts'
 import {
   anyId as anyUserId,
@@ -26,6 +27,7 @@ import { shownCard, shownTransaction, trailEntry } from '../services/payments/te
 import { examplesIn, hasStandIns } from './document-examples.ts'
 
 const MailList = z.object({ messages: z.array(z.object({ id: z.int() })).nonempty() })
+const Mail = z.object({ subject: z.string(), text: z.string() })
 const Session = z.object({ access_token: z.string(), refresh_token: z.string() })
 
 const root = join(import.meta.dirname, '..')
@@ -127,7 +129,8 @@ afterAll(async () => {
 describe('examples/', () => {
   const endings: Readonly<Record<string, RegExp>> = {
     'create-merchant.ts': /\nlisted [0-9a-f]{24}: CORNER SHOP, EUR\n$/,
-    'list-stock.ts': /\nuser 5: Jack Dorsey\n$/,
+    'list-stock.ts':
+      /: 7 on hand, 0 reserved, 7 available\nship: -3 on hand, -3 reserved\nreserve: 0 on hand, 3 reserved\nreceive: 10 on hand, 0 reserved\n$/,
     'sign-up.ts': /\nsession refreshed\nsigned out\n$/,
   }
 
@@ -143,6 +146,33 @@ describe('examples/', () => {
   it.each(Object.entries(endings))('%s runs to its end', async (file, ending) => {
     const { status, output } = await runToEnd(`examples/${file}`)
     expect(output).toMatch(ending)
+    expect(status).toBe(0)
+  })
+
+  it('sign-up.ts reads the mail from Mailpit too, which compose starts', async () => {
+    const catcher = String(env.MAIL_URL)
+    const read = async (path: string) => (await fetch(catcher + path)).json()
+    // Answers with those members of Mailpit's API that the example reads.
+    const mailpit = createServer(async ({ url = '' }, response) => {
+      const { pathname, searchParams } = new URL(url, 'http://mailpit')
+      const id = /^\/api\/v1\/message\/caught-(\d+)$/.exec(pathname)?.[1]
+      const to = /^to:"(.+)"$/.exec(searchParams.get('query') ?? '')?.[1]
+      const mail = id === undefined ? undefined : Mail.parse(await read(`/messages/${id}`))
+      const list =
+        to === undefined
+          ? []
+          : z.object({ messages: z.array(z.object({ id: z.int() })) }).parse(await read(`/messages?to=${to}`)).messages
+      const found = mail
+        ? { Subject: mail.subject, Text: mail.text }
+        : { messages: list.map((one) => ({ ID: `caught-${one.id}` })) }
+      response.writeHead(pathname.startsWith('/api/v1/') ? 200 : 404).end(JSON.stringify(found))
+    })
+    await new Promise<void>((resolve) => mailpit.listen(0, '127.0.0.1', resolve))
+    env.MAIL_URL = `http://127.0.0.1:${portOf(mailpit)}`
+    const { status, output } = await runToEnd('examples/sign-up.ts')
+    env.MAIL_URL = catcher
+    mailpit.close()
+    expect(output).toMatch(/\nsigned out\n$/)
     expect(status).toBe(0)
   })
 
@@ -200,8 +230,10 @@ it('npm start -- --demo fills the services with a shop, and a second time change
     payouts: count(ledger, '"payout":true'),
     disputes: ['open', 'won', 'lost'].map((state) => count(disputes, `"status":"${state}"`)),
     frauds: count(frauds, '"reason"'),
-    deliveries: count(movements, '"type":"receive"'),
-    reservations: ['active', 'committed', 'released'].map((state) => count(reservations, `"status":"${state}"`)),
+    deliveries: count(movements, '"reference":"demo-delivery"'),
+    reservations: ['active', 'committed', 'released'].map((state) =>
+      count(reservations, `"status":"${state}","reference":"order-`),
+    ),
     users: count(users, '"role":"authenticated"'),
     signedIn: new Set(users.match(/"last_sign_in_at":"[^"]+","app_metadata"/g)).size,
     banned: count(users, '"banned_until"'),

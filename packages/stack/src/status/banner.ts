@@ -58,7 +58,7 @@ function trials({ AUTH_URL, PAYMENTS_URL, INVENTORY_URL, MAIL_URL }: StackStatus
   const lines = [
     AUTH_URL && MAIL_URL && '  npx node examples/sign-up.ts      sign up, read the mail, follow its link, sign in',
     PAYMENTS_URL && '  npx node examples/shop/server.ts  a shop that takes cards',
-    INVENTORY_URL && '  npx node examples/list-stock.ts   create a product, and list products',
+    INVENTORY_URL && '  npx node examples/list-stock.ts   receive, reserve and ship stock',
   ].filter((line): line is string => Boolean(line))
   return [heading('Try, in another terminal'), ...lines]
 }

@@ -103,7 +103,7 @@ Keys of auth (service may do everything: for servers only)
 
 Try, in another terminal
   npx node examples/sign-up.ts      sign up, read the mail, follow its link, sign in
-  npx node examples/list-stock.ts   create a product, and list products`)
+  npx node examples/list-stock.ts   receive, reserve and ship stock`)
   })
 
   it('leaves out what was not started, and names folders elsewhere in full', async () => {
@@ -117,6 +117,6 @@ Try, in another terminal
   this again  npm start -- status [-o env|json]
 
 Try, in another terminal
-  npx node examples/list-stock.ts   create a product, and list products`)
+  npx node examples/list-stock.ts   receive, reserve and ship stock`)
   })
 })
