@@ -145,8 +145,18 @@ export const lastKey = () => fieldInvalid('keyId', 'LIMIT_EXCEEDED', 'is the las
 export const lastApp = () => fieldInvalid('appId', 'LIMIT_EXCEEDED', 'is the only app of the merchant')
 export const unknownApp = () => fieldInvalid('appId', 'UNKNOWN', 'is no app')
 export const clockTooFar = () => fieldInvalid('advance', 'RANGE', 'must not lead more than 100 years ahead')
-export const webhookWithoutTls = () => fieldInvalid('url', 'FORMAT', 'must be an https URL')
-export const webhookInside = () => fieldInvalid('url', 'FORMAT', 'must not be an address inside a network')
+export const webhookWithoutTls = () =>
+  fieldInvalid(
+    'url',
+    'FORMAT',
+    'must be an https URL: http is for test merchants where PAYMENTS_WEBHOOK_ALLOW_HTTP is set',
+  )
+export const webhookInside = () =>
+  fieldInvalid(
+    'url',
+    'FORMAT',
+    'must not be an address inside a network, unless PAYMENTS_WEBHOOK_ALLOWED_HOSTS names it',
+  )
 export const tooManyWebhooks = () => fieldInvalid('body', 'LIMIT_EXCEEDED', 'a merchant has at most 10 webhooks')
 const AMOUNT_TEXTS = {
   capture: (possible: string) => `Can capture at most ${possible}`,

@@ -69,10 +69,11 @@ export function createOutbound(allowedHosts: readonly string[], resolve: Resolve
     agents.set(origin, agent)
     return agent
   }
-  // A URL with an address needs no lookup.
+  // A URL with an address needs no lookup, and neither does a name that is this machine's by definition.
   const mayCall: Outbound['mayCall'] = ({ url, origin }) => {
     const host = hostOf(url)
-    return /^https?:/i.test(url) && (isIP(host) === 0 || isAllowed(host, { host, origin }))
+    const address = isLocalhost(host) ? LOOPBACK : host
+    return /^https?:/i.test(url) && (isIP(address) === 0 || isAllowed(address, { host, origin }))
   }
   return {
     mayCall,
@@ -81,6 +82,13 @@ export function createOutbound(allowedHosts: readonly string[], resolve: Resolve
       return exchange(await agentFor(request.origin), request)
     },
   }
+}
+
+const LOOPBACK = '127.0.0.1'
+
+/** Whether a name means this machine wherever it is looked up (RFC 6761). */
+function isLocalhost(host: string): boolean {
+  return /(?:^|\.)localhost\.?$/i.test(host)
 }
 
 /** The host of a URL. An IPv6 address has no brackets, as in the list of allowed hosts. */

@@ -354,14 +354,22 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
     ),
   ],
   webhookWithoutTls: [
-    field('url', 'FORMAT', 'must be an https URL', async (world) => {
-      const { id } = await liveMerchant(world)
-      return call(world, 'POST', `/merchants/${id}/webhooks`, { url: 'http://example.com:8080/' })
-    }),
+    field(
+      'url',
+      'FORMAT',
+      'must be an https URL: http is for test merchants where PAYMENTS_WEBHOOK_ALLOW_HTTP is set',
+      async (world) => {
+        const { id } = await liveMerchant(world)
+        return call(world, 'POST', `/merchants/${id}/webhooks`, { url: 'http://example.com:8080/' })
+      },
+    ),
   ],
   webhookInside: [
-    field('url', 'FORMAT', 'must not be an address inside a network', (world) =>
-      call(world, 'POST', `${merchantUrl(world)}/webhooks`, { url: 'https://10.0.0.1/' }),
+    field(
+      'url',
+      'FORMAT',
+      'must not be an address inside a network, unless PAYMENTS_WEBHOOK_ALLOWED_HOSTS names it',
+      (world) => call(world, 'POST', `${merchantUrl(world)}/webhooks`, { url: 'https://10.0.0.1/' }),
     ),
   ],
   tooManyWebhooks: [

@@ -84,7 +84,13 @@ describe('POST /merchants/:merchantId/webhooks', () => {
     const refused = await create({ url }, {}, live)
     expect([refused.statusCode, refused.json()]).toEqual([
       400,
-      [{ field: 'url', message: 'must be an https URL', code: 'FORMAT' }],
+      [
+        {
+          field: 'url',
+          message: 'must be an https URL: http is for test merchants where PAYMENTS_WEBHOOK_ALLOW_HTTP is set',
+          code: 'FORMAT',
+        },
+      ],
     ])
   })
 
@@ -103,6 +109,7 @@ describe('POST /merchants/:merchantId/webhooks', () => {
     expect((await list()).json()).toHaveLength(1)
   })
 
+  const inside = 'must not be an address inside a network, unless PAYMENTS_WEBHOOK_ALLOWED_HOSTS names it'
   const badUrl = 'must be an https URL on port 443, 8443 or above 1023, without credentials'
   it.each([
     [{}, 'url', 'is required', 'REQUIRED'],
@@ -110,9 +117,11 @@ describe('POST /merchants/:merchantId/webhooks', () => {
     [{ url: 'http://shop.example/' }, 'url', badUrl, 'FORMAT'],
     [{ url: 'https://a:b@shop.example/' }, 'url', badUrl, 'FORMAT'],
     [{ url: 'https://shop.example:22/' }, 'url', badUrl, 'FORMAT'],
-    [{ url: 'https://127.0.0.1/' }, 'url', 'must not be an address inside a network', 'FORMAT'],
-    [{ url: 'https://[fd00::1]/' }, 'url', 'must not be an address inside a network', 'FORMAT'],
-    [{ url: 'https://169.254.169.254/' }, 'url', 'must not be an address inside a network', 'FORMAT'],
+    [{ url: 'https://127.0.0.1/' }, 'url', inside, 'FORMAT'],
+    [{ url: 'https://localhost:3000/' }, 'url', inside, 'FORMAT'],
+    [{ url: 'http://hooks.localhost:3000/' }, 'url', inside, 'FORMAT'],
+    [{ url: 'https://[fd00::1]/' }, 'url', inside, 'FORMAT'],
+    [{ url: 'https://169.254.169.254/' }, 'url', inside, 'FORMAT'],
     [{ url: `https://shop.example/${'x'.repeat(2048)}` }, 'url', 'must be at most 2048 characters', 'RANGE'],
     [{ url: URL, events: 'app.added' }, 'events', 'must be an array', 'TYPE'],
     [{ url: URL, events: { length: { toString: 0 } } }, 'events', 'must be an array', 'TYPE'],
