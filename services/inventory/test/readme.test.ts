@@ -62,3 +62,41 @@ it('reports an import as the reference says', async () => {
 })
 
 it('every example of the reference is compared', () => expect(others).toEqual([]))
+
+it('the quick start holds stock, by curl and by fetch', async () => {
+  const document = readFileSync(new URL('../../../docs/quick-start/hold-stock.md', import.meta.url), 'utf8')
+  const known: Record<string, string> = {}
+  const fill = (text: string) => text.replaceAll(/<(\w+ id)>/g, (_, name: string) => known[name] ?? expect.fail(name))
+  const send = (url: string, payload: string | undefined) =>
+    inventory.app.inject({
+      method: payload === undefined ? 'GET' : 'POST',
+      url,
+      ...(payload === undefined ? {} : { headers: { 'content-type': 'application/json' }, payload }),
+    })
+  const levels: unknown[] = []
+  for (const [command] of document.matchAll(/^curl .*$/gm)) {
+    const [, url = '', payload] = /^curl localhost:8080(\S+)(?: .*-d '(.*)')?$/.exec(fill(command)) ?? []
+    const answer = await send(url, payload)
+    expect([url, answer.statusCode]).toEqual([url, payload === undefined || url.includes('/commit/') ? 200 : 201])
+    const { data } = Answered.parse(answer.json())
+    if (url === '/products') known['product id'] = String(data.id)
+    if (url === '/reservations') known['reservation id'] = String(data.id)
+    if (payload === undefined) levels.push([data.onHand, data.reserved, data.available])
+  }
+  expect(levels).toEqual([
+    [10, 2, 8],
+    [9, 1, 8],
+  ])
+  const [, code = ''] = /^```ts\n(.*?)^```$/ms.exec(document) ?? []
+  const printed: unknown[] = []
+  const call = async (url: string, { body }: { readonly body: string }) => ({
+    status: (await send(new URL(url).pathname, body)).statusCode,
+  })
+  const log = (line: unknown) => printed.push(line)
+  await new Function('fetch', 'console', `return (async () => {${fill(code)}})()`)(call, { log })
+  expect(printed).toEqual(['sold out'])
+})
+
+const Answered = z.object({
+  data: z.object({ id: z.int(), onHand: z.int(), reserved: z.int(), available: z.int() }).partial(),
+})

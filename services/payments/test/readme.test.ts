@@ -60,3 +60,56 @@ async function payOnPage({ pathname, search }: URL): Promise<void> {
     payload: new URLSearchParams(form).toString(),
   })
 }
+
+it('the quick start takes a payment and gives it back, by curl and by fetch', async () => {
+  const document = readFileSync(new URL('../../../docs/quick-start/take-a-payment.md', import.meta.url), 'utf8')
+  const known: Record<string, string> = {}
+  const fill = (text: string) => text.replaceAll(/<(\w+ \w+)>/g, (_, name: string) => known[name] ?? expect.fail(name))
+  const statuses: number[] = []
+  for (const [command] of document.matchAll(/^curl .*$/gm)) {
+    const [, url = ''] = /localhost:8082([^\s']+)/.exec(fill(command)) ?? []
+    if (url.startsWith('/merchants/')) {
+      await payOnPage(new URL(fill(/`(http:\S+\/pos\?key=<merchant key>[^`]*)`/.exec(document)?.[1] ?? '')))
+    }
+    const key = known['app key']
+    const [, idempotencyKey] = /-H 'idempotency-key: ([^']+)'/.exec(command) ?? []
+    const [, payload] = /-d '(.*)'$/.exec(command) ?? []
+    const answer = await payments.app.inject({
+      method: payload === undefined && !command.includes('-X POST') ? 'GET' : 'POST',
+      url,
+      headers: {
+        ...(key === undefined ? {} : basic(key)),
+        ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
+      },
+      ...(payload === undefined ? {} : { payload }),
+    })
+    statuses.push(answer.statusCode)
+    Object.assign(known, valuesOf(answer.json()))
+  }
+  expect(statuses).toEqual([201, 201, 200, 201, 201])
+  const [, code = ''] = /^```ts\n(.*?)^```$/ms.exec(document) ?? []
+  const printed: unknown[] = []
+  const send = async (
+    url: string,
+    { headers, body }: { readonly headers: Record<string, string>; readonly body: string },
+  ) => {
+    const answer = await payments.app.inject({ method: 'POST', url: new URL(url).pathname, headers, payload: body })
+    return { ok: answer.statusCode < 400, status: answer.statusCode, text: async () => answer.body }
+  }
+  const log = (line: unknown) => printed.push(line)
+  await new Function('fetch', 'console', `return (async () => {${fill(code)}})()`)(send, { log })
+  expect(printed).toEqual([201])
+})
+
+/** The values that later commands of the quick start need. */
+function valuesOf(body: unknown): Record<string, string> {
+  const app = CreatedApp.safeParse(body).data?.app
+  const merchant = CreatedMerchant.safeParse(body).data?.merchant
+  const transaction = Transactions.safeParse(body).data?.[0]
+  return {
+    ...(app && { 'app key': app.key }),
+    ...(merchant && { 'merchant id': merchant.id, 'merchant key': merchant.key }),
+    ...(transaction && { 'transaction id': transaction.id }),
+  }
+}

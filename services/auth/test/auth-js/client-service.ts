@@ -7,7 +7,7 @@ import { type MailApp, openMailApp } from '../mail-app.ts'
 type Client = InstanceType<typeof AuthClient>
 
 /** The service behind a real port, and the published JavaScript client that calls it. */
-export interface ClientService extends Pick<MailApp, 'deps' | 'readMail' | 'sms' | 'idle'> {
+export interface ClientService extends Pick<MailApp, 'app' | 'deps' | 'readMail' | 'sms' | 'idle'> {
   /** A new device without a session. */
   newClient(options?: GoTrueClientOptions): Client
   /** The client of an operator. */
