@@ -1,23 +1,71 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
+import type { OperatorDeps } from '../deps.ts'
+import { listDeliveries } from '../webhooks/delivery-repository.ts'
+import { findEvent } from '../webhooks/event-repository.ts'
+import { viewEvent } from '../webhooks/event-view.ts'
 import { callReplayWebhook } from '../webhooks/webhook-repository.ts'
-import { commandGroup, type Operator } from './operator-command.ts'
-
-const ID = /^[0-9a-f]{24}$/
+import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
+import { LIMIT_OPTION, readId, readLimit } from './read-options.ts'
 
 /** `payments deliveries …`: events on their way to webhooks. */
 export function deliveriesCommand(operator: Operator): Command {
-  return commandGroup(operator, 'deliveries', 'send events to webhooks again', [
-    {
-      usage: 'replay <merchant> <webhook>',
-      description: 'send events again; a disabled webhook is enabled',
-      options: [['--after <event>', 'only what happened after this event; default: all of the last 30 days']],
-      run: async ({ database: { lanes } }, { words: [merchantId = '', webhookId = ''], options: { after } }) => {
-        if (after !== undefined && !ID.test(String(after))) throw new Error('--after is no id of an event')
-        const input = { merchantId, webhookId, after: after === undefined ? '' : String(after) }
-        const events = await callReplayWebhook(lanes, input)
-        if (events === undefined) throw new Error(`merchant ${merchantId} has no webhook ${webhookId}`)
-        return { webhook: webhookId, events }
-      },
-    },
-  ])
+  return commandGroup(operator, 'deliveries', 'list, show and replay deliveries of events to webhooks', commands)
+}
+
+const STATUSES = ['waiting', 'sending', 'retrying', 'done', 'failed'] as const
+
+const commands: readonly OperatorCommand[] = [
+  {
+    usage: 'list',
+    description: 'list the newest deliveries: those of the last hour, and all that wait or have failed',
+    options: [
+      ['--merchant <id>', 'of this merchant alone'],
+      ['--webhook <id>', 'to this webhook alone'],
+      new Option('--status <status>', 'only those').choices(STATUSES),
+      LIMIT_OPTION,
+    ],
+    run: list,
+  },
+  {
+    usage: 'show <id>',
+    description: 'show a delivery with its attempts and its event',
+    run: show,
+  },
+  {
+    usage: 'replay <merchant> <webhook>',
+    description: 'send events again; a disabled webhook is enabled',
+    options: [['--after <event>', 'only what happened after this event; default: all of the last 30 days']],
+    run: replay,
+  },
+]
+
+async function list({ database }: OperatorDeps, { options, format }: CommandInput): Promise<object> {
+  const { merchant, webhook, status } = options
+  const deliveries = await listDeliveries(database.db, database.names.jobSchema, {
+    limit: readLimit(options),
+    merchantId: merchant === undefined ? undefined : readId('--merchant', merchant),
+    webhookId: webhook === undefined ? undefined : readId('--webhook', webhook),
+    status: STATUSES.find((known) => known === status),
+  })
+  if (format === 'json') return deliveries
+  return deliveries.map(({ id, status: state, type, attempts, failure, url }) => {
+    return { id, status: state, type, attempts, failure, url }
+  })
+}
+
+async function show({ database }: OperatorDeps, { words: [id = ''] }: CommandInput): Promise<object> {
+  const [delivery] = await listDeliveries(database.db, database.names.jobSchema, { id: id.toLowerCase(), limit: 1 })
+  if (!delivery) throw new Error(`there is no delivery ${id}; the queue forgets one an hour after it is done`)
+  const event = await findEvent(database.db, delivery.merchantId, delivery.eventId)
+  return { ...delivery, event: event && viewEvent(event) }
+}
+
+async function replay(
+  { database: { lanes } }: OperatorDeps,
+  { words: [merchantId = '', webhookId = ''], options: { after } }: CommandInput,
+): Promise<object> {
+  const input = { merchantId, webhookId, after: after === undefined ? '' : readId('--after', after) }
+  const events = await callReplayWebhook(lanes, input)
+  if (events === undefined) throw new Error(`merchant ${merchantId} has no webhook ${webhookId}`)
+  return { webhook: webhookId, events }
 }

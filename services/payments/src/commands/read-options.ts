@@ -6,9 +6,12 @@ import type { CommandInput } from './operator-command.ts'
 const ROWS_MAX = 1_000
 const ROWS = 20
 
+/** The option of a command that lists the newest rows. */
+export const LIMIT_OPTION = new Option('--limit <rows>', `how many rows, 1 to ${ROWS_MAX}`).default(String(ROWS))
+
 /** The options of a command that lists pages, newest first. */
 export const PAGE_OPTIONS: readonly Option[] = [
-  new Option('--limit <rows>', `how many rows, 1 to ${ROWS_MAX}`).default(String(ROWS)),
+  LIMIT_OPTION,
   new Option('--before <id>', 'only rows before this id in the list, for the next page'),
 ]
 
@@ -19,10 +22,16 @@ export const TEST_OPTIONS: readonly Option[] = [
 ]
 
 /** The page of `PAGE_OPTIONS`. @throws Error for a limit that is none, or an id that is none */
-export function readPage({ limit, before }: CommandInput['options']): { limit: number; before: string | undefined } {
+export function readPage(options: CommandInput['options']): { limit: number; before: string | undefined } {
+  const { before } = options
+  return { limit: readLimit(options), before: before === undefined ? undefined : readId('--before', before) }
+}
+
+/** The rows of `LIMIT_OPTION`. @throws Error for a limit that is none */
+export function readLimit({ limit }: CommandInput['options']): number {
   const rows = /^\d{1,4}$/.test(String(limit)) ? Number(limit) : 0
-  if (rows < 1 || rows > ROWS_MAX) throw new Error(`--limit is a number from 1 to ${ROWS_MAX}`)
-  return { limit: rows, before: before === undefined ? undefined : readId('--before', before) }
+  if (rows >= 1 && rows <= ROWS_MAX) return rows
+  throw new Error(`--limit is a number from 1 to ${ROWS_MAX}`)
 }
 
 /** The choice of `TEST_OPTIONS`. Undefined: both. */

@@ -240,7 +240,9 @@ describe.concurrent('deliveries', () => {
     await update('Four')
     await expect.poll(() => at('/replayed')).toHaveLength(5)
     await expect(run('deliveries', 'replay', id, id)).rejects.toThrow(`merchant ${id} has no webhook ${id}`)
-    await expect(run('deliveries', 'replay', id, webhook.id, '--after', 'x')).rejects.toThrow('--after is no id')
+    await expect(run('deliveries', 'replay', id, webhook.id, '--after', 'x')).rejects.toThrow(
+      '--after must be 24 hexadecimal digits',
+    )
   })
 
   it('drops the deliveries of a deleted webhook', async ({ expect }) => {
@@ -252,6 +254,44 @@ describe.concurrent('deliveries', () => {
     await letTimePass(webhook.id)
     await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('completed')
     expect(at('/deleted')).toHaveLength(1)
+  })
+
+  it('are listed with their attempts, and shown with their event', async ({ expect }) => {
+    const { run, json } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
+    const { id, webhook, update } = await listen('/listed')
+    answers.set('/listed', { status: 503 })
+    await update('Coffee')
+    const listed = () => json<{ id: string; status: string }[]>('deliveries', 'list', '--merchant', id)
+    await expect.poll(async () => (await listed())[0]?.status).toBe('retrying')
+    const [event] = await send('GET', `/merchants/${id}/events?limit=1`)
+    const delivery = {
+      id: expect.any(String),
+      status: 'retrying',
+      type: 'merchant.updated',
+      eventId: event.id,
+      webhookId: webhook.id,
+      merchantId: id,
+      url: `${sink.url}/listed`,
+      attempts: 1,
+      lastAttempt: anyTime,
+      nextAttempt: anyTime,
+      failure: 'answered 503',
+    }
+    const [first, ...rest] = await listed()
+    expect([first, rest]).toEqual([delivery, []])
+    expect(await json('deliveries', 'show', first?.id ?? '')).toEqual({ ...delivery, event })
+    expect(await json('deliveries', 'list', '--webhook', webhook.id, '--status', 'done')).toEqual([])
+    const [, line = ''] = await run('deliveries', 'list', '--webhook', webhook.id)
+    expect(line.split(/ {2,}/)).toEqual([first?.id, 'retrying', 'merchant.updated', '1', 'answered 503', delivery.url])
+    await letTimePass(webhook.id, 11)
+    await expect
+      .poll(async () => (await listed())[0])
+      .toMatchObject({ status: 'failed', attempts: 13, nextAttempt: null })
+    await expect(run('deliveries', 'show', id)).rejects.toThrow(`there is no delivery ${id}`)
+    await expect(run('deliveries', 'list', '--merchant', 'x')).rejects.toThrow('--merchant must be 24 hexadecimal')
+    await expect(run('deliveries', 'list', '--webhook', 'x')).rejects.toThrow('--webhook must be 24 hexadecimal')
+    await expect(run('deliveries', 'list', '--limit', '0')).rejects.toThrow('--limit is a number from 1 to 1000')
+    await expect(run('deliveries', 'list', '--status', 'x')).rejects.toThrow('Allowed choices are waiting, sending')
   })
 
   // ASVS 1.3.6

@@ -40,6 +40,15 @@ export async function listEvents(
   return { ...rest, rows: rows.map(toEvent) }
 }
 
+/** An event of a merchant, for an operator. Undefined for an unknown one, and for one of more than 30 days. */
+export async function findEvent(db: Db, merchantId: string, id: string): Promise<MerchantEvent | undefined> {
+  const { rows } = await sql<EventColumns>`
+    SELECT ${eventColumns} FROM ${sql.table('events')} r WHERE r.merchant_id = ${merchantId} AND r.id = ${id}`.execute(
+    db,
+  )
+  return rows.map(toEvent)[0]
+}
+
 /** The greatest id that a merchant has given out. An event that is written later has a greater one. */
 export interface MerchantHead {
   readonly merchantId: string
