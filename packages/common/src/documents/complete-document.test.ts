@@ -126,6 +126,7 @@ describe('allowNull', () => {
     [{ $ref: '#/x' }, { anyOf: [{ $ref: '#/x' }, { type: 'null' }] }],
     [{}, {}],
     [{ readOnly: true }, { readOnly: true }],
+    [{ type: 'null' }, { type: 'null' }],
   ])('lets an optional member %j also be null', (member, expected) => {
     const of = (value: object) => ({
       paths: {

@@ -191,6 +191,7 @@ function namesNeeded({ required, anyOf, oneOf }: Record<string, unknown>): reado
 
 function orNull(schema: Record<string, unknown>): Json {
   const { type, enum: values, const: value, description } = schema
+  if (type === 'null') return schema
   if (typeof type === 'string' && value === undefined) {
     return { ...schema, type: [type, 'null'], ...(Array.isArray(values) && { enum: [...values, null] }) }
   }
