@@ -18,34 +18,37 @@ describe('buildOpenApi', () => {
       ),
     )
     expect(operations).toEqual([
-      'get /: 200 400 500',
-      'get /health: 200 400 500',
-      'get /locations: 200 400 401 403 429 500 503',
-      'post /locations: 201 400 401 403 408 409 413 415 422 429 500 503',
-      'get /locations/{locationId}: 200 304 400 401 403 404 429 500 503',
-      'patch /locations/{locationId}: 200 400 401 403 404 408 409 412 413 415 428 429 500 503',
-      'delete /locations/{locationId}: 204 400 401 403 404 408 409 412 413 415 428 429 500 503',
-      'get /movements: 200 400 401 403 429 500 503',
-      'post /movements: 201 400 401 403 404 408 409 413 415 422 429 500 503',
-      'get /movements/{movementId}: 200 400 401 403 404 429 500 503',
-      'get /products: 200 400 401 403 429 500 503',
-      'post /products: 201 400 401 403 408 409 413 415 422 429 500 503',
-      'get /products/{productId}: 200 304 400 401 403 404 429 500 503',
-      'put /products/{productId}: 200 400 401 403 404 408 409 412 413 415 428 429 500 503',
-      'patch /products/{productId}: 200 400 401 403 404 408 409 412 413 415 428 429 500 503',
-      'delete /products/{productId}: 204 400 401 403 404 408 409 412 413 415 428 429 500 503',
-      'get /products/export: 200 400 401 403 406 429 500 503',
-      'post /products/import: 200 400 401 403 408 413 415 429 500 503',
-      'get /reservations: 200 400 401 403 429 500 503',
-      'post /reservations: 201 400 401 403 404 408 409 413 415 422 429 500 503',
-      'get /reservations/{reservationId}: 200 400 401 403 404 429 500 503',
-      'delete /reservations/{reservationId}: 204 400 401 403 404 408 409 413 415 429 500 503',
-      'post /reservations/commit/{reservationId}: 200 400 401 403 404 408 409 413 415 422 429 500 503',
-      'get /stock: 200 400 401 403 429 500 503',
-      'get /stock/{productId}: 200 400 401 403 404 429 500 503',
-      'get /stock/{productId}/{locationId}: 200 304 400 401 403 404 429 500 503',
-      'get /users: 200 400 401 403 429 500 503',
-      'get /users/{userId}: 200 400 401 403 404 429 500 503',
+      'get /: 200 400 414 431 500',
+      'get /docs: 200 301 304 400 404 414 431 500',
+      'get /health: 200 400 414 431 500',
+      'get /locations: 200 400 401 403 414 429 431 500 503',
+      'post /locations: 201 400 401 403 408 409 413 414 415 422 429 431 500 503',
+      'get /locations/{locationId}: 200 304 400 401 403 404 414 429 431 500 503',
+      'patch /locations/{locationId}: 200 400 401 403 404 408 409 412 413 414 415 428 429 431 500 503',
+      'delete /locations/{locationId}: 204 400 401 403 404 408 409 412 413 414 415 428 429 431 500 503',
+      'get /movements: 200 400 401 403 414 429 431 500 503',
+      'post /movements: 201 400 401 403 404 408 409 413 414 415 422 429 431 500 503',
+      'get /movements/{movementId}: 200 400 401 403 404 414 429 431 500 503',
+      'get /openapi.json: 200 304 400 404 414 431 500',
+      'get /products: 200 400 401 403 414 429 431 500 503',
+      'post /products: 201 400 401 403 408 409 413 414 415 422 429 431 500 503',
+      'get /products/{productId}: 200 304 400 401 403 404 414 429 431 500 503',
+      'put /products/{productId}: 200 400 401 403 404 408 409 412 413 414 415 428 429 431 500 503',
+      'patch /products/{productId}: 200 400 401 403 404 408 409 412 413 414 415 428 429 431 500 503',
+      'delete /products/{productId}: 204 400 401 403 404 408 409 412 413 414 415 428 429 431 500 503',
+      'get /products/export: 200 400 401 403 406 414 429 431 500 503',
+      'post /products/import: 200 400 401 403 408 413 414 415 429 431 500 503',
+      'get /ready: 200 400 414 431 500 503',
+      'get /reservations: 200 400 401 403 414 429 431 500 503',
+      'post /reservations: 201 400 401 403 404 408 409 413 414 415 422 429 431 500 503',
+      'get /reservations/{reservationId}: 200 400 401 403 404 414 429 431 500 503',
+      'delete /reservations/{reservationId}: 204 400 401 403 404 408 409 413 414 415 429 431 500 503',
+      'post /reservations/commit/{reservationId}: 200 400 401 403 404 408 409 413 414 415 422 429 431 500 503',
+      'get /stock: 200 400 401 403 414 429 431 500 503',
+      'get /stock/{productId}: 200 400 401 403 404 414 429 431 500 503',
+      'get /stock/{productId}/{locationId}: 200 304 400 401 403 404 414 429 431 500 503',
+      'get /users: 200 400 401 403 414 429 431 500 503',
+      'get /users/{userId}: 200 400 401 403 404 414 429 431 500 503',
     ])
   })
 
@@ -73,5 +76,42 @@ describe('buildOpenApi', () => {
 
   it('makes the same document each time', async () => {
     expect(await buildOpenApi()).toEqual(await buildOpenApi())
+  })
+
+  it('describes authentication, conditions and keys', async () => {
+    const { paths, components } = JSON.parse(JSON.stringify(await buildOpenApi()))
+    expect(components.securitySchemes.token).toMatchObject({ type: 'http', scheme: 'bearer' })
+    expect([paths['/products'].get.security, paths['/health'].get.security]).toEqual([[{ token: [] }], undefined])
+    const headersOf = ({ parameters = [] }: { parameters?: { in: string; name: string }[] }) =>
+      parameters.flatMap((each) => (each.in === 'header' ? [each.name] : []))
+    const one = paths['/products/{productId}']
+    expect([headersOf(one.get), headersOf(one.patch), headersOf(paths['/products'].post)]).toEqual([
+      ['If-None-Match'],
+      ['If-Match'],
+      ['Idempotency-Key'],
+    ])
+    expect(Object.keys(paths['/products'].get.responses[200].headers)).toEqual([
+      'X-Request-Id',
+      'Link',
+      'X-Total-Count',
+    ])
+  })
+
+  it('describes bodies as they are taken', async () => {
+    const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
+    const { requestBody } = paths['/products/import'].post
+    expect([requestBody.required, Object.keys(requestBody.content)]).toEqual([
+      true,
+      ['text/csv', 'application/x-ndjson'],
+    ])
+    const needed = ['post /movements', 'patch /products/{productId}', 'patch /locations/{locationId}'].map((name) => {
+      const [method = '', path = ''] = name.split(' ')
+      return paths[path][method].requestBody.required
+    })
+    expect(needed).toEqual([true, true, true])
+    const form = paths['/movements'].post.requestBody.content['application/x-www-form-urlencoded'].schema
+    expect(Object.keys(form.properties)).not.toContain('lines')
+    const [limit] = paths['/users'].get.parameters
+    expect([limit.name, limit.schema.maximum]).toEqual(['limit', 500])
   })
 })

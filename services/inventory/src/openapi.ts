@@ -1,5 +1,8 @@
+import { completeDocument } from '@trestle/common/documents/complete-document.ts'
 import { Application, type OpenApiDocument } from '@trestle/endpoints/endpoints.ts'
+import { z } from 'zod'
 import { ErrorView } from './error-body.ts'
+import { documentNotes } from './openapi-notes.ts'
 import { VERSION } from './version.ts'
 
 /** The folder of the controllers, and what else the OpenAPI document depends on. */
@@ -9,7 +12,7 @@ export const endpointOptions = {
   info: {
     title: 'Trestle inventory',
     version: VERSION,
-    description: 'Products with free-form attributes, their stock at locations, and users.',
+    description: 'Products with free-form attributes, their stock at locations, movements, reservations, and users.',
   },
   signatures: false,
   strict: true,
@@ -18,5 +21,54 @@ export const endpointOptions = {
 /** The OpenAPI document of the service. It is made from the controllers alone, without a database. */
 export async function buildOpenApi(): Promise<OpenApiDocument> {
   const endpoints = await new Application(endpointOptions).ready()
-  return endpoints.openapi()
+  const document = endpoints.openapi()
+  for (const item of Object.values(document.paths)) for (const operation of Object.values(item)) describe(operation)
+  return completeDocument(document, documentNotes)
+}
+
+const FORM = 'application/x-www-form-urlencoded'
+const Schema = z.looseObject({ properties: z.record(z.string(), z.looseObject({ type: z.unknown() })).optional() })
+const Operation = z.object({
+  operationId: z.string(),
+  requestBody: z
+    .looseObject({ content: z.record(z.string(), z.looseObject({ schema: Schema.optional() })) })
+    .optional(),
+  responses: z.record(z.string(), z.looseObject({})),
+})
+
+/** Says what no controller does: the files of an import, JSON in forms, and what the server refuses before any controller. */
+function describe(operation: object): void {
+  const { operationId, requestBody, responses } = Operation.parse(operation)
+  const error = { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
+  Object.assign(operation, {
+    responses: {
+      ...responses,
+      414: { description: 'The URL is too long', ...error },
+      431: { description: 'The header of the request is too large', ...error },
+    },
+    ...(operationId === 'postProductsImport' && { requestBody: IMPORT_BODY }),
+  })
+  const form = requestBody?.content[FORM]?.schema
+  if (requestBody === undefined || form?.properties === undefined) return
+  // A form has texts only: attributes are JSON in a text, and it has no lines.
+  const { lines: _lines, attributes, ...properties } = form.properties
+  const described = attributes && {
+    attributes: { ...attributes, type: 'string', contentMediaType: 'application/json' },
+  }
+  const content = {
+    ...requestBody.content,
+    [FORM]: { schema: { ...form, properties: { ...properties, ...described } } },
+  }
+  Object.assign(operation, { requestBody: { ...requestBody, content } })
+}
+
+const IMPORT_BODY = {
+  required: true,
+  content: {
+    'text/csv': { schema: { type: 'string' }, example: 'sku,attributes.color\nTSHIRT-RED-M,red\n' },
+    'application/x-ndjson': {
+      schema: { type: 'string' },
+      example: '{"sku":"TSHIRT-RED-M","attributes":{"color":"red"}}\n',
+    },
+  },
 }

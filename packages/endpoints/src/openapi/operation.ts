@@ -116,7 +116,9 @@ function buildRequestBody(call: DocumentedCall, components: SchemaComponents): J
   const types = JSON.stringify(schema).includes('"format":"binary"')
     ? ['multipart/form-data']
     : ['application/json', 'application/x-www-form-urlencoded']
-  const required = Array.isArray(schema.required) && schema.required.length > 0
+  // A schema without required members may say that an object without members is not enough.
+  const required =
+    (Array.isArray(schema.required) && schema.required.length > 0) || Number(schema.minProperties ?? 0) > 0
   return { required, content: Object.fromEntries(types.map((type) => [type, { schema }])) }
 }
 

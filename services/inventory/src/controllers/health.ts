@@ -6,7 +6,7 @@ import { OpenController } from '../plugins/inventory-controller.ts'
 export class Default extends OpenController {
   static GET = accepts({
     returns: z.object({ status: z.literal('ok') }),
-    summary: 'Whether the process answers',
+    summary: 'Check that the process answers',
     tags: ['service'],
   })
   GET() {

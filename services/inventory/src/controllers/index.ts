@@ -15,7 +15,12 @@ const frontPage = renderServicePage({
 
 /** /: the name and version of the service; for a browser, a page with links. */
 export class Default extends OpenController {
-  static GET = accepts({ returns: Service, summary: 'Name and version of this service', tags: ['service'] })
+  static GET = accepts({
+    returns: Service,
+    types: ['text/html'],
+    summary: 'Show name and version of the service',
+    tags: ['service'],
+  })
   GET(): z.output<typeof Service> | undefined {
     if (this.sendsFrontPage(frontPage)) return undefined
     return { name: 'inventory', version: VERSION, docs: DOCS_PATH }
@@ -24,7 +29,12 @@ export class Default extends OpenController {
 
 /** /openapi.json: the document that describes this API. */
 export class Openapi_json extends OpenController {
-  static GET = accepts({ hidden: true })
+  static GET = accepts({
+    returns: z.looseObject({ openapi: z.string() }),
+    responses: { 304: 'Not changed since the version that If-None-Match names', 404: 'The documents are switched off' },
+    summary: 'Read this document',
+    tags: ['service'],
+  })
   GET() {
     return this.sendDocument('document')
   }

@@ -22,7 +22,7 @@ const Active = p.bool().meta({ description: 'Whether the location takes stock in
 const LocationPatch = z
   .object({ code: Code.optional(), name: FreeText.optional(), active: Active.optional() })
   .refine((change) => Object.values(change).some((value) => value !== undefined), FIELD_TEXTS.noLocationMember)
-  .meta({ examples: [{ active: false }] })
+  .meta({ minProperties: 1 })
 const changeResponses = {
   412: 'The location has another version than If-Match names',
   428: 'If-Match is missing, where the service demands it',
@@ -37,7 +37,7 @@ export class Default extends InventoryController {
       keywords: PageKeywords,
       returns: listEnvelope(LocationView),
       responses: outage,
-      summary: 'List locations by id',
+      summary: 'List locations',
     }),
     accepts({
       path: [RecordId],

@@ -31,7 +31,8 @@ export class Default extends InventoryController {
       keywords: ListKeywords,
       returns: listEnvelope(MovementView),
       responses: outage,
-      summary: 'List movements, newest first',
+      summary: 'List movements',
+      description: 'Newest first.',
     }),
     accepts({
       path: [RecordId],

@@ -43,15 +43,13 @@ const Attributes = z
   })
 
 /** The body of a request that creates or replaces a product. */
-const ProductBody = z
-  .object({ sku: Sku, attributes: Attributes })
-  .meta({ examples: [{ sku: 'TSHIRT-RED-M', attributes: '{"color":"red","price":19.90}' }] })
+const ProductBody = z.object({ sku: Sku, attributes: Attributes })
 
 /** The body of a request that changes a product. An object of attributes is a merge patch (RFC 7396). */
 const ProductPatch = z
   .object({ sku: Sku.optional(), attributes: Attributes.optional() })
   .refine(({ sku, attributes }) => sku !== undefined || attributes !== undefined, FIELD_TEXTS.noProductMember)
-  .meta({ examples: [{ attributes: { color: 'blue', discontinued: null } }] })
+  .meta({ minProperties: 1 })
 
 const OnePath = { path: [RecordId], names: ['productId'] } as const
 const changeResponses = {
@@ -116,7 +114,8 @@ export class Default extends InventoryController {
     keywords: ProductPatch,
     returns: recordEnvelope(ProductView, 200),
     responses: changeResponses,
-    summary: 'Change a product; an object of attributes is a merge patch (RFC 7396)',
+    summary: 'Change a product',
+    description: 'An object of attributes is a merge patch (RFC 7396).',
   })
   PATCH(...[id, body]: Args<typeof Default.PATCH>): Promise<RawJson> {
     return this.#change({ id, ...body, mode: 'merge' })

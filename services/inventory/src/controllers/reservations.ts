@@ -47,7 +47,7 @@ export class Default extends InventoryController {
       keywords: ListKeywords,
       returns: listEnvelope(ReservationView),
       responses: outage,
-      summary: 'List reservations by id',
+      summary: 'List reservations',
     }),
     accepts({
       path: [RecordId],

@@ -32,7 +32,7 @@ export class Default extends InventoryController {
       keywords: ListKeywords,
       returns: listEnvelope(LevelView),
       responses: outage,
-      summary: 'List stock levels by product and location',
+      summary: 'List stock levels',
     }),
     accepts({
       path: [RecordId],

@@ -15,7 +15,7 @@ export class Default extends InventoryController {
       keywords: PageKeywords,
       returns: listEnvelope(UserView),
       responses: outage,
-      summary: 'List users by id',
+      summary: 'List users',
     }),
     accepts({
       path: [RecordId],

@@ -89,6 +89,8 @@ export const MovementBody = z
       description: `1 to ${LINES_MAX} movements, all or none, in place of the other members`,
     }),
   })
+  // Beside `lines` or `type`, the members depend on the type.
+  .meta({ minProperties: 1, anyOf: [{ required: ['lines'] }, { required: ['type'] }] })
   .transform(({ lines, ...single }, context): readonly MovementLine[] => {
     const refuse = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message })
     const given = Object.fromEntries(Object.entries(single).filter(([, value]) => value !== undefined))

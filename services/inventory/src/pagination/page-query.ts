@@ -11,13 +11,16 @@ export interface PageLimits {
   readonly limitMax: number
 }
 
+/** The API document says the limit of the settings by default. */
+const LIMIT_MAX_DEFAULT = 500
+
 /** The keywords of every list. */
 export const PageKeywords = z.object({
-  limit: p.int({ min: 1 }).optional().meta({ description: 'How many rows a page has' }),
-  cursor: z
-    .string({ error: FIELD_TEXTS.givenTwice })
-    .optional()
-    .meta({ description: 'Where the page begins, from the Link header of the page before' }),
+  limit: p.int({ min: 1 }).optional().meta({ description: 'How many rows a page has', maximum: LIMIT_MAX_DEFAULT }),
+  cursor: z.string({ error: FIELD_TEXTS.givenTwice }).optional().meta({
+    pattern: '^[A-Za-z0-9_-]+$',
+    description: 'Where the page begins, from the Link header of the page before',
+  }),
 })
 /** The parameters of a list that every list has. */
 export type PageKeywords = z.output<typeof PageKeywords>

@@ -59,6 +59,17 @@ async function countRequest(rateLimit: RateLimit, address: string): Promise<void
   if (seconds !== undefined) throw tooManyRequests({ headers: { 'Retry-After': String(seconds) } })
 }
 
+/** How a client authenticates, where INVENTORY_AUTH_ENABLED is true. */
+const TOKEN = {
+  name: 'token',
+  scheme: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'An access token with the scope inventory:read or inventory:write, where authentication is on',
+  },
+} as const
+
 /** Refuses a request without a token that has the scope of its method, before the body is read or a record looked up. */
 const authorize: Guard = Object.assign(
   async (context: GuardContext) => {
@@ -70,7 +81,10 @@ const authorize: Guard = Object.assign(
     requireScope(request.method, identity)
     request.identity = identity
   },
-  { responses: { 401: 'No good access token, where authentication is on', 403: 'The token has not the scope' } },
+  {
+    security: TOKEN,
+    responses: { 401: 'No good access token, where authentication is on', 403: 'The token has not the scope' },
+  },
 )
 
 /** @throws missingToken without a bearer token, invalidToken when the token is not good */

@@ -25,11 +25,13 @@ export type IncludeKeywords = z.output<typeof IncludeKeywords>
 export const FilterKeywords = z
   .object({
     sort: p.oneOf(...PRODUCT_SORTS).default('id'),
-    sku: Once.optional(),
+    sku: Once.optional().meta({ minLength: 1 }),
     'sku[in]': Once.optional().meta({ description: 'Only products with one of up to 100 SKUs, separated by commas' }),
     'sku[prefix]': Once.optional(),
-    contains: Once.optional().meta({ description: 'Only products whose attributes contain this JSON' }),
+    contains: Once.optional().meta({ minLength: 1, description: 'Only products whose attributes contain this JSON' }),
     q: Once.optional().meta({
+      minLength: 1,
+      maxLength: 200,
       description:
         'Only products with these words in sku or attribute values. The last word may be the beginning of one',
     }),

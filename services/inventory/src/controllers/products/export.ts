@@ -28,7 +28,9 @@ export class Default extends InventoryController {
     types: [TYPES.csv],
     status: 200,
     responses: { 406: 'Neither text/csv nor application/x-ndjson is acceptable', ...outage },
-    summary: 'Export products, all that meet the filters of the list',
+    summary: 'Export products',
+    description: 'All that meet the filters, which are those of the list.',
+    tags: ['products'],
   })
   GET(...[keywords]: Args<typeof Default.GET>): AsyncGenerator<Uint8Array, void> {
     const { format: asked, flatten: paths, spreadsheetSafe, ...chosen } = keywords

@@ -39,6 +39,7 @@ export class Default extends InventoryController {
     types: [LINES_TYPE],
     responses: { 408: 'Nothing arrived for 30 s', ...outage },
     summary: 'Import products',
+    tags: ['products'],
     description: DESCRIPTION,
   })
   POST(...[{ mode, atomic, dryRun }]: Args<typeof Default.POST>): Promise<RawJson> | AsyncGenerator<RawJson, void> {

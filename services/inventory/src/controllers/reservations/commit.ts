@@ -21,7 +21,7 @@ export class Default extends InventoryController {
     }),
     returns: recordEnvelope(ReservationView, 200),
     responses: { 409: 'The reservation is over, or less remains', ...repeatable },
-    summary: 'Ship what is reserved',
+    summary: 'Commit a reservation',
     tags: ['reservations'],
   })
   async POST(...[id, { quantity }]: Args<typeof Default.POST>): Promise<RawJson> {
