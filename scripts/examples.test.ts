@@ -176,22 +176,33 @@ describe('examples/', () => {
     expect(status).toBe(0)
   })
 
-  it('shop/ serves its page, its script and an order', async () => {
-    const { output } = run('examples/shop/server.ts')
+  it('shop/ serves its page, its script and an order, and keeps its merchant at a restart', async () => {
     const url = `http://localhost:${env.SHOP_PORT}`
-    await expect.poll(output).toBe(`the shop is at ${url}\n`)
     const get = async (path: string, method = 'GET') => (await fetch(url + path, { method })).text()
+    const open = async () => {
+      const { child, output } = run('examples/shop/server.ts')
+      await expect.poll(output, { timeout: 10_000 }).toBe(`the shop is at ${url}\n`)
+      return child
+    }
+    const anyText = expect.any(String)
+    const first = await open()
     expect(await get('/')).toBe(readFileSync(join(root, 'examples/shop/index.html'), 'utf8'))
     expect(await get('/shop.js')).toContain(`/vault`)
-    expect(JSON.parse(await get('/orders', 'POST'))).toEqual({
+    const order = JSON.parse(await get('/orders', 'POST'))
+    expect(order).toEqual({
       paymentsUrl: env.PAYMENTS_URL,
       order: {
-        integration: { key: expect.any(String) },
+        integration: { key: anyText },
         test: {},
         amount: { currency: 'EUR', exponent: 2, value: 1_250 },
-        custom: { order: expect.any(String) },
+        custom: { order: anyText },
       },
     })
+    const closed = once(first, 'close')
+    first.kill('SIGTERM')
+    await closed
+    await open()
+    expect(JSON.parse(await get('/orders', 'POST')).order.integration).toEqual(order.order.integration)
   })
 })
 

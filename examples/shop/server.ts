@@ -1,17 +1,22 @@
 // A shop with a checkout of its own. Start the stack first (npm start), then: npx node examples/shop/server.ts
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { build } from 'esbuild'
 import { z } from 'zod'
+import { findAddress } from '../../packages/stack/src/status/find-address.ts'
 
-const payments = process.env.PAYMENTS_URL ?? 'http://localhost:8082'
+const payments = await findAddress('PAYMENTS_URL')
+/** The shop at each payments that it has met. The file has secret keys. */
+const setUpFile = resolve(import.meta.dirname, '../..', process.env.TRESTLE_DATA_DIRECTORY || '.data', 'shop.json')
 const port = Number(process.env.SHOP_PORT ?? 8090)
 const AMOUNT = { currency: 'EUR', exponent: 2, value: 1_250 }
 
 const App = z.object({ app: z.object({ key: z.string() }) })
-const Merchant = z.object({ merchant: z.object({ key: z.string() }) })
+const Merchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
+const SetUp = z.object({ appKey: z.string(), merchantId: z.string(), publicKey: z.string() })
+type SetUp = z.infer<typeof SetUp>
 const Paid = z.object({
   transaction: z.object({
     amount: z.int(),
@@ -44,22 +49,39 @@ async function call(method: string, path: string, { key, body, idempotencyKey }:
   return response.json()
 }
 
-// A real shop has its key from the day it was set up. This one is set up at each start.
-const { app } = App.parse(await call('POST', '/apps', { body: { name: 'Nordhavn Coffee' } }))
-const { merchant } = Merchant.parse(
-  await call('POST', '/merchants', {
-    key: app.key,
-    body: {
-      name: 'Nordhavn Coffee',
-      currency: 'EUR',
-      test: true,
-      email: 'owner@example.com',
-      website: 'https://coffee.example.com',
-      descriptor: 'NORDHAVN COFFEE',
-      company: { country: 'DK' },
-    },
-  }),
-)
+/** The app and merchant of an earlier start, or new ones where payments does not know them. */
+async function setUpShop(): Promise<SetUp> {
+  const known = z
+    .record(z.string(), SetUp)
+    .parse(existsSync(setUpFile) ? JSON.parse(readFileSync(setUpFile, 'utf8')) : {})
+  const earlier = known[payments]
+  if (earlier && (await isMerchant(earlier))) return earlier
+  const { app } = App.parse(await call('POST', '/apps', { body: { name: 'Nordhavn Coffee' } }))
+  const { merchant } = Merchant.parse(await call('POST', '/merchants', { key: app.key, body: MERCHANT }))
+  const made = { appKey: app.key, merchantId: merchant.id, publicKey: merchant.key }
+  mkdirSync(dirname(setUpFile), { recursive: true })
+  writeFileSync(setUpFile, JSON.stringify({ ...known, [payments]: made }), { mode: 0o600 })
+  return made
+}
+
+/** False for keys of a database that was deleted since. */
+async function isMerchant({ appKey, merchantId }: SetUp): Promise<boolean> {
+  const headers = { authorization: `Basic ${Buffer.from(`:${appKey}`).toString('base64')}` }
+  const { ok, status } = await fetch(`${payments}/merchants/${merchantId}`, { headers })
+  if (ok || status === 401) return ok
+  throw new Error(`the merchant of the shop cannot be read: ${status}`)
+}
+
+const MERCHANT = {
+  name: 'Nordhavn Coffee',
+  currency: 'EUR',
+  test: true,
+  email: 'owner@example.com',
+  website: 'https://coffee.example.com',
+  descriptor: 'NORDHAVN COFFEE',
+  company: { country: 'DK' },
+}
+const { appKey, publicKey } = await setUpShop()
 
 /** Begun orders by their ids, with the transactions that pay them. */
 const orders = new Map<string, string | undefined>()
@@ -67,7 +89,7 @@ const orders = new Map<string, string | undefined>()
 function openOrder(): object {
   const id = randomUUID()
   orders.set(id, undefined)
-  const order = { integration: { key: merchant.key }, test: {}, amount: AMOUNT, custom: { order: id } }
+  const order = { integration: { key: publicKey }, test: {}, amount: AMOUNT, custom: { order: id } }
   return { paymentsUrl: payments, order }
 }
 
@@ -76,7 +98,7 @@ function openOrder(): object {
  * second payment of the same order is voided.
  */
 async function completeOrder(transactionId: string): Promise<string> {
-  const { transaction } = Paid.parse(await call('GET', `/transactions/${transactionId}`, { key: app.key }))
+  const { transaction } = Paid.parse(await call('GET', `/transactions/${transactionId}`, { key: appKey }))
   const { amount, currency, successful, custom } = transaction
   const isRight = successful && amount === AMOUNT.value && currency === AMOUNT.currency
   if (!isRight || !orders.has(custom.order)) return 'This payment is for no order of ours.'
@@ -84,7 +106,7 @@ async function completeOrder(transactionId: string): Promise<string> {
   orders.set(custom.order, paidWith)
   const movement = paidWith === transactionId ? 'captures' : 'voids'
   await call('POST', `/transactions/${transactionId}/${movement}`, {
-    key: app.key,
+    key: appKey,
     body: { amount },
     idempotencyKey: custom.order,
   })
