@@ -56,6 +56,7 @@ export const RUN_WITH_STAND_INS: Readonly<Record<string, readonly number[]>> = {
   'CONTRIBUTING.md': [1],
   'README.md': [1, 3, 5],
   'bench/README.md': [1],
+  'docs/commands.md': [1],
   'docs/runbooks/README.md': [1, 2, 3],
   'docs/runbooks/one-machine.md': [1, 3, 4, 5, 6, 7, 8, 9, 10],
   'docs/runbooks/restore.md': [1, 2, 3],

@@ -400,7 +400,7 @@ describe('docs/runbooks/', () => {
   /** What a runbook says that the commands before it print; any figures will do. */
   const said = (name: string, index: number): string => {
     const lines = examplesOf(`docs/runbooks/${name}`, '')[index] ?? ''
-    return lines.replaceAll(/[().]/g, String.raw`\$&`).replaceAll(/\d+/g, String.raw`\d+`)
+    return lines.replaceAll(/[().]/g, String.raw`\$&`).replaceAll(/\d+/g, String.raw`\d+`).replaceAll(/ {2,}/g, ' {2,}')
   }
 
   const drift = said('upgrade.md', 0)

@@ -226,7 +226,10 @@ const RULES: Readonly<Record<string, (words: readonly string[]) => readonly stri
       ? []
       : args
   },
-  pnpm: ([script = '', ...args]) => (script === 'bench' ? problemsOfBench(args) : [script]),
+  pnpm: ([script = '', ...args]) => {
+    if (services.includes(script)) return problemsOfService(script, args)
+    return script === 'bench' ? problemsOfBench(args) : [script]
+  },
   node: ([file = '']) => (existsSync(join(root, file)) ? [] : [file]),
   setpriv: (words) => {
     const user = words.flatMap((word) => /^--re[ug]id=(.+)$/.exec(word)?.[1] ?? [])

@@ -155,7 +155,7 @@ const OBJECTS: Readonly<Record<string, string>> = {
   payout: 'Payout',
   merchant: 'Merchant',
   app: 'App',
-  user: 'User',
+  user: 'MerchantUser',
   webhook: 'Webhook',
 }
 

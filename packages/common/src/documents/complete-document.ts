@@ -1,5 +1,5 @@
-import { STATUS_CODES } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
+import { STATUS_CODES } from '../server/node-http.ts'
 
 /** A part of an OpenAPI document, as JSON. */
 export type Json = Readonly<Record<string, unknown>>

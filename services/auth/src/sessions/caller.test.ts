@@ -28,7 +28,10 @@ describe('readBearer', () => {
     '401: refuses %j',
     (header) => {
       expect(() => readBearer(deps, header)).toThrow(
-        new HttpError(401, 'no_authorization', { message: 'This endpoint requires a valid Bearer token' }),
+        new HttpError(401, 'no_authorization', {
+          message: 'This endpoint requires a valid Bearer token',
+          headers: { 'www-authenticate': 'Bearer realm="auth"' },
+        }),
       )
     },
   )

@@ -12,7 +12,7 @@ export const UserView = z
     firstName: z.string(),
     lastName: z.string(),
   })
-  .meta({ id: 'User' })
+  .meta({ id: 'InventoryUser' })
 
 /** A user, as answers show it. `id` is at least 1. */
 export type User = z.infer<typeof UserView>

@@ -20,7 +20,7 @@ export const UserMemberView = z
     created: z.iso.datetime(),
     pending: z.boolean(),
   })
-  .meta({ id: 'User' })
+  .meta({ id: 'MerchantUser' })
 
 /** The JSON of an app. `keyHint` is left out where the caller may not see it. */
 export function viewAppMember({ id, name, keyHint, created }: AppMember): z.infer<typeof AppMemberView> {
