@@ -37,7 +37,8 @@ const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 const CreatedProduct = z.object({ data: z.object({ id: z.number() }) })
 const Ids = z.array(z.object({ id: z.string() }))
 const MERCHANTS = 4
-const TRANSACTIONS_EACH = 8
+/** A trail takes 200 captures, so these are 400,000: more than any of the runs writes. */
+const TRANSACTIONS_EACH = 500
 const MAIN_LOCATION = 1
 
 const isCreated = (status: number) => status === 201
