@@ -128,6 +128,6 @@ async function startExample(url: string, started: AsyncDisposableStack): Promise
 
 /** The texts of the page in a language. */
 export function textsOf(language: string): Readonly<Record<string, string>> {
-  const file = join(ROOT, 'services', 'payments', 'src', 'payment-links', 'languages', `${language}.json`)
+  const file = join(ROOT, 'services', 'payments', 'src', 'pages', 'languages', `${language}.json`)
   return z.record(z.string(), z.string()).parse(JSON.parse(readFileSync(file, 'utf8')))
 }

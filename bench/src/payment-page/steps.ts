@@ -41,15 +41,16 @@ async function replaceFocused(page: Page, text: string): Promise<void> {
 /** The page of the bank in the dialog, once it is there. */
 export async function bankFrame(page: Page): Promise<FrameLocator> {
   const frame = page.frameLocator('#approval-frame iframe:not([hidden])')
-  await frame.getByRole('button', { name: 'Approve' }).waitFor()
+  await frame.locator('button[value="approve"]').waitFor()
   return frame
 }
 
 /**
- * Answers the bank in the dialog by keyboard: Tab leads into the frame, and from one button to the next.
+ * Answers the bank in the dialog by keyboard: Tab leads into the frame, and from one button to the next. `answer` is the text of
+ * a button in the language of the page.
  * @throws Error when Tab does not lead to the button
  */
-export async function answerByKeyboard(page: Page, answer: 'Approve' | 'Decline'): Promise<void> {
+export async function answerByKeyboard(page: Page, answer: string): Promise<void> {
   await pressByKeyboard(page, (await bankFrame(page)).getByRole('button', { name: answer }))
 }
 

@@ -8,11 +8,15 @@ const Challenge = z.object({
   money: z.object({ currency: z.string(), amount: z.number() }),
   last4: z.string(),
   returns: z.boolean(),
+  locale: z.string().nullable(),
 })
 
 /** The state of the frame of a fingerprint: the hint that it sends, null if it never answers, and the origin it sends to. */
 export type FingerprintState = z.infer<typeof Fingerprint>
-/** The state of the bank's page: session, contents, and whether it redirects to the shop or sends a message to its frame. */
+/**
+ * The state of the bank's page: session, contents, and whether it redirects to the shop or sends a message to its frame. The
+ * locale is that of the page where the customer pays; null when the request did not tell it.
+ */
 export type ChallengeState = z.infer<typeof Challenge>
 
 /** Seals the state that the hidden frame sends back to `POST /acs/fingerprint`. `openFingerprintState` opens it. */

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { formatLocalMoney, preferredLocale } from './local-money.ts'
+import { formatLocalMoney } from './local-money.ts'
 
 it.each([
   ['EUR', 123_456, 'en', '€1,234.56'],
@@ -11,16 +11,4 @@ it.each([
 ])('formatLocalMoney: %s %i in %s is %s', (currency, amount, locale, text) => {
   // The spaces that keep an amount on one line.
   expect(formatLocalMoney({ currency, amount }, locale).replaceAll(/\s/g, ' ')).toBe(text)
-})
-
-it.each([
-  [undefined, 'en'],
-  ['', 'en'],
-  ['*', 'en'],
-  ['da', 'da'],
-  ['tlh;q=1, sv-SE;q=0.5, en', 'en'],
-  ['tlh, sv-SE;q=0.5, en;q=0', 'sv-SE'],
-  ['<script>, nb', 'nb'],
-])('preferredLocale: %j is %s', (header, locale) => {
-  expect(preferredLocale(header)).toBe(locale)
 })

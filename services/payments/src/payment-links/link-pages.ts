@@ -1,12 +1,12 @@
 import { currencyExponent } from '../money/currencies.ts'
 import { type Html, html } from '../pages/html.ts'
 import { formatLocalMoney } from '../pages/local-money.ts'
+import type { PageLocale } from '../pages/locale.ts'
 import { type Page, renderPage } from '../pages/page.ts'
+import { type TextName, type Translate, translatorOf } from '../pages/texts.ts'
 import { type PaymentLink, redirectAfter } from './link.ts'
 import { type AmountFlaw, TYPED_LENGTH_MAX } from './link-amount.ts'
-import type { PageLocale } from './locale.ts'
 import type { Receipt } from './receipt.ts'
-import { type TextName, type Translate, translatorOf } from './texts.ts'
 
 /** Writes a page of payment links in a language. */
 export function renderLinkPage(locale: PageLocale, page: Omit<Page, 'language' | 'style'>): string {

@@ -1,12 +1,12 @@
 import { type Html, html } from '../pages/html.ts'
 import { formatLocalMoney } from '../pages/local-money.ts'
+import type { PageLocale } from '../pages/locale.ts'
+import { type TextName, type Translate, translatorOf } from '../pages/texts.ts'
 import { CARD_FIELDS, type CardField, type FieldFlaws } from './card-form.ts'
 import type { PayableLink } from './link.ts'
 import { orderOfLink } from './link-order.ts'
 import { renderLinkPage, summary } from './link-pages.ts'
-import type { PageLocale } from './locale.ts'
 import { type Refusal, refusalTable } from './refusal.ts'
-import { type TextName, type Translate, translatorOf } from './texts.ts'
 
 /** What the payment page shows, and what its script needs. */
 export interface PaymentPage {
@@ -47,6 +47,7 @@ export function paymentPage(page: PaymentPage, locale: PageLocale): string {
   const hasFlaws = Object.keys(flaws).length > 0
   const checkout = {
     api,
+    locale: locale.tag,
     order: orderOfLink(link),
     refusals: refusalTable(say),
     texts: Object.fromEntries(SCRIPT_TEXTS.map((name) => [name, say(name)])),

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
+import { translatorOf } from '../pages/texts.ts'
 import { statusCodeOf } from '../transactions/processing-error.ts'
 import table from '../transactions/processing-errors.json' with { type: 'json' }
 import { refusalOf, refusalTable } from './refusal.ts'
-import { translatorOf } from './texts.ts'
 
 it.each([
   ['PAYMENT_CARD_NUMBER_INVALID', { text: 'refusedNumber', field: 'number' }],

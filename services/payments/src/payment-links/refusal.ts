@@ -1,6 +1,6 @@
+import type { TextName, Translate } from '../pages/texts.ts'
 import { isRefusal, processingError, processingErrorOf, REFUSAL_CODES } from '../transactions/processing-error.ts'
 import type { CardField } from './card-form.ts'
-import type { TextName, Translate } from './texts.ts'
 
 /** The text about a refusal, and the field that it concerns, if any. */
 export interface Refusal {

@@ -58,11 +58,19 @@ describe('GET /pos', () => {
 
   // ASVS 1.2.3
   it('200: gives its script the order of the link', async () => {
-    const { body } = await open({ value: '10.9', reference: 'R-1', text: 'T', recurring: 'y', currency: 'USD' })
+    const { body } = await open({
+      value: '10.9',
+      reference: 'R-1',
+      text: 'T',
+      recurring: 'y',
+      currency: 'USD',
+      locale: 'en_IE',
+    })
     const json = /data-checkout="([^"]*)"/.exec(body)?.[1]?.replaceAll('&quot;', '"').replaceAll('&#39;', "'") ?? ''
-    const { api, order } = JSON.parse(json)
-    expect({ api, order }).toEqual({
+    const { api, locale, order } = JSON.parse(json)
+    expect({ api, locale, order }).toEqual({
       api: 'https://payments.example',
+      locale: 'en-IE',
       order: {
         integration: { key: shop.key },
         test: {},

@@ -13,8 +13,11 @@ type EndedChallenge =
   | { readonly outcome: 'concluded'; readonly hints: readonly string[]; readonly origin: string | null }
   | { readonly outcome: 'late' | 'returned'; readonly returnUrl: string }
 
-/** What the page of the bank shows. `posOrigin` is the origin of our own payment page when the customer returns there. */
-export type BankAnswer = { readonly posOrigin: string | undefined } & (
+/**
+ * What the page of the bank shows. `posOrigin` is the origin of our own payment page when the customer returns there, and
+ * `locale` that of the page where the customer pays, null when it is not known.
+ */
+export type BankAnswer = { readonly posOrigin: string | undefined; readonly locale: string | null } & (
   | { readonly outcome: 'open'; readonly state: ChallengeState; readonly challenge: OpenChallenge }
   | EndedChallenge
 )
@@ -41,9 +44,10 @@ export async function answerBank(
   const returnUrl = state.returns ? challenge.returnUrl : null
   const posOrigin = returnUrl === null ? undefined : originWithin(posUrl, returnUrl)
   const hints = hintsOf({ seals }, state, challenge)
-  if (!hints) return { outcome: 'open', state, challenge, posOrigin }
-  if (returnUrl === null) return { outcome: 'concluded', hints, origin: challenge.origin, posOrigin }
-  return { outcome: hints.length === 0 ? 'late' : 'returned', returnUrl, posOrigin }
+  const place = { posOrigin, locale: state.locale }
+  if (!hints) return { outcome: 'open', state, challenge, ...place }
+  if (returnUrl === null) return { outcome: 'concluded', hints, origin: challenge.origin, ...place }
+  return { outcome: hints.length === 0 ? 'late' : 'returned', returnUrl, ...place }
 }
 
 function originWithin(posUrl: string, returnUrl: string): string | undefined {

@@ -26,6 +26,7 @@ function formOf(pageId: string): LinkPayment {
     pageId,
     ip: '192.0.2.1',
     isSecure: true,
+    locale: 'en',
     returnUrl: 'https://payments.example/pos/pay',
     card: { ...card, expiry: { year: 2066, month: 8 }, hints: [] },
   }

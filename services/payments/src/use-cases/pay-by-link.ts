@@ -18,6 +18,8 @@ export interface LinkPayment extends Pick<OrderRequest, 'ip' | 'isSecure'> {
   readonly pageId: string
   /** The URL to which the customer's bank returns. */
   readonly returnUrl: string
+  /** The locale of the page. */
+  readonly locale: string
 }
 
 /**
@@ -48,7 +50,7 @@ export async function payByLink(deps: PayDeps & ChallengeDeps, payment: LinkPaym
 
 async function takeSteps(
   deps: PayDeps & ChallengeDeps,
-  { link, card, pageId, returnUrl, ip, isSecure }: LinkPayment,
+  { link, card, pageId, returnUrl, locale, ip, isSecure }: LinkPayment,
 ): Promise<LinkPaymentAnswer> {
   const { number, code, expiry } = card
   const order = { ...orderOfLink(link), card: { number, code, expiry }, returnUrl }
@@ -61,7 +63,9 @@ async function takeSteps(
     const step = answer.challenges[0]?.name
     if (step === undefined) break
     const way = step === 'tds-challenge' ? 'redirect' : 'iframe'
-    const task = await takeChallenge(deps, { ...request, step, way, origin: undefined }).catch(ignoreUnavailable)
+    const task = await takeChallenge(deps, { ...request, step, way, origin: undefined, locale }).catch(
+      ignoreUnavailable,
+    )
     // The same form was sent twice, and the other request has continued. The next step finds what became of the order.
     if (!task) continue
     hints.push(...task.hints)

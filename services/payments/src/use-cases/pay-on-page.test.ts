@@ -22,7 +22,7 @@ function formOf(fields: { readonly number?: string; readonly expiry?: string; re
   const { number = PAID, expiry = '08 / 66', tokens } = fields
   const pageId = String(++pages).padStart(22, 'p')
   const source = { form: { tokens, number, expiry, code: '111' } }
-  return { query, pageId, path: `/pos/pay/${pageId}`, ip: '192.0.2.1', isSecure: true, source }
+  return { query, pageId, path: `/pos/pay/${pageId}`, ip: '192.0.2.1', isSecure: true, locale: 'en', source }
 }
 
 const keptOf = (payment: PagePayment, kept: Partial<KeptPayment>): PagePayment => ({

@@ -26,7 +26,7 @@ export interface KeptPayment {
 }
 
 /** A request to pay on the page of a link: with the form, or later with what the browser kept. */
-export interface PagePayment extends Pick<LinkPayment, 'ip' | 'isSecure' | 'pageId'> {
+export interface PagePayment extends Pick<LinkPayment, 'ip' | 'isSecure' | 'pageId' | 'locale'> {
   readonly query: URLSearchParams
   /** The path to which the customer's bank returns. */
   readonly path: string
@@ -86,11 +86,11 @@ async function continuePayment(
   { payment, link }: { readonly payment: PagePayment; readonly link: PayableLink },
   { card, expiry }: UnderWay,
 ): Promise<PageAnswer> {
-  const { pageId, ip, isSecure, path, source } = payment
+  const { pageId, ip, isSecure, locale, path, source } = payment
   const { frames } = deps.seals
   const place = placeOf(payment, link)
   const returnUrl = new URL(`${path}?${link.query}`, deps.posUrl).href
-  const answer = await payByLink(deps, { link, card, pageId, ip, isSecure, returnUrl })
+  const answer = await payByLink(deps, { link, card, pageId, ip, isSecure, locale, returnUrl })
   if ('statusCode' in answer) {
     return { outcome: 'refused', link, tried: { expiry, flaws: {}, refusal: refusalOf(answer.statusCode) } }
   }

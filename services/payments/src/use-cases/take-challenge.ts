@@ -35,6 +35,8 @@ export interface ChallengeRequest extends OrderRequest {
   readonly way: Extract<ChallengeType, 'iframe' | 'redirect' | 'poll'>
   /** The origin of the page that shows the challenge; undefined when the browser did not send it. */
   readonly origin: string | undefined
+  /** The locale of that page; undefined when it did not tell one. */
+  readonly locale: string | undefined
 }
 
 /** What the client is to do. From then on it sends the hints with the order, as proof. */
@@ -102,7 +104,7 @@ async function startFingerprint(deps: ChallengeDeps, { opened, session, request 
 
 async function startChallenge(deps: ChallengeDeps, { opened, session, request }: Taken): Promise<ChallengeTask> {
   const { order, payee, money, tokens, digest } = opened
-  const { way, origin = null } = request
+  const { way, origin = null, locale = null } = request
   const returnUrl = order.returnUrl ?? null
   requireStep(way !== 'redirect' || returnUrl !== null)
   const key = { merchantId: payee.id, id: session.id }
@@ -110,7 +112,7 @@ async function startChallenge(deps: ChallengeDeps, { opened, session, request }:
   const hint = sealHint(deps.seals.hints, digest, { sessionId: session.id, step: 'tds-challenge' })
   if (way === 'poll') return pollTask(deps, { key, session, waits, hint })
   const last4 = tokens.number.value.slice(-4)
-  const shown = { merchantId: payee.id, sessionId: session.id, money, last4, returns: way === 'redirect' }
+  const shown = { merchantId: payee.id, sessionId: session.id, money, last4, locale, returns: way === 'redirect' }
   const state = sealChallengeState(deps.seals.frames, shown)
   const page = `${deps.baseUrl}/acs/challenge`
   // The hint proves nothing until the bank has decided, so the client may have it before.

@@ -1,7 +1,7 @@
 // Pays with the card form of a payment link: card data becomes tokens, the order goes with them, and each step that the answer
 // asks for is taken. Without this script the form goes to the server, which does the same by redirects.
 const form = document.querySelector('form[data-checkout]')
-const { api, order, refusals, texts } = JSON.parse(form.dataset.checkout)
+const { api, locale, order, refusals, texts } = JSON.parse(form.dataset.checkout)
 const button = form.querySelector('button')
 const buttonText = button.textContent
 const alertLine = document.querySelector('#alert')
@@ -11,6 +11,7 @@ const STEPS_MAX = 20
 const ATTEMPTS = 3
 const RETRY_MS = 1_000
 const REQUEST_MS = 45_000
+const HEADERS = { 'content-type': 'application/json', 'accept-version': '1', 'x-client': 'trestle-payment-page' }
 const pause = (ms, value) => new Promise((resolve) => setTimeout(resolve, ms, value))
 /** Statuses below 500 that, like 5xx, leave open whether the order was paid. */
 const BUSY = [409, 429]
@@ -163,7 +164,7 @@ async function send(path, body) {
 async function post(path, body) {
   const response = await fetch(api + path, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'accept-version': '1', 'x-client': 'trestle-payment-page' },
+    headers: { ...HEADERS, 'accept-language': locale },
     body: JSON.stringify(body),
     signal: AbortSignal.timeout(REQUEST_MS),
   })

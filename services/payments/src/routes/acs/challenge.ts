@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { errorAnswers, pageAnswers, redirectAnswer } from '../../error-body.ts'
 import { bankPage, concludingPage, latePage, lostPage, returnPage } from '../../pages/bank-page.ts'
-import { preferredLocale } from '../../pages/local-money.ts'
+import { choosePageLocale, type PageLocale } from '../../pages/locale.ts'
 import { pageHeaders } from '../../pages/page.ts'
 import type { Routes } from '../../plugins/request-input.ts'
 import { answerBank, type BankAnswer, type Decision } from '../../use-cases/answer-bank.ts'
@@ -14,11 +14,12 @@ const DecisionBody = StateQuery.extend({ decision: z.enum(['approve', 'decline']
 export const bankRoutes: Routes = async (app) => {
   const show = async (request: FastifyRequest, reply: FastifyReply, text: string, decision?: Decision) => {
     const answer = await answerBank(app.deps, text, decision)
-    if (answer) return sendAnswer(reply, answer, { text, accepted: request.headers['accept-language'] })
+    const locale = choosePageLocale(answer?.locale ?? null, request.headers['accept-language'])
+    if (answer) return sendAnswer(reply, answer, { text, locale })
     return reply
       .code(400)
       .headers(pageHeaders({ frameAncestors: '*' }))
-      .send(lostPage())
+      .send(lostPage(locale))
   }
   app.get(
     '/acs/challenge',
@@ -54,8 +55,7 @@ export const bankRoutes: Routes = async (app) => {
 interface ShownPage {
   /** The sealed state, which the form of the page sends back. */
   readonly text: string
-  /** The header Accept-Language. */
-  readonly accepted: string | undefined
+  readonly locale: PageLocale
 }
 
 function sendAnswer(reply: FastifyReply, answer: BankAnswer, shown: ShownPage): FastifyReply {
@@ -66,15 +66,15 @@ function sendAnswer(reply: FastifyReply, answer: BankAnswer, shown: ShownPage): 
   return reply.send(pageOf(answer, shown))
 }
 
-function pageOf(answer: BankAnswer, { text, accepted }: ShownPage): string {
+function pageOf(answer: BankAnswer, { text, locale }: ShownPage): string {
   switch (answer.outcome) {
     case 'open':
-      return bankPage({ ...answer, locale: preferredLocale(accepted), text })
+      return bankPage({ ...answer, text }, locale)
     case 'concluded':
-      return concludingPage(answer.hints, answer.origin ?? '*')
+      return concludingPage(answer.hints, answer.origin ?? '*', locale)
     case 'late':
-      return latePage(answer.returnUrl)
+      return latePage(answer.returnUrl, locale)
     case 'returned':
-      return returnPage(answer.returnUrl)
+      return returnPage(answer.returnUrl, locale)
   }
 }

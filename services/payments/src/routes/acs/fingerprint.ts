@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { openFingerprintState } from '../../checkout/frame-state.ts'
 import { errorAnswers, pageAnswers } from '../../error-body.ts'
 import { concludingPage, lostPage, silentPage } from '../../pages/bank-page.ts'
+import { choosePageLocale } from '../../pages/locale.ts'
 import { pageHeaders } from '../../pages/page.ts'
 import type { Routes } from '../../plugins/request-input.ts'
 
@@ -22,8 +23,9 @@ export const fingerprintRoutes: Routes = async (app) => {
     (request, reply) => {
       const state = openFingerprintState(app.deps.seals.frames, request.body?.state ?? '')
       reply.headers(pageHeaders({ frameAncestors: '*' }))
-      if (!state) return reply.code(400).send(lostPage())
-      return reply.send(state.hint === null ? silentPage() : concludingPage([state.hint], state.origin))
+      const locale = choosePageLocale(null, request.headers['accept-language'])
+      if (!state) return reply.code(400).send(lostPage(locale))
+      return reply.send(state.hint === null ? silentPage(locale) : concludingPage([state.hint], state.origin, locale))
     },
   )
 }

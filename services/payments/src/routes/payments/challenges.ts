@@ -4,6 +4,7 @@ import { PaymentBody } from '../../checkout/payment-body.ts'
 import { ChallengeTaskView } from '../../checkout/payment-view.ts'
 import { checkoutErrors } from '../../error-body.ts'
 import { endpointNotFound } from '../../errors.ts'
+import { preferredPageLocale } from '../../pages/locale.ts'
 import { toOrderRequest } from '../../plugins/checkout.ts'
 import type { Routes } from '../../plugins/request-input.ts'
 import { pathText } from '../../requests/fields.ts'
@@ -39,12 +40,7 @@ export const challengesRoutes: Routes = async (app) => {
     },
     async (request) => {
       const step = oneOf(STEPS, request.params.step)
-      return takeChallenge(app.deps, {
-        ...toOrderRequest(request),
-        step,
-        way: 'iframe',
-        origin: originOf(request.headers),
-      })
+      return takeChallenge(app.deps, { ...toOrderRequest(request), step, way: 'iframe', ...pageOf(request.headers) })
     },
   )
   app.post(
@@ -63,7 +59,7 @@ export const challengesRoutes: Routes = async (app) => {
     },
     async (request) => {
       const [step, way] = [oneOf(ASKED_STEPS, request.params.step), oneOf(WAYS, request.params.way)]
-      return takeChallenge(app.deps, { ...toOrderRequest(request), step, way, origin: originOf(request.headers) })
+      return takeChallenge(app.deps, { ...toOrderRequest(request), step, way, ...pageOf(request.headers) })
     },
   )
 }
@@ -72,6 +68,11 @@ function oneOf<const Name extends string>(names: readonly Name[], given: string)
   const name = names.find((candidate) => candidate === given)
   if (name === undefined) throw endpointNotFound()
   return name
+}
+
+/** What the headers tell of the calling page. */
+function pageOf(headers: { readonly origin?: string | undefined; readonly 'accept-language'?: string | undefined }) {
+  return { origin: originOf(headers), locale: preferredPageLocale(headers['accept-language'])?.tag }
 }
 
 /** The origin of the calling page, if the browser sent it. */

@@ -141,6 +141,14 @@ describe('POST /pos/pay', () => {
     expect(refused.successful).toBe(false)
   })
 
+  it('303: leads to a bank that speaks the language of the page', async () => {
+    const { headers } = await pay(linkOf({ value: '1234.5', locale: 'de_AT' }), { number: '1000000000000000' })
+    const { pathname, search } = new URL(String(headers.location))
+    expect(textOf((await inject('GET', pathname + search)).body)).toBe(
+      ' Diese Bank ist simuliert: Es fließt kein Geld. Zahlung freigeben? Händler Shop Betrag € 1.234,50 Karte •••• 0000 Freigeben Ablehnen ',
+    )
+  })
+
   it('400: names the fields that are wrong, and does not pay', async () => {
     const before = (await transactions()).length
     const { statusCode, body } = await pay(linkOf({ locale: 'da' }), { number: '12', expiry: '<08/20', code: '' })

@@ -106,7 +106,8 @@ type CardPageRequest = Pick<PagePayment, 'pageId' | 'source'>
 async function answerPayment(visit: PageVisit, query: URLSearchParams, asked: CardPageRequest): Promise<FastifyReply> {
   const { ip, protocol, method, server } = visit.request
   const path = `/pos/pay/${asked.pageId}`
-  const answer = await payOnPage(server.deps, { ...asked, query, path, ip, isSecure: protocol === 'https' })
+  const page = { query, path, ip, isSecure: protocol === 'https', locale: visit.locale.tag }
+  const answer = await payOnPage(server.deps, { ...asked, ...page })
   // After HEAD the browser still has the card, by which the next GET finds the payment.
   const isKept = answer.outcome === 'at-bank' || (answer.outcome === 'paid' && method === 'GET')
   if (isKept && answer.keep) setCookies(visit, path, answer.keep)

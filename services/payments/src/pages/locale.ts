@@ -1,4 +1,4 @@
-import { preferredLanguages } from '../pages/local-money.ts'
+import Negotiator from 'negotiator'
 import { type Language, texts } from './texts.ts'
 
 /** The language of a page, and how it writes amounts and dates. */
@@ -14,18 +14,22 @@ const NORWEGIAN = new Set(['no', 'nn'])
 const FALLBACK: PageLocale = { language: 'en', tag: 'en' }
 
 /**
- * The locale of the link, else the best one that the browser asks for, else English (reference: Parameters of a link).
+ * The locale that a link or a payment names, else the best one that the browser asks for, else English (reference: Parameters of a link).
  */
 export function choosePageLocale(wanted: string | null, acceptLanguage: string | undefined): PageLocale {
-  const wishes = [wanted ?? '', ...preferredLanguages(acceptLanguage)]
-  for (const wish of wishes) {
+  return readLocale(wanted ?? '') ?? preferredPageLocale(acceptLanguage) ?? FALLBACK
+}
+
+/** The best locale that the browser asks for. Undefined when the pages have none of its languages. */
+export function preferredPageLocale(acceptLanguage: string | undefined): PageLocale | undefined {
+  for (const wish of new Negotiator({ headers: { 'accept-language': acceptLanguage ?? '' } }).languages()) {
     const locale = readLocale(wish)
     if (locale) return locale
   }
-  return FALLBACK
+  return undefined
 }
 
-/** Reads `da`, `da_DK`, `da-DK` or `es-419`. Undefined when the page does not have the language. */
+/** Reads `da`, `da_DK`, `da-DK` or `es-419`. Undefined when the pages do not have the language. */
 function readLocale(text: string): PageLocale | undefined {
   const [, given = '', region] = LOCALE.exec(text) ?? []
   const code = given.toLowerCase()

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { choosePageLocale } from './locale.ts'
+import { choosePageLocale, preferredPageLocale } from './locale.ts'
 
 it.each([
   ['da', undefined, 'da', 'da'],
@@ -18,4 +18,9 @@ it.each([
   [null, undefined, 'en', 'en'],
 ] as const)("chooses for the link's %j and the browser's %j the language %s", (wanted, accepted, language, tag) => {
   expect(choosePageLocale(wanted, accepted)).toEqual({ language, tag })
+})
+
+it('prefers no locale when the browser asks for none that the pages have', () => {
+  expect(preferredPageLocale('is, *;q=0.5')).toBeUndefined()
+  expect(preferredPageLocale('is, da-DK;q=0.5')).toEqual({ language: 'da', tag: 'da-DK' })
 })
