@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { text } from './setting.ts'
-import { editDistance, findUnknownSettings } from './unknown-settings.ts'
+import { findUnknownSettings } from './unknown-settings.ts'
 
 const settings = {
   SITE_URL: text(),
@@ -64,20 +64,5 @@ describe('findUnknownSettings', () => {
       'unknown setting SHOP_API_POR, did you mean SHOP_API_PORT?',
       'unknown setting SHOP_SITE_URI, did you mean SHOP_SITE_URL?',
     ])
-  })
-})
-
-describe('editDistance', () => {
-  it.each([
-    ['', '', 0],
-    ['', 'abc', 3],
-    ['abc', '', 3],
-    ['abc', 'abc', 0],
-    ['abc', 'abd', 1],
-    ['abc', 'ac', 1],
-    ['kitten', 'sitting', 3],
-    ['URL', 'ULR', 2],
-  ])('counts the edits from %j to %j: %i', (from, to, distance) => {
-    expect(editDistance(from, to)).toBe(distance)
   })
 })

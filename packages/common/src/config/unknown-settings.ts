@@ -1,3 +1,4 @@
+import { closestMatch } from 'leven'
 import { type EnvironmentOptions, readEnvironment } from './environment.ts'
 import type { Settings } from './setting.ts'
 import { metaOf } from './setting-description.ts'
@@ -29,23 +30,6 @@ export function findUnknownSettings(settings: Settings, options: KnownNames): re
 const KUBERNETES = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/
 
 function describeUnknown(name: string, known: readonly string[]): string {
-  const [nearest] = known
-    .map((candidate) => ({ candidate, distance: editDistance(name, candidate) }))
-    .sort((a, b) => a.distance - b.distance)
-  const isNear = nearest !== undefined && nearest.distance <= name.length / 3
-  return isNear ? `unknown setting ${name}, did you mean ${nearest.candidate}?` : `unknown setting ${name}`
-}
-
-/** The number of characters to add, remove or replace to turn one text into the other (Levenshtein distance). */
-export function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, column) => column)
-  for (const [line, character] of [...from].entries()) {
-    const next = [line + 1]
-    for (let column = 1; column <= to.length; column += 1) {
-      const replaced = (row[column - 1] ?? 0) + (character === to[column - 1] ? 0 : 1)
-      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row.at(-1) ?? 0
+  const meant = closestMatch(name, known, { maxDistance: Math.floor(name.length / 3) })
+  return meant === undefined ? `unknown setting ${name}` : `unknown setting ${name}, did you mean ${meant}?`
 }

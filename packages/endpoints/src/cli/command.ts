@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { closestMatch } from 'leven'
 import { type Address, parseAddress } from './address.ts'
 
 /** What the command line asks for. */
@@ -114,23 +115,6 @@ function parse(args: readonly string[]) {
 
 /** What a misspelt word may mean, or where to look. */
 function suggest(word: string, known: readonly string[]): string {
-  const [nearest] = known
-    .map((name) => ({ name, distance: editDistance(word, name) }))
-    .sort((a, b) => a.distance - b.distance)
-  const isNear = nearest !== undefined && nearest.distance <= nearest.name.length / 3
-  return isNear ? `did you mean ${nearest.name}?` : 'see endpoints --help'
-}
-
-/** The number of characters to add, remove or replace to turn one text into the other (Levenshtein distance). */
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, column) => column)
-  for (const [line, character] of [...from].entries()) {
-    const next = [line + 1]
-    for (let column = 1; column <= to.length; column += 1) {
-      const replaced = (row[column - 1] ?? 0) + (character === to[column - 1] ? 0 : 1)
-      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1))
-    }
-    row = next
-  }
-  return row.at(-1) ?? 0
+  const meant = closestMatch(word, known, { maxDistance: Math.floor(word.length / 3) })
+  return meant === undefined ? 'see endpoints --help' : `did you mean ${meant}?`
 }
