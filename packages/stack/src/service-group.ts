@@ -80,7 +80,6 @@ async function watchAll(
     children.map(({ service, child }) => [
       service.definition.name,
       superviseWatched(child, {
-        root: plan.root,
         start: () => startService(service, plan, options),
         untilReady: (next) => untilReady(service, next, options.stop),
         endSteps,
@@ -127,8 +126,8 @@ async function untilReady({ definition, address }: ServicePlan, child: Child, st
   const host = isEveryAddress(address.host) ? '127.0.0.1' : address.host
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}/ready`
   const fails = child.ended.then((end) => {
-    const problem = `${definition.name} has ended before it was ready (${reasonOf(end)}). Its last lines:`
-    throw new StackFailure([problem, ...end.tail])
+    const problem = `${definition.name} has ended before it was ready (${reasonOf(end)}).`
+    throw new StackFailure([problem, 'Its last lines:', ...end.tail])
   })
   try {
     await Promise.race([waitUntilReady(url, AbortSignal.any([over.signal, late, stop])), fails])

@@ -196,7 +196,7 @@ describe('npm start', () => {
     const stack = start(checkout, { INVENTORY_FAILS: 'yes' })
     expect(await stack.exited).toEqual([1, null])
     expect(stack.output()).toMatch(
-      /inventory has ended before it was ready \(exit status 1\)\. Its last lines:\nconfig: INVENTORY_FAILS is set\n$/,
+      /inventory has ended before it was ready \(exit status 1\)\.\nIts last lines:\nconfig: INVENTORY_FAILS is set\n$/,
     )
     expect(existsSync(postmasterFile(checkout.root))).toBe(false)
   }, 60_000)

@@ -1,4 +1,4 @@
-import { followLogs, showLastLines } from '../log-lines/show-logs.ts'
+import { followLogs, type LogFollower, showLastLines } from '../log-lines/show-logs.ts'
 import { planStack, type StackPlan } from '../settings/plan.ts'
 import { runStack, type StackControl, watchStopSignals } from '../stack.ts'
 import { bannerLines } from '../status/banner.ts'
@@ -23,22 +23,29 @@ export async function start(context: CommandContext, { names, isWatched, isDemo 
   const { say, ...given } = context
   const stop = watchStopSignals(process.env.npm_lifecycle_event !== undefined)
   const plan = planStack({ ...given, names, isWatched })
+  let requests: LogFollower | undefined
   await runStack(plan, {
-    say,
+    // What a service has written before its end comes before the line that it has ended.
+    say: (line) => {
+      requests?.showNew()
+      say(line)
+    },
     stop,
     whenReady: async (status) => {
       if (isDemo) await fillDemo({ status, root: plan.root, dataDirectory: plan.dataDirectory, say })
       for (const line of bannerLines(status, plan)) say(line)
       say('')
       say('Trestle is ready')
-      if (isWatched) await followRequests(plan, { say, stop })
+      if (!isWatched) return
+      requests = followRequests(plan, say)
+      await requests.showAll(stop)
     },
   })
 }
 
-/** Shows each request and message from now on, as the command `logs` does. */
-async function followRequests(plan: StackPlan, { say, stop }: Omit<StackControl, 'whenReady'>): Promise<void> {
+/** Follows each request and message from now on, as the command `logs` does. */
+function followRequests(plan: StackPlan, say: StackControl['say']): LogFollower {
   const names = plan.services.map(({ definition }) => definition.name)
   const options = { directory: plan.logDirectory, names, onlyErrors: false, say }
-  await followLogs(options, showLastLines(options, 0), stop)
+  return followLogs(options, showLastLines(options, 0))
 }

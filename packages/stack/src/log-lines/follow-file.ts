@@ -1,35 +1,34 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
-import { setTimeout as delay } from 'node:timers/promises'
 
-const POLL_MS = 200
 const CHUNK_BYTES = 64 * 1024
 
-/** Where to begin, whom to tell, and when to stop. */
+/** Where to begin, and whom to tell. */
 export interface FollowOptions {
   /** The first byte to read. */
   readonly from: number
   readonly onLine: (line: string) => void
-  readonly stop: AbortSignal
 }
 
 /**
- * Reads the lines that are appended to a file, until `stop`. It waits for a file that does not exist yet. A file that became
- * shorter, or was replaced, is read from its start.
+ * Makes a function that reads the lines that were appended to a file since its last call. A file that does not exist yet has
+ * none. A file that became shorter, or was replaced, is read from its start.
  */
-export async function followFile(file: string, { from, onLine, stop }: FollowOptions): Promise<void> {
+export function createFollower(file: string, { from, onLine }: FollowOptions): () => void {
   let place = { inode: statSync(file, { throwIfNoEntry: false })?.ino, offset: from }
   let rest: Buffer = Buffer.alloc(0)
-  while (!stop.aborted) {
+  return () => {
     const now = statSync(file, { throwIfNoEntry: false })
     if (now && (now.ino !== place.inode || now.size < place.offset)) {
       place = { inode: now.ino, offset: 0 }
       rest = Buffer.alloc(0)
     }
-    if (now && now.size > place.offset) {
+    while (now && now.size > place.offset) {
       const read = readFrom(file, place.offset)
+      // Meanwhile the file became shorter. The next call notices.
+      if (read.length === 0) return
       place = { ...place, offset: place.offset + read.length }
       rest = passLines(Buffer.concat([rest, read]), onLine)
-    } else await delay(POLL_MS, undefined, { signal: stop }).catch(() => undefined)
+    }
   }
 }
 

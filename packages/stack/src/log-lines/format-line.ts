@@ -91,14 +91,20 @@ function errorText(error: unknown): string {
   if (typeof error !== 'object' || error === null || !('message' in error)) return ''
   const stack = 'stack' in error ? String(error.stack) : ''
   const [, place = ''] = /\(?(?:file:\/\/)?(\/(?:(?!node_modules)[^\s()])+:\d+):\d+\)?$/m.exec(stack) ?? []
-  return `${error.message}${place === '' ? '' : ` (${place.replace(`${process.cwd()}/`, '')})`}`
+  return `${error.message}${place === '' ? '' : ` (${withoutCheckout(place)})`}`
+}
+
+/** A text in which paths begin in the checkout, the working directory of the stack. */
+function withoutCheckout(text: string): string {
+  const checkout = `${process.cwd()}/`
+  return text.replaceAll(`file://${checkout}`, '').replaceAll(checkout, '')
 }
 
 function formatText(service: string, line: string): ShownLine {
   const [start = '', day, clock] = POSTGRES_TIME.exec(line) ?? []
   const time = day === undefined ? undefined : `${day}T${clock}Z`
   const isError = time === undefined || / (?:ERROR|FATAL|PANIC|WARNING): /.test(line)
-  return { text: `${prefix(service, time)} ${line.slice(start.length)}`, isError, time }
+  return { text: `${prefix(service, time)} ${withoutCheckout(line.slice(start.length))}`, isError, time }
 }
 
 /** The local time, to the second, and the name of the service in its colour. */

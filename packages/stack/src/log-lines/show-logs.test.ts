@@ -54,6 +54,16 @@ describe('formatLine', () => {
     [entry(1, { msg: 'job failed', level: 'warn', error_code: 'late' }), true, 'warn     job failed  error_code=late'],
     ['{"not":"a line of the log"}', true, '{"not":"a line of the log"}'],
     ['{broken', true, '{broken'],
+    [
+      `${process.cwd()}/services/auth/src/app.ts:3: SyntaxError: Expression expected`,
+      true,
+      'services/auth/src/app.ts:3: SyntaxError: Expression expected',
+    ],
+    [
+      `    at serve (file://${process.cwd()}/services/auth/src/app.ts:3:1)`,
+      true,
+      'at serve (services/auth/src/app.ts:3:1)',
+    ],
     ['2026-11-23 12:00:01.000 UTC [7] LOG:  ready', false, 'LOG:  ready'],
     ['2026-11-23 12:00:01.000 UTC [7] ERROR:  no such table', true, 'ERROR:  no such table'],
   ])('shows %s', (line, isError, text) => {
@@ -94,10 +104,14 @@ describe('the logs of several services', () => {
     expect(lines).toEqual(['GET      /b  500  4 ms', 'GET      /c  400  4 ms', 'Error: of c'])
     lines.length = 0
     const stop = new AbortController()
-    const over = followLogs(options, sizes, stop.signal)
+    const follower = followLogs(options, sizes)
     appendFileSync(file('auth'), request(4, '/d', 200) + request(5, '/e', 404).slice(0, 40))
+    follower.showNew()
+    expect(lines).toEqual([])
     appendFileSync(file('auth'), request(5, '/e', 404).slice(40))
-    await expect.poll(() => lines).toEqual(['GET      /e  404  4 ms'])
+    follower.showNew()
+    expect(lines).toEqual(['GET      /e  404  4 ms'])
+    const over = follower.showAll(stop.signal)
     renameSync(file('payments'), file('old'))
     writeFileSync(file('payments'), request(6, '/f', 503))
     await expect.poll(() => lines).toEqual(['GET      /e  404  4 ms', 'GET      /f  503  4 ms'])

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { followFile, readLastLines } from './follow-file.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { createFollower, readLastLines } from './follow-file.ts'
 import { formatLine, type ShownLine } from './format-line.ts'
 
 /** Which logs are shown, and how. */
@@ -38,22 +39,40 @@ export function showLastLines(
   return sizes
 }
 
-/** Shows each line that is added to the logs, until `stop`. @param from the first byte of each log; by default its start */
-export async function followLogs(
+/** Shows the lines that are added to logs. */
+export interface LogFollower {
+  /** Shows what was added since the last time. */
+  showNew(): void
+  /** Shows lines as they come, until `stop`. */
+  showAll(stop: AbortSignal): Promise<void>
+}
+
+const POLL_MS = 200
+
+/** Makes a follower of logs. @param from the first byte of each log; by default its start */
+export function followLogs(
   { directory, names, onlyErrors, say }: LogsOptions,
   from: ReadonlyMap<string, number>,
-  stop: AbortSignal,
-): Promise<void> {
-  const follow = (name: string) =>
-    followFile(fileOf(directory, name), {
+): LogFollower {
+  const followers = names.map((name) =>
+    createFollower(fileOf(directory, name), {
       from: from.get(name) ?? 0,
-      stop,
       onLine: (line) => {
         const shown = formatLine(name, line)
         if (shown && (shown.isError || !onlyErrors)) say(shown.text)
       },
-    })
-  await Promise.all(names.map(follow))
+    }),
+  )
+  const showNew = (): void => {
+    for (const follow of followers) follow()
+  }
+  const showAll = async (stop: AbortSignal): Promise<void> => {
+    while (!stop.aborted) {
+      showNew()
+      await delay(POLL_MS, undefined, { signal: stop }).catch(() => undefined)
+    }
+  }
+  return { showNew, showAll }
 }
 
 /** A line without a time belongs to the line before it. */

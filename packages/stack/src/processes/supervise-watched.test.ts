@@ -9,7 +9,7 @@ import { superviseWatched } from './supervise-watched.ts'
 
 removeFoldersAtEnd()
 
-it('restarts at a change, names the file and line of a fault, waits for the next change, and ends', async () => {
+it('restarts at a change, reports a fault, waits for the next change, and ends', async () => {
   const root = newFolder()
   const file = join(root, 'main.ts')
   const forever = "console.log('up'); setInterval(() => {}, 1e6)\n"
@@ -35,12 +35,11 @@ it('restarts at a change, names the file and line of a fault, waits for the next
       early = end
     })
     await expect.poll(() => early !== undefined || readFileSync(logFile, 'utf8') === 'up\n').toBe(true)
-    if (early) throw new StackFailure([`auth has ended before it was ready (${reasonOf(early)}):`, ...early.tail])
+    if (early) throw new StackFailure([`auth has ended before it was ready (${reasonOf(early)}).`, ...early.tail])
   }
   const endSteps = [{ signal: 'SIGKILL', waitMs: 5_000, target: 'process' }] as const
   writeFileSync(file, forever)
   const options = {
-    root,
     start,
     untilReady,
     endSteps,
@@ -55,11 +54,7 @@ it('restarts at a change, names the file and line of a fault, waits for the next
   await expect.poll(() => said.at(-1)).toBe('auth starts again when a file changes')
   expect(said.splice(0)).toEqual([
     'auth restarts: main.ts and 1 more changed',
-    'auth has ended before it was ready (exit status 1):',
-    '  main.ts:2: SyntaxError [ERR_INVALID_TYPESCRIPT_SYNTAX]: Expression expected',
-    "  console.log('up'); setInterval(() => {}, 1e6)",
-    '  const broken = 1 +;',
-    '                    ^',
+    'auth has ended before it was ready (exit status 1).',
     'auth starts again when a file changes',
   ])
 
@@ -68,7 +63,7 @@ it('restarts at a change, names the file and line of a fault, waits for the next
   await expect.poll(() => said).toEqual(['auth restarts: main.ts changed', 'auth is ready again after N s'])
   said.length = 0
   process.kill(started.at(-1)?.pid ?? 0, 'SIGKILL')
-  await expect.poll(() => said).toEqual(['auth has ended (SIGKILL)', '  up', 'auth starts again when a file changes'])
+  await expect.poll(() => said).toEqual(['auth has ended (SIGKILL)', 'auth starts again when a file changes'])
 
   service.change(['main.ts'])
   await expect.poll(() => said.at(-1)).toBe('auth is ready again after N s')

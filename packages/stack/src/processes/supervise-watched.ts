@@ -4,8 +4,6 @@ import type { EndStep } from './end-process.ts'
 
 /** How to restart a service whenever its sources change. */
 export interface WatchedOptions {
-  /** The checkout, which printed paths leave out. */
-  readonly root: string
   /** Starts the service again. */
   readonly start: () => Promise<Child>
   /** Resolves when the service is ready. Rejects with a StackFailure when it has ended, or is late. */
@@ -16,18 +14,17 @@ export interface WatchedOptions {
 
 /**
  * Restarts a service at each change. A service that ends by itself waits for the next change, because it would only end again.
- * It prints each restart, and why a start has failed: the file, the line and the message.
+ * It prints each restart and each end. Why a service has ended is in its log, which the terminal shows anyway.
  */
 export function superviseWatched(first: Child, options: WatchedOptions) {
-  const { root, start, untilReady, endSteps, say } = options
+  const { start, untilReady, endSteps, say } = options
   const changes = createChanges()
   let child = first
   let isDown = false
   let isEnding = false
-  const report = (problem: string, tail: readonly string[]): void => {
+  const report = (problem: string): void => {
     isDown = true
-    say(`${child.name} ${problem}`)
-    for (const line of faultLines(tail, root)) say(`  ${line}`)
+    say(problem)
     say(`${child.name} starts again when a file changes`)
   }
   const restart = async (files: readonly string[]): Promise<void> => {
@@ -42,14 +39,13 @@ export function superviseWatched(first: Child, options: WatchedOptions) {
       say(`${child.name} is ready again after ${((performance.now() - begunMs) / 1_000).toFixed(1)} s`)
     } catch (error) {
       if (!(error instanceof StackFailure)) return
-      const [problem = '', ...tail] = error.problems
-      report(problem.replace(`${child.name} `, ''), tail)
+      report(error.problems[0] ?? '')
     }
   }
   const keepRunning = async (): Promise<void> => {
     for (;;) {
       const end = isDown ? undefined : await Promise.race([changes.next(), child.ended])
-      if (end && !isEnding && !changes.isWaiting()) report(`has ended (${reasonOf(end)})`, end.tail)
+      if (end && !isEnding && !changes.isWaiting()) report(`${child.name} has ended (${reasonOf(end)})`)
       await changes.next()
       if (isEnding) return
       await restart(changes.take())
@@ -98,29 +94,4 @@ function createChanges() {
       return taken
     },
   }
-}
-
-const PLACE = /(?:file:\/\/)?(\/[^\s():]+\.(?:ts|js|mjs|sql|json)):(\d+)/
-const MESSAGE = /^(?:\w*Error\b|Uncaught\b)/
-
-/**
- * Why a service did not start, from the last lines that it wrote: the place and the message of an error, as
- * `services/auth/src/main.ts:3: SyntaxError: …`, with the line of code where it is printed; otherwise the lines themselves.
- *
- * @param root the checkout, which printed paths leave out
- */
-function faultLines(tail: readonly string[], root: string): readonly string[] {
-  const short = (line: string) => line.replaceAll('file://', '').replaceAll(`${root}/`, '')
-  const at = tail.findLastIndex((line) => MESSAGE.test(line))
-  const message = tail[at]
-  if (message === undefined) return tail.map(short)
-  const place = PLACE.exec(tail.slice(0, at).find(isHeader) ?? tail.slice(at).find((line) => PLACE.test(line)) ?? '')
-  if (place === null) return tail.map(short)
-  const code = tail.slice(0, at).filter((line) => !isHeader(line))
-  return [short(`${place[1]}:${place[2]}: ${message}`), ...code.map(short)]
-}
-
-/** The first line that Node.js prints of an error that nobody has caught: `/path/of/file.ts:3`. */
-function isHeader(line: string): boolean {
-  return /^(?:file:\/\/)?\/\S+:\d+$/.test(line)
 }
