@@ -64,13 +64,19 @@ function answerTo(store: MailStore, request: IncomingMessage): Answer {
   // A foreign site whose name resolves to this address must not read the mails (DNS rebinding).
   if (!isLocal(request.headers.host)) return jsonAnswer(421, { error: 'Ask for localhost' })
   const url = new URL(`http://localhost${request.url?.startsWith('/') ? request.url : '/'}`)
-  const method = request.method === 'HEAD' ? 'GET' : request.method
-  const found = method === 'GET' ? answerRead(store, url) : answerChange(store, url, request)
+  const found = findAnswer(store, url, request)
   if (found) return found
   const wantsJson = url.pathname.startsWith('/messages')
   return wantsJson
     ? jsonAnswer(404, { error: 'Not found' })
     : { status: 404, type: HTML, body: renderNotice('Not found') }
+}
+
+function findAnswer(store: MailStore, url: URL, { method, headers }: IncomingMessage): Answer | undefined {
+  if (method === 'GET' || method === 'HEAD') return answerRead(store, url)
+  if (method === 'DELETE') return answerDelete(store, url)
+  // A foreign site can submit a form here. Browsers send its origin.
+  return method === 'POST' && headers['sec-fetch-site'] !== 'cross-site' ? answerForm(store, url) : undefined
 }
 
 function answerRead(store: MailStore, url: URL): Answer | undefined {
@@ -120,19 +126,22 @@ function contains({ subject, from, to, cc, text, html }: CaughtMail, query: stri
     .every((word) => all.includes(word))
 }
 
-function answerChange(store: MailStore, url: URL, request: IncomingMessage): Answer | undefined {
-  const call = `${request.method} ${url.pathname}`
-  const [, wanted, form] = /^(?:DELETE \/messages|POST \/mails)\/([1-9]\d{0,9})(\/remove)?$/.exec(call) ?? []
-  const isForm = request.method === 'POST'
-  // A foreign site can submit a form here. Browsers send its origin.
-  if (isForm && request.headers['sec-fetch-site'] === 'cross-site') return undefined
-  if (wanted !== undefined && isForm === (form !== undefined)) {
-    if (!store.remove(Number(wanted)) && !isForm) return undefined
-  } else if (call === 'DELETE /messages' || call === 'POST /clear') store.clear()
+/** What programs remove: a mail, or all of them. */
+function answerDelete(store: MailStore, { pathname }: URL): Answer | undefined {
+  const [path, id] = /^\/messages(?:\/([1-9]\d{0,9}))?$/.exec(pathname) ?? []
+  if (path === undefined) return undefined
+  if (id === undefined) store.clear()
+  else if (!store.remove(Number(id))) return undefined
+  return { status: 204, type: TEXT, body: '' }
+}
+
+/** What people remove by a button: a mail, which may be gone already, or all of them. */
+function answerForm(store: MailStore, { pathname, search }: URL): Answer | undefined {
+  const [, id] = /^\/mails\/([1-9]\d{0,9})\/remove$/.exec(pathname) ?? []
+  if (id !== undefined) store.remove(Number(id))
+  else if (pathname === '/clear') store.clear()
   else return undefined
-  return isForm
-    ? { status: 303, type: TEXT, body: '', headers: { location: `/${url.search}` } }
-    : { status: 204, type: TEXT, body: '' }
+  return { status: 303, type: TEXT, body: '', headers: { location: `/${search}` } }
 }
 
 function jsonAnswer(status: number, body: unknown): Answer {
