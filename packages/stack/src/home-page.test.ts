@@ -2,10 +2,11 @@ import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createContext, runInContext } from 'node:vm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type HomePage, startHomePage } from './home-page.ts'
+import { startHomePage } from './home-page.ts'
+import type { LocalServer } from './local-server.ts'
 import { planStack } from './settings/plan.ts'
 
-let home: HomePage
+let home: LocalServer
 beforeAll(async () => {
   const env = { AUTH_METRICS_ENABLED: 'false' }
   const plan = planStack({ root: '/repo', program: 'main.ts', env, names: [], isWatched: false })

@@ -1,42 +1,30 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type FrontPage, type LinkGroup, renderFrontPage } from '@trestle/common/documents/front-page.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import {
+  type FrontPage,
+  type LinkGroup,
+  type RenderedPage,
+  renderFrontPage,
+} from '@trestle/common/documents/front-page.ts'
+import { isForThisMachine, type LocalServer, startLocalServer } from './local-server.ts'
 import type { StackPlan } from './settings/plan.ts'
 
-/** The running page of the stack. */
-export interface HomePage {
-  readonly port: number
-  close(): Promise<void>
-}
-
 /**
- * Serves the page of the stack on 127.0.0.1: links to everything that runs. `AUTH_SITE_URL` is its address, so a sign-in by a
- * link of a mail arrives there.
+ * Serves the page of the stack: links to everything that runs. `AUTH_SITE_URL` is its address, so a sign-in by a link of a mail
+ * arrives there.
  */
-export async function startHomePage(plan: StackPlan): Promise<HomePage> {
+export function startHomePage(plan: StackPlan): Promise<LocalServer> {
   const page = renderFrontPage(describeStack(plan))
-  const server = createServer((request, response) => answer(request, response, { page, url: plan.homeUrl }))
-  server.listen(plan.homePort, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  return {
-    port: typeof address === 'object' && address ? address.port : plan.homePort,
-    close: async () => {
-      server.close()
-      server.closeAllConnections()
-    },
-  }
+  return startLocalServer(plan.homePort, (request, response) => answer(request, response, { page, url: plan.homeUrl }))
 }
 
 function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { page, url }: { readonly page: ReturnType<typeof renderFrontPage>; readonly url: string },
+  { page, url }: { readonly page: RenderedPage; readonly url: string },
 ): void {
-  const { method, headers } = request
+  const { method } = request
   const path = request.url?.split('?', 1)[0]
-  // The fragment of a sign-in must not be read by a foreign site whose name resolves to this address (DNS rebinding).
-  if (!/^(localhost|127\.0\.0\.1)(:\d+)?$/i.test(headers.host ?? '')) sendText(response, 421, 'Ask for localhost')
+  if (!isForThisMachine(request)) sendText(response, 421, 'Ask for localhost')
   else if (method !== 'GET' && method !== 'HEAD') sendText(response, 405, 'Only GET', { allow: 'GET, HEAD' })
   else if (path !== '/') sendText(response, 404, `Not found. The page of the stack is at ${url}/`)
   else response.writeHead(200, page.headers).end(page.html)

@@ -1,9 +1,9 @@
-import { once } from 'node:events'
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { isForThisMachine, startLocalServer } from '../local-server.ts'
 import { pageScript, pageStyle } from './mail-assets.ts'
 import { frameRights, renderFrame, renderList, renderMail, renderNotice } from './mail-page.ts'
 import { type CaughtMail, createMailStore, type MailStore, summaryOf } from './mail-store.ts'
-import { type Listener, startSmtpListener } from './smtp-listener.ts'
+import { startSmtpListener } from './smtp-listener.ts'
 
 /** A running mail catcher, and the ports it listens on. */
 export interface MailCatcher {
@@ -16,7 +16,7 @@ export interface MailCatcher {
 export async function startMailCatcher(ports: { readonly smtp: number; readonly web: number }): Promise<MailCatcher> {
   const store = createMailStore(() => new Date())
   const smtp = await startSmtpListener(store, ports.smtp)
-  const web = await startWebListener(store, ports.web)
+  const web = await startLocalServer(ports.web, (request, response) => sendAnswer(response, answerTo(store, request)))
   return {
     smtpPort: smtp.port,
     webPort: web.port,
@@ -45,24 +45,8 @@ const pagePolicy =
 const mailPolicy = `default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';
  frame-ancestors 'self'; sandbox ${frameRights}`.replaceAll('\n', '')
 
-/** Serves the page of the mail catcher and the JSON form of its mails, on 127.0.0.1. */
-async function startWebListener(store: MailStore, port: number): Promise<Listener> {
-  const server = createServer((request, response) => sendAnswer(response, answerTo(store, request)))
-  server.listen(port, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  return {
-    port: typeof address === 'object' && address ? address.port : port,
-    close: async () => {
-      server.close()
-      server.closeAllConnections()
-    },
-  }
-}
-
 function answerTo(store: MailStore, request: IncomingMessage): Answer {
-  // A foreign site whose name resolves to this address must not read the mails (DNS rebinding).
-  if (!isLocal(request.headers.host)) return jsonAnswer(421, { error: 'Ask for localhost' })
+  if (!isForThisMachine(request)) return jsonAnswer(421, { error: 'Ask for localhost' })
   const url = new URL(`http://localhost${request.url?.startsWith('/') ? request.url : '/'}`)
   const found = findAnswer(store, url, request)
   if (found) return found
@@ -158,8 +142,4 @@ function sendAnswer(response: ServerResponse, { status, type, body, headers }: A
     ...headers,
   })
   response.end(body)
-}
-
-function isLocal(host: string | undefined): boolean {
-  return /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i.test(host ?? '')
 }
