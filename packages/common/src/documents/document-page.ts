@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { escapeHtml } from './escape-html.ts'
 
 /** The page that shows an API document, and its content security policy. */
 export interface DocumentPage {
@@ -105,10 +106,6 @@ function contentSecurityPolicy(inlineScript: string): string {
     "form-action 'none'",
     "frame-ancestors 'none'",
   ].join('; ')
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 }
 
 /** JSON that cannot end the script around it. */

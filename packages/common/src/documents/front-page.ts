@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { escapeHtml } from './escape-html.ts'
 
 /** What a person sees who opens the address of a service in a browser: what it is, and where to go on. */
 export interface FrontPage {
@@ -96,11 +97,6 @@ ${notice}${groups.map(renderGroup).join('')}</main>${script === undefined ? '' :
 export function wantsPage(accept: string | undefined): boolean {
   const types = (accept ?? '').split(',').map((part) => part.trim().toLowerCase())
   return types.some((type) => /^text\/html(?!.*;\s*q=0(?:\.0*)?$)/.test(type))
-}
-
-/** Escapes a text for the content or a quoted attribute of HTML. */
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
 function renderGroup({ heading, links }: LinkGroup): string {

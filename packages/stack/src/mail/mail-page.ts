@@ -1,3 +1,4 @@
+import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
 import { codeOf, linksOf, type MailLink } from './mail-highlights.ts'
 import type { CaughtMail } from './mail-store.ts'
 
@@ -148,8 +149,4 @@ function renderTime(time: string): string {
 /** Lines may break behind the signs that divide addresses, so that a word breaks only where it is longer than a line. */
 function breakable(text: string): string {
   return escapeHtml(text).replace(/&#64;|[@/?=]|&#38;/g, '$&<wbr>')
-}
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
