@@ -57,6 +57,7 @@ describe('wantsPage', () => {
     ['text/*', false],
     ['text/html;q=0', false],
     ['text/html; q=0.0', false],
+    ['text/html-fragment', false],
     ['application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5,*/*;q=0.1', false],
   ])('reads Accept: %s as %s', (accept, wanted) => {
     expect(wantsPage(accept)).toBe(wanted)

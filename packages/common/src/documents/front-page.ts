@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import Negotiator from 'negotiator'
 import { escapeHtml } from './escape-html.ts'
 
 /** What a person sees who opens the address of a service in a browser: what it is, and where to go on. */
@@ -95,8 +96,7 @@ ${notice}${groups.map(renderGroup).join('')}</main>${script === undefined ? '' :
  * nothing.
  */
 export function wantsPage(accept: string | undefined): boolean {
-  const types = (accept ?? '').split(',').map((part) => part.trim().toLowerCase())
-  return types.some((type) => /^text\/html(?!.*;\s*q=0(?:\.0*)?$)/.test(type))
+  return new Negotiator({ headers: { accept: (accept ?? '').toLowerCase() } }).mediaTypes().includes('text/html')
 }
 
 function renderGroup({ heading, links }: LinkGroup): string {
