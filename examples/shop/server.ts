@@ -2,14 +2,14 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage } from 'node:http'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { build } from 'esbuild'
 import { z } from 'zod'
-import { findAddress } from '../../packages/stack/src/status/find-address.ts'
+import { findAddress, findDataDirectory } from '../../packages/stack/src/status/find-address.ts'
 
 const payments = await findAddress('PAYMENTS_URL')
 /** The shop at each payments that it has met. The file has secret keys. */
-const setUpFile = resolve(import.meta.dirname, '../..', process.env.TRESTLE_DATA_DIRECTORY || '.data', 'shop.json')
+const setUpFile = join(findDataDirectory(), 'shop.json')
 const port = Number(process.env.SHOP_PORT ?? 8090)
 const AMOUNT = { currency: 'EUR', exponent: 2, value: 1_250 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
-import { readUserEnvironment } from './environment.ts'
+import { dataDirectoryOf, readUserEnvironment } from './environment.ts'
 import { writeEnvFile } from './service-environment.ts'
 
 removeFoldersAtEnd()
@@ -34,6 +34,18 @@ describe('readUserEnvironment', () => {
   it('leaves out what the command status prints, which no service reads', () => {
     const env = { AUTH_URL: 'http://localhost:8081', ANON_KEY: 'a.b.c', DB_URL: 'postgres://x', AUTH_JWT_EXP: '60' }
     expect(readUserEnvironment(join(folder, 'none.env'), env)).toEqual({ AUTH_JWT_EXP: '60' })
+  })
+})
+
+describe('dataDirectoryOf', () => {
+  it.each([
+    ['TRESTLE_DATA_DIRECTORY=/elsewhere\n', '/elsewhere'],
+    ['TRESTLE_DATA_DIRECTORY=data\n', '/repo/data'],
+    ['TRESTLE_DATA_DIRECTORY=\n', '/repo/.data'],
+  ])('follows the .env %j to %s', (text, directory) => {
+    const file = join(folder, 'data.env')
+    writeFileSync(file, text)
+    expect(dataDirectoryOf('/repo', readUserEnvironment(file, {}))).toBe(directory)
   })
 })
 

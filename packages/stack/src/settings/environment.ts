@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { isStatusName } from '../status/stack-status.ts'
 
@@ -16,6 +17,11 @@ export function readUserEnvironment(envFile: string, processEnv: NodeJS.ProcessE
   return Object.fromEntries(
     entries.flatMap(([name, value]) => (value === undefined || isForeign(name) ? [] : [[name, value]])),
   )
+}
+
+/** The folder of the data, the settings and the logs of a stack. @param root the checkout */
+export function dataDirectoryOf(root: string, env: Environment): string {
+  return resolve(root, env.TRESTLE_DATA_DIRECTORY || '.data')
 }
 
 function isForeign(name: string): boolean {

@@ -1,7 +1,7 @@
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { WantedPort } from '../processes/free-ports.ts'
 import { StackFailure } from '../stack-failure.ts'
-import type { Environment } from './environment.ts'
+import { dataDirectoryOf, type Environment } from './environment.ts'
 import { portFrom } from './ports.ts'
 import { addressOf, type ServiceAddress } from './service-environment.ts'
 import { type ServiceDefinition, services } from './services.ts'
@@ -61,7 +61,7 @@ export function planStack({ root, program, env, names, isWatched }: PlanRequest)
     address: addressOf(definition, env),
     entry: join(root, 'services', definition.name, 'src', 'main.ts'),
   }))
-  const dataDirectory = resolve(root, env.TRESTLE_DATA_DIRECTORY || '.data')
+  const dataDirectory = dataDirectoryOf(root, env)
   const hasOwnDatabases = chosen.every(({ definition }) => env[definition.databaseSetting])
   const homePort = portFrom(env, 'TRESTLE_HOME_PORT')
   const bare = {

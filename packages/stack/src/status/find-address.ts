@@ -1,5 +1,6 @@
 import { connect } from 'node:net'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
+import { dataDirectoryOf, readUserEnvironment } from '../settings/environment.ts'
 import { usualPort } from '../settings/ports.ts'
 import type { StackStatus } from './stack-status.ts'
 import { readStatus } from './status-file.ts'
@@ -28,9 +29,14 @@ export async function findAddress(name: AddressName): Promise<string> {
   process.exit(1)
 }
 
+/** The folder of the data of the stack of this checkout, as `npm start` finds it. */
+export function findDataDirectory(): string {
+  return dataDirectoryOf(root, readUserEnvironment(join(root, '.env'), process.env))
+}
+
 /** The status of the stack that runs in this checkout. Undefined when none does. */
 function findStatus(): StackStatus | undefined {
-  return readStatus({ dataDirectory: resolve(root, process.env.TRESTLE_DATA_DIRECTORY || '.data') })
+  return readStatus({ dataDirectory: findDataDirectory() })
 }
 
 function isListening({ hostname, port, protocol }: URL): Promise<boolean> {
