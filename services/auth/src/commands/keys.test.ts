@@ -171,6 +171,18 @@ describe('auth keys', () => {
     expect(await keys('promote', 'a', '--now')).toEqual(['a signs already'])
   })
 
+  it('prints the key that it has changed as one JSON document', async () => {
+    const changed = async (...words: readonly string[]) =>
+      (await keys(...words, '--json')).map((line) => JSON.parse(line))
+    const at = expect.stringMatching(/^20\S+$/)
+    const key = { kid: 'a', alg: 'EdDSA', created_at: at, retire_at: null, verifies: true }
+    expect(await changed('add', '--kid', 'a', '--alg', 'EdDSA')).toEqual([{ ...key, state: 'next' }])
+    expect(await changed('promote', 'a', '--now')).toEqual([{ ...key, state: 'active' }])
+    expect(pauses).toEqual([10_000])
+    expect(await changed('retire', 'a')).toEqual([{ ...key, state: 'retired', retire_at: at }])
+    await expect(changed('promote', 'b')).rejects.toThrow('there is no key b')
+  })
+
   it('promote refuses a key whose tokens the service would not accept', async () => {
     const jwt = { ...deps.config.jwt, validMethods: ['HS256', 'RS256'] }
     const strict = { ...deps, config: { ...deps.config, jwt } }

@@ -5,7 +5,11 @@ import { Command, Option } from 'commander'
 import { POLL_MS } from '../access-tokens/key-ring.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../access-tokens/key-set.ts'
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
-import { listSigningKeyStatus, type SigningKeyStatus } from '../access-tokens/signing-key-repository.ts'
+import {
+  findSigningKeyStatus,
+  listSigningKeyStatus,
+  type SigningKeyStatus,
+} from '../access-tokens/signing-key-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { addSigningKey } from '../use-cases/add-signing-key.ts'
 import { type Promotion, promoteSigningKey } from '../use-cases/promote-signing-key.ts'
@@ -37,37 +41,63 @@ export function keysCommand(options: KeysCommandOptions): Command {
   command
     .command('list', { isDefault: true })
     .description('list every key, newest first (also without a word)')
-    .option('--json', 'print one JSON document')
-    .action(({ json }: { readonly json?: true }) =>
-      withDeps((deps) => (json ? listForPrograms(deps, print) : list(deps, options))),
-    )
+    .option(...JSON_OPTION)
+    .action(({ json }: Printed) => withDeps((deps) => (json ? listForPrograms(deps, print) : list(deps, options))))
   command
     .command('add')
     .description('make a new key that waits: published, not signing')
     .addOption(new Option('--alg <name>', 'algorithm').choices(SIGNING_ALGORITHMS).default('ES256'))
     .option('--kid <kid>', 'key id, in every token that the key signs; default: a random one')
-    .action((given: { readonly alg: SigningAlgorithm; readonly kid?: string }) =>
-      withDeps((deps) => add(deps, given, print)),
+    .option(...JSON_OPTION)
+    .action(({ alg, kid = randomUUID(), json }: { readonly alg: SigningAlgorithm; readonly kid?: string } & Printed) =>
+      withDeps(async (deps) => printChange(deps, { kid, json, lines: await add(deps, { alg, kid }) }, print)),
     )
   command
     .command('promote <kid>')
     .description('sign with a waiting key; the one before verifies until its last token has expired')
     .option('--now', 'do not wait until everybody has read the key set anew')
-    .action((kid: string, { now }: { readonly now?: true }) =>
-      withDeps((deps) => (now ? promoteNow(deps, kid, options) : promote(deps, kid, print))),
+    .option(...JSON_OPTION)
+    .action((kid: string, { now, json }: { readonly now?: true } & Printed) =>
+      withDeps(async (deps) => {
+        const wait = json ? { ...options, print: () => undefined } : options
+        const lines = await (now ? promoteNow(deps, kid, wait) : promote(deps, kid))
+        await printChange(deps, { kid, json, lines }, print)
+      }),
     )
   command
     .command('retire <kid>')
     .description('never sign with a key again; its tokens hold until they expire')
     .option('--now', 'refuse its tokens at once: the key is known to others')
-    .action((kid: string, { now }: { readonly now?: true }) =>
-      withDeps((deps) => retire(deps, { kid, tokens: now ? 'refused' : 'hold' }, print)),
+    .option(...JSON_OPTION)
+    .action((kid: string, { now, json }: { readonly now?: true } & Printed) =>
+      withDeps(async (deps) =>
+        printChange(deps, { kid, json, lines: await retire(deps, kid, now ? 'refused' : 'hold') }, print),
+      ),
     )
   command
     .command('reseal')
     .description('seal all secrets in the database with AUTH_SECURITY_DATABASE_ENCRYPTION_KEY; may be repeated')
-    .action(() => withDeps((deps) => reseal(deps, print)))
+    .option(...JSON_OPTION)
+    .action(({ json }: Printed) => withDeps((deps) => reseal(deps, json, print)))
   return command
+}
+
+const JSON_OPTION = ['--json', 'print one JSON document'] as const
+
+interface Printed {
+  readonly json?: true | undefined
+}
+
+/** What a command has done to a key, in lines for people. */
+interface KeyChange extends Printed {
+  readonly kid: string
+  readonly lines: readonly string[]
+}
+
+/** Programs get the key as it is after the change. */
+async function printChange({ db }: Pick<OperatorDeps, 'db'>, { kid, json, lines }: KeyChange, print: Print) {
+  const key = json && (await findSigningKeyStatus(db, kid))
+  for (const line of key ? printAnswer(keyForPrograms(key), 'json') : lines) print(line)
 }
 
 async function list(
@@ -91,43 +121,38 @@ function describeEnd(retireAt: string | null, verifies: boolean): string {
 
 async function listForPrograms({ db }: Pick<OperatorDeps, 'db'>, print: Print): Promise<void> {
   const keys = await listSigningKeyStatus(db)
-  const shown = keys.map(({ kid, alg, state, createdAt: created_at, retireAt: retire_at, verifies }) => ({
-    kid,
-    alg,
-    state,
-    created_at,
-    retire_at,
-    verifies,
-  }))
-  for (const line of printAnswer(shown, 'json')) print(line)
+  for (const line of printAnswer(keys.map(keyForPrograms), 'json')) print(line)
+}
+
+function keyForPrograms({ kid, alg, state, createdAt, retireAt, verifies }: SigningKeyStatus): object {
+  return { kid, alg, state, created_at: createdAt, retire_at: retireAt, verifies }
 }
 
 async function add(
   deps: Pick<OperatorDeps, 'config' | 'db' | 'randomBytes' | 'encryptionKeys'>,
-  { alg, kid = randomUUID() }: { readonly alg: SigningAlgorithm; readonly kid?: string },
-  print: Print,
-): Promise<void> {
+  { alg, kid }: { readonly alg: SigningAlgorithm; readonly kid: string },
+): Promise<readonly string[]> {
   if (!/^[\w.:-]{1,128}$/.test(kid)) throw new Error('--kid takes 1 to 128 letters, digits, dots, colons, _ and -')
   if (!(await addSigningKey(deps, { alg, kid }))) throw new Error(`the key id ${kid} is taken, and never given again`)
-  print(`added ${kid} (${alg}); in ${JWKS_MAX_AGE_SECONDS / 60} minutes: auth keys promote ${kid}`)
+  return [`added ${kid} (${alg}); in ${JWKS_MAX_AGE_SECONDS / 60} minutes: auth keys promote ${kid}`]
 }
 
-async function promote(deps: Pick<OperatorDeps, 'config' | 'db'>, kid: string, print: Print): Promise<void> {
-  for (const line of describePromotion(kid, await promoteSigningKey(deps, kid, JWKS_MAX_AGE_SECONDS))) print(line)
+async function promote(deps: Pick<OperatorDeps, 'config' | 'db'>, kid: string): Promise<readonly string[]> {
+  return describePromotion(kid, await promoteSigningKey(deps, kid, JWKS_MAX_AGE_SECONDS))
 }
 
 async function promoteNow(
   deps: Pick<OperatorDeps, 'config' | 'db'>,
   kid: string,
-  { print, pause }: KeysCommandOptions,
-): Promise<void> {
+  { print, pause }: Pick<KeysCommandOptions, 'print' | 'pause'>,
+): Promise<readonly string[]> {
   let result = await promoteSigningKey(deps, kid, KNOWN_AFTER_SECONDS)
   if (result.verdict === 'too-young') {
     print(`waiting ${result.waitSeconds} s, until every process knows ${kid}`)
     await pause(result.waitSeconds * 1_000)
     result = await promoteSigningKey(deps, kid, KNOWN_AFTER_SECONDS)
   }
-  for (const line of describePromotion(kid, result)) print(line)
+  return describePromotion(kid, result)
 }
 
 function describePromotion(kid: string, result: Promotion): readonly string[] {
@@ -154,24 +179,33 @@ function describePromotion(kid: string, result: Promotion): readonly string[] {
 
 async function retire(
   deps: Pick<OperatorDeps, 'config' | 'db'>,
-  { kid, tokens }: { readonly kid: string; readonly tokens: TokensOfRetired },
-  print: Print,
-): Promise<void> {
+  kid: string,
+  tokens: TokensOfRetired,
+): Promise<readonly string[]> {
   const result = await retireSigningKey(deps, kid, tokens)
   if (result.verdict === 'unknown') throw unknownKey(kid)
-  if (result.verdict === 'retired-already') return print(`${kid} is retired already`)
-  print(result.until === undefined ? `${kid} is over` : `${kid} verifies until ${result.until}`)
-  if (result.wasActive) print('AUTH_JWT_SECRET signs (HS256) until a key is promoted')
+  if (result.verdict === 'retired-already') return [`${kid} is retired already`]
+  return [
+    result.until === undefined ? `${kid} is over` : `${kid} verifies until ${result.until}`,
+    ...(result.wasActive ? ['AUTH_JWT_SECRET signs (HS256) until a key is promoted'] : []),
+  ]
 }
 
-async function reseal(deps: Pick<OperatorDeps, 'db' | 'randomBytes' | 'encryptionKeys'>, print: Print): Promise<void> {
+async function reseal(
+  deps: Pick<OperatorDeps, 'db' | 'randomBytes' | 'encryptionKeys'>,
+  json: true | undefined,
+  print: Print,
+): Promise<void> {
+  const keyId = deps.encryptionKeys.current.id
   const results = await resealSecrets(deps)
-  for (const { place, sealed } of results) {
-    if (sealed > 0) print(`${place.table}.${place.column}: ${sealed} sealed anew`)
+  const columns = results.map(({ place: { table, column }, sealed }) => ({ table, column, sealed }))
+  for (const { table, column, sealed } of json ? [] : columns) {
+    if (sealed > 0) print(`${table}.${column}: ${sealed} sealed anew`)
   }
   const left = results.reduce((sum, result) => sum + result.left, 0)
   if (left > 0) throw new Error(`${left} secrets were being changed meanwhile: run it again`)
-  print(`every secret is sealed with key ${deps.encryptionKeys.current.id}`)
+  const end = json ? printAnswer({ key_id: keyId, columns }, 'json') : [`every secret is sealed with key ${keyId}`]
+  for (const line of end) print(line)
 }
 
 function unknownKey(kid: string): Error {

@@ -19,14 +19,17 @@ const alone = createEncryptionKeys(newKey, [])
 const seal = (id: string, secret: string) => sealSecret({ encryptionKeys: old, randomBytes }, id, secret)
 
 /** What `auth keys reseal` prints. */
-async function reseal(encryptionKeys = changed): Promise<readonly string[]> {
+async function reseal(encryptionKeys = changed, ...words: readonly string[]): Promise<readonly string[]> {
   const lines: string[] = []
   const command = keysCommand({
     withDeps: (run) => run({ ...test.deps, encryptionKeys }),
     print: (line) => lines.push(line),
     pause: async () => {},
   })
-  await new Command().exitOverride().addCommand(command).parseAsync(['keys', 'reseal'], { from: 'user' })
+  await new Command()
+    .exitOverride()
+    .addCommand(command)
+    .parseAsync(['keys', 'reseal', ...words], { from: 'user' })
   return lines
 }
 
@@ -97,6 +100,9 @@ describe('auth keys reseal', () => {
       'mfa_factors.sealed_secret: 1 sealed anew',
       `every secret is sealed with key ${alone.current.id}`,
     ])
+    const columns = sealedPlaces.map(({ table, column }) => ({ table, column, sealed: 0 }))
+    const [document = '', ...more] = await reseal(changed, '--json')
+    expect([JSON.parse(document), more]).toEqual([{ key_id: alone.current.id, columns }, []])
     const others = ['access', 'client', 'refresh', 'request secret', 'signing key', 'verifier']
     expect(await openAll()).toEqual([...others, ...Array(250).fill('totp')].sort())
   })
