@@ -67,7 +67,7 @@ export async function readReport(file: string): Promise<Report> {
     const { phase, recorder } = scenario
     cases.set(phase, (cases.get(phase) ?? 0) + Object.keys(recorder.cases).length)
     for (const failure of failuresOf(recorder)) {
-      const key = `${failure.operation} ${failure.check} ${failure.code}`
+      const key = keyOf(failure)
       failures.set(key, { ...failure, ...failures.get(key), count: (failures.get(key)?.count ?? 0) + 1 })
     }
   }

@@ -36,7 +36,6 @@ export const runs: readonly ConformanceRun[] = [
     service: 'payments',
     name: 'key',
     target: paymentsTarget,
-
     headersOf: own,
     without: ['DELETE /merchants/{merchantId}/apps/{appId}', 'DELETE /me/keys/{keyId}'],
   },
