@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { setImmediate } from 'node:timers/promises'
+import { setImmediate, setInterval } from 'node:timers/promises'
 import { type FastifyInstance, fastify } from 'fastify'
 import { expect, it, onTestFinished } from 'vitest'
 import { createReadiness } from './readiness.ts'
@@ -50,6 +50,7 @@ function prepare(given: Partial<RunOptions> = {}) {
     shutdownDelayMs: 0,
     process,
     limits: LIMITS,
+    boundMemory: () => {},
     ...given,
   }
   onTestFinished(() => app.close())
@@ -67,6 +68,9 @@ async function open(app: FastifyInstance): Promise<Socket> {
   await once(socket, 'connect')
   return socket
 }
+
+/** A client that asks as often as this keeps a process from being quiet, and leaves it time for its work. */
+const ASK_EVERY_MS = 5
 
 /** @returns the answer on a connection of its own; empty when there is none */
 async function ask(port: number, request: string): Promise<string> {
@@ -134,7 +138,10 @@ it('takes requests for longer while a load balancer has not noticed, and closes 
   })
   const port = portOf(asked.app)
   // The server that is asked once ends first.
-  while (!hasExited) expect(await ask(port, GET)).toMatch(/^HTTP\/1.1 200 .*connection: close/is)
+  for await (const _ of setInterval(ASK_EVERY_MS)) {
+    if (hasExited) break
+    expect(await ask(port, GET)).toMatch(/^HTTP\/1.1 200 .*connection: close/is)
+  }
   expect(asked.events).toEqual(['listening', 'shutting down'])
   expect(await Promise.all([exited, asked.process.exited.promise])).toEqual([0, 0])
 })
@@ -154,7 +161,10 @@ it.each([
   })
   const port = portOf(app)
   process.emit('SIGTERM')
-  while (!hasExited) await ask(port, request)
+  for await (const _ of setInterval(ASK_EVERY_MS)) {
+    if (hasExited) break
+    await ask(port, request)
+  }
   expect(await exited).toBe(0)
 })
 
@@ -257,10 +267,11 @@ it('logs an uncaught error, and ends with status 1', async () => {
   expect(events).toEqual(['listening', 'crashed', 'flush', 'exit 1'])
 })
 
-it('sends the first answer before it loads large libraries', async () => {
+it('sends the first answer before it loads large libraries, and bounds its memory after it', async () => {
   const order: string[] = []
   const { app, options } = prepare({
     start: (answered) => answered.then(() => void order.push('loads')),
+    boundMemory: () => void order.push('bounds its memory'),
     limits: { ...LIMITS, unaskedMs: 60_000 },
   })
   app.addHook('onResponse', async () => void order.push('answered'))
@@ -269,7 +280,7 @@ it('sends the first answer before it loads large libraries', async () => {
   const first = await open(app)
   first.write(GET)
   await run
-  expect(order).toEqual(['answered', 'loads'])
+  expect(order).toEqual(['answered', 'loads', 'bounds its memory'])
 })
 
 it('does not wait long for a first request', async () => {

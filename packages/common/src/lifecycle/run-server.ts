@@ -29,6 +29,11 @@ export interface RunOptions {
   readonly process: RunProcess
   /** For tests. */
   readonly limits?: Limits
+  /**
+   * Bounds the memory of the whole process, after everything is loaded. Tests replace it: their process loads and keeps much
+   * else. Default: collects what loading has left behind, and bounds the garbage from then on.
+   */
+  readonly boundMemory?: () => void
 }
 
 /** What a run writes to its log. */
@@ -117,14 +122,19 @@ export async function runServer(options: RunOptions): Promise<void> {
   }
 }
 
-async function begin({ app, host, port, log, readiness, start, limits = LIMITS }: RunOptions): Promise<void> {
+async function begin(options: RunOptions): Promise<void> {
+  const { app, host, port, log, readiness, start, limits = LIMITS, boundMemory = collectAndBound } = options
   keepTickShape()
   const address = await app.listen({ host, port })
   log.logger.info({ address }, 'listening')
   await start(firstAnswer(app.server, limits.unaskedMs))
+  boundMemory()
+  readiness.markReady()
+}
+
+function collectAndBound(): void {
   releaseMemory()
   boundGarbage()
-  readiness.markReady()
 }
 
 /** Resolves after the first answer, or after the given time without a request. */
