@@ -22,9 +22,11 @@ it('finds the same major version in docker-compose.yml as in the embedded server
 })
 
 it('says why an embedded server stands in for a container', async () => {
-  const server = await startTestPostgres({ DOCKER_HOST: 'tcp://127.0.0.1:1' }, async () => {
-    throw new Error('no such image')
+  const embedded = { url: 'postgres://embedded', host: 'an embedded server', stop: async () => {} }
+  const container = () => Promise.reject(new Error('no such image'))
+  const env = { DOCKER_HOST: 'tcp://127.0.0.1:1' }
+  expect(await startTestPostgres(env, { container, embedded: async () => embedded })).toEqual({
+    ...embedded,
+    host: `an embedded server, because Docker did not start ${composeImage()}: no such image`,
   })
-  await server.stop()
-  expect(server.host).toBe(`an embedded server, because Docker did not start ${composeImage()}: no such image`)
 })

@@ -36,24 +36,30 @@ const MEMORY = '/dev/shm'
 /** A run of all tests keeps at most 0.6 GiB there, and its processes need memory too. */
 const MEMORY_BYTES_MIN = 4 * 2 ** 30
 
+/** How a server is started where nobody names one. */
+interface PostgresStarters {
+  /** Starts a container of an image. */
+  readonly container: (image: string) => Promise<TestPostgres>
+  readonly embedded: () => Promise<TestPostgres>
+}
+
 /**
  * Starts a real PostgreSQL: TEST_DATABASE_URL if it is set, otherwise the container of docker-compose.yml if a Docker engine
  * runs, otherwise an embedded server of the same major version.
- * @param startIn starts a container of an image
  * @throws StackFailure when the embedded server does not start
  */
 export async function startTestPostgres(
   env: NodeJS.ProcessEnv,
-  startIn: (image: string) => Promise<TestPostgres> = startContainer,
+  start: PostgresStarters = { container: startContainer, embedded: startEmbeddedPostgres },
 ): Promise<TestPostgres> {
   if (env.TEST_DATABASE_URL) return { url: env.TEST_DATABASE_URL, host: 'TEST_DATABASE_URL', stop: async () => {} }
-  if (!env.DOCKER_HOST && !existsSync(DOCKER_SOCKET)) return startEmbeddedPostgres()
+  if (!env.DOCKER_HOST && !existsSync(DOCKER_SOCKET)) return start.embedded()
   const image = composeImage()
   try {
-    return await startIn(image)
+    return await start.container(image)
   } catch (error) {
     // The engine does not run, or cannot pull the image.
-    const embedded = await startEmbeddedPostgres()
+    const embedded = await start.embedded()
     const reason = error instanceof Error ? error.message : String(error)
     return { ...embedded, host: `${embedded.host}, because Docker did not start ${image}: ${reason}` }
   }
