@@ -183,9 +183,12 @@ function problemsOfInstallation([command, ...words]: readonly string[]): readonl
   return words.filter((word) => word !== name && peerDependencies[word] === undefined)
 }
 
+let benchHelp: string | undefined
+
 /** Services and options that `pnpm bench --help` does not list, and options that lack their value. */
 function problemsOfBench(args: readonly string[]): readonly string[] {
-  const help = execFileSync(process.execPath, ['bench/src/main.ts', '--help'], { cwd: root, encoding: 'utf8' })
+  benchHelp ??= execFileSync(process.execPath, ['bench/src/main.ts', '--help'], { cwd: root, encoding: 'utf8' })
+  const help = benchHelp
   const names = [...help.matchAll(/^ +--(\w+) </gm)].map(([, name = '']) => name)
   const options = Object.fromEntries(names.map((name) => [name, { type: 'string' as const }]))
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false })
