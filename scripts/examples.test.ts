@@ -34,6 +34,7 @@ const root = join(import.meta.dirname, '..')
 const folder = mkdtempSync(join(tmpdir(), 'examples-'))
 const running: ChildProcess[] = []
 const env: Record<string, string | undefined> = { ...programEnvironment }
+let server: CommandServer
 
 interface Program {
   readonly child: ChildProcess
@@ -49,12 +50,8 @@ function run(...args: readonly string[]): Program {
   return { child, output: () => chunks.join('') }
 }
 
-/** Runs a program to its end. */
-async function runToEnd(...args: readonly string[]): Promise<{ readonly status: unknown; readonly output: string }> {
-  const { child, output } = run(...args)
-  const [status] = await once(child, 'close')
-  return { status, output: output() }
-}
+/** Runs a program of the repository to its end. */
+const runToEnd = (file: string, ...args: readonly string[]) => server.run(join(root, file), args, { cwd: root, env })
 
 /** The first example in a language in a document. */
 function exampleOf(document: string, language: string): string {
@@ -115,6 +112,7 @@ beforeAll(async () => {
   env.PAYMENTS_URL = `http://localhost:${env.PAYMENTS_PORT}`
   env.INVENTORY_URL = `http://localhost:${env.INVENTORY_PORT}`
   const stack = run('packages/stack/src/main.ts')
+  server = await startCommandServer()
   await vi.waitFor(() => expect(stack.output()).toContain('\nTrestle is ready\n'), { timeout: 60_000, interval: 200 })
 }, 90_000)
 
@@ -122,7 +120,7 @@ afterAll(async () => {
   const living = running.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
   const ended = living.map((child) => once(child, 'close'))
   for (const child of living) child.kill('SIGTERM')
-  await Promise.all(ended)
+  await Promise.all([...ended, server.stop()])
   rmSync(folder, { recursive: true })
 })
 
@@ -144,9 +142,7 @@ describe('examples/', () => {
   })
 
   it.each(Object.entries(endings))('%s runs to its end', async (file, ending) => {
-    const { status, output } = await runToEnd(`examples/${file}`)
-    expect(output).toMatch(ending)
-    expect(status).toBe(0)
+    expect(await runToEnd(`examples/${file}`)).toEqual({ status: 0, stdout: expect.stringMatching(ending), stderr: '' })
   })
 
   it('sign-up.ts reads the mail from Mailpit too, which compose starts', async () => {
@@ -169,11 +165,10 @@ describe('examples/', () => {
     })
     await new Promise<void>((resolve) => mailpit.listen(0, '127.0.0.1', resolve))
     env.MAIL_URL = `http://127.0.0.1:${portOf(mailpit)}`
-    const { status, output } = await runToEnd('examples/sign-up.ts')
+    const ended = await runToEnd('examples/sign-up.ts')
     env.MAIL_URL = catcher
     mailpit.close()
-    expect(output).toMatch(/\nsigned out\n$/)
-    expect(status).toBe(0)
+    expect(ended).toEqual({ status: 0, stdout: expect.stringMatching(/\nsigned out\n$/), stderr: '' })
   })
 
   it('shop/ serves its page, its script and an order, and keeps its merchant at a restart', async () => {
@@ -355,7 +350,6 @@ it('runs one service alone on a database of its own, as README.md says', async (
 
 describe('docs/runbooks/', () => {
   const services = ['auth', 'payments', 'inventory']
-  let server: CommandServer
   const programs = [
     // Asks the server of commands. Its first line has the exit status and the bytes of the standard error.
     `run() {
@@ -377,14 +371,11 @@ describe('docs/runbooks/', () => {
   /** The programs have the settings of the stack, and payments has a card in its vault. */
   beforeAll(async () => {
     await seedPayments()
-    server = await startCommandServer()
     env.COMMAND_PORT = String(server.port)
     for (const name of services) {
       Object.assign(env, parseEnv(readFileSync(join(folder, 'data', `${name}.env`), 'utf8')))
     }
   })
-
-  afterAll(() => server.stop())
 
   /** Runs a script. @returns its standard output */
   async function inShell(script: string): Promise<string> {
