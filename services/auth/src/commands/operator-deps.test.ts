@@ -50,5 +50,5 @@ it('refuses a database without the migrations', async () => {
   onTestFinished(drop)
   const { config } = test.deps
   const wanted = { ...config, database: { ...config.database, url, role: undefined } }
-  await expect(openManagementDeps(wanted)).rejects.toThrow('migrations are pending: run auth migrate')
+  await expect(openManagementDeps(wanted)).rejects.toHaveProperty('message', 'migrations are pending: run auth migrate')
 })
