@@ -149,7 +149,8 @@ describe('payments doctor', () => {
       'wrong migration database: this is not the database of PAYMENTS_DATABASE_URL; correct PAYMENTS_MIGRATION_DATABASE_URL',
       'wrong standby: this is not the database of PAYMENTS_DATABASE_URL; start it, or correct PAYMENTS_DB_READ_URL; the primary serves its reads meanwhile',
     ])
-    await expect(openOperatorDeps(load({ PAYMENTS_MIGRATION_DATABASE_URL: other.url }))).rejects.toThrow(
+    await expect(openOperatorDeps(load({ PAYMENTS_MIGRATION_DATABASE_URL: other.url }))).rejects.toHaveProperty(
+      'message',
       'PAYMENTS_MIGRATION_DATABASE_URL is another database than PAYMENTS_DATABASE_URL',
     )
     const sameUrl = new URL(database.url)

@@ -73,11 +73,14 @@ describe('payments merchants list', () => {
 
   it.each([
     [['--limit', '0'], '--limit is a number from 1 to 1000'],
-    [['--limit', '1001'], '--limit is a number from 1 to 1000'],
+    [
+      ['--limit', '1001'],
+      '--limit is a number from 1 to 1000',
+    ],
     [['--before', 'x'], '--before must be 24 hexadecimal digits'],
-    [['--test', '--live'], "option '--test' cannot be used with option '--live'"],
+    [['--test', '--live'], "error: option '--test' cannot be used with option '--live'"],
   ])('refuses %j', async (options, message) => {
-    await expect(run('merchants', 'list', ...options)).rejects.toThrow(message)
+    await expect(run('merchants', 'list', ...options)).rejects.toHaveProperty('message', message)
   })
 })
 
@@ -124,7 +127,7 @@ describe('payments merchants show', () => {
     [UNKNOWN_ID, `there is no merchant ${UNKNOWN_ID}`],
     ['shop', 'the id must be 24 hexadecimal digits'],
   ])('refuses %s', async (id, message) => {
-    await expect(run('merchants', 'show', id)).rejects.toThrow(message)
+    await expect(run('merchants', 'show', id)).rejects.toHaveProperty('message', message)
   })
 })
 
@@ -181,7 +184,7 @@ describe('payments merchants create', () => {
   ])('refuses %j, and makes nothing', async (options, message) => {
     const count = async () => (await json<object[]>('merchants', 'list')).length
     const before = await count()
-    await expect(run('merchants', 'create', ...options)).rejects.toThrow(message)
+    await expect(run('merchants', 'create', ...options)).rejects.toHaveProperty('message', message)
     expect(await count()).toBe(before)
   })
 })
@@ -245,9 +248,12 @@ describe('payments transactions', () => {
     [['show', UNKNOWN_ID], `there is no transaction ${UNKNOWN_ID}`],
     [['show', 'x'], 'the id must be 24 hexadecimal digits'],
     [['list', '--merchant', 'x'], '--merchant must be 24 hexadecimal digits'],
-    [['list', '--limit', 'x'], '--limit is a number from 1 to 1000'],
-    [['list', '--failed', '--successful'], "option '--failed' cannot be used with option '--successful'"],
+    [
+      ['list', '--limit', 'x'],
+      '--limit is a number from 1 to 1000',
+    ],
+    [['list', '--failed', '--successful'], "error: option '--failed' cannot be used with option '--successful'"],
   ])('refuses %j', async (words, message) => {
-    await expect(run('transactions', ...words)).rejects.toThrow(message)
+    await expect(run('transactions', ...words)).rejects.toHaveProperty('message', message)
   })
 })

@@ -92,7 +92,7 @@ describe('payments apps', () => {
 
   it('fails for objects that do not exist, and for wrong arguments', async () => {
     for (const word of ['hide', 'unhide', 'revoke-keys']) {
-      await expect(run('apps', word, UNKNOWN_ID)).rejects.toThrow(`there is no app ${UNKNOWN_ID}`)
+      await expect(run('apps', word, UNKNOWN_ID)).rejects.toHaveProperty('message', `there is no app ${UNKNOWN_ID}`)
     }
     await expect(run('apps', 'hide')).rejects.toHaveProperty('code', 'commander.missingArgument')
     await expect(run('apps', 'none')).rejects.toHaveProperty('code', 'commander.unknownCommand')
@@ -171,16 +171,16 @@ describe('payments merchants', () => {
   it.each([
     [['pricing', '--rate', '10001'], '--rate is 0 to 10000 basis points'],
     [['pricing', '--rate', '1.5'], '--rate is 0 to 10000 basis points'],
-    [['pricing', '--flat', 'EUR'], '--flat is a currency and minor units'],
-    [['pricing', '--refund', 'XXX:1'], '--refund is a currency and minor units'],
-    [['claim', 'canFly=yes'], 'canFly=yes is no permission'],
-    [['claim', 'canTransferToCard=yes'], 'canTransferToCard=yes is no permission'],
-    [['claim', 'canVoid=maybe'], 'canVoid=maybe is no permission'],
+    [['pricing', '--flat', 'EUR'], '--flat is a currency and minor units, such as EUR:25'],
+    [['pricing', '--refund', 'XXX:1'], '--refund is a currency and minor units, such as EUR:25'],
+    [['claim', 'canFly=yes'], 'canFly=yes is no permission, such as canRefund=no'],
+    [['claim', 'canTransferToCard=yes'], 'canTransferToCard=yes is no permission, such as canRefund=no'],
+    [['claim', 'canVoid=maybe'], 'canVoid=maybe is no permission, such as canRefund=no'],
     [['tds', 'none'], 'the mode is attempt or full'],
-    [['acquirer', 'Nordic 1'], 'a name has lower-case letters'],
+    [['acquirer', 'Nordic 1'], 'a name has lower-case letters, digits and -'],
     [['tds', 'full'], `there is no merchant ${UNKNOWN_ID}`],
   ])('fails on %j', async ([word = '', ...rest], message) => {
-    await expect(run('merchants', word, UNKNOWN_ID, ...rest)).rejects.toThrow(message)
+    await expect(run('merchants', word, UNKNOWN_ID, ...rest)).rejects.toHaveProperty('message', message)
   })
 })
 
@@ -205,7 +205,10 @@ describe('payments tasks', () => {
     expect(await run('tasks', 'retry', 'clean_up')).toEqual(['task     clean_up', 'retried  1'])
     expect(await lastAudit()).toEqual([{ action: 'tasks.retried', payload: { task: 'clean_up', retried: 1 } }])
     expect(await list()).toEqual([retrying, { ...retrying, state: 'waiting' }])
-    await expect(run('tasks', 'retry', 'none')).rejects.toThrow('the tasks are ')
+    await expect(run('tasks', 'retry', 'none')).rejects.toHaveProperty(
+      'message',
+      'the tasks are acquirer, acquirer_events, attempt_sweep, confirmation, rejection_mail, expiry, inquiry, invitation_mail, clean_up, webhook_delivery, payout, simulated_dispute, snapshot',
+    )
   })
 
   it('list: escapes control characters in texts of jobs', async () => {
@@ -263,11 +266,22 @@ describe('payments fx', () => {
   })
 
   it('import: refuses a file that is too long, has no listed currency, or is no such document', async () => {
-    await expect(run('fx', 'import', await file('long.xml', ' '.repeat(5_242_881)))).rejects.toThrow('more than 5 MB')
+    const long = await file('long.xml', ' '.repeat(5_242_881))
+    await expect(run('fx', 'import', long)).rejects.toHaveProperty('message', `${long} has more than 5 MB`)
     const foreign = "<Cube time='2026-03-02'><Cube currency='CYP' rate='1'/></Cube>"
-    await expect(run('fx', 'import', await file('x.xml', foreign))).rejects.toThrow('none of the currencies is listed')
-    await expect(run('fx', 'import', await file('y.xml', '<a/>'))).rejects.toThrow('there are no rates')
-    await expect(run('fx', 'import', join(folder, 'none.xml'))).rejects.toThrow('ENOENT')
-    await expect(run('fx', 'list', '--date', 'today')).rejects.toThrow('--date is no date')
+    await expect(run('fx', 'import', await file('x.xml', foreign))).rejects.toHaveProperty(
+      'message',
+      'none of the currencies is listed',
+    )
+    await expect(run('fx', 'import', await file('y.xml', '<a/>'))).rejects.toHaveProperty(
+      'message',
+      'there are no rates: <Cube time=…><Cube currency=… rate=…/> was expected',
+    )
+    const none = join(folder, 'none.xml')
+    await expect(run('fx', 'import', none)).rejects.toHaveProperty(
+      'message',
+      `ENOENT: no such file or directory, stat '${none}'`,
+    )
+    await expect(run('fx', 'list', '--date', 'today')).rejects.toHaveProperty('message', '--date is no date')
   })
 })

@@ -125,7 +125,7 @@ describe('payments payouts', () => {
       ])
       const daily = { ...payments.deps.payouts, schedule: 'daily' } as const
       const paid = payEveryone({ ...payments.deps, db: payments.database.db, payouts: daily }, payments.deps.meter)
-      await expect(paid).rejects.toThrow('1 merchants could not be paid out')
+      await expect(paid).rejects.toHaveProperty('message', '1 merchants could not be paid out')
     })
     await run('payouts', 'run', '--merchant', locked)
     expect([await balance(locked), await balance(free)]).toEqual([0n, 0n])
@@ -162,7 +162,13 @@ describe('payments payouts', () => {
   it('export: marks no payout and leaves no file when it cannot write', async () => {
     await run('payouts', 'run', '--merchant', await merchantWithMoney('EUR'))
     const waiting = await json('payouts', 'list', '--status', 'created')
-    await expect(run('payouts', 'export', join(folder, 'missing'), ...DEBTOR)).rejects.toThrow('ENOENT')
+    const missing = join(folder, 'missing')
+    await expect(run('payouts', 'export', missing, ...DEBTOR)).rejects.toHaveProperty(
+      'message',
+      expect.stringMatching(
+        `^ENOENT: no such file or directory, open '${missing}/\\.payouts-[0-9a-f]{24}\\.xml\\.part'$`,
+      ),
+    )
     expect(await json('payouts', 'list', '--status', 'created')).toEqual(waiting)
     const before = await json<object[]>('payouts', 'batches')
     const exported = await json<Exported>('payouts', 'export', folder, ...DEBTOR)
@@ -193,10 +199,12 @@ describe('payments payouts', () => {
       ({ merchantId }) => merchantId === id,
     )
     await run('payouts', 'fail', payout?.id ?? '')
-    await expect(run('payouts', 'export', folder, '--again', first.batch)).rejects.toThrow(
+    await expect(run('payouts', 'export', folder, '--again', first.batch)).rejects.toHaveProperty(
+      'message',
       `payout ${payout?.id} of the batch is failed`,
     )
-    await expect(run('payouts', 'export', folder, '--again', UNKNOWN_ID)).rejects.toThrow(
+    await expect(run('payouts', 'export', folder, '--again', UNKNOWN_ID)).rejects.toHaveProperty(
+      'message',
       `there is no batch ${UNKNOWN_ID}`,
     )
   })
@@ -220,9 +228,13 @@ describe('payments payouts', () => {
       return run('payouts', 'export', folder, '--again', id)
     }
     const absent = { id: UNKNOWN_ID, merchantId: UNKNOWN_ID, merchantName: 'Mallory' }
-    await expect(forge('1'.repeat(24), [absent])).rejects.toThrow('the batch names payouts that are not there')
-    await expect(forge('2'.repeat(24), [...payouts, ...payouts])).rejects.toThrow('is in batches more than once')
-    await expect(run('payouts', 'export', folder, '--again', batch)).rejects.toThrow('is in batches more than once')
+    const twice = `payout ${Object(payouts[0]).id} is in batches more than once`
+    await expect(forge('1'.repeat(24), [absent])).rejects.toHaveProperty(
+      'message',
+      'the batch names payouts that are not there',
+    )
+    await expect(forge('2'.repeat(24), [...payouts, ...payouts])).rejects.toHaveProperty('message', twice)
+    await expect(run('payouts', 'export', folder, '--again', batch)).rejects.toHaveProperty('message', twice)
   })
 
   it('export: refuses a payout that was changed by hand, the first time and again', async () => {
@@ -260,7 +272,10 @@ describe('payments payouts', () => {
       const set = (value: RawBuilder<unknown>) =>
         by(sql`UPDATE ${sql.table('payout_batches')} SET ${sql.ref(column)} = ${value} WHERE id = ${batch}`)
       await set(sql`jsonb_set(${sql.ref(column)}, ${path}, to_jsonb(${other}::text))`)
-      await expect(again()).rejects.toThrow(`batch ${batch} is not what was exported`)
+      await expect(again()).rejects.toHaveProperty(
+        'message',
+        `batch ${batch} is not what was exported: its account, a name, an account or an amount was changed`,
+      )
       await set(sql`${JSON.stringify(Reflect.get(kept, column))}::jsonb`)
     }
     await again()
@@ -282,7 +297,8 @@ describe('payments payouts', () => {
       return payoutId
     }
     const payoutId = await set('created')
-    await expect(run('payouts', 'export', folder, ...DEBTOR)).rejects.toThrow(
+    await expect(run('payouts', 'export', folder, ...DEBTOR)).rejects.toHaveProperty(
+      'message',
       `payout ${payoutId} is in batch ${batch} already: use --again ${batch}`,
     )
     expect(await json('payouts', 'list', '--status', 'created')).toEqual([
@@ -314,7 +330,7 @@ describe('payments payouts', () => {
         await trx.updateTable('merchants').set({ id: to }).where('id', '=', from).execute()
       })
     await rename(id, UNKNOWN_ID)
-    await expect(run('payouts', 'export', folder, ...DEBTOR)).rejects.toThrow('has no merchant')
+    await expect(run('payouts', 'export', folder, ...DEBTOR)).rejects.toThrow(/^payout [0-9a-f]{24} has no merchant$/)
     await rename(UNKNOWN_ID, id)
     expect(await json('payouts', 'export', folder, ...DEBTOR)).toEqual({
       payouts: 1,
@@ -341,10 +357,13 @@ describe('payments payouts', () => {
     if (!settled || !failed) throw new Error('two payouts were exported')
     expect(await run('payouts', 'settle', settled.id)).toEqual([`id      ${settled.id}`, 'status  settled'])
     expect(await json('payouts', 'settle', settled.id)).toEqual({ id: settled.id, status: 'settled' })
-    await expect(run('payouts', 'fail', settled.id)).rejects.toThrow(`payout ${settled.id} is settled`)
+    await expect(run('payouts', 'fail', settled.id)).rejects.toHaveProperty(
+      'message',
+      `payout ${settled.id} is settled`,
+    )
     for (const _ of [1, 2])
       expect(await json('payouts', 'fail', failed.id)).toEqual({ id: failed.id, status: 'failed' })
-    await expect(run('payouts', 'settle', failed.id)).rejects.toThrow(`payout ${failed.id} is failed`)
+    await expect(run('payouts', 'settle', failed.id)).rejects.toHaveProperty('message', `payout ${failed.id} is failed`)
     expect(await balance(failed.merchantId)).toBe(BigInt(failed.amount))
     expect(await balance(settled.merchantId)).toBe(0n)
     const kinds = await payments.database.db
@@ -367,8 +386,14 @@ describe('payments payouts', () => {
     const id = await merchantWithMoney('EUR', { bank: undefined })
     const pay = async () => (await json<object[]>('payouts', 'run', '--merchant', id))[0]
     expect(await pay()).toEqual({ merchantId: id, skipped: 'no_iban' })
-    await expect(run('merchants', 'bank', id, 'DK51 0040 0440 1162 43')).rejects.toThrow('the account must be an IBAN')
-    await expect(run('merchants', 'bank', UNKNOWN_ID, 'DK5000400440116243')).rejects.toThrow('there is no merchant')
+    await expect(run('merchants', 'bank', id, 'DK51 0040 0440 1162 43')).rejects.toHaveProperty(
+      'message',
+      'the account must be an IBAN',
+    )
+    await expect(run('merchants', 'bank', UNKNOWN_ID, 'DK5000400440116243')).rejects.toHaveProperty(
+      'message',
+      `there is no merchant ${UNKNOWN_ID}`,
+    )
     expect(await json('merchants', 'bank', id, 'dk50 0040 0440 1162 43')).toEqual({ id, iban: 'DK5000400440116243' })
     expect(await pay()).toEqual({ merchantId: id, amount: 9_840, payout: anyId })
     await run('merchants', 'bank', id, 'DE89370400440532013000')
@@ -387,12 +412,22 @@ describe('payments payouts', () => {
   })
 
   it('fails for payouts that do not exist, and for wrong options before anything is exported', async () => {
-    await expect(run('payouts', 'settle', UNKNOWN_ID)).rejects.toThrow(`there is no payout ${UNKNOWN_ID}`)
-    await expect(run('payouts', 'list', '--status', 'lost')).rejects.toThrow('there is no status lost')
-    await expect(run('payouts', 'export', folder)).rejects.toThrow('--name is required')
-    await expect(run('payouts', 'export', folder, '--name', 'x', '--iban', 'DK51')).rejects.toThrow(
+    await expect(run('payouts', 'settle', UNKNOWN_ID)).rejects.toHaveProperty(
+      'message',
+      `there is no payout ${UNKNOWN_ID}`,
+    )
+    await expect(run('payouts', 'list', '--status', 'lost')).rejects.toHaveProperty(
+      'message',
+      'there is no status lost',
+    )
+    await expect(run('payouts', 'export', folder)).rejects.toHaveProperty('message', '--name is required')
+    await expect(run('payouts', 'export', folder, '--name', 'x', '--iban', 'DK51')).rejects.toHaveProperty(
+      'message',
       '--iban must be an IBAN',
     )
-    await expect(run('payouts', 'export', folder, ...DEBTOR, '--bic', 'x')).rejects.toThrow('--bic must be a BIC')
+    await expect(run('payouts', 'export', folder, ...DEBTOR, '--bic', 'x')).rejects.toHaveProperty(
+      'message',
+      '--bic must be a BIC',
+    )
   })
 })

@@ -85,10 +85,16 @@ describe('payments disputes', () => {
         currency: 'EUR',
         due: anyTime,
       })
-    await expect(run('disputes', 'won', opened.id)).rejects.toThrow(`dispute ${opened.id} was closed the other way`)
+    await expect(run('disputes', 'won', opened.id)).rejects.toHaveProperty(
+      'message',
+      `dispute ${opened.id} was closed the other way`,
+    )
     const rest = await json<{ id: string }>('disputes', 'open', transactionId)
     expect(rest).toEqual({ amount: 700, id: anyId, transactionId, currency: 'EUR', status: 'open', due: anyTime })
-    await expect(run('disputes', 'open', transactionId)).rejects.toThrow('can dispute at most EUR 0.00')
+    await expect(run('disputes', 'open', transactionId)).rejects.toHaveProperty(
+      'message',
+      'can dispute at most EUR 0.00',
+    )
     expect(await json('disputes', 'won', rest.id)).toEqual({
       status: 'won',
       id: anyId,
@@ -118,10 +124,22 @@ describe('payments disputes', () => {
   })
 
   it('fails for objects that do not exist, and for malformed values', async () => {
-    await expect(run('disputes', 'open', UNKNOWN_ID)).rejects.toThrow(`there is no transaction ${UNKNOWN_ID}`)
-    await expect(run('disputes', 'won', UNKNOWN_ID)).rejects.toThrow(`there is no dispute ${UNKNOWN_ID}`)
-    await expect(run('disputes', 'open', transactionId, '--reason', '1')).rejects.toThrow('there is no reason 1')
-    await expect(run('disputes', 'open', transactionId, '--amount', '0')).rejects.toThrow('--amount is a number')
+    await expect(run('disputes', 'open', UNKNOWN_ID)).rejects.toHaveProperty(
+      'message',
+      `there is no transaction ${UNKNOWN_ID}`,
+    )
+    await expect(run('disputes', 'won', UNKNOWN_ID)).rejects.toHaveProperty(
+      'message',
+      `there is no dispute ${UNKNOWN_ID}`,
+    )
+    await expect(run('disputes', 'open', transactionId, '--reason', '1')).rejects.toHaveProperty(
+      'message',
+      'there is no reason 1',
+    )
+    await expect(run('disputes', 'open', transactionId, '--amount', '0')).rejects.toHaveProperty(
+      'message',
+      '--amount is a number of minor units',
+    )
   })
 })
 
@@ -164,9 +182,18 @@ describe('payments frauds', () => {
       transactionId,
       created: anyTime,
     })
-    await expect(run('frauds', 'add', UNKNOWN_ID)).rejects.toThrow(`there is no transaction ${UNKNOWN_ID}`)
-    await expect(run('frauds', 'add', transactionId, '--reason', '9')).rejects.toThrow('from 0 to 8')
-    await expect(run('frauds', 'add', transactionId, '--reported', 'x')).rejects.toThrow('is no instant')
+    await expect(run('frauds', 'add', UNKNOWN_ID)).rejects.toHaveProperty(
+      'message',
+      `there is no transaction ${UNKNOWN_ID}`,
+    )
+    await expect(run('frauds', 'add', transactionId, '--reason', '9')).rejects.toHaveProperty(
+      'message',
+      '--reason is a number from 0 to 8',
+    )
+    await expect(run('frauds', 'add', transactionId, '--reported', 'x')).rejects.toHaveProperty(
+      'message',
+      '--reported is no instant',
+    )
   })
 })
 
@@ -195,9 +222,15 @@ describe('payments adjust', () => {
       payload: { amount: -700, lineId: anyId },
       identity_id: null,
     })
-    await expect(run('adjust', UNKNOWN_ID, '5', 'x')).rejects.toThrow(`there is no merchant ${UNKNOWN_ID}`)
-    await expect(run('adjust', id, '0', 'x')).rejects.toThrow('the amount is a number of minor units')
-    await expect(run('adjust', id, '1', '')).rejects.toThrow('the text has 1 to 255 characters')
+    await expect(run('adjust', UNKNOWN_ID, '5', 'x')).rejects.toHaveProperty(
+      'message',
+      `there is no merchant ${UNKNOWN_ID}`,
+    )
+    await expect(run('adjust', id, '0', 'x')).rejects.toHaveProperty(
+      'message',
+      'the amount is a number of minor units, not 0',
+    )
+    await expect(run('adjust', id, '1', '')).rejects.toHaveProperty('message', 'the text has 1 to 255 characters')
   })
 })
 
@@ -232,7 +265,10 @@ describe('payments vault', () => {
     const source = await customerPayment(payments, id, { number: '1000000000000000' })
     const all = await payments.database.db.selectFrom('instruments').select('id').execute()
     const both = withVault(fresh, old)
-    await expect(withVault(fresh).run('vault', 'rotate')).rejects.toThrow('key 1, which is not configured')
+    await expect(withVault(fresh).run('vault', 'rotate')).rejects.toHaveProperty(
+      'message',
+      'sealed with key 1, which is not configured',
+    )
     const turns = await Promise.all([both.json('vault', 'rotate'), both.json('vault', 'rotate')])
     const rotated = turns.map((turn) => Object(turn).rotated)
     expect(rotated.reduce((a, b) => a + b)).toBe(all.length)

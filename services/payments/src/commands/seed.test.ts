@@ -187,47 +187,56 @@ describe('payments seed, after the whole file', () => {
     ['no JSON', 'x', 'the file is not JSON'],
     ['an unknown member', { app: [] }, 'file: has no member app'],
     ['a key that is no UUID', { apps: [{ ...app, key: 'x' }] }, 'apps.0.key: must be a UUID'],
-    ['the key of another app', { apps: [{ ...app, id: 'a'.repeat(24) }] }, `is that of app ${app.id}`],
+    [
+      'the key of another app',
+      { apps: [{ ...app, id: 'a'.repeat(24) }] },
+      `the key of app ${'a'.repeat(24)} is that of app ${app.id}`,
+    ],
     [
       'an unknown app',
       { merchants: [{ ...merchant, id: 'a'.repeat(24), key: app.key, apps: ['b'.repeat(24)] }] },
-      'there is no app',
+      `merchant ${'a'.repeat(24)}: there is no app ${'b'.repeat(24)}`,
     ],
     [
       'an unknown merchant',
       { transactions: [{ ...transaction, id: 'a'.repeat(24), merchantId: 'b'.repeat(24) }] },
-      'there is no merchant',
+      `transaction ${'a'.repeat(24)}: there is no merchant ${'b'.repeat(24)}`,
     ],
     [
       'two operations in one',
       { transactions: [{ ...transaction, operations: [{ capture: 1, void: 1 }] }] },
-      'operations.0',
+      'transactions.0.operations.0: is not valid',
     ],
   ])('refuses %s, and leaves nothing', async (_name, content, message) => {
     const { db } = payments.database
     const count = async () => (await db.selectFrom('merchants').select('id').execute()).length
     const before = await count()
-    await expect(json('seed', await file(content))).rejects.toThrow(message)
+    await expect(json('seed', await file(content))).rejects.toHaveProperty('message', message)
     expect(await count()).toBe(before)
   })
 
   it('refuses transactions of live merchants', async () => {
     const live = { ...merchant, id: 'a'.repeat(24), key: '33333333-3333-4333-8333-333333333333', test: false }
     const ofLive = { ...transaction, id: 'b'.repeat(24), merchantId: live.id }
-    await expect(json('seed', await file({ merchants: [live], transactions: [ofLive] }))).rejects.toThrow(
+    await expect(json('seed', await file({ merchants: [live], transactions: [ofLive] }))).rejects.toHaveProperty(
+      'message',
       `transaction ${ofLive.id}: merchant ${live.id} is live`,
     )
   })
 
   it('refuses operations beyond the amount', async () => {
     const greedy = { ...transaction, id: 'c'.repeat(24), operations: [{ capture: 600 }, { capture: 600 }] }
-    await expect(json('seed', await file({ transactions: [greedy] }))).rejects.toThrow(
+    await expect(json('seed', await file({ transactions: [greedy] }))).rejects.toHaveProperty(
+      'message',
       `transaction ${greedy.id}: capture of 600: limit-exceeded`,
     )
   })
 
   it('refuses without PAYMENTS_ALLOW_SEED', async () => {
     const strict = commandRunner([seedCommand], () => ({ ...operatorDeps(payments), seedAllowed: false }))
-    await expect(strict.run('seed', await file(whole))).rejects.toThrow('seeding needs PAYMENTS_ALLOW_SEED=yes')
+    await expect(strict.run('seed', await file(whole))).rejects.toHaveProperty(
+      'message',
+      'seeding needs PAYMENTS_ALLOW_SEED=yes',
+    )
   })
 })
