@@ -60,7 +60,7 @@ describe('seed', () => {
     [{ products: 'ten' }, '--products must be a number between 1 and 10000000'],
     [{ products: '30', stock: '0' }, '--stock must be a number between 1 and 1000000000000'],
   ])('refuses %j, and adds nothing', async (options, message) => {
-    await expect(seeded(options)).rejects.toThrow(new Error(message))
+    await expect(seeded(options)).rejects.toHaveProperty('message', message)
     expect(await query('SELECT sku FROM inventory.products')).toEqual([])
   })
 })
