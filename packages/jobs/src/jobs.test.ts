@@ -160,6 +160,19 @@ describe('jobs', () => {
     expect(greeted.map(({ payload }) => payload.to)).not.toContain('Radia')
   })
 
+  it('keeps the outcome of a job in the queue', async () => {
+    const own = await jobs.send(database.db, greet, { to: 'nobody' }, { startAfterSeconds: 60 })
+    await jobs.run(greet, own, async () => 'dropped')
+    const taken = await jobs.send(database.db, greet, { to: 'Ada' })
+    const outcomes = async () =>
+      (await sql<object>`SELECT id::text AS id, output FROM example_jobs.job ORDER BY created_on`.execute(database.db))
+        .rows
+    await expect.poll(outcomes).toEqual([
+      { id: own, output: { outcome: 'dropped' } },
+      { id: taken, output: { outcome: 'done' } },
+    ])
+  })
+
   it('repeats a job that hangs, and not the jobs that were done beside it', async () => {
     const attempts: string[] = []
     await database.db.transaction().execute(async (trx) => {

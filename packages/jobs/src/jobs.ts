@@ -24,7 +24,7 @@ export interface SendOptions {
 /** Values of the label `outcome` of `jobs_total`: two of a handler, a failure that is repeated, and the last failure. */
 const OUTCOMES = ['done', 'dropped', 'retry', 'dead'] as const
 
-/** The outcome of an attempt. `dropped`: the work makes no sense any more, for example a mail to a deleted user. */
+/** The outcome of an attempt; the queue keeps it. `dropped`: the work makes no sense any more, such as a mail to a deleted user. */
 export type Outcome = 'done' | 'dropped'
 
 /** Thrown by a handler when no later attempt could succeed: the job has failed for good. */
@@ -158,8 +158,9 @@ function jobRunner<Payload extends object>(
   const attempt = runAttempt(config, task, handler)
   return async (job: JobWithMetadata<Stored<Payload>>): Promise<JobResult> => {
     try {
-      outcomes.add(1, { task: task.name, outcome: await withinTime(task, () => attempt(job)) })
-      return { id: job.id, status: 'completed' }
+      const outcome = await withinTime(task, () => attempt(job))
+      outcomes.add(1, { task: task.name, outcome })
+      return { id: job.id, status: 'completed', output: { outcome } }
     } catch (error) {
       const isDead = error instanceof Hopeless || job.retryCount >= job.retryLimit
       outcomes.add(1, { task: task.name, outcome: isDead ? 'dead' : 'retry' })
@@ -192,8 +193,7 @@ function createOwnRuns(
       const run = withinTime(task, attempt).then(
         async (outcome) => {
           outcomes.add(1, { task: task.name, outcome })
-          const { boss } = await queue()
-          await boss.complete(task.name, id, null, { includeQueued: true })
+          await (await queue()).boss.complete(task.name, id, { outcome }, { includeQueued: true })
           return outcome
         },
         (error) => {
