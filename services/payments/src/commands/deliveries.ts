@@ -12,7 +12,7 @@ export function deliveriesCommand(operator: Operator): Command {
   return commandGroup(operator, 'deliveries', 'list, show and replay deliveries of events to webhooks', commands)
 }
 
-const STATUSES = ['waiting', 'sending', 'retrying', 'done', 'failed'] as const
+const STATUSES = ['waiting', 'sending', 'retrying', 'delivered', 'dropped', 'failed'] as const
 
 const commands: readonly OperatorCommand[] = [
   {
@@ -55,7 +55,8 @@ async function list({ database }: OperatorDeps, { options, format }: CommandInpu
 
 async function show({ database }: OperatorDeps, { words: [id = ''] }: CommandInput): Promise<object> {
   const [delivery] = await listDeliveries(database.db, database.names.jobSchema, { id: id.toLowerCase(), limit: 1 })
-  if (!delivery) throw new Error(`there is no delivery ${id}; the queue forgets one an hour after it is done`)
+  if (!delivery)
+    throw new Error(`there is no delivery ${id}; the queue forgets one an hour after it was delivered or dropped`)
   const event = await findEvent(database.db, delivery.merchantId, delivery.eventId)
   return { ...delivery, event: event && viewEvent(event) }
 }

@@ -16,6 +16,7 @@ import {
   startPayments,
   type TestApp,
   type TestPayments,
+  UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { deliveriesCommand } from '../commands/deliveries.ts'
@@ -75,6 +76,12 @@ const jobsOf = async (webhookId: string, queue = 'webhook_delivery') =>
 const letTimePass = (webhookId: string, retries?: number) =>
   sql`UPDATE ${JOB} SET start_after = now(), retry_count = coalesce(${retries ?? null}, retry_count)
       WHERE state = 'retry' AND data ->> 'webhookId' = ${webhookId}`.execute(payments.database.db)
+
+const { run, json } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
+const statusesOf = async (webhookId: string, ...options: readonly string[]) =>
+  (await json<{ status: string }[]>('deliveries', 'list', '--webhook', webhookId, ...options)).map(
+    ({ status }) => status,
+  )
 
 // Most of the time passes in waiting for the queue, so the tests run together.
 describe.concurrent('deliveries', () => {
@@ -170,6 +177,7 @@ describe.concurrent('deliveries', () => {
     await update('Coffee')
     await expect.poll(() => at('/long')).toHaveLength(1)
     await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('completed')
+    expect(await statusesOf(webhook.id)).toEqual(['delivered'])
   })
 
   it('waits 5 s for an answer, and holds up no other webhook', async ({ expect }) => {
@@ -231,7 +239,6 @@ describe.concurrent('deliveries', () => {
     const first = JSON.parse(at('/replayed')[0]?.body ?? '').id
     await sql`SELECT ${sql.table('disable_webhook')}(${id}, ${webhook.id})`.execute(payments.database.db)
     for (const name of ['Two', 'Three']) await update(name)
-    const { run } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
     expect(await run('deliveries', 'replay', id, webhook.id, '--after', first, '--json')).toEqual([
       `{"webhook":"${webhook.id}","events":3}`,
     ])
@@ -239,10 +246,6 @@ describe.concurrent('deliveries', () => {
     expect(namesAt('/replayed')).toEqual(['One', 'Three', 'Two', undefined])
     await update('Four')
     await expect.poll(() => at('/replayed')).toHaveLength(5)
-    await expect(run('deliveries', 'replay', id, id)).rejects.toThrow(`merchant ${id} has no webhook ${id}`)
-    await expect(run('deliveries', 'replay', id, webhook.id, '--after', 'x')).rejects.toThrow(
-      '--after must be 24 hexadecimal digits',
-    )
   })
 
   it('drops the deliveries of a deleted webhook', async ({ expect }) => {
@@ -254,10 +257,11 @@ describe.concurrent('deliveries', () => {
     await letTimePass(webhook.id)
     await expect.poll(async () => (await jobsOf(webhook.id))[0]?.state).toBe('completed')
     expect(at('/deleted')).toHaveLength(1)
+    expect(await statusesOf(webhook.id)).toEqual(['dropped'])
+    expect(await statusesOf(webhook.id, '--status', 'delivered')).toEqual([])
   })
 
   it('are listed with their attempts, and shown with their event', async ({ expect }) => {
-    const { run, json } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
     const { id, webhook, update } = await listen('/listed')
     answers.set('/listed', { status: 503 })
     await update('Coffee')
@@ -280,18 +284,33 @@ describe.concurrent('deliveries', () => {
     const [first, ...rest] = await listed()
     expect([first, rest]).toEqual([delivery, []])
     expect(await json('deliveries', 'show', first?.id ?? '')).toEqual({ ...delivery, event })
-    expect(await json('deliveries', 'list', '--webhook', webhook.id, '--status', 'done')).toEqual([])
-    const [, line = ''] = await run('deliveries', 'list', '--webhook', webhook.id)
-    expect(line.split(/ {2,}/)).toEqual([first?.id, 'retrying', 'merchant.updated', '1', 'answered 503', delivery.url])
+    expect(await statusesOf(webhook.id, '--status', 'failed')).toEqual([])
+    expect((await run('deliveries', 'list', '--webhook', webhook.id)).map((line) => line.split(/ {2,}/))).toEqual([
+      ['ID', 'STATUS', 'TYPE', 'ATTEMPTS', 'FAILURE', 'URL'],
+      [first?.id, 'retrying', 'merchant.updated', '1', 'answered 503', delivery.url],
+    ])
     await letTimePass(webhook.id, 11)
     await expect
       .poll(async () => (await listed())[0])
       .toMatchObject({ status: 'failed', attempts: 13, nextAttempt: null })
-    await expect(run('deliveries', 'show', id)).rejects.toThrow(`there is no delivery ${id}`)
-    await expect(run('deliveries', 'list', '--merchant', 'x')).rejects.toThrow('--merchant must be 24 hexadecimal')
-    await expect(run('deliveries', 'list', '--webhook', 'x')).rejects.toThrow('--webhook must be 24 hexadecimal')
-    await expect(run('deliveries', 'list', '--limit', '0')).rejects.toThrow('--limit is a number from 1 to 1000')
-    await expect(run('deliveries', 'list', '--status', 'x')).rejects.toThrow('Allowed choices are waiting, sending')
+  })
+
+  it.for([
+    [
+      ['show', UNKNOWN_ID],
+      `there is no delivery ${UNKNOWN_ID}; the queue forgets one an hour after it was delivered or dropped`,
+    ],
+    [['list', '--merchant', 'x'], '--merchant must be 24 hexadecimal digits'],
+    [['list', '--webhook', 'x'], '--webhook must be 24 hexadecimal digits'],
+    [['list', '--limit', '0'], '--limit is a number from 1 to 1000'],
+    [
+      ['list', '--status', 'x'],
+      "error: option '--status <status>' argument 'x' is invalid. Allowed choices are waiting, sending, retrying, delivered, dropped, failed.",
+    ],
+    [['replay', UNKNOWN_ID, UNKNOWN_ID], `merchant ${UNKNOWN_ID} has no webhook ${UNKNOWN_ID}`],
+    [['replay', UNKNOWN_ID, UNKNOWN_ID, '--after', 'x'], '--after must be 24 hexadecimal digits'],
+  ] as const)('the command refuses %j', async ([words, message], { expect }) => {
+    await expect(run('deliveries', ...words)).rejects.toHaveProperty('message', message)
   })
 
   // ASVS 1.3.6

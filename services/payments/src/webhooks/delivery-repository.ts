@@ -6,8 +6,8 @@ import { deliveryTask } from './delivery.ts'
 /** An event on its way to a webhook, as the job queue has it. */
 export interface ListedDelivery {
   readonly id: string
-  /** `done`: delivered, or dropped because the webhook is gone or disabled. `failed`: after the last attempt. */
-  readonly status: 'waiting' | 'sending' | 'retrying' | 'done' | 'failed'
+  /** `dropped`: the webhook was gone or disabled, or the event too old. `failed`: after the last attempt. */
+  readonly status: 'waiting' | 'sending' | 'retrying' | 'delivered' | 'dropped' | 'failed'
   /** The type of the event. Null when the event is too old to be kept. */
   readonly type: string | null
   readonly eventId: string
@@ -32,8 +32,8 @@ export interface DeliveryFilter {
 }
 
 /**
- * The newest deliveries. The queue keeps those that are done for an hour, and those that have failed for good for 90 days, in
- * another queue; the copy that failed is left out.
+ * The newest deliveries. The queue keeps those that were delivered or dropped for an hour, and those that have failed for good for
+ * 90 days, in another queue; the copy that failed is left out.
  * @param schema the schema of the job queue
  */
 export async function listDeliveries(
@@ -48,7 +48,8 @@ export async function listDeliveries(
       SELECT j.id, j.created_on, j.data ->> 'eventId' AS "eventId", j.data ->> 'webhookId' AS "webhookId",
         j.data ->> 'merchantId' AS "merchantId",
         CASE WHEN j.name <> ${deliveryTask.name} THEN 'failed' ELSE CASE j.state::text WHEN 'created' THEN 'waiting'
-          WHEN 'active' THEN 'sending' WHEN 'retry' THEN 'retrying' ELSE 'done' END END AS status,
+          WHEN 'active' THEN 'sending' WHEN 'retry' THEN 'retrying'
+          ELSE CASE WHEN j.output ->> 'outcome' = 'dropped' THEN 'dropped' ELSE 'delivered' END END END AS status,
         CASE WHEN j.name <> ${deliveryTask.name} THEN j.source_retry_count + 1
           WHEN j.started_on IS NULL THEN 0 ELSE j.retry_count + 1 END AS attempts,
         CASE WHEN j.name <> ${deliveryTask.name} THEN j.created_on ELSE j.started_on END AS "lastAttempt",
