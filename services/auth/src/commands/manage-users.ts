@@ -1,12 +1,13 @@
 import type { CommandInput, OperatorCommand } from '@trestle/common/commands/operator-command.ts'
 import { InvalidArgumentError, Option } from 'commander'
+import { type GeneratedLink, viewGeneratedLink } from '../one-time-tokens/generated-link.ts'
 import { LINK_TYPES, type LinkType } from '../one-time-tokens/link-type.ts'
 import { requireNewId } from '../records/ids.ts'
 import { requireEmail } from '../requests/identifier.ts'
 import { listSessionsOfUser } from '../sessions/session-repository.ts'
 import { createUser } from '../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../use-cases/delete-user.ts'
-import { type GeneratedLink, generateLink } from '../use-cases/generate-link.ts'
+import { generateLink } from '../use-cases/generate-link.ts'
 import { inviteUser } from '../use-cases/invite-user.ts'
 import { listUsers } from '../use-cases/list-users.ts'
 import { updateUserAsAdmin } from '../use-cases/update-user-as-admin.ts'
@@ -184,24 +185,11 @@ async function link(deps: ManagementDeps, { words: [email = ''], options, format
     data: requireMetadata(object(options.userMetadata)),
     context,
   })
-  return format === 'json' ? { ...viewUser(made), ...viewLink(made, context.redirectTo) } : describeLink(made)
+  return format === 'json' ? viewGeneratedLink(made, context.redirectTo) : describeLink(made)
 }
 
 function requireNewEmail(type: LinkType, newEmail: string | undefined): string {
   return type.startsWith('email_change') ? requireEmail(newEmail ?? '') : ''
-}
-
-/** The members of the link, as `POST /admin/generate_link` answers them. */
-function viewLink({ url, code, token, verificationType, linkType }: GeneratedLink, redirectTo: string): object {
-  return {
-    action_link: url,
-    email_otp: code,
-    hashed_token: token,
-    verification_type: verificationType,
-    redirect_to: redirectTo,
-    token,
-    type: linkType,
-  }
 }
 
 function describeLink({ user, url, code, verificationType }: GeneratedLink): object {

@@ -5,6 +5,7 @@ import { emailUnknown, secureChangeOff } from '../errors.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
 import { confirmationUrl } from '../messages/confirmation-url.ts'
 import { makeMailSecrets } from '../messages/mail-token.ts'
+import type { GeneratedLink } from '../one-time-tokens/generated-link.ts'
 import type { LinkType } from '../one-time-tokens/link-type.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
 import { deleteTokensOfKinds, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
@@ -19,7 +20,7 @@ import { keepSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
 import type { Trx } from '../transaction.ts'
 import { requireHolderAudience, requireNewIdentifier, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
-import { getProfile, type Profile } from '../users/profile-repository.ts'
+import { getProfile } from '../users/profile-repository.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
 import {
@@ -40,18 +41,6 @@ type LinkOwnerDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'jobs' | 
 export interface GenerateLinkInput extends WantedLink {
   readonly admin: Admin
   readonly context: RequestContext
-}
-
-/** A link and a code, which an admin sends by other means than our mail. */
-export interface GeneratedLink extends Profile {
-  readonly url: string
-  /** The token of the link, as the link shows it. */
-  readonly token: string
-  readonly code: string
-  /** `type` of the link. */
-  readonly linkType: string
-  /** The type that was made: a magic link for an unknown address becomes a sign-up. */
-  readonly verificationType: LinkType
 }
 
 const LINKS = {
