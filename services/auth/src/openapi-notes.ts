@@ -51,7 +51,7 @@ function requestHeaders({ operationId, tags: [tag] }: DocumentedOperation): Reco
     }),
     ...(WITH_AUDIENCE.has(operationId) && {
       'X-JWT-AUD': {
-        description: 'The audience of the users; default AUTH_JWT_DEFAULT_GROUP_NAME.',
+        description: 'The audience of the users. Without it, that of the access token, or AUTH_JWT_AUD.',
         schema: text,
         example: 'authenticated',
       },
