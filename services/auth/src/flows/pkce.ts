@@ -12,10 +12,10 @@ import type { RandomBytes } from '../secrets/random-bytes.ts'
 
 /** The members of a request that begins a PKCE flow. */
 export const pkceFields = {
-  code_challenge: z
-    .string()
-    .optional()
-    .meta({ pattern: '^[A-Za-z0-9._~-]{43,128}$', description: 'begins a PKCE flow, with code_challenge_method' }),
+  code_challenge: z.string().optional().meta({
+    pattern: '^[A-Za-z0-9._~-]{43,128}$',
+    description: 'Begins a PKCE flow, together with code_challenge_method',
+  }),
   code_challenge_method: z
     .string()
     .optional()

@@ -68,7 +68,7 @@ export const RedirectQuery = z.object({
   redirect_to: z
     .string()
     .optional()
-    .meta({ description: 'where the flow ends, if it is allowed; default AUTH_SITE_URL' }),
+    .meta({ description: 'Where the flow ends, if the rules allow it; AUTH_SITE_URL by default' }),
 })
 
 /** A redirect that a request asks for, and where the request names it. */

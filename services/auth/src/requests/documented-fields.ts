@@ -10,10 +10,11 @@ export const needs = (...required: readonly string[]): Readonly<Record<string, u
 export const emailField = z.string().optional().meta({ format: 'email', maxLength: 255, example: 'ada@example.com' })
 
 /** A phone number with the code of its country. */
-export const phoneField = z
-  .string()
-  .optional()
-  .meta({ pattern: '^\\+?[1-9][0-9]{1,14}$', example: '+4520123456', description: 'with the code of its country' })
+export const phoneField = z.string().optional().meta({
+  pattern: '^\\+?[1-9][0-9]{1,14}$',
+  example: '+4520123456',
+  description: 'A phone number with the code of its country',
+})
 
 /** A new password. The settings of the service may ask for more. */
 export const passwordField = z
@@ -25,7 +26,7 @@ export const passwordField = z
 export const channelField = z
   .string()
   .optional()
-  .meta({ enum: ['sms', 'whatsapp'], description: 'how a phone gets the code; default sms' })
+  .meta({ enum: ['sms', 'whatsapp'], description: 'How a phone gets the code; sms by default' })
 
 /** An id in a path. */
 export const idField = z.string().meta({ format: 'uuid' })
@@ -36,7 +37,7 @@ export const captchaFields = {
     .unknown()
     .optional()
     .meta({
-      description: 'where the service asks for a captcha',
+      description: 'The answer to a captcha, where the service asks for one',
       type: 'object',
       properties: { captcha_token: { type: 'string' } },
     }),

@@ -25,10 +25,7 @@ const EnrolBody = z
       .string()
       .optional()
       .meta({ description: 'The name of the service in an authenticator app; the host of AUTH_SITE_URL by default' }),
-    phone: phoneField.meta({
-      pattern: '^\\+?[1-9][0-9]{1,14}$',
-      description: 'The number to which a factor of the type phone gets codes',
-    }),
+    phone: phoneField.meta({ description: 'The number to which a factor of the type phone gets codes' }),
   })
   .meta(needs('factor_type'))
 

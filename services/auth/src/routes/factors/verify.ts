@@ -15,7 +15,10 @@ import { type FactorAnswer, verifyFactor } from '../../use-cases/verify-factor.t
 const VerifyBody = z
   .object({
     challenge_id: z.string().optional().meta({ format: 'uuid' }),
-    code: z.string().optional().meta({ pattern: '^[0-9]{6}$', description: 'of an app or a phone' }),
+    code: z
+      .string()
+      .optional()
+      .meta({ pattern: '^[0-9]{6}$', description: 'The code of an authenticator app, or of an SMS' }),
     webauthn: z
       .discriminatedUnion('type', [
         z.object({ type: z.literal('create'), credential_response: Registration }),
