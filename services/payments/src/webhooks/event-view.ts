@@ -6,7 +6,7 @@ export const EventView = z
   .object({
     id: z.string(),
     type: z.enum(EVENT_TYPES),
-    version: z.int().describe('Of the layout of data'),
+    version: z.int().describe('The version of the layout of data'),
     created: z.iso.datetime(),
     merchantId: z.string(),
     data: z.record(z.string(), z.unknown()).describe('The object as it was then, under its noun'),
