@@ -151,7 +151,7 @@ describe('auth users', () => {
     ])
     await expect(run('users', 'list', '--limit', '0')).rejects.toHaveProperty(
       'message',
-      'Bad Pagination Parameters: per_page',
+      "error: option '--limit <number>' argument '0' is invalid. It must be a number from 1 to 1000.",
     )
   })
 

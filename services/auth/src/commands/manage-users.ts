@@ -1,7 +1,9 @@
+import { numberOption } from '@trestle/common/commands/number-option.ts'
 import type { CommandInput, OperatorCommand } from '@trestle/common/commands/operator-command.ts'
 import { InvalidArgumentError, Option } from 'commander'
 import { type GeneratedLink, viewGeneratedLink } from '../one-time-tokens/generated-link.ts'
 import { LINK_TYPES, type LinkType } from '../one-time-tokens/link-type.ts'
+import { PAGE_NUMBER_MAX, ROWS_DEFAULT, ROWS_MAX } from '../pagination/page-query.ts'
 import { requireNewId } from '../records/ids.ts'
 import { requireEmail } from '../requests/identifier.ts'
 import { listSessionsOfUser } from '../sessions/session-repository.ts'
@@ -42,8 +44,8 @@ export const manageUsers: readonly Command[] = [
     description: 'list users, newest first',
     options: [
       ['--search <text>', 'part of an email, phone or full name; up to two characters are a beginning'],
-      ['--limit <number>', 'how many, 1 to 1000 (default: 50)'],
-      ['--page <number>', 'which page, from 1'],
+      numberOption('--limit <number>', `how many, 1 to ${ROWS_MAX}`, { max: ROWS_MAX, usual: ROWS_DEFAULT }),
+      numberOption('--page <number>', 'which page', { max: PAGE_NUMBER_MAX, usual: 1 }),
       ['--oldest-first', 'in the other order'],
       ['--audience <name>', 'users of another audience than AUTH_JWT_AUD'],
     ],
@@ -118,7 +120,7 @@ export const manageUsers: readonly Command[] = [
 
 async function list(deps: ManagementDeps, { options, format }: CommandInput): Promise<object> {
   const { search, limit, page, oldestFirst, audience } = options
-  const fields = { filter: text(search), per_page: text(limit), page: text(page) }
+  const fields = { filter: text(search), per_page: String(limit), page: String(page) }
   const request = parseUserList({ ...fields, sort: oldestFirst ? 'created_at asc' : undefined }, false)
   const { users } = await listUsers(deps, text(audience) ?? deps.config.jwt.audience, request)
   return users.map((user) => (format === 'json' ? viewUser(user) : describeUserRow(user, deps.now())))

@@ -15,16 +15,26 @@ export interface Page {
   readonly perPage: number
 }
 
+/** How many rows a page has, unless the query says another number. */
+export const ROWS_DEFAULT = 50
+/** How many rows a page may have. */
+export const ROWS_MAX = 1_000
+/** The greatest number that a page may have. */
+export const PAGE_NUMBER_MAX = 1_000_000_000
+
 /** The parameters of a query that asks for a page. */
 export const pageFields = {
   page: z
     .string()
     .optional()
-    .meta({ type: 'integer', minimum: 1, maximum: 1_000_000_000, default: 1, description: 'The number of the page' }),
-  per_page: z
-    .string()
-    .optional()
-    .meta({ type: 'integer', minimum: 1, maximum: 1_000, default: 50, description: 'How many entries a page has' }),
+    .meta({ type: 'integer', minimum: 1, maximum: PAGE_NUMBER_MAX, default: 1, description: 'The number of the page' }),
+  per_page: z.string().optional().meta({
+    type: 'integer',
+    minimum: 1,
+    maximum: ROWS_MAX,
+    default: ROWS_DEFAULT,
+    description: 'How many entries a page has',
+  }),
 }
 
 interface PageFields {
@@ -32,9 +42,6 @@ interface PageFields {
   readonly per_page?: string | undefined
 }
 
-const ROWS_DEFAULT = 50
-const ROWS_MAX = 1_000
-const PAGE_NUMBER_MAX = 1_000_000_000
 const CURSOR = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
 /** The page that a query asks for, counted from 1. @throws pageOutOfRange */

@@ -1,3 +1,4 @@
+import { numberOption } from '@trestle/common/commands/number-option.ts'
 import * as common from '@trestle/common/commands/operator-command.ts'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Database } from '@trestle/database/connect.ts'
@@ -41,8 +42,8 @@ const commands: readonly StockCommand[] = [
     options: [
       ['--sku <sku>', 'of this product alone'],
       ['--location <code>', 'at this location alone'],
-      ['--below <quantity>', 'only levels with less than this available'],
-      new Option('--limit <rows>', `how many rows, 1 to ${ROWS_MAX}`).default(String(ROWS)),
+      numberOption('--below <quantity>', 'only levels with less than this available', { min: 0, max: QUANTITY_MAX }),
+      numberOption('--limit <rows>', `how many rows, 1 to ${ROWS_MAX}`, { max: ROWS_MAX, usual: ROWS }),
     ],
     run: list,
   },
@@ -79,14 +80,12 @@ async function list(
   { db }: Database<InventoryTables>,
   { options: { sku, location, below, limit }, format }: common.CommandInput,
 ): Promise<object> {
-  const rows = numberOf(limit)
-  if (!(rows >= 1 && rows <= ROWS_MAX)) throw new Error(`--limit is a number from 1 to ${ROWS_MAX}`)
   const filters: LevelFilters = {
     sku: sku === undefined ? undefined : String(sku),
     locationId: location === undefined ? undefined : await getLocationId(db, String(location)),
-    below: below === undefined ? undefined : readQuantity('--below', below),
+    below: below === undefined ? undefined : Number(below),
   }
-  const levels = await nameLevels(db, await listLevels(db, filters, { after: undefined, limit: rows }))
+  const levels = await nameLevels(db, await listLevels(db, filters, { after: undefined, limit: Number(limit) }))
   return format === 'json' ? levels : levels.map(describeLevel)
 }
 
@@ -132,12 +131,6 @@ function readLine(values: object): MovementLine {
 /** The number that a text is; NaN, which every schema refuses, for any other text. */
 function numberOf(text: unknown): number {
   return /^[+-]?\d{1,16}$/.test(String(text)) ? Number(text) : Number.NaN
-}
-
-function readQuantity(name: string, text: unknown): number {
-  const quantity = numberOf(text)
-  if (quantity >= 0 && quantity <= QUANTITY_MAX) return quantity
-  throw new Error(`${name} is a number from 0 to ${QUANTITY_MAX}`)
 }
 
 function describeLevel({ sku, location, onHand, reserved, available, updatedAt }: NamedLevel) {

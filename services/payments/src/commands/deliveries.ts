@@ -5,7 +5,7 @@ import { findEvent } from '../webhooks/event-repository.ts'
 import { viewEvent } from '../webhooks/event-view.ts'
 import { callReplayWebhook } from '../webhooks/webhook-repository.ts'
 import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
-import { LIMIT_OPTION, readId, readLimit } from './read-options.ts'
+import { LIMIT_OPTION, readId } from './read-options.ts'
 
 /** `payments deliveries …`: events on their way to webhooks. */
 export function deliveriesCommand(operator: Operator): Command {
@@ -40,9 +40,9 @@ const commands: readonly OperatorCommand[] = [
 ]
 
 async function list({ database }: OperatorDeps, { options, format }: CommandInput): Promise<object> {
-  const { merchant, webhook, status } = options
+  const { merchant, webhook, status, limit } = options
   const deliveries = await listDeliveries(database.db, database.names.jobSchema, {
-    limit: readLimit(options),
+    limit: Number(limit),
     merchantId: merchant === undefined ? undefined : readId('--merchant', merchant),
     webhookId: webhook === undefined ? undefined : readId('--webhook', webhook),
     status: STATUSES.find((known) => known === status),

@@ -72,10 +72,10 @@ describe('payments merchants list', () => {
   })
 
   it.each([
-    [['--limit', '0'], '--limit is a number from 1 to 1000'],
+    [['--limit', '0'], "error: option '--limit <rows>' argument '0' is invalid. It must be a number from 1 to 1000."],
     [
       ['--limit', '1001'],
-      '--limit is a number from 1 to 1000',
+      "error: option '--limit <rows>' argument '1001' is invalid. It must be a number from 1 to 1000.",
     ],
     [['--before', 'x'], '--before must be 24 hexadecimal digits'],
     [['--test', '--live'], "error: option '--test' cannot be used with option '--live'"],
@@ -250,7 +250,7 @@ describe('payments transactions', () => {
     [['list', '--merchant', 'x'], '--merchant must be 24 hexadecimal digits'],
     [
       ['list', '--limit', 'x'],
-      '--limit is a number from 1 to 1000',
+      "error: option '--limit <rows>' argument 'x' is invalid. It must be a number from 1 to 1000.",
     ],
     [['list', '--failed', '--successful'], "error: option '--failed' cannot be used with option '--successful'"],
   ])('refuses %j', async (words, message) => {

@@ -1,3 +1,4 @@
+import { numberOption } from '@trestle/common/commands/number-option.ts'
 import { Option } from 'commander'
 import type { z } from 'zod'
 import { toFieldErrors } from '../requests/field-error.ts'
@@ -7,7 +8,10 @@ const ROWS_MAX = 1_000
 const ROWS = 20
 
 /** The option of a command that lists the newest rows. */
-export const LIMIT_OPTION = new Option('--limit <rows>', `how many rows, 1 to ${ROWS_MAX}`).default(String(ROWS))
+export const LIMIT_OPTION = numberOption('--limit <rows>', `how many rows, 1 to ${ROWS_MAX}`, {
+  max: ROWS_MAX,
+  usual: ROWS,
+})
 
 /** The options of a command that lists pages, newest first. */
 export const PAGE_OPTIONS: readonly Option[] = [
@@ -21,17 +25,9 @@ export const TEST_OPTIONS: readonly Option[] = [
   new Option('--live', 'only live merchants'),
 ]
 
-/** The page of `PAGE_OPTIONS`. @throws Error for a limit that is none, or an id that is none */
-export function readPage(options: CommandInput['options']): { limit: number; before: string | undefined } {
-  const { before } = options
-  return { limit: readLimit(options), before: before === undefined ? undefined : readId('--before', before) }
-}
-
-/** The rows of `LIMIT_OPTION`. @throws Error for a limit that is none */
-export function readLimit({ limit }: CommandInput['options']): number {
-  const rows = /^\d{1,4}$/.test(String(limit)) ? Number(limit) : 0
-  if (rows >= 1 && rows <= ROWS_MAX) return rows
-  throw new Error(`--limit is a number from 1 to ${ROWS_MAX}`)
+/** The page of `PAGE_OPTIONS`. @throws Error for an id that is none */
+export function readPage({ limit, before }: CommandInput['options']): { limit: number; before: string | undefined } {
+  return { limit: Number(limit), before: before === undefined ? undefined : readId('--before', before) }
 }
 
 /** The choice of `TEST_OPTIONS`. Undefined: both. */

@@ -302,7 +302,10 @@ describe.concurrent('deliveries', () => {
     ],
     [['list', '--merchant', 'x'], '--merchant must be 24 hexadecimal digits'],
     [['list', '--webhook', 'x'], '--webhook must be 24 hexadecimal digits'],
-    [['list', '--limit', '0'], '--limit is a number from 1 to 1000'],
+    [
+      ['list', '--limit', '0'],
+      "error: option '--limit <rows>' argument '0' is invalid. It must be a number from 1 to 1000.",
+    ],
     [
       ['list', '--status', 'x'],
       "error: option '--status <status>' argument 'x' is invalid. Allowed choices are waiting, sending, retrying, delivered, dropped, failed.",
