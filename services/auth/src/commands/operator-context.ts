@@ -3,7 +3,7 @@ import type { AuthConfig } from '../config.ts'
 import type { AuthDeps } from '../deps.ts'
 import { resolveRedirect } from '../flows/redirect-allow-list.ts'
 import { parseId } from '../records/ids.ts'
-import { requireIdentifier } from '../requests/identifier.ts'
+import { emailProblem, normaliseEmail, normalisePhone, type UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { findIdentifierHolder } from '../users/user-repository.ts'
@@ -39,17 +39,21 @@ export async function requireUserId(
   { db }: Pick<AuthDeps, 'db'>,
   { words: [name = ''] }: Pick<CommandInput, 'words'>,
 ): Promise<string> {
-  return findUserId(db, name)
+  return getUserId(db, name)
 }
 
-/** @throws Error when nobody has the email or phone number, and what `requireIdentifier` throws */
-export async function findUserId(db: AuthDeps['db'], name: string): Promise<string> {
+/** @throws Error when nobody has the email or phone number, or the text is neither of them and no id */
+export async function getUserId(db: AuthDeps['db'], name: string): Promise<string> {
   const id = parseId(name)
   if (id !== undefined) return id
-  const holder = await findIdentifierHolder(
-    db,
-    requireIdentifier(name.includes('@') ? { email: name } : { phone: name }),
-  )
+  const holder = await findIdentifierHolder(db, readIdentifier(name))
   if (holder === undefined || holder.stagedAt !== null) throw new Error(`there is no user ${name}`)
   return holder.id
+}
+
+function readIdentifier(name: string): UserIdentifier {
+  if (emailProblem(name) === undefined) return { kind: 'email', value: normaliseEmail(name) }
+  const phone = normalisePhone(name)
+  if (phone === undefined) throw new Error(`${name} is no id, no email and no phone number`)
+  return { kind: 'phone', value: phone }
 }

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { AuthConfig } from '../config.ts'
-import { type AuthDeps, createDeps, type OperatorDeps, type ProcessDeps, toEncryptionKeys } from '../deps.ts'
+import { createDeps, type OperatorDeps, type ProcessDeps, toEncryptionKeys } from '../deps.ts'
 import { expectMigrations, openAuthDatabase } from '../open-database.ts'
 import { openAuthTelemetry } from '../open-telemetry.ts'
+import type { ManagementDeps } from './operator-context.ts'
 
 /** Opens what an operator's command needs. @throws Error when migrations are pending */
 export async function openOperatorDeps(
@@ -35,9 +36,7 @@ export async function createQuietDeps(config: AuthConfig, log: Pick<ServiceLogge
 }
 
 /** Opens what commands that manage users need: what the routes of admins work with. @throws Error when migrations are pending */
-export async function openManagementDeps(
-  config: AuthConfig,
-): Promise<AuthDeps & { readonly close: () => Promise<void> }> {
+export async function openManagementDeps(config: AuthConfig): Promise<ManagementDeps> {
   const log = createManagementLog(config)
   const deps = await createQuietDeps(config, log)
   const close = async () => {

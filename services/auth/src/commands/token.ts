@@ -2,7 +2,7 @@ import { type Operator, toCommand } from '@trestle/common/commands/operator-comm
 import { parseDuration } from '@trestle/common/config/setting.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { issueToken } from '../use-cases/issue-token.ts'
-import { findUserId, type ManagementDeps } from './operator-context.ts'
+import { getUserId, type ManagementDeps } from './operator-context.ts'
 
 /** `auth token`: prints an access token for a role, or for a user, that belongs to no session. */
 export function tokenCommand(operator: Operator<ManagementDeps>): Command {
@@ -17,7 +17,7 @@ export function tokenCommand(operator: Operator<ManagementDeps>): Command {
     run: async (deps, { options: { role = 'service_role', user, expiresIn }, format }) => {
       // Reads the key that signs the tokens of users.
       if (user !== undefined) await deps.signingKeys.load()
-      const subject = typeof user === 'string' ? { userId: await findUserId(deps.db, user) } : { role: String(role) }
+      const subject = typeof user === 'string' ? { userId: await getUserId(deps.db, user) } : { role: String(role) }
       const lifetimeSeconds = Number(expiresIn)
       const { accessToken, expiresAt } = await issueToken(deps, subject, lifetimeSeconds)
       if (format === 'text') return accessToken
