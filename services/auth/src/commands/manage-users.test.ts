@@ -326,6 +326,7 @@ describe('auth users', () => {
     [['users', 'create', '--app-metadata', '{'], 'commander.invalidArgument'],
     [['token', '--expires-in', 'soon'], 'commander.invalidArgument'],
     [['token', '--expires-in', '0'], 'commander.invalidArgument'],
+    [['token', '--role', ''], 'commander.invalidArgument'],
     [['token', '--role', 'anon', '--user', ADA], 'commander.conflictingOption'],
   ])('%j is wrong usage', async (words, code) => {
     await expect(run(...words)).rejects.toHaveProperty('code', code)

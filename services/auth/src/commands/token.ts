@@ -10,7 +10,9 @@ export function tokenCommand(operator: Operator<ManagementDeps>): Command {
     usage: 'token',
     description: 'print an access token of a role (service_role calls /admin) or of a user; it cannot be taken back',
     options: [
-      new Option('--role <role>', 'such as service_role or anon (default: service_role)').conflicts('user'),
+      new Option('--role <role>', 'such as service_role or anon (default: service_role)')
+        .argParser(readRole)
+        .conflicts('user'),
       ['--user <user>', 'id, email or phone number of a user'],
       new Option('--expires-in <duration>', 'such as 90s, 12h or 8760h').argParser(readLifetime).default(3_600, '1h'),
     ],
@@ -24,6 +26,11 @@ export function tokenCommand(operator: Operator<ManagementDeps>): Command {
       return { access_token: accessToken, token_type: 'bearer', expires_in: lifetimeSeconds, expires_at: expiresAt }
     },
   })
+}
+
+function readRole(text: string): string {
+  if (text === '') throw new InvalidArgumentError('It must not be empty.')
+  return text
 }
 
 /** Seconds of a duration. */
