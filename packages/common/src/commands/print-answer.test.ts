@@ -21,7 +21,7 @@ describe('printAnswer', () => {
     expect(printAnswer(answer, 'text')).toEqual([
       'id    a',
       'tags  ["x","y"]',
-      'none  []',
+      'none  -',
       'flat  {"a":1}',
       '',
       'lines:',

@@ -47,6 +47,7 @@ function toHeading(name: string): string {
 function toText(value: unknown): string {
   if (value === undefined || value === null || value === '') return '-'
   if (value instanceof Date) return value.toISOString()
+  if (Array.isArray(value) && value.length === 0) return '-'
   return typeof value === 'object' ? printableJson(value, toNumber) : printable(String(value))
 }
 

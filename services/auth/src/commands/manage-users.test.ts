@@ -87,7 +87,7 @@ describe('auth users', () => {
       'role          editor',
       'appMetadata   {"provider":"email","providers":["email","phone"]}',
       'userMetadata  {"name":"Ada"}',
-      'factors       []',
+      'factors       -',
       '',
       'identities:',
       'PROVIDER  ID                                    EMAIL            LAST SIGN IN',
