@@ -63,8 +63,9 @@ async function show({ database }: OperatorDeps, { words: [id = ''] }: CommandInp
 
 async function replay(
   { database: { lanes } }: OperatorDeps,
-  { words: [merchantId = '', webhookId = ''], options: { after } }: CommandInput,
+  { words: [merchant, webhook], options: { after } }: CommandInput,
 ): Promise<object> {
+  const [merchantId, webhookId] = [readId('the merchant', merchant), readId('the webhook', webhook)]
   const input = { merchantId, webhookId, after: after === undefined ? '' : readId('--after', after) }
   const events = await callReplayWebhook(lanes, input)
   if (events === undefined) throw new Error(`merchant ${merchantId} has no webhook ${webhookId}`)

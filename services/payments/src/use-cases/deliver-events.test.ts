@@ -310,6 +310,8 @@ describe.concurrent('deliveries', () => {
       ['list', '--status', 'x'],
       "error: option '--status <status>' argument 'x' is invalid. Allowed choices are waiting, sending, retrying, delivered, dropped, failed.",
     ],
+    [['replay', 'x', UNKNOWN_ID], 'the merchant must be 24 hexadecimal digits'],
+    [['replay', UNKNOWN_ID, 'x'], 'the webhook must be 24 hexadecimal digits'],
     [['replay', UNKNOWN_ID, UNKNOWN_ID], `merchant ${UNKNOWN_ID} has no webhook ${UNKNOWN_ID}`],
     [['replay', UNKNOWN_ID, UNKNOWN_ID, '--after', 'x'], '--after must be 24 hexadecimal digits'],
   ] as const)('the command refuses %j', async ([words, message], { expect }) => {
