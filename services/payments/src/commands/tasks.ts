@@ -38,7 +38,7 @@ const commands: readonly OperatorCommand[] = [
     description: 'put the dead jobs of a task back into its queue',
     run: async ({ jobs, database }, { words: [name] }) => {
       const task = tasks.find((known) => known.name === name)
-      if (!task) throw new Error(`the tasks are ${tasks.map((known) => known.name).join(', ')}`)
+      if (!task) throw new Error(`there is no task ${name}; there are ${tasks.map((known) => known.name).join(', ')}`)
       await jobs.open()
       try {
         const answer = { task: task.name, retried: await jobs.retryDead(task) }
