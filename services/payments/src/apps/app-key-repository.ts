@@ -71,6 +71,9 @@ interface KeyRow {
   created: Date
 }
 
+/** Of a row of `app_keys`. */
+const isGood = sql<boolean>`revoked IS NULL AND (expires IS NULL OR expires > now())`
+
 const listQueries = {
   'newest-first': listQuery('list_keys', sql`DESC`),
   'oldest-first': listQuery('list_keys_reversed', sql`ASC`),
@@ -85,8 +88,7 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
     ${fromApp(p.keyMac)}
     LEFT JOIN LATERAL (
       SELECT * FROM ${sql.table('app_keys')}
-      WHERE app_id = c.identity_id AND id > ${p.above} AND id < ${p.below}
-        AND revoked IS NULL AND (expires IS NULL OR expires > now())
+      WHERE app_id = c.identity_id AND id > ${p.above} AND id < ${p.below} AND ${isGood}
       ORDER BY id ${order} LIMIT ${p.limit}
     ) k ON true
     ORDER BY k.id ${order}`,
@@ -119,9 +121,15 @@ function toAppKey({ id, hint, scopes, expires, last_used, created }: KeyRow): Ap
  */
 export async function findAppKey(db: Db, appId: string): Promise<Buffer | undefined> {
   const { rows } = await sql<{ mac: Buffer }>`
-    SELECT mac FROM ${sql.table('app_keys')}
-    WHERE app_id = ${appId} AND revoked IS NULL AND (expires IS NULL OR expires > now())
-    LIMIT 1`.execute(db)
+    SELECT mac FROM ${sql.table('app_keys')} WHERE app_id = ${appId} AND ${isGood} LIMIT 1`.execute(db)
+  return rows[0]?.mac
+}
+
+/** The MAC of a key of any app that is a member, likewise. Undefined for a merchant without such an app. */
+export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer | undefined> {
+  const { rows } = await sql<{ mac: Buffer }>`
+    SELECT mac FROM ${sql.table('merchant_apps')} JOIN ${sql.table('app_keys')} USING (app_id)
+    WHERE merchant_id = ${merchantId} AND ${isGood} LIMIT 1`.execute(db)
   return rows[0]?.mac
 }
 

@@ -72,20 +72,6 @@ export async function insertSeedMember(db: Db, merchantId: string, appId: string
     ON CONFLICT DO NOTHING`.execute(db)
 }
 
-/** The MAC of a key of any app that is a member, 32 bytes: operations need a caller. Undefined when the merchant has no app. */
-export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer | undefined> {
-  const row = await db
-    .selectFrom('merchant_apps')
-    .innerJoin('app_keys', 'app_keys.app_id', 'merchant_apps.app_id')
-    .select('mac')
-    .where('merchant_id', '=', merchantId)
-    .where('revoked', 'is', null)
-    .where((where) => where.or([where('expires', 'is', null), where('expires', '>', sql<Date>`now()`)]))
-    .limit(1)
-    .executeTakeFirst()
-  return row?.mac
-}
-
 /** The number of trail entries of a transaction. @throws Error when there is no such transaction */
 export async function getTrailLength(db: Db, merchantId: string, id: string): Promise<number> {
   const { trail_length } = await db

@@ -1,5 +1,6 @@
 import { scenarioOfNumber } from '../acquirers/test-numbers.ts'
 import { keyMac } from '../apps/app.ts'
+import { findMemberKey } from '../apps/app-key-repository.ts'
 import { type CardExpiry, lastDay } from '../cards/card-expiry.ts'
 import { schemeOf, visibleDigits } from '../cards/card-number.ts'
 import { schemeName } from '../checkout/card-judgement.ts'
@@ -7,13 +8,7 @@ import type { Trx } from '../database.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { DEFAULT_CLAIM } from '../merchants/merchant.ts'
 import type { SeedFile, SeedTransaction } from '../seed/seed-file.ts'
-import {
-  findMemberKey,
-  getTrailLength,
-  insertSeedApp,
-  insertSeedMember,
-  insertSeedMerchant,
-} from '../seed/seed-repository.ts'
+import { getTrailLength, insertSeedApp, insertSeedMember, insertSeedMerchant } from '../seed/seed-repository.ts'
 import {
   findSeedMerchant,
   hasTransaction,
