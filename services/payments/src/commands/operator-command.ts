@@ -11,7 +11,7 @@ export type OperatorCommand = common.OperatorCommand<OperatorDeps>
 /** The arguments and options of a call. */
 export type CommandInput = common.CommandInput
 
-/** A group of commands, such as `payments app …`. */
+/** A group of commands, such as `payments apps …`. */
 export function commandGroup(
   operator: Operator,
   name: string,
