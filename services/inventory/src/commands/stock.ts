@@ -4,12 +4,11 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { type Command, Option } from 'commander'
 import type { InventoryTables } from '../database.ts'
-import { findLocationId } from '../locations/location-repository.ts'
 import type { MovementLine } from '../movements/movement.ts'
 import { MovementBody } from '../movements/movement-body.ts'
 import { type LevelFilters, listLevels, type NamedLevel, nameLevels } from '../stock/level-repository.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
-import { operateStock } from '../use-cases/operate-stock.ts'
+import { getLocationId, operateStock } from '../use-cases/operate-stock.ts'
 
 type StockCommand = common.OperatorCommand<Database<InventoryTables>>
 
@@ -87,12 +86,6 @@ async function list(
   }
   const levels = await nameLevels(db, await listLevels(db, filters, { after: undefined, limit: Number(limit) }))
   return format === 'json' ? levels : levels.map(describeLevel)
-}
-
-async function getLocationId(db: Database<InventoryTables>['db'], code: string): Promise<number> {
-  const id = await findLocationId(db, code)
-  if (id === undefined) throw new Error(`there is no location ${code}`)
-  return id
 }
 
 /** The options of each member of a movement. */

@@ -38,11 +38,16 @@ export async function operateStock(
 ): Promise<OperatedStock> {
   const productId = await findProductId(db, sku)
   if (productId === undefined) throw new Error(`there is no product ${sku}`)
-  const locationId = await findLocationId(db, location)
-  if (locationId === undefined) throw new Error(`there is no location ${location}`)
-  const line = toLine({ productId, locationId })
+  const line = toLine({ productId, locationId: await getLocationId(db, location) })
   const { body } = await moveStock({ lanes, stockMetrics: UNCOUNTED }, { actor: OPERATOR, repeat: undefined }, [line])
   const [level] = body.levels
   if (!level) throw new Error('move_stock answered without a level')
   return { moved: body, level }
+}
+
+/** The id of the location of a code. @throws Error when there is none */
+export async function getLocationId(db: Database<InventoryTables>['db'], code: string): Promise<number> {
+  const id = await findLocationId(db, code)
+  if (id === undefined) throw new Error(`there is no location ${code}`)
+  return id
 }
