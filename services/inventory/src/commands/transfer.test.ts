@@ -79,10 +79,10 @@ it('inventory export and import carry products over exactly, as NDJSON and as CS
 
 it('inventory import says in one line how a file can be imported a second time', async () => {
   const again = await run(from, ['import', 'products.ndjson'], { 'products.ndjson': FILE })
-  const advice = '--mode skip leaves them as they are, --mode upsert changes them'
+  const advice = '--mode skip leaves the products as they are, --mode upsert changes them'
   expect([again.status, again.stderr]).toEqual([
     1,
-    `5 products exist already, such as S-0🧦 in line 1: ${advice}\n5 records failed\n`,
+    `records whose sku is taken: 5, such as S-0🧦 in line 1; ${advice}\n5 of 5 records failed\n`,
   ])
   expect(again.stdout).toMatch(/^5 received, 0 created, 0 updated, 0 skipped, 5 failed \(\d+\/s\)\n$/)
 }, 180_000)
@@ -91,7 +91,7 @@ it('inventory import exits with 1 for a failed record, which it names', async ()
   const file = { 'products.csv': 'sku,attributes\nBAD\nGOOD,{}\n' }
   const tried = await run(to, ['import', '--dry-run', 'products.csv'], file)
   expect(tried.status).toBe(1)
-  expect(tried.stderr).toBe('line 2: The record has 1 fields, the header has 2.\n1 records failed\n')
+  expect(tried.stderr).toBe('line 2: The record has 1 fields, the header has 2.\n1 of 2 records failed\n')
   expect(tried.stdout).toMatch(/^nothing was stored; would be: 2 received, 1 created, 0 updated, 0 skipped, 1 failed/)
 }, 180_000)
 
@@ -114,7 +114,7 @@ it('inventory import prints no control character of a file', async () => {
   const file = { 'products.csv': 'sku,attributes,attributes.r\u009bed.y\nA,"{""r\u009bed"":1}",2\n' }
   const tried = await run(to, ['import', '--dry-run', 'products.csv'], file)
   expect(tried.stderr).toBe(
-    'line 2: attributes.r\\u{9b}ed.y: leads through a value that is no object\n1 records failed\n',
+    'line 2: attributes.r\\u{9b}ed.y: leads through a value that is no object\n1 of 1 records failed\n',
   )
 }, 180_000)
 

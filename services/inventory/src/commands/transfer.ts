@@ -93,7 +93,7 @@ async function runImport(
     const { verdict, report } = step.value
     for (const line of describeFaults(report)) stderr.write(`${line}\n`)
     stdout.write(`${verdict === 'stored' ? '' : 'nothing was stored; would be: '}${describe(report)}\n`)
-    if (report.failed > 0) throw new Error(`${report.failed} records failed`)
+    if (report.failed > 0) throw new Error(`${report.failed} of ${report.received} records failed`)
   } finally {
     bar.end()
     await database.close()
@@ -111,10 +111,10 @@ function describeFaults({ errors, failed }: ImportReport): readonly string[] {
   if (!first) return lines
   // The report has the first faults only.
   const count = failed > errors.length ? `at least ${taken.length}` : String(taken.length)
-  const advice = '--mode skip leaves them as they are, --mode upsert changes them'
+  const advice = '--mode skip leaves the products as they are, --mode upsert changes them'
   return [
     ...lines,
-    `${count} products exist already, such as ${printable(first.sku ?? '')} in line ${first.line}: ${advice}`,
+    `records whose sku is taken: ${count}, such as ${printable(first.sku ?? '')} in line ${first.line}; ${advice}`,
   ]
 }
 
