@@ -74,15 +74,16 @@ it('has a case for every error of the catalogue', () => {
   expect([...raised].sort()).toEqual([...names].sort())
 })
 
-const BESIDE: ReadonlySet<string> = new Set(['/docs', '/openapi.json', '/ready'])
+/** Paths of pages, whose errors are tested beside their routes. */
+const PAGES: ReadonlySet<string> = new Set(['/docs', '/openapi.json', '/ready'])
 
 it('has a case for every error status that an operation documents, and no other', async () => {
   const { paths } = await buildOpenApi()
   const documented = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { responses }]) =>
       Object.keys(Object(responses))
-        // The server answers 414 and 431 before it knows the operation (http-rules.test.ts). Pages have tests of their own.
-        .filter((status) => Number(status) >= 400 && !['414', '431'].includes(status) && !BESIDE.has(path))
+        // The server answers 414 and 431 before it knows the operation (http-rules.test.ts).
+        .filter((status) => Number(status) >= 400 && !['414', '431'].includes(status) && !PAGES.has(path))
         .map((status) => `${method} ${path} ${status}`),
     ),
   )

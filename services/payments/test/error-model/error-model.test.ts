@@ -213,7 +213,7 @@ describe.each(tables)('the errors of $endpoint.name', ({ endpoint, cases }) => {
 })
 
 /** Tags of operations whose errors are tested beside their routes: pages, the root of other hosts, and what needs no database. */
-const BESIDE: ReadonlySet<string> = new Set(['Pages', 'Service'])
+const TESTED_ELSEWHERE: ReadonlySet<string> = new Set(['Pages', 'Service'])
 const Operations = z.record(
   z.string(),
   z.object({ tags: z.array(z.string()), responses: z.record(z.string(), z.unknown()) }),
@@ -225,7 +225,7 @@ it('has a case for every error status that an operation documents, and no other'
   const documented = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { tags, responses }]) =>
       Object.keys(responses)
-        .filter((status) => Number(status) >= 400 && !tags.some((tag) => BESIDE.has(tag)) && path !== '/')
+        .filter((status) => Number(status) >= 400 && !tags.some((tag) => TESTED_ELSEWHERE.has(tag)) && path !== '/')
         .map((status) => `${method.toUpperCase()} ${path} ${status}`),
     ),
   )
