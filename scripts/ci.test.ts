@@ -55,6 +55,7 @@ it('CI demands nothing of a change beside npm run check', () => {
 const setUp = [
   'node scripts/install.mjs',
   'sudo apt-get update && sudo apt-get install --yes haproxy prometheus systemd',
+  'sudo ln --symbolic "$(command -v google-chrome)" /usr/local/bin/chromium',
 ]
 
 it.each(['images', 'nightly'])('each job of %s runs one command that CONTRIBUTING names', (workflow) => {

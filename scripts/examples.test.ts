@@ -25,6 +25,7 @@ import {
 import { signDelivery } from '../services/payments/src/webhooks/webhook.ts'
 import { shownCard, shownTransaction, trailEntry } from '../services/payments/test/bodies.ts'
 import { examplesIn, hasStandIns } from './document-examples.ts'
+import { describeShop } from './test/shop-journeys.ts'
 
 const MailList = z.object({ messages: z.array(z.object({ id: z.int() })).nonempty() })
 const Mail = z.object({ subject: z.string(), text: z.string() })
@@ -170,36 +171,9 @@ describe('examples/', () => {
     mailpit.close()
     expect(ended).toEqual({ status: 0, stdout: expect.stringMatching(/\nsigned out\n$/), stderr: '' })
   })
-
-  it('shop/ serves its page, its script and an order, and keeps its merchant at a restart', async () => {
-    const url = `http://localhost:${env.SHOP_PORT}`
-    const get = async (path: string, method = 'GET') => (await fetch(url + path, { method })).text()
-    const open = async () => {
-      const { child, output } = run('examples/shop/server.ts')
-      await expect.poll(output, { timeout: 10_000 }).toBe(`the shop is at ${url}\n`)
-      return child
-    }
-    const anyText = expect.any(String)
-    const first = await open()
-    expect(await get('/')).toBe(readFileSync(join(root, 'examples/shop/index.html'), 'utf8'))
-    expect(await get('/shop.js')).toContain(`/vault`)
-    const order = JSON.parse(await get('/orders', 'POST'))
-    expect(order).toEqual({
-      paymentsUrl: env.PAYMENTS_URL,
-      order: {
-        integration: { key: anyText },
-        test: {},
-        amount: { currency: 'EUR', exponent: 2, value: 1_250 },
-        custom: { order: anyText },
-      },
-    })
-    const closed = once(first, 'close')
-    first.kill('SIGTERM')
-    await closed
-    await open()
-    expect(JSON.parse(await get('/orders', 'POST')).order.integration).toEqual(order.order.integration)
-  })
 })
+
+describeShop({ root, env, run, dataDirectory: join(folder, 'data') })
 
 it('npm start -- --demo fills the services with a shop, and a second time changes nothing', async () => {
   const dataDirectory = join(folder, 'data')

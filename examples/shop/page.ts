@@ -1,76 +1,49 @@
-import { z } from 'zod'
-import { type BankPage, createCheckout } from './checkout.ts'
+import { randomUUID } from 'node:crypto'
+import { html } from 'hono/html'
+import type { Product } from './inventory.ts'
+import type { Order } from './orders.ts'
+import sold from './shop.json' with { type: 'json' }
 
-const Shop = z.object({ paymentsUrl: z.string(), order: z.record(z.string(), z.unknown()) })
+const euro = new Intl.NumberFormat('en', { style: 'currency', currency: 'EUR' })
 
-const form = find('main form', HTMLFormElement)
-const button = find('main form button', HTMLButtonElement)
-const status = find('[role=status]', HTMLElement)
-const dialog = find('dialog', HTMLDialogElement)
+/** The page of the shop. The tag `html` escapes what it is given. */
+export const drawPage = (email: string, products: readonly Product[], orders: readonly Order[], problem: string) =>
+  html`<!doctype html><html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Nordhavn Coffee</title>
+<link rel="icon" href="/pictures.svg"><link rel="stylesheet" href="/style.css"><script type="module" src="/sign-in.js"></script></head>
+<body data-email="${email}">
+<header><a href="/">${drawPicture('ANCHOR')}Nordhavn Coffee</a><span>${email}</span>
+${email ? html`<button type="button" id="sign-out">Sign out</button>` : signIn('Sign in')}</header>
+<main><h1>Roasted at the harbour, sent the same day</h1><p role="alert">${problem}</p>
+<section id="orders" aria-label="Your orders">${orders.map(drawOrder)}</section>
+<section id="shelf" aria-label="Products">${products.map((product) => drawProduct(product, email))}</section></main>
+<dialog popover id="sign-in" aria-label="Sign in"><form name="sign-in">
+<label>Email <input name="email" type="email" autocomplete="username" required autofocus></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+<label class="code">Code <input name="code" inputmode="numeric" autocomplete="one-time-code"></label><p role="status"></p>
+<button>Sign in</button><button name="new">Create an account</button></form></dialog></body></html>`
 
-form.addEventListener('submit', async (event) => {
-  event.preventDefault()
-  button.disabled = true
-  status.textContent = 'One moment …'
-  status.textContent = await pay().catch((error: Error) => `Not paid: ${error.message}`)
-  button.disabled = false
-})
+/** A button that posts, or asks a visitor to sign in. It is named after its subject too, because many buttons say the same. */
+const act = (path: string, text: string, name: string, sku = '') =>
+  html`<form method="post" action="/orders/${path}"><button name="sku" value="${sku}" aria-label="${text} ${name}">${text}</button></form>`
+const signIn = (text: string, name = '') =>
+  html`<button type="button" popovertarget="sign-in" aria-label="${text} ${name}">${text}</button>`
 
-/** The server says what the order is, the browser pays, and the server checks the payment. */
-async function pay(): Promise<string> {
-  const { paymentsUrl, order } = Shop.parse(await (await fetch('/orders', { method: 'POST' })).json())
-  const checkout = createCheckout({
-    url: paymentsUrl,
-    showPage,
-    tellToApprove: () => {
-      status.textContent = 'Approve the payment in your banking app.'
-    },
-  })
-  const [month = 0, year = 0] = find('#expiry', HTMLInputElement).value.split('/').map(Number)
-  const transactionId = await checkout(order, {
-    number: find('#number', HTMLInputElement).value.replaceAll(' ', ''),
-    expiry: { month, year: 2_000 + year },
-    code: find('#code', HTMLInputElement).value,
-  })
-  const settled = await fetch(`/orders/${transactionId}`, { method: 'POST' })
-  return settled.text()
+function drawProduct({ sku, name, about, price, available }: Product, email: string) {
+  const stock = available > 5 ? 'In stock' : available > 0 ? `Only ${available} left` : 'Sold out'
+  // The order has its id before it is placed, so a double click is one order.
+  const buy = email ? act(randomUUID(), 'Buy', name, sku) : signIn('Buy', name)
+  return html`<article>${drawPicture(sku)}<h2>${name}</h2><p>${about}</p><strong>${euro.format(price / 100)}</strong>
+<small>${stock}</small>${available > 0 && buy}</article>`
 }
 
-/** Posts the fields into a frame. Waits for its message, for the customer to cancel, or for the time to pass. */
-function showPage({ action, fields, timeout, width, height }: BankPage, { hidden }: { hidden: boolean }) {
-  const frame = Object.assign(document.createElement('iframe'), {
-    name: `bank-${Date.now()}`,
-    hidden,
-    title: 'Your bank',
-  })
-  if (width && height) Object.assign(frame, { width: String(width), height: String(height) })
-  const sender = Object.assign(document.createElement('form'), { method: 'post', action, target: frame.name })
-  for (const [name, value] of Object.entries(fields)) {
-    sender.append(Object.assign(document.createElement('input'), { type: 'hidden', name, value }))
-  }
-  dialog.prepend(frame, sender)
-  sender.submit()
-  if (!hidden) dialog.showModal()
-  const done = new AbortController()
-  return new Promise<readonly string[]>((resolve, reject) => {
-    const { signal } = done
-    const listen = ({ source, origin, data }: MessageEvent) => {
-      if (source === frame.contentWindow && origin === new URL(action).origin)
-        resolve(z.array(z.string()).parse(data.hints))
-    }
-    window.addEventListener('message', listen, { signal })
-    dialog.addEventListener('close', () => reject(new Error('cancelled')), { signal })
-    setTimeout(() => resolve([]), timeout)
-  }).finally(() => {
-    done.abort()
-    dialog.close()
-    frame.remove()
-    sender.remove()
-  })
+function drawOrder({ id, product: { sku, name, price }, state, held }: Order) {
+  const shown = state === 'reserved' && held.expiresAt < new Date().toISOString() ? 'late' : state
+  const until = shown === 'reserved' && new Date(held.expiresAt).toLocaleTimeString('en-GB', { timeStyle: 'short' })
+  return html`<article>${drawPicture(sku)}<h2>${name}</h2><strong>${euro.format(price / 100)}</strong>
+<p class="${state}">${sold.states[shown]} ${until}</p>${['reserved', 'declined'].includes(state) && [act(id, 'Pay', name), act(`${id}/end`, 'Cancel', name)]}
+${state === 'paid' && act(`${id}/end`, 'Return', name)}</article>`
 }
-
-function find<Kind extends HTMLElement>(selector: string, kind: new () => Kind): Kind {
-  const element = document.querySelector(selector)
-  if (!(element instanceof kind)) throw new Error(`the page has no ${selector}`)
-  return element
-}
+/** The first word of a SKU names its picture. */
+const drawPicture = (sku: string) =>
+  html`<svg class="${sku}" aria-hidden="true"><use href="/pictures.svg#${sku.split('-', 1)[0]}"/></svg>`

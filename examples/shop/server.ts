@@ -1,152 +1,72 @@
-// A shop with a checkout of its own. Start the stack first (npm start), then: npx node examples/shop/server.ts
-import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type IncomingMessage } from 'node:http'
-import { dirname, join } from 'node:path'
+// A shop that uses all three services. Start the stack first (npm start), then: npx node examples/shop/server.ts
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { serve } from '@hono/node-server'
 import { build } from 'esbuild'
+import { type Context, Hono } from 'hono'
+import { getCookie } from 'hono/cookie'
+import { csrf } from 'hono/csrf'
+import { secureHeaders } from 'hono/secure-headers'
 import { z } from 'zod'
-import { findAddress, findDataDirectory } from '../../packages/stack/src/status/find-address.ts'
+import { listProducts } from './inventory.ts'
+import { endOrder, listOrders, placeOrder, settle } from './orders.ts'
+import { drawPage } from './page.ts'
+import { paymentPage } from './payments.ts'
+import { auth, call, payments, shop, unless } from './services.ts'
+import { style } from './style.ts'
 
-const payments = await findAddress('PAYMENTS_URL')
-/** The shop at each payments that it has met. The file has secret keys. */
-const setUpFile = join(findDataDirectory(), 'shop.json')
-const port = Number(process.env.SHOP_PORT ?? 8090)
-const AMOUNT = { currency: 'EUR', exponent: 2, value: 1_250 }
+const Payment = z.object({ id: z.string(), reference: z.string().default('') })
+const Told = z.object({ data: z.object({ transaction: Payment }) })
+const define = { AUTH_URL: JSON.stringify(auth) }
+const kind = { bundle: true, minify: true, format: 'esm', write: false } as const
+const { outputFiles } = await build({ ...kind, define, entryPoints: [join(import.meta.dirname, 'sign-in.ts')] })
+const script = outputFiles[0]?.text ?? ''
+const pictures = readFileSync(join(import.meta.dirname, 'pictures.svg'), 'utf8')
+/** Asks auth whose access token the browser has. Whoever was banned or has signed out is nobody. */
+async function findUser(context: Context) {
+  const authorization = `Bearer ${getCookie(context, 'token')}`
+  const user = await call('GET', `${auth}/user`, { authorization }).catch(unless(401)).catch(unless(403))
+  return z.object({ id: z.string(), email: z.string() }).optional().parse(user)
+}
 
-const App = z.object({ app: z.object({ key: z.string() }) })
-const Merchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
-const SetUp = z.object({ appKey: z.string(), merchantId: z.string(), publicKey: z.string() })
-type SetUp = z.infer<typeof SetUp>
-const Paid = z.object({
-  transaction: z.object({
-    amount: z.int(),
-    currency: z.string(),
-    successful: z.boolean(),
-    pendingAmount: z.int(),
-    custom: z.object({ order: z.string() }),
-  }),
+async function showPage(context: Context, problem = '') {
+  const [user, products] = await Promise.all([findUser(context), listProducts()])
+  context.header('cache-control', 'no-store')
+  return context.html(drawPage(user?.email ?? '', products, user ? listOrders(user.id) : [], problem))
+}
+const app = new Hono()
+const [none, self] = [["'none'"], ["'self'"]]
+const loaded = { defaultSrc: none, scriptSrc: self, styleSrc: self, imgSrc: self, connectSrc: [auth] }
+const policy = { ...loaded, formAction: [...self, payments], baseUri: none, frameAncestors: none }
+app.use(secureHeaders({ contentSecurityPolicy: policy }), csrf())
+app.onError((error, context) => {
+  if ('getResponse' in error) return error.getResponse()
+  console.error(error.message)
+  return context.text('That did not work, and nothing is lost. Please reload this page in a moment.', 502)
 })
-
-interface Call {
-  /** The secret key of the shop. */
-  readonly key?: string
-  readonly body?: object
-  /** A request with this key is carried out once, however often it is sent. */
-  readonly idempotencyKey?: string
-}
-
-async function call(method: string, path: string, { key, body, idempotencyKey }: Call): Promise<unknown> {
-  const response = await fetch(payments + path, {
-    method,
-    headers: {
-      ...(body && { 'content-type': 'application/json' }),
-      ...(key && { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }),
-      ...(idempotencyKey && { 'idempotency-key': idempotencyKey }),
-    },
-    body: body ? JSON.stringify(body) : null,
-  })
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
-  return response.json()
-}
-
-/** The app and merchant of an earlier start, or new ones where payments does not know them. */
-async function setUpShop(): Promise<SetUp> {
-  const known = z
-    .record(z.string(), SetUp)
-    .parse(existsSync(setUpFile) ? JSON.parse(readFileSync(setUpFile, 'utf8')) : {})
-  const earlier = known[payments]
-  if (earlier && (await isMerchant(earlier))) return earlier
-  const { app } = App.parse(await call('POST', '/apps', { body: { name: 'Nordhavn Coffee' } }))
-  const { merchant } = Merchant.parse(await call('POST', '/merchants', { key: app.key, body: MERCHANT }))
-  const made = { appKey: app.key, merchantId: merchant.id, publicKey: merchant.key }
-  mkdirSync(dirname(setUpFile), { recursive: true })
-  writeFileSync(setUpFile, JSON.stringify({ ...known, [payments]: made }), { mode: 0o600 })
-  return made
-}
-
-/** False for keys of a database that was deleted since. */
-async function isMerchant({ appKey, merchantId }: SetUp): Promise<boolean> {
-  const headers = { authorization: `Basic ${Buffer.from(`:${appKey}`).toString('base64')}` }
-  const { ok, status } = await fetch(`${payments}/merchants/${merchantId}`, { headers })
-  if (ok || status === 401) return ok
-  throw new Error(`the merchant of the shop cannot be read: ${status}`)
-}
-
-const MERCHANT = {
-  name: 'Nordhavn Coffee',
-  currency: 'EUR',
-  test: true,
-  email: 'owner@example.com',
-  website: 'https://coffee.example.com',
-  descriptor: 'NORDHAVN COFFEE',
-  company: { country: 'DK' },
-}
-const { appKey, publicKey } = await setUpShop()
-
-/** Begun orders by their ids, with the transactions that pay them. */
-const orders = new Map<string, string | undefined>()
-
-function openOrder(): object {
-  const id = randomUUID()
-  orders.set(id, undefined)
-  const order = { integration: { key: publicKey }, test: {}, amount: AMOUNT, custom: { order: id } }
-  return { paymentsUrl: payments, order }
-}
-
-/**
- * Trusts no browser: payments says what was paid, and for which order. Coffee is shipped at once, so the amount is captured. A
- * second payment of the same order is voided.
- */
-async function completeOrder(transactionId: string): Promise<string> {
-  const { transaction } = Paid.parse(await call('GET', `/transactions/${transactionId}`, { key: appKey }))
-  const { amount, currency, successful, custom } = transaction
-  const isRight = successful && amount === AMOUNT.value && currency === AMOUNT.currency
-  if (!isRight || !orders.has(custom.order)) return 'This payment is for no order of ours.'
-  const paidWith = orders.get(custom.order) ?? transactionId
-  orders.set(custom.order, paidWith)
-  const movement = paidWith === transactionId ? 'captures' : 'voids'
-  await call('POST', `/transactions/${transactionId}/${movement}`, {
-    key: appKey,
-    body: { amount },
-    idempotencyKey: custom.order,
-  })
-  return `Thank you. Order ${custom.order.slice(0, 8)} is paid and on its way.`
-}
-
-/** The page shows payments in frames, and posts to it. It sends nothing anywhere else. */
-const HEADERS = {
-  'content-security-policy': [
-    "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data:",
-    `connect-src 'self' ${new URL(payments).origin}; frame-src ${new URL(payments).origin}`,
-    `form-action ${new URL(payments).origin}; base-uri 'none'; frame-ancestors 'none'`,
-  ].join('; '),
-  'x-content-type-options': 'nosniff',
-}
-
-const page = readFileSync(join(import.meta.dirname, 'index.html'))
-const bundle = await build({
-  entryPoints: [join(import.meta.dirname, 'page.ts')],
-  bundle: true,
-  write: false,
-  format: 'esm',
-  platform: 'browser',
-  define: { 'process.env.NODE_ENV': '"production"' },
+app.get('/', (context) => showPage(context))
+app.get('/sign-in.js', (context) => context.body(script, 200, { 'content-type': 'text/javascript' }))
+app.get('/style.css', (context) => context.body(style, 200, { 'content-type': 'text/css' }))
+app.get('/pictures.svg', (context) => context.body(pictures, 200, { 'content-type': 'image/svg+xml' }))
+app.post('/orders/:id{[0-9a-f-]{36}}', async (context) => {
+  const [user, { id }, { sku }] = [await findUser(context), context.req.param(), await context.req.parseBody()]
+  const order = user && (await placeOrder(id, user.id, String(sku)))
+  if (order) return context.redirect(order.transactionId ? '/#orders' : paymentPage(id, order.product), 303)
+  return showPage(context, user ? 'Somebody else has just taken the last one.' : 'Please sign in first.')
 })
-
-async function answer({ method, url = '/' }: IncomingMessage): Promise<readonly [string, string | Buffer]> {
-  if (url === '/shop.js') return ['text/javascript', bundle.outputFiles[0]?.text ?? '']
-  if (method === 'POST' && url === '/orders') return ['application/json', JSON.stringify(openOrder())]
-  const [, transactionId] = /^\/orders\/([0-9a-f]{24})$/.exec(url) ?? []
-  if (method === 'POST' && transactionId !== undefined) return ['text/plain', await completeOrder(transactionId)]
-  return ['text/html; charset=utf-8', page]
-}
-
-createServer(async (incoming, response) => {
-  try {
-    const [type, body] = await answer(incoming)
-    response.writeHead(200, { ...HEADERS, 'content-type': type }).end(body)
-  } catch (error) {
-    console.error(error)
-    response.writeHead(502, { 'content-type': 'text/plain' }).end('The payment could not be settled.')
-  }
-}).listen(port, () => console.log(`the shop is at http://localhost:${port}`))
+app.post('/orders/:id{[0-9a-f-]{36}}/end', async (context) => {
+  const user = await findUser(context)
+  if (user) await endOrder(context.req.param('id'), user.id)
+  return context.redirect('/#orders', 303)
+})
+app.get('/orders/:id{[0-9a-f-]{36}}/paid', async (context) => {
+  await settle(context.req.param('id'), context.req.query('transactionId') ?? '')
+  return context.redirect('/#orders', 303)
+})
+app.post('/webhooks', async (context) => {
+  const { transaction } = Told.parse(await context.req.json()).data
+  await settle(transaction.reference, transaction.id)
+  return context.body(null, 204)
+})
+const address = { port: Number(new URL(shop).port), hostname: 'localhost' }
+serve({ fetch: app.fetch, ...address }, () => console.log(`the shop is at ${shop}`))

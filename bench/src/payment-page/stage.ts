@@ -16,8 +16,10 @@ export interface Stage {
   readonly keys: { readonly test: string; readonly live: string }
   /** The address that links of a shop return to. */
   readonly shopUrl: string
-  /** The shop of `examples/`, which has a checkout of its own. */
+  /** The shop of `examples/`, which uses all three services. */
   readonly exampleUrl: string
+  /** auth, which pages of that shop call. */
+  readonly authUrl: string
   /** Transactions of the test merchant, the newest first. */
   transactions(): Promise<readonly Transaction[]>
   /** Makes every open challenge ten minutes older. */
@@ -44,9 +46,15 @@ export async function setStage(folder: string, started: AsyncDisposableStack): P
   const database = await openDatabaseServer({ url: process.env.BENCH_DATABASE_URL, folder: join(folder, 'postgres') })
   started.defer(database.close)
   const databaseUrl = await database.create('trestle_bench_payment_page')
-  const deployment = await deploy('payments', { checkout: ROOT, folder, databaseUrl, env: {} })
-  const server = await deployment.start({ cores: undefined, coreCount: availableParallelism() })
-  started.defer(server.stop)
+  const start = async (name: string, env: Readonly<Record<string, string>> = {}) => {
+    const deployment = await deploy(name, { checkout: ROOT, folder, databaseUrl, env })
+    const server = await deployment.start({ cores: undefined, coreCount: availableParallelism() })
+    started.defer(server.stop)
+    return server
+  }
+  const server = await start('payments')
+  // No mail server listens, so customers of the shop need not confirm their addresses.
+  const { url: authUrl } = await start('auth', { AUTH_MAILER_AUTOCONFIRM: 'true' })
   // Links are opened under the public address, because the frame of the bank uses it too.
   const url = server.url.replace('127.0.0.1', 'localhost')
   const call = createCaller(url)
@@ -60,7 +68,13 @@ export async function setStage(folder: string, started: AsyncDisposableStack): P
     url,
     keys: { test: test.key, live: live.key },
     shopUrl: await startShop(started),
-    exampleUrl: await startExample(url, started),
+    authUrl,
+    exampleUrl: await startExample(started, {
+      AUTH_URL: authUrl,
+      PAYMENTS_URL: url,
+      INVENTORY_URL: (await start('inventory')).url,
+      TRESTLE_DATA_DIRECTORY: folder,
+    }),
     transactions: async () =>
       z
         .array(Transaction)
@@ -110,7 +124,10 @@ async function startShop(started: AsyncDisposableStack): Promise<string> {
   return `http://127.0.0.1:${port}/thanks`
 }
 
-async function startExample(url: string, started: AsyncDisposableStack): Promise<string> {
+async function startExample(
+  started: AsyncDisposableStack,
+  settings: Readonly<Record<string, string>>,
+): Promise<string> {
   const port = String(await freePort())
   const server = await startServer({
     ...{
@@ -119,7 +136,7 @@ async function startExample(url: string, started: AsyncDisposableStack): Promise
       cwd: ROOT,
       cores: undefined,
     },
-    env: { PATH: process.env.PATH ?? '', PAYMENTS_URL: url, SHOP_PORT: port },
+    env: { PATH: process.env.PATH ?? '', SHOP_PORT: port, ...settings },
     ...{ url: `http://localhost:${port}`, signs: ['/'] },
   })
   started.defer(server.stop)

@@ -5,7 +5,7 @@ import type { Stage } from './stage.ts'
 /** The browser of a visitor, and the origins that it may load from. */
 export interface Visit {
   readonly browser?: BrowserContextOptions
-  /** Whether the shop of `examples/` is visited, which may load from payments. */
+  /** Whether the shop of `examples/` is visited, which uses payments and auth. */
   readonly isShopping?: boolean
 }
 
@@ -27,7 +27,7 @@ const PATIENCE_MS = 20_000
 /** Opens a browser window in which nothing was visited before. */
 export async function visit(browser: Browser, stage: Stage, { browser: options, isShopping }: Visit): Promise<Visitor> {
   const context = await browser.newContext({ locale: 'en-GB', ...options })
-  const origins = [stage.url, ...(isShopping ? [stage.exampleUrl] : [])]
+  const origins = [stage.url, ...(isShopping ? [stage.exampleUrl, stage.authUrl] : [])]
   context.setDefaultTimeout(PATIENCE_MS)
   const page = await context.newPage()
   const problems: string[] = []

@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { call, inventory, unless } from './services.ts'
+import sold from './shop.json' with { type: 'json' }
+
+const [int, text] = [z.int(), z.string()]
+const Attributes = z.looseObject({ name: text, price: z.number() })
+const Found = z.object({ id: int, sku: text, attributes: Attributes, stock: z.object({ available: int }) })
+const Stock = z.object({ data: z.object({ locations: z.array(z.object({ locationId: int, available: int })) }) })
+const Made = z.object({ data: z.object({ id: int }) }).optional()
+/** What is held for an order. */
+export const Held = z.object({ id: int, locationId: int, expiresAt: text })
+/** A product on the shelf. The price is in cents. */
+export const Product = z.object({ id: int, sku: text, name: text, about: text, price: int, available: int })
+export type Product = z.infer<typeof Product>
+/** Posts to inventory. What has a key happens once, however often it is sent. */
+const post = (path: string, body: object, key?: string) =>
+  call('POST', inventory + path, key ? { 'idempotency-key': key } : {}, body)
+
+/** What the shop sells: the products of the demo, or else a few of its own. */
+export async function listProducts(): Promise<readonly Product[]> {
+  const filter = 'attributes.category[in]=coffee,brewing,mugs,gifts&include=stock&limit=100'
+  const found = z.object({ data: z.array(Found) }).parse(await call('GET', `${inventory}/products?${filter}`))
+  return found.data.map(({ id, sku, stock, attributes: { name, price, origin, roast, colour } }) => {
+    const about = [origin, roast && `${roast} roast`, colour].filter(Boolean).join(', ')
+    return { id, sku, name, about, price: Math.round(price * 100), available: stock.available }
+  })
+}
+
+/** Holds one piece for an order, wherever there is one. Undefined when none is left. */
+export async function reserve({ id: productId }: Product, reference: string, key = reference) {
+  const { data } = Stock.parse(await call('GET', `${inventory}/stock/${productId}`))
+  for (const { locationId } of data.locations.filter(({ available }) => available > 0)) {
+    const body = { productId, locationId, quantity: 1, expiresInSeconds: 900, reference }
+    const answer = await post('/reservations', body, `${key}-${locationId}`).catch(unless(409))
+    if (answer) return z.object({ data: Held }).parse(answer).data
+  }
+  return undefined
+}
+
+/** Ships what is held. When the payment came too late for that, ships what is left. False when nothing is. */
+export async function ship(held: z.infer<typeof Held>, product: Product, orderId: string): Promise<boolean> {
+  const commit = (id: number) => post(`/reservations/commit/${id}`, {}, `commit-${id}`).catch(unless(409))
+  if (await commit(held.id)) return true
+  const again = await reserve(product, orderId, `${orderId}-late`)
+  return again !== undefined && Boolean(await commit(again.id))
+}
+
+/** Puts back what was not paid. After its time it is back already. */
+export const release = (id: number) => call('DELETE', `${inventory}/reservations/${id}`).catch(unless(409))
+
+/** Puts back what a customer returns. */
+export const takeBack = (productId: number, locationId: number, orderId: string) =>
+  post('/movements', { type: 'receive', productId, locationId, quantity: 1 }, `return-${orderId}`)
+
+async function fillShelf(): Promise<void> {
+  for (const { sku, attributes, stock: quantity } of sold.products) {
+    const made = Made.parse(await post('/products', { sku, attributes }).catch(unless(409)))
+    if (made) await post('/movements', { type: 'receive', productId: made.data.id, locationId: 1, quantity })
+  }
+}
+if ((await listProducts()).length === 0) await fillShelf()
