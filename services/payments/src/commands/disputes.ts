@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { OPERATOR } from '../access/caller.ts'
 import type { OperatorDeps } from '../deps.ts'
-import { DEFAULT_REASON_CODE, type Dispute, reasonTitle } from '../disputes/dispute.ts'
+import { DEFAULT_REASON, type Dispute, reasonTitle } from '../disputes/dispute.ts'
 import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
 import { formatMoney } from '../money/minor-units.ts'
 import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
@@ -18,7 +18,7 @@ const commands: readonly OperatorCommand[] = [
     description: 'open a dispute about captured money',
     options: [
       ['--amount <amount>', 'in minor units; default: all that can be disputed'],
-      ['--reason <code>', `the code of the reason; default ${DEFAULT_REASON_CODE}`],
+      ['--reason <code>', `the code of the reason; default ${DEFAULT_REASON.reasonCode}`],
       ['--reference <reference>', 'of the acquirer: a dispute is opened once under it'],
     ],
     run: open,
@@ -37,7 +37,7 @@ const commands: readonly OperatorCommand[] = [
 
 async function open({ database }: OperatorDeps, { words, options }: CommandInput): Promise<object> {
   const [transactionId = ''] = words
-  const reasonCode = options.reason === undefined ? DEFAULT_REASON_CODE : Number(options.reason)
+  const reasonCode = options.reason === undefined ? DEFAULT_REASON.reasonCode : Number(options.reason)
   const title = reasonTitle(reasonCode)
   if (title === undefined) throw new Error(`there is no reason ${options.reason}`)
   const dispute = {

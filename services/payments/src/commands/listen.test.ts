@@ -9,24 +9,29 @@ import {
   createTestMerchant,
   operatorDeps,
   startPayments,
+  type TestApp,
   type TestPayments,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
-import { TRIGGERED_TYPES } from '../use-cases/trigger-event.ts'
+import { type TriggeredType, triggerEvent } from '../use-cases/trigger-event.ts'
 import { EVENT_TYPES } from '../webhooks/event.ts'
 import { listenCommand } from './listen.ts'
-import { triggerCommand } from './trigger.ts'
 
 let payments: TestPayments
+let app: TestApp
 let merchantId: string
 let liveId: string
 beforeAll(async () => {
   payments = await startPayments()
+  app = await createTestApp(payments)
+  liveId = (await createTestMerchant(payments, app)).id
+  merchantId = (await createTestMerchant(payments, app, { test: true })).id
 })
 afterAll(() => payments.close())
 
-const { run, json } = commandRunner([triggerCommand], () => operatorDeps(payments))
+const { run } = commandRunner([listenCommand], () => operatorDeps(payments))
+const trigger = (type: TriggeredType) => triggerEvent(operatorDeps(payments), { type, merchantId })
 
 interface Received {
   readonly headers: Readonly<Record<string, unknown>>
@@ -70,52 +75,6 @@ async function startListening(...words: string[]) {
   return lines
 }
 
-describe('payments trigger', () => {
-  it('makes a test merchant where there is none', async () => {
-    const answer = await json<{ merchantId: string }>('trigger', 'transaction.created')
-    expect(answer).toEqual({ event: 'transaction.created', merchantId: anyId, objectId: anyId })
-    merchantId = answer.merchantId
-    const app = await createTestApp(payments)
-    liveId = (await createTestMerchant(payments, app)).id
-  })
-
-  it.each(TRIGGERED_TYPES)('%s happens, with its object', async (type) => {
-    const events = () =>
-      payments.database.db
-        .selectFrom('events')
-        .select(['type', 'object_id'])
-        .where('merchant_id', '=', merchantId)
-        .orderBy('id', 'desc')
-    const before = (await events().execute()).length
-    const { objectId } = await json<{ objectId: string }>('trigger', type, '--merchant', merchantId)
-    const after = await events().execute()
-    const written = after.slice(0, after.length - before)
-    expect(written.find((event) => event.type === type)?.object_id).toBe(objectId)
-  })
-
-  it.each([
-    [['nothing.here'], `cannot trigger nothing.here; can trigger ${TRIGGERED_TYPES.join(', ')}`],
-    [['transaction.rejected'], `cannot trigger transaction.rejected; can trigger ${TRIGGERED_TYPES.join(', ')}`],
-    [['transaction.created', '--merchant', UNKNOWN_ID], `there is no merchant ${UNKNOWN_ID}`],
-    [['transaction.created', '--merchant', 'x'], '--merchant must be 24 hexadecimal digits'],
-  ])('refuses %j', async (words, message) => {
-    await expect(run('trigger', ...words)).rejects.toHaveProperty('message', message)
-  })
-
-  it('refuses a live merchant, and one without an app', async () => {
-    await expect(run('trigger', 'transaction.created', '--merchant', liveId)).rejects.toHaveProperty(
-      'message',
-      `merchant ${liveId} is live: events are triggered for test merchants`,
-    )
-    const lonely = await createTestMerchant(payments, await createTestApp(payments), { test: true })
-    await payments.database.db.deleteFrom('merchant_apps').where('merchant_id', '=', lonely.id).execute()
-    await expect(run('trigger', 'transaction.created', '--merchant', lonely.id)).rejects.toHaveProperty(
-      'message',
-      `merchant ${lonely.id} has no app with a good key`,
-    )
-  })
-})
-
 describe('payments listen', () => {
   const secretIn = (line = '') => /Secret of X-Signature: (\S+)/.exec(line)?.[1] ?? ''
 
@@ -127,12 +86,12 @@ describe('payments listen', () => {
         String.raw`^Events of test merchants go to http://${address}\. Secret of X-Signature: [\w-]{43} \(Ctrl-C`,
       ),
     )
-    const { objectId } = await json<{ objectId: string }>('trigger', 'transaction.captured', '--merchant', merchantId)
+    const { objectId } = await trigger('transaction.captured')
     await vi.waitFor(() => expect(lines).toHaveLength(3))
-    expect(received.map(({ body }) => JSON.parse(body))).toMatchObject([
-      { type: 'transaction.created', merchantId, data: { transaction: { id: objectId } } },
-      { type: 'transaction.captured', merchantId, data: { transaction: { id: objectId } } },
-    ])
+    const stored = await payments.app.inject({ url: `/merchants/${merchantId}/events?limit=2`, headers: app.headers })
+    const [captured, created] = stored.json()
+    expect([captured.type, captured.data.transaction.id]).toEqual(['transaction.captured', objectId])
+    expect(received.map(({ body }) => JSON.parse(body))).toEqual([created, captured])
     for (const { headers, body } of received) {
       const [, time, signature] = /^t=(\d+),v1=(\w+)$/.exec(String(headers['x-signature'])) ?? []
       const expected = createHmac('sha256', secretIn(lines[0])).update(`${time}.${body}`).digest('hex')
@@ -155,7 +114,7 @@ describe('payments listen', () => {
       '--json',
     )
     expect(JSON.parse(lines[0] ?? '')).toEqual({ secret: secretIn(first), forwardTo: `http://${address}` })
-    await json('trigger', 'transaction.captured', '--merchant', merchantId)
+    await trigger('transaction.captured')
     await vi.waitFor(() => expect(lines).toHaveLength(2))
     const event = JSON.parse(received[0]?.body ?? '')
     expect(event.type).toBe('transaction.captured')
@@ -164,7 +123,7 @@ describe('payments listen', () => {
 
   it('goes on when nothing answers', async () => {
     const lines = await startListening('--forward-to', 'localhost:1')
-    await json('trigger', 'transaction.created', '--merchant', merchantId)
+    await trigger('transaction.created')
     await vi.waitFor(() => expect(lines).toHaveLength(2))
     expect(lines[1]).toContain('nothing listens there')
   })
@@ -175,13 +134,11 @@ describe('payments listen', () => {
     [['--merchant', 'x'], '--merchant must be 24 hexadecimal digits'],
     [['--merchant', UNKNOWN_ID], `there is no merchant ${UNKNOWN_ID}`],
   ])('refuses %j', async (words, message) => {
-    const { run: listen } = commandRunner([listenCommand], () => operatorDeps(payments))
-    await expect(listen('listen', ...words)).rejects.toHaveProperty('message', message)
+    await expect(run('listen', ...words)).rejects.toHaveProperty('message', message)
   })
 
   it('refuses a live merchant: its events are not for a program on a laptop', async () => {
-    const { run: listen } = commandRunner([listenCommand], () => operatorDeps(payments))
-    await expect(listen('listen', '--merchant', liveId)).rejects.toHaveProperty(
+    await expect(run('listen', '--merchant', liveId)).rejects.toHaveProperty(
       'message',
       `merchant ${liveId} is live: make a webhook for its events`,
     )

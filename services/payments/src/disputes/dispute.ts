@@ -13,6 +13,9 @@ export interface Dispute {
   readonly created: Date
 }
 
+/** The reason of a dispute whose acquirer names none. */
+export const DEFAULT_REASON = { reasonCode: 4853, reasonTitle: 'Cardholder dispute' } as const
+
 /** The reasons of customers, by the codes of the schemes. */
 const TITLES: ReadonlyMap<number, string> = new Map([
   [104, 'Fraud, card absent'],
@@ -23,14 +26,11 @@ const TITLES: ReadonlyMap<number, string> = new Map([
   [4808, 'Authorisation missing'],
   [4834, 'Processing error'],
   [4837, 'No cardholder authorisation'],
-  [4853, 'Cardholder dispute'],
+  [DEFAULT_REASON.reasonCode, DEFAULT_REASON.reasonTitle],
 ])
 
 /** The codes of all reasons. */
 export const REASON_CODES: readonly number[] = [...TITLES.keys()]
-
-/** The reason code of a dispute whose acquirer names none. */
-export const DEFAULT_REASON_CODE = 4853
 
 /** The title of a reason (reference: Disputes). Undefined for an unknown code. */
 export function reasonTitle(code: number): string | undefined {

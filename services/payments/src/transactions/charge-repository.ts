@@ -64,8 +64,10 @@ export interface Attempt {
   }
 }
 
-/** How a charge ended: a transaction, or the number of a processing error. */
-export type ChargeEnd = { readonly transactionId: string } | { readonly errorCode: number }
+/** How a charge ended: a transaction, or the number of a processing error. `failedId`: the failed transaction, unless repeated. */
+export type ChargeEnd =
+  | { readonly transactionId: string }
+  | { readonly errorCode: number; readonly failedId: string | undefined }
 
 /** After access: an attempt to make, an end that is known already, or a refusal. */
 export interface BegunCharge extends AccessResult {
@@ -154,6 +156,6 @@ function toAttempt(row: BegunChargeRow): Attempt | undefined {
 }
 
 function toChargeEnd({ transaction_id, error_code }: BegunChargeRow): ChargeEnd | undefined {
-  if (error_code !== null) return { errorCode: error_code }
+  if (error_code !== null) return { errorCode: error_code, failedId: undefined }
   return transaction_id === null ? undefined : { transactionId: transaction_id }
 }

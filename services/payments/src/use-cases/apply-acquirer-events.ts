@@ -13,7 +13,7 @@ import {
 } from '../acquirers/event-repository.ts'
 import { insertException } from '../acquirers/exception-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
-import { DEFAULT_REASON_CODE, reasonTitle } from '../disputes/dispute.ts'
+import { DEFAULT_REASON, reasonTitle } from '../disputes/dispute.ts'
 import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
 import { callAddFraud } from '../disputes/fraud-repository.ts'
 
@@ -169,9 +169,7 @@ function problemText(problem: SettlementProblem | undefined): string | undefined
 
 function toReason(code: number | undefined): { readonly reasonCode: number; readonly reasonTitle: string } {
   const title = code === undefined ? undefined : reasonTitle(code)
-  return code !== undefined && title !== undefined
-    ? { reasonCode: code, reasonTitle: title }
-    : { reasonCode: DEFAULT_REASON_CODE, reasonTitle: reasonTitle(DEFAULT_REASON_CODE) ?? '' }
+  return code !== undefined && title !== undefined ? { reasonCode: code, reasonTitle: title } : DEFAULT_REASON
 }
 
 /** A reference, shortened for the log. */

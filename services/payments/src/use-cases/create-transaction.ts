@@ -42,6 +42,19 @@ export async function createTransaction(
   deps: ChargeDeps,
   input: CreateTransactionInput,
 ): Promise<{ readonly transactionId: string; readonly replayed: boolean }> {
+  const { end, replayed } = await chargeCard(deps, input)
+  if ('errorCode' in end) throw paymentRefused(end.errorCode, { replayed })
+  return { transactionId: end.transactionId, replayed }
+}
+
+/**
+ * The same for a caller that needs the failed transaction of a refused card, which the error does not name.
+ * @throws unknownSource, currencyWithoutRate, rateUnavailable, and what `requireAccess` throws
+ */
+export async function chargeCard(
+  deps: ChargeDeps,
+  input: CreateTransactionInput,
+): Promise<{ readonly end: ChargeEnd; readonly replayed: boolean }> {
   const begun = await begin(deps, input)
   const { verdict, attempt, end, refusal } = requireAccess(input.caller, begun, input.flaw)
   const { merchantId, asked } = input
@@ -50,10 +63,9 @@ export async function createTransaction(
   if (refusal === 'no-rate') throw currencyWithoutRate()
   if (refusal === 'stale-rate') throw rateUnavailable()
   const replayed = verdict === 'replayed'
-  const reached = end ?? (attempt ? await makeAttempt(deps, { ...asked.charge, merchantId }, attempt) : undefined)
-  if (!reached) throw new Error(`begin_charge answered ${verdict} without an attempt`)
-  if ('errorCode' in reached) throw paymentRefused(reached.errorCode, { replayed })
-  return { transactionId: reached.transactionId, replayed }
+  if (end) return { end, replayed }
+  if (!attempt) throw new Error(`begin_charge answered ${verdict} without an attempt`)
+  return { end: await makeAttempt(deps, { ...asked.charge, merchantId }, attempt), replayed }
 }
 
 function begin(
@@ -82,8 +94,9 @@ async function makeAttempt(deps: ChargeDeps, charge: MerchantCharge, attempt: At
     acquirerRef: outcome.verdict === 'approved' ? outcome.ref : null,
   })
   // The answer was so late that a job has called the attempt unknown, which repeats of the request have got.
-  if (finished.verdict === 'settled') return { errorCode: processingErrorOf(UNKNOWN_OUTCOME) }
-  return errorCode === null ? { transactionId: finished.transactionId } : { errorCode }
+  if (finished.verdict === 'settled') return { errorCode: processingErrorOf(UNKNOWN_OUTCOME), failedId: undefined }
+  const { transactionId } = finished
+  return errorCode === null ? { transactionId } : { errorCode, failedId: transactionId }
 }
 
 /** An expired card is refused before the acquirer is asked (reference: Recurring payments). */

@@ -2,7 +2,7 @@ import type { Outcome } from '@trestle/jobs/jobs.ts'
 import { OPERATOR } from '../access/caller.ts'
 import { simulatedRef } from '../acquirers/simulator.ts'
 import type { ProcessDeps } from '../deps.ts'
-import { DEFAULT_REASON_CODE, reasonTitle } from '../disputes/dispute.ts'
+import { DEFAULT_REASON } from '../disputes/dispute.ts'
 import { callOpenDispute } from '../disputes/dispute-repository.ts'
 import { type SimulatedDisputeJob, simulatedDisputeTask } from '../disputes/simulated-dispute-job.ts'
 
@@ -16,8 +16,7 @@ export function startSimulatedDisputes(deps: Pick<ProcessDeps, 'lanes' | 'jobs'>
  * nothing: the reference of the dispute is made from the transaction, and is unique within the merchant.
  */
 async function simulateDispute({ lanes }: Pick<ProcessDeps, 'lanes'>, { id }: SimulatedDisputeJob): Promise<Outcome> {
-  const reason = { reasonCode: DEFAULT_REASON_CODE, reasonTitle: reasonTitle(DEFAULT_REASON_CODE) ?? '' }
-  const dispute = { ...reason, acquirerRef: simulatedRef(id) }
+  const dispute = { ...DEFAULT_REASON, acquirerRef: simulatedRef(id) }
   const { limit } = await callOpenDispute(lanes, { ...OPERATOR, transactionId: id, dispute })
   return limit ? 'dropped' : 'done'
 }

@@ -1,22 +1,20 @@
-import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Caller } from '../access/caller.ts'
 import { findMemberKey } from '../apps/app-key-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
-import { DEFAULT_REASON_CODE, reasonTitle } from '../disputes/dispute.ts'
+import { DEFAULT_REASON } from '../disputes/dispute.ts'
 import { callRevokeMember } from '../members/member-repository.ts'
 import { type Merchant, TEST_MERCHANT } from '../merchants/merchant.ts'
 import { findMerchant, listAllMerchants } from '../merchants/operator-merchant-repository.ts'
 import { currencyExponent } from '../money/currencies.ts'
 import { insertSeedTransaction, newIdBelow } from '../seed/seed-transaction-repository.ts'
 import type { OperationKind } from '../transactions/transaction.ts'
-import { listAllTransactions } from '../transactions/transaction-repository.ts'
 import type { EventType } from '../webhooks/event.ts'
 import { addApp } from './add-app.ts'
 import { advanceClock } from './advance-clock.ts'
 import { closeDispute } from './close-dispute.ts'
 import { createApp } from './create-app.ts'
 import { createOperatedMerchant } from './create-operated-merchant.ts'
-import { createTransaction } from './create-transaction.ts'
+import { chargeCard, createTransaction } from './create-transaction.ts'
 import { openDispute } from './open-dispute.ts'
 import { payOut } from './pay-out.ts'
 import { reportFraud } from './report-fraud.ts'
@@ -42,19 +40,19 @@ type Trigger = (actor: Actor) => Promise<string>
  */
 const TRIGGERS = {
   'transaction.created': (actor) => charge(actor),
-  'transaction.failed': failed,
-  'transaction.captured': (actor) => captured(actor),
-  'transaction.refunded': async (actor) => operate(actor, 'refund', await captured(actor)),
+  'transaction.failed': chargeRefusedCard,
+  'transaction.captured': chargeAndCapture,
+  'transaction.refunded': async (actor) => operate(actor, 'refund', await chargeAndCapture(actor)),
   'transaction.voided': async (actor) => operate(actor, 'void', await charge(actor)),
-  'dispute.opened': (actor) => disputed(actor),
-  'dispute.won': async (actor) => close(actor, await disputed(actor), 'won'),
-  'dispute.lost': async (actor) => close(actor, await disputed(actor), 'lost'),
-  'fraud.created': reported,
-  'payout.created': paidOut,
-  'payout.settled': paidOut,
-  'merchant.updated': renamed,
-  'app.added': added,
-  'app.revoked': revoked,
+  'dispute.opened': captureAndDispute,
+  'dispute.won': async (actor) => endDispute(actor, await captureAndDispute(actor), 'won'),
+  'dispute.lost': async (actor) => endDispute(actor, await captureAndDispute(actor), 'lost'),
+  'fraud.created': captureAndReportFraud,
+  'payout.created': captureAndPayOut,
+  'payout.settled': captureAndPayOut,
+  'merchant.updated': renameMerchant,
+  'app.added': addNewApp,
+  'app.revoked': addAndRevokeApp,
 } as const satisfies Partial<Record<EventType, Trigger>>
 
 /** The events that can be triggered. */
@@ -72,7 +70,10 @@ export function isTriggered(text: string): text is TriggeredType {
  * Makes an event happen at a test merchant, by the same use cases as requests: what comes before it happens too, such as the
  * capture before a dispute.
  * @param merchantId undefined: the newest test merchant, or a new one where there is none
- * @throws Error when there is no such merchant, when it is live, or when it has no app that could act
+ * @throws Error when there is no such merchant, when it is live, when it has no app that could act, or when the card that is to be
+ * refused is not; paymentRefused when the merchant may not charge cards, payoutSkipped when nothing is due to it, clockTooFar when
+ * its clock is 100 years ahead, rateUnavailable and currencyWithoutRate when there is no exchange rate, serverBusy when an
+ * operation waits too long, and what `requireAccess`, `refuseEntry` and `createOperatedMerchant` throw
  */
 export async function triggerEvent(
   deps: OperatorDeps,
@@ -111,29 +112,28 @@ function amountOf({ deps, merchant }: Actor): number {
   return (MAJOR_UNITS + deps.payouts.minimum) * 10 ** (currencyExponent(merchant.currency) ?? 0)
 }
 
-/** Charges a card again. Its first payment is a seeded one, which leaves no event. Resolves to the id of the transaction. */
-async function charge(actor: Actor, number = GOOD_CARD): Promise<string> {
+/** Charges a card again, and resolves to the id of the transaction. */
+async function charge(actor: Actor): Promise<string> {
+  return (await createTransaction(...(await toCharge(actor, GOOD_CARD)))).transactionId
+}
+
+/** The same with a card that is refused, so that the transaction fails. */
+async function chargeRefusedCard(actor: Actor): Promise<string> {
+  const { end } = await chargeCard(...(await toCharge(actor, REFUSED_LATER)))
+  if ('errorCode' in end && end.failedId !== undefined) return end.failedId
+  throw new Error(`the card ${REFUSED_LATER} was not refused`)
+}
+
+/** The first payment of the card is a seeded one, which leaves no event. */
+async function toCharge(actor: Actor, number: string): Promise<Parameters<typeof chargeCard>> {
   const { deps, merchant, caller } = actor
   const transactionId = await seedPayment(actor, number)
   const values = { transactionId, currency: merchant.currency, amount: amountOf(actor) }
-  const input = {
-    caller,
-    flaw: undefined,
-    merchantId: merchant.id,
-    asked: { charge: values, sourceField: 'transactionId' },
-  }
-  return (await createTransaction({ ...deps, lanes: deps.database.lanes }, input)).transactionId
-}
-
-async function failed(actor: Actor): Promise<string> {
-  const { deps, merchant } = actor
-  await charge(actor, REFUSED_LATER).catch((error: unknown) => {
-    if (!(error instanceof HttpError && error.code === 'PAYMENT_INSUFFICIENT_FUNDS')) throw error
-  })
-  // The refusal does not name its transaction.
-  const filter = { merchantId: merchant.id, successful: false, before: undefined, limit: 1 }
-  const [newest] = await listAllTransactions(deps.database.db, filter)
-  return newest?.id ?? ''
+  const asked = { charge: values, sourceField: 'transactionId' }
+  return [
+    { ...deps, lanes: deps.database.lanes },
+    { caller, flaw: undefined, merchantId: merchant.id, asked },
+  ]
 }
 
 async function seedPayment({ deps, merchant, tag }: Actor, number: string): Promise<string> {
@@ -156,39 +156,34 @@ async function operate(actor: Actor, kind: OperationKind, transactionId: string)
   return transactionId
 }
 
-async function captured(actor: Actor): Promise<string> {
+async function chargeAndCapture(actor: Actor): Promise<string> {
   return operate(actor, 'capture', await charge(actor))
 }
 
-async function disputed(actor: Actor): Promise<string> {
-  const transactionId = await captured(actor)
-  const dispute = { reasonCode: DEFAULT_REASON_CODE, reasonTitle: reasonTitle(DEFAULT_REASON_CODE) ?? '' }
+async function captureAndDispute(actor: Actor): Promise<string> {
+  const transactionId = await chargeAndCapture(actor)
   const { caller, deps } = actor
-  const opened = await openDispute(deps.database, { caller, flaw: undefined, transactionId, dispute })
-  return opened.dispute.id
+  const input = { caller, flaw: undefined, transactionId, dispute: DEFAULT_REASON }
+  return (await openDispute(deps.database, input)).dispute.id
 }
 
-async function close({ deps, caller }: Actor, disputeId: string, outcome: 'won' | 'lost'): Promise<string> {
+async function endDispute({ deps, caller }: Actor, disputeId: string, outcome: 'won' | 'lost'): Promise<string> {
   await closeDispute(deps.database, { caller, flaw: undefined, disputeId, outcome })
   return disputeId
 }
 
-async function reported(actor: Actor): Promise<string> {
-  const transactionId = await captured(actor)
-  const { fraud } = await reportFraud(actor.deps.database, {
-    caller: actor.caller,
-    flaw: undefined,
-    transactionId,
-    fraud: {},
-  })
+async function captureAndReportFraud(actor: Actor): Promise<string> {
+  const transactionId = await chargeAndCapture(actor)
+  const { caller, deps } = actor
+  const { fraud } = await reportFraud(deps.database, { caller, flaw: undefined, transactionId, fraud: {} })
   return fraud.id
 }
 
 const DAY_SECONDS = 86_400
 
 /** A payout is made once a day, and captures wait for some days. So the clock of the merchant moves forward. */
-async function paidOut(actor: Actor): Promise<string> {
-  await captured(actor)
+async function captureAndPayOut(actor: Actor): Promise<string> {
+  await chargeAndCapture(actor)
   const { deps, merchant, caller } = actor
   const { lanes } = deps.database
   const seconds = (deps.payouts.delayDays.test + 1) * DAY_SECONDS
@@ -198,7 +193,7 @@ async function paidOut(actor: Actor): Promise<string> {
 }
 
 /** Gives the merchant another name, and its own name again. */
-async function renamed({ deps, merchant, caller }: Actor): Promise<string> {
+async function renameMerchant({ deps, merchant, caller }: Actor): Promise<string> {
   const rename = (name: string | null) =>
     updateMerchant(deps.database, { caller, flaw: undefined, merchantId: merchant.id, changes: { name }, fixed: {} })
   await rename(merchant.name === 'Renamed' ? 'Renamed again' : 'Renamed')
@@ -206,15 +201,15 @@ async function renamed({ deps, merchant, caller }: Actor): Promise<string> {
   return merchant.id
 }
 
-async function added({ deps, merchant, caller }: Actor): Promise<string> {
+async function addNewApp({ deps, merchant, caller }: Actor): Promise<string> {
   const { lanes } = deps.database
   const { id } = await createApp({ ...deps, lanes }, { name: 'Triggered' })
   await addApp({ lanes }, { caller, flaw: undefined, merchantId: merchant.id, appId: id })
   return id
 }
 
-async function revoked(actor: Actor): Promise<string> {
-  const memberId = await added(actor)
+async function addAndRevokeApp(actor: Actor): Promise<string> {
+  const memberId = await addNewApp(actor)
   const { deps, merchant, caller } = actor
   await callRevokeMember(deps.database.lanes, 'app', { caller, merchantId: merchant.id, memberId })
   return memberId

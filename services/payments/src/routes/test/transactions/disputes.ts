@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { DEFAULT_REASON_CODE, REASON_CODES, reasonTitle } from '../../../disputes/dispute.ts'
+import { DEFAULT_REASON, REASON_CODES, reasonTitle } from '../../../disputes/dispute.ts'
 import type { NewDispute } from '../../../disputes/dispute-repository.ts'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
 import { errorAnswers } from '../../../error-body.ts'
@@ -47,6 +47,6 @@ export const testTransactionDisputesRoutes: Routes = async (app) => {
 }
 
 function toNewDispute({ amount, reason }: z.output<typeof DisputeBody>): NewDispute {
-  const code = reason?.code ?? DEFAULT_REASON_CODE
+  const code = reason?.code ?? DEFAULT_REASON.reasonCode
   return { amount, reasonCode: code, reasonTitle: reasonTitle(code) ?? '' }
 }
