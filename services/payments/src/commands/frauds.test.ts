@@ -1,0 +1,92 @@
+import { anyId, anyTime } from '@trestle/testing/any-value.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../test/customer-payment.ts'
+import {
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  operatorDeps,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
+import { fraudsCommand } from './frauds.ts'
+
+let payments: TestPayments
+let app: TestApp
+let merchantId: string
+let transactionId: string
+beforeAll(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, app, { test: true })).id
+  transactionId = await customerPayment(payments, merchantId)
+})
+afterAll(() => payments.close())
+
+const { run, json } = commandRunner([fraudsCommand], () => operatorDeps(payments))
+const audit = () =>
+  payments.database.db
+    .selectFrom('audit')
+    .select(['action', 'payload', 'merchant_id', 'identity_id'])
+    .orderBy('created', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
+
+describe('payments frauds', () => {
+  it('add: stores an alert, once for each reference', async () => {
+    const words = [
+      'frauds',
+      'add',
+      transactionId,
+      '--reason',
+      '6',
+      '--reported',
+      '2026-03-01T10:20:30Z',
+      '--reference',
+      'p',
+    ]
+    const { id } = await json<{ id: string }>(...words)
+    expect(await json(...words)).toEqual({
+      id,
+      transactionId,
+      reason: 6,
+      reported: '2026-03-01T10:20:30.000Z',
+      merchantId,
+      created: createdOf(id),
+    })
+    expect(await get(`/frauds/${id}`)).toEqual({
+      fraud: { reason: 6, id, merchantId, transactionId, created: createdOf(id), reported: '2026-03-01T10:20:30.000Z' },
+    })
+    expect(await audit()).toEqual({
+      action: 'fraud.added',
+      payload: { fraudId: id },
+      merchant_id: merchantId,
+      identity_id: null,
+    })
+    expect(await json('frauds', 'add', transactionId)).toEqual({
+      reason: null,
+      reported: null,
+      id: anyId,
+      merchantId,
+      transactionId,
+      created: anyTime,
+    })
+    await expect(run('frauds', 'add', UNKNOWN_ID)).rejects.toHaveProperty(
+      'message',
+      `there is no transaction ${UNKNOWN_ID}`,
+    )
+    await expect(run('frauds', 'add', transactionId, '--reason', '9')).rejects.toHaveProperty(
+      'message',
+      '--reason is a number from 0 to 8',
+    )
+    await expect(run('frauds', 'add', transactionId, '--reported', 'x')).rejects.toHaveProperty(
+      'message',
+      '--reported is no instant',
+    )
+  })
+})

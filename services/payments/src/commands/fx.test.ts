@@ -1,0 +1,79 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { operatorDeps, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
+import { fxCommand } from './fx.ts'
+
+let payments: TestPayments
+let folder: string
+beforeAll(async () => {
+  payments = await startPayments()
+  folder = await mkdtemp(join(tmpdir(), 'payments-'))
+})
+afterAll(async () => {
+  await payments.close()
+  await rm(folder, { recursive: true })
+})
+
+const { run } = commandRunner([fxCommand], () => operatorDeps(payments))
+
+const lastAudit = () =>
+  payments.database.db.selectFrom('audit').select(['action', 'payload']).orderBy('id', 'desc').limit(1).execute()
+
+describe('payments fx', () => {
+  const file = async (name: string, text: string) => {
+    await writeFile(join(folder, name), text)
+    return join(folder, name)
+  }
+
+  it('import: stores rates of listed currencies, and may be repeated; list: prints the rates that apply', async () => {
+    const path = await file(
+      'rates.xml',
+      `<Cube><Cube time='2026-03-02'><Cube currency='USD' rate='1.0838'/><Cube currency='CYP' rate='0.58'/></Cube>
+       <Cube time='2026-02-27'><Cube currency='USD' rate='1.08'/></Cube></Cube>`,
+    )
+    for (const _ of [1, 2]) expect(await run('fx', 'import', path, '--json')).toEqual(['{"imported":2,"skipped":1}'])
+    expect(await lastAudit()).toEqual([
+      { action: 'fx.imported', payload: { rates: 2, from: '2026-02-27', to: '2026-03-02' } },
+    ])
+    const shown = async (date: string) => (await run('fx', 'list', '--date', date)).find((row) => row.startsWith('USD'))
+    expect(await shown('2026-03-01')).toMatch(/^USD +1.08 +2026-02-27 +ecb$/)
+    expect(await shown('2026-03-02')).toMatch(/^USD +1.0838 +2026-03-02 +ecb$/)
+    expect(await shown('2024-03-01')).toMatch(/^USD +1\.\d+ +2024-03-01 +embedded$/)
+    expect((await run('fx', 'list'))[0]).toMatch(/^CURRENCY +RATE +DATE +SOURCE$/)
+  })
+
+  it('import: adds each replaced rate to the audit log, with the old one', async () => {
+    const rates = (usd: string) =>
+      `<Cube time='2026-03-03'><Cube currency='USD' rate='${usd}'/><Cube currency='DKK' rate='7.4'/></Cube>`
+    const replaced = () =>
+      payments.database.db.selectFrom('audit').select('payload').where('action', '=', 'fx.replaced').execute()
+    for (const _ of [1, 2]) await run('fx', 'import', await file('first.xml', rates('1.09')))
+    expect(await replaced()).toEqual([])
+    await run('fx', 'import', await file('second.xml', rates('0.0001')))
+    const rate = { date: '2026-03-03', currency: 'USD', from: '1.09', to: '0.0001' }
+    expect(await replaced()).toEqual([{ payload: { rates: [rate] } }])
+  })
+
+  it('import: refuses a file that is too long, has no listed currency, or is no such document', async () => {
+    const long = await file('long.xml', ' '.repeat(5_242_881))
+    await expect(run('fx', 'import', long)).rejects.toHaveProperty('message', `${long} has more than 5 MB`)
+    const foreign = "<Cube time='2026-03-02'><Cube currency='CYP' rate='1'/></Cube>"
+    await expect(run('fx', 'import', await file('x.xml', foreign))).rejects.toHaveProperty(
+      'message',
+      'none of the currencies is listed',
+    )
+    await expect(run('fx', 'import', await file('y.xml', '<a/>'))).rejects.toHaveProperty(
+      'message',
+      'there are no rates: <Cube time=…><Cube currency=… rate=…/> was expected',
+    )
+    const none = join(folder, 'none.xml')
+    await expect(run('fx', 'import', none)).rejects.toHaveProperty(
+      'message',
+      `ENOENT: no such file or directory, stat '${none}'`,
+    )
+    await expect(run('fx', 'list', '--date', 'today')).rejects.toHaveProperty('message', '--date is no date')
+  })
+})

@@ -1,0 +1,108 @@
+import { anyId } from '@trestle/testing/any-value.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { merchantJson, shownMerchant } from '../../test/bodies.ts'
+import { customerPayment } from '../../test/customer-payment.ts'
+import {
+  createdOf,
+  createTestApp,
+  createTestMerchant,
+  operatorDeps,
+  startPayments,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
+import { merchantsCommand } from './merchants.ts'
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+const { run } = commandRunner([merchantsCommand], () => operatorDeps(payments))
+
+describe('payments merchants', () => {
+  const claim = { canChargeCard: true, canSaveCard: true, canCapture: true, canRefund: true, canVoid: true }
+
+  it('pricing, claim, tds, acquirer: change only what was named, write an event and add to the audit log', async () => {
+    const app = await createTestApp(payments)
+    const { id } = await createTestMerchant(payments, app)
+    const shown = async () =>
+      (await payments.app.inject({ url: `/merchants/${id}`, headers: app.headers })).json().merchant
+    await run('merchants', 'pricing', id, '--rate', '90', '--dispute', 'DKK:10000')
+    await run('merchants', 'claim', id, 'canRefund=no', 'canVoid=no')
+    await run('merchants', 'claim', id, 'canVoid=yes')
+    await run('merchants', 'tds', id, 'full')
+    const [line = ''] = await run('merchants', 'acquirer', id, 'nordic-1', '--json')
+    const pricing = { rate: 90, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'DKK', amount: 10000 } }
+    const changed = { ...claim, canTransferToCard: false, canRefund: false }
+    expect(JSON.parse(line)).toEqual({ id, claim: changed, pricing, tdsMode: 'full', acquirer: 'nordic-1' })
+    expect(await shown()).toEqual(
+      shownMerchant({ id, created: createdOf(id), claim: changed, pricing, tds: { mode: 'full' } }),
+    )
+    expect(JSON.parse((await run('merchants', 'acquirer', id, 'none', '--json'))[0] ?? '')).toEqual({
+      acquirer: null,
+      id,
+      claim: {
+        canVoid: true,
+        canRefund: false,
+        canCapture: true,
+        canSaveCard: true,
+        canChargeCard: true,
+        canTransferToCard: false,
+      },
+      pricing: { flat: { amount: 25, currency: 'EUR' }, rate: 90, dispute: { amount: 10_000, currency: 'DKK' } },
+      tdsMode: 'full',
+    })
+    const { db } = payments.database
+    const events = await db.selectFrom('events').selectAll().where('merchant_id', '=', id).orderBy('id').execute()
+    expect(events.map(({ type }) => type)).toEqual(Array.from({ length: 6 }, () => 'merchant.updated'))
+    expect(events[0]?.data).toEqual(merchantJson({ id, balance: 0, pricing, tds_mode: 'attempt' }))
+    const audit = await db.selectFrom('audit').selectAll().where('merchant_id', '=', id).orderBy('id').execute()
+    expect(audit[1]).toEqual({
+      action: 'merchant.changed',
+      identity_id: null,
+      payload: { pricing: { rate: 90, dispute: { currency: 'DKK', amount: 10000 } } },
+      merchant_id: id,
+      id: anyId,
+      created: expect.any(Date),
+    })
+  })
+
+  it('pricing: the new fees are charged from then on', async () => {
+    const app = await createTestApp(payments)
+    const { id } = await createTestMerchant(payments, app, { test: true, currency: 'EUR' })
+    const transaction = await customerPayment(payments, id, { currency: 'EUR', amount: 1_000 })
+    await run('merchants', 'pricing', id, '--rate', '100', '--flat', 'EUR:7', '--refund', 'EUR:10')
+    const feeOf = async (operation: string) => {
+      const url = `/transactions/${transaction}/${operation}`
+      const response = await payments.app.inject({
+        method: 'POST',
+        url,
+        headers: app.headers,
+        payload: { amount: 500 },
+      })
+      return response.json().transaction.trail.at(-1)?.fee
+    }
+    expect([await feeOf('captures'), await feeOf('refunds')]).toEqual([
+      { flat: 7, rate: 5 },
+      { flat: 10, rate: 0 },
+    ])
+  })
+
+  it.each([
+    [['pricing', '--rate', '10001'], '--rate is 0 to 10000 basis points'],
+    [['pricing', '--rate', '1.5'], '--rate is 0 to 10000 basis points'],
+    [['pricing', '--flat', 'EUR'], '--flat is a currency and minor units, such as EUR:25'],
+    [['pricing', '--refund', 'XXX:1'], '--refund is a currency and minor units, such as EUR:25'],
+    [['claim', 'canFly=yes'], 'canFly=yes is no permission, such as canRefund=no'],
+    [['claim', 'canTransferToCard=yes'], 'canTransferToCard=yes is no permission, such as canRefund=no'],
+    [['claim', 'canVoid=maybe'], 'canVoid=maybe is no permission, such as canRefund=no'],
+    [['tds', 'none'], 'the mode is attempt or full'],
+    [['acquirer', 'Nordic 1'], 'a name has lower-case letters, digits and -'],
+    [['tds', 'full'], `there is no merchant ${UNKNOWN_ID}`],
+  ])('fails on %j', async ([word = '', ...rest], message) => {
+    await expect(run('merchants', word, UNKNOWN_ID, ...rest)).rejects.toHaveProperty('message', message)
+  })
+})

@@ -1,0 +1,65 @@
+import { createNames } from '@trestle/database/names.ts'
+import { anyTime } from '@trestle/testing/any-value.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { deletedRows } from '../../test/bodies.ts'
+import { operatorDeps, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
+import { cleanUpCommand, tasksCommand } from './tasks.ts'
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+const { run } = commandRunner([tasksCommand, cleanUpCommand], () => operatorDeps(payments))
+
+const lastAudit = () =>
+  payments.database.db.selectFrom('audit').select(['action', 'payload']).orderBy('id', 'desc').limit(1).execute()
+
+describe('payments tasks', () => {
+  const { jobSchema } = createNames('payments')
+  /** A job as a worker has left it. */
+  const addJob = async (name: string, state: string, message = 'no room') => {
+    await sql`
+      INSERT INTO ${sql.id(jobSchema, 'job')} (name, state, source_name, source_output, data)
+      VALUES (${name}, ${state}, 'clean_up', ${JSON.stringify({ message })}::jsonb, '{}')`.execute(payments.database.db)
+  }
+
+  beforeEach(() => sql`DELETE FROM ${sql.id(jobSchema, 'job')}`.execute(payments.database.db))
+
+  it('list: counts waiting and dead jobs; retry: puts dead jobs back', async () => {
+    await addJob('clean_up', 'retry')
+    await addJob('clean_up_dead', 'created')
+    const list = async () => JSON.parse((await run('tasks', 'list', '--json'))[0] ?? '')
+    const retrying = { task: 'clean_up', state: 'retry', count: 1, oldest: expect.any(String) }
+    const dead = { task: 'clean_up', state: 'dead', count: 1, last: expect.any(String), reason: 'no room' }
+    expect(await list()).toEqual([retrying, dead])
+    expect(await run('tasks', 'retry', 'clean_up')).toEqual(['task     clean_up', 'retried  1'])
+    expect(await lastAudit()).toEqual([{ action: 'tasks.retried', payload: { task: 'clean_up', retried: 1 } }])
+    expect(await list()).toEqual([retrying, { ...retrying, state: 'waiting' }])
+    await expect(run('tasks', 'retry', 'none')).rejects.toHaveProperty(
+      'message',
+      'there is no task none; there are acquirer, acquirer_events, attempt_sweep, confirmation, rejection_mail, expiry, inquiry, invitation_mail, clean_up, webhook_delivery, payout, simulated_dispute, snapshot',
+    )
+  })
+
+  it('list: escapes control characters in texts of jobs', async () => {
+    const message = '\u001b]0;title\u0007 \u009b31m \u202egpj'
+    await addJob('clean_up_dead', 'created', message)
+    const [text, json] = [await run('tasks', 'list'), await run('tasks', 'list', '--json')]
+    expect(text.join()).toContain(String.raw`\u{1b}]0;title\u{7} \u{9b}31m \u{202e}gpj`)
+    expect([...text, ...json].join('')).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+    expect(JSON.parse(json[0] ?? '')).toEqual([
+      { task: 'clean_up', state: 'dead', count: 1, last: anyTime, reason: message },
+    ])
+  })
+})
+
+describe('the command that deletes old rows', () => {
+  it('prints how many rows it has deleted', async () => {
+    const [line = ''] = await run('prune', '--json')
+    expect(JSON.parse(line)).toEqual(deletedRows({ idempotency: 0, events: 0 }))
+  })
+})

@@ -1,0 +1,97 @@
+import { createNoopMeter } from '@opentelemetry/api'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { customerPayment } from '../../test/customer-payment.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  operatorDeps,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
+import { createPanVault } from '../vault/pan-vault.ts'
+import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
+import { vaultCommand } from './vault.ts'
+
+// A rotation seals every row of the database, so each test has its own.
+let payments: TestPayments
+let app: TestApp
+beforeEach(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+})
+afterEach(() => payments.close())
+
+describe('payments vault', () => {
+  const [old, fresh] = [
+    { id: 1, key: Buffer.alloc(32, 1) },
+    { id: 2, key: Buffer.alloc(32, 2) },
+  ]
+  const pepper = Buffer.alloc(32, 9)
+  type Keys = [typeof old, ...(typeof old)[]]
+  const vaultOf = (...keys: Keys) => createPanVault(keys, createNoopMeter())
+  const secretsOf = (...vaultKeys: Keys) => createWebhookSecrets({ vaultKeys, pepper })
+  const withVault = (...keys: Keys) =>
+    commandRunner([vaultCommand], () => ({
+      ...operatorDeps(payments),
+      vault: vaultOf(...keys),
+      webhookSecrets: secretsOf(...keys),
+    }))
+
+  // ASVS 11.2.2
+  it('rotate: seals each number with the first key, once, so that the old key is not needed', async () => {
+    const { id } = await createTestMerchant(payments, app, { test: true })
+    const source = await customerPayment(payments, id, { number: '1000000000000000' })
+    const all = await payments.database.db.selectFrom('instruments').select('id').execute()
+    const both = withVault(fresh, old)
+    await expect(withVault(fresh).run('vault', 'rotate')).rejects.toHaveProperty(
+      'message',
+      'sealed with key 1, which is not configured',
+    )
+    const turns = await Promise.all([both.json('vault', 'rotate'), both.json('vault', 'rotate')])
+    const rotated = turns.map((turn) => Object(turn).rotated)
+    expect(rotated.reduce((a, b) => a + b)).toBe(all.length)
+    expect(await both.json('vault', 'rotate')).toEqual({ rotated: 0, webhooks: 0, keyId: 2 })
+    expect(await both.json('vault', 'keys')).toEqual([{ keyId: 2, count: all.length, webhooks: 0 }])
+    const row = await payments.database.db
+      .selectFrom('transactions')
+      .innerJoin('instruments', 'instruments.id', 'transactions.instrument_id')
+      .select(['instruments.id', 'pan_sealed', 'pan_mac'])
+      .where('transactions.id', '=', source)
+      .executeTakeFirstOrThrow()
+    const vault = vaultOf(fresh)
+    const place = { merchantId: id, instrumentId: row.id }
+    expect(vault.open(row.pan_sealed, place, 'authorization')).toBe('1000000000000000')
+    expect(vault.macs('1000000000000000')).toEqual([row.pan_mac])
+  })
+
+  it('rotate: seals secrets of webhooks too, also those that the pepper sealed', async () => {
+    const { id } = await createTestMerchant(payments, app, { test: true })
+    const { db } = payments.database
+    const url = `/merchants/${id}/webhooks`
+    const request = { method: 'POST', headers: app.headers } as const
+    const made = await payments.app.inject({ ...request, url, payload: { url: 'https://shop.example/hooks' } })
+    const { webhook } = made.json()
+    await payments.app.inject({ ...request, url: `${url}/${webhook.id}/secrets` })
+    const rowOf = () => db.selectFrom('webhooks').selectAll().where('id', '=', webhook.id).executeTakeFirstOrThrow()
+    // An earlier version sealed secrets with the pepper, under the id 0.
+    const peppered = secretsOf({ id: 0, key: pepper }).seal('of the pepper', id)
+    await db.updateTable('webhooks').set({ secret_sealed: peppered }).where('id', '=', webhook.id).execute()
+
+    // A vault key with the same id is another key.
+    const [zero, both] = [{ id: 0, key: Buffer.alloc(32, 3) }, [fresh, old] as const]
+    expect(secretsOf(zero, old).open(peppered, id)).toBe('of the pepper')
+    expect(secretsOf(zero, old).isCurrent(peppered, id)).toBe(false)
+    expect(await withVault(...both).json('vault', 'keys')).toEqual([
+      { keyId: 0, count: 0, webhooks: 1 },
+      { keyId: 1, count: 0, webhooks: 1 },
+    ])
+    const turns = [withVault(...both).json('vault', 'rotate'), withVault(...both).json('vault', 'rotate')]
+    expect((await Promise.all(turns)).reduce<number>((sum, turn) => sum + Object(turn).webhooks, 0)).toBe(1)
+    const { secret_sealed, previous_sealed } = await rowOf()
+    expect(secretsOf(fresh).open(secret_sealed, id)).toBe('of the pepper')
+    expect(secretsOf(fresh).open(previous_sealed ?? Buffer.of(), id)).toBe(webhook.secret)
+    expect(await withVault(fresh).json('vault', 'rotate')).toEqual({ webhooks: 0, rotated: 0, keyId: 2 })
+  })
+})
