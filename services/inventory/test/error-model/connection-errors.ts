@@ -16,11 +16,12 @@ const starting: InventoryDeps['readiness'] = {
   report: async () => ({}),
 }
 
-/** Errors of requests that reach no operation. */
+/** Errors that requests meet before an operation. */
 export const connectionErrors: ErrorCases = {
   badRequest: [raw('nonsense\r\n\r\n')],
   notReady: [
     {
+      operation: 'get /ready',
       expected: errors.notReady({ state: 'starting' }),
       raise: async (world) => send(await world.service({}, { readiness: starting }), { url: '/ready' }),
     },
@@ -50,6 +51,4 @@ export const connectionErrors: ErrorCases = {
         }),
     },
   ],
-  uriTooLong: [raw(rawRequest(`GET /${'x'.repeat(9_000)}`))],
-  headersTooLarge: [raw(`GET / HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`)],
 }

@@ -74,16 +74,12 @@ it('has a case for every error of the catalogue', () => {
   expect([...raised].sort()).toEqual([...names].sort())
 })
 
-/** Paths of pages, whose errors are tested beside their routes. */
-const PAGES: ReadonlySet<string> = new Set(['/docs', '/openapi.json', '/ready'])
-
 it('has a case for every error status that an operation documents, and no other', async () => {
   const { paths } = await buildOpenApi()
   const documented = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).flatMap(([method, { responses }]) =>
       Object.keys(Object(responses))
-        // The server answers 414 and 431 before it knows the operation (http-rules.test.ts).
-        .filter((status) => Number(status) >= 400 && !['414', '431'].includes(status) && !PAGES.has(path))
+        .filter((status) => Number(status) >= 400)
         .map((status) => `${method} ${path} ${status}`),
     ),
   )

@@ -17,6 +17,7 @@ const remove = (url: string): InjectOptions => ({ method: 'DELETE', url })
 /** A well-formed request for each operation. The errors below are answered before anything is read. */
 const requests: Readonly<Record<string, InjectOptions>> = {
   'get /': { url: '/' },
+  'get /docs': { url: '/docs' },
   'get /health': { url: '/health' },
   'get /locations': { url: '/locations' },
   'post /locations': json('POST', '/locations', LOCATION),
@@ -26,6 +27,7 @@ const requests: Readonly<Record<string, InjectOptions>> = {
   'get /movements': { url: '/movements' },
   'post /movements': json('POST', '/movements', MOVEMENT),
   'get /movements/{movementId}': { url: '/movements/1' },
+  'get /openapi.json': { url: '/openapi.json' },
   'get /products': { url: '/products' },
   'post /products': json('POST', '/products', PRODUCT),
   'get /products/{productId}': { url: '/products/1' },
@@ -34,6 +36,7 @@ const requests: Readonly<Record<string, InjectOptions>> = {
   'delete /products/{productId}': remove('/products/99'),
   'get /products/export': { url: '/products/export' },
   'post /products/import': { method: 'POST', url: '/products/import', headers: CSV, payload: 'sku,attributes\n' },
+  'get /ready': { url: '/ready' },
   'get /reservations': { url: '/reservations' },
   'post /reservations': json('POST', '/reservations', RESERVATION),
   'get /reservations/{reservationId}': { url: '/reservations/1' },
@@ -46,7 +49,8 @@ const requests: Readonly<Record<string, InjectOptions>> = {
   'get /users/{userId}': { url: '/users/1' },
 }
 
-const OPEN = new Set(['get /', 'get /health'])
+const DOCUMENTS = new Set(['get /docs', 'get /openapi.json'])
+const OPEN = new Set(['get /', 'get /health', 'get /ready', ...DOCUMENTS])
 const isGuarded = (operation: string): boolean => !OPEN.has(operation)
 const isRead = (operation: string): boolean => operation.startsWith('get ')
 const readsBody = (operation: string): boolean => !isRead(operation)
@@ -102,6 +106,20 @@ export const sharedErrors: ErrorCases = {
     () => true,
     async (world, request) => send(await world.service(), { ...request, url: `${request.url}?unknown=1` }),
     errors.validationError([{ path: 'unknown', message: 'is not known here' }]),
+  ),
+  uriTooLong: ofAll(
+    () => true,
+    async (world, { method = 'GET', url }) =>
+      sendRaw(await world.listen(await world.service()), rawRequest(`${method} ${url}?${'x'.repeat(9_000)}`)),
+  ),
+  headersTooLarge: ofAll(
+    () => true,
+    async (world, { method = 'GET', url }) =>
+      sendRaw(await world.listen(await world.service()), rawRequest(`${method} ${url}`, [`X: ${'x'.repeat(20_000)}`])),
+  ),
+  notFound: ofAll(
+    (operation) => DOCUMENTS.has(operation),
+    async (world, request) => send(await world.service({ INVENTORY_DOCS_ENABLED: 'false' }), request),
   ),
   missingToken: ofAll(isGuarded, async (world, request) => send(await world.service({}, { tokens }), request)),
   invalidToken: ofAll(isGuarded, (world, request) => withToken(world, request, 'unknown')),
