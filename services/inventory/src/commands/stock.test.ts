@@ -23,11 +23,14 @@ beforeAll(async () => {
   const database = open()
   await database.db
     .insertInto('products')
-    .values(['MUG', 'TEA'].map((sku) => ({ sku, attributes: '{}' })))
+    .values(['MUG', 'TEA', 'PEN', 'INK'].map((sku) => ({ sku, attributes: '{}' })))
     .execute()
   await database.db.insertInto('locations').values({ code: 'SHOP', name: 'Shop' }).execute()
   await database.db.insertInto('locations').values({ code: 'OLD', name: 'Old', active: false }).execute()
   await database.close()
+  await run('receive', 'MUG', '7')
+  await run('receive', 'MUG', '2', '--location', 'SHOP')
+  await run('receive', 'TEA', '3', '--location', 'SHOP')
 })
 afterAll(() => temporary.drop())
 
@@ -46,24 +49,26 @@ const cells = (lines: readonly string[]) => lines.map((line) => line.split(/ {2,
 
 describe('inventory stock', () => {
   it('receive, adjust, count: move stock, and print the level afterwards', async () => {
-    const level = (movement: string, onHand: string) => [
-      ['movement', movement],
-      ['sku', 'MUG'],
+    const level = (onHand: string) => [
+      ['movement', expect.stringMatching(/^\d+$/)],
+      ['sku', 'PEN'],
       ['location', 'MAIN'],
       ['onHand', onHand],
       ['reserved', '0'],
       ['available', onHand],
       ['updatedAt', anyTime],
     ]
-    expect(cells(await run('receive', 'MUG', '10', '--reference', 'PO-7'))).toEqual(level('1', '10'))
-    expect(cells(await run('adjust', 'MUG', '-2', '--reason', 'broken'))).toEqual(level('2', '8'))
-    expect(cells(await run('adjust', 'MUG', '+1', '--reason', 'found'))).toEqual(level('3', '9'))
-    expect(cells(await run('count', 'MUG', '7', '--expect', '9'))).toEqual(level('4', '7'))
+    expect(cells(await run('receive', 'PEN', '10', '--reference', 'PO-7'))).toEqual(level('10'))
+    expect(cells(await run('adjust', 'PEN', '-2', '--reason', 'broken'))).toEqual(level('8'))
+    expect(cells(await run('adjust', 'PEN', '+1', '--reason', 'found'))).toEqual(level('9'))
+    expect(cells(await run('count', 'PEN', '7', '--expect', '9'))).toEqual(level('7'))
     const database = open()
     const rows = await database.db
       .selectFrom('movements')
+      .innerJoin('products', 'products.id', 'movements.product_id')
       .select(['type', 'reason', 'reference', 'actor'])
-      .orderBy('id')
+      .where('sku', '=', 'PEN')
+      .orderBy('movements.id')
       .execute()
     await database.close()
     expect(rows).toEqual([
@@ -75,30 +80,27 @@ describe('inventory stock', () => {
   })
 
   it('--json: prints the answer of POST /movements', async () => {
-    const level = { productId: 2, locationId: 2, onHand: 3, reserved: 0, available: 3, updatedAt: expect.any(String) }
-    expect(await json('receive', 'TEA', '3', '--location', 'SHOP')).toEqual({ id: 5, ids: [5], levels: [level] })
+    const level = { productId: 4, locationId: 2, onHand: 3, reserved: 0, available: 3, updatedAt: anyTime }
+    const answer = await json('receive', 'INK', '3', '--location', 'SHOP')
+    const { id } = Object(answer)
+    expect(answer).toEqual({ id: expect.any(Number), ids: [id], levels: [level] })
   })
 
   it('list: prints levels with the names of products and locations', async () => {
-    expect(cells(await run('list'))).toEqual([
+    expect(cells(await run('list', '--sku', 'MUG'))).toEqual([
       ['SKU', 'LOCATION', 'ON HAND', 'RESERVED', 'AVAILABLE', 'UPDATED AT'],
       ['MUG', 'MAIN', '7', '0', '7', anyTime],
-      ['TEA', 'SHOP', '3', '0', '3', anyTime],
+      ['MUG', 'SHOP', '2', '0', '2', anyTime],
     ])
-    const tea = {
-      productId: 2,
-      locationId: 2,
-      onHand: 3,
-      reserved: 0,
-      available: 3,
-      updatedAt: expect.any(String),
-      sku: 'TEA',
-      location: 'SHOP',
-    }
+    const levelOf = (sku: string, productId: number, onHand: number) => ({
+      ...{ productId, locationId: 2, onHand, reserved: 0, available: onHand, updatedAt: anyTime },
+      ...{ sku, location: 'SHOP' },
+    })
+    const [mug, tea] = [levelOf('MUG', 1, 2), levelOf('TEA', 2, 3)]
     expect(await json('list', '--sku', 'TEA')).toEqual([tea])
-    expect(await json('list', '--location', 'SHOP')).toEqual([tea])
-    expect(await json('list', '--below', '4')).toEqual([tea])
-    expect(await json('list', '--limit', '1')).toMatchObject([{ sku: 'MUG' }])
+    expect(await json('list', '--location', 'SHOP', '--sku', 'MUG')).toEqual([mug])
+    expect(await json('list', '--below', '3')).toEqual([mug])
+    expect(await json('list', '--limit', '1', '--location', 'SHOP')).toEqual([mug])
     expect(await run('list', '--sku', 'NONE')).toEqual(['nothing'])
   })
 
