@@ -50,7 +50,8 @@ it('counts failures with the same operation and check and code once', async () =
     ['POST /users', 'more', '422 email_exists', 1],
     ['TRACE /users', 'some_check', '404 UNKNOWN', 1],
   ])
-  expect(failures[0]).toMatchObject({
+  expect(failures[0]).toEqual({
+    ...{ operation: 'POST /users', check: 'some_check', code: '422 email_exists', count: 2 },
     message: 'Wrong: by some_check\nindeed',
     request: `curl -X POST -H "Accept: */*" -d "{}" "http://localhost/users" → {"code":422,"error_code":"email_exists"}`,
   })

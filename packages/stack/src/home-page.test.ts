@@ -93,7 +93,8 @@ it('shows who has arrived by a link of a mail, with the tokens, and removes them
   const claims = { sub: 'id', email: 'ada@example.com', name: 'Ådå' }
   const token = `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`
   const arrival = await arriveAt(`/#access_token=${token}&refresh_token=again&type=signup&token_type=bearer`)
-  expect(arrival).toMatchObject({
+  const { details, ...shown } = arrival
+  expect(shown).toEqual({
     isShown: true,
     isBad: false,
     left: ['/'],
@@ -103,7 +104,7 @@ it('shows who has arrived by a link of a mail, with the tokens, and removes them
       'details: ',
     ],
   })
-  expect(arrival.details?.map(({ textContent }) => textContent)).toEqual([
+  expect(details?.map(({ textContent }) => textContent)).toEqual([
     'Access token, its claims, and refresh token',
     `${token}\n\n${JSON.stringify(claims, null, 2)}\n\nagain`,
   ])
@@ -118,9 +119,9 @@ it.each([
   ],
   ['/#message=Confirm+the+other+address', false, ['h2: Almost done', 'p: Confirm the other address']],
 ])('shows what else auth sends to %s', async (address, isBad, lines) => {
-  expect(await arriveAt(address)).toMatchObject({ isShown: true, isBad, lines, left: ['/'] })
+  expect(await arriveAt(address)).toEqual({ isShown: true, isBad, lines, left: ['/'], details: [] })
 })
 
 it('shows nothing to somebody who only opens the page', async () => {
-  expect(await arriveAt('/')).toMatchObject({ isShown: false, lines: [], left: [] })
+  expect(await arriveAt('/')).toEqual({ isShown: false, isBad: false, lines: [], left: [], details: undefined })
 })

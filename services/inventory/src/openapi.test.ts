@@ -82,7 +82,10 @@ describe('buildOpenApi', () => {
 
   it('describes authentication, conditions and keys', () => {
     const { paths, components } = document
-    expect(components.securitySchemes.token).toMatchObject({ type: 'http', scheme: 'bearer' })
+    const description = 'An access token with the scope inventory:read or inventory:write, where authentication is on'
+    expect(components.securitySchemes).toEqual({
+      token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description },
+    })
     expect([paths['/products'].get.security, paths['/health'].get.security]).toEqual([[{ token: [] }], undefined])
     const headersOf = ({ parameters = [] }: { parameters?: { in: string; name: string }[] }) =>
       parameters.flatMap((each) => (each.in === 'header' ? [each.name] : []))

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
+import { anyTime } from '../../test/bodies.ts'
 import { SERVICE } from '../../test/request-context.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { NIL_UUID } from '../records/ids.ts'
@@ -25,7 +26,9 @@ async function record(event: Partial<AuditEvent>, own: Parameters<typeof recordA
 describe('recordAudit', () => {
   it('records who did what to whom, and the group of the action', async () => {
     const traits = { user_id: user.id }
-    expect(await record({ action: 'user_modified', actor: SERVICE.actor, target: user, traits })).toMatchObject({
+    expect(await record({ action: 'user_modified', actor: SERVICE.actor, target: user, traits })).toEqual({
+      id: expect.any(String),
+      created_at: anyTime,
       actor_id: null,
       target_user_id: user.id,
       session_id: null,

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import { anyTime } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -172,20 +173,20 @@ describe('payments attempts, payments exceptions', () => {
 
   it('list, resolve: reverses an approval and stores a refusal, each once', async () => {
     const [approved, refused] = [await unknownAttempt(), await unknownAttempt()]
-    expect(await json('attempts', 'list')).toEqual(
-      expect.arrayContaining([
-        {
-          merchantId,
-          id: approved,
-          kind: 'charge',
-          status: 'unknown',
-          acquirer: 'north',
-          currency: 'EUR',
-          amount: 500,
-          created: expect.any(String),
-        },
-      ]),
-    )
+    const listed = await json<{ id: string }[]>('attempts', 'list')
+    // Earlier tests have left attempts too.
+    expect(listed.filter(({ id }) => id === approved)).toEqual([
+      {
+        merchantId,
+        id: approved,
+        kind: 'charge',
+        status: 'unknown',
+        acquirer: 'north',
+        currency: 'EUR',
+        amount: 500,
+        created: anyTime,
+      },
+    ])
     expect(await json('attempts', 'resolve', approved, 'approved')).toEqual({ id: approved, status: 'reversed' })
     expect([await statusOf(approved), north.asked.reversals]).toEqual(['reversed', [approved]])
     expect(await audit()).toEqual({
