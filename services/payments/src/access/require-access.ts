@@ -29,14 +29,24 @@ export function requireAccess<Result extends AccessResult>(
   flaw: Flaw | undefined,
 ): Result {
   caller.identityId = result.identityId ?? undefined
-  if (result.verdict === 'unauthorized') throw unauthorized()
+  if (result.verdict === 'unauthorized') refuseUnknown()
   if (flaw?.stage === 'parse') throw flaw.error
   if (result.verdict === 'not-found') throw notFound()
-  if (result.verdict === 'forbidden') throw forbidden()
+  if (result.verdict === 'forbidden') refuseStranger()
   if (flaw) throw flaw.error
   if (result.verdict === 'key-mismatch') throw idempotencyKeyUsed()
   if (result.verdict === 'key-running') refuseRunning()
   return result
+}
+
+/** Refuses a caller whose key or token is not good. @throws unauthorized */
+export function refuseUnknown(): never {
+  throw unauthorized()
+}
+
+/** A known caller that may not do this. */
+function refuseStranger(): never {
+  throw forbidden()
 }
 
 /**
@@ -68,6 +78,6 @@ export function requireObject<Result extends AccessResult, Name extends Extract<
  * @throws forbidden when a user calls: users have no keys
  */
 export function keyMacOf({ keyMac }: Caller): Buffer {
-  if (keyMac === null) throw forbidden()
+  if (keyMac === null) refuseStranger()
   return keyMac
 }

@@ -5,12 +5,8 @@ import { scenarioOfPayment } from '../acquirers/test-object.ts'
 import { type SchemeVerdict, schemeOf } from '../cards/card-number.ts'
 import { completeScenario, type Scenario, type ScenarioChanges } from '../cards/scenario.ts'
 import {
-  cardDataInsecure,
   integrationDisabled,
   integrationKeyUnknown,
-  orderInvalid,
-  orderKeyUsed,
-  rateUnavailable,
   returnUrlElsewhere,
   testMissing,
   testUnexpected,
@@ -19,6 +15,7 @@ import {
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { sharesSite } from '../merchants/site.ts'
 import type { Money } from '../money/minor-units.ts'
+import { refuseOldRate } from '../transactions/refuse-charge.ts'
 import { type CardToken, type OpenedToken, openToken } from '../vault/card-token.ts'
 import type { CheckoutSeals } from '../vault/text-seal.ts'
 import { judgeCard } from './card-judgement.ts'
@@ -26,7 +23,7 @@ import { type Checkout, findCheckout, type Payee, type PaymentEnd, type Session 
 import { refuseToken, type TokenPath } from './claim-tokens.ts'
 import type { Step } from './enrolment.ts'
 import { readHints } from './hint.ts'
-import { moneyOf, orderDigest, orderFlaw } from './order.ts'
+import { moneyOf, orderDigest, orderFlaw, refuseInsecureCard, refuseOrder, refuseUsedKey } from './order.ts'
 import type { Order } from './payment-body.ts'
 
 /** An order as a request contains it. */
@@ -115,7 +112,7 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
   request.onMerchant?.(checkout.payee.id)
   const { payee, session, repeated, spent, instrumentId } = checkout
   judgeRequest(deps, request, payee)
-  if (repeated === 'mismatch') throw orderKeyUsed()
+  if (repeated === 'mismatch') refuseUsedKey()
   const scheme = schemeOf('token' in number ? number.token.value : '', payee)
   const end = repeated ?? session?.end
   if (end) {
@@ -152,7 +149,7 @@ function judgeRequest({ requireTls }: CheckoutDeps, { order, isSecure }: OrderRe
   if (test !== (order.test !== undefined)) {
     throw test ? testMissing() : testUnexpected()
   }
-  if (requireTls && !test && !isSecure) throw cardDataInsecure()
+  if (requireTls && !test && !isSecure) refuseInsecureCard()
 }
 
 /** Permission, dates and rates: they may have changed since the order was first sent. */
@@ -161,9 +158,9 @@ function judgeOrder({ acquirers, posUrl }: CheckoutDeps, order: Order, { payee, 
   if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
   const noRate = { field: 'amount.currency', message: FIELD_TEXTS.noRate }
   const flaw = orderFlaw(order, payee.now) ?? (rate === null ? noRate : undefined)
-  if (flaw !== undefined) throw orderInvalid({ flaws: [flaw] })
+  if (flaw !== undefined) refuseOrder([flaw])
   if (!mayReturn(order.returnUrl, payee, posUrl)) throw returnUrlElsewhere()
-  if (rate === 'stale') throw rateUnavailable()
+  if (rate === 'stale') refuseOldRate()
 }
 
 /** Customers of a live merchant return to its site, or to our own page of payment links, and nowhere else. */

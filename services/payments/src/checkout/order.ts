@@ -1,5 +1,5 @@
 import { fingerprintOf } from '../access/fingerprint.ts'
-import type { OrderFlaw } from '../errors.ts'
+import { cardDataInsecure, type OrderFlaw, orderInvalid, orderKeyUsed } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { currencyExponent, isChargeable } from '../money/currencies.ts'
 import { type DecimalMoney, toMinorUnits } from '../money/decimal-money.ts'
@@ -24,6 +24,25 @@ export function orderFlaw({ amount, plan = [], unplanned }: Order, now: Date): O
     if (ofEntry !== undefined) return ofEntry
   }
   return planFlaw(plan, now)
+}
+
+/**
+ * Refuses an order with wrong members.
+ * @param cause why it was found so, for the log
+ * @throws orderInvalid
+ */
+export function refuseOrder(flaws: readonly OrderFlaw[], cause?: unknown): never {
+  throw orderInvalid({ flaws }, { cause })
+}
+
+/** Refuses an order whose Idempotency-Key was used with another one. @throws orderKeyUsed */
+export function refuseUsedKey(): never {
+  throw orderKeyUsed()
+}
+
+/** Refuses card data that came without TLS. @throws cardDataInsecure */
+export function refuseInsecureCard(): never {
+  throw cardDataInsecure()
 }
 
 function amountFlaw(field: string, amount: Amount): OrderFlaw | undefined {

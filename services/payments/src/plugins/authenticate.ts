@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
 import type { Caller } from '../access/caller.ts'
+import { refuseUnknown } from '../access/require-access.ts'
 import { noteKeyUse } from '../apps/app-key-repository.ts'
 import { createKeyReader, type PresentedKey } from '../apps/presented-key.ts'
 import { unauthorized } from '../errors.ts'
@@ -31,7 +32,7 @@ export const authenticate = fp(
     }
     const admitUser = async (authorization = ''): Promise<Caller> => {
       const userEmail = await userTokens?.verify(BEARER.exec(authorization)?.[1] ?? '')
-      if (!userTokens || userEmail === undefined) throw unauthorized()
+      if (!userTokens || userEmail === undefined) refuseUnknown()
       await refuseRequest(`user ${userEmail.toLowerCase()}`)
       await userTokens.register(userEmail)
       return { keyMac: null, userEmail, identityId: undefined, repeat: undefined }

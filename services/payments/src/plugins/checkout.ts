@@ -2,8 +2,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Flaw } from '../access/require-access.ts'
 import type { OrderRequest } from '../checkout/open-checkout.ts'
+import { refuseOrder } from '../checkout/order.ts'
 import type { Order } from '../checkout/payment-body.ts'
-import { bodyInvalid, orderInvalid, versionMissing, versionUnsupported } from '../errors.ts'
+import { bodyInvalid, versionMissing, versionUnsupported } from '../errors.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
 import { requireBody } from './request-input.ts'
 
@@ -38,7 +39,7 @@ export const checkout = fp(
       judgeHeaders(request)
     })
     app.addHook('preHandler', async ({ flaw, method }) => {
-      if (flaw && method !== 'OPTIONS') throw toOrderError(flaw)
+      if (flaw && method !== 'OPTIONS') refuseFlaw(flaw)
     })
   },
   { name: 'checkout', dependencies: ['request-input'] },
@@ -61,10 +62,14 @@ function judgeHeaders({ headers }: FastifyRequest): void {
   const version = headers['accept-version']
   if (version === undefined) throw versionMissing()
   if (version !== VERSION) throw versionUnsupported()
-  if (!JSON_TYPE.test(headers['content-type'] ?? '')) throw bodyInvalid()
+  if (!JSON_TYPE.test(headers['content-type'] ?? '')) refuseBody()
 }
 
-function toOrderError({ stage, error, fields = [] }: Flaw): Error {
-  if (stage === 'parse') return bodyInvalid({ cause: error })
-  return orderInvalid({ flaws: fields }, { cause: error })
+function refuseFlaw({ stage, error, fields = [] }: Flaw): never {
+  if (stage === 'parse') refuseBody(error)
+  refuseOrder(fields, error)
+}
+
+function refuseBody(cause?: unknown): never {
+  throw bodyInvalid({ cause })
 }

@@ -9,7 +9,7 @@ import type {
 import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { Flaw } from '../access/require-access.ts'
-import { invalidFields, unsupportedMediaType } from '../errors.ts'
+import { endpointNotFound, invalidFields, unsupportedMediaType } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import type { PathValues } from '../requests/fields.ts'
 import { type Parsed, parseForm } from '../requests/parse-form.ts'
@@ -91,6 +91,12 @@ export function requireBody<Body>({
   if (flaw) throw flaw.error
   if (body === null) throw new Error('a request without a flaw has no body')
   return body
+}
+
+/** What a part of the path names: an unknown name is an unknown endpoint. @throws endpointNotFound */
+export function requireEndpoint<Found>(found: Found | undefined): Found {
+  if (found === undefined) throw endpointNotFound()
+  return found
 }
 
 function dropRefused(request: FastifyRequest, _reply: unknown, done: () => void): void {

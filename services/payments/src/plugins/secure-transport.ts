@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { cardDataInsecure } from '../errors.ts'
+import { refuseInsecureCard } from '../checkout/order.ts'
 
 /** Whether a request came without TLS although card data needs TLS. Such a request gets no card form either. */
 export function isInsecure({ protocol, server }: FastifyRequest): boolean {
@@ -11,5 +11,5 @@ export function isInsecure({ protocol, server }: FastifyRequest): boolean {
  * @throws cardDataInsecure for a request without TLS, where the settings require it
  */
 export async function refuseInsecure(request: FastifyRequest): Promise<void> {
-  if (isInsecure(request)) throw cardDataInsecure()
+  if (isInsecure(request)) refuseInsecureCard()
 }

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { endpointNotFound } from '../errors.ts'
-import type { Routes } from '../plugins/request-input.ts'
+import { type Routes, requireEndpoint } from '../plugins/request-input.ts'
 import { pathText } from '../requests/fields.ts'
 
 interface Asset {
@@ -42,8 +41,7 @@ export const assetsRoutes: Routes = async (app) => {
       },
     },
     (request, reply) => {
-      const asset = assets.get(request.params.name)
-      if (!asset) throw endpointNotFound()
+      const asset = requireEndpoint(assets.get(request.params.name))
       return reply.type(asset.type).send(asset.text)
     },
   )

@@ -1,5 +1,6 @@
-import { amountBeyondLimit, otherCurrency, rateUnavailable, trailFull } from '../errors.ts'
+import { amountBeyondLimit, otherCurrency, trailFull } from '../errors.ts'
 import { formatMoney } from '../money/minor-units.ts'
+import { refuseOldRate } from './refuse-charge.ts'
 import type { OperationKind } from './transaction.ts'
 
 /** Why nothing is added to a trail. `possible`: minor units of `currency`, that of the transaction. */
@@ -22,6 +23,6 @@ export function refuseEntry(refusal: EntryRefusal, act: OperationKind | 'dispute
     case 'trail-full':
       throw trailFull()
     case 'rate-unavailable':
-      throw rateUnavailable()
+      refuseOldRate()
   }
 }

@@ -3,7 +3,7 @@ import { type Flaw, requireAccess } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import { completeScenario } from '../cards/scenario.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { currencyWithoutRate, paymentRefused, rateUnavailable, unknownSource } from '../errors.ts'
+import { currencyWithoutRate } from '../errors.ts'
 import { beginOnceFree } from '../transactions/begin-once-free.ts'
 import {
   type Attempt,
@@ -14,6 +14,7 @@ import {
   callFinishCharge,
 } from '../transactions/charge-repository.ts'
 import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-error.ts'
+import { refuseCard, refuseOldRate, refuseSource } from '../transactions/refuse-charge.ts'
 
 /** A charge of a merchant's client; `asked` is null when the body was refused. */
 export interface CreateTransactionInput {
@@ -43,7 +44,7 @@ export async function createTransaction(
   input: CreateTransactionInput,
 ): Promise<{ readonly transactionId: string; readonly replayed: boolean }> {
   const { end, replayed } = await chargeCard(deps, input)
-  if ('errorCode' in end) throw paymentRefused(end.errorCode, { replayed })
+  if ('errorCode' in end) refuseCard(end.errorCode, { replayed })
   return { transactionId: end.transactionId, replayed }
 }
 
@@ -59,9 +60,9 @@ export async function chargeCard(
   const { verdict, attempt, end, refusal } = requireAccess(input.caller, begun, input.flaw)
   const { merchantId, asked } = input
   if (asked === null) throw new Error('a body without values passed')
-  if (refusal === 'unknown-source') throw unknownSource(asked.sourceField)
+  if (refusal === 'unknown-source') refuseSource(asked.sourceField)
   if (refusal === 'no-rate') throw currencyWithoutRate()
-  if (refusal === 'stale-rate') throw rateUnavailable()
+  if (refusal === 'stale-rate') refuseOldRate()
   const replayed = verdict === 'replayed'
   if (end) return { end, replayed }
   if (!attempt) throw new Error(`begin_charge answered ${verdict} without an attempt`)

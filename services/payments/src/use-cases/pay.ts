@@ -18,7 +18,7 @@ import {
   type OrderRequest,
   openCheckout,
 } from '../checkout/open-checkout.ts'
-import { toDescriptor } from '../checkout/order.ts'
+import { refuseUsedKey, toDescriptor } from '../checkout/order.ts'
 import {
   type BeginPaymentColumns,
   type BegunPayment,
@@ -27,7 +27,7 @@ import {
 } from '../checkout/payment-repository.ts'
 import { updateOfferedStep } from '../checkout/session-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { orderKeyUsed, orderRefused } from '../errors.ts'
+import { orderRefused } from '../errors.ts'
 import { referenceOf } from '../requests/fields.ts'
 import { beginOnceFree } from '../transactions/begin-once-free.ts'
 import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-error.ts'
@@ -125,7 +125,7 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
 function refuseBegin(refusal: Extract<BegunPayment, { refusal: string }>['refusal']): undefined {
   if (refusal === 'running') refuseRunning()
   if (refusal === 'spent') refuseToken('card.number')
-  if (refusal === 'key-mismatch') throw orderKeyUsed()
+  if (refusal === 'key-mismatch') refuseUsedKey()
 }
 
 function toPaymentColumns({ vault }: PayDeps, { opened, repeat, decision }: DecidedOrder): BeginPaymentColumns {

@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type Flaw, requireAccess } from '../access/require-access.ts'
 import { callSaveCard } from '../cards/card-repository.ts'
-import { paymentRefused, unknownSource } from '../errors.ts'
+import { refuseCard, refuseSource } from '../transactions/refuse-charge.ts'
 
 /** The card to keep; null when the body was refused. */
 export interface SaveCardInput {
@@ -24,9 +24,9 @@ export async function saveCard(
   const { transactionId = null, notes = null } = card ?? {}
   const saved = await callSaveCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })
   const { verdict, cardId, errorCode, hasSource } = requireAccess(caller, saved, flaw)
-  if (!hasSource) throw unknownSource('transactionId')
+  if (!hasSource) refuseSource('transactionId')
   const replayed = verdict === 'replayed'
-  if (errorCode !== null) throw paymentRefused(errorCode, { replayed })
+  if (errorCode !== null) refuseCard(errorCode, { replayed })
   if (cardId === null) throw new Error(`create_card answered ${verdict} without a card`)
   return { cardId, replayed }
 }

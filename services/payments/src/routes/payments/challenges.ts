@@ -3,10 +3,9 @@ import { STEPS } from '../../checkout/enrolment.ts'
 import { PaymentBody } from '../../checkout/payment-body.ts'
 import { ChallengeTaskView } from '../../checkout/payment-view.ts'
 import { checkoutErrors } from '../../error-body.ts'
-import { endpointNotFound } from '../../errors.ts'
 import { preferredPageLocale } from '../../pages/locale.ts'
 import { toOrderRequest } from '../../plugins/checkout.ts'
-import type { Routes } from '../../plugins/request-input.ts'
+import { type Routes, requireEndpoint } from '../../plugins/request-input.ts'
 import { pathText } from '../../requests/fields.ts'
 import { takeChallenge } from '../../use-cases/take-challenge.ts'
 
@@ -65,9 +64,7 @@ export const challengesRoutes: Routes = async (app) => {
 }
 
 function oneOf<const Name extends string>(names: readonly Name[], given: string): Name {
-  const name = names.find((candidate) => candidate === given)
-  if (name === undefined) throw endpointNotFound()
-  return name
+  return requireEndpoint(names.find((candidate) => candidate === given))
 }
 
 /** What the headers tell of the calling page. */
