@@ -154,7 +154,9 @@ export const errorVocabulary: ErrorVocabulary = {
 /** For CORS the service answers OPTIONS at every path. So a path that allows OPTIONS alone is unknown. */
 function toMethodNotAllowed(allow: readonly string[]): HttpError {
   const methods = allow.filter((method) => method !== 'OPTIONS')
-  return methods.length === 0 ? errors.notFound() : errors.methodNotAllowed({ headers: { allow: methods.join(', ') } })
+  return methods.length === 0
+    ? errorVocabulary.notFound()
+    : errors.methodNotAllowed({ headers: { allow: methods.join(', ') } })
 }
 
 /** The error of a request that does not match its schema. A member of a wrong type is `bad_json`, as for clients of GoTrue. */

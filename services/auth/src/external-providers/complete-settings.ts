@@ -42,7 +42,12 @@ export async function completeSettings(
   const parsed = CustomProviderSettings.safeParse(type === 'oidc' ? await addMetadata(outbound, wanted) : wanted)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  throw fieldInvalid({ field: issue?.path.join('.') ?? '', problem: fieldText(issue) })
+  refuseSetting(issue?.path.join('.') ?? '', issue)
+}
+
+/** Names the wrong member of a provider. @throws fieldInvalid */
+export function refuseSetting(field: string, issue: Parameters<typeof fieldText>[0]): never {
+  throw fieldInvalid({ field, problem: fieldText(issue) })
 }
 
 async function addMetadata(outbound: Outbound, wanted: WantedSettings): Promise<object> {

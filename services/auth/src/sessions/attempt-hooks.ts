@@ -34,7 +34,13 @@ export async function judgePasswordAttempt(deps: AttemptHookDeps, userId: string
   const { decision, message, should_logout_user: isSignedOut } = requireHookAnswer(AttemptVerdict, answer)
   if (decision === 'continue') return
   if (isSignedOut) await endSessions(deps, userId)
-  throw message ? passwordAttemptRejected({ message }) : invalidCredentials()
+  if (message) throw passwordAttemptRejected({ message })
+  refusePassword()
+}
+
+/** Refuses a password without saying why. @throws invalidCredentials */
+export function refusePassword(): never {
+  throw invalidCredentials()
 }
 
 /**

@@ -1,12 +1,12 @@
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { emailNotConfirmed, invalidCredentials, phoneNotConfirmed, phoneSignInsDisabled } from '../errors.ts'
+import { emailNotConfirmed, phoneNotConfirmed, phoneSignInsDisabled } from '../errors.ts'
 import { requireEmailSignIns } from '../messages/message-switches.ts'
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
 import { isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import { addressMissingAtSignIn, twoAddressesAtSignIn } from '../request-errors.ts'
 import { type IdentifierKind, normaliseEmail, requirePhone, type UserIdentifier } from '../requests/identifier.ts'
-import { judgePasswordAttempt } from '../sessions/attempt-hooks.ts'
+import { judgePasswordAttempt, refusePassword } from '../sessions/attempt-hooks.ts'
 import type { PasswordSignInResult } from '../sessions/create-session.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'
@@ -70,7 +70,7 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
     isRight && user && verifiedHash !== null
       ? await signInVerified(deps, input, { user, verifiedHash, isOutdated, provider: identifier.kind })
       : undefined
-  if (view === undefined) throw invalidCredentials()
+  if (view === undefined) refusePassword()
   return view
 }
 

@@ -2,8 +2,8 @@ import { signAccessToken } from '../access-tokens/access-token.ts'
 import { secretSigningKey } from '../access-tokens/signing-key.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { AuthDeps } from '../deps.ts'
-import { userNotFound } from '../errors.ts'
 import { getManagedProfile } from '../users/profile-repository.ts'
+import { requireUser } from '../users/user.ts'
 
 /** Whom a token speaks for: a role alone, such as `service_role`, or a user with the user's own role. */
 export type TokenSubject = { readonly role: string } | { readonly userId: string }
@@ -47,7 +47,7 @@ function signWithSecret(jwt: JwtConfig, claims: object): string {
 /** The claims of a user, as a token of a session has them. */
 async function describeUser({ lanes }: Pick<AuthDeps, 'lanes'>, userId: string): Promise<object> {
   const { user } = await getManagedProfile(lanes, { userId, audience: undefined })
-  if (user.deletedAt !== null) throw userNotFound()
+  requireUser(user.deletedAt === null ? user : undefined)
   return {
     sub: user.id,
     aud: user.audience,

@@ -131,12 +131,17 @@ async function findAsked(
   requireVerifyEnabled(config, factor.factorType)
   const challenge = requireChallenge(await findChallenge(db, { id: challengeId, factorId, ip }))
   const verdict = judgeChallenge(challenge, now(), config.mfa.challengeLifetimeSeconds)
-  if (verdict === 'mismatch') throw challengeMismatch()
+  if (verdict === 'mismatch') refuseChallenge()
   if (verdict === 'expired') {
     await deleteChallenge(db, challenge.id)
     throw challengeExpired({ id: challenge.id })
   }
   return { factor, challenge }
+}
+
+/** The challenge is not that of this address, or another request has just used it. */
+function refuseChallenge(): never {
+  throw challengeMismatch()
 }
 
 /** @returns undefined for a proof that was used before */
@@ -154,7 +159,7 @@ async function acceptProof(
   if (isFirst) requireAllowed(judgeActivation(factors, session.aal, deps.config.mfa))
   // In this order, so that a code which was used before leaves the challenge open for another code.
   if (!(await acceptFactor(trx, { id: factor.id, now, ...proof }))) return undefined
-  if (!(await consumeChallenge(trx, challenge.id, now))) throw challengeMismatch()
+  if (!(await consumeChallenge(trx, challenge.id, now))) refuseChallenge()
   const { factorType } = factor
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType })
   const method = FACTOR_METHODS[factorType]

@@ -3,6 +3,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { customProvidersDisabled } from '../../errors.ts'
+import { refuseSetting } from '../../external-providers/complete-settings.ts'
 import {
   CustomProviderChanges,
   CustomProviderSettings,
@@ -14,8 +15,6 @@ import {
   getCustomProvider,
   listCustomProviders,
 } from '../../external-providers/custom-provider-repository.ts'
-import { fieldText } from '../../field-errors.ts'
-import { fieldInvalid } from '../../request-errors.ts'
 import { changeCustomProvider } from '../../use-cases/change-custom-provider.ts'
 import { createCustomProvider } from '../../use-cases/create-custom-provider.ts'
 
@@ -131,8 +130,7 @@ function requireValid({ validationError }: FastifyRequest): void {
   if (!validationError.validation) throw validationError
   const [issue] = validationError.validation
   const field = issue?.instancePath.slice(1).replaceAll('/', '.') ?? ''
-  const problem = fieldText(issue && { ...issue.params, code: issue.keyword, message: issue.message ?? '' })
-  throw fieldInvalid({ field, problem })
+  refuseSetting(field, issue && { ...issue.params, code: issue.keyword, message: issue.message ?? '' })
 }
 
 function viewCustomProvider(provider: CustomProvider): CustomProviderView {
