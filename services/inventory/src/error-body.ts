@@ -34,11 +34,11 @@ export const errorVocabulary = {
   envelope: errorBody,
   invalid: ({ issues }) => errors.validationError(toIssues(issues)),
   malformed,
-  tooLarge: (cause) => errors.payloadTooLarge({ cause }),
-  uriTooLong: (cause) => errors.uriTooLong({ cause }),
-  unsupportedMediaType: (cause) => errors.unsupportedMediaType({ cause }),
-  notFound: () => errors.notFound(),
-  methodNotAllowed: (allow) => errors.methodNotAllowed({ headers: { Allow: allow.join(', ') } }),
+  tooLarge: (cause) => byStatus[413]({ cause }),
+  uriTooLong: (cause) => byStatus[414]({ cause }),
+  unsupportedMediaType: (cause) => byStatus[415]({ cause }),
+  notFound: () => byStatus[404](),
+  methodNotAllowed: (allow) => byStatus[405]({ headers: { Allow: allow.join(', ') } }),
   unavailable,
   busy: () => errors.serverBusy(),
   timedOut: unavailable,
@@ -59,7 +59,7 @@ export function fromCallError(error: CallError): HttpError {
   return errorVocabulary.unexpected(error)
 }
 
-const errorsByStatus: Readonly<Record<number, ErrorFactory>> = {
+const byStatus = {
   403: errors.originNotAllowed,
   404: errors.notFound,
   405: errors.methodNotAllowed,
@@ -67,7 +67,8 @@ const errorsByStatus: Readonly<Record<number, ErrorFactory>> = {
   414: errors.uriTooLong,
   415: errors.unsupportedMediaType,
   501: errors.notImplemented,
-}
+} as const
+const errorsByStatus: Readonly<Record<number, ErrorFactory>> = byStatus
 
 /** Neither a dependency that is away nor a slow handler has an error of its own. */
 function unavailable(cause: unknown): HttpError {
