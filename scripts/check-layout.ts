@@ -35,6 +35,7 @@ import { type Problem, type Rule, readSourceTree } from './layout/source-tree.ts
 import { stateDiagrams } from './layout/state-diagrams.ts'
 import { testTitles } from './layout/test-titles.ts'
 import { testsBeside } from './layout/tests-beside.ts'
+import { thrownOnce } from './layout/thrown-once.ts'
 import { uncheckedInput } from './layout/unchecked-input.ts'
 import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
@@ -46,6 +47,7 @@ export const rules: readonly Rule[] = [
   urlFiles,
   arrows,
   catalogueTexts,
+  thrownOnce,
   clockAndEnvironment,
   moduleState,
   uncheckedInput,

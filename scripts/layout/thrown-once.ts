@@ -1,0 +1,96 @@
+import type { Expression, Node } from 'oxc-parser'
+import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
+import { lineAt, programOf, visitSyntax } from './syntax.ts'
+
+const CATALOGUE = /^services\/([^/]+)\/src\/([a-z]+-)*errors\.ts$/
+const CATALOGUE_IMPORT = /^\.{1,2}\/(\.\.\/)*([a-z]+-)*errors\.ts$/
+/** Says which errors stand for what fails outside of routes. Such a failure has no line that throws. */
+const TRANSLATION = /\/src\/error-body\.ts$/
+/** The errors that are made in several places, and why. */
+const MANY_PLACES: ReadonlyMap<string, string> = new Map([
+  ['serverBusy', 'each queue refuses for itself, and its metric tells which one was full'],
+  ['serviceUnavailable', 'each thing that may be away is missed where it is asked, and the log names it'],
+  ['invalidFields', 'the text is that of a value, which field-errors.ts has'],
+  ['validationError', 'the text is that of a value, which field-errors.ts has'],
+])
+
+/** Where an error is made, or handed to what makes it. */
+interface Site {
+  readonly error: string
+  readonly service: string
+  readonly file: SourceFile
+  readonly start: number
+}
+
+/**
+ * Outside of `error-body.ts`, an error of a catalogue is made on one line of its service, so that a search from its name finds the
+ * rule behind it. Places that refuse for the same reason share a function: `requireUser`, `refuseToken`.
+ */
+export const thrownOnce: Rule = (tree) => {
+  const sites = productionFiles(tree, 'services')
+    .filter(({ path }) => !CATALOGUE.test(path))
+    .flatMap(sitesOf)
+  const groups = Map.groupBy(sites, ({ error, service, file }) => `${service} ${error} ${TRANSLATION.test(file.path)}`)
+  return [...groups.values()].flatMap(([first, ...others]) =>
+    others.map(
+      ({ error, file, start }): Problem => ({
+        path: file.path,
+        line: lineAt(file.text, start),
+        message: `${error} is made in ${first?.file.path} too: share a function, or list it in scripts/layout/thrown-once.ts`,
+      }),
+    ),
+  )
+}
+
+function sitesOf(file: SourceFile): readonly Site[] {
+  const service = /^services\/([^/]+)\//.exec(file.path)?.[1] ?? ''
+  const imports = importedErrors(file)
+  const sites: Site[] = []
+  const add = (expression: Expression | Node | null) => {
+    const error = expression && nameOf(expression, imports)
+    if (error && !MANY_PLACES.has(error)) sites.push({ error, service, file, start: expression.start })
+  }
+  visitSyntax(file, {
+    CallExpression: ({ callee }) => add(callee),
+    Property: ({ value, shorthand }) => shorthand || add(value),
+    ReturnStatement: ({ argument }) => add(argument),
+    ArrowFunctionExpression: ({ body }) => add(body),
+    ConditionalExpression: ({ consequent, alternate }) => {
+      add(consequent)
+      add(alternate)
+    },
+  })
+  return sites
+}
+
+interface ImportedErrors {
+  readonly names: ReadonlySet<string>
+  /** The name of `import * as errors`. */
+  readonly spaces: ReadonlySet<string>
+}
+
+function importedErrors(file: SourceFile): ImportedErrors {
+  const names = new Set<string>()
+  const spaces = new Set<string>()
+  for (const node of programOf(file).body) {
+    if (node.type !== 'ImportDeclaration' || !CATALOGUE_IMPORT.test(node.source.value)) continue
+    for (const { type, local } of node.specifiers) (type === 'ImportSpecifier' ? names : spaces).add(local.name)
+  }
+  return { names, spaces }
+}
+
+/** The error that an expression names. Types, classes and tables of texts begin with a capital letter. */
+function nameOf(expression: Expression | Node, { names, spaces }: ImportedErrors): string | undefined {
+  const name = expression.type === 'Identifier' && names.has(expression.name) ? expression.name : memberOf(expression)
+  return name !== undefined && /^[a-z]/.test(name) && !isText(name) ? name : undefined
+
+  function memberOf(node: Expression | Node): string | undefined {
+    if (node.type !== 'MemberExpression' || node.object.type !== 'Identifier' || node.computed) return undefined
+    return spaces.has(node.object.name) && node.property.type === 'Identifier' ? node.property.name : undefined
+  }
+}
+
+/** Functions of catalogues that return a text: `fieldText`. */
+function isText(name: string): boolean {
+  return name.endsWith('Text')
+}
