@@ -63,12 +63,16 @@ async function tryService(service: string, workplace: Workplace & Options): Prom
   let problems = complaints.length
   const wanted = runs.filter((each) => each.service === service && (workplace.only ?? each.name) === each.name)
   for (const each of wanted) {
-    const { failures, summary } = await tryRun(each, document, workplace)
+    const startedMs = performance.now()
+    const { failures, summary, withoutExample } = await tryRun(each, document, workplace)
+    const minutes = ((performance.now() - startedMs) / 60_000).toFixed(1)
     const { unexpected, expected } = judge(failures, accepted)
     for (const entry of expected) seen.add(entry)
     for (const line of unexpected.flatMap(describeFailure)) say(line)
-    say(`${service} ${each.name}: ${summary}, ${failures.length} failures, ${unexpected.length} of them unexpected`)
-    problems += unexpected.length
+    for (const name of withoutExample) say(`${name}: its body has no example`)
+    const found = `${failures.length} failures, ${unexpected.length} of them unexpected`
+    say(`${service} ${each.name}: ${summary}, ${found}, in ${minutes} minutes`)
+    problems += unexpected.length + withoutExample.length
   }
   // A shorter run may not meet every failure that is accepted.
   if (workplace.only !== undefined) return problems

@@ -23,6 +23,8 @@ export interface Report {
   readonly failures: readonly Failure[]
   /** How many cases there were in each phase. */
   readonly summary: string
+  /** The operations with cases in the phase `examples`. */
+  readonly withExample: ReadonlySet<string>
 }
 
 const Case = z.object({ value: z.object({ method: z.string(), path: z.string() }) })
@@ -61,18 +63,22 @@ const BODY_LENGTH = 600
 export async function readReport(file: string): Promise<Report> {
   const failures = new Map<string, Failure>()
   const cases = new Map<string, number>()
+  const withExample = new Set<string>()
   for await (const line of createInterface({ input: createReadStream(file) })) {
     const { ScenarioFinished: scenario } = Event.parse(JSON.parse(line))
     if (scenario === undefined) continue
     const { phase, recorder } = scenario
     cases.set(phase, (cases.get(phase) ?? 0) + Object.keys(recorder.cases).length)
+    const names = Object.values(recorder.cases).map(({ value }) => `${value.method} ${value.path}`)
+    if (phase === 'examples') for (const name of names) withExample.add(name)
     for (const failure of failuresOf(recorder)) {
       const key = keyOf(failure)
       failures.set(key, { ...failure, ...failures.get(key), count: (failures.get(key)?.count ?? 0) + 1 })
     }
   }
   const summary = [...cases].map(([phase, count]) => `${count} ${phase}`).join(', ')
-  return { failures: [...failures.values()].sort((a, b) => a.operation.localeCompare(b.operation)), summary }
+  const sorted = [...failures.values()].sort((a, b) => a.operation.localeCompare(b.operation))
+  return { failures: sorted, summary, withExample }
 }
 
 function failuresOf({ cases, checks, interactions }: Recorder): readonly Failure[] {

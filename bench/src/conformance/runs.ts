@@ -6,7 +6,7 @@ import { authTarget } from '../fuzz/targets/auth.ts'
 import { inventoryTarget } from '../fuzz/targets/inventory.ts'
 import { paymentsTarget } from '../fuzz/targets/payments.ts'
 import { type Report, readReport } from './failures.ts'
-import type { Tools } from './tools.ts'
+import type { OperationSettings, Tools } from './tools.ts'
 
 /** Who sends the requests of a run. */
 export interface ConformanceRun {
@@ -14,30 +14,91 @@ export interface ConformanceRun {
   /** Unique within the service. */
   readonly name: string
   readonly target: Target
-  /** Headers of every request. */
-  readonly headersOf: (rig: Pick<Rig, 'ready'>) => Readonly<Record<string, string>>
-  /** Operations that would end the access of the run. The other runs send them. */
-  readonly without: readonly string[]
+  /** The credentials of the requests. Undefined: none. */
+  readonly role: 'own' | 'privileged' | undefined
+  /**
+   * Operations that would end the access of the others, or delete what the others need. Each group works on objects of an actor
+   * of its own, with that actor's credentials.
+   */
+  readonly apart: readonly (readonly string[])[]
+  /** Operations whose ids are new ones: those of the actor are taken. */
+  readonly withNewIds: readonly string[]
+  /** The kind of the id that a path parameter holds, where its name does not say so. */
+  readonly idKinds: Readonly<Record<string, string>>
+  /** Values of other parameters that the settings of the service decide, such as `query.provider`. */
+  readonly values: Readonly<Record<string, string>>
 }
 
-const noHeaders = () => ({})
-const own: ConformanceRun['headersOf'] = ({ ready }) => ready.authorize('own', 0)
-const privileged: ConformanceRun['headersOf'] = ({ ready }) => ready.authorize('privileged', 0)
+/** A run without credentials. */
+const none = { name: 'none', role: undefined, apart: [], withNewIds: [], idKinds: {}, values: {} } as const
+
+/** Forms of POST /verify, which only the page of a link sends, are read in this mode alone. */
+const authWithForms: Target = {
+  ...authTarget,
+  surround: async (stack) => {
+    const { env, prepare } = await authTarget.surround(stack)
+    return { env: { ...env, AUTH_MAILER_LINK_MODE: 'confirm' }, prepare }
+  },
+}
+
+const auth = {
+  ...none,
+  service: 'auth',
+  target: authWithForms,
+  values: { 'header.X-JWT-AUD': 'authenticated', 'query.provider': 'keycloak' },
+} as const
 
 /** Each service without credentials, and with each kind of them. */
 export const runs: readonly ConformanceRun[] = [
-  { service: 'auth', name: 'none', target: authTarget, headersOf: noHeaders, without: [] },
-  { service: 'auth', name: 'user', target: authTarget, headersOf: own, without: ['POST /logout'] },
-  { service: 'auth', name: 'admin', target: authTarget, headersOf: privileged, without: [] },
-  { service: 'inventory', name: 'none', target: inventoryTarget, headersOf: noHeaders, without: [] },
-  { service: 'inventory', name: 'token', target: inventoryTarget, headersOf: own, without: [] },
-  { service: 'payments', name: 'none', target: paymentsTarget, headersOf: noHeaders, without: [] },
+  auth,
   {
+    ...auth,
+    name: 'user',
+    role: 'own',
+    apart: [
+      ['POST /logout'],
+      ['PUT /user', 'DELETE /user/identities/{identityId}'],
+      [
+        ...['DELETE /factors/{factorId}', 'DELETE /passkeys/{passkeyId}'],
+        ...['POST /factors/recovery-codes', 'DELETE /factors/recovery-codes'],
+      ],
+    ],
+  },
+  {
+    ...auth,
+    name: 'admin',
+    role: 'privileged',
+    apart: [
+      ['DELETE /admin/users/{userId}'],
+      ['DELETE /admin/users/{userId}/factors/{factorId}', 'DELETE /admin/users/{userId}/passkeys/{passkeyId}'],
+      ['DELETE /admin/custom-providers/{identifier}'],
+    ],
+    withNewIds: ['POST /admin/users/{userId}'],
+  },
+  { ...none, service: 'inventory', target: inventoryTarget },
+  {
+    ...none,
+    service: 'inventory',
+    name: 'token',
+    target: inventoryTarget,
+    role: 'own',
+    apart: [['DELETE /products/{productId}', 'DELETE /locations/{locationId}', 'DELETE /reservations/{reservationId}']],
+  },
+  { ...none, service: 'payments', target: paymentsTarget },
+  {
+    ...none,
     service: 'payments',
     name: 'key',
     target: paymentsTarget,
-    headersOf: own,
-    without: ['DELETE /merchants/{merchantId}/apps/{appId}', 'DELETE /me/keys/{keyId}'],
+    role: 'own',
+    apart: [
+      [
+        ...['DELETE /merchants/{merchantId}/apps/{appId}', 'DELETE /merchants/{merchantId}/users/{userId}'],
+        'DELETE /merchants/{merchantId}/webhooks/{webhookId}',
+      ],
+      ['DELETE /me/keys/{keyId}'],
+    ],
+    idKinds: { identityId: 'appId' },
   },
 ]
 
@@ -48,16 +109,44 @@ export interface Workplace extends RigOptions {
   readonly examples: number
 }
 
+/** What a run found. */
+export interface RunReport extends Report {
+  /** Operations that take a body, and of which the document has no request as an example. */
+  readonly withoutExample: readonly string[]
+}
+
 /** Starts a service with an empty database and prepared actors, and sends it requests made from its document. */
-export async function tryRun(run: ConformanceRun, document: string, workplace: Workplace): Promise<Report> {
+export async function tryRun(run: ConformanceRun, document: string, workplace: Workplace): Promise<RunReport> {
   const { checkout, database, tools, seed, examples } = workplace
   await using stack = new AsyncDisposableStack()
   const folder = join(workplace.folder, `${run.service}-${run.name}`)
   mkdirSync(folder)
   const rig = await startRig(run.target, { checkout, folder, database }, stack)
   await rig.ready.refresh()
-  const report = join(folder, 'report.ndjson')
-  const { without } = run
-  await tools.schemathesis({ document, url: rig.url, report, headers: run.headersOf(rig), without, seed, examples })
-  return readReport(report)
+  const operations = rig.document.operations.map(({ name, parameters }) => {
+    const inPath = parameters.flatMap((each) => (each.in === 'path' ? [each.name] : []))
+    return settingsOf(run, rig, name, inPath)
+  })
+  await tools.schemathesis({ document, url: rig.url, folder, operations, seed, examples })
+  const report = await readReport(join(folder, 'report.ndjson'))
+  const withBody = rig.document.operations.filter(({ bodies }) => Object.keys(bodies).length > 0)
+  const withoutExample = withBody.map(({ name }) => name).filter((name) => !report.withExample.has(name))
+  return { ...report, withoutExample }
+}
+
+/** The credentials of an operation and the ids in its path, which are those of an actor's objects. */
+function settingsOf(
+  { role, apart, withNewIds, idKinds, values }: ConformanceRun,
+  { ready, memory }: Pick<Rig, 'ready' | 'memory'>,
+  name: string,
+  parameters: readonly string[],
+): OperationSettings {
+  const actor = apart.findIndex((group) => group.includes(name)) + 1
+  const headers = role === undefined ? {} : ready.authorize(role, actor)
+  const ids = withNewIds.includes(name) ? [] : parameters
+  const known = ids.flatMap((each) => {
+    const id = memory.pick(actor, idKinds[each] ?? each, 1)
+    return typeof id === 'string' || typeof id === 'number' ? [[`path.${each}`, id] as const] : []
+  })
+  return { name, headers, values: { ...values, ...Object.fromEntries(known) } }
 }

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { Validator } from '@seriousme/openapi-schema-validator'
@@ -16,17 +17,28 @@ export interface Tools {
 export interface SchemathesisRun {
   readonly document: string
   readonly url: string
-  readonly report: string
-  /** Headers of every request. */
-  readonly headers: Readonly<Record<string, string>>
-  /** Operations that it leaves out, by name, such as `POST /logout`. */
-  readonly without: readonly string[]
+  /** Where it writes `report.ndjson`. */
+  readonly folder: string
+  readonly operations: readonly OperationSettings[]
   readonly seed: number
   readonly examples: number
 }
 
+/** How requests to an operation differ from what its schema says. */
+export interface OperationSettings {
+  /** Such as `POST /logout`. */
+  readonly name: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Values that exist, by the parameters that name them: `path.userId`, `query.provider`. */
+  readonly values: Readonly<Record<string, string | number>>
+}
+
 const PACKAGES = ['schemathesis==4.32.5', 'openapi-spec-validator==0.9.0']
 const PHASES = 'examples,coverage,fuzzing,stateful'
+/** Bodies of these media types are texts. Without this the tool would leave them out. */
+const HOOKS = `import schemathesis
+schemathesis.serializer.alias(["text/csv", "application/x-ndjson"], "text/plain")
+`
 /** Exit statuses of schemathesis: no failures, and failures. Others mean that it could not work. */
 const FINISHED = [0, 1]
 const OUTPUT_BYTES_MAX = 64 * 1024 * 1024
@@ -56,20 +68,42 @@ export async function installTools(folder: string): Promise<Tools> {
         )),
       ]
     },
-    schemathesis: (run) => runSchemathesis(program('schemathesis'), folder, run),
+    schemathesis: (run) => runSchemathesis(program('schemathesis'), run),
   }
 }
 
-async function runSchemathesis(program: string, folder: string, run: SchemathesisRun): Promise<void> {
+async function runSchemathesis(program: string, run: SchemathesisRun): Promise<void> {
+  const [config, hooks] = [join(run.folder, 'schemathesis.toml'), join(run.folder, 'hooks.py')]
+  writeFileSync(hooks, HOOKS)
+  writeFileSync(config, `hooks = ${JSON.stringify(hooks)}\n${toToml(run.operations)}`)
   const args = [
-    ...['run', run.document, '--url', run.url, '--phases', PHASES, '--checks', 'all', '--continue-on-failure'],
-    ...['--max-examples', String(run.examples), '--seed', String(run.seed), '--max-redirects', '0'],
-    ...['--generation-database', 'none', '--no-color', '--report-ndjson-path', run.report, '--report', 'ndjson'],
-    ...Object.entries(run.headers).flatMap(([name, value]) => ['--header', `${name}: ${value}`]),
-    ...run.without.flatMap((name) => ['--exclude-name', name]),
+    ...['--config-file', config, 'run', run.document, '--url', run.url, '--phases', PHASES, '--checks', 'all'],
+    ...['--continue-on-failure', '--max-examples', String(run.examples), '--seed', String(run.seed)],
+    ...['--max-redirects', '0', '--generation-database', 'none', '--no-color'],
+    ...['--report', 'ndjson', '--report-ndjson-path', join(run.folder, 'report.ndjson')],
   ]
-  await promisify(execFile)(program, args, { cwd: folder, maxBuffer: OUTPUT_BYTES_MAX }).catch((failure) => {
+  await promisify(execFile)(program, args, { cwd: run.folder, maxBuffer: OUTPUT_BYTES_MAX }).catch((failure) => {
     if (FINISHED.includes(failure.code) && !/^=+ ERRORS =+$/m.test(failure.stdout)) return
     throw new Error(`schemathesis failed: ${failure.stdout}${failure.stderr}`)
   })
+}
+
+/** The settings in the form of schemathesis.toml. A JSON string is a TOML string too. */
+function toToml(operations: readonly OperationSettings[]): string {
+  const table = (entries: readonly (readonly [string, unknown])[]) =>
+    `{ ${entries.map(([name, value]) => `${JSON.stringify(name)} = ${JSON.stringify(value)}`).join(', ')} }`
+  // No schema can say that texts have no NUL, and that members and headers that nobody knows are ignored. The fuzzer sends both.
+  const generation = ['[generation]', 'allow-x00 = false', 'allow-extra-parameters = false']
+  const lines = operations.flatMap(({ name, headers, values }) => [
+    '[[operations]]',
+    `include-name = ${JSON.stringify(name)}`,
+    `headers = ${table(Object.entries(headers).map(([header, value]) => [toTitleCase(header), value]))}`,
+    `parameters = ${table(Object.entries(values))}`,
+  ])
+  return `${[...generation, ...lines].join('\n')}\n`
+}
+
+/** The usual case of a header. The tool takes credentials out of a request by that name. */
+function toTitleCase(header: string): string {
+  return header.replaceAll(/(^|-)[a-z]/g, (start) => start.toUpperCase())
 }

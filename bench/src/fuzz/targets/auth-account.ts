@@ -9,7 +9,7 @@ export const WEB_ORIGIN = 'http://localhost:3000'
 
 const Session = z.object({
   access_token: z.string(),
-  user: z.object({ identities: z.array(z.object({ identity_id: z.string() })) }),
+  user: z.object({ id: z.string(), identities: z.array(z.object({ identity_id: z.string() })) }),
 })
 const Link = z.object({ hashed_token: z.string() })
 const Factor = z.object({ id: z.string(), totp: z.object({ secret: z.string() }) })
@@ -59,6 +59,8 @@ export async function openAccount({ ask, memory, actor, admin, ...account }: Ope
   memory.keep(actor, 'totpCode', body.code)
   memory.keep(actor, 'proof', { factorId, ...body })
   await addPasskeys(raisedOwner, memory)
+  // The answers of ceremonies name users by other ids.
+  memory.keep(actor, 'userId', session.user.id)
   for (const identity of session.user.identities) memory.keep(actor, 'identityId', identity.identity_id)
   return raised.access_token
 }

@@ -14,6 +14,12 @@ const GATEWAY_TOKEN = 'canary-gateway-token'
 const CLIENT_SECRET = 'canary-client-secret'
 const TOKENS = ['accessToken', 'refreshToken', 'hashedToken', 'authCode', 'code']
 
+const PROVIDER = {
+  ...{ provider_type: 'oauth2', name: 'Fuzz', client_id: 'client', client_secret: CLIENT_SECRET },
+  authorization_url: 'https://issuer.example/authorize',
+  ...{ token_url: 'https://issuer.example/token', userinfo_url: 'https://issuer.example/userinfo' },
+}
+
 /** Accounts with sessions, factors and outstanding links. Their owners and an operator send the requests. */
 export const authTarget: Target = {
   service: 'auth',
@@ -75,6 +81,8 @@ export const authTarget: Target = {
             const name = `actor${actor}-${round}`
             const phone = `453${String(round * ACTORS + actor).padStart(7, '0')}`
             prepared[actor] = await openAccount({ ask, memory, actor, admin, name, phone, passwordHash })
+            const provider = { ...PROVIDER, identifier: `custom:${name}` }
+            await ask({ actor, method: 'POST', target: '/admin/custom-providers', body: provider, headers: admin })
           }
         }
         const secrets = new Map([
