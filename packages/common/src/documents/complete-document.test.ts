@@ -143,4 +143,16 @@ describe('allowNull', () => {
     })
     expect(allowNull(of(member))).toEqual(of(expected))
   })
+
+  it('leaves a member alone that an alternative needs, unless the alternative describes it', () => {
+    const text = { type: 'string' }
+    const of = (described: object, other: object) => {
+      const anyOf = [{ required: ['named', 'described'], properties: { described: text } }]
+      const schema = { properties: { named: text, described, other }, anyOf }
+      const content = { 'application/json': { schema } }
+      return { paths: { '/things': { put: { requestBody: { content } } } } }
+    }
+    const orNull = { type: ['string', 'null'] }
+    expect(allowNull(of(text, text))).toEqual(of(orNull, orNull))
+  })
 })

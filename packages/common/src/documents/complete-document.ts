@@ -183,9 +183,12 @@ export function allowNull<Document extends object>(document: Document): Document
   return copy
 }
 
-/** The members that a schema needs, in each of its alternatives too. */
+/** The members that a schema needs, in each of its alternatives too. An alternative that describes a member itself says enough. */
 function namesNeeded({ required, anyOf, oneOf }: Record<string, unknown>): readonly unknown[] {
-  const alternatives = [...listOf(anyOf), ...listOf(oneOf)].flatMap((each) => listOf(asRecord(each).required))
+  const alternatives = [...listOf(anyOf), ...listOf(oneOf)].map(asRecord).flatMap((each) => {
+    const described = asRecord(each.properties)
+    return listOf(each.required).filter((name) => !Object.hasOwn(described, String(name)))
+  })
   return [...listOf(required), ...alternatives]
 }
 
