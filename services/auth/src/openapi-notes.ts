@@ -14,6 +14,7 @@ const tags = [
     name: 'Admin',
     description: 'What an admin does with users, providers and the audit log. Needs the token of an admin.',
   },
+  { name: 'Hooks', description: 'What the service asks or tells a server of the operator. The server answers.' },
   { name: 'Service', description: 'Health, settings and keys of the service.' },
 ]
 

@@ -22,6 +22,24 @@ describe('buildOpenApi', () => {
     expect(operations.filter(([, statuses]) => !isPrecise(statuses))).toEqual([])
   })
 
+  it('describes the call of each hook, with parts of the document', () => {
+    const { webhooks, components } = document
+    expect(Object.keys(webhooks)).toEqual([
+      'custom-access-token',
+      'send-email',
+      'send-sms',
+      'mfa-verification-attempt',
+      'password-verification-attempt',
+      'before-user-created',
+      'after-user-created',
+    ])
+    const { schema } = webhooks['send-sms'].post.requestBody.content['application/json']
+    expect([schema.required, schema.properties.user]).toEqual([['user', 'sms'], { $ref: '#/components/schemas/User' }])
+    for (const [, name = ''] of JSON.stringify(webhooks).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      expect(Object.keys(components.schemas)).toContain(name)
+    }
+  })
+
   it('describes both forms of an error, and the redirect of a link', () => {
     const { components, paths } = document
     expect(Object.keys(components.schemas).sort()).toEqual([

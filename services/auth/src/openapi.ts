@@ -9,6 +9,7 @@ import { buildApp } from './app.ts'
 import { loadAuthConfig } from './config.ts'
 import type { Db } from './database.ts'
 import type { AuthDeps } from './deps.ts'
+import { describeHooks } from './openapi-hooks.ts'
 import { documentNotes } from './openapi-notes.ts'
 import { createRateLimits } from './rate-limits/rate-limits.ts'
 import { createEncryptionKeys } from './secrets/sealed-secret.ts'
@@ -24,7 +25,7 @@ export async function buildOpenApi(): Promise<object> {
   const document = await app.describeApi()
   await app.close()
   // A member that is null counts as absent (reference: Request bodies).
-  return completeDocument(allowNull(document), documentNotes)
+  return completeDocument(allowNull(document), { ...documentNotes, webhooks: describeHooks() })
 }
 
 const KEY = Buffer.alloc(32)

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type StubAnswer, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { Webhook } from 'standardwebhooks'
 import type { HookName } from '../src/config/hooks.ts'
+import { hookMessages } from '../src/openapi-hooks.ts'
 
 /** What a hook was sent. */
 export interface HookCall {
@@ -19,6 +20,7 @@ export interface HookStub {
   callsOf(name: HookName): readonly HookCall[]
   /** What hooks answer from now on; undefined: nothing, ever. */
   answer: (call: HookCall) => StubAnswer | undefined
+  /** Ends it. @throws Error when a call was not as the API document describes it */
   close(): Promise<void>
 }
 
@@ -30,6 +32,7 @@ export async function startHookStub(): Promise<HookStub> {
   const keys = [randomBytes(32), randomBytes(24)].map((key) => key.toString('base64'))
   const webhooks = keys.map((key) => new Webhook(key))
   const calls: HookCall[] = []
+  const undocumented: string[] = []
   const peer = await startStubProvider(({ url, headers, body }) => {
     const names = ['webhook-id', 'webhook-timestamp', 'webhook-signature'] as const
     const signed = Object.fromEntries(names.map((name) => [name, String(headers[name])]))
@@ -37,6 +40,8 @@ export async function startHookStub(): Promise<HookStub> {
     for (const webhook of webhooks) webhook.verify(body, signed)
     const call = { name: url.slice(1), id: String(headers['webhook-id']), payload: JSON.parse(body) }
     calls.push(call)
+    const problem = findProblem(call)
+    if (problem !== undefined) undocumented.push(`${call.name}: ${problem}`)
     return stub.answer(call)
   })
   const stub: HookStub = {
@@ -51,7 +56,15 @@ export async function startHookStub(): Promise<HookStub> {
     calls,
     callsOf: (name) => calls.filter((call) => call.name === name),
     answer: () => NOTHING,
-    close: () => peer.close(),
+    close: async () => {
+      await peer.close()
+      if (undocumented.length > 0) throw new Error(`calls that the API document does not describe: ${undocumented}`)
+    },
   }
   return stub
+}
+
+function findProblem({ name, payload }: HookCall): string | undefined {
+  const [, message] = Object.entries(hookMessages).find(([hook]) => hook === name) ?? []
+  return message === undefined ? 'not documented' : message.payload.safeParse(payload).error?.message
 }

@@ -8,7 +8,31 @@ export const ANSWER_BYTES_MAX = 200 * 1_024
 /** The JSON object that a hook answers. Each caller checks the members that it reads. */
 export type HookAnswer = Readonly<Record<string, unknown>>
 
-const Refusal = z.object({ error: z.object({ http_code: z.int().optional(), message: z.string() }) })
+/** How a hook refuses, whatever the status of its answer. */
+export const Refusal = z.object({ error: z.object({ http_code: z.int().optional(), message: z.string() }) })
+
+/** The claims that a token must still have after the hook (reference: Hooks). */
+export const CustomisedClaims = z.looseObject({
+  aud: z.union([z.string(), z.array(z.string())]),
+  exp: z.int(),
+  iat: z.int(),
+  sub: z.string(),
+  email: z.string(),
+  phone: z.string(),
+  role: z.string(),
+  aal: z.string(),
+  session_id: z.string(),
+  is_anonymous: z.boolean(),
+})
+/** What the hook CUSTOM_ACCESS_TOKEN answers. */
+export const ClaimsAnswer = z.object({ claims: CustomisedClaims })
+
+/** What the hooks of attempts answer. The reader of `should_logout_user` is PASSWORD_VERIFICATION_ATTEMPT alone. */
+export const AttemptVerdict = z.object({
+  decision: z.enum(['continue', 'reject']),
+  message: z.string().optional(),
+  should_logout_user: z.boolean().optional(),
+})
 
 /** Whether a hook asks for another attempt. */
 export function isRetryable({ status }: Pick<OutboundAnswer, 'status'>): boolean {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
@@ -29,11 +30,12 @@ const config = loadAuthConfig({
   AUTH_DATABASE_URL: 'postgres://localhost/auth',
   AUTH_JWT_SECRET: 'a secret of at least 32 bytes, for tests',
   AUTH_MAILER_AUTOCONFIRM: 'true',
-  ...stub.settings('BEFORE_USER_CREATED'),
+  ...stub.settings('PASSWORD_VERIFICATION_ATTEMPT'),
 })
 const { logger } = createLogger({ level: 'panic', stdout: false })
 const hooks = createHooks(config.hooks, { outbound: createOutbound([]), now: () => new Date(), logger })
-const call = () => hooks.call('BEFORE_USER_CREATED', { some: 'thing' })
+const payload = { user_id: randomUUID(), valid: true }
+const call = () => hooks.call('PASSWORD_VERIFICATION_ATTEMPT', payload)
 /** Gives the answers in turn and repeats the last one. */
 const answerWith = (...answers: readonly (StubAnswer | undefined)[]) => {
   let count = 0
@@ -44,8 +46,8 @@ describe('createHooks', () => {
   it('sends a signed message and returns the answer', async () => {
     answerWith({ body: { so: 'be it' } })
     expect(await call()).toEqual({ so: 'be it' })
-    expect(stub.calls.at(-1)).toEqual({ name: 'BEFORE_USER_CREATED', id: anyId, payload: { some: 'thing' } })
-    expect([hooks.isOn('BEFORE_USER_CREATED'), hooks.isOn('CUSTOM_ACCESS_TOKEN')]).toEqual([true, false])
+    expect(stub.calls.at(-1)).toEqual({ name: 'PASSWORD_VERIFICATION_ATTEMPT', id: anyId, payload })
+    expect([hooks.isOn('PASSWORD_VERIFICATION_ATTEMPT'), hooks.isOn('CUSTOM_ACCESS_TOKEN')]).toEqual([true, false])
   })
 
   it.each([200, 201, 202, 204])('returns nothing for an answer with %d', async (status) => {

@@ -1,20 +1,13 @@
-import { z } from 'zod'
 import type { Db } from '../database.ts'
 import { invalidCredentials } from '../errors.ts'
 import { factorAttemptRejected, factorAttemptRejectedWith, passwordAttemptRejected } from '../external-errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
-import { requireHookAnswer } from '../hooks/hook-answer.ts'
+import { AttemptVerdict, requireHookAnswer } from '../hooks/hook-answer.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 import { deleteSessionsOfUser } from './session-repository.ts'
-
-const AttemptVerdict = z.object({
-  decision: z.enum(['continue', 'reject']),
-  message: z.string().optional(),
-  should_logout_user: z.boolean().optional(),
-})
 
 /** What the hooks of attempts work with. A rejection ends sessions in a transaction of its own. */
 export interface AttemptHookDeps {

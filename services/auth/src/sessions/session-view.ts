@@ -3,7 +3,7 @@ import type { AccessTokenClaims } from '../access-tokens/access-token.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { SessionConfig } from '../config/sessions.ts'
 import type { Db } from '../database.ts'
-import { failHook, requireHookAnswer } from '../hooks/hook-answer.ts'
+import { ClaimsAnswer, failHook, requireHookAnswer } from '../hooks/hook-answer.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 import type { IssuedSession, StoredSession } from './session.ts'
@@ -141,21 +141,6 @@ interface TokenClaims {
   /** Epoch seconds. */
   readonly exp: number
 }
-
-/** The claims that a token must still have after the hook (reference: Hooks). */
-const CustomisedClaims = z.looseObject({
-  aud: z.union([z.string(), z.array(z.string())]),
-  exp: z.int(),
-  iat: z.int(),
-  sub: z.string(),
-  email: z.string(),
-  phone: z.string(),
-  role: z.string(),
-  aal: z.string(),
-  session_id: z.string(),
-  is_anonymous: z.boolean(),
-})
-const ClaimsAnswer = z.object({ claims: CustomisedClaims })
 
 /**
  * Lets the hook CUSTOM_ACCESS_TOKEN change the claims of an access token, where the hook is on.
