@@ -45,8 +45,8 @@ function requestHeaders({ operationId, tags: [tag] }: DocumentedOperation): Reco
   return {
     ...(tag !== 'Service' && {
       'X-Supabase-Api-Version': {
-        description: 'From this version on, errors are `{code, message}`.',
-        schema: { type: 'string', format: 'date' },
+        description: 'A date. From 2024-01-01 on, errors are `{code, message}`. Another text counts as no version.',
+        schema: text,
         example: '2024-01-01',
       },
     }),
@@ -66,7 +66,7 @@ function answerHeaders({ operationId, tags: [tag] }: DocumentedOperation, status
     ...(tag !== 'Service' && {
       'X-Supabase-Api-Version': {
         description: 'The version of the error bodies, where the request asks for one.',
-        schema: { type: 'string', format: 'date' },
+        schema: text,
         example: '2024-01-01',
       },
     }),

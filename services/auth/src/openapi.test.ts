@@ -19,7 +19,8 @@ describe('buildOpenApi', () => {
       Object.entries(methods).map(([method, { responses }]) => [`${method} ${path}`, Object.keys(responses)] as const),
     )
     const isPrecise = (statuses: readonly string[]) => statuses.includes('500') && !statuses.join().includes('X')
-    expect(operations.filter(([, statuses]) => !isPrecise(statuses))).toEqual([])
+    // No route answers at `/`.
+    expect(operations.filter(([, statuses]) => !isPrecise(statuses))).toEqual([['get /', ['200', '404']]])
   })
 
   it('describes the call of each hook, with parts of the document', () => {
@@ -38,6 +39,28 @@ describe('buildOpenApi', () => {
     for (const [, name = ''] of JSON.stringify(webhooks).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
       expect(Object.keys(components.schemas)).toContain(name)
     }
+  })
+
+  it('describes the texts of each form', () => {
+    const { paths } = document
+    const membersOf = (path: string) => {
+      const { schema } = paths[path].post.requestBody.content['application/x-www-form-urlencoded']
+      return Object.keys(schema.properties)
+    }
+    expect(membersOf('/verify')).toEqual(['type', 'token', 'token_hash', 'redirect_to'])
+    expect(membersOf('/token')).toEqual([
+      ...['grant_type', 'email', 'phone', 'password', 'refresh_token', 'auth_code', 'code_verifier', 'id_token'],
+      ...['provider', 'issuer', 'client_id', 'access_token', 'nonce', 'captcha_token'],
+    ])
+    const callback = paths['/callback'].post.requestBody.content
+    expect(membersOf('/callback')).toEqual(Object.keys(callback['application/json'].schema.properties))
+  })
+
+  it('describes the answer to a wrong method, and the page at /', () => {
+    const { components, paths } = document
+    expect(components.responses.Error405.headers.Allow).toEqual({ $ref: '#/components/headers/Allow' })
+    expect(components.headers.Allow.schema).toEqual({ type: 'string' })
+    expect(Object.keys(paths['/'].get.responses)).toEqual(['200', '404'])
   })
 
   it('describes both forms of an error, and the redirect of a link', () => {

@@ -11,6 +11,7 @@ import type { Db } from './database.ts'
 import type { AuthDeps } from './deps.ts'
 import { describeHooks } from './openapi-hooks.ts'
 import { documentNotes } from './openapi-notes.ts'
+import { addWrongMethod, describeRequests } from './openapi-requests.ts'
 import { createRateLimits } from './rate-limits/rate-limits.ts'
 import { createEncryptionKeys } from './secrets/sealed-secret.ts'
 import { deriveServerKeys } from './secrets/server-key.ts'
@@ -24,8 +25,11 @@ export async function buildOpenApi(): Promise<object> {
   await app.ready()
   const document = await app.describeApi()
   await app.close()
+  describeRequests(document)
   // A member that is null counts as absent (reference: Request bodies).
-  return completeDocument(allowNull(document), { ...documentNotes, webhooks: describeHooks() })
+  const complete = completeDocument(allowNull(document), { ...documentNotes, webhooks: describeHooks() })
+  addWrongMethod(complete)
+  return complete
 }
 
 const KEY = Buffer.alloc(32)

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { z } from 'zod'
 import document from '../../../docs/openapi/auth.json' with { type: 'json' }
@@ -6,19 +7,20 @@ import { totpCode } from './authenticator-app.ts'
 import { OPERATOR } from './forged-token.ts'
 import { type MailApp, openMailApp } from './mail-app.ts'
 
+const ORIGIN = 'http://localhost:3000'
 const SETTINGS = {
   AUTH_MAILER_AUTOCONFIRM: 'true',
   AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
   AUTH_MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
   AUTH_CUSTOM_OAUTH_ENABLED: 'true',
+  AUTH_PASSKEY_ENABLED: 'true',
+  AUTH_WEBAUTHN_RP_ID: 'localhost',
+  AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Example',
+  AUTH_WEBAUTHN_RP_ORIGINS: ORIGIN,
+  // POST /verify reads forms in this mode.
+  AUTH_MAILER_LINK_MODE: 'confirm',
 }
-/** They need an authenticator in a browser, or a form that a provider posts. */
-const WITHOUT_EXAMPLE = [
-  'finishPasskeyRegistration',
-  'finishPasskeySignIn',
-  'finishProviderSignInByForm',
-  'updatePasskey',
-]
+const FORM = 'application/x-www-form-urlencoded'
 const EMAIL = 'ada@example.com'
 const PASSWORD = 'correct horse battery staple'
 const OTHER_ID = 'a11ce000-0000-4000-8000-000000000000'
@@ -51,25 +53,51 @@ interface Step {
 }
 
 type Call = (step: Step) => Promise<z.output<typeof Answer>>
+type Headers = Readonly<Record<string, string>>
 type Examples = Record<string, Record<string, { request: object; answers: Record<string, unknown> }>>
 
+const Operation = z.object({
+  operationId: z.string(),
+  tags: z.array(z.string()),
+  parameters: z
+    .array(z.object({ name: z.string(), in: z.string(), allowEmptyValue: z.boolean().default(false) }))
+    .default([]),
+  requestBody: z
+    .object({
+      content: z.record(z.string(), z.object({ schema: z.object({ required: z.array(z.string()).default([]) }) })),
+    })
+    .optional(),
+})
+
+/** The operations of the document, but for the page at `/`, which is no route. */
+const operations = Object.entries(z.record(z.string(), z.record(z.string(), Operation)).parse(document.paths))
+  .filter(([path]) => path !== '/')
+  .flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
+  )
+
 let test: MailApp
+/** The credentials of a user in a session of aal2. */
+let owner: Headers
 const examples: Examples = {}
+/** The bodies that were sent, by operation. */
+const bodies: Record<string, object> = {}
 beforeAll(async () => {
   test = await openMailApp(SETTINGS)
   const mask = createMask()
   const call: Call = async ({ is, request, body, headers = {} }) => {
     const [operationId = '', name = 'usual'] = is.split(' ')
     const [method = '', url = ''] = request.split(' ')
-    const verb = z.enum(['POST', 'PUT', 'DELETE']).parse(method)
-    const answer = await test.app.inject({ method: verb, url, headers, payload: body })
+    const answer = await send(method, url, { headers, payload: body })
     if (answer.statusCode >= 300) throw new Error(`${request}: ${answer.statusCode} ${answer.body}`)
     const answers = { [answer.statusCode]: mask('', answer.json()) }
     examples[operationId] = { ...examples[operationId], [name]: { request: { body: mask('', body) }, answers } }
+    bodies[operationId] = body
     return Answer.parse(answer.json())
   }
   await useAccount(call)
   await administrate(call)
+  await returnByForm()
 })
 afterAll(() => test.close())
 
@@ -79,12 +107,86 @@ it('writes the examples of the API document from what the service answers', asyn
 })
 
 it('has an example of each operation that takes a body', async () => {
-  const operations: readonly { operationId: string; requestBody?: object }[] = Object.values(document.paths).flatMap(
-    (methods) => Object.values(methods),
-  )
   const withBody = operations.flatMap(({ operationId, requestBody }) => (requestBody ? [operationId] : []))
-  expect(withBody.filter((id) => !(id in examples)).sort()).toEqual(WITHOUT_EXAMPLE)
+  expect(withBody.filter((id) => !(id in examples))).toEqual([])
 })
+
+it('reads a form where the document names its media type', async () => {
+  const reads: string[] = []
+  for (const { operationId, requestBody, method, path, tags } of operations) {
+    if (requestBody === undefined) continue
+    const headers = { ...credentials(tags), 'content-type': FORM }
+    const { body } = await send(method, toUrl(path), { headers, payload: 'a=b' })
+    if (!body.includes('Could not parse request body as JSON: the body is not')) reads.push(operationId)
+  }
+  const documented = operations.filter(({ requestBody }) => requestBody?.content[FORM] !== undefined)
+  expect(reads).toEqual(documented.map(({ operationId }) => operationId))
+})
+
+it('405: names the methods of the document in Allow', async () => {
+  const paths = [...new Set(operations.map(({ path }) => path))]
+  for (const path of paths) {
+    // A path without parameters may also be one with a parameter.
+    const matching = operations.filter((each) =>
+      new RegExp(`^${each.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path),
+    )
+    const methods = [...new Set(matching.map(({ method }) => method))]
+    const other = ['PUT', 'PATCH'].find((method) => !methods.includes(method)) ?? ''
+    const { statusCode, headers } = await send(other, toUrl(path), {})
+    const allowed = String(headers.allow)
+      .split(', ')
+      .filter((method) => method !== 'HEAD')
+    expect([path, statusCode, allowed.sort()]).toEqual([path, 405, methods.sort()])
+  }
+})
+
+it('refuses a body without a member that the document needs, and one whose member is empty', async () => {
+  const accepted: string[] = []
+  for (const { operationId, method, path, tags, requestBody } of operations) {
+    const required = requestBody?.content['application/json']?.schema.required ?? []
+    for (const member of required) {
+      for (const changed of [undefined, '']) {
+        const payload = { ...bodies[operationId], [member]: changed }
+        const { statusCode } = await send(method, toUrl(path), { headers: credentials(tags), payload })
+        if (statusCode < 400) accepted.push(`${operationId} with ${member} ${changed}`)
+      }
+    }
+  }
+  expect(accepted).toEqual([])
+})
+
+it('takes an empty parameter where the document says that it may be empty', async () => {
+  for (const { method, path, tags, parameters } of operations) {
+    const inQuery = parameters.filter((each) => each.in === 'query')
+    const optional = inQuery.filter(({ allowEmptyValue }) => allowEmptyValue).map(({ name }) => `${name}=`)
+    if (method !== 'GET' || optional.length === 0 || inQuery.length !== optional.length) continue
+    const headers = credentials(tags)
+    const [without, empty] = [
+      await send(method, toUrl(path), { headers }),
+      await send(method, `${toUrl(path)}?${optional.join('&')}`, { headers }),
+    ]
+    expect([path, empty.statusCode]).toEqual([path, without.statusCode])
+  }
+})
+
+interface Sent {
+  readonly headers?: Headers
+  readonly payload?: object | string
+}
+
+function send(method: string, url: string, { headers = {}, payload }: Sent) {
+  const verb = z.enum(['GET', 'POST', 'PUT', 'PATCH', 'DELETE']).parse(method)
+  return test.app.inject({ method: verb, url, headers, ...(payload !== undefined && { payload }) })
+}
+
+/** A URL of a path, with an id that no row has. */
+function toUrl(path: string): string {
+  return path.replaceAll(/\{\w+\}/g, OTHER_ID)
+}
+
+function credentials(tags: readonly string[]): Headers {
+  return tags.includes('Admin') ? OPERATOR : owner
+}
 
 /** What a user does with the own account. */
 async function useAccount(call: Call): Promise<void> {
@@ -112,16 +214,17 @@ async function useAccount(call: Call): Promise<void> {
     await call({ is, request: `POST /${path}`, body: { email: `${is}@example.com` } })
   await call({ is: 'resendMessage', request: 'POST /resend', body: { type: 'signup', email: 'margaret@example.com' } })
   await useFactors(call, headers)
+  await usePasskeys(call)
 }
 
-async function useFactors(call: Call, headers: Readonly<Record<string, string>>): Promise<void> {
+async function useFactors(call: Call, headers: Headers): Promise<void> {
   const body = { factor_type: 'totp', friendly_name: 'Phone' }
   const { id, totp } = await call({ is: 'enrolFactor', request: 'POST /factors', body, headers })
   const asked = await call({ is: 'challengeFactor', request: `POST /factors/${id}/challenge`, body: {}, headers })
   const code = totpCode(totp?.secret ?? '', test.clock.now())
   const answer = { challenge_id: asked.id, code }
   const raised = await call({ is: 'verifyFactor', request: `POST /factors/${id}/verify`, body: answer, headers })
-  const owner = { authorization: `Bearer ${raised.access_token}` }
+  owner = { authorization: `Bearer ${raised.access_token}` }
   const codes = '/factors/recovery-codes'
   // Factors are listed by age.
   test.clock.advance(1)
@@ -132,6 +235,46 @@ async function useFactors(call: Call, headers: Readonly<Record<string, string>>)
     body: { code: made.codes[0] },
     headers: owner,
   })
+}
+
+const Question = z.object({
+  challenge_id: z.string(),
+  options: z.object({
+    challenge: z.string(),
+    rp: z.object({ id: z.string() }).default({ id: 'localhost' }),
+    user: z.object({ id: z.string() }).default({ id: '' }),
+  }),
+})
+
+/** Registers a passkey, renames it, and signs in with it. */
+async function usePasskeys(call: Call): Promise<void> {
+  const key = createAuthenticator(ORIGIN)
+  const ask = async (url: string) => Question.parse((await test.post(url, {}, owner)).json())
+  const asked = await ask('/passkeys/registration/options')
+  const { id } = await call({
+    is: 'finishPasskeyRegistration',
+    request: 'POST /passkeys/registration/verify',
+    body: { challenge_id: asked.challenge_id, credential: key.create(asked.options) },
+    headers: owner,
+  })
+  const body = { friendly_name: 'Phone' }
+  await call({ is: 'updatePasskey', request: `PATCH /passkeys/${id}`, body, headers: owner })
+  const again = await ask('/passkeys/authentication/options')
+  const credential = key.get(again.options)
+  await call({
+    is: 'finishPasskeySignIn',
+    request: 'POST /passkeys/authentication/verify',
+    body: { challenge_id: again.challenge_id, credential },
+  })
+}
+
+/** What a browser posts after a sign-in at a provider. The flow has ended, so the redirect carries an error. */
+async function returnByForm(): Promise<void> {
+  const body = { state: OTHER_ID, code: '4/0AfJohXn' }
+  const payload = new URLSearchParams(body).toString()
+  const { statusCode } = await send('POST', '/callback', { headers: { 'content-type': FORM }, payload })
+  if (statusCode !== 303) throw new Error(`POST /callback: ${statusCode}`)
+  examples.finishProviderSignInByForm = { usual: { request: { mediaType: FORM, body }, answers: {} } }
 }
 
 /** What an admin does. */
@@ -164,6 +307,9 @@ async function administrate(call: Call): Promise<void> {
   await as({ is: 'deleteUser', request: `DELETE /admin/users/${id}`, body: { should_soft_delete: true } })
 }
 
+/** 32 bytes as base64url, which is how an authenticator names a key. */
+const CREDENTIAL_ID = 'QSBrZXkgdGhhdCBhbiBhdXRoZW50aWNhdG9yIGhvbGQ'
+
 /** Texts that differ in each run, by the names of their members. */
 const MASKED: Readonly<Record<string, unknown>> = {
   access_token: 'eyJhbGciOiJFUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIwMDAwMDAwMSJ9.c2lnbmF0dXJl',
@@ -179,6 +325,12 @@ const MASKED: Readonly<Record<string, unknown>> = {
   qr_code: 'data:image/svg+xml;utf-8,…',
   uri: 'otpauth://totp/localhost:3000:ada@example.com?secret=JBSWY3DPEHPK3PXP&issuer=localhost:3000',
   expires_at: 1_767_326_645,
+  rawId: CREDENTIAL_ID,
+  clientDataJSON: 'eyJ0eXBlIjoid2ViYXV0aG4uZ2V0IiwiY2hhbGxlbmdlIjoiWTJoaGJHeGxibWRsIn0',
+  attestationObject: 'o2NmbXRkbm9uZWdhdHRTdG10oGhhdXRoRGF0YVikSZYN5YgOjGh0NBcPZHZgW4_krrmihjLHmVzzuoMdl2M',
+  authenticatorData: 'SZYN5YgOjGh0NBcPZHZgW4_krrmihjLHmVzzuoMdl2MFAAAAAQ',
+  signature: 'MEUCIQDTGVxhrQxYJ6Z3M0kP5mQ9q2n5l0M3yYQ1uJ9n3hZ4wQIgY2lIb3Vyc2VsZl9zaWduYXR1cmU',
+  userHandle: 'YWRh',
 }
 
 /** Replaces what differs in each run: tokens, times, and ids by the order in which they appear. */
@@ -195,6 +347,7 @@ function createMask() {
     if (typeof value === 'object' && value !== null)
       return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, mask(key, member)]))
     if (typeof value !== 'string') return value
+    if (/^[\w-]{43}$/.test(value)) return CREDENTIAL_ID
     if (/^\d{4}-\d\d-\d\dT/.test(value)) return '2026-01-02T03:04:05.123456+00:00'
     return value.replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, maskId)
   }

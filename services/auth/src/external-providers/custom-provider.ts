@@ -18,9 +18,12 @@ const Address = z
   .refine((value) => /^[!-~]*$/.test(value), { error: FIELD_TEXTS.notHttps })
   .max(TEXT_LENGTH_MAX)
   .refine((value) => !/[#@\\]/.test(value), { error: FIELD_TEXTS.urlParts })
+  .meta({ pattern: '^https://[!"$-?A-\\[\\]-~]+$' })
 const Texts = z.array(Text).max(ENTRIES_MAX)
 const isSmall = (record: object): boolean => Object.keys(record).length <= ENTRIES_MAX
 
+const OAUTH2_URLS = ['authorization_url', 'token_url', 'userinfo_url']
+const OIDC_URLS = ['issuer', 'discovery_url']
 const OAUTH2_ONLY = 'For a provider of the type oauth2'
 
 /** The members that a change may have (reference: Custom providers). */
@@ -66,7 +69,16 @@ export const NewCustomProvider = CustomProviderChanges.extend({
   name: Text.max(120),
   client_id: Text,
   client_secret: Text,
-})
+}).meta({ oneOf: [ofType('oauth2', OAUTH2_URLS, OIDC_URLS), ofType('oidc', ['issuer'], OAUTH2_URLS)] })
+
+/** The members of a provider of one type, for the API document alone. */
+function ofType(type: string, required: readonly string[], refused: readonly string[]) {
+  const members = refused.map((name) => [name, { type: 'null' }])
+  return {
+    required: ['provider_type', ...required],
+    properties: { provider_type: { const: type }, ...Object.fromEntries(members) },
+  }
+}
 
 const common = {
   name: Text,

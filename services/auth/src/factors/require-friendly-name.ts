@@ -1,7 +1,11 @@
+import { z } from 'zod'
 import { factorNameTaken, friendlyNameTooLong } from '../factor-errors.ts'
 import type { Factor } from './factor.ts'
 
 const NAME_LENGTH_MAX = 120
+
+/** The name that a user gives a factor or a passkey. */
+export const friendlyNameField = z.string().optional().meta({ maxLength: NAME_LENGTH_MAX, example: 'My phone' })
 
 /** Checks the name that a user gives a factor or a passkey. @throws friendlyNameTooLong */
 export function requireFriendlyName(name: string): string {

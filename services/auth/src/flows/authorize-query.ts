@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { type PkceChallenge, type PkceRule, parsePkce, pkceFields, requirePkce } from './pkce.ts'
+import { type PkceChallenge, type PkceRule, parsePkce, pkceParameters, requirePkce } from './pkce.ts'
 import { RedirectQuery } from './redirect-allow-list.ts'
 
 /** The query that starts a sign-in at a provider. Parameters that it does not name are passed on to the provider. */
 export const AuthorizeQuery = z
   .object({
-    provider: z.string().optional().meta({ description: 'The name of the provider' }),
+    provider: z.string().optional().meta({ minLength: 1, description: 'The name of the provider' }),
     scopes: z
       .string()
       .optional()
@@ -13,7 +13,7 @@ export const AuthorizeQuery = z
     redirect_to: RedirectQuery.shape.redirect_to.meta({
       description: 'Where the browser goes at the end; AUTH_SITE_URL by default',
     }),
-    ...pkceFields,
+    ...pkceParameters,
   })
   .catchall(z.string())
 

@@ -7,25 +7,45 @@ import {
   codeChallengeMethodUnsupported,
   pkceIncomplete,
 } from '../request-errors.ts'
+import { withTexts } from '../requests/documented-fields.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
 
-/** The members of a request that begins a PKCE flow. */
+const CHALLENGE = '^[A-Za-z0-9._~-]{43,128}$'
+const METHODS = ['s256', 'S256', 'plain']
+
+/** The members of a body that begins a PKCE flow. */
 export const pkceFields = {
-  code_challenge: z.string().optional().meta({
-    pattern: '^[A-Za-z0-9._~-]{43,128}$',
-    description: 'Begins a PKCE flow, together with code_challenge_method',
-  }),
+  code_challenge: z
+    .string()
+    .optional()
+    .meta({
+      description: `Begins a PKCE flow, together with code_challenge_method: ${CHALLENGE}`,
+    }),
   code_challenge_method: z
     .string()
     .optional()
-    .meta({ enum: ['s256', 'S256', 'plain'] }),
+    .meta({ description: `One of ${METHODS.join(', ')}` }),
 }
 
-/** For the API document: each of the two members needs the other. */
+/** The same parameters of a query. */
+export const pkceParameters = {
+  code_challenge: pkceFields.code_challenge.meta({
+    pattern: CHALLENGE,
+    description: 'Begins a PKCE flow, together with code_challenge_method',
+  }),
+  code_challenge_method: pkceFields.code_challenge_method.meta({ enum: METHODS }),
+}
+
+/** For the API document: each of the two members needs the other, and empty ones count as absent. */
 export const PKCE_TOGETHER = {
-  code_challenge: ['code_challenge_method'],
-  code_challenge_method: ['code_challenge'],
+  if: withTexts(['code_challenge']),
+  // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema
+  then: {
+    required: ['code_challenge_method'],
+    properties: { code_challenge: { pattern: CHALLENGE }, code_challenge_method: { enum: METHODS } },
+  },
+  else: withTexts([], ['code_challenge_method']),
 }
 
 /** How a flow through a browser ends: with a session in the fragment, or with an auth code that its verifier exchanges. */

@@ -7,6 +7,9 @@ import { checkStrings, decodeUtf8, FEW_MEMBERS, FIELDS_MAX, parseJson } from '..
 /** The limit for clients who are no admins. Routes that take metadata, of up to 64 KiB in its shortest form, set a higher one. */
 export const SMALL_BODY_BYTES_MAX = 65_536
 
+/** The media types of routes that take forms too, for the API document. */
+export const JSON_AND_FORMS = ['application/json', 'application/x-www-form-urlencoded']
+
 /**
  * Reads bodies as JSON whatever their content type is. An empty body counts as none. Routes with `forms: true` in their config take
  * form bodies too. Checks queries and path parameters for the same characters (reference: Request bodies).

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { EMAIL } from './identifier.ts'
 
 // Members of requests, as the API document describes them. A schema takes any text: the code below it checks the text, and
 // chooses the error that clients of GoTrue know. Empty texts count as absent.
@@ -6,39 +7,114 @@ import { z } from 'zod'
 /** Which members a request needs, for the API document alone. */
 export const needs = (...required: readonly string[]): Readonly<Record<string, unknown>> => ({ required })
 
-/** An email address. */
-export const emailField = z.string().optional().meta({ format: 'email', maxLength: 255, example: 'ada@example.com' })
+/** A text that a request may only leave empty, for the API document alone. */
+export const ABSENT_TEXT = { type: ['string', 'null'], maxLength: 0 }
 
-/** A phone number with the code of its country. */
-export const phoneField = z.string().optional().meta({
-  pattern: '^\\+?[1-9][0-9]{1,14}$',
-  example: '+4520123456',
-  description: 'A phone number with the code of its country',
-})
+/** One of the forms of a body, for the API document alone. */
+export interface DocumentedForm {
+  readonly required: readonly string[]
+  readonly properties: Readonly<Record<string, unknown>>
+}
 
-/** A new password. The settings of the service may ask for more. */
+/**
+ * A form of a body by its texts.
+ * @param needed the texts that a body of this form has @param refused the texts that it may not have
+ */
+export function withTexts(needed: readonly string[], refused: readonly string[] = []): DocumentedForm {
+  const members = [
+    ...needed.map((name) => [name, { type: 'string', minLength: 1 }] as const),
+    ...refused.map((name) => [name, ABSENT_TEXT] as const),
+  ]
+  return { required: needed, properties: Object.fromEntries(members) }
+}
+
+/** An email address that a request may leave empty. */
+export const emailField = z
+  .string()
+  .optional()
+  .meta({ pattern: `^$|${EMAIL.source}`, maxLength: 255, example: 'ada@example.com', description: 'An email address' })
+
+/** An email address in a form of a body that needs one, for the API document alone. */
+export const EMAIL_ADDRESS = { type: 'string', pattern: EMAIL.source, maxLength: 255 }
+
+/** An email address that a request needs. */
+export const neededEmailField = z
+  .string()
+  .optional()
+  .meta({ ...EMAIL_ADDRESS, example: 'ada@example.com' })
+
+const PHONE_PATTERN = '^\\+?[1-9][0-9]{1,14}$'
+
+/** A phone number in a form of a body that needs one, for the API document alone. */
+export const PHONE = { type: 'string', pattern: PHONE_PATTERN }
+
+/** A phone number that a request may leave empty. */
+export const phoneField = z
+  .string()
+  .optional()
+  .meta({
+    pattern: `^$|${PHONE_PATTERN}`,
+    example: '+4520123456',
+    description: 'A phone number with the code of its country',
+  })
+
+/** The same form for some values of a member. */
+export function withValues(
+  name: string,
+  values: readonly string[],
+  form: DocumentedForm = withTexts([]),
+): DocumentedForm {
+  const { required, properties } = form
+  return { required: [name, ...required], properties: { ...properties, [name]: { enum: values } } }
+}
+
+const NEW_PASSWORD = { type: 'string', minLength: 6, maxLength: 72 }
+
+/** The same form with a new password, for the API document alone. The settings of the service may ask for a longer one. */
+export function withNewPassword({ required, properties }: DocumentedForm): DocumentedForm {
+  return { required: [...required, 'password'], properties: { ...properties, password: NEW_PASSWORD } }
+}
+
+/** A new password that a request may leave empty. */
 export const passwordField = z
   .string()
   .optional()
-  .meta({ minLength: 6, maxLength: 72, example: 'correct horse battery staple' })
+  .meta({
+    anyOf: [{ minLength: NEW_PASSWORD.minLength }, { maxLength: 0 }],
+    maxLength: NEW_PASSWORD.maxLength,
+    example: 'correct horse battery staple',
+  })
+
+const CHANNELS = ['sms', 'whatsapp', '']
 
 /** How a phone gets a code. */
 export const channelField = z
   .string()
   .optional()
-  .meta({ enum: ['sms', 'whatsapp'], description: 'How a phone gets the code; sms by default' })
+  .meta({ enum: CHANNELS, description: 'How a phone gets the code; sms by default' })
+
+/** The same in a body that may be without a phone, where it is not read. */
+export const freeChannelField = z
+  .string()
+  .optional()
+  .meta({ description: 'How a phone gets the code: sms or whatsapp; sms by default' })
+
+/** The same form with a phone that gets a code, for the API document alone. */
+export function withChannel({ required, properties }: DocumentedForm): DocumentedForm {
+  return { required, properties: { ...properties, channel: { enum: [...CHANNELS, null] } } }
+}
 
 /** An id in a path. */
 export const idField = z.string().meta({ format: 'uuid' })
 
-/** The answer to a captcha, where AUTH_SECURITY_CAPTCHA_ENABLED is on. */
+/** The answer to a captcha, where AUTH_SECURITY_CAPTCHA_ENABLED is on. Elsewhere nothing of it is read. */
 export const captchaFields = {
   gotrue_meta_security: z
     .unknown()
     .optional()
     .meta({
-      description: 'The answer to a captcha, where the service asks for one',
-      type: 'object',
-      properties: { captcha_token: { type: 'string' } },
+      description: 'The answer to a captcha, where the service asks for one: an object',
+      properties: { captcha_token: { description: 'The token of the captcha' } },
+      example: { captcha_token: 'the token of the captcha' },
     }),
 }

@@ -38,8 +38,8 @@ export function requirePhone(phone: string): string {
 
 const EMAIL_LENGTH_MAX = 255
 
-// The expression of the HTML standard for `input type=email`: ASCII only, no dot needed in the domain.
-const EMAIL =
+/** The expression of the HTML standard for `input type=email`: ASCII only, no dot needed in the domain. */
+export const EMAIL =
   /^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/
 
 /** The error of a text that is no email address; undefined when it is one (reference: Email addresses). Nothing is trimmed. */

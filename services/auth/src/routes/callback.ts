@@ -10,6 +10,7 @@ import {
   externalSessionRedirect,
   unknownFlowRedirect,
 } from '../flows/flow-redirect.ts'
+import { JSON_AND_FORMS } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readClient } from '../plugins/request-context.ts'
 import {
   type FinishAuthorizationDeps,
@@ -64,6 +65,7 @@ export const callbackRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateBucket: 'callback', forms: true },
       schema: {
         operationId: 'finishProviderSignInByForm',
+        consumes: JSON_AND_FORMS,
         tags: ['Providers'],
         summary: 'Return from an external provider that posts a form',
         description: 'Answers a redirect with the session, an auth code or the error.',

@@ -4,14 +4,16 @@ import type { AuthConfig } from '../config.ts'
 import { errorAnswers } from '../error-body.ts'
 import { factorPhoneMissing, factorTypeUnsupported, issuerTooLong } from '../factor-errors.ts'
 import { EnrolledFactorView, viewEnrolledFactor } from '../factors/enrolled-factor-view.ts'
-import { requireFriendlyName } from '../factors/require-friendly-name.ts'
+import { friendlyNameField, requireFriendlyName } from '../factors/require-friendly-name.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { requireId } from '../records/ids.ts'
-import { idField, needs, phoneField } from '../requests/documented-fields.ts'
+import { idField, needs, PHONE, withValues } from '../requests/documented-fields.ts'
 import { requirePhone } from '../requests/identifier.ts'
 import { enrolFactor, type NewFactor } from '../use-cases/enrol-factor.ts'
 import { unenrolFactor } from '../use-cases/unenrol-factor.ts'
+
+const ISSUER_LENGTH_MAX = 64
 
 const FactorPath = z.object({ factorId: idField })
 const EnrolBody = z
@@ -20,16 +22,23 @@ const EnrolBody = z
       .string()
       .optional()
       .meta({ enum: ['totp', 'phone', 'webauthn'], description: 'The type of the factor' }),
-    friendly_name: z.string().optional(),
-    issuer: z
+    friendly_name: friendlyNameField,
+    issuer: z.string().optional().meta({
+      maxLength: ISSUER_LENGTH_MAX,
+      description: 'The name of the service in an authenticator app; the host of AUTH_SITE_URL by default',
+    }),
+    phone: z
       .string()
       .optional()
-      .meta({ description: 'The name of the service in an authenticator app; the host of AUTH_SITE_URL by default' }),
-    phone: phoneField.meta({ description: 'The number to which a factor of the type phone gets codes' }),
+      .meta({ example: '+4520123456', description: 'The number to which a factor of the type phone gets codes' }),
   })
-  .meta(needs('factor_type'))
-
-const ISSUER_LENGTH_MAX = 64
+  .meta({
+    ...needs('factor_type'),
+    anyOf: [
+      withValues('factor_type', ['totp', 'webauthn']),
+      withValues('factor_type', ['phone'], { required: ['phone'], properties: { phone: PHONE } }),
+    ],
+  })
 
 /** `POST /factors`, `DELETE /factors/{factor_id}`: the caller's own second factors. */
 export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {

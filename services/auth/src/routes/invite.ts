@@ -4,7 +4,7 @@ import { errorAnswers } from '../error-body.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { plainJson } from '../plugins/plain-json.ts'
 import { readContext } from '../plugins/request-context.ts'
-import { emailField, needs } from '../requests/documented-fields.ts'
+import { neededEmailField, needs } from '../requests/documented-fields.ts'
 import { requireEmail } from '../requests/identifier.ts'
 import { inviteUser } from '../use-cases/invite-user.ts'
 import { Metadata, requireMetadata } from '../users/metadata.ts'
@@ -12,7 +12,7 @@ import { UserView, viewUser } from '../users/user-view.ts'
 
 const InviteBody = z
   .looseObject({
-    email: emailField,
+    email: neededEmailField,
     data: Metadata.optional(),
   })
   .meta(needs('email'))

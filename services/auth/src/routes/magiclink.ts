@@ -6,19 +6,19 @@ import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { magicLinkWithoutEmail } from '../request-errors.ts'
-import { captchaFields, emailField, needs } from '../requests/documented-fields.ts'
+import { captchaFields, neededEmailField, needs } from '../requests/documented-fields.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 import { requestMagicLink } from '../use-cases/request-one-time-code.ts'
 import { METADATA_BODY_BYTES_MAX, Metadata, requireMetadata } from '../users/metadata.ts'
 
 const MagicLinkBody = z
   .looseObject({
-    email: emailField,
+    email: neededEmailField,
     data: Metadata.optional(),
     ...pkceFields,
     ...captchaFields,
   })
-  .meta({ ...needs('email'), dependentRequired: PKCE_TOGETHER })
+  .meta({ ...needs('email'), ...PKCE_TOGETHER })
 
 /** `POST /magiclink`: what `POST /otp` does with an email. */
 export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {

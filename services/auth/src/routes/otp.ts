@@ -7,7 +7,7 @@ import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
-import { captchaFields, channelField, emailField, needs, phoneField } from '../requests/documented-fields.ts'
+import { captchaFields, channelField, emailField, phoneField, withTexts } from '../requests/documented-fields.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 import {
   type MagicLinkDeps,
@@ -31,7 +31,9 @@ const OtpBody = z
     ...pkceFields,
     ...captchaFields,
   })
-  .meta({ oneOf: [needs('email'), needs('phone')], dependentRequired: PKCE_TOGETHER })
+  .meta({
+    oneOf: [{ ...withTexts(['email'], ['phone', 'channel']), ...PKCE_TOGETHER }, withTexts(['phone'], ['email'])],
+  })
 
 type OtpBody = z.output<typeof OtpBody>
 

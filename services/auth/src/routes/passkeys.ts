@@ -2,15 +2,18 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { friendlyNameMissing } from '../factor-errors.ts'
-import { requireFriendlyName } from '../factors/require-friendly-name.ts'
+import { friendlyNameField, requireFriendlyName } from '../factors/require-friendly-name.ts'
 import { PasskeyView, viewPasskey } from '../passkeys/passkey-view.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
 import { requirePasskeys } from '../plugins/require-passkeys.ts'
 import { requireId } from '../records/ids.ts'
-import { idField } from '../requests/documented-fields.ts'
+import { idField, needs } from '../requests/documented-fields.ts'
 import { deleteOwnPasskey, listOwnPasskeys, renameOwnPasskey } from '../use-cases/change-passkey.ts'
 
+const NameBody = z
+  .object({ friendly_name: friendlyNameField.meta({ ...friendlyNameField.meta(), minLength: 1 }) })
+  .meta(needs('friendly_name'))
 const PasskeyPath = z.object({ passkeyId: idField })
 
 /** `GET /passkeys`, `PATCH` and `DELETE /passkeys/{passkey_id}`: the caller's own. */
@@ -41,7 +44,7 @@ export const passkeysRoutes: FastifyPluginAsyncZod = async (app) => {
         tags: ['Passkeys'],
         summary: 'Rename an own passkey',
         params: PasskeyPath,
-        body: z.object({ friendly_name: z.string().optional() }),
+        body: NameBody,
         response: { 200: PasskeyView, ...errorAnswers(400, 401, 403, 404, 413) },
       },
     },

@@ -7,12 +7,12 @@ import { requestMessage } from '../message-requests/request-message.ts'
 import { requireMessagesEnabled } from '../messages/message-switches.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtRecover } from '../request-errors.ts'
-import { captchaFields, emailField, needs } from '../requests/documented-fields.ts'
+import { captchaFields, neededEmailField, needs } from '../requests/documented-fields.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 
 const RecoverBody = z
-  .looseObject({ email: emailField, ...pkceFields, ...captchaFields })
-  .meta({ ...needs('email'), dependentRequired: PKCE_TOGETHER })
+  .looseObject({ email: neededEmailField, ...pkceFields, ...captchaFields })
+  .meta({ ...needs('email'), ...PKCE_TOGETHER })
 
 /** `POST /recover`: mails a link by which a user may set a new password. */
 export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {

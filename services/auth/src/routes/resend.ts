@@ -15,7 +15,7 @@ import {
   resendTypeUnsupported,
   twoAddressesAtResend,
 } from '../request-errors.ts'
-import { captchaFields, emailField, needs, phoneField } from '../requests/documented-fields.ts'
+import { captchaFields, emailField, needs, phoneField, withTexts, withValues } from '../requests/documented-fields.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 
 const PURPOSES = {
@@ -36,7 +36,14 @@ const ResendBody = z
     ...pkceFields,
     ...captchaFields,
   })
-  .meta({ ...needs('type'), oneOf: [needs('email'), needs('phone')], dependentRequired: PKCE_TOGETHER })
+  .meta({
+    ...needs('type'),
+    oneOf: [
+      withValues('type', ['signup', 'email_change', 'phone_change'], withTexts(['email'], ['phone'])),
+      withValues('type', ['sms', 'email_change', 'phone_change'], withTexts(['phone'], ['email'])),
+    ],
+    ...PKCE_TOGETHER,
+  })
 
 type ResendBody = z.output<typeof ResendBody>
 

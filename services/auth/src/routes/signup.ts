@@ -4,7 +4,15 @@ import { errorAnswers } from '../error-body.ts'
 import { PKCE_TOGETHER, pkceFields } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { readContext } from '../plugins/request-context.ts'
-import { captchaFields, channelField, emailField, passwordField, phoneField } from '../requests/documented-fields.ts'
+import {
+  captchaFields,
+  emailField,
+  freeChannelField,
+  phoneField,
+  withChannel,
+  withNewPassword,
+  withTexts,
+} from '../requests/documented-fields.ts'
 import { SessionView } from '../sessions/session-view.ts'
 import { signInAnonymously } from '../use-cases/sign-in-anonymously.ts'
 import { signUp } from '../use-cases/sign-up.ts'
@@ -15,15 +23,19 @@ const SignUpBody = z
   .looseObject({
     email: emailField,
     phone: phoneField,
-    password: passwordField,
+    password: z.string().optional().meta({ example: 'correct horse battery staple' }),
     data: Metadata.optional(),
-    channel: channelField,
+    channel: freeChannelField,
     ...pkceFields,
     ...captchaFields,
   })
   .meta({
     description: 'Without an email and a phone, the user is anonymous',
-    dependentRequired: { email: ['password'], phone: ['password'], ...PKCE_TOGETHER },
+    anyOf: [
+      { ...withNewPassword(withTexts(['email'], ['phone'])), ...PKCE_TOGETHER },
+      withChannel(withNewPassword(withTexts(['phone'], ['email', ...Object.keys(pkceFields)]))),
+      withTexts([], ['email', 'phone']),
+    ],
   })
 
 /** A session and its user in one (reference: POST /signup). */

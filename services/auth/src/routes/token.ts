@@ -5,11 +5,12 @@ import { errorAnswers } from '../error-body.ts'
 import { unsupportedGrantType, web3Disabled } from '../errors.ts'
 import { readCaller } from '../plugins/authenticate.ts'
 import { requireCaptcha } from '../plugins/captcha.ts'
+import { JSON_AND_FORMS } from '../plugins/json-body.ts'
 import { plainJson } from '../plugins/plain-json.ts'
 import { type RequestContextDeps, readAudience, readContext } from '../plugins/request-context.ts'
 import { readSessionOrigin } from '../plugins/session-origin.ts'
 import { bodyEmpty } from '../request-errors.ts'
-import { captchaFields, emailField, needs, phoneField } from '../requests/documented-fields.ts'
+import { captchaFields, emailField, phoneField, withTexts } from '../requests/documented-fields.ts'
 import { SessionView } from '../sessions/session-view.ts'
 import { type GrantAuthCodeDeps, grantAuthCode } from '../use-cases/grant-auth-code.ts'
 import { type GrantIdTokenDeps, grantIdToken } from '../use-cases/grant-id-token.ts'
@@ -61,11 +62,14 @@ const TokenBody = z
   })
   .meta({
     anyOf: [
-      needs('password', 'email'),
-      needs('password', 'phone'),
-      needs('refresh_token'),
-      needs('auth_code', 'code_verifier'),
-      needs('id_token'),
+      withTexts(['email', 'password'], ['phone']),
+      withTexts(['phone', 'password'], ['email']),
+      {
+        required: ['refresh_token'],
+        properties: { refresh_token: { type: 'string', pattern: '^[A-Za-z0-9_-]{12,}$' } },
+      },
+      withTexts(['auth_code', 'code_verifier']),
+      withTexts(['id_token']),
     ],
   })
   .optional()
@@ -89,6 +93,7 @@ export const tokenRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateBucket: 'token', forms: true, oauthNames: true },
       schema: {
         operationId: 'createSession',
+        consumes: JSON_AND_FORMS,
         tags: ['Sign-in'],
         summary: 'Sign in, or refresh a session',
         description:

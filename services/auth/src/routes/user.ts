@@ -11,7 +11,14 @@ import { noStore } from '../plugins/headers.ts'
 import { plainJson } from '../plugins/plain-json.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { readWantedAudience } from '../plugins/session-origin.ts'
-import { channelField, emailField, passwordField, phoneField } from '../requests/documented-fields.ts'
+import {
+  emailField,
+  freeChannelField,
+  passwordField,
+  phoneField,
+  withChannel,
+  withTexts,
+} from '../requests/documented-fields.ts'
 import { requireEmail, requirePhone } from '../requests/identifier.ts'
 import { getOwnUser } from '../use-cases/get-own-user.ts'
 import { type OwnChanges, updateOwnUser } from '../use-cases/update-own-user.ts'
@@ -33,10 +40,14 @@ const UserBody = z
       .meta({ description: 'The code that GET /reauthenticate has sent, where a new password needs one' }),
     data: Metadata.optional().meta({ description: 'Merged into user_metadata. A member that is null deletes its key' }),
     app_metadata: Metadata.optional().meta({ description: 'Merged into app_metadata. Only admins may change it' }),
-    channel: channelField,
+    channel: freeChannelField,
     ...pkceFields,
   })
-  .meta({ dependentRequired: PKCE_TOGETHER })
+  .meta({
+    ...PKCE_TOGETHER,
+    // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema
+    allOf: [{ if: withTexts(['phone']), then: withChannel(withTexts([])) }],
+  })
 
 /** `GET /user`, `PUT /user`: the caller's own record. New addresses have to be confirmed. */
 export const userRoutes: FastifyPluginAsyncZod = async (app) => {

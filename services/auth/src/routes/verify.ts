@@ -9,35 +9,47 @@ import type { FlowKind } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
 import { type ParsedLink, parseLink, type VerifyFields } from '../one-time-tokens/verify-request.ts'
-import { VERIFY_TYPES } from '../one-time-tokens/verify-type.ts'
-import { isForm } from '../plugins/json-body.ts'
+import { isPhoneType, VERIFY_TYPES } from '../one-time-tokens/verify-type.ts'
+import { isForm, JSON_AND_FORMS } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readContext } from '../plugins/request-context.ts'
-import { emailField, needs, passwordField, phoneField } from '../requests/documented-fields.ts'
+import { emailField, needs, passwordField, phoneField, withTexts, withValues } from '../requests/documented-fields.ts'
 import { SessionView } from '../sessions/session-view.ts'
 import { type FollowedLink, type FollowLinkDeps, followLink, openLink } from '../use-cases/follow-link.ts'
 import { verifyMessage } from '../use-cases/verify-message.ts'
 
-const typeField = z
-  .string()
-  .optional()
-  .meta({ enum: [...VERIFY_TYPES] })
+/** The types of mails. */
+const MAIL_TYPES = VERIFY_TYPES.filter((type) => !isPhoneType(type))
 
 const VerifyQuery = z
   .object({
-    type: typeField,
-    token: z.string().optional(),
-    token_hash: z.string().optional(),
+    type: z
+      .string()
+      .optional()
+      .meta({ minLength: 1, description: `The kind of the message: ${VERIFY_TYPES.join(', ')}` }),
+    token: z.string().optional().meta({ description: 'The code of the message, or the token of its link' }),
+    token_hash: z.string().optional().meta({ description: 'The token of the link' }),
     ...RedirectQuery.shape,
   })
-  .meta({ ...needs('type'), anyOf: [needs('token'), needs('token_hash')] })
+  .meta(needs('type'))
 const VerifyBody = z
   .looseObject({
     ...VerifyQuery.shape,
+    type: z
+      .string()
+      .optional()
+      .meta({ enum: [...VERIFY_TYPES], description: 'The kind of the message' }),
     email: emailField,
     phone: phoneField,
     password: passwordField,
   })
-  .meta({ ...needs('type'), oneOf: [needs('token_hash'), needs('token')] })
+  .meta({
+    ...needs('type'),
+    anyOf: [
+      withValues('type', MAIL_TYPES, withTexts(['token_hash'], ['token', 'email', 'phone', 'redirect_to'])),
+      withValues('type', MAIL_TYPES, withTexts(['token'], ['token_hash', 'phone'])),
+      withTexts(['token', 'phone'], ['token_hash', 'email']),
+    ],
+  })
 const VerifiedAnswer = SessionView.extend({ type: z.string().optional() })
 const HalfDoneAnswer = z.object({ msg: z.string(), code: z.string() })
 const confirmationAnswer = {
@@ -80,8 +92,11 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateBucket: 'verify', forms: linkMode === 'confirm' },
       schema: {
         operationId: 'verifyCode',
+        consumes: JSON_AND_FORMS,
         tags: ['Sign-in'],
         summary: 'Exchange a code or a link token for a session',
+        description:
+          'A form, from the page of a link, is read with AUTH_MAILER_LINK_MODE confirm and ends in a redirect.',
         security: [],
         body: VerifyBody,
         response: {

@@ -1,27 +1,65 @@
 import { parseDuration } from '@trestle/common/config/setting.ts'
+import { z } from 'zod'
 import { banDurationMalformed, roleTooLong } from '../request-errors.ts'
+import { ABSENT_TEXT, emailField, passwordField, phoneField, withTexts } from '../requests/documented-fields.ts'
 import { requireEmail, requirePhone } from '../requests/identifier.ts'
-import { requireAudience } from './audience.ts'
-import { requireMetadata } from './metadata.ts'
+import { AUDIENCE_LENGTH_MAX, requireAudience } from './audience.ts'
+import { Metadata, requireMetadata } from './metadata.ts'
 
 const ROLE_LENGTH_MAX = 255
 
-/**
- * The body of an admin's create and update (reference: Users made and changed by admins). Empty texts count as absent.
- */
-export interface AdminUserFields {
-  readonly aud?: string | undefined
-  readonly role?: string | undefined
-  readonly email?: string | undefined
-  readonly phone?: string | undefined
-  readonly password?: string | undefined
-  readonly password_hash?: string | undefined
-  readonly email_confirm?: boolean | undefined
-  readonly phone_confirm?: boolean | undefined
-  readonly user_metadata?: Readonly<Record<string, unknown>> | undefined
-  readonly app_metadata?: Readonly<Record<string, unknown>> | undefined
-  readonly ban_duration?: string | undefined
-}
+const UUID_PATTERN = '[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}'
+const ARGON2_PATTERN =
+  '^[$]argon2id?[$]v=19[$]m=[1-9][0-9]{0,5},t=[1-9][0-9]{0,5},p=[1-9][0-9]{0,2}([$][A-Za-z0-9+/]{11,172}){2}$'
+const BCRYPT_PATTERN = '^[$]2[aby][$](0[4-9]|1[0-4])[$][./A-Za-z0-9]{53}$'
+/** A part of a Go duration, such as `1.5h`. */
+const DURATION_PART = '([0-9]{1,6}([.][0-9]{0,6})?|[.][0-9]{1,6})(ns|us|µs|μs|ms|s|m|h)'
+
+const AdminUserBody = z.object({
+  id: z.string().optional().meta({ description: 'The id of a new user. A change does not read it' }),
+  aud: z.string().optional().meta({ maxLength: AUDIENCE_LENGTH_MAX }),
+  role: z.string().optional().meta({ maxLength: ROLE_LENGTH_MAX }),
+  email: emailField,
+  phone: phoneField,
+  password: passwordField,
+  password_hash: z
+    .string()
+    .optional()
+    .meta({
+      pattern: `^$|${ARGON2_PATTERN}|${BCRYPT_PATTERN}`,
+      description: 'An argon2id, argon2i or bcrypt hash, in place of the password',
+    }),
+  email_confirm: z.boolean().optional(),
+  phone_confirm: z.boolean().optional(),
+  user_metadata: Metadata.optional(),
+  app_metadata: Metadata.optional(),
+  ban_duration: z
+    .string()
+    .optional()
+    .meta({
+      pattern: `^$|^none$|^[+-]?0$|^[+-]?(${DURATION_PART})+$`,
+      example: '24h',
+      description: 'How long the user is banned: a duration such as 24h, or none',
+    }),
+})
+/** The body that makes a user. */
+export const NewUserBody = AdminUserBody.extend({
+  id: z
+    .string()
+    .optional()
+    .meta({ pattern: `^$|^${UUID_PATTERN}$`, description: 'The id of the user, where the path has none' }),
+}).meta({ anyOf: [withTexts(['email']), withTexts(['phone'])], not: withTexts(['password', 'password_hash']) })
+
+/** The body that changes a user. */
+export const ChangedUserBody = AdminUserBody.extend({
+  password_hash: z
+    .string()
+    .optional()
+    .meta({ ...ABSENT_TEXT, description: 'Only a new user may have one' }),
+})
+
+/** The body of an admin's create and update (reference: Users made and changed by admins). Empty texts count as absent. */
+export type AdminUserFields = z.output<typeof AdminUserBody>
 
 /** The values that an admin sets. Undefined members stay as they are. */
 export interface AdminUser {

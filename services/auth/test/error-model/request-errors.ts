@@ -15,7 +15,7 @@ export const refused = (request: Request, rest: Omit<ErrorCase, 'raise'> = {}): 
 
 /** Errors that any endpoint may answer. */
 export const requestErrors: ErrorCases = {
-  notFound: [refused(get('/nowhere'))],
+  notFound: [refused(get('/nowhere')), refused(get('/'), { operation: 'get /' })],
   methodNotAllowed: [refused(get('/signup')), refused({ method: 'DELETE', url: '/token' })],
   overRequestRateLimit: [
     {

@@ -41,7 +41,7 @@ const listSchema = {
     type: z
       .string()
       .optional()
-      .meta({ enum: ['oauth2', 'oidc'], description: 'The type of the providers' }),
+      .meta({ example: 'oidc', description: 'The type of the providers: oauth2 or oidc. No provider has another' }),
   }),
   response: { 200: z.object({ providers: z.array(CustomProviderView) }), ...errorAnswers(401, 403, 404) },
 }

@@ -6,10 +6,20 @@ import { LINK_TYPES, type LinkType } from '../../one-time-tokens/link-type.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readContext } from '../../plugins/request-context.ts'
 import { linkTypeUnsupported } from '../../request-errors.ts'
-import { emailField, needs, passwordField } from '../../requests/documented-fields.ts'
+import {
+  EMAIL_ADDRESS,
+  neededEmailField,
+  needs,
+  withNewPassword,
+  withTexts,
+  withValues,
+} from '../../requests/documented-fields.ts'
 import { requireEmail } from '../../requests/identifier.ts'
 import { generateLink } from '../../use-cases/generate-link.ts'
 import { Metadata, requireMetadata } from '../../users/metadata.ts'
+
+/** The form of a body for a change of email. */
+const NEW_ADDRESS = { required: ['new_email'], properties: { new_email: EMAIL_ADDRESS } }
 
 const LinkBody = z
   .object({
@@ -17,15 +27,22 @@ const LinkBody = z
       .string()
       .optional()
       .meta({ enum: [...LINK_TYPES], description: 'What the link is for' }),
-    email: emailField,
-    new_email: emailField.meta({ description: 'The new address, for a change of email' }),
-    password: passwordField.meta({ description: 'The password of the new user, for a sign-up' }),
+    email: neededEmailField,
+    new_email: z.string().optional().meta({ description: 'The new address, for a change of email' }),
+    password: z.string().optional().meta({ description: 'The password of the new user, for a sign-up' }),
     data: Metadata.optional().meta({
       description: 'The user_metadata of the new user, for a sign-up or an invitation',
     }),
     redirect_to: z.string().optional(),
   })
-  .meta(needs('type', 'email'))
+  .meta({
+    ...needs('type', 'email'),
+    anyOf: [
+      withValues('type', ['invite', 'magiclink', 'recovery']),
+      withValues('type', ['signup'], withNewPassword(withTexts([]))),
+      withValues('type', ['email_change_current', 'email_change_new'], NEW_ADDRESS),
+    ],
+  })
 
 /** `POST /admin/generate_link`: a link and a code that the admin sends by other means. No mail goes out. */
 export const generateLinkRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -10,39 +10,17 @@ import { readAudience, readContext } from '../../plugins/request-context.ts'
 import { readWantedAudience } from '../../plugins/session-origin.ts'
 import { requireId, requireNewId } from '../../records/ids.ts'
 import { newUserIdOther } from '../../request-errors.ts'
-import { emailField, idField, needs, passwordField, phoneField } from '../../requests/documented-fields.ts'
+import { idField } from '../../requests/documented-fields.ts'
 import { createUser } from '../../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
 import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
 import { updateUserAsAdmin } from '../../use-cases/update-user-as-admin.ts'
-import { parseAdminUser } from '../../users/admin-user-request.ts'
-import { Metadata } from '../../users/metadata.ts'
+import { ChangedUserBody, NewUserBody, parseAdminUser } from '../../users/admin-user-request.ts'
 import { getManagedProfile } from '../../users/profile-repository.ts'
 import { parseUserList, type UserListRequest } from '../../users/user-list-request.ts'
 import type { ManagedUser } from '../../users/user-repository.ts'
 import { UserView, viewUser } from '../../users/user-view.ts'
 
-const AdminUserBody = z.object({
-  id: z.string().optional().meta({ format: 'uuid' }),
-  aud: z.string().optional(),
-  role: z.string().optional(),
-  email: emailField,
-  phone: phoneField,
-  password: passwordField,
-  password_hash: z
-    .string()
-    .optional()
-    .meta({ description: 'An argon2id, argon2i or bcrypt hash. Only a new user may have one' }),
-  email_confirm: z.boolean().optional(),
-  phone_confirm: z.boolean().optional(),
-  user_metadata: Metadata.optional(),
-  app_metadata: Metadata.optional(),
-  ban_duration: z
-    .string()
-    .optional()
-    .meta({ description: 'How long the user is banned: a duration such as 24h, or none' }),
-})
-const NewUserBody = AdminUserBody.meta({ anyOf: [needs('email'), needs('phone')] })
 const ListQuery = z.object({
   ...pageFields,
   cursor: z.string().optional().meta({
@@ -173,7 +151,7 @@ const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
         tags: ['Admin'],
         summary: 'Change a user',
         params: UserPath,
-        body: AdminUserBody,
+        body: ChangedUserBody,
         response: { 200: UserView, ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },
       serializerCompiler: plainJson,

@@ -2,14 +2,14 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { RecoveryCodesView, viewRecoveryCodes } from '../../factors/enrolled-factor-view.ts'
-import { requireFriendlyName } from '../../factors/require-friendly-name.ts'
+import { friendlyNameField, requireFriendlyName } from '../../factors/require-friendly-name.ts'
 import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
 import { generateRecoveryCodes } from '../../use-cases/generate-recovery-codes.ts'
 import { getRecoveryCodeCounts } from '../../use-cases/get-recovery-code-counts.ts'
 import { unenrolFactor } from '../../use-cases/unenrol-factor.ts'
 
-const GenerateBody = z.object({ friendly_name: z.string().optional() }).nullish()
+const GenerateBody = z.object({ friendly_name: friendlyNameField }).nullish()
 const StatusAnswer = z.object({
   id: z.guid(),
   type: z.literal('recovery_code'),

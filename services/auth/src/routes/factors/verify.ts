@@ -8,7 +8,7 @@ import { authenticate } from '../../plugins/authenticate.ts'
 import { noStore } from '../../plugins/headers.ts'
 import { readSessionOrigin } from '../../plugins/session-origin.ts'
 import { parseId, requireId } from '../../records/ids.ts'
-import { idField, needs } from '../../requests/documented-fields.ts'
+import { idField, needs, withTexts } from '../../requests/documented-fields.ts'
 import { SessionView } from '../../sessions/session-view.ts'
 import { type FactorAnswer, verifyFactor } from '../../use-cases/verify-factor.ts'
 
@@ -26,7 +26,10 @@ const VerifyBody = z
       ])
       .optional(),
   })
-  .meta({ ...needs('challenge_id'), anyOf: [needs('code'), needs('webauthn')] })
+  .meta({
+    ...needs('challenge_id'),
+    anyOf: [withTexts(['code']), { ...needs('webauthn'), properties: { webauthn: { type: 'object' } } }],
+  })
 
 /** `POST /factors/{factor_id}/verify`: answers a challenge, and raises the session to aal2. The first proof makes the factor count. */
 export const verifyFactorRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../../error-body.ts'
-import { requireFriendlyName } from '../../../factors/require-friendly-name.ts'
+import { friendlyNameField, requireFriendlyName } from '../../../factors/require-friendly-name.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField, phoneField } from '../../../requests/documented-fields.ts'
@@ -13,7 +13,7 @@ import { FactorView, viewFactor } from '../../../users/user-view.ts'
 
 const UserPath = z.object({ userId: idField })
 const FactorPath = z.object({ userId: idField, factorId: idField })
-const FactorBody = z.object({ friendly_name: z.string().optional(), phone: phoneField })
+const FactorBody = z.object({ friendly_name: friendlyNameField, phone: phoneField })
 
 /** `/admin/users/{user_id}/factors`: the second factors of a user. */
 export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -8,7 +8,7 @@ import { needs } from '../../../requests/documented-fields.ts'
 import { SessionView } from '../../../sessions/session-view.ts'
 import { verifyRecoveryCode } from '../../../use-cases/verify-recovery-code.ts'
 
-const VerifyBody = z.object({ code: z.string().optional() }).meta(needs('code'))
+const VerifyBody = z.object({ code: z.string().optional().meta({ minLength: 1 }) }).meta(needs('code'))
 
 /** `POST /factors/recovery-codes/verify`: uses one code up, and raises the session to aal2. */
 export const verifyRecoveryCodeRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -28,10 +28,7 @@ export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {
           skip_http_redirect: z
             .string()
             .optional()
-            .meta({
-              enum: ['true', 'false'],
-              description: 'Whether the answer is the URL as JSON, in place of a redirect',
-            }),
+            .meta({ example: 'true', description: 'With true the answer is the URL as JSON, in place of a redirect' }),
         }).meta(needs('provider')),
         response: { 200: z.object({ url: z.string() }), 302: z.undefined(), ...errorAnswers(400, 401, 403, 404, 429) },
       },

@@ -1,0 +1,118 @@
+import type { Json } from '@trestle/common/documents/complete-document.ts'
+import { needs, withTexts } from './requests/documented-fields.ts'
+
+/** A part of a document that may be changed. */
+type Part = Record<string, unknown>
+
+const FORM = 'application/x-www-form-urlencoded'
+const JSON_TYPE = 'application/json'
+
+/** What the form of an operation holds, by the schema of its JSON body. */
+const FORMS: Readonly<Record<string, (schema: Part) => Json>> = {
+  createSession: (schema) =>
+    textsOf(schema, { captcha_token: { type: 'string', description: 'The token of the captcha' } }),
+  finishProviderSignInByForm: (schema) => textsOf(schema),
+  // The page of a link sends what the link holds.
+  verifyCode: ({ properties }) => {
+    const { token, token_hash, redirect_to } = asPart(properties)
+    // Any type is taken: the redirect says what is wrong with it.
+    const members = { type: { type: 'string', minLength: 1 }, token, token_hash, redirect_to }
+    return {
+      type: 'object',
+      properties: members,
+      ...needs('type'),
+      anyOf: [withTexts(['token']), withTexts(['token_hash'])],
+    }
+  },
+}
+
+/**
+ * Says what the service reads beside JSON objects: forms, null, and parameters of a query that are empty (reference: Request
+ * bodies). Adds the page at `/`, which belongs to no route.
+ * @param document is changed
+ * @throws Error when a route takes forms that FORMS does not describe
+ */
+export function describeRequests(document: object): void {
+  const paths = asPart(Reflect.get(document, 'paths'))
+  const operations = Object.values(paths).flatMap((item) => Object.values(asPart(item)).map(asPart))
+  for (const operation of operations) {
+    for (const parameter of listOf(operation.parameters)) describeParameter(asPart(parameter))
+    describeForm(operation)
+    describeNull(operation)
+  }
+  paths['/'] = { get: describeFrontPage(asPart(operations.find(({ operationId }) => operationId === 'getHealth'))) }
+}
+
+/** An empty parameter counts as absent. */
+function describeParameter(parameter: Part): void {
+  if (parameter.in === 'query' && parameter.required !== true) parameter.allowEmptyValue = true
+}
+
+/** A body that is null counts as one without members, which some forms of a body are. */
+function describeNull({ requestBody }: Part): void {
+  const schema = asPart(asPart(asPart(asPart(requestBody).content)[JSON_TYPE]).schema)
+  const forms = [...listOf(schema.anyOf), ...listOf(schema.oneOf)].map(asPart)
+  const mayBeEmpty = forms.length === 0 || forms.some(({ required }) => listOf(required).length === 0)
+  if (schema.type === 'object' && listOf(schema.required).length === 0 && mayBeEmpty) schema.type = ['object', 'null']
+}
+
+function describeForm({ operationId, requestBody }: Part): void {
+  const content = asPart(asPart(requestBody).content)
+  const { [FORM]: form } = content
+  if (form === undefined) return
+  const formOf = FORMS[String(operationId)]
+  if (formOf === undefined) throw new Error(`the form of ${operationId} is not described`)
+  content[FORM] = { schema: formOf(asPart(asPart(form).schema)) }
+}
+
+/** The texts of a JSON body, which are all that a form can hold. */
+function textsOf({ properties, anyOf }: Part, more: Json = {}): Json {
+  const texts = Object.entries(asPart(properties)).filter(([, member]) => asPart(member).type === 'string')
+  return {
+    type: 'object',
+    properties: { ...Object.fromEntries(texts), ...more },
+    ...(anyOf !== undefined && { anyOf }),
+  }
+}
+
+/** @param health an operation of the service whose errors have the usual form */
+function describeFrontPage({ tags, security, responses }: Part): Json {
+  const { 500: error } = asPart(responses)
+  const page = { description: 'The page', content: { 'text/html': { schema: { type: 'string' } } } }
+  return {
+    operationId: 'showFrontPage',
+    tags,
+    security,
+    summary: 'Show links to this document in a browser',
+    description: 'Only a browser gets the page: a client whose Accept names text/html.',
+    responses: { 200: page, 404: error },
+  }
+}
+
+/**
+ * Adds the answer to a method that a URL does not have. No operation has it.
+ * @param document a complete one, which is changed
+ */
+export function addWrongMethod(document: object): void {
+  const { headers, responses } = asPart(Reflect.get(document, 'components'))
+  const { Error404: missing } = asPart(responses)
+  asPart(headers).Allow = { description: 'The methods that the URL has.', schema: { type: 'string' }, required: true }
+  const allow = { Allow: { $ref: '#/components/headers/Allow' } }
+  asPart(responses).Error405 = {
+    ...asPart(missing),
+    description: 'The URL does not have the method.',
+    headers: { ...asPart(asPart(missing).headers), ...allow },
+  }
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+function asPart(value: unknown): Part {
+  return isPart(value) ? value : {}
+}
+
+function isPart(value: unknown): value is Part {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
