@@ -34,9 +34,10 @@ it.each([
   [[], ['serve']],
   [['serve'], ['serve']],
   [['doctor'], ['load', 'load doctor', 'doctor']],
+  [['-c', 'file'], ['serve']],
   [
     ['-c', 'file', 'doctor'],
-    ['load', 'load doctor', 'load version', 'doctor'],
+    ['load', 'load doctor', 'doctor'],
   ],
 ])('loads the other commands only when one of them runs: %j', async (words, expected) => {
   const calls: string[] = []

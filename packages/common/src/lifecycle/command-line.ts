@@ -66,14 +66,15 @@ export async function runCommandLine(
   process.once('SIGINT', () => process.exit(SIGNALLED.SIGINT))
   process.once('SIGTERM', () => process.exit(SIGNALLED.SIGTERM))
   program.command(SERVE).description('run the HTTP service (also without a command)').action(serve)
-  const words = process.argv.slice(2)
   try {
-    if (words.length > 0 && words[0] !== SERVE) {
-      process.stdout.on('error', (error: Error) => exitWhenOutputFails(process, error))
-      await addCommands(program, await loadOthers(), words[0])
-    }
     reportUsage(program, process)
-    await program.parseAsync(isServe(program, words) ? [SERVE, ...words] : words, { from: 'user' })
+    const { called, words } = findCall(program, process.argv.slice(2))
+    if (called !== SERVE) {
+      process.stdout.on('error', (error: Error) => exitWhenOutputFails(process, error))
+      await addCommands(program, await loadOthers(), called)
+      reportUsage(program, process)
+    }
+    await program.parseAsync(words, { from: 'user' })
   } catch (error) {
     if (isCommanderError(error)) process.exit(error.exitCode === 0 ? 0 : USAGE)
     process.stderr.write(`${describeFailure(error)}${adviceOn(error, program)}\n`)
@@ -88,15 +89,25 @@ function adviceOn(error: unknown, program: Command): string {
   return isRefused ? `; nothing listens there, and ${program.name()} doctor says what to start` : ''
 }
 
-/** Whether no command is named. Commander's default command would take the name of an unknown command as its argument. */
-function isServe(program: Command, words: readonly string[]): boolean {
-  if (words.some((word) => word === '--help' || word === '-h')) return false
-  return program.parseOptions([...words]).operands.length === 0
+/**
+ * The command that words call, and the words that name it: `serve` when they name none, and undefined when they ask about the
+ * program. Commander's default command would take the name of an unknown command as its argument.
+ */
+function findCall(
+  program: Command,
+  given: readonly string[],
+): { readonly called: string | undefined; readonly words: readonly string[] } {
+  const hasWord = (...wanted: readonly string[]) => given.some((word) => wanted.includes(word))
+  // Commander prints the version as soon as it reads this option.
+  const [named] = hasWord('--version', '-V') ? [] : program.parseOptions([...given]).operands
+  if (named !== undefined) return { called: named, words: given }
+  const isAboutProgram = hasWord('--version', '-V', '--help', '-h')
+  return isAboutProgram ? { called: undefined, words: given } : { called: SERVE, words: [SERVE, ...given] }
 }
 
-/** Adds the command that is called, or all commands: for `--help`, after an option, and for a name that none has. */
-async function addCommands(program: Command, loaders: CommandLoaders, called = SERVE): Promise<void> {
-  const load = Object.hasOwn(loaders, called) ? loaders[called] : undefined
+/** Adds the command that is called, or all commands: for `--help`, and for a name that none has. */
+async function addCommands(program: Command, loaders: CommandLoaders, called: string | undefined): Promise<void> {
+  const load = called !== undefined && Object.hasOwn(loaders, called) ? loaders[called] : undefined
   for (const command of await Promise.all(load ? [load()] : loadAll(loaders))) program.addCommand(command)
   if (!load) await addCompletion(program)
 }
