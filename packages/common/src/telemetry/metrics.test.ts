@@ -26,6 +26,7 @@ describe('the metrics listener', () => {
     const ask = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
     const { promise, resolve } = Promise.withResolvers<void>()
     released = promise
+    observed = 0
     const asked = Promise.all(Array.from({ length: 20 }, ask))
     await expect.poll(() => observed).toBe(1)
     // The server answers this request after it has read the earlier ones.

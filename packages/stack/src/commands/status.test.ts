@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { writePidFile } from '../processes/pid-file.ts'
 import { findCommandLine } from '../processes/process-identity.ts'
 import { planStack } from '../settings/plan.ts'
@@ -31,8 +31,8 @@ beforeAll(async () => {
     pid: process.pid,
     program: (await findCommandLine(process.pid)) ?? '',
   })
-  writeStatus(plan, { INVENTORY_URL: url, DB_URL: 'postgres://x' })
 })
+beforeEach(() => writeStatus(plan, { INVENTORY_URL: url, DB_URL: 'postgres://x' }))
 afterAll(() => void service.close())
 
 const context = (lines: string[] = [], folder = root) => ({
@@ -61,7 +61,6 @@ describe('status', () => {
     writeStatus(plan, { INVENTORY_URL: `${url}/busy` })
     const late = `but not ready: see ${url}/busy/ready, and npm start -- logs`
     expect((await print('pretty')).at(-1)).toBe(`Trestle is running (process ${process.pid}), ${late}`)
-    writeStatus(plan, { INVENTORY_URL: url })
   })
 
   it('says that nothing runs, or that a start is under way', async () => {
