@@ -56,6 +56,12 @@ type Call = (step: Step) => Promise<z.output<typeof Answer>>
 type Headers = Readonly<Record<string, string>>
 type Examples = Record<string, Record<string, { request: object; answers: Record<string, unknown> }>>
 
+const Types = z.union([z.string(), z.array(z.string())]).optional()
+const Body = z.object({
+  required: z.array(z.string()).default([]),
+  type: Types,
+  anyOf: z.array(z.object({ type: Types })).default([]),
+})
 const Operation = z.object({
   operationId: z.string(),
   tags: z.array(z.string()),
@@ -64,7 +70,7 @@ const Operation = z.object({
     .default([]),
   requestBody: z
     .object({
-      content: z.record(z.string(), z.object({ schema: z.object({ required: z.array(z.string()).default([]) }) })),
+      content: z.record(z.string(), z.object({ schema: Body })),
     })
     .optional(),
 })
@@ -155,6 +161,20 @@ it('refuses a body without a member that the document needs, and one whose membe
   expect(accepted).toEqual([])
 })
 
+it('takes null for a body where the document does', async () => {
+  const bad: string[] = []
+  for (const { operationId, method, path, tags, requestBody } of operations) {
+    const { schema } = requestBody?.content['application/json'] ?? {}
+    if (schema === undefined) continue
+    const headers = { ...credentials(tags), 'content-type': 'application/json' }
+    const { statusCode } = await send(method, toUrl(path), { headers, payload: 'null' })
+    // No body at all may do where null does. Then the ids of the path, or what the user has already, are refused.
+    const isTaken = takesNull(schema)
+    if (isTaken ? statusCode === 400 : statusCode < 400) bad.push(`${operationId}: ${statusCode}`)
+  }
+  expect(bad).toEqual([])
+})
+
 it('takes an empty parameter where the document says that it may be empty', async () => {
   for (const { method, path, tags, parameters } of operations) {
     const inQuery = parameters.filter((each) => each.in === 'query')
@@ -168,6 +188,10 @@ it('takes an empty parameter where the document says that it may be empty', asyn
     expect([path, empty.statusCode]).toEqual([path, without.statusCode])
   }
 })
+
+function takesNull({ type, anyOf }: z.output<typeof Body>): boolean {
+  return [{ type }, ...anyOf].some((each) => [each.type].flat().includes('null'))
+}
 
 interface Sent {
   readonly headers?: Headers
