@@ -55,9 +55,11 @@ function places(status: StackStatus, { root, dataDirectory, logDirectory }: Stac
 }
 
 function trials({ AUTH_URL, PAYMENTS_URL, INVENTORY_URL, MAIL_URL }: StackStatus): readonly string[] {
+  const hasAll = AUTH_URL && PAYMENTS_URL && INVENTORY_URL
   const lines = [
     AUTH_URL && MAIL_URL && '  npx node examples/sign-up.ts      sign up, read the mail, follow its link, sign in',
-    PAYMENTS_URL && '  npx node examples/shop/server.ts  a shop that takes cards',
+    PAYMENTS_URL && !hasAll && '  npx node examples/create-merchant.ts  make an app and merchants',
+    hasAll && '  npx node examples/shop/server.ts  a shop that uses all three services',
     INVENTORY_URL && '  npx node examples/list-stock.ts   receive, reserve and ship stock',
   ].filter((line): line is string => Boolean(line))
   return [heading('Try, in another terminal'), ...lines]

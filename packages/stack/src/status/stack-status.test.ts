@@ -119,4 +119,13 @@ Try, in another terminal
 Try, in another terminal
   npx node examples/list-stock.ts   receive, reserve and ship stock`)
   })
+
+  it.each([
+    ['all services', { AUTH_URL: 'a', PAYMENTS_URL: 'p', INVENTORY_URL: 'i' }, 'shop/server.ts  a shop that uses all'],
+    ['payments alone', { PAYMENTS_URL: 'p' }, 'create-merchant.ts  make an app and merchants'],
+  ])('offers an example for %s', (_parts, status, example) => {
+    const [, examples = ''] = print(bannerLines(status, folders)).split('Try, in another terminal')
+    expect(examples.match(/shop\/server|create-merchant/g)).toHaveLength(1)
+    expect(examples).toContain(`npx node examples/${example}`)
+  })
 })
