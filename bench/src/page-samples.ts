@@ -1,0 +1,88 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
+
+/** Reads the addresses of a running stack. */
+export const Urls = z.object({
+  HOME_URL: z.string(),
+  MAIL_URL: z.string(),
+  AUTH_URL: z.string(),
+  PAYMENTS_URL: z.string(),
+  INVENTORY_URL: z.string(),
+  AUTH_METRICS_URL: z.string(),
+  PAYMENTS_METRICS_URL: z.string(),
+  INVENTORY_METRICS_URL: z.string(),
+})
+/** The addresses of a running stack. */
+export type Urls = z.infer<typeof Urls>
+
+/** Addresses that a page needs besides those of the stack. */
+export interface Made {
+  readonly confirmUrl: string
+  readonly invitationUrl: string
+  readonly acceptedUrl: string
+  readonly payUrl: string
+  /** The id of a mail with a link and a code. */
+  readonly mailId: string
+}
+
+const PATIENCE_MS = 30_000
+
+const App = z.object({ app: z.object({ key: z.string() }) })
+const Merchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
+const Messages = z.object({ messages: z.array(z.object({ id: z.int() })) })
+const Message = z.object({ id: z.int(), text: z.string().nullable() })
+
+/** Signs somebody up, makes a merchant, and invites two people, one of whom accepts. @throws Error when a request is refused */
+export async function makeSamples(urls: Urls): Promise<Made> {
+  await post(`${urls.AUTH_URL}/signup`, { email: LONG_ADDRESS, password: 'difference engine' })
+  const { app } = App.parse(await post(`${urls.PAYMENTS_URL}/apps`, { name: 'Nordhavn' }))
+  const { merchant } = Merchant.parse(await post(`${urls.PAYMENTS_URL}/merchants`, MERCHANT, app.key))
+  const users = `${urls.PAYMENTS_URL}/merchants/${merchant.id}/users`
+  const invited = ['grace@example.com', 'mary@example.com']
+  for (const email of invited) await post(users, { email }, app.key)
+  const linkOf = async (to: string) => /https?:\/\/\S+/.exec((await mailTo(urls.MAIL_URL, to)).text ?? '')?.[0] ?? ''
+  const [invitationUrl = '', acceptedUrl = ''] = await Promise.all(invited.map(linkOf))
+  await fetch(acceptedUrl, { method: 'POST', redirect: 'manual', headers: FORM })
+  const signUp = await mailTo(urls.MAIL_URL, LONG_ADDRESS)
+  const confirmUrl = /https?:\/\/\S+\/verify\S+/.exec(signUp.text ?? '')?.[0] ?? ''
+  const pay = { key: merchant.key, test: '1', value: '24.50', text: 'Order 1042: two bags of Huila, whole beans' }
+  const payUrl = `${urls.PAYMENTS_URL}/pos?${new URLSearchParams(pay)}`
+  return { confirmUrl, invitationUrl, acceptedUrl, payUrl, mailId: String(signUp.id) }
+}
+
+const LONG_ADDRESS = 'augusta.ada.king.countess.of.lovelace@mail.analytical-engines.example.com'
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const MERCHANT = {
+  name: 'Nordhavn Coffee Roasters',
+  currency: 'EUR',
+  email: 'owner@example.com',
+  website: 'https://coffee.example.com',
+  descriptor: 'NORDHAVN COFFEE',
+  company: { country: 'DK' },
+  test: true,
+}
+
+/** @throws Error with the answer when it is a refusal */
+async function post(url: string, body: object, key?: string): Promise<unknown> {
+  const authorization = key && `Basic ${Buffer.from(`:${key}`).toString('base64')}`
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
+    body: JSON.stringify(body),
+  })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${text}`)
+  return text === '' ? undefined : JSON.parse(text)
+}
+
+/** The newest mail to an address. A queue sends it soon after the request. @throws Error when none comes */
+async function mailTo(mailUrl: string, to: string): Promise<z.infer<typeof Message>> {
+  const end = performance.now() + PATIENCE_MS
+  while (performance.now() < end) {
+    const found = await fetch(`${mailUrl}/messages?${new URLSearchParams({ to })}`)
+    const [mail] = Messages.parse(await found.json()).messages
+    if (mail) return Message.parse(await (await fetch(`${mailUrl}/messages/${mail.id}`)).json())
+    await delay(100)
+  }
+  throw new Error(`no mail came to ${to}`)
+}

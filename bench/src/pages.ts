@@ -1,0 +1,187 @@
+import { mkdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { readStatus } from '@trestle/stack/status/status-file.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
+import { Command } from 'commander'
+import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import { makeBenchFolder } from './bench-folder.ts'
+import { runCommand } from './command-line.ts'
+import { type Made, makeSamples, Urls } from './page-samples.ts'
+import { ROOT } from './payment-page/stage.ts'
+import { findBarriers } from './payment-page/visitor.ts'
+import { startServer } from './processes/server.ts'
+
+// Opens every page that people see of a running stack, light and dark, on a desktop and on phones, in Chromium. CHROMIUM names
+// the browser. The payment page and the bank have more states, which bench/src/payment-page.ts visits.
+
+const WIDTHS = [1_280, 390, 320] as const
+const SCHEMES = ['light', 'dark'] as const
+const HEIGHT = 844
+const PATIENCE_MS = 30_000
+const START_MS = 120_000
+
+/** A page to look at. */
+interface Screen {
+  readonly name: string
+  readonly open: (page: Page, urls: Urls, made: Made) => Promise<unknown>
+}
+
+const SERVICES = ['AUTH', 'PAYMENTS', 'INVENTORY'] as const
+
+/** What auth puts into the address of the home page after a sign-in. The token is none of ours. */
+const CLAIMS = Buffer.from(JSON.stringify({ sub: 'c0ffee', email: 'ada@example.com' })).toString('base64url')
+const SESSION = `access_token=head.${CLAIMS}.signature&refresh_token=refresh&type=signup`
+const FAILURE = 'error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid+or+has+expired'
+
+const EMPTY: Screen = { name: 'mail-none', open: (page, urls) => page.goto(urls.MAIL_URL) }
+
+const screens: readonly Screen[] = [
+  { name: 'home', open: (page, urls) => page.goto(urls.HOME_URL) },
+  { name: 'home-signed-in', open: (page, urls) => openHash(page, `${urls.HOME_URL}/#${SESSION}`) },
+  { name: 'home-failed', open: (page, urls) => openHash(page, `${urls.HOME_URL}/#${FAILURE}`) },
+  ...SERVICES.flatMap((service): readonly Screen[] => {
+    const name = service.toLowerCase()
+    return [
+      { name: `${name}-front`, open: (page, urls) => page.goto(`${urls[`${service}_URL`]}/`) },
+      { name: `${name}-metrics`, open: (page, urls) => page.goto(new URL('/', urls[`${service}_METRICS_URL`]).href) },
+      { name: `${name}-docs`, open: (page, urls) => openDocs(page, `${urls[`${service}_URL`]}/docs`) },
+    ]
+  }),
+  { name: 'mail-list', open: (page, urls) => page.goto(urls.MAIL_URL) },
+  { name: 'mail-unfound', open: (page, urls) => page.goto(`${urls.MAIL_URL}/?q=zebra`) },
+  { name: 'mail-one', open: (page, urls, { mailId }) => page.goto(`${urls.MAIL_URL}/mails/${mailId}`) },
+  { name: 'mail-missing', open: (page, urls) => page.goto(`${urls.MAIL_URL}/mails/none`) },
+  {
+    name: 'mail-question',
+    open: async (page, urls) => {
+      await page.goto(urls.MAIL_URL)
+      await page.getByRole('button', { name: 'Remove all' }).first().click()
+    },
+  },
+  { name: 'auth-confirm', open: (page, _urls, { confirmUrl }) => page.goto(confirmUrl) },
+  { name: 'invitation', open: (page, _urls, { invitationUrl }) => page.goto(invitationUrl) },
+  { name: 'invitation-accepted', open: (page, _urls, { acceptedUrl }) => page.goto(acceptedUrl) },
+  { name: 'invitation-unknown', open: (page, urls) => page.goto(`${urls.PAYMENTS_URL}/invitations/none`) },
+  { name: 'pay', open: (page, _urls, { payUrl }) => page.goto(payUrl) },
+  {
+    name: 'pay-test-cards',
+    open: async (page, _urls, { payUrl }) => {
+      await page.goto(payUrl)
+      await page.locator('summary').click()
+    },
+  },
+]
+
+async function openHash(page: Page, address: string): Promise<void> {
+  await page.goto(address)
+  await page.locator('#arrival').waitFor()
+}
+
+/** The library fetches the document, and then draws it. */
+async function openDocs(page: Page, address: string): Promise<void> {
+  await page.goto(address, { waitUntil: 'networkidle' })
+  await page.locator('h1').first().waitFor()
+}
+
+const command = new Command('node bench/src/pages.ts')
+  .description('Opens every page of a stack in Chromium, and fails on what axe-core finds and on what does not fit.')
+  .option('--only <pattern>', 'open only the pages whose names match', '')
+  .option('--pictures <folder>', 'also take a picture of each page')
+  .action(run)
+await runCommand(command)
+
+async function run({ only, pictures }: { readonly only: string; readonly pictures?: string }): Promise<void> {
+  const folder = makeBenchFolder()
+  const pattern = new RegExp(only)
+  if (pictures) mkdirSync(pictures, { recursive: true })
+  try {
+    await using started = new AsyncDisposableStack()
+    const urls = await startStack(join(folder, 'data'), started)
+    const browser = await chromium.launch({
+      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+      // Chromium's sandbox does not work in a container.
+      args: ['--no-sandbox', '--disable-quic'],
+    })
+    started.defer(() => browser.close())
+    const look = async (shown: readonly Screen[], made: Made) => {
+      for (const screen of shown.filter(({ name }) => pattern.test(name))) {
+        const problems: string[] = []
+        for (const [width, colorScheme] of WIDTHS.flatMap((each) => SCHEMES.map((scheme) => [each, scheme] as const))) {
+          const context = await browser.newContext({
+            colorScheme,
+            viewport: { width, height: HEIGHT },
+            locale: 'en-GB',
+          })
+          const picture = pictures && join(pictures, `${screen.name}-${width}-${colorScheme}.png`)
+          const found = await judge(context, (page) => screen.open(page, urls, made), picture)
+          problems.push(...found.map((problem) => `${width} ${colorScheme}: ${problem}`))
+          await context.close()
+        }
+        if (problems.length > 0) process.exitCode = 1
+        process.stdout.write(
+          `${problems.length > 0 ? 'FAIL' : 'ok  '}  ${[screen.name, ...problems].join('\n        ')}\n`,
+        )
+      }
+    }
+    await look([EMPTY], { confirmUrl: '', invitationUrl: '', acceptedUrl: '', payUrl: '', mailId: '' })
+    await look(screens, await makeSamples(urls))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Starts what `npm start` starts, on ports of its own. Mails of auth lead to a page with a button. */
+async function startStack(dataDirectory: string, started: AsyncDisposableStack): Promise<Urls> {
+  const base = await freePort()
+  const server = await startServer({
+    name: 'the stack',
+    args: [join(ROOT, 'packages', 'stack', 'src', 'main.ts')],
+    cwd: ROOT,
+    cores: undefined,
+    env: {
+      PATH: process.env.PATH ?? '',
+      AUTH_MAILER_LINK_MODE: 'confirm',
+      TRESTLE_DATA_DIRECTORY: dataDirectory,
+      TRESTLE_PORT_BASE: String(base),
+    },
+    // The home page, which is the first to answer.
+    url: `http://localhost:${base + 3}`,
+    signs: ['/'],
+  })
+  started.defer(server.stop)
+  const end = performance.now() + START_MS
+  while (performance.now() < end) {
+    const status = readStatus({ dataDirectory })
+    if (status) return Urls.parse(status)
+    await delay(100)
+  }
+  throw new Error('the stack does not become ready')
+}
+
+/** What is wrong with a page: foreign loads, errors of scripts, barriers, and content that is wider than the window. */
+async function judge(
+  context: BrowserContext,
+  open: (page: Page) => Promise<unknown>,
+  picture: string | undefined,
+): Promise<readonly string[]> {
+  const problems: string[] = []
+  context.setDefaultTimeout(PATIENCE_MS)
+  context.on('request', (request) => {
+    const { hostname, protocol } = new URL(request.url())
+    const isOwn = ['localhost', '127.0.0.1'].includes(hostname) || ['data:', 'blob:'].includes(protocol)
+    if (!isOwn) problems.push(`loads ${request.url()}`)
+  })
+  const page = await context.newPage()
+  page.on('pageerror', (error) => problems.push(`script: ${error.message}`))
+  page.on('console', (line) => {
+    const isStatus = /the server responded with a status of 4/.test(line.text())
+    if (line.type() === 'error' && !isStatus) problems.push(`console: ${line.text()}`)
+  })
+  await open(page)
+  const [width, shown] = await page.evaluate<[number, number]>('[document.documentElement.scrollWidth, innerWidth]')
+  if (width > shown) problems.push(`is ${width} wide`)
+  problems.push(...(await findBarriers(page)))
+  if (picture) await page.screenshot({ path: picture, fullPage: true, animations: 'disabled' })
+  return problems
+}
