@@ -1,14 +1,13 @@
-import { globSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Argument, Command } from 'commander'
-import { z } from 'zod'
 import { drill, type Ending, type Rig } from './alert-drill/drill.ts'
 import type { Fault } from './alert-drill/fault.ts'
 import { type Load, startLoad } from './alert-drill/load.ts'
 import { moneyAndSessionFaults } from './alert-drill/money-and-session-faults.ts'
-import { checkBrowser, takePictures } from './alert-drill/pictures.ts'
-import { checkRules, type Prometheus, startPrometheus } from './alert-drill/prometheus.ts'
+import { type Dashboard, pictureAlerts, pictureDashboards, readDashboards } from './alert-drill/pictures.ts'
+import { checkRules, type Prometheus, type Span, startPrometheus } from './alert-drill/prometheus.ts'
 import { serviceFaults } from './alert-drill/service-faults.ts'
 import { ROOT, SERVICES, type Stage, setStage } from './alert-drill/stage.ts'
 import { workFaults } from './alert-drill/work-faults.ts'
@@ -25,33 +24,6 @@ interface Options {
 const CONFIG_FOLDER = join(ROOT, 'deploy', 'docker', 'prometheus')
 /** One fault for every alert. */
 const faults: readonly Fault[] = [...moneyAndSessionFaults, ...workFaults, ...serviceFaults]
-/** The picture of the alerts: a line for each alert, while it fired within the last minute. The first alert is at the top. */
-const ALERTS = {
-  uid: 'alerts',
-  panels: [
-    { targets: [{ expr: faults.map(({ alert, job }, i) => lineOf(alert, job, faults.length - i)).join(' or ') }] },
-  ],
-}
-
-const Dashboard = z.object({
-  uid: z.string(),
-  title: z.string(),
-  panels: z.array(
-    z.object({
-      title: z.string(),
-      targets: z.array(z.object({ expr: z.string() })).default([]),
-      fieldConfig: z.object({ defaults: z.object({ unit: z.string() }) }).optional(),
-    }),
-  ),
-})
-
-/** A committed dashboard with expressions that Prometheus itself understands. */
-type Dashboard = z.infer<typeof Dashboard>
-
-/** The interval that Grafana would choose for a graph of some seconds. */
-const RATE_INTERVAL = '30s'
-
-const LIVELY_UNITS: readonly string[] = ['reqps', 's']
 
 const problems: string[] = []
 const stop = new AbortController()
@@ -70,7 +42,7 @@ const command = new Command('node bench/src/alert-drill.ts')
   )
   .option('--seconds <number>', 'how long the load lasts before the first fault', positiveInteger, 300)
   .option('--rate <number>', 'actions a second on each service', positiveInteger, 15)
-  .option('--pictures', 'take the pictures of docs/observability anew', false)
+  .option('--pictures', 'draw the pictures of docs/observability anew; that of the alerts needs all of them', false)
   .action(run)
 await runCommand(command)
 for (const problem of problems) say(`FAIL  ${problem}`)
@@ -79,7 +51,6 @@ if (problems.length > 0) process.exitCode = 1
 async function run(alerts: readonly string[], { seconds, rate, pictures }: Options): Promise<void> {
   say((await checkRules(CONFIG_FOLDER)).trim())
   problems.push(...findUntriedAlerts().map((alert) => `no fault is known for ${alert}`))
-  if (pictures) await checkBrowser()
   const folder = makeBenchFolder()
   try {
     await using started = new AsyncDisposableStack()
@@ -93,22 +64,17 @@ async function run(alerts: readonly string[], { seconds, rate, pictures }: Optio
     await delay(seconds * 1_000, undefined, { signal: stop.signal })
     const loaded = new Date()
     printLoad(load)
-    if (alerts.length === 0) await checkAfterLoad(stage, prometheus, seconds)
-    if (pictures) {
-      const span = { minutes: Math.ceil(seconds / 60), end: loaded }
-      await takePictures(prometheus.url, readDashboards().map(graphsOfRequests), span)
-    }
+    if (alerts.length === 0) await checkAfterLoad(stage, prometheus, lastSeconds(seconds, loaded))
+    if (pictures) await pictureDashboards(prometheus, lastSeconds(seconds, loaded))
     await plantAll(alerts, { stage, prometheus, say, stop: stop.signal })
-    const drilled = Math.ceil((Date.now() - loaded.getTime()) / 60_000)
-    if (pictures) await takePictures(prometheus.url, [ALERTS], { minutes: drilled, end: new Date() })
+    if (pictures && alerts.length === 0) await pictureAlerts(prometheus, faults, { start: loaded, end: new Date() })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-function lineOf(alert: string, job: string, height: number): string {
-  const series = `ALERTS{alertname="${alert}",job="${job}",alertstate="firing"}`
-  return `max by (alertname) (max_over_time(${series}[1m])) * ${height}`
+function lastSeconds(seconds: number, end: Date): Span {
+  return { start: new Date(end.getTime() - seconds * 1_000), end }
 }
 
 /** Prints the answers of the load. A plain load must get no error. */
@@ -122,9 +88,9 @@ function printLoad(load: Load): void {
 }
 
 /** Checks the state after a plain load: every query has data, every series is documented, and no alert fires. */
-async function checkAfterLoad(stage: Stage, prometheus: Prometheus, lastSeconds: number): Promise<void> {
+async function checkAfterLoad(stage: Stage, prometheus: Prometheus, span: Span): Promise<void> {
   for (const dashboard of readDashboards()) {
-    const { count, empty } = await findEmptyQueries(dashboard, { prometheus, lastSeconds })
+    const { count, empty } = await findEmptyQueries(dashboard, { prometheus, span })
     say(`${dashboard.title}: ${count - empty.length} of ${count} queries have data`)
     problems.push(...empty.map((query) => `no data: ${query}`))
   }
@@ -172,31 +138,17 @@ function say(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** The dashboards that Grafana is given. */
-function readDashboards(): readonly Dashboard[] {
-  const folder = join(ROOT, 'deploy', 'docker', 'grafana', 'dashboards')
-  return globSync('*.json', { cwd: folder })
-    .sort()
-    .map((file) => readFileSync(join(folder, file), 'utf8').replaceAll('$__rate_interval', RATE_INTERVAL))
-    .map((text) => Dashboard.parse(JSON.parse(text)))
-}
-
-/** The graphs of a dashboard that move under a healthy load: rates and durations of requests. */
-function graphsOfRequests({ uid, panels }: Dashboard): Pick<Dashboard, 'uid' | 'panels'> {
-  return { uid, panels: panels.filter(({ fieldConfig }) => LIVELY_UNITS.includes(fieldConfig?.defaults.unit ?? '')) }
-}
-
-/** Asks every query of a dashboard for the last seconds. Returns the queries without a sample, and the number of queries. */
+/** Asks every query of a dashboard for a period. Returns the queries without a sample, and the number of queries. */
 async function findEmptyQueries(
   { title, panels }: Dashboard,
-  { prometheus, lastSeconds }: { readonly prometheus: Prometheus; readonly lastSeconds: number },
+  { prometheus, span }: { readonly prometheus: Prometheus; readonly span: Span },
 ): Promise<{ readonly count: number; readonly empty: readonly string[] }> {
   const empty: string[] = []
   let count = 0
   for (const panel of panels) {
     for (const { expr } of panel.targets) {
       count += 1
-      if ((await prometheus.countSeries(expr, lastSeconds)) === 0) empty.push(`${title}, ${panel.title}: ${expr}`)
+      if ((await prometheus.series(expr, span)).length === 0) empty.push(`${title}, ${panel.title}: ${expr}`)
     }
   }
   return { count, empty }

@@ -10,11 +10,24 @@ import { runProgram } from '../processes/run-program.ts'
 /** A running Prometheus. */
 export interface Prometheus {
   readonly url: string
-  /** How many series with a sample in the last seconds an expression has. */
-  countSeries(expression: string, lastSeconds: number): Promise<number>
+  /** The values of an expression in a period, one for each scrape. Series without a number are left out. */
+  series(expression: string, span: Span): Promise<readonly Series[]>
   /** The alerts that fire or are pending, as `name service`. */
   alerts(): Promise<ReadonlyMap<string, AlertState>>
   close(): Promise<void>
+}
+
+/** A period. */
+export interface Span {
+  readonly start: Date
+  readonly end: Date
+}
+
+/** The values of one combination of labels. */
+export interface Series {
+  readonly labels: Readonly<Record<string, string>>
+  /** Milliseconds since 1970, and the value, which may be NaN or infinite. */
+  readonly points: readonly (readonly [at: number, value: number])[]
 }
 
 /** `pending`: its expression holds, but not for long enough yet. */
@@ -37,7 +50,6 @@ const PROMTOOL = process.env.PROMTOOL ?? 'promtool'
 /** How often Prometheus scrapes and evaluates. A scrape of a service whose database is down takes four seconds. */
 export const EVERY_SECONDS = 5
 const START_MS = 30_000
-const STEP_SECONDS = 5
 
 /** Checks configuration and rules with promtool, and runs the tests of the rules. @throws Error with promtool's output */
 export async function checkRules(configFolder: string): Promise<string> {
@@ -76,11 +88,10 @@ export async function startPrometheus(options: PrometheusOptions): Promise<Prome
   ])
   return {
     url,
-    countSeries: async (expression, lastSeconds) => {
-      const end = Date.now() / 1_000
-      const range = { start: String(end - lastSeconds), end: String(end), step: String(STEP_SECONDS) }
+    series: async (expression, { start, end }) => {
+      const range = { start: start.toISOString(), end: end.toISOString(), step: String(EVERY_SECONDS) }
       const { data } = Matrix.parse(await ask(`${url}/api/v1/query_range`, { query: expression, ...range }))
-      return data.result.filter(({ values }) => values.some(([, value]) => value !== 'NaN')).length
+      return data.result.map(toSeries).filter(({ points }) => points.some(([, value]) => !Number.isNaN(value)))
     },
     alerts: async () => {
       const { data } = Alerts.parse(await ask(`${url}/api/v1/alerts`))
@@ -112,14 +123,25 @@ function shorten(rules: string): string {
   return rules.replaceAll(/for: \w+/g, `for: ${2 * EVERY_SECONDS}s`)
 }
 
-const Matrix = z.object({
-  data: z.object({ result: z.array(z.object({ values: z.array(z.tuple([z.number(), z.string()])) })) }),
+const MatrixSeries = z.object({
+  metric: z.record(z.string(), z.string()),
+  values: z.array(z.tuple([z.number(), z.string()])),
 })
+const Matrix = z.object({ data: z.object({ result: z.array(MatrixSeries) }) })
 const Alerts = z.object({
   data: z.object({
     alerts: z.array(z.object({ state: AlertState, labels: z.object({ alertname: z.string(), job: z.string() }) })),
   }),
 })
+
+function toSeries({ metric, values }: z.infer<typeof MatrixSeries>): Series {
+  return { labels: metric, points: values.map(([seconds, value]) => [seconds * 1_000, readValue(value)]) }
+}
+
+/** Prometheus writes infinity as `+Inf`. */
+function readValue(text: string): number {
+  return Number(text.replace('Inf', 'Infinity'))
+}
 
 async function ask(url: string, parameters: Readonly<Record<string, string>> = {}): Promise<unknown> {
   const response = await fetch(`${url}?${new URLSearchParams(parameters)}`)
