@@ -22,7 +22,7 @@ export function renderList({ mails, query, total, isUnread }: ShownList): string
     `<header><h1>Mails</h1>
 <p>What the services send arrives here and goes no further. For programs: <a href="/messages">/messages</a>.</p></header>
 <div class="bar"><form action="/" role="search"><label class="unseen" for="query">Search mails</label>
-<input id="query" type="search" name="q" value="${escapeHtml(query)}" placeholder="Subject, address or text" autocomplete="off">
+<input id="query" type="search" name="q" value="${escapeHtml(query)}" placeholder="Search mails" autocomplete="off">
 <button class="quiet">Search</button></form>
 <button class="quiet" popovertarget="confirm"${total > 0 ? '' : ' disabled'}>Remove all</button></div>
 <div id="mails"><p class="count" role="status">${countOf({ mails: mails.length, total, unread })}</p>
@@ -113,11 +113,11 @@ function renderLink({ url, label }: MailLink): string {
 export const frameRights = 'allow-popups allow-popups-to-escape-sandbox'
 
 /**
- * The HTML of a mail with links that open in a new tab, in the font that mail programs use when a mail names none. Browsers
- * ignore the mail's own doctype after this one.
+ * The HTML of a mail with links that open in a new tab, in the font that mail programs use when a mail names none. Long
+ * words break, because a frame of a phone is narrow. Browsers ignore the mail's own doctype after this one.
  */
 export function renderFrame(html: string): string {
-  return `<!doctype html><base target="_blank"><style>body { margin: 1rem; font: 1rem/1.5 system-ui, sans-serif }</style>${html}`
+  return `<!doctype html><base target="_blank"><style>body { margin: 1rem; font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere }</style>${html}`
 }
 
 /** The HTML of a page with one message and a link to all mails. */
@@ -148,5 +148,5 @@ function renderTime(time: string): string {
 
 /** Lines may break behind the signs that divide addresses, so that a word breaks only where it is longer than a line. */
 function breakable(text: string): string {
-  return escapeHtml(text).replace(/&#64;|[@/?=]|&#38;/g, '$&<wbr>')
+  return escapeHtml(text).replace(/&#64;|[@/?=.]|&#38;/g, '$&<wbr>')
 }
