@@ -2,8 +2,9 @@ import { chapter } from './requirement.ts'
 
 const DATA = { documented: 'SECURITY.md#data' }
 const DEPENDENCIES = { documented: 'SECURITY.md#dependencies' }
-const CLIENTS_STORE = {
-  notApplicable: 'the service stores nothing in browsers; the client’s own storage is the client’s',
+const NO_SESSION = {
+  notApplicable:
+    'no page has a session; `/docs` forgets credentials when it closes; the client’s own storage is the client’s',
 }
 
 /** Chapter V14: sensitive data. */
@@ -35,9 +36,12 @@ export const dataProtection = chapter('V14 Data protection', [
     1,
     'Clients delete sensitive data when a session ends',
     {
-      auth: CLIENTS_STORE,
-      inventory: CLIENTS_STORE,
-      payments: { notApplicable: 'payment pages have no session; their one cookie ends after half an hour' },
+      auth: NO_SESSION,
+      inventory: NO_SESSION,
+      payments: {
+        notApplicable:
+          'no page has a session; `/docs` forgets credentials when it closes; the one cookie of payment pages ends after half an hour',
+      },
     },
   ],
   [
@@ -51,7 +55,7 @@ export const dataProtection = chapter('V14 Data protection', [
       },
     },
   ],
-  ['14.3.3', 2, 'Browsers store nothing sensitive', { auth: CLIENTS_STORE, inventory: CLIENTS_STORE }],
+  ['14.3.3', 2, 'Browsers store nothing sensitive'],
 ])
 
 /** Chapter V15: dependencies, races and expensive work. */

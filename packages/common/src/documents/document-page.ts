@@ -17,16 +17,18 @@ export interface DocumentPageOptions {
   readonly document: string
 }
 
-/** Turns off everything that calls a foreign host: fonts, telemetry, assistants, tools of the vendor. */
+/** Settings of the library. */
 const CONFIGURATION = {
+  // Each of these would call a foreign host.
   withDefaultFonts: false,
   telemetry: false,
   hideClientButton: true,
   showDeveloperTools: 'never',
   agent: { disabled: true },
   mcp: { disabled: true },
+  // API keys and tokens that a reader types stay in memory. The storage of a browser would keep them for whoever uses it next.
+  persistAuth: false,
   operationTitleSource: 'summary',
-  persistAuth: true,
 }
 
 /**

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto'
+import { runInNewContext } from 'node:vm'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { fastify } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -70,6 +71,33 @@ describe('GET /docs', () => {
     expect(policy).toMatch(/; frame-ancestors 'none'$/)
     expect(page.headers['referrer-policy']).toBe('no-referrer')
     expect(policy + page.payload).not.toMatch(/https?:\/\//)
+  })
+
+  // ASVS 14.3.3
+  it('200: serves a page that keeps no credentials in the browser, and turns off what calls other hosts', async () => {
+    const { payload } = await get('/docs/')
+    const started: unknown[] = []
+    runInNewContext(/<script>([\s\S]*?)<\/script>/.exec(payload)?.[1] ?? '', {
+      Scalar: { createApiReference: (...given: readonly unknown[]) => started.push(...given) },
+      document: {},
+      MutationObserver: class {
+        observe() {}
+      },
+    })
+    expect(JSON.parse(JSON.stringify(started))).toEqual([
+      '#app',
+      {
+        withDefaultFonts: false,
+        telemetry: false,
+        hideClientButton: true,
+        showDeveloperTools: 'never',
+        agent: { disabled: true },
+        mcp: { disabled: true },
+        persistAuth: false,
+        operationTitleSource: 'summary',
+        url: '/openapi.json',
+      },
+    ])
   })
 
   it('200: serves a page with the name of the API, a language, an icon and a script whose URL names its release', async () => {
