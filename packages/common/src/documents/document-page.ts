@@ -44,19 +44,25 @@ const STYLE = `
 #app { overflow-x: clip; }
 `
 
-/** Mends what axe finds in the elements of the library, as they appear: `selector`, then an attribute, then its value. */
+/**
+ * What the accessibility checker axe finds wrong in elements of the library, which has no settings for them: a selector, an
+ * attribute, and the value that it gets. Null removes the attribute.
+ */
 const MENDED: readonly (readonly [string, string, string | null])[] = [
-  // Buttons that show only a picture.
+  // A screen reader would call these buttons, which show only a picture, nothing but "button".
   ['button[class*="copy-button"]', 'aria-label', 'Copy'],
-  // Names that do not contain the text of their buttons.
+  // A person who controls a browser by voice says the text of a button, which its name must contain.
   ['button.show-more[aria-label]', 'aria-label', null],
   ['button[data-testid^="response-variant-pic"][aria-label]', 'aria-label', null],
   ['button[role="none"]', 'role', null],
-  // Many landmarks with one name.
+  // A screen reader lists landmarks. Twenty that are all named alike hide the one `main`.
   ['.response-card[role="region"]', 'role', 'group'],
   ['main ~ main, main main, [role="dialog"] main', 'role', 'group'],
+  // The keyboard can scroll only what takes the focus.
   ['ul.endpoints', 'tabindex', '0'],
+  // Fields whose only label is the text beside them, which a screen reader does not read with them.
   ['.code-input-lite__editor:not([aria-label]):not([aria-labelledby])', 'aria-label', 'Value'],
+  // A role must say which state it is in, until the library does.
   ['[role="combobox"]:not([aria-expanded])', 'aria-expanded', 'false'],
 ]
 
