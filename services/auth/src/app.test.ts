@@ -21,36 +21,6 @@ const post = (payload: string | Buffer, headers: Record<string, string> = {}, ur
 const badJson = (reason: unknown) => ({ code: 400, error_code: 'bad_json', msg: reason })
 const JSON_PREFIX = 'Could not parse request body as JSON: '
 
-describe('GET /', () => {
-  const open = (accept: string, inject = app) => inject.inject({ url: '/?from=mail', headers: { accept } })
-
-  it('200: shows a browser a page with links', async () => {
-    const { statusCode, headers, body } = await open('text/html,*/*;q=0.8')
-    expect([statusCode, headers['content-type'], headers['cache-control'], headers.vary]).toEqual([
-      200,
-      'text/html; charset=utf-8',
-      'no-cache',
-      expect.stringMatching(/accept/i),
-    ])
-    expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-[^']+'; img-src data:;/)
-    expect([...body.matchAll(/href="(\/[^"]*)"/g)].map(([, path]) => path)).toEqual([
-      '/docs',
-      '/openapi.json',
-      '/health',
-      '/ready',
-    ])
-  })
-
-  it('404: refuses any other client, and a browser when the documents are switched off', async () => {
-    const silent = await openTestApp({ settings: { AUTH_DOCS_ENABLED: 'false' } })
-    const notFound = errorBody(404, 'not_found', 'Not found')
-    expect(statusAndBody(await open('application/json'))).toEqual([404, notFound])
-    expect(statusAndBody(await open('*/*'))).toEqual([404, notFound])
-    expect(statusAndBody(await open('text/html', silent.app))).toEqual([404, notFound])
-    await silent.close()
-  })
-})
-
 describe('requests', () => {
   it.each([
     ['application/json;charset=UTF-8'],

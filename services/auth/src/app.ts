@@ -1,5 +1,4 @@
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
-import { renderServicePage } from '@trestle/common/documents/front-page.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { FastifyInstance } from 'fastify'
@@ -29,6 +28,7 @@ import { recoveryCodesRoutes } from './routes/factors/recovery-codes.ts'
 import { verifyFactorRoutes } from './routes/factors/verify.ts'
 import { factorsRoutes } from './routes/factors.ts'
 import { healthRoutes } from './routes/health.ts'
+import { homeRoutes } from './routes/home.ts'
 import { inviteRoutes } from './routes/invite.ts'
 import { logoutRoutes } from './routes/logout.ts'
 import { magiclinkRoutes } from './routes/magiclink.ts'
@@ -58,11 +58,6 @@ import { VERSION } from './version.ts'
 
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
 const BODY_BYTES_MAX = 1_048_576
-const FRONT_PAGE = {
-  title: 'Trestle auth',
-  about: 'Accounts, sessions and tokens, with the API of GoTrue (Supabase Auth).',
-  readme: 'services/auth/README.md',
-} as const
 
 const factorAndPasskeyRoutes = [
   factorsRoutes,
@@ -91,7 +86,6 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     trustedProxies: config.server.trustedProxies,
     ignoreTrailingSlash: true,
     brokenRequestHeaders: commonHeaders,
-    frontPage: config.server.docsEnabled ? renderServicePage(FRONT_PAGE) : undefined,
   })
   app.decorate('deps', deps)
   await deps.tracing.instrument(app)
@@ -123,6 +117,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(ssoRoutes)
   await app.register(oauthRoutes)
   await app.register(userOauthRoutes)
+  await app.register(homeRoutes)
   return app
 }
 

@@ -28,7 +28,7 @@ const FORMS: Readonly<Record<string, (schema: Part) => Json>> = {
 
 /**
  * Says what the service reads beside JSON objects: forms, null, and parameters of a query that are empty (reference: Request
- * bodies). Adds the page at `/`, which belongs to no route.
+ * bodies).
  * @param document is changed
  * @throws Error when a route takes forms that FORMS does not describe
  */
@@ -40,7 +40,6 @@ export function describeRequests(document: object): void {
     describeForm(operation)
     describeNull(operation)
   }
-  paths['/'] = { get: describeFrontPage(asPart(operations.find(({ operationId }) => operationId === 'getHealth'))) }
 }
 
 /** An empty parameter counts as absent. */
@@ -72,20 +71,6 @@ function textsOf({ properties, anyOf }: Part, more: Json = {}): Json {
     type: 'object',
     properties: { ...Object.fromEntries(texts), ...more },
     ...(anyOf !== undefined && { anyOf }),
-  }
-}
-
-/** @param health an operation of the service whose errors have the usual form */
-function describeFrontPage({ tags, security, responses }: Part): Json {
-  const { 500: error } = asPart(responses)
-  const page = { description: 'The page', content: { 'text/html': { schema: { type: 'string' } } } }
-  return {
-    operationId: 'showFrontPage',
-    tags,
-    security,
-    summary: 'Show links to this document in a browser',
-    description: 'Only a browser gets the page: a client whose Accept names text/html.',
-    responses: { 200: page, 404: error },
   }
 }
 

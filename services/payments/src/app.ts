@@ -1,5 +1,4 @@
 import { apiDocuments } from '@trestle/common/documents/api-documents.ts'
-import { renderServicePage } from '@trestle/common/documents/front-page.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { PaymentsDeps } from './deps.ts'
@@ -21,7 +20,7 @@ import { docsScriptRoutes } from './routes/docs/js/scalar.js.ts'
 import { docsRoutes } from './routes/docs.ts'
 import { fraudsRoutes } from './routes/frauds.ts'
 import { healthRoutes } from './routes/health.ts'
-import { posHostRoutes, vaultHostRoutes } from './routes/home.ts'
+import { homeRoutes, vaultHostRoutes } from './routes/home.ts'
 import { identityMerchantsRoutes } from './routes/identities/merchants.ts'
 import { invitationsRoutes } from './routes/invitations.ts'
 import { linesRoutes } from './routes/lines.ts'
@@ -61,11 +60,6 @@ import { VERSION } from './version.ts'
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
 const BODY_BYTES_MAX = 131_072
 const HANDLER_TIMEOUT_MS = 30_000
-const FRONT_PAGE = {
-  title: 'Trestle payments',
-  about: 'Card payments with 3-D Secure, captures, refunds, disputes and payouts on a double-entry ledger.',
-  readme: 'services/payments/README.md',
-} as const
 const SECURITY_SCHEMES = {
   key: { type: 'http', scheme: 'basic', description: 'An empty user name, and the API key as password' },
   user: { type: 'http', scheme: 'bearer', description: 'An access token of a user, where that is switched on' },
@@ -84,7 +78,6 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     trustedProxies: deps.trustedProxies,
     ignoreTrailingSlash: true,
     brokenRequestHeaders: () => ANSWER_HEADERS,
-    frontPage: deps.docsEnabled ? renderServicePage(FRONT_PAGE) : undefined,
   })
   app.decorate('deps', deps)
   await deps.tracing.instrument(app)
@@ -107,6 +100,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   await app.register(invitationsRoutes)
   await app.register(customerRoutes)
   await app.register(keyedRoutes)
+  await app.register(homeRoutes, { linkHost: undefined })
   return app
 }
 
@@ -157,9 +151,10 @@ async function customerRoutes(app: Server): Promise<void> {
     await open.register(challengesRoutes)
     await open.register(vaultRoutes)
   })
+  const { posHost: linkHost } = app.deps
   await app.register(async (pages) => {
     await pages.register(linkPages)
-    await pages.register(posHostRoutes)
+    if (linkHost !== undefined) await pages.register(homeRoutes, { linkHost })
     await pages.register(posRoutes)
     await pages.register(posPayRoutes)
     await pages.register(receiptRoutes)

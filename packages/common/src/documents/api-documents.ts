@@ -38,7 +38,7 @@ export const apiDocuments = fp<ApiDocumentsOptions>(
     const openapi = { openapi: '3.1.0', info, components: { securitySchemes }, security }
     const routes: RouteOptions[] = []
     app.addHook('onRoute', (route) => {
-      if (route.method !== 'HEAD') routes.push(route)
+      if (route.method !== 'HEAD' && route.schema?.hide !== true) routes.push(route)
     })
     app.decorate('describeApi', () => describeRoutes(routes, openapi))
     app.decorate('documentPages', module && createDocumentPages(info.title, () => describeApi(module)))

@@ -1,7 +1,6 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
-import { type RenderedPage, wantsPage } from '../documents/front-page.ts'
 import { HttpError } from './define-error.ts'
 import type { ErrorVocabulary, InvalidInput } from './error-vocabulary.ts'
 
@@ -10,13 +9,11 @@ export interface ErrorHandlerOptions {
   readonly vocabulary: ErrorVocabulary
   /** False when a plugin answers URLs without a route. */
   readonly notFound?: boolean
-  /** What browsers see at `/` where no route is. Undefined: the same as any client. */
-  readonly frontPage?: RenderedPage | undefined
 }
 
 /** Turns any thrown value into the service's envelope, and logs what clients must not see. */
 export const errorHandler = fp<ErrorHandlerOptions>(
-  async (app, { vocabulary, notFound = true, frontPage }) => {
+  async (app, { vocabulary, notFound = true }) => {
     const toUnknownRoute = ({ url }: FastifyRequest) => {
       const allow = vocabulary.methodNotAllowed ? allowedMethods(app, url) : []
       return (allow.length > 0 ? vocabulary.methodNotAllowed?.(allow) : undefined) ?? vocabulary.notFound()
@@ -31,18 +28,10 @@ export const errorHandler = fp<ErrorHandlerOptions>(
       )
     })
     if (!notFound) return
-    app.setNotFoundHandler((request, reply) =>
-      frontPage !== undefined && asksForFrontPage(request)
-        ? reply.code(200).headers(frontPage.headers).send(Buffer.from(frontPage.html))
-        : sendError(vocabulary, toUnknownRoute(request), reply),
-    )
+    app.setNotFoundHandler((request, reply) => sendError(vocabulary, toUnknownRoute(request), reply))
   },
   { name: 'error-handler' },
 )
-
-function asksForFrontPage({ method, url, headers }: FastifyRequest): boolean {
-  return ['GET', 'HEAD'].includes(method) && url.split('?', 1)[0] === '/' && wantsPage(headers.accept)
-}
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 

@@ -5,7 +5,6 @@ import { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, fastify
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { boundedServer } from '../connections/bounded-server.ts'
 import type { ConnectionBounds } from '../connections/connection-bounds.ts'
-import type { RenderedPage } from '../documents/front-page.ts'
 import type { HttpError } from '../errors/define-error.ts'
 import { decorateErrors, errorHandler, sendError, toHttpError } from '../errors/error-handler.ts'
 import type { ErrorVocabulary } from '../errors/error-vocabulary.ts'
@@ -47,8 +46,6 @@ export interface ServerOptions {
   readonly exposeHeadRoutes?: boolean
   /** Whether this server answers URLs without a route. False when a plugin does. */
   readonly notFound?: boolean
-  /** What browsers see at `/`. Undefined: the same as any client. */
-  readonly frontPage?: RenderedPage | undefined
   /** Headers for answers to requests that are too broken to reach a route. The headers of such a request may be missing. */
   readonly brokenRequestHeaders?: (headers: IncomingHttpHeaders) => Readonly<Record<string, string>>
 }
@@ -105,7 +102,7 @@ export function createServer(options: ServerOptions) {
     bodyTimedOut: (cause) => vocabulary.bodyTimedOut?.(cause) ?? vocabulary.timedOut(cause),
   })
   app.register(sendAnswers)
-  app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true, frontPage: options.frontPage })
+  app.register(errorHandler, { vocabulary, notFound: options.notFound ?? true })
   return app
 }
 

@@ -1,17 +1,22 @@
-import { wantsPage } from '@trestle/common/documents/front-page.ts'
-import type { FastifyRequest } from 'fastify'
-import { checkoutErrors, pageAnswers } from '../error-body.ts'
+import { renderServicePage, wantsPage } from '@trestle/common/documents/front-page.ts'
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { checkoutErrors, errorVocabulary, pageAnswers } from '../error-body.ts'
 import { type Routes, requireBody } from '../plugins/request-input.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES_MAX, VaultBody, VaultToken } from '../vault/card-token.ts'
 import { showLink } from './pos.ts'
 
+const frontPage = renderServicePage({
+  title: 'Trestle payments',
+  about: 'Card payments with 3-D Secure, captures, refunds, disputes and payouts on a double-entry ledger.',
+  readme: 'services/payments/README.md',
+})
+
 /** The vault, at the root of the host of PAYMENTS_VAULT_HOST, where official clients post (reference: Checkout). */
 export const vaultHostRoutes: Routes = async (app) => {
   const { vaultHost } = app.deps
   if (vaultHost === undefined) return
-  const constraints = { host: hostPattern(vaultHost) }
   const schema = {
     operationId: 'tokenizeCardAtVaultHost',
     tags: ['Checkout'],
@@ -20,35 +25,44 @@ export const vaultHostRoutes: Routes = async (app) => {
     body: VaultBody,
     response: { 201: VaultToken, ...checkoutErrors(404) },
   }
-  const options = { bodyLimit: VAULT_BODY_BYTES_MAX, onRequest: refuseInsecure, constraints, schema }
+  const options = { ...atHost(vaultHost), bodyLimit: VAULT_BODY_BYTES_MAX, onRequest: refuseInsecure, schema }
   app.post('/', options, async (request, reply) => reply.code(201).send(tokenizeCard(app.deps, requireBody(request))))
 }
 
-/** The payment page, at the root of the host of PAYMENTS_POS_URL (reference: Payment links). */
-export const posHostRoutes: Routes = async (app) => {
-  const { posHost } = app.deps
-  if (posHost === undefined) return
-  const options = {
-    constraints: { host: hostPattern(posHost) },
-    schema: {
-      operationId: 'showRoot',
-      tags: ['Pages'],
-      summary: 'Show the links of the service, or a payment page at the host of payment links',
-      security: [],
-      response: { ...pageAnswers(200, 400, 404, 429, 500, 503) },
-    },
+/** Where `GET /` is registered. */
+interface HomeOptions {
+  /** The host of PAYMENTS_POS_URL. Undefined: all other hosts. */
+  readonly linkHost: string | undefined
+}
+
+/**
+ * `GET /`: what a browser shows at the address of the service. At the host of links it is also the payment page (reference:
+ * Payment links).
+ */
+export const homeRoutes: FastifyPluginAsync<HomeOptions> = async (app, { linkHost }) => {
+  const schema = {
+    operationId: 'showRoot',
+    tags: ['Pages'],
+    summary: 'Show the links of the service, or a payment page at the host of payment links',
+    security: [],
+    response: { ...pageAnswers(200, 400, 404, 429, 500, 503) },
   }
-  app.get('/', options, (request, reply) =>
-    app.documentPages !== undefined && isVisit(request) ? reply.callNotFound() : showLink(request, reply),
-  )
+  // The API document has one operation for a path.
+  const options = linkHost === undefined ? { schema } : { ...atHost(linkHost), schema: { hide: true } }
+  app.get('/', options, async (request, reply) => {
+    const isLink = linkHost !== undefined && request.url.includes('?')
+    if (asksForFrontPage(request) && !isLink) return reply.headers(frontPage.headers).send(frontPage.html)
+    if (linkHost === undefined) throw errorVocabulary.notFound()
+    return showLink(request, reply)
+  })
 }
 
-/** Whether a browser has opened the address alone, without the query of a link: it is shown the front page. */
-function isVisit({ url, headers }: FastifyRequest): boolean {
-  return !url.includes('?') && wantsPage(headers.accept)
+/** Whether a client is a browser, which is shown the front page while the documents are switched on. */
+function asksForFrontPage({ server, headers }: FastifyRequest): boolean {
+  return server.documentPages !== undefined && wantsPage(headers.accept)
 }
 
-/** A host with any port. */
-function hostPattern(host: string): RegExp {
-  return new RegExp(`^${host.replaceAll('.', '\\.')}(:\\d+)?$`, 'i')
+/** The options of a route that exists at one host, with any port. */
+function atHost(host: string) {
+  return { constraints: { host: new RegExp(`^${host.replaceAll('.', '\\.')}(:\\d+)?$`, 'i') } }
 }
