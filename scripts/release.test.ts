@@ -41,9 +41,9 @@ describe('a release', () => {
 
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'release-'))
-    for (const folder of ['services/shop', 'packages/database', 'migrations'])
+    for (const folder of ['examples/shop', 'services/auth', 'packages/database', 'migrations'])
       mkdirSync(join(root, folder), { recursive: true })
-    for (const folder of ['.', 'services/shop', 'packages/database', 'migrations']) {
+    for (const folder of ['.', 'examples/shop', 'services/auth', 'packages/database', 'migrations']) {
       writeFileSync(join(root, folder, 'package.json'), manifest('0.1.0'))
     }
     writeFileSync(join(root, 'CHANGELOG.md'), '# Changelog\n\n## [Unreleased]\n\n- Refunds.\n')
@@ -60,7 +60,7 @@ describe('a release', () => {
 
   it('sets the version everywhere, dates the changelog, commits and tags', () => {
     make('0.2.0')
-    for (const folder of ['.', 'services/shop', 'packages/database', 'migrations']) {
+    for (const folder of ['.', 'examples/shop', 'services/auth', 'packages/database', 'migrations']) {
       expect(read(`${folder}/package.json`)).toBe(manifest('0.2.0'))
     }
     expect(read('CHANGELOG.md')).toBe('# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-03-01\n\n- Refunds.\n')
@@ -86,11 +86,12 @@ describe('a release', () => {
     git('commit', '--all', '--quiet', '--message', 'second')
     const before = git('rev-parse', 'HEAD')
     expect(describeRelease(planRelease({ root, version: undefined, now }))).toEqual([
-      'would set the version 0.2.0 (now 0.1.0) in 4 manifests:',
+      'would set the version 0.2.0 (now 0.1.0) in 5 manifests:',
+      '  examples/shop/package.json',
       '  migrations/package.json',
       '  package.json',
       '  packages/database/package.json',
-      '  services/shop/package.json',
+      '  services/auth/package.json',
       'would date the changelog, and write the OpenAPI documents anew',
       'would commit "chore(repo): release 0.2.0" and tag it v0.2.0',
       'pushing the tag would then test, build and publish images and the framework, and publish these notes:',

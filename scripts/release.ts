@@ -2,7 +2,7 @@
 // the changelog unless it is given (`pnpm release 0.2.0`). `--dry-run` prints what would happen, and changes nothing. `node
 // scripts/release.ts --notes 0.2.0` prints the changelog's section. It needs only Node.js and git.
 import { execFileSync } from 'node:child_process'
-import { globSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
@@ -40,7 +40,7 @@ export function planRelease({ root, version: given, now }: ReleaseOptions): Rele
   const tag = `v${version}`
   if (git('tag', '--list', tag) !== '') throw new Error(`the tag ${tag} is there already`)
   const changelog = releaseChangelog(text, version, now)
-  const manifests = globSync('{.,migrations,bench,packages/*,services/*}/package.json', { cwd: root }).sort()
+  const manifests = git('ls-files', '--', 'package.json', '*/package.json').split('\n')
   return { root, current, version, tag, changelog, notes: sectionOf(changelog, version) ?? '', manifests }
 }
 
