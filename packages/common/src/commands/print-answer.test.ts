@@ -17,14 +17,20 @@ describe('printAnswer', () => {
   })
 
   it('prints an object line by line, and its lists of objects as tables', () => {
-    const answer = { id: 'a', tags: ['x', 'y'], lines: [{ line_no: 1 }, { line_no: 2 }], none: [], flat: { a: 1n } }
+    const answer = {
+      id: 'a',
+      allTags: ['x', 'y'],
+      orderLines: [{ line_no: 1 }, { line_no: 2 }],
+      none: [],
+      flat: { a: 1n },
+    }
     expect(printAnswer(answer, 'text')).toEqual([
-      'id    a',
-      'tags  ["x","y"]',
-      'none  -',
-      'flat  {"a":1}',
+      'id        a',
+      'all tags  ["x","y"]',
+      'none      -',
+      'flat      {"a":1}',
       '',
-      'lines:',
+      'order lines:',
       'LINE NO',
       '1',
       '2',

@@ -24,24 +24,24 @@ function printList(rows: readonly object[], terminal: Terminal | undefined): rea
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))]
   if (names.length === 0) return ['nothing']
   const cells = rows.map((row) => names.map((name) => toText(Reflect.get(row, name))))
-  return printTable({ head: names.map(toHeading), rows: cells }, terminal)
+  return printTable({ head: names.map((name) => toWords(name).toUpperCase()), rows: cells }, terminal)
 }
 
 function printObject(answer: object, terminal: Terminal | undefined): readonly string[] {
   const members = Object.entries(answer)
   const plain = members.filter(([, value]) => !isListOfObjects(value))
   const lists = members.flatMap(([name, value]) =>
-    isListOfObjects(value) ? ['', `${name}:`, ...printList(value, terminal)] : [],
+    isListOfObjects(value) ? ['', `${toWords(name)}:`, ...printList(value, terminal)] : [],
   )
-  return [...printTable({ rows: plain.map(([name, value]) => [name, toText(value)]) }), ...lists]
+  return [...printTable({ rows: plain.map(([name, value]) => [toWords(name), toText(value)]) }), ...lists]
 }
 
-/** `createdAt` and `created_at` become `CREATED AT`. */
-function toHeading(name: string): string {
+/** `createdAt` and `created_at` become `created at`. */
+function toWords(name: string): string {
   return name
     .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
     .replaceAll('_', ' ')
-    .toUpperCase()
+    .toLowerCase()
 }
 
 function toText(value: unknown): string {

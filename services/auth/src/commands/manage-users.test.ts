@@ -88,18 +88,18 @@ describe('auth users', () => {
   it('create: makes a user, and adds to the audit log as operator', async () => {
     const lines = await run(...ada, '--role', 'editor', '--user-metadata', '{"name":"Ada"}')
     expect(lines).toEqual([
-      `id            ${ADA}`,
-      'email         ada@example.com',
-      'phone         4512345678',
-      'state         confirmed',
+      `id             ${ADA}`,
+      'email          ada@example.com',
+      'phone          4512345678',
+      'state          confirmed',
       // Other tests let the clock run on.
-      expect.stringMatching(/^created {7}2026-01-02 03:0\d$/),
-      'lastSignIn    -',
-      'audience      authenticated',
-      'role          editor',
-      'appMetadata   {"provider":"email","providers":["email","phone"]}',
-      'userMetadata  {"name":"Ada"}',
-      'factors       -',
+      expect.stringMatching(/^created {8}2026-01-02 03:0\d$/),
+      'last sign in   -',
+      'audience       authenticated',
+      'role           editor',
+      'app metadata   {"provider":"email","providers":["email","phone"]}',
+      'user metadata  {"name":"Ada"}',
+      'factors        -',
       '',
       'identities:',
       'PROVIDER  ID                                    EMAIL            LAST SIGN IN',
@@ -196,16 +196,16 @@ describe('auth users', () => {
       return (await test.post('/token?grant_type=password', payload)).json().error_code
     }
     const shown = (state: string, indent: string, ...more: readonly unknown[]) => [
-      `id        ${indent}${ADA}`,
-      `email     ${indent}ada@example.com`,
-      `phone     ${indent}4512345678`,
-      `state     ${indent}${state}`,
+      `id          ${indent}${ADA}`,
+      `email       ${indent}ada@example.com`,
+      `phone       ${indent}4512345678`,
+      `state       ${indent}${state}`,
       ...more,
       expect.stringMatching(/^created +2026-01-02 03:0\d$/),
-      `lastSignIn${indent}-`,
+      `last sign in${indent}-`,
     ]
     expect(await run('users', 'ban', 'ada@example.com')).toEqual(
-      shown('banned', '   ', expect.stringMatching(/^bannedUntil {2}\d{4}-\d\d-\d\d \d\d:\d\d$/)),
+      shown('banned', '  ', expect.stringMatching(/^banned until {2}\d{4}-\d\d-\d\d \d\d:\d\d$/)),
     )
     expect(await signIn()).toBe('user_banned')
     expect(await run('users', 'unban', ADA)).toEqual(shown('confirmed', '  '))
@@ -235,12 +235,12 @@ describe('auth users', () => {
   it('invite: mails a link that ends where the option says', async () => {
     const email = 'new@example.com'
     expect(await run('users', 'invite', email, '--redirect-to', 'https://shop.example/in')).toEqual([
-      expect.stringMatching(/^id {10}[0-9a-f-]{36}$/),
-      `email       ${email}`,
-      'phone       -',
-      'state       invited',
-      expect.stringMatching(/^created {5}2026-01-02 03:0\d$/),
-      'lastSignIn  -',
+      expect.stringMatching(/^id {12}[0-9a-f-]{36}$/),
+      `email         ${email}`,
+      'phone         -',
+      'state         invited',
+      expect.stringMatching(/^created {7}2026-01-02 03:0\d$/),
+      'last sign in  -',
     ])
     const { link } = await test.readMail(email)
     expect([link.searchParams.get('type'), link.searchParams.get('redirect_to')]).toEqual([

@@ -53,10 +53,10 @@ describe('inventory stock', () => {
       ['movement', expect.stringMatching(/^\d+$/)],
       ['sku', 'PEN'],
       ['location', 'MAIN'],
-      ['onHand', onHand],
+      ['on hand', onHand],
       ['reserved', '0'],
       ['available', onHand],
-      ['updatedAt', anyTime],
+      ['updated at', anyTime],
     ]
     expect(cells(await run('receive', 'PEN', '10', '--reference', 'PO-7'))).toEqual(level('10'))
     expect(cells(await run('adjust', 'PEN', '-2', '--reason', 'broken'))).toEqual(level('8'))

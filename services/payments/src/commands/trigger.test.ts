@@ -19,8 +19,8 @@ describe('payments trigger', () => {
     expect(answer).toEqual({ event: 'transaction.created', merchantId: anyId, objectId: anyId })
     const { merchantId } = answer
     const [event, merchant, object, ...rest] = await run('trigger', 'app.added', '--merchant', merchantId)
-    expect([event, merchant]).toEqual(['event       app.added', `merchantId  ${merchantId}`])
-    expect([object, rest]).toEqual([expect.stringMatching(/^objectId {4}[0-9a-f]{24}$/), []])
+    expect([event, merchant]).toEqual(['event        app.added', `merchant id  ${merchantId}`])
+    expect([object, rest]).toEqual([expect.stringMatching(/^object id {4}[0-9a-f]{24}$/), []])
     const merchants = await payments.database.db.selectFrom('merchants').select(['id', 'test']).execute()
     expect(merchants).toEqual([{ id: merchantId, test: true }])
   })
