@@ -125,7 +125,11 @@ describe('auth users', () => {
   it.each([
     ['no address', ['users', 'create'], 'Cannot create a user without either an email or phone'],
     ['a malformed email', [...ted.slice(0, 5), 'ted'], 'Unable to validate email address: invalid format'],
-    ['a malformed id', ['users', 'create', '--id', 'x', '--email', 'a@example.com'], 'user_id must be an UUID'],
+    ...['x', '00000000-0000-0000-0000-000000000000'].map((id): [string, string[], string] => [
+      `the id ${id}`,
+      ['users', 'create', '--id', id, '--email', 'a@example.com'],
+      `error: option '--id <uuid>' argument '${id}' is invalid. It must be a UUID that is not all zeros.`,
+    ]),
     [
       'a taken email',
       ['users', 'create', '--email', 'ada@example.com'],

@@ -4,7 +4,7 @@ import { InvalidArgumentError, Option } from 'commander'
 import { type GeneratedLink, viewGeneratedLink } from '../one-time-tokens/generated-link.ts'
 import { LINK_TYPES, type LinkType } from '../one-time-tokens/link-type.ts'
 import { PAGE_NUMBER_MAX, ROWS_DEFAULT, ROWS_MAX } from '../pagination/page-query.ts'
-import { requireNewId } from '../records/ids.ts'
+import { NIL_UUID, parseId } from '../records/ids.ts'
 import { requireEmail } from '../requests/identifier.ts'
 import { listSessionsOfUser } from '../sessions/session-repository.ts'
 import { createUser } from '../use-cases/create-user.ts'
@@ -65,7 +65,7 @@ export const manageUsers: readonly Command[] = [
       ['--password <password>', 'stays in the history of your shell; without one, the user signs in by link or code'],
       ['--confirm', 'take the addresses as confirmed'],
       ['--role <role>', 'role of the tokens (default: authenticated)'],
-      ['--id <uuid>', 'id of the user; default: a random one'],
+      new Option('--id <uuid>', 'id of the user; default: a random one').argParser(readNewId),
       ...metadataOptions,
     ],
     run: create,
@@ -145,7 +145,7 @@ async function create(deps: ManagementDeps, { options, format }: CommandInput): 
   await deps.jobs.open()
   const created = await createUser(deps, {
     admin: OPERATOR,
-    id: id === undefined ? undefined : requireNewId(id),
+    id,
     wanted,
     context: operatorContext(deps.config),
   })
@@ -205,6 +205,12 @@ function text(option: unknown): string | undefined {
 /** An option that `readObject` has read. */
 function object(option: unknown): Readonly<Record<string, unknown>> | undefined {
   return typeof option === 'object' && option !== null ? Object.fromEntries(Object.entries(option)) : undefined
+}
+
+function readNewId(text: string): string {
+  const id = parseId(text)
+  if (id === undefined || id === NIL_UUID) throw new InvalidArgumentError('It must be a UUID that is not all zeros.')
+  return id
 }
 
 function readObject(text: string): object {
