@@ -109,6 +109,7 @@ describe('inventory stock', () => {
     [['receive', 'MUG', '1', '--location', 'NONE'], 'there is no location NONE'],
     [['receive', 'MUG', '1', '--location', 'OLD'], 'The location is not active: it takes no stock.'],
     [['receive', 'MUG', '0'], 'the quantity: must be at least 1'],
+    [['receive', 'MUG', '-5'], 'the quantity: must be at least 1'],
     [['receive', 'MUG', 'many'], 'the quantity: must be a whole number'],
     [['receive', 'MUG', '1000000000000'], 'The quantity on hand would be above 1000000000000.'],
     [['adjust', 'MUG', '0', '--reason', 'x'], 'the delta: must not be 0'],

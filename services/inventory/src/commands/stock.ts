@@ -113,11 +113,12 @@ async function move(
 
 /** @throws Error naming the argument or option that the schema of a movement refuses */
 function readLine(values: object): MovementLine {
-  const read = MovementBody.safeParse(values)
+  // As one of several lines: alone, its quantity is first judged as that of any type.
+  const read = MovementBody.safeParse({ lines: [values] })
   const [line] = read.data ?? []
   if (line) return line
   const [issue] = read.error?.issues ?? []
-  const member = String(issue?.path[0] ?? '')
+  const member = String(issue?.path.at(-1) ?? '')
   throw new Error(`${MEMBER_NAMES[member] ?? member}: ${issue?.message ?? 'is not valid'}`)
 }
 
