@@ -53,12 +53,20 @@ async function list({ database }: OperatorDeps, { options, format }: CommandInpu
   })
 }
 
-async function show({ database }: OperatorDeps, { words: [id = ''] }: CommandInput): Promise<object> {
+async function show({ database }: OperatorDeps, { words: [id = ''], format }: CommandInput): Promise<object> {
   const [delivery] = await listDeliveries(database.db, database.names.jobSchema, { id: id.toLowerCase(), limit: 1 })
   if (!delivery)
     throw new Error(`there is no delivery ${id}; the queue forgets one an hour after it was delivered or dropped`)
   const event = await findEvent(database.db, delivery.merchantId, delivery.eventId)
-  return { ...delivery, event: event && viewEvent(event) }
+  if (event === undefined || format === 'json') return { ...delivery, event: event && viewEvent(event) }
+  const { data, ...envelope } = viewEvent(event)
+  return { ...delivery, event: [envelope], data: Object.entries(data).flatMap(describeObject) }
+}
+
+/** A row for each member of an object of an event. */
+function describeObject([noun, object]: readonly [string, unknown]): readonly object[] {
+  const members = typeof object === 'object' && object !== null ? Object.entries(object) : []
+  return members.flatMap(([member, value]) => (value === undefined ? [] : [{ object: noun, member, value }]))
 }
 
 async function replay(

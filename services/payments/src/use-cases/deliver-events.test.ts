@@ -284,6 +284,18 @@ describe.concurrent('deliveries', () => {
     const [first, ...rest] = await listed()
     expect([first, rest]).toEqual([delivery, []])
     expect(await json('deliveries', 'show', first?.id ?? '')).toEqual({ ...delivery, event })
+    const lines = (await run('deliveries', 'show', first?.id ?? '')).map((line) => line.split(/ {2,}/))
+    const { data, ...envelope } = event
+    expect(lines.slice(Object.keys(delivery).length)).toEqual([
+      [''],
+      ['event:'],
+      ['ID', 'TYPE', 'VERSION', 'CREATED', 'MERCHANT ID'],
+      Object.values(envelope).map(String),
+      [''],
+      ['data:'],
+      ['OBJECT', 'MEMBER', 'VALUE'],
+      ...Object.keys(data.merchant).map((member) => ['merchant', member, expect.any(String)]),
+    ])
     expect(await statusesOf(webhook.id, '--status', 'failed')).toEqual([])
     expect((await run('deliveries', 'list', '--webhook', webhook.id)).map((line) => line.split(/ {2,}/))).toEqual([
       ['ID', 'STATUS', 'TYPE', 'ATTEMPTS', 'FAILURE', 'URL'],
