@@ -27,7 +27,7 @@ export function examplesIn(root: string, document: string): readonly DocumentExa
 export const RUN_BY: Readonly<Record<string, string>> = {
   'CONTRIBUTING.md': 'scripts/example-syntax.test.ts',
   'README.md': 'scripts/examples.test.ts',
-  'docs/quick-start/hold-stock.md': 'services/inventory/test/readme.test.ts',
+  'docs/quick-start/reserve-stock.md': 'services/inventory/test/readme.test.ts',
   'docs/quick-start/sign-in-a-user.md': 'services/auth/test/auth-js/documents.test.ts',
   'docs/quick-start/take-a-payment.md': 'services/payments/test/readme.test.ts',
   'docs/reference/auth.md': 'scripts/example-syntax.test.ts',

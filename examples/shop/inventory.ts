@@ -7,8 +7,8 @@ const Attributes = z.looseObject({ name: text, price: z.number() })
 const Found = z.object({ id: int, sku: text, attributes: Attributes, stock: z.object({ available: int }) })
 const Stock = z.object({ data: z.object({ locations: z.array(z.object({ locationId: int, available: int })) }) })
 const Made = z.object({ data: z.object({ id: int }) }).optional()
-/** What is held for an order. */
-export const Held = z.object({ id: int, locationId: int, expiresAt: text })
+/** What is reserved for an order. */
+export const Reserved = z.object({ id: int, locationId: int, expiresAt: text })
 /** A product on the shelf. The price is in cents. */
 export const Product = z.object({ id: int, sku: text, name: text, about: text, price: int, available: int })
 export type Product = z.infer<typeof Product>
@@ -26,19 +26,19 @@ export async function listProducts(): Promise<readonly Product[]> {
   })
 }
 
-/** Holds one piece for an order, wherever there is one. Undefined when none is left. */
+/** Reserves one piece for an order, wherever there is one. Undefined when none is left. */
 export async function reserve({ id: productId }: Product, reference: string, key = reference) {
   const { data } = Stock.parse(await call('GET', `${inventory}/stock/${productId}`))
   for (const { locationId } of data.locations.filter(({ available }) => available > 0)) {
     const body = { productId, locationId, quantity: 1, expiresInSeconds: 900, reference }
     const answer = await post('/reservations', body, `${key}-${locationId}`).catch(unless(409))
-    if (answer) return z.object({ data: Held }).parse(answer).data
+    if (answer) return z.object({ data: Reserved }).parse(answer).data
   }
   return undefined
 }
 
 /** Ships what is held. When the payment came too late for that, ships what is left. False when nothing is. */
-export async function ship(held: z.infer<typeof Held>, product: Product, orderId: string): Promise<boolean> {
+export async function ship(held: z.infer<typeof Reserved>, product: Product, orderId: string): Promise<boolean> {
   const commit = (id: number) => post(`/reservations/commit/${id}`, {}, `commit-${id}`).catch(unless(409))
   if (await commit(held.id)) return true
   const again = await reserve(product, orderId, `${orderId}-late`)

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { Held, listProducts, Product, release, reserve, ship, takeBack } from './inventory.ts'
+import { listProducts, Product, Reserved, release, reserve, ship, takeBack } from './inventory.ts'
 import { currency, findPayment, moveMoney } from './payments.ts'
 import { find, list, save } from './store.ts'
 
 const states = ['reserved', 'declined', 'cancelled', 'sold out', 'paid', 'refunded'] as const
 const Owned = z.object({ id: z.string(), userId: z.string(), transactionId: z.string().optional() })
-const Order = Owned.extend({ product: Product, held: Held, state: z.enum(states) })
+const Order = Owned.extend({ product: Product, held: Reserved, state: z.enum(states) })
 /** A piece of a product that a customer buys, and what has become of it. */
 export type Order = z.infer<typeof Order>
 /** The orders of a customer, the newest first. */

@@ -47,6 +47,10 @@ it.each([
   ['migrations/shop/functions/a.sql', '-- A login.', 'login', SIGN_IN],
   ['docs/reference/shop.md', 'A login.', 'login', SIGN_IN],
   ['docs/architecture.md', 'A graceful stop.', 'graceful stop', '"drain"'],
+  ['docs/quick-start/a.md', '# Hold stock', 'hold stock', '"reserve"'],
+  ['README.md', 'Hold two for a buyer.', 'hold two for a buyer', '"reserve"'],
+  [item, '// Stock that is held.', 'stock that is held', '"reserved"'],
+  [item, '// What reservations hold.', 'reservations hold', '"keep"'],
 ])('refuses in %s: %s', async (path, text, word, terms) => {
   expect(await judge(path, text)).toEqual([refused(`${path}:1`, word, terms)])
 })
@@ -58,6 +62,7 @@ it('names the line of a comment', async () => {
 it.each([
   ['another section is about', 'services/bank/src/a.ts', '// A login.'],
   ['has another meaning too', item, '// An operation, in a batch.'],
+  ['is ordinary beside another noun', item, '// It holds the lock of an order.'],
   ['is code', item, '/** The path `/login` and the name `login`. */'],
   ['is part of another word', item, '// Blogins and /login.'],
   ['stands in a code block', 'services/shop/README.md', '# Shop\n\n```sh\ncurl /login # login\n```'],

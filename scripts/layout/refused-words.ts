@@ -52,6 +52,13 @@ const ALLOWED = new RegExp(
   'g',
 )
 
+/** Phrases in which an ordinary word has the refused meaning after all, each with the term to say instead. */
+const PHRASES: readonly (readonly [phrase: RegExp, term: string])[] = [
+  [/\b(?:hold|holds|holding|held) (?:\w+ )?(?:stock|(?:\w+ )?for an? (?:buyer|order))\b/g, 'reserve'],
+  [/\bstock (?:that )?(?:(?:is|was) )?held\b/g, 'reserved'],
+  [/\breservations? (?:hold|holds|held)\b/g, 'keep'],
+]
+
 /** The refused words of a section of the glossary, each with the terms to say instead. */
 interface Section {
   /** The service or package that the section is about; undefined: all of them. */
@@ -77,7 +84,10 @@ export const refusedWords: Rule = (tree) => {
     .filter(({ path }) => !UNCHECKED.test(path) && !OWN_FILES.test(path))
     .flatMap((file) => {
       const here = sections.filter(({ name }) => name === undefined || isAbout(file.path, name))
-      return passagesOf(file).flatMap((passage) => here.flatMap((section) => judge(file, passage, section)))
+      return passagesOf(file).flatMap((passage) => [
+        ...here.flatMap((section) => judge(file, passage, section)),
+        ...judgePhrases(file, passage),
+      ])
     })
 }
 
@@ -120,6 +130,16 @@ function judge(file: SourceFile, { text, line }: Passage, { pattern, termsOf }: 
     const terms = (termsOf.get(word) ?? []).map((term) => `"${term}"`).join(' or ')
     return { path: file.path, line, message: `says "${found}", which the glossary refuses: say ${terms}` }
   })
+}
+
+function judgePhrases({ path }: SourceFile, { text, line }: Passage): readonly Problem[] {
+  return PHRASES.flatMap(([phrase, term]) =>
+    [...plainOf(text).matchAll(phrase)].map(([found]) => ({
+      path,
+      line,
+      message: `says "${found}", which the glossary refuses: say "${term}"`,
+    })),
+  )
 }
 
 function passagesOf(file: SourceFile): readonly Passage[] {

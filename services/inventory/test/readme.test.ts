@@ -63,8 +63,8 @@ it('reports an import as the reference says', async () => {
 
 it('every example of the reference is compared', () => expect(others).toEqual([]))
 
-it('the quick start holds stock, by curl and by fetch', async () => {
-  const document = readFileSync(new URL('../../../docs/quick-start/hold-stock.md', import.meta.url), 'utf8')
+it('the quick start reserves stock, by curl and by fetch', async () => {
+  const document = readFileSync(new URL('../../../docs/quick-start/reserve-stock.md', import.meta.url), 'utf8')
   const known: Record<string, string> = {}
   const fill = (text: string) => text.replaceAll(/<(\w+ id)>/g, (_, name: string) => known[name] ?? expect.fail(name))
   const send = (url: string, payload: string | undefined) =>

@@ -191,7 +191,7 @@ const FAULTS: Readonly<Record<string, RawBuilder<unknown>>> = {
     WHERE (coalesce(l.on_hand, 0), coalesce(l.reserved, 0)) <> (coalesce(m.on_hand, 0), coalesce(m.reserved, 0))`,
   'levels below zero, or with more reserved than there is': sql`
     SELECT product_id, location_id FROM ${levels} WHERE on_hand < 0 OR reserved < 0 OR reserved > on_hand`,
-  'levels that have not reserved what reservations hold': sql`
+  'levels that have not reserved what reservations keep': sql`
     SELECT product_id, location_id FROM ${levels} l FULL JOIN (
       SELECT product_id, location_id, sum(remaining) AS remaining FROM ${reservations} GROUP BY 1, 2
     ) r USING (product_id, location_id)
