@@ -23,7 +23,7 @@ const PATH = /^(?:\.[A-Za-z_][A-Za-z0-9_]*)+$/
  * @throws SyntaxError for any other action, or an `if` without its `end`
  */
 export function parseTemplate(source: string): Template {
-  const tokens = tokenise(source)
+  const tokens = tokenize(source)
   const nodes = parseNodes(tokens, [])
   if (tokens.length > 0) throw new SyntaxError(`unexpected {{ ${tokens[0]?.text} }}`)
   return nodes
@@ -44,7 +44,7 @@ export function renderSubject(template: Template, variables: TemplateVariables):
   return renderText(template, variables).replaceAll(/[\r\n]+/g, ' ')
 }
 
-function tokenise(source: string): Token[] {
+function tokenize(source: string): Token[] {
   const tokens: Token[] = []
   let position = 0
   let trimNext = false

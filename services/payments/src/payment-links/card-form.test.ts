@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { readCardInput, readTokenisedCard } from './card-form.ts'
+import { readCardInput, readTokenizedCard } from './card-form.ts'
 
 const now = new Date('2026-03-15T12:00:00Z')
 const good = { number: '1000 0000 0000 0000', expiry: '08/30', code: '111' }
@@ -34,9 +34,9 @@ it.each([
 })
 
 it('reads tokens only from the script', () => {
-  const tokenised = { number: 'a', code: 'b', expiry: { month: 8, year: 2030 }, hints: ['h'] }
-  expect(readTokenisedCard(JSON.stringify(tokenised))).toEqual(tokenised)
-  for (const text of ['', '{', 'null', '{}', JSON.stringify({ ...tokenised, hints: 'h' })]) {
-    expect(readTokenisedCard(text)).toBeUndefined()
+  const tokenized = { number: 'a', code: 'b', expiry: { month: 8, year: 2030 }, hints: ['h'] }
+  expect(readTokenizedCard(JSON.stringify(tokenized))).toEqual(tokenized)
+  for (const text of ['', '{', 'null', '{}', JSON.stringify({ ...tokenized, hints: 'h' })]) {
+    expect(readTokenizedCard(text)).toBeUndefined()
   }
 })

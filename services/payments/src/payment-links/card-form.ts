@@ -45,20 +45,20 @@ function readExpiry(text: string): CardExpiry | undefined {
   return month === undefined ? undefined : { month: Number(month), year: CENTURY + Number(year) }
 }
 
-/** A tokenised card and the state of its payment, which the script of the page submits at the end. */
-export const TokenisedCard = z.object({
+/** A tokenized card and the state of its payment, which the script of the page submits at the end. */
+export const TokenizedCard = z.object({
   number: z.string().max(1_024),
   code: z.string().max(1_024),
   expiry: z.object({ month: z.int().min(1).max(12), year: z.int().min(2_000).max(2_099) }),
   hints: z.array(z.string().max(4_096)).max(50),
 })
 /** A card whose number and code the vault has turned into tokens. */
-export type TokenisedCard = z.output<typeof TokenisedCard>
+export type TokenizedCard = z.output<typeof TokenizedCard>
 
 /** Reads such a card from JSON. Undefined for any other text. */
-export function readTokenisedCard(text: string): TokenisedCard | undefined {
+export function readTokenizedCard(text: string): TokenizedCard | undefined {
   try {
-    return TokenisedCard.safeParse(JSON.parse(text)).data
+    return TokenizedCard.safeParse(JSON.parse(text)).data
   } catch {
     return undefined
   }

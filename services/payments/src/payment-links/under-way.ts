@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { TextSeal } from '../vault/text-seal.ts'
-import { TokenisedCard } from './card-form.ts'
+import { TokenizedCard } from './card-form.ts'
 
-const Content = z.object({ card: TokenisedCard, expiry: z.string() })
+const Content = z.object({ card: TokenizedCard, expiry: z.string() })
 
 /** A payment whose customer is at the bank. The customer's browser keeps it, sealed. */
 export type UnderWay = z.output<typeof Content>

@@ -20,7 +20,7 @@ export const vaultHostRoutes: Routes = async (app) => {
   const schema = {
     operationId: 'tokenizeCardAtVaultHost',
     tags: ['Checkout'],
-    summary: 'Tokenise a card number or a security code at the host of the vault',
+    summary: 'Tokenize a card number or a security code at the host of the vault',
     security: [],
     body: VaultBody,
     response: { 201: VaultToken, ...checkoutErrors(404) },

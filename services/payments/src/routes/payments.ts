@@ -18,7 +18,7 @@ export const paymentsRoutes: Routes = async (app) => {
       schema: {
         operationId: 'createPayment',
         tags: ['Checkout'],
-        summary: 'Pay with a tokenised card, step by step',
+        summary: 'Pay with a tokenized card, step by step',
         security: [],
         body: PaymentBody,
         response: { 200: ChallengesView, 201: PaidView, ...checkoutErrors(409) },

@@ -14,7 +14,7 @@ export const vaultRoutes: Routes = async (app) => {
       schema: {
         operationId: 'tokenizeCard',
         tags: ['Checkout'],
-        summary: 'Tokenise a card number or a security code',
+        summary: 'Tokenize a card number or a security code',
         security: [],
         body: VaultBody,
         response: { 201: VaultToken, ...checkoutErrors() },

@@ -3,7 +3,7 @@ import { fingerprintOf } from '../access/fingerprint.ts'
 import type { OrderRequest } from '../checkout/open-checkout.ts'
 import { getPaidOrder } from '../checkout/payment-repository.ts'
 import { challengeUnavailable } from '../errors.ts'
-import type { TokenisedCard } from '../payment-links/card-form.ts'
+import type { TokenizedCard } from '../payment-links/card-form.ts'
 import type { PayableLink } from '../payment-links/link.ts'
 import { orderOfLink } from '../payment-links/link-order.ts'
 import type { Receipt } from '../payment-links/receipt.ts'
@@ -13,7 +13,7 @@ import { type ChallengeDeps, takeChallenge } from './take-challenge.ts'
 /** The state of a payment on the page of a link. */
 export interface LinkPayment extends Pick<OrderRequest, 'ip' | 'isSecure'> {
   readonly link: PayableLink
-  readonly card: TokenisedCard
+  readonly card: TokenizedCard
   /** Names the rendering of the page, so that a reload or a second click does not pay twice. */
   readonly pageId: string
   /** The URL to which the customer's bank returns. */

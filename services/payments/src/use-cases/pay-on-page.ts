@@ -1,5 +1,5 @@
 import type { PaymentsDeps } from '../deps.ts'
-import { type CardInput, readCardInput, readTokenisedCard } from '../payment-links/card-form.ts'
+import { type CardInput, readCardInput, readTokenizedCard } from '../payment-links/card-form.ts'
 import { isPayable, type LinkProblem, type PayableLink } from '../payment-links/link.ts'
 import type { PaymentPage } from '../payment-links/payment-page.ts'
 import { openReceipt, type Receipt, sealReceipt } from '../payment-links/receipt.ts'
@@ -71,7 +71,7 @@ export async function payOnPage(deps: PageDeps, payment: PagePayment): Promise<P
 function readForm(deps: PageDeps, { tokens, ...input }: CardForm): UnderWay | TriedCard {
   const { expiry } = input
   if (tokens !== undefined) {
-    const card = readTokenisedCard(tokens)
+    const card = readTokenizedCard(tokens)
     return card ? { card, expiry } : { expiry, flaws: {}, refusal: refusalOf('TOKEN_INVALID') }
   }
   const written = readCardInput(input, deps.now())
