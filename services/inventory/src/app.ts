@@ -6,7 +6,7 @@ import fp from 'fastify-plugin'
 import type { InventoryDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
 import { fastifyRequestOf } from './plugins/fastify-request.ts'
-import { createEndpoints } from './plugins/mapped-controllers.ts'
+import { createEndpoints, refusalOfMethod } from './plugins/mapped-controllers.ts'
 
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
 /** Headers of every answer, also to requests that reach no route. A route may set them to other values. */
@@ -39,6 +39,8 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   await app.register(responseHeaders)
   await app.register(httpTelemetry, { meter })
   const endpoints = createEndpoints(deps).on('request', nameRoute)
+  // Fastify refuses QUERY without a media type before it looks for a route, so the method is looked at first.
+  app.addHook('onRequest', (request, _reply, done) => done(refusalOfMethod(endpoints, request)))
   await app.register(endpoints.fastify)
   return app
 }

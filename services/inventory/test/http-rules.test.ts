@@ -80,7 +80,8 @@ describe('a request target', () => {
     [501, 'PROPFIND /nope'],
     [404, 'TRACE /nope'],
     [400, 'TRACE /%zz'],
-    [400, 'QUERY /products'],
+    [404, 'QUERY /nope'],
+    [400, 'QUERY /%zz'],
   ])('%i: answers %s', async (status, line) => {
     await expectError(rawRequest(line), status)
   })
@@ -95,6 +96,7 @@ describe('a request target', () => {
     ['DELETE //products/', 'GET, HEAD, POST, OPTIONS'],
     ['TRACE /', 'GET, HEAD, OPTIONS'],
     ['TRACE /products/1', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS'],
+    ['QUERY /products?limit=1', 'GET, HEAD, POST, OPTIONS'],
   ])('405: refuses %s with Allow: %s', async (line, allow) => {
     const headers = await expectError(rawRequest(line, ['Content-Length: 2'], '{}'), 405)
     expect(headers.allow).toBe(allow)

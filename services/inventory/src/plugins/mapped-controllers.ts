@@ -1,5 +1,7 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import { Application, CallError, type EndpointRequest } from '@trestle/endpoints/endpoints.ts'
+import type { FastifyRequest } from 'fastify'
 import type { InventoryDeps } from '../deps.ts'
 import { errorBody, errorVocabulary, fromCallError } from '../error-body.ts'
 import { keepNestedText } from '../json/json-object.ts'
@@ -23,32 +25,33 @@ const EXPOSED_HEADERS = [
 export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps> {
   const { config, logger } = deps
   const { corsOrigins: origins } = config.server
-  const endpoints: Application<InventoryDeps> = new Application({
+  return new Application({
     ...endpointOptions,
     context: deps,
     bodyLimit: config.bodyBytesMax,
     cors: origins.length > 0 && { origins, expose: EXPOSED_HEADERS },
     json: { parse: keepNestedText },
-    onError: (thrown, request) =>
-      toCallError(isUnknownTrace(thrown, request) ? refuseTrace(endpoints, request) : thrown, request),
+    onError: toCallError,
     onFault: (error, request) => noteFault(error, request),
     log: {
       warn: (message) => logger.warn(message),
       error: (error, message) => logger.error({ err: error }, message),
     },
   })
-  return endpoints
 }
 
-/** Whether the framework refused TRACE as an unknown verb. */
-function isUnknownTrace(thrown: unknown, { method }: EndpointRequest): boolean {
-  return method === 'TRACE' && thrown instanceof CallError && thrown.status === 501
-}
+/** HTTP defines them and no controller takes them, so 501, which unknown methods get, would be wrong. */
+const KNOWN_METHODS: ReadonlySet<string> = new Set(['TRACE', 'QUERY'])
 
-/** 405 with `Allow`, or 404. HTTP defines TRACE, so the answer 501 of unknown methods would be wrong. */
-function refuseTrace(endpoints: Application<InventoryDeps>, { path }: EndpointRequest): unknown {
-  const { allow } = endpoints.resolve('OPTIONS', path)
-  return allow.length > 0 ? errorVocabulary.methodNotAllowed(allow) : errorVocabulary.notFound()
+/** 405 with `Allow`, or 404. Undefined for methods that the framework answers, and for targets that it refuses. */
+export function refusalOfMethod(
+  endpoints: Application<InventoryDeps>,
+  { method, url }: Pick<FastifyRequest, 'method' | 'url'>,
+): HttpError | undefined {
+  if (!KNOWN_METHODS.has(method)) return undefined
+  const { status, allow } = endpoints.resolve('OPTIONS', url.split('?', 1)[0] ?? url)
+  if (allow.length > 0) return errorVocabulary.methodNotAllowed?.(allow)
+  return status === 404 ? errorVocabulary.notFound() : undefined
 }
 
 /** Turns a thrown value into the error that the client sees. A value that is no known error becomes a 500. */
