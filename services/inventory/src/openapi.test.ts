@@ -114,8 +114,11 @@ describe('buildOpenApi', () => {
       return paths[path][method].requestBody.required
     })
     expect(needed).toEqual([true, true, true])
-    const form = paths['/movements'].post.requestBody.content['application/x-www-form-urlencoded'].schema
-    expect(Object.keys(form.properties)).not.toContain('lines')
+    const { content } = paths['/movements'].post.requestBody
+    const line = { $ref: '#/components/schemas/MovementLine' }
+    expect(content['application/x-www-form-urlencoded'].schema).toEqual(line)
+    const [one, several] = content['application/json'].schema.oneOf
+    expect([one, several.properties.lines.items, several.required]).toEqual([line, line, ['lines']])
     const [limit] = paths['/users'].get.parameters
     expect([limit.name, limit.schema.maximum]).toEqual(['limit', 500])
   })

@@ -27,7 +27,9 @@ export async function buildOpenApi(): Promise<OpenApiDocument> {
 }
 
 const FORM = 'application/x-www-form-urlencoded'
-const Schema = z.looseObject({ properties: z.record(z.string(), z.looseObject({ type: z.unknown() })).optional() })
+const Member = z.looseObject({ type: z.unknown() })
+type Member = z.output<typeof Member>
+const Schema = z.looseObject({ properties: z.record(z.string(), Member).optional() })
 const Operation = z.object({
   operationId: z.string(),
   requestBody: z
@@ -50,22 +52,46 @@ function describe(operation: object): void {
   })
   const form = requestBody?.content[FORM]?.schema
   if (requestBody === undefined || form?.properties === undefined) return
-  // A form has texts only: attributes are JSON in a text, and it has no lines.
-  const { lines: _lines, attributes, ...properties } = form.properties
-  const described = attributes && {
-    attributes: { ...attributes, type: 'string', contentMediaType: 'application/json' },
+  if (operationId === 'postMovements') {
+    Object.assign(operation, { requestBody: { ...requestBody, content: movementContent(requestBody.content, form) } })
+    return
   }
+  // A form has texts only: attributes are JSON in a text, and there are more words for a boolean.
+  const properties = Object.fromEntries(
+    Object.entries(form.properties).map(([name, member]) => [name, describeField(name, member)]),
+  )
   const content = {
     ...requestBody.content,
-    [FORM]: { schema: { ...form, properties: { ...properties, ...described } } },
+    [FORM]: { schema: { ...form, properties } },
   }
   Object.assign(operation, { requestBody: { ...requestBody, content } })
+}
+
+/** A member of a form. */
+function describeField(name: string, member: Member): object {
+  if (name === 'attributes') return { ...member, type: 'string', contentMediaType: 'application/json' }
+  const { type, ...rest } = member
+  return type === 'boolean' ? { ...rest, anyOf: [{ type }, { enum: BOOLEAN_WORDS }] } : member
+}
+
+/** Texts for a boolean, which are read in any case (reference: Request bodies). */
+const BOOLEAN_WORDS = ['true', '1', 'yes', 'on', 't', 'y', 'false', '0', 'no', 'off', 'f', 'n']
+
+/** A body is one line, or has lines; a form has no lines. */
+function movementContent(content: object, { properties: { lines } = {} }: z.output<typeof Schema>): object {
+  const { items: line } = z.object({ items: z.looseObject({}) }).parse(lines)
+  const batch = { type: 'object', properties: { lines }, required: ['lines'], additionalProperties: false }
+  return {
+    ...content,
+    'application/json': { schema: { oneOf: [line, batch] } },
+    [FORM]: { schema: line },
+  }
 }
 
 const IMPORT_BODY = {
   required: true,
   content: {
-    'text/csv': { schema: { type: 'string' }, example: 'sku,attributes.color\nTSHIRT-RED-M,red\n' },
+    'text/csv': { schema: { type: 'string', minLength: 1 }, example: 'sku,attributes.color\nTSHIRT-RED-M,red\n' },
     'application/x-ndjson': {
       schema: { type: 'string' },
       example: '{"sku":"TSHIRT-RED-M","attributes":{"color":"red"}}\n',

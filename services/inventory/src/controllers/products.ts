@@ -5,7 +5,7 @@ import { isJsonText, type JsonText } from '../json/json-object.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { IncludeKeywords, ProductListKeywords } from '../products/product-query.ts'
 import { ProductCreatedView, ProductView, productCreatedJson, productJson } from '../products/product-view.ts'
-import { findSkuFault, SKU_LENGTH_MAX } from '../products/sku.ts'
+import { findSkuFault, SKU_LENGTH_MAX, SKU_PATTERN } from '../products/sku.ts'
 import { productTag } from '../requests/entity-tag.ts'
 import { listBody, listEnvelope, listStream, recordBody, recordEnvelope } from '../requests/envelope.ts'
 import { RecordId } from '../requests/record-id.ts'
@@ -27,11 +27,14 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 
 const Sku = z
   .string({ error: ({ input }) => (input === undefined ? FIELD_TEXTS.required : FIELD_TEXTS.notString) })
-  .meta({ minLength: 1, maxLength: SKU_LENGTH_MAX })
+  .meta({ minLength: 1, maxLength: SKU_LENGTH_MAX, pattern: SKU_PATTERN })
   .superRefine((sku, context) => {
     const fault = findSkuFault(sku)
     if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
   })
+
+/** How the text of attributes begins: as JSON that is not null. */
+const JSON_START = String.raw`^[ \t\r\n]*(?:[\[{"0-9-]|true|false)`
 
 const Attributes = z
   .custom<string | JsonText>((value) => typeof value === 'string' || isJsonText(value), {
@@ -39,6 +42,7 @@ const Attributes = z
   })
   .meta({
     type: ['string', 'object', 'array'],
+    pattern: JSON_START,
     description: 'JSON: a text that holds it, or an object or array. Numbers keep every digit.',
   })
 

@@ -61,7 +61,7 @@ function withoutFormula(text: string): string {
 }
 
 /** An import takes at most 100 columns, and the file also has `id`, `sku` and `attributes`. */
-const PATHS_MAX = 97
+export const PATHS_MAX = 97
 
 /** Reads the paths of the values that get columns of their own, or says why a file cannot have these columns. */
 export function readColumnPaths(

@@ -15,33 +15,53 @@ const Counted = p.int({ min: 0, max: QUANTITY_MAX })
 const Delta = p
   .int({ min: -QUANTITY_MAX, max: QUANTITY_MAX })
   .refine((delta) => delta !== 0, { error: FIELD_TEXTS.zero })
+  .meta({ not: { const: 0 } })
 
-const common = { reason: FreeText.optional(), reference: FreeText.optional(), expectedOnHand: Counted.optional() }
+const common = {
+  reason: FreeText.optional().meta({ description: 'Why the stock is moved' }),
+  reference: FreeText.optional().meta({
+    description: 'A document of the client, by which the movement can be found',
+  }),
+  expectedOnHand: Counted.optional().meta({ description: 'Refuse unless this quantity is on hand before' }),
+}
 const place = { productId: RecordId, locationId: RecordId }
 
 /** One line. Its `type` decides which members it has. */
-const Line = z.discriminatedUnion(
-  'type',
-  [
-    z.strictObject({ type: z.enum(['receive', 'ship']), ...place, quantity: Quantity, ...common }),
-    z.strictObject({ type: z.literal('adjust'), ...place, delta: Delta, ...common, reason: FreeText }),
-    z.strictObject({ type: z.literal('count'), ...place, quantity: Counted, ...common }),
-    z
-      .strictObject({
-        type: z.literal('transfer'),
-        productId: RecordId,
-        fromLocationId: RecordId,
-        toLocationId: RecordId,
-        quantity: Quantity,
+const Line = z
+  .discriminatedUnion(
+    'type',
+    [
+      z.strictObject({ type: z.enum(['receive', 'ship']), ...place, quantity: Quantity, ...common }),
+      z.strictObject({
+        type: z.literal('adjust'),
+        ...place,
+        delta: Delta.meta({ description: 'By how much the quantity on hand changes' }),
         ...common,
-      })
-      .refine(({ fromLocationId, toLocationId }) => fromLocationId !== toLocationId, {
-        path: ['toLocationId'],
-        error: FIELD_TEXTS.sameLocation,
+        reason: FreeText.meta({ description: 'Why the stock is adjusted' }),
       }),
-  ],
-  { error: FIELD_TEXTS.notOneOf(LINE_TYPES) },
-)
+      z.strictObject({
+        type: z.literal('count'),
+        ...place,
+        quantity: Counted.meta({ description: 'What is on hand' }),
+        ...common,
+      }),
+      z
+        .strictObject({
+          type: z.literal('transfer'),
+          productId: RecordId,
+          fromLocationId: RecordId.meta({ description: 'Where stock leaves' }),
+          toLocationId: RecordId.meta({ description: 'Where stock arrives: another location' }),
+          quantity: Quantity,
+          ...common,
+        })
+        .refine(({ fromLocationId, toLocationId }) => fromLocationId !== toLocationId, {
+          path: ['toLocationId'],
+          error: FIELD_TEXTS.sameLocation,
+        }),
+    ],
+    { error: FIELD_TEXTS.notOneOf(LINE_TYPES) },
+  )
+  .meta({ id: 'MovementLine' })
 
 const LINES_BOUND = FIELD_TEXTS.wrongLines({ max: LINES_MAX })
 
@@ -74,23 +94,17 @@ export const MovementBody = z
     type: z.enum(LINE_TYPES, { error: FIELD_TEXTS.notOneOf(LINE_TYPES) }).optional(),
     productId: RecordId.optional(),
     locationId: RecordId.optional(),
-    fromLocationId: RecordId.optional().meta({ description: 'Where stock leaves, for transfer' }),
-    toLocationId: RecordId.optional().meta({ description: 'Where stock arrives, for transfer' }),
-    quantity: Counted.optional().meta({
-      description: 'How much is moved, for all types but adjust. Only a count may be 0',
-    }),
-    delta: Delta.optional().meta({ description: 'By how much the quantity on hand changes, for adjust' }),
-    reason: FreeText.optional().meta({ description: 'Why the stock is adjusted. Required for adjust' }),
-    reference: FreeText.optional().meta({
-      description: 'A document of the client, by which the movement can be found',
-    }),
-    expectedOnHand: Counted.optional().meta({ description: 'Refuse unless this quantity is on hand before' }),
+    fromLocationId: RecordId.optional(),
+    toLocationId: RecordId.optional(),
+    quantity: Counted.optional(),
+    delta: Delta.optional(),
+    ...common,
     lines: Lines.optional().meta({
       description: `1 to ${LINES_MAX} movements, all or none, in place of the other members`,
     }),
   })
-  // Beside `lines` or `type`, the members depend on the type.
-  .meta({ minProperties: 1, anyOf: [{ required: ['lines'] }, { required: ['type'] }] })
+  // The API document shows lines and one line as two forms of the body.
+  .meta({ minProperties: 1 })
   .transform(({ lines, ...single }, context): readonly MovementLine[] => {
     const refuse = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message })
     const given = Object.fromEntries(Object.entries(single).filter(([, value]) => value !== undefined))

@@ -6,10 +6,14 @@ import { PageKeywords } from '../pagination/page-query.ts'
 import { readFilter, VALUES_MAX } from './product-filter.ts'
 import { PRODUCT_SORTS, type ProductSelection } from './product-list-repository.ts'
 import { INCLUDES } from './product-view.ts'
+import { SKU_LENGTH_MAX } from './sku.ts'
 
 const FILTERS_MAX = 10
 /** URL-encoded characters of all filters. `Link` repeats them twice, and many clients accept headers of 16 KiB at most. */
 const FILTERS_LENGTH_MAX = 6_000
+
+/** How any JSON begins. */
+const JSON_START = String.raw`^[ \t\r\n]*(?:[\[{"0-9-]|true|false|null)`
 
 const Once = z.string({ error: FIELD_TEXTS.givenTwice })
 
@@ -25,13 +29,21 @@ export type IncludeKeywords = z.output<typeof IncludeKeywords>
 export const FilterKeywords = z
   .object({
     sort: p.oneOf(...PRODUCT_SORTS).default('id'),
-    sku: Once.optional().meta({ minLength: 1 }),
-    'sku[in]': Once.optional().meta({ description: 'Only products with one of up to 100 SKUs, separated by commas' }),
-    'sku[prefix]': Once.optional(),
-    contains: Once.optional().meta({ minLength: 1, description: 'Only products whose attributes contain this JSON' }),
+    sku: Once.optional().meta({ maxLength: SKU_LENGTH_MAX }),
+    'sku[in]': Once.optional().meta({
+      pattern: '[^,]',
+      description: 'Only products with one of up to 100 SKUs, separated by commas',
+    }),
+    'sku[prefix]': Once.optional().meta({ maxLength: SKU_LENGTH_MAX }),
+    contains: Once.optional().meta({
+      pattern: JSON_START,
+      contentMediaType: 'application/json',
+      description: 'Only products whose attributes contain this JSON',
+    }),
     q: Once.optional().meta({
       minLength: 1,
       maxLength: 200,
+      pattern: String.raw`\S`,
       description:
         'Only products with these words in sku or attribute values. The last word may be the beginning of one',
     }),

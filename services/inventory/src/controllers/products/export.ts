@@ -1,7 +1,7 @@
 import { type Args, accepts, p } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { flattenWithoutCsv, notAcceptable, validationError } from '../../errors.ts'
-import { csvForm, jsonLines, readColumnPaths } from '../../exports/export-form.ts'
+import { csvForm, jsonLines, PATHS_MAX, readColumnPaths } from '../../exports/export-form.ts'
 import { readAhead } from '../../exports/read-ahead.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
 import { IMPORT_FORMATS, type ImportFormat } from '../../imports/read-records.ts'
@@ -19,7 +19,10 @@ export class Default extends InventoryController {
     keywords: z
       .object({
         format: p.oneOf(...IMPORT_FORMATS).optional(),
-        flatten: p.list(z.string()).optional().meta({ description: 'Paths of values that get columns of their own' }),
+        flatten: p
+          .list(z.string().meta({ minLength: 1 }))
+          .optional()
+          .meta({ description: 'Paths of values that get columns of their own, with format=csv', maxItems: PATHS_MAX }),
         spreadsheetSafe: p.bool().default(false),
         ...FilterKeywords.shape,
       })
