@@ -41,14 +41,16 @@ it('counts failures with the same operation and check and code once', async () =
     scenario('coverage', { body: '{"code":422,"error_code":"email_exists"}' }),
     scenario('fuzzing', { body: '{"code":422,"error_code":"email_exists"}', failed: ['some_check', 'more'] }),
     scenario('fuzzing', { body: '{"code":"UNKNOWN"}', status: 404, method: 'TRACE' }),
+    scenario('fuzzing', { body: '{"error":{"type":"CONFLICT"}}', status: 409, method: 'PUT' }),
     scenario('stateful', { body: '<html>', status: 501, failed: [] }),
   ]
   writeFileSync(file, lines.join('\n'))
   const { failures, summary, withExample } = await readReport(file)
-  expect([summary, [...withExample]]).toEqual(['2 examples, 2 coverage, 4 fuzzing, 2 stateful', ['POST /users']])
+  expect([summary, [...withExample]]).toEqual(['2 examples, 2 coverage, 6 fuzzing, 2 stateful', ['POST /users']])
   expect(failures.map(({ operation, check, code, count }) => [operation, check, code, count])).toEqual([
     ['POST /users', 'some_check', '422 email_exists', 2],
     ['POST /users', 'more', '422 email_exists', 1],
+    ['PUT /users', 'some_check', '409 CONFLICT', 1],
     ['TRACE /users', 'some_check', '404 UNKNOWN', 1],
   ])
   expect(failures[0]).toEqual({

@@ -54,7 +54,11 @@ const Event = z.object({
     })
     .optional(),
 })
-const ErrorBody = z.object({ error_code: z.string().optional(), code: z.union([z.string(), z.number()]).optional() })
+const ErrorBody = z.object({
+  error_code: z.string().optional(),
+  code: z.union([z.string(), z.number()]).optional(),
+  error: z.object({ type: z.string() }).optional(),
+})
 
 type Recorder = NonNullable<z.output<typeof Event>['ScenarioFinished']>['recorder']
 const BODY_LENGTH = 600
@@ -101,8 +105,8 @@ function failuresOf({ cases, checks, interactions }: Recorder): readonly Failure
 
 function codeOf({ response }: z.output<typeof Interaction>): string {
   if (!response) return 'no answer'
-  const { error_code: errorCode, code } = parseError(decode(response.content))
-  return `${response.status_code} ${errorCode ?? code ?? ''}`.trim()
+  const { error_code: errorCode, code, error } = parseError(decode(response.content))
+  return `${response.status_code} ${errorCode ?? code ?? error?.type ?? ''}`.trim()
 }
 
 function parseError(text: string): z.output<typeof ErrorBody> {
