@@ -19,7 +19,7 @@ export const ORDINARY: ReadonlySet<string> = new Set(
     'queue, message, handler, worker, patch, channel, encrypt, wrap, replica, try',
     'attempt, mode, block, lock, device, plugin, webhook, authentication, authenticate, member',
     'return, operation, action, order, payment, charge, value, user, client, case, entry, log, history, right, claim',
-    'problem, fault, issue',
+    'fault, issue',
     'move, hold, release, fail, failure, refuse, account, signal, transfer, shop, credit, gross, price, in stock',
     'application, transaction, quantity, free, cancel, confirm, item, held, store, root, base path, package',
     'adapter, resource, bundle, manifest, router, settle, decline',

@@ -35,7 +35,7 @@ export const FIELD_TEXTS = {
  * What is wrong with the whole request, in place of the text of its status. A search for the name of a text finds the line that
  * throws it or answers with it.
  */
-export const FAULT_TEXTS = {
+export const PROBLEM_TEXTS = {
   /** In development: where the URL would lead with more parts. */
   nothingHere: ({ verb, pattern }: { readonly verb: string; readonly pattern: string }) =>
     `${NOTHING_HERE}; ${verb} answers ${pattern}`,

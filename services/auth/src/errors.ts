@@ -145,7 +145,7 @@ export const badJwt = defineError(
   ({ reason }: { readonly reason: string }) => `invalid JWT: unable to parse or verify signature, ${reason}`,
 )
 /** The reasons of `badJwt`. They name no key. */
-export const JWT_FAULTS = {
+export const JWT_PROBLEMS = {
   segments: 'token is malformed: token contains an invalid number of segments',
   header: 'token is malformed: could not parse its header',
   claims: 'token is malformed: could not parse its claims',

@@ -55,7 +55,7 @@ export function fromCallError(error: CallError): HttpError {
   if (first !== undefined) return errors.validationError([first, ...others])
   const factory = errorsByStatus[status]
   if (factory !== undefined) return factory({ headers, cause: error })
-  if (status === 400) return errors.malformedRequest({ fault: message }, { cause: error })
+  if (status === 400) return errors.malformedRequest({ problem: message }, { cause: error })
   return errorVocabulary.unexpected(error)
 }
 

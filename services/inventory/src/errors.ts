@@ -16,11 +16,11 @@ export interface Issue {
 
 /** The request cannot be read. */
 export const badRequest = defineError(400, 'BAD_REQUEST', 'The request is malformed.')
-/** @param fault what the framework could not read, in its words */
+/** @param problem what the framework could not read, in its words */
 export const malformedRequest = defineError(
   400,
   'BAD_REQUEST',
-  ({ fault }: { readonly fault: string }) => MALFORMED_TEXTS[fault] ?? badRequest.message,
+  ({ problem }: { readonly problem: string }) => MALFORMED_TEXTS[problem] ?? badRequest.message,
 )
 
 const invalidValues = defineError(

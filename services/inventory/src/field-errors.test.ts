@@ -1,23 +1,23 @@
-import { FAULT_TEXTS } from '@trestle/endpoints/error-texts.ts'
+import { PROBLEM_TEXTS } from '@trestle/endpoints/error-texts.ts'
 import { describe, expect, it } from 'vitest'
 import { malformedRequest } from './errors.ts'
 import { MALFORMED_TEXTS } from './field-errors.ts'
 
 describe('MALFORMED_TEXTS', () => {
-  it.each(Object.entries(MALFORMED_TEXTS))('writes %s out', (fault, text) => {
-    expect(text).toBe(`${fault}.`)
-    expect(malformedRequest({ fault }).message).toBe(text)
+  it.each(Object.entries(MALFORMED_TEXTS))('writes %s out', (problem, text) => {
+    expect(text).toBe(`${problem}.`)
+    expect(malformedRequest({ problem }).message).toBe(text)
   })
 
   it('has every fixed text of the framework for 400', () => {
     const otherStatus: readonly string[] = ['fileTooLarge', 'fieldTooLarge', 'originNotAllowed']
-    const texts = Object.entries(FAULT_TEXTS).flatMap(([name, text]) =>
+    const texts = Object.entries(PROBLEM_TEXTS).flatMap(([name, text]) =>
       typeof text === 'string' && !otherStatus.includes(name) ? [text] : [],
     )
     expect(Object.keys(MALFORMED_TEXTS)).toEqual(expect.arrayContaining(texts))
   })
 
-  it('says for an unknown fault only that the request is malformed', () => {
-    expect(malformedRequest({ fault: 'x' }).message).toBe('The request is malformed.')
+  it('says for an unknown problem only that the request is malformed', () => {
+    expect(malformedRequest({ problem: 'x' }).message).toBe('The request is malformed.')
   })
 })

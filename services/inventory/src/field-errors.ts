@@ -7,7 +7,7 @@
 // this service. Filters are refused by `readSelection` in products/product-query.ts, attributes by `storableAttributes` in
 // products/attributes.ts, and `flatten` in controllers/products/export.ts.
 
-import { FAULT_TEXTS } from '@trestle/endpoints/error-texts.ts'
+import { PROBLEM_TEXTS } from '@trestle/endpoints/error-texts.ts'
 
 interface Limit {
   readonly max: number
@@ -62,20 +62,20 @@ export const FIELD_TEXTS = {
 } as const
 
 /**
- * What the framework could not read of a request, by the text of its fault. A search for the name of a fault, such as
+ * What the framework could not read of a request, by the text of its problem. A search for the name of a problem, such as
  * `bodyNotJson`, finds the line in packages/endpoints/src that throws it.
  */
 export const MALFORMED_TEXTS: Readonly<Record<string, string>> = {
-  [FAULT_TEXTS.malformedUrl]: 'The URL is malformed.',
-  [FAULT_TEXTS.forbiddenKeyword]: 'A keyword has a forbidden name.',
-  [FAULT_TEXTS.tooManyKeywords({ max: 1_000 })]: 'There are more than 1000 keywords.',
-  [FAULT_TEXTS.bodyEndedEarly]: 'The body ended early.',
-  [FAULT_TEXTS.bodyNotUtf8]: 'The body is not UTF-8.',
-  [FAULT_TEXTS.bodyNotJson]: 'The body is no JSON.',
-  [FAULT_TEXTS.bodyNotObject]: 'The body must be a JSON object.',
-  [FAULT_TEXTS.bodyTooDeep({ max: 64 })]: 'The body is nested deeper than 64 levels.',
-  [FAULT_TEXTS.forbiddenKey]: 'The body has a key with a forbidden name.',
-  [FAULT_TEXTS.notMultipart]: 'The body is no multipart form.',
+  [PROBLEM_TEXTS.malformedUrl]: 'The URL is malformed.',
+  [PROBLEM_TEXTS.forbiddenKeyword]: 'A keyword has a forbidden name.',
+  [PROBLEM_TEXTS.tooManyKeywords({ max: 1_000 })]: 'There are more than 1000 keywords.',
+  [PROBLEM_TEXTS.bodyEndedEarly]: 'The body ended early.',
+  [PROBLEM_TEXTS.bodyNotUtf8]: 'The body is not UTF-8.',
+  [PROBLEM_TEXTS.bodyNotJson]: 'The body is no JSON.',
+  [PROBLEM_TEXTS.bodyNotObject]: 'The body must be a JSON object.',
+  [PROBLEM_TEXTS.bodyTooDeep({ max: 64 })]: 'The body is nested deeper than 64 levels.',
+  [PROBLEM_TEXTS.forbiddenKey]: 'The body has a key with a forbidden name.',
+  [PROBLEM_TEXTS.notMultipart]: 'The body is no multipart form.',
 }
 
 /** The texts of records of an import, in its report. Nothing throws them: the file that names one puts it into the report. */

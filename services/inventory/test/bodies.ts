@@ -7,8 +7,8 @@ const anyNumber: unknown = expect.any(Number)
 type Differences = Readonly<Record<string, unknown>>
 
 /**
- * The body of a refusal with 400 for one fault, whole.
- * @param path where the fault is; '' for the request itself
+ * The body of a refusal with 400 for one problem, whole.
+ * @param path where the problem is; '' for the request itself
  */
 export function invalidBody(path: string, message: string): object {
   const description = `${path === '' ? 'The request' : path}: ${message}`

@@ -93,8 +93,8 @@ export const returnUrlElsewhere = declare(
 /** Names each member and says what is wrong with it: `amount.currency has no exchange rate`. */
 export const orderInvalid = declareTemplate(
   [400, 'REQUEST_INVALID'],
-  ({ flaws }: { readonly flaws: readonly OrderFlaw[] }) =>
-    flaws.map(({ field, message }) => `${field} ${message}`).join('; '),
+  ({ problems }: { readonly problems: readonly OrderProblem[] }) =>
+    problems.map(({ field, message }) => `${field} ${message}`).join('; '),
 )
 
 /** The codes of field errors (reference: Field errors). */
@@ -121,7 +121,7 @@ export interface FieldError {
 }
 
 /** What is wrong with a member of an order. */
-export type OrderFlaw = Pick<FieldError, 'field' | 'message'>
+export type OrderProblem = Pick<FieldError, 'field' | 'message'>
 
 /** 400 over the fields that are wrong. */
 export function invalidFields(fields: readonly FieldError[], cause?: unknown): HttpError {

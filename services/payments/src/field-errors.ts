@@ -2,7 +2,7 @@
 // Rules that belong to one endpoint alone stand in errors.ts itself, with their codes.
 //
 // A schema refuses the value, and `toFieldErrors` in requests/field-error.ts chooses the text. The plugin request-input keeps the
-// error as `request.flaw`. `requireAccess` in access/require-access.ts throws it once the caller has access. Routes that need no
+// error as `request.problem`. `requireAccess` in access/require-access.ts throws it once the caller has access. Routes that need no
 // key throw it themselves, and plugins/checkout.ts throws it as an error of the checkout. Some schemas and rules choose the text
 // themselves: a search for its name finds them.
 

@@ -1,4 +1,4 @@
-import { FAULT_TEXTS } from '../error-texts.ts'
+import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
 import { decodePercent } from '../routing/target.ts'
 
@@ -39,7 +39,7 @@ export function parseUrlEncoded(text: string): Keywords {
  * @throws CallError 400 for the name `__proto__`, which would change the prototype
  */
 export function addKeyword(keywords: Keywords, name: string, value: unknown): void {
-  if (name === '__proto__') throw new CallError(400, FAULT_TEXTS.forbiddenKeyword)
+  if (name === '__proto__') throw new CallError(400, PROBLEM_TEXTS.forbiddenKeyword)
   const known = keywords[name]
   if (known === undefined) keywords[name] = value
   else if (Array.isArray(known)) known.push(value)
@@ -48,7 +48,7 @@ export function addKeyword(keywords: Keywords, name: string, value: unknown): vo
 
 /** The error for a request with more than KEYWORDS_MAX keywords: 400. */
 export function tooManyKeywords(): CallError {
-  return new CallError(400, FAULT_TEXTS.tooManyKeywords({ max: KEYWORDS_MAX }))
+  return new CallError(400, PROBLEM_TEXTS.tooManyKeywords({ max: KEYWORDS_MAX }))
 }
 
 function decodePart(text: string): string {

@@ -1,5 +1,5 @@
 import { fromWebStream, toWebStream } from '../answers/byte-stream.ts'
-import { FAULT_TEXTS } from '../error-texts.ts'
+import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
 
 /** The body of a request from an interface. It can be read once. */
@@ -13,12 +13,12 @@ export interface BodySource {
 
 /** The error for a body of more than `bytesMax` bytes: 413. */
 export function tooLarge(bytesMax: number): CallError {
-  return new CallError(413, FAULT_TEXTS.bodyTooLarge({ max: bytesMax }))
+  return new CallError(413, PROBLEM_TEXTS.bodyTooLarge({ max: bytesMax }))
 }
 
 /** The client left while it sent the body. That is no fault of the application. */
 export function endedEarly(cause?: unknown): CallError {
-  return cause instanceof CallError ? cause : new CallError(400, FAULT_TEXTS.bodyEndedEarly, { cause })
+  return cause instanceof CallError ? cause : new CallError(400, PROBLEM_TEXTS.bodyEndedEarly, { cause })
 }
 
 /** The body of a web `Request`. */

@@ -1,6 +1,6 @@
 import { fromWebStream } from '../answers/byte-stream.ts'
 import { type Keywords, parseUrlEncoded } from '../binding/keywords.ts'
-import { FAULT_TEXTS } from '../error-texts.ts'
+import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
 import { type BodySource, limitedStream, tooLarge } from './body-source.ts'
 import { type JsonCodec, parseJson } from './json.ts'
@@ -82,14 +82,14 @@ function decodeText(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes)
   } catch (cause) {
-    throw new CallError(400, FAULT_TEXTS.bodyNotUtf8, { cause })
+    throw new CallError(400, PROBLEM_TEXTS.bodyNotUtf8, { cause })
   }
 }
 
 function fromJson(value: unknown, use: DecodeOptions['use']): DecodedBody {
   if (isRecord(value)) return { keywords: value }
   if (use === 'positionals') return { positionals: Array.isArray(value) ? value : [value] }
-  throw new CallError(400, FAULT_TEXTS.bodyNotObject)
+  throw new CallError(400, PROBLEM_TEXTS.bodyNotObject)
 }
 
 function isRecord(value: unknown): value is Keywords {

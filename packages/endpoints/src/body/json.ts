@@ -1,5 +1,5 @@
 import { KEYWORDS_MAX, tooManyKeywords } from '../binding/keywords.ts'
-import { FAULT_TEXTS } from '../error-texts.ts'
+import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
 
 /** Reads and writes JSON. An application may replace it, for example to keep big numbers. */
@@ -24,7 +24,7 @@ export function parseJson(text: string, codec: JsonCodec): unknown {
     if (MAY_FORBID.test(text)) checkKeys(value)
     return codec.parse(text, value)
   } catch (cause) {
-    throw cause instanceof CallError ? cause : new CallError(400, FAULT_TEXTS.bodyNotJson, { cause })
+    throw cause instanceof CallError ? cause : new CallError(400, PROBLEM_TEXTS.bodyNotJson, { cause })
   }
 }
 
@@ -44,7 +44,7 @@ function checkShape(text: string): void {
     else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
       depth++
       if (depth === 1) isObject = code === OPEN_OBJECT
-      if (depth > DEPTH_MAX) throw new CallError(400, FAULT_TEXTS.bodyTooDeep({ max: DEPTH_MAX }))
+      if (depth > DEPTH_MAX) throw new CallError(400, PROBLEM_TEXTS.bodyTooDeep({ max: DEPTH_MAX }))
     } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) depth--
     else if (code === COMMA && depth === 1 && isObject) {
       commas++
@@ -75,7 +75,7 @@ function checkKeys(value: unknown): void {
   }
   for (const [key, item] of Object.entries(value)) {
     if (key === '__proto__' || (key === 'constructor' && holdsPrototype(item))) {
-      throw new CallError(400, FAULT_TEXTS.forbiddenKey)
+      throw new CallError(400, PROBLEM_TEXTS.forbiddenKey)
     }
     checkKeys(item)
   }

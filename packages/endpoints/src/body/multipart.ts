@@ -1,7 +1,7 @@
 import { decodeField, type MultipartError, make, type PartInfo } from 'multipasta'
 import { type ByteStream, toWebStream } from '../answers/byte-stream.ts'
 import { addKeyword, emptyKeywords, type Keywords } from '../binding/keywords.ts'
-import { FAULT_TEXTS } from '../error-texts.ts'
+import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
 import { ByteCollector } from './body-source.ts'
 
@@ -97,7 +97,7 @@ class PartReader {
         let size = 0
         return (chunk) => {
           size += chunk?.byteLength ?? 0
-          if (size > fileBytes) this.#fault ??= new CallError(413, FAULT_TEXTS.fileTooLarge)
+          if (size > fileBytes) this.#fault ??= new CallError(413, PROBLEM_TEXTS.fileTooLarge)
           this.#found.push(chunk === null ? 'end of file' : { chunk })
         }
       },
@@ -141,7 +141,7 @@ class PartReader {
     return (chunk) => {
       if (chunk === null) this.#found.push({ info, field: collected.bytes() })
       else collected.add(chunk)
-      if (collected.size > bytesMax) this.#fault ??= new CallError(413, FAULT_TEXTS.fieldTooLarge)
+      if (collected.size > bytesMax) this.#fault ??= new CallError(413, PROBLEM_TEXTS.fieldTooLarge)
     }
   }
 
@@ -209,9 +209,11 @@ function once(bytes: Uint8Array): ByteStream {
 }
 
 function faultOf(error: MultipartError, parts: number): CallError {
-  return error._tag === 'ReachedLimit' ? new CallError(413, FAULT_TEXTS.tooManyParts({ max: parts })) : malformed(error)
+  return error._tag === 'ReachedLimit'
+    ? new CallError(413, PROBLEM_TEXTS.tooManyParts({ max: parts }))
+    : malformed(error)
 }
 
 function malformed(cause?: unknown): CallError {
-  return new CallError(400, FAULT_TEXTS.notMultipart, { cause })
+  return new CallError(400, PROBLEM_TEXTS.notMultipart, { cause })
 }

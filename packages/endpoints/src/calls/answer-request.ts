@@ -1,7 +1,7 @@
 import type { Answer } from '../answers/answer.ts'
 import { ResponseState } from '../answers/response-state.ts'
 import type { Core } from '../core.ts'
-import { FAULT_TEXTS } from '../error-texts.ts'
+import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { MethodNotAllowed, NotFound, NotImplemented } from '../errors.ts'
 import { EndpointRequest } from '../request/endpoint-request.ts'
 import type { Incoming } from '../request/incoming.ts'
@@ -78,7 +78,7 @@ function answerCall(call: Call, failure: unknown): Answer | Promise<Answer> {
 function hintAt({ settings }: Core, longer: Route | undefined): string | undefined {
   if (longer === undefined || !settings.development) return undefined
   const { verb, binding } = longer
-  return FAULT_TEXTS.nothingHere({ verb, pattern: patternOf(longer, binding.min) })
+  return PROBLEM_TEXTS.nothingHere({ verb, pattern: patternOf(longer, binding.min) })
 }
 
 function answerOptions(call: Call, allow: readonly string[]): Answer | Promise<Answer> {

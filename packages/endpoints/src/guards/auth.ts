@@ -1,4 +1,4 @@
-import { FAULT_TEXTS } from '../error-texts.ts'
+import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { AccessDenied, type AccessDeniedOptions, CallError, Forbidden } from '../errors.ts'
 import type { EndpointRequest } from '../request/endpoint-request.ts'
 import type { Guard, GuardContext } from './guard.ts'
@@ -75,7 +75,7 @@ export function requireScopes(...scopes: readonly string[]): Guard {
   const guard = ({ request }: GuardContext): void => {
     const given = scopesOf(request)
     const missing = scopes.filter((scope) => !given.has(scope))
-    if (missing.length > 0) throw new Forbidden(FAULT_TEXTS.scopeMissing({ scopes: missing }))
+    if (missing.length > 0) throw new Forbidden(PROBLEM_TEXTS.scopeMissing({ scopes: missing }))
   }
   return Object.assign(guard, { responses: { 403: `Without the scope ${scopes.join(' ')}` } })
 }

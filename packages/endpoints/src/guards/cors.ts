@@ -1,5 +1,5 @@
 import type { ResponseState } from '../answers/response-state.ts'
-import { FAULT_TEXTS } from '../error-texts.ts'
+import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { Forbidden } from '../errors.ts'
 
 /** Which pages of other origins may call (reference: CORS). */
@@ -60,7 +60,7 @@ export function corsPolicy(options: boolean | CorsOptions | undefined) {
   }
   /** Completes the answer to a preflight. @throws Forbidden for a foreign origin */
   const preflight = ({ origin, requestedHeaders, allow }: Preflight, response: ResponseState): void => {
-    if (!isAllowed(origin)) throw new Forbidden(FAULT_TEXTS.originNotAllowed)
+    if (!isAllowed(origin)) throw new Forbidden(PROBLEM_TEXTS.originNotAllowed)
     response.headers.set('access-control-allow-methods', (methods ?? allow).join(', '))
     const allowed = headers?.join(', ') ?? requestedHeaders
     if (allowed !== undefined) response.headers.set('access-control-allow-headers', allowed)

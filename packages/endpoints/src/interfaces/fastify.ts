@@ -3,7 +3,7 @@ import { type Answer, isStream } from '../answers/answer.ts'
 import { toWebStream } from '../answers/byte-stream.ts'
 import type { BodySource } from '../body/body-source.ts'
 import { parseMediaType } from '../body/media-type.ts'
-import { FAULT_TEXTS } from '../error-texts.ts'
+import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
 import type { ErrorLog, Incoming, RawRequest } from '../request/incoming.ts'
 import { VERBS } from '../routing/verbs.ts'
@@ -131,7 +131,7 @@ function setNotFoundHandler(instance: FastifyInstance, handle: FastifyHandler): 
 export function fastifyOptions(app: Answering): FastifyOptions {
   return {
     frameworkErrors(_error, request, reply) {
-      const refusal = new CallError(400, FAULT_TEXTS.malformedUrl)
+      const refusal = new CallError(400, PROBLEM_TEXTS.malformedUrl)
       // The published types name nothing of Fastify. Only Fastify calls this.
       const incoming = new FastifyIncoming(request as FastifyRequest, reply as FastifyReply, 0, refusal)
       void answerWithFastify(app, incoming)

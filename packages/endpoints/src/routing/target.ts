@@ -1,4 +1,4 @@
-import { FAULT_TEXTS } from '../error-texts.ts'
+import { PROBLEM_TEXTS } from '../error-texts.ts'
 import { CallError } from '../errors.ts'
 
 /** The parts of a request target. */
@@ -80,5 +80,5 @@ export function decodePercent(text: string): string {
 }
 
 function malformed(cause?: unknown): CallError {
-  return new CallError(400, FAULT_TEXTS.malformedUrl, { cause })
+  return new CallError(400, PROBLEM_TEXTS.malformedUrl, { cause })
 }

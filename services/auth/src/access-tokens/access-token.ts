@@ -1,4 +1,4 @@
-import { JWT_FAULTS } from '../errors.ts'
+import { JWT_PROBLEMS } from '../errors.ts'
 import type { SigningKey } from './signing-key.ts'
 
 /** One way in which the user of a session has proven who they are. */
@@ -52,23 +52,23 @@ export function signAccessToken(key: SigningKey, claims: object): string {
 export function verifyAccessToken(findKey: FindKey, token: string, now: Date): Verification {
   const [header, payload, signature, ...rest] = token.split('.')
   if (header === undefined || payload === undefined || signature === undefined || rest.length > 0) {
-    return toInvalid(JWT_FAULTS.segments)
+    return toInvalid(JWT_PROBLEMS.segments)
   }
   const { alg, kid, crit } = parsePart(header) ?? {}
   if (typeof alg !== 'string' || !(kid === undefined || typeof kid === 'string')) {
-    return toInvalid(JWT_FAULTS.header)
+    return toInvalid(JWT_PROBLEMS.header)
   }
   // RFC 7515, section 4.1.11: a token with an extension in `crit` that is not understood is invalid. None is understood.
-  if (crit !== undefined) return toInvalid(JWT_FAULTS.extension)
+  if (crit !== undefined) return toInvalid(JWT_PROBLEMS.extension)
   const key = findKey(kid, alg)
   // The key decides the algorithm, never the token. So `none` and mixed-up algorithms end here.
-  if (key === undefined || key.alg !== alg) return toInvalid(JWT_FAULTS.key)
+  if (key === undefined || key.alg !== alg) return toInvalid(JWT_PROBLEMS.key)
   const signatureBytes = decodePart(signature)
   if (signatureBytes === undefined || !key.verify(`${header}.${payload}`, signatureBytes)) {
-    return toInvalid(JWT_FAULTS.signature)
+    return toInvalid(JWT_PROBLEMS.signature)
   }
   const claims = parsePart(payload)
-  if (claims === undefined) return toInvalid(JWT_FAULTS.claims)
+  if (claims === undefined) return toInvalid(JWT_PROBLEMS.claims)
   const problem = timeProblem(claims, now.getTime() / 1_000)
   return problem === undefined ? { verdict: 'valid', claims } : toInvalid(problem)
 }
@@ -79,8 +79,8 @@ export function isCurrent(claims: VerifiedClaims, now: Date): boolean {
 }
 
 function timeProblem({ exp, nbf }: VerifiedClaims, nowSeconds: number): string | undefined {
-  if (exp !== undefined && !(isTime(exp) && nowSeconds < exp)) return JWT_FAULTS.expired
-  if (nbf !== undefined && !(isTime(nbf) && nowSeconds >= nbf)) return JWT_FAULTS.early
+  if (exp !== undefined && !(isTime(exp) && nowSeconds < exp)) return JWT_PROBLEMS.expired
+  if (nbf !== undefined && !(isTime(nbf) && nowSeconds >= nbf)) return JWT_PROBLEMS.early
   return undefined
 }
 

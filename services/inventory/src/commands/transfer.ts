@@ -91,7 +91,7 @@ async function runImport(
     for (; !step.done; step = await run.next()) if (step.value.type === 'progress') bar.show(step.value.received)
     bar.end()
     const { verdict, report } = step.value
-    for (const line of describeFaults(report)) stderr.write(`${line}\n`)
+    for (const line of describeProblems(report)) stderr.write(`${line}\n`)
     stdout.write(`${verdict === 'stored' ? '' : 'nothing was stored; would be: '}${describe(report)}\n`)
     if (report.failed > 0) throw new Error(`${report.failed} of ${report.received} records failed`)
   } finally {
@@ -101,15 +101,15 @@ async function runImport(
 }
 
 /**
- * A line for each fault, but one line for all records whose sku is taken: a file that is imported a second time has a fault in each
+ * A line for each problem, but one line for all records whose sku is taken: a file that is imported a second time has a problem in each
  * record.
  */
-function describeFaults({ errors, failed }: ImportReport): readonly string[] {
-  const lines = errors.filter(({ type }) => type !== 'CONFLICT').map(describeFault)
+function describeProblems({ errors, failed }: ImportReport): readonly string[] {
+  const lines = errors.filter(({ type }) => type !== 'CONFLICT').map(describeProblem)
   const taken = errors.filter(({ type }) => type === 'CONFLICT')
   const [first] = taken
   if (!first) return lines
-  // The report has the first faults only.
+  // The report has the first problems only.
   const count = failed > errors.length ? `at least ${taken.length}` : String(taken.length)
   const advice = '--mode skip leaves the products as they are, --mode upsert changes them'
   return [
@@ -118,7 +118,7 @@ function describeFaults({ errors, failed }: ImportReport): readonly string[] {
   ]
 }
 
-function describeFault({ line, description }: ImportReport['errors'][number]): string {
+function describeProblem({ line, description }: ImportReport['errors'][number]): string {
   return `line ${line}: ${printable(description)}`
 }
 
@@ -141,7 +141,7 @@ async function runExport(
 ): Promise<void> {
   const selection = readSelection({ ...readFilters(filter), sort })
   const read = readColumnPaths(paths)
-  if ('fault' in read) throw new Error(`--flatten: ${read.fault}`)
+  if ('problem' in read) throw new Error(`--flatten: ${read.problem}`)
   const { paths: flatten } = read
   const form = format === 'csv' ? csvForm({ flatten, spreadsheetSafe: spreadsheetSafe ?? false }) : jsonLines
   const database = openCommandDatabase(config, 'export')

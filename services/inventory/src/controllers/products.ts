@@ -5,7 +5,7 @@ import { isJsonText, type JsonText } from '../json/json-object.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { IncludeKeywords, ProductListKeywords } from '../products/product-query.ts'
 import { ProductCreatedView, ProductView, productCreatedJson, productJson } from '../products/product-view.ts'
-import { findSkuFault, SKU_LENGTH_MAX, SKU_PATTERN } from '../products/sku.ts'
+import { findSkuProblem, SKU_LENGTH_MAX, SKU_PATTERN } from '../products/sku.ts'
 import { productTag } from '../requests/entity-tag.ts'
 import { listBody, listEnvelope, listStream, recordBody, recordEnvelope } from '../requests/envelope.ts'
 import { RecordId } from '../requests/record-id.ts'
@@ -29,8 +29,8 @@ const Sku = z
   .string({ error: ({ input }) => (input === undefined ? FIELD_TEXTS.required : FIELD_TEXTS.notString) })
   .meta({ minLength: 1, maxLength: SKU_LENGTH_MAX, pattern: SKU_PATTERN })
   .superRefine((sku, context) => {
-    const fault = findSkuFault(sku)
-    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
+    const problem = findSkuProblem(sku)
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
   })
 
 /** How the text of attributes begins: as JSON that is not null. */

@@ -66,10 +66,10 @@ export const PATHS_MAX = 97
 /** Reads the paths of the values that get columns of their own, or says why a file cannot have these columns. */
 export function readColumnPaths(
   texts: readonly string[],
-): { readonly paths: readonly AttributePath[] } | { readonly fault: string } {
-  if (texts.length > PATHS_MAX) return { fault: FIELD_TEXTS.tooManyPaths({ max: PATHS_MAX }) }
+): { readonly paths: readonly AttributePath[] } | { readonly problem: string } {
+  if (texts.length > PATHS_MAX) return { problem: FIELD_TEXTS.tooManyPaths({ max: PATHS_MAX }) }
   const paths = texts.map(parseAttributePath).filter((path) => path !== undefined)
-  if (paths.length < texts.length) return { fault: FIELD_TEXTS.notPaths }
+  if (paths.length < texts.length) return { problem: FIELD_TEXTS.notPaths }
   const clash = findClash(paths)
-  return clash === undefined ? { paths } : { fault: FIELD_TEXTS.pathsClash }
+  return clash === undefined ? { paths } : { problem: FIELD_TEXTS.pathsClash }
 }

@@ -34,7 +34,7 @@ describe('readCsvHeader', () => {
 describe('a record below the header', () => {
   const read = (header: readonly string[], fields: readonly string[], isWellFormed = true) =>
     readCsvHeader(record(header), 20)(record(fields, 2, isWellFormed))
-  const fault = (description: string, sku: string | null = null) => ({
+  const problem = (description: string, sku: string | null = null) => ({
     line: 2,
     sku,
     type: sku === null ? 'BAD_REQUEST' : 'VALIDATION_ERROR',
@@ -65,9 +65,9 @@ describe('a record below the header', () => {
 
   it('is refused for quotes, for another number of fields, and for a path through a value', () => {
     const header = ['sku', 'attributes', 'attributes.a.b']
-    expect(read(header, ['A', '', ''], false)).toEqual(fault('The record has quotes that are not in order.'))
-    expect(read(header, ['A'])).toEqual(fault('The record has 1 fields, the header has 3.'))
+    expect(read(header, ['A', '', ''], false)).toEqual(problem('The record has quotes that are not in order.'))
+    expect(read(header, ['A'])).toEqual(problem('The record has 1 fields, the header has 3.'))
     const through = 'attributes.a.b: leads through a value that is no object'
-    expect(read(header, ['A', '{"a":1}', '2'])).toEqual(fault(through, 'A'))
+    expect(read(header, ['A', '{"a":1}', '2'])).toEqual(problem(through, 'A'))
   })
 })

@@ -11,7 +11,7 @@ import { isJson, readCell } from '../json/json-cell.ts'
 import { memberTexts } from '../json/nested-text.ts'
 import { type AttributePath, findClash, parseAttributePath } from '../products/attribute-path.ts'
 import type { CsvRecord } from './csv-reader.ts'
-import { brokenRecord, type RawProduct, type RecordFault } from './import-record.ts'
+import { brokenRecord, type RawProduct, type RecordProblem } from './import-record.ts'
 
 /** The meaning of a column. */
 type Column = 'id' | 'sku' | 'attributes' | AttributePath
@@ -20,7 +20,7 @@ const COLUMNS_MAX = 100
 const ATTRIBUTE_PREFIX = 'attributes.'
 
 /** Reads the records of a file, whose header is known. */
-export type RecordReader = (record: CsvRecord) => RawProduct | RecordFault
+export type RecordReader = (record: CsvRecord) => RawProduct | RecordProblem
 
 /**
  * Reads the header of a file (reference: CSV files).
@@ -50,7 +50,7 @@ function readRecord(
   columns: readonly Column[],
   { line, fields, isWellFormed }: CsvRecord,
   attributesBytesMax: number,
-): RawProduct | RecordFault {
+): RawProduct | RecordProblem {
   if (!isWellFormed) return brokenRecord(line, RECORD_TEXTS.quotes)
   if (fields.length !== columns.length) {
     return brokenRecord(line, RECORD_TEXTS.wrongFields({ fields: fields.length, columns: columns.length }))

@@ -34,7 +34,7 @@ describe('gatherBatches', () => {
     ['five records of a mebibyte', products(5, MEBIBYTE), ['4 + 0', '1 + 0']],
   ])('gives a batch at most 500 records and four mebibytes of attributes: %s', async (_case, records, sizes) => {
     const batches = await batchesOf([records])
-    expect(batches.map((batch) => `${batch.products.length} + ${batch.faults.length}`)).toEqual(sizes)
+    expect(batches.map((batch) => `${batch.products.length} + ${batch.problems.length}`)).toEqual(sizes)
   })
 
   it('ends a batch when a record arrives a second after its begin', async () => {

@@ -1,15 +1,15 @@
-import type { ImportRecord, ReadProduct, RecordFault } from './import-record.ts'
+import type { ImportRecord, ReadProduct, RecordProblem } from './import-record.ts'
 
 /** What one statement stores, and the records of the same part of the file that cannot be stored. */
 export interface RecordBatch {
   readonly products: readonly ReadProduct[]
-  readonly faults: readonly RecordFault[]
+  readonly problems: readonly RecordProblem[]
 }
 
 /** A batch that still takes records. */
 interface OpenBatch {
   readonly products: ReadProduct[]
-  readonly faults: RecordFault[]
+  readonly problems: RecordProblem[]
   /** Characters of attributes. */
   attributesLength: number
   readonly begunAtMs: number
@@ -45,12 +45,12 @@ export async function* gatherBatches(
 }
 
 function beginBatch(begunAtMs: number): OpenBatch {
-  return { products: [], faults: [], attributesLength: 0, begunAtMs }
+  return { products: [], problems: [], attributesLength: 0, begunAtMs }
 }
 
 function addRecord(batch: OpenBatch, record: ImportRecord): void {
   if ('description' in record) {
-    batch.faults.push(record)
+    batch.problems.push(record)
     return
   }
   batch.products.push(record)
@@ -65,6 +65,6 @@ function isLate(batch: OpenBatch, nowMs: number): boolean {
   return countRecords(batch) > 0 && nowMs - batch.begunAtMs >= WAIT_MS_MAX
 }
 
-function countRecords({ products, faults }: RecordBatch): number {
-  return products.length + faults.length
+function countRecords({ products, problems }: RecordBatch): number {
+  return products.length + problems.length
 }

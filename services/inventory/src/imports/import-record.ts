@@ -1,6 +1,6 @@
 import { FIELD_TEXTS, RECORD_TEXTS } from '../field-errors.ts'
 import { checkAttributes } from '../products/attributes.ts'
-import { findSkuFault } from '../products/sku.ts'
+import { findSkuProblem } from '../products/sku.ts'
 
 /** A valid product of a file. */
 export interface ReadProduct {
@@ -12,7 +12,7 @@ export interface ReadProduct {
 }
 
 /** Why a record of a file fails. */
-export interface RecordFault {
+export interface RecordProblem {
   readonly line: number
   readonly sku: string | null
   readonly type: 'BAD_REQUEST' | 'VALIDATION_ERROR' | 'CONFLICT' | 'SERVER_ERROR'
@@ -20,7 +20,7 @@ export interface RecordFault {
 }
 
 /** A record of a file: a product, or why it is none. */
-export type ImportRecord = ReadProduct | RecordFault
+export type ImportRecord = ReadProduct | RecordProblem
 
 /** A product of a file that was not checked yet. */
 export interface RawProduct {
@@ -34,15 +34,15 @@ export interface RawProduct {
 export function judgeProduct({ line, sku, attributes }: RawProduct, attributesBytesMax: number): ImportRecord {
   if (typeof sku !== 'string')
     return invalidRecord(line, null, 'sku', sku === undefined ? FIELD_TEXTS.required : FIELD_TEXTS.notString)
-  const fault = findSkuFault(sku)
-  if (fault !== undefined) return invalidRecord(line, sku, 'sku', fault)
+  const problem = findSkuProblem(sku)
+  if (problem !== undefined) return invalidRecord(line, sku, 'sku', problem)
   if (attributes === undefined) return invalidRecord(line, sku, 'attributes', FIELD_TEXTS.required)
   const checked = checkAttributes(attributes, attributesBytesMax)
   if (checked.verdict === 'refused') return invalidRecord(line, sku, 'attributes', checked.reason)
   return { line, sku, attributes: checked.text }
 }
 
-function invalidRecord(line: number, sku: string | null, path: string, message: string): RecordFault {
+function invalidRecord(line: number, sku: string | null, path: string, message: string): RecordProblem {
   return {
     line,
     sku: sku === null ? null : sku.slice(0, 255),
@@ -51,7 +51,7 @@ function invalidRecord(line: number, sku: string | null, path: string, message: 
   }
 }
 
-/** The fault of a record that cannot be read. */
-export function brokenRecord(line: number, description: string): RecordFault {
+/** The problem of a record that cannot be read. */
+export function brokenRecord(line: number, description: string): RecordProblem {
   return { line, sku: null, type: 'BAD_REQUEST', description }
 }

@@ -1,6 +1,6 @@
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
 import { z } from 'zod'
-import type { RecordFault } from './import-record.ts'
+import type { RecordProblem } from './import-record.ts'
 
 /** Counts the records of a file by what became of them (reference: Import report). */
 export interface ImportReport {
@@ -11,7 +11,7 @@ export interface ImportReport {
   readonly failed: number
   readonly durationMs: number
   /** The first 100. */
-  readonly errors: readonly RecordFault[]
+  readonly errors: readonly RecordProblem[]
 }
 
 /** A report in an answer. */
@@ -36,7 +36,7 @@ export class ImportTally {
   readonly #now: () => number
   readonly #startedAtMs: number
   readonly #counts = { received: 0, created: 0, updated: 0, skipped: 0, failed: 0 }
-  readonly #errors: RecordFault[] = []
+  readonly #errors: RecordProblem[] = []
 
   /** @param now milliseconds since any time */
   constructor(now: () => number) {
@@ -53,9 +53,9 @@ export class ImportTally {
     this.#counts[outcome] += count
   }
 
-  fail(fault: RecordFault): void {
+  fail(problem: RecordProblem): void {
     this.#counts.failed++
-    if (this.#errors.length < ERRORS_MAX) this.#errors.push(fault)
+    if (this.#errors.length < ERRORS_MAX) this.#errors.push(problem)
   }
 
   get failed(): number {

@@ -3,7 +3,7 @@ import { FIELD_TEXTS, RECORD_TEXTS } from '../field-errors.ts'
 import { memberTexts } from '../json/nested-text.ts'
 import { type RecordReader, readCsvHeader } from './csv-products.ts'
 import { CsvReader, checkRecordLength } from './csv-reader.ts'
-import { brokenRecord, type ImportRecord, judgeProduct, type RawProduct, type RecordFault } from './import-record.ts'
+import { brokenRecord, type ImportRecord, judgeProduct, type RawProduct, type RecordProblem } from './import-record.ts'
 
 /** The formats of a file of products. */
 export const IMPORT_FORMATS = ['csv', 'ndjson'] as const
@@ -17,7 +17,7 @@ export interface ReadLimits {
   readonly attributesBytesMax: number
 }
 
-type Read = RawProduct | RecordFault
+type Read = RawProduct | RecordProblem
 
 /** Takes a file in pieces, and returns the records that are complete. */
 interface Splitter {
@@ -105,7 +105,7 @@ function splitLines(): Splitter {
 const MEMBERS: ReadonlySet<string> = new Set(['id', 'sku', 'attributes'])
 
 /** Reads one line of NDJSON (reference: NDJSON files). */
-function readJsonLine(line: number, text: string): RawProduct | RecordFault {
+function readJsonLine(line: number, text: string): RawProduct | RecordProblem {
   const value = parse(text)
   if (value === undefined) return brokenRecord(line, RECORD_TEXTS.noJson)
   if (!isRecord(value)) return brokenRecord(line, RECORD_TEXTS.noObject)

@@ -73,16 +73,16 @@ const Lines = z.preprocess(
     if (!isJsonText(value)) return value
     const lines: unknown = value.parsed
     if (!Array.isArray(lines)) return {}
-    const fault = findSizeFault(lines)
-    if (fault === undefined) return itemTexts(value.jsonText).map((text, i) => keepNestedText(text, lines[i]))
-    context.addIssue({ code: 'custom', ...fault })
+    const problem = findSizeProblem(lines)
+    if (problem === undefined) return itemTexts(value.jsonText).map((text, i) => keepNestedText(text, lines[i]))
+    context.addIssue({ code: 'custom', ...problem })
     return z.NEVER
   },
   z.array(Line, { error: FIELD_TEXTS.notList }).min(1, LINES_BOUND).max(LINES_MAX, LINES_BOUND),
 )
 
 /** Checks the size of lines before the schema checks each line: a body has room for a hundred thousand of them. */
-function findSizeFault(lines: readonly unknown[]): { readonly path: number[]; readonly message: string } | undefined {
+function findSizeProblem(lines: readonly unknown[]): { readonly path: number[]; readonly message: string } | undefined {
   if (lines.length > LINES_MAX) return { path: [], message: LINES_BOUND }
   const wide = lines.findIndex((line) => typeof line === 'object' && Object.keys(line ?? {}).length > MEMBERS_MAX)
   return wide < 0 ? undefined : { path: [wide], message: FIELD_TEXTS.tooManyMembers({ max: MEMBERS_MAX }) }

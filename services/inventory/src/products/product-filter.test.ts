@@ -55,8 +55,8 @@ describe('readFilter', () => {
     ['attributes.a[gt]', '-1e1001', FIELD_TEXTS.longNumber],
     ['q', ' ', FIELD_TEXTS.wrongLength({ max: 200 })],
     ['q', '🧦'.repeat(201), FIELD_TEXTS.wrongLength({ max: 200 })],
-  ])('refuses %j=%.20j: %s', (name, value, fault) => {
-    expect(readFilter(name, value)).toEqual({ fault })
+  ])('refuses %j=%.20j: %s', (name, value, problem) => {
+    expect(readFilter(name, value)).toEqual({ problem })
   })
 
   it.each([

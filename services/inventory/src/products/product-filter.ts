@@ -29,7 +29,7 @@ export type FilterVerdict =
       /** How many values the filter lists. */
       readonly listed?: number
     }
-  | { readonly fault: string }
+  | { readonly problem: string }
 
 /** Values of one list, and of all lists of a request together. */
 export const VALUES_MAX = 100
@@ -40,37 +40,37 @@ const NUMBER_LENGTH_MAX = 1_000
 
 /** Reads one parameter of the list, such as `attributes.price[gte]` and `10` (reference: Product filters). */
 export function readFilter(name: string, value: string): FilterVerdict {
-  if (value.includes('\0') || name.includes('\0')) return { fault: FIELD_TEXTS.nulCharacter }
+  if (value.includes('\0') || name.includes('\0')) return { problem: FIELD_TEXTS.nulCharacter }
   if (name === 'q') return readSearch(value)
   if (name === 'contains') return readContained(value)
   const [, subject = '', operator = 'eq'] = /^(.*?)(?:\[(\w+)\])?$/s.exec(name) ?? []
   if (subject === 'sku') return readSku(operator, value)
-  if (!subject.startsWith('attributes.')) return { fault: FIELD_TEXTS.unknown }
+  if (!subject.startsWith('attributes.')) return { problem: FIELD_TEXTS.unknown }
   const path = parseAttributePath(subject.slice('attributes.'.length))
-  if (path === undefined) return { fault: FIELD_TEXTS.tooManyPathKeys }
+  if (path === undefined) return { problem: FIELD_TEXTS.tooManyPathKeys }
   const read = Object.hasOwn(operators, operator) ? operators[operator] : undefined
-  return read === undefined ? { fault: FIELD_TEXTS.unknownOperator } : read(path, value)
+  return read === undefined ? { problem: FIELD_TEXTS.unknownOperator } : read(path, value)
 }
 
 function readSearch(text: string): FilterVerdict {
   const length = [...text].length
   if (text.trim() === '' || length > SEARCH_LENGTH_MAX) {
-    return { fault: FIELD_TEXTS.wrongLength({ max: SEARCH_LENGTH_MAX }) }
+    return { problem: FIELD_TEXTS.wrongLength({ max: SEARCH_LENGTH_MAX }) }
   }
   return { filter: { kind: 'search', text: text.trim() } }
 }
 
 function readContained(json: string): FilterVerdict {
   const checked = checkAttributes(json, CONTAINED_BYTES_MAX)
-  if (checked.verdict === 'refused' && json.trim() !== 'null') return { fault: checked.reason }
+  if (checked.verdict === 'refused' && json.trim() !== 'null') return { problem: checked.reason }
   return { filter: { kind: 'contains', values: [json], negated: false } }
 }
 
 function readSku(operator: string, value: string): FilterVerdict {
   const values = operator === 'in' ? splitList(value)?.map(textOf) : [value]
-  if (values?.some(isTooLongForSku)) return { fault: FIELD_TEXTS.tooLong({ max: SKU_LENGTH_MAX }) }
+  if (values?.some(isTooLongForSku)) return { problem: FIELD_TEXTS.tooLong({ max: SKU_LENGTH_MAX }) }
   if (operator === 'prefix') return { filter: { kind: 'sku-prefix', prefix: value } }
-  if (operator !== 'in' && operator !== 'eq') return { fault: FIELD_TEXTS.unknownOperator }
+  if (operator !== 'in' && operator !== 'eq') return { problem: FIELD_TEXTS.unknownOperator }
   return values === undefined ? wrongCount : { filter: { kind: 'sku', values }, listed: values.length }
 }
 
@@ -78,7 +78,7 @@ function isTooLongForSku(value: string): boolean {
   return value.length > SKU_LENGTH_MAX && [...value].length > SKU_LENGTH_MAX
 }
 
-const wrongCount: FilterVerdict = { fault: FIELD_TEXTS.wrongCount({ max: VALUES_MAX }) }
+const wrongCount: FilterVerdict = { problem: FIELD_TEXTS.wrongCount({ max: VALUES_MAX }) }
 
 /**
  * Splits a comma list. As in CSV, a part in double quotes may hold commas, and quotes that are written twice. The part keeps its
@@ -110,7 +110,7 @@ const operators: Readonly<Record<string, ReadOperator>> = {
   exists: (path, value) =>
     value === 'true' || value === 'false'
       ? { filter: { kind: 'exists', jsonPath: toJsonPath(path), wanted: value === 'true' } }
-      : { fault: FIELD_TEXTS.notBoolean },
+      : { problem: FIELD_TEXTS.notBoolean },
 }
 
 interface Containment {
@@ -136,7 +136,7 @@ function oneOf(path: AttributePath, values: readonly string[]): FilterVerdict {
   return { filter: { kind: 'one-of', jsonPath: toJsonPath(path), literals, nested }, listed: values.length }
 }
 
-const numberTooLong: FilterVerdict = { fault: FIELD_TEXTS.longNumber }
+const numberTooLong: FilterVerdict = { problem: FIELD_TEXTS.longNumber }
 
 /** Compares a JSON number with numbers, and any other value with texts by code point. */
 function compare(operator: '>' | '>=' | '<' | '<='): ReadOperator {

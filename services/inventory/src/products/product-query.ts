@@ -78,7 +78,7 @@ export function readSelection({
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
   const verdicts = given.map(([name, value]) => ({ name, verdict: readFilter(name, String(value)) }))
   const [first, ...others] = verdicts.flatMap(({ name, verdict }): Issue[] =>
-    'fault' in verdict ? [{ path: name.slice(0, 64), message: verdict.fault }] : [],
+    'problem' in verdict ? [{ path: name.slice(0, 64), message: verdict.problem }] : [],
   )
   if (first !== undefined) throw validationError([first, ...others])
   if (given.length > FILTERS_MAX) throw tooManyFilters(FILTERS_MAX)

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { findSkuFault } from './sku.ts'
+import { findSkuProblem } from './sku.ts'
 
-describe('findSkuFault', () => {
+describe('findSkuProblem', () => {
   it.each(['A', 'a b', 'Ω-1', "'; DROP TABLE products; --", 'x'.repeat(255), '😀'.repeat(255)])('accepts %s', (sku) => {
-    expect(findSkuFault(sku)).toBeUndefined()
+    expect(findSkuProblem(sku)).toBeUndefined()
   })
 
   // ASVS 1.3.3
@@ -17,7 +17,7 @@ describe('findSkuFault', () => {
     ['\ud83d', 'must be well-formed Unicode'],
     ['x'.repeat(256), 'must have at most 255 characters'],
     ['😀'.repeat(256), 'must have at most 255 characters'],
-  ])('refuses %j: %s', (sku, fault) => {
-    expect(findSkuFault(sku)).toBe(fault)
+  ])('refuses %j: %s', (sku, problem) => {
+    expect(findSkuProblem(sku)).toBe(problem)
   })
 })

@@ -10,7 +10,7 @@ export const SKU_PATTERN = String.raw`^[^\s\x00-\x1f\x7f-\x9f]([^\x00-\x1f\x7f-\
  * Why a text is not a SKU, for the client; undefined for a SKU (reference: SKU). The length is counted in code points, as
  * PostgreSQL counts it.
  */
-export function findSkuFault(sku: string): string | undefined {
+export function findSkuProblem(sku: string): string | undefined {
   if (sku === '') return FIELD_TEXTS.empty
   if (!sku.isWellFormed()) return FIELD_TEXTS.notWellFormed
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters to refuse

@@ -8,11 +8,11 @@ export const FreeText = z
   .string({ error: FIELD_TEXTS.notString })
   .meta({ minLength: 1, maxLength: LENGTH_MAX, pattern: String.raw`\S` })
   .superRefine((text, context) => {
-    const fault = findTextFault(text)
-    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault })
+    const problem = findTextProblem(text)
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
   })
 
-function findTextFault(text: string): string | undefined {
+function findTextProblem(text: string): string | undefined {
   if (text.trim() === '') return FIELD_TEXTS.empty
   if (!text.isWellFormed() || text.includes('\0')) return FIELD_TEXTS.notStorable
   return text.length > LENGTH_MAX && [...text].length > LENGTH_MAX

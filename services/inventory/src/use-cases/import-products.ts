@@ -3,7 +3,7 @@ import type { TransferDatabase } from '../deps.ts'
 import { duplicateSku } from '../errors.ts'
 import { RECORD_TEXTS } from '../field-errors.ts'
 import { gatherBatches } from '../imports/gather-batches.ts'
-import type { ImportRecord, ReadProduct, RecordFault } from '../imports/import-record.ts'
+import type { ImportRecord, ReadProduct, RecordProblem } from '../imports/import-record.ts'
 import { type ImportReport, ImportTally } from '../imports/import-report.ts'
 import { type ImportVerdict, storeBatch } from '../imports/import-repository.ts'
 import { StagedImport } from '../imports/staged-import.ts'
@@ -33,7 +33,7 @@ export type ImportEvent =
       readonly type: 'error'
       readonly line: number
       readonly sku: string | null
-      readonly error: Pick<RecordFault, 'type' | 'description'>
+      readonly error: Pick<RecordProblem, 'type' | 'description'>
     }
 
 /** The end of an import. `taken-back`: a record of an atomic import failed, so nothing was stored. */
@@ -85,7 +85,7 @@ async function* importStaged(
   tally.count('updated', end.updated)
   tally.count('skipped', end.skipped)
   const isRefused = tally.failed > 0 || end.taken > 0
-  for await (const rows of staged.listTaken(end)) yield* reportFaults(rows.map(takenFault), tally)
+  for await (const rows of staged.listTaken(end)) yield* reportProblems(rows.map(takenProblem), tally)
   const verdict = storing === 'nothing' ? 'tried' : isRefused ? 'taken-back' : 'stored'
   return { verdict, report: tally.report() }
 }
@@ -123,47 +123,47 @@ function retryOneByOne(store: StoreBatch): StoreBatch {
   }
 }
 
-/** Stores the records batch by batch, and reports the faults of each batch after it. */
+/** Stores the records batch by batch, and reports the problems of each batch after it. */
 async function* storeRecords(
   { records, mode }: ImportInput,
   tally: ImportTally,
   store: StoreBatch,
 ): AsyncGenerator<ImportEvent, void> {
-  for await (const { products, faults } of gatherBatches(records, () => performance.now())) {
-    tally.receive(products.length + faults.length)
+  for await (const { products, problems } of gatherBatches(records, () => performance.now())) {
+    tally.receive(products.length + problems.length)
     const verdicts = products.length === 0 ? [] : await store(products)
     const refused = products.flatMap(
       (product, at) => countVerdict(product, verdicts[at] ?? 'unstorable', { mode, tally }) ?? [],
     )
-    yield* reportFaults([...faults, ...refused], tally)
+    yield* reportProblems([...problems, ...refused], tally)
   }
 }
 
-function* reportFaults(faults: readonly RecordFault[], tally: ImportTally): Generator<ImportEvent> {
-  for (const fault of faults) {
-    tally.fail(fault)
-    const { line, sku, type, description } = fault
+function* reportProblems(problems: readonly RecordProblem[], tally: ImportTally): Generator<ImportEvent> {
+  for (const problem of problems) {
+    tally.fail(problem)
+    const { line, sku, type, description } = problem
     yield { type: 'error', line, sku, error: { type, description } }
   }
   yield { type: 'progress', received: tally.received }
 }
 
-/** Counts a product by its verdict. Returns the fault of a product that failed. */
+/** Counts a product by its verdict. Returns the problem of a product that failed. */
 function countVerdict(
   product: ReadProduct,
   verdict: BatchVerdict,
   { mode, tally }: { readonly mode: ImportMode; readonly tally: ImportTally },
-): RecordFault | undefined {
+): RecordProblem | undefined {
   const { line, sku } = product
   if (verdict === 'unstorable') {
     return { line, sku, type: 'SERVER_ERROR', description: RECORD_TEXTS.notStored }
   }
   if (verdict === 'staged') return undefined
-  if (verdict === 'exists' && mode === 'insert') return takenFault(product)
+  if (verdict === 'exists' && mode === 'insert') return takenProblem(product)
   tally.count(verdict === 'exists' ? 'skipped' : verdict)
   return undefined
 }
 
-function takenFault({ line, sku }: Pick<ReadProduct, 'line' | 'sku'>): RecordFault {
+function takenProblem({ line, sku }: Pick<ReadProduct, 'line' | 'sku'>): RecordProblem {
   return { line, sku, type: 'CONFLICT', description: duplicateSku.message }
 }

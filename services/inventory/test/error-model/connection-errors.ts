@@ -29,7 +29,7 @@ export const connectionErrors: ErrorCases = {
   malformedRequest: [
     {
       operation: 'post /products',
-      expected: errors.malformedRequest({ fault: 'The body is no JSON' }),
+      expected: errors.malformedRequest({ problem: 'The body is no JSON' }),
       raise: async (world) => send(await world.service(), json('POST', '/products', '{')),
     },
   ],

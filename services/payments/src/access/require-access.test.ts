@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { conflict, forbidden, idempotencyKeyUsed, invalidFields, notFound, unauthorized } from '../errors.ts'
 import type { Caller } from './caller.ts'
-import { type Flaw, keyMacOf, refuseRunning, requireAccess, requireObject } from './require-access.ts'
+import { keyMacOf, type Problem, refuseRunning, requireAccess, requireObject } from './require-access.ts'
 import type { Verdict } from './verdict.ts'
 
 const callerOf = (keyMac: Buffer | null): Caller => ({
@@ -10,11 +10,14 @@ const callerOf = (keyMac: Buffer | null): Caller => ({
   identityId: undefined,
   repeat: undefined,
 })
-const parse: Flaw = { stage: 'parse', error: invalidFields([{ field: 'body', message: 'parse', code: 'FORMAT' }]) }
-const values: Flaw = { stage: 'validation', error: invalidFields([{ field: 'a', message: 'values', code: 'RANGE' }]) }
+const parse: Problem = { stage: 'parse', error: invalidFields([{ field: 'body', message: 'parse', code: 'FORMAT' }]) }
+const values: Problem = {
+  stage: 'validation',
+  error: invalidFields([{ field: 'a', message: 'values', code: 'RANGE' }]),
+}
 
 describe('requireAccess', () => {
-  it.each<readonly [Verdict, Flaw | undefined, Error]>([
+  it.each<readonly [Verdict, Problem | undefined, Error]>([
     ['unauthorized', undefined, unauthorized()],
     ['unauthorized', parse, unauthorized()],
     ['unauthorized', values, unauthorized()],
@@ -34,8 +37,8 @@ describe('requireAccess', () => {
     ['replayed', values, values.error],
     ['done', parse, parse.error],
     ['done', values, values.error],
-  ])('refuses in the order of checks: %s, with %j', (verdict, flaw, refusal) => {
-    expect(() => requireAccess(callerOf(null), { verdict, identityId: null }, flaw)).toThrow(refusal)
+  ])('refuses in the order of checks: %s, with %j', (verdict, problem, refusal) => {
+    expect(() => requireAccess(callerOf(null), { verdict, identityId: null }, problem)).toThrow(refusal)
   })
 
   it.each<Verdict>(['replayed', 'done'])('returns the result of a request that may go on: %s', (verdict) => {
@@ -53,7 +56,7 @@ describe('requireAccess', () => {
 })
 
 describe('requireObject', () => {
-  const nothing = { flaw: undefined, name: 'line' } as const
+  const nothing = { problem: undefined, name: 'line' } as const
 
   it('returns the object of a request that may go on', () => {
     const result = { verdict: 'done', identityId: 'i', line: { id: 'l' } } as const

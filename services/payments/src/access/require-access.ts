@@ -8,7 +8,7 @@ import type { AccessResult } from './verdict.ts'
  * values that a schema refuses are refused after access. The database still judges the access of such a request, and
  * does nothing else.
  */
-export interface Flaw {
+export interface Problem {
   readonly stage: 'parse' | 'validation'
   readonly error: HttpError
   /** The fields that `error` names. */
@@ -20,20 +20,20 @@ export interface Flaw {
 /**
  * Returns the result of a request that may go on, or throws the refusal that comes first (reference: Order of checks).
  * @throws unauthorized for an unknown key, notFound when there is no such object, forbidden when the caller is not a member of
- * its merchant, the error of the flaw at its place between them, idempotencyKeyUsed when the key was used with another body,
+ * its merchant, the error of the problem at its place between them, idempotencyKeyUsed when the key was used with another body,
  * conflict while its first request runs
  */
 export function requireAccess<Result extends AccessResult>(
   caller: Caller,
   result: Result,
-  flaw: Flaw | undefined,
+  problem: Problem | undefined,
 ): Result {
   caller.identityId = result.identityId ?? undefined
   if (result.verdict === 'unauthorized') refuseUnknown()
-  if (flaw?.stage === 'parse') throw flaw.error
+  if (problem?.stage === 'parse') throw problem.error
   if (result.verdict === 'not-found') throw notFound()
   if (result.verdict === 'forbidden') refuseStranger()
-  if (flaw) throw flaw.error
+  if (problem) throw problem.error
   if (result.verdict === 'key-mismatch') throw idempotencyKeyUsed()
   if (result.verdict === 'key-running') refuseRunning()
   return result
@@ -66,9 +66,9 @@ export function refuseRunning(cause?: unknown): never {
 export function requireObject<Result extends AccessResult, Name extends Extract<keyof Result, string>>(
   caller: Caller,
   result: Result,
-  { flaw, name }: { readonly flaw: Flaw | undefined; readonly name: Name },
+  { problem, name }: { readonly problem: Problem | undefined; readonly name: Name },
 ): NonNullable<Result[Name]> {
-  const object = requireAccess(caller, result, flaw)[name]
+  const object = requireAccess(caller, result, problem)[name]
   if (object === undefined || object === null) throw new Error(`a query answered ${result.verdict} without a ${name}`)
   return object
 }

@@ -100,8 +100,8 @@ describe('openCheckout', () => {
 
   it('refuses a plan whose date is over', async () => {
     const plan = [{ amount: { currency: 'EUR', exponent: 2, value: 1 }, scheduled: '2020-01-01T00:00:00Z' }]
-    const flaws = [{ field: 'plan.0.scheduled', message: 'must be in the future' }]
-    await expect(open(await orderOf({ plan }))).rejects.toThrow(orderInvalid({ flaws }))
+    const problems = [{ field: 'plan.0.scheduled', message: 'must be in the future' }]
+    await expect(open(await orderOf({ plan }))).rejects.toThrow(orderInvalid({ problems }))
   })
 
   it('lets customers of a live merchant return to its site and to the page of payment links only', async () => {

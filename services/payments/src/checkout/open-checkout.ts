@@ -23,7 +23,7 @@ import { type Checkout, findCheckout, type Payee, type PaymentEnd, type Session 
 import { refuseToken, type TokenPath } from './claim-tokens.ts'
 import type { Step } from './enrolment.ts'
 import { readHints } from './hint.ts'
-import { moneyOf, orderDigest, orderFlaw, refuseInsecureCard, refuseOrder, refuseUsedKey } from './order.ts'
+import { moneyOf, orderDigest, orderProblem, refuseInsecureCard, refuseOrder, refuseUsedKey } from './order.ts'
 import type { Order } from './payment-body.ts'
 
 /** An order as a request contains it. */
@@ -157,8 +157,8 @@ function judgeOrder({ acquirers, posUrl }: CheckoutDeps, order: Order, { payee, 
   const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
   if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
   const noRate = { field: 'amount.currency', message: FIELD_TEXTS.noRate }
-  const flaw = orderFlaw(order, payee.now) ?? (rate === null ? noRate : undefined)
-  if (flaw !== undefined) refuseOrder([flaw])
+  const problem = orderProblem(order, payee.now) ?? (rate === null ? noRate : undefined)
+  if (problem !== undefined) refuseOrder([problem])
   if (!mayReturn(order.returnUrl, payee, posUrl)) throw returnUrlElsewhere()
   if (rate === 'stale') refuseOldRate()
 }
@@ -174,7 +174,7 @@ function usableToken(
   path: TokenPath,
   { now, spent }: { readonly now: Date; readonly spent: readonly string[] },
 ): CardToken {
-  if ('flaw' in opened && opened.flaw === 'unexpected') throw tokenTypeUnexpected({ details: { path } })
+  if ('problem' in opened && opened.problem === 'unexpected') throw tokenTypeUnexpected({ details: { path } })
   const token = 'token' in opened ? opened.token : undefined
   if (!token || token.expires <= now || spent.includes(token.jti)) refuseToken(path)
   return token

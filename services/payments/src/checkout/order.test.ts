@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { OrderFlaw } from '../errors.ts'
-import { moneyOf, orderDigest, orderFlaw, toDescriptor } from './order.ts'
+import type { OrderProblem } from '../errors.ts'
+import { moneyOf, orderDigest, orderProblem, toDescriptor } from './order.ts'
 import { PaymentBody } from './payment-body.ts'
 
 const now = new Date('2026-11-20T12:00:00.000Z')
@@ -18,8 +18,8 @@ const repeated = (first?: string, count?: number) => ({
   repeat: { first, count, interval: { unit: 'week' } },
 })
 
-describe('orderFlaw', () => {
-  it.each<[object, OrderFlaw | undefined]>([
+describe('orderProblem', () => {
+  it.each<[object, OrderProblem | undefined]>([
     [{}, undefined],
     [{ amount: undefined, unplanned: { customer: true } }, undefined],
     [{ plan: [scheduled('2026-11-20T12:00:00.001Z')] }, undefined],
@@ -45,8 +45,8 @@ describe('orderFlaw', () => {
       { plan: [{ ...repeated(), amount: { ...eur, currency: 'XXX' } }] },
       { field: 'plan.0.amount.currency', message: 'must be a currency that can be charged' },
     ],
-  ])('finds in %j the flaw %j', (changes, flaw) => {
-    expect(orderFlaw(order(changes), now)).toEqual(flaw)
+  ])('finds in %j the problem %j', (changes, problem) => {
+    expect(orderProblem(order(changes), now)).toEqual(problem)
   })
 })
 

@@ -1,5 +1,5 @@
 import { fingerprintOf } from '../access/fingerprint.ts'
-import { cardDataInsecure, type OrderFlaw, orderInvalid, orderKeyUsed } from '../errors.ts'
+import { cardDataInsecure, type OrderProblem, orderInvalid, orderKeyUsed } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { currencyExponent, isChargeable } from '../money/currencies.ts'
 import { type DecimalMoney, toMinorUnits } from '../money/decimal-money.ts'
@@ -15,15 +15,15 @@ type Amount = DecimalMoney & { readonly currency: string }
  * What is wrong with the amounts of an order (reference: Amounts of orders) or its plan (reference: Plans); undefined:
  * nothing.
  */
-export function orderFlaw({ amount, plan = [], unplanned }: Order, now: Date): OrderFlaw | undefined {
+export function orderProblem({ amount, plan = [], unplanned }: Order, now: Date): OrderProblem | undefined {
   if (!amount && plan.length === 0 && !unplanned) return { field: 'amount', message: FIELD_TEXTS.missingWithoutPlan }
-  const ofAmount = amount && amountFlaw('amount', amount)
+  const ofAmount = amount && amountProblem('amount', amount)
   if (ofAmount !== undefined) return ofAmount
   for (const [i, entry] of plan.entries()) {
-    const ofEntry = amountFlaw(`plan.${i}.amount`, entry.amount)
+    const ofEntry = amountProblem(`plan.${i}.amount`, entry.amount)
     if (ofEntry !== undefined) return ofEntry
   }
-  return planFlaw(plan, now)
+  return planProblem(plan, now)
 }
 
 /**
@@ -31,8 +31,8 @@ export function orderFlaw({ amount, plan = [], unplanned }: Order, now: Date): O
  * @param cause why it was found so, for the log
  * @throws orderInvalid
  */
-export function refuseOrder(flaws: readonly OrderFlaw[], cause?: unknown): never {
-  throw orderInvalid({ flaws }, { cause })
+export function refuseOrder(problems: readonly OrderProblem[], cause?: unknown): never {
+  throw orderInvalid({ problems }, { cause })
 }
 
 /** Refuses an order whose Idempotency-Key was used with another one. @throws orderKeyUsed */
@@ -45,14 +45,14 @@ export function refuseInsecureCard(): never {
   throw cardDataInsecure()
 }
 
-function amountFlaw(field: string, amount: Amount): OrderFlaw | undefined {
+function amountProblem(field: string, amount: Amount): OrderProblem | undefined {
   if (!isChargeable(amount.currency)) return { field: `${field}.currency`, message: FIELD_TEXTS.notChargeable }
   if (minorUnits(amount) <= AMOUNT_MAX) return undefined
   return { field: `${field}.value`, message: FIELD_TEXTS.tooManyMinorUnits({ max: AMOUNT_MAX }) }
 }
 
 /** The dates of entries increase. Only the last entry may repeat without an end. */
-function planFlaw(plan: NonNullable<Order['plan']>, now: Date): OrderFlaw | undefined {
+function planProblem(plan: NonNullable<Order['plan']>, now: Date): OrderProblem | undefined {
   let latest = Number.NEGATIVE_INFINITY
   for (const [i, { scheduled, repeat }] of plan.entries()) {
     const field = scheduled === undefined ? `plan.${i}.repeat.first` : `plan.${i}.scheduled`

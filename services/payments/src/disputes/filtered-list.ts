@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Flaw } from '../access/require-access.ts'
+import type { Problem } from '../access/require-access.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../pagination/cursor.ts'
 import { id, ListQuery } from '../requests/fields.ts'
 
@@ -20,10 +20,13 @@ export interface FilteredPage extends PageBounds {
 }
 
 /** Reads the page of a query, null when it was refused. The merchant of a refused query counts too: access is judged before values. */
-export function filteredPage(query: z.infer<typeof FilteredListQuery> | null, flaw: Flaw | undefined): FilteredPage {
+export function filteredPage(
+  query: z.infer<typeof FilteredListQuery> | null,
+  problem: Problem | undefined,
+): FilteredPage {
   if (query !== null)
     return { ...pageBounds(query), ...query.filter, transactionId: query.filter.transactionId, test: query.filter.test }
-  const named = MerchantOfQuery.safeParse(flaw?.input)
+  const named = MerchantOfQuery.safeParse(problem?.input)
   const merchantId = named.success ? named.data.filter.merchantId : null
   return { ...pageBounds(NO_PAGE), merchantId, transactionId: undefined, test: undefined }
 }

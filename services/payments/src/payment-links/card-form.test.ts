@@ -29,8 +29,8 @@ it.each([
     { number: '', expiry: '', code: '' },
     { number: 'numberInvalid', expiry: 'expiryInvalid', code: 'codeInvalid' },
   ],
-] as const)('finds what is wrong with %j', (changes, flaws) => {
-  expect(readCardInput({ ...good, ...changes }, now)).toEqual({ flaws })
+] as const)('finds what is wrong with %j', (changes, problems) => {
+  expect(readCardInput({ ...good, ...changes }, now)).toEqual({ problems })
 })
 
 it('reads tokens only from the script', () => {

@@ -17,9 +17,9 @@ export interface WrittenCard {
 }
 
 /** What is wrong with a field. */
-export type FieldFlaw = 'numberInvalid' | 'expiryInvalid' | 'expiryPast' | 'codeInvalid'
-/** What is wrong with the fields of a card form. A field without a flaw is absent. */
-export type FieldFlaws = Partial<Readonly<Record<CardField, FieldFlaw>>>
+export type FieldProblem = 'numberInvalid' | 'expiryInvalid' | 'expiryPast' | 'codeInvalid'
+/** What is wrong with the fields of a card form. A field without a problem is absent. */
+export type FieldProblems = Partial<Readonly<Record<CardField, FieldProblem>>>
 
 const NUMBER = /^\d{10,19}$/
 const CODE = /^\d{3}$/
@@ -27,17 +27,17 @@ const EXPIRY = /^(0?[1-9]|1[0-2])\s*[/.\-\s]?\s*(?:20)?(\d{2})$/
 const CENTURY = 2_000
 
 /** Reads the form. Whether the card exists is not checked here. */
-export function readCardInput(input: CardInput, now: Date): WrittenCard | { readonly flaws: FieldFlaws } {
+export function readCardInput(input: CardInput, now: Date): WrittenCard | { readonly problems: FieldProblems } {
   const number = input.number.replaceAll(/[\s-]/g, '')
   const code = input.code.trim()
   const expiry = readExpiry(input.expiry)
-  const expiryFlaw = expiry ? isExpired(lastDay(expiry), now) && 'expiryPast' : 'expiryInvalid'
-  const flaws: FieldFlaws = {
+  const expiryProblem = expiry ? isExpired(lastDay(expiry), now) && 'expiryPast' : 'expiryInvalid'
+  const problems: FieldProblems = {
     ...(NUMBER.test(number) ? {} : { number: 'numberInvalid' }),
-    ...(expiryFlaw ? { expiry: expiryFlaw } : {}),
+    ...(expiryProblem ? { expiry: expiryProblem } : {}),
     ...(CODE.test(code) ? {} : { code: 'codeInvalid' }),
   }
-  return expiry && Object.keys(flaws).length === 0 ? { number, expiry, code } : { flaws }
+  return expiry && Object.keys(problems).length === 0 ? { number, expiry, code } : { problems }
 }
 
 function readExpiry(text: string): CardExpiry | undefined {

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { readTypedAmount, readValue } from './link-amount.ts'
 
-const invalid = { flaw: 'invalid' }
-const tooLarge = { flaw: 'too-large' }
+const invalid = { problem: 'invalid' }
+const tooLarge = { problem: 'too-large' }
 
 // ASVS 1.4.2
 it.each([

@@ -2,9 +2,9 @@ import { currencyExponent } from '../money/currencies.ts'
 import { type Decimal, readDecimal } from '../money/decimal.ts'
 
 /** Why a text is no amount. */
-export type AmountFlaw = 'invalid' | 'too-large'
+export type AmountProblem = 'invalid' | 'too-large'
 /** An amount in minor units, or what is wrong with the text. */
-export type ReadAmount = { readonly amount: number } | { readonly flaw: AmountFlaw }
+export type ReadAmount = { readonly amount: number } | { readonly problem: AmountProblem }
 
 /** The most characters of a typed amount. */
 export const TYPED_LENGTH_MAX = 40
@@ -19,7 +19,7 @@ const TYPED = [
 
 /** Reads the `value` of a link, in major units (reference: Parameters of a link). */
 export function readValue(value: string, currency: string): ReadAmount {
-  return VALUE.test(value) ? toAmount(readDecimal(value), currency) : { flaw: 'invalid' }
+  return VALUE.test(value) ? toAmount(readDecimal(value), currency) : { problem: 'invalid' }
 }
 
 /**
@@ -29,15 +29,15 @@ export function readValue(value: string, currency: string): ReadAmount {
 export function readTypedAmount(text: string, currency: string): ReadAmount {
   const typed = text.replaceAll(/[\s'’]/g, '')
   const [, whole, decimals] = TYPED.map((form) => form.exec(typed)).find((found) => found !== null) ?? []
-  if (whole === undefined) return { flaw: 'invalid' }
+  if (whole === undefined) return { problem: 'invalid' }
   const digits = whole.replaceAll(/[.,]/g, '')
   return toAmount(readDecimal(decimals === undefined ? digits : `${digits}.${decimals}`), currency)
 }
 
 function toAmount({ digits, scale }: Decimal, currency: string): ReadAmount {
   const exponent = currencyExponent(currency) ?? 0
-  if (scale > exponent) return { flaw: 'invalid' }
+  if (scale > exponent) return { problem: 'invalid' }
   const amount = digits * 10n ** BigInt(exponent - scale)
-  if (amount > AMOUNT_MAX) return { flaw: 'too-large' }
-  return amount === 0n ? { flaw: 'invalid' } : { amount: Number(amount) }
+  if (amount > AMOUNT_MAX) return { problem: 'too-large' }
+  return amount === 0n ? { problem: 'invalid' } : { amount: Number(amount) }
 }

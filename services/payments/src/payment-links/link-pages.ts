@@ -5,7 +5,7 @@ import type { PageLocale } from '../pages/locale.ts'
 import { type Page, renderPage } from '../pages/page.ts'
 import { type TextName, type Translate, translatorOf } from '../pages/texts.ts'
 import { type PaymentLink, redirectAfter } from './link.ts'
-import { type AmountFlaw, TYPED_LENGTH_MAX } from './link-amount.ts'
+import { type AmountProblem, TYPED_LENGTH_MAX } from './link-amount.ts'
 import type { Receipt } from './receipt.ts'
 
 /** Writes a page of payment links in a language. */
@@ -116,11 +116,15 @@ ${again === undefined ? undefined : html`<p><a href="${again}">${say('startAgain
   })
 }
 
-const FLAWS = { invalid: 'amountInvalid', 'too-large': 'amountTooLarge' } as const
+const PROBLEMS = { invalid: 'amountInvalid', 'too-large': 'amountTooLarge' } as const
 
 /** Asks for the amount, when the link has none (reference: Amount page). */
 export function amountPage(
-  { link, typed, flaw }: { readonly link: PaymentLink; readonly typed: string; readonly flaw: AmountFlaw | undefined },
+  {
+    link,
+    typed,
+    problem,
+  }: { readonly link: PaymentLink; readonly typed: string; readonly problem: AmountProblem | undefined },
   locale: PageLocale,
 ): string {
   const say = translatorOf(locale.language)
@@ -134,8 +138,8 @@ ${summary(link, locale, say)}
 <div class="field">
 <label for="amount">${say('amountIn', { currency })}</label>
 <input id="amount" name="amount" inputmode="decimal" autocomplete="off" maxlength="${TYPED_LENGTH_MAX}" required autofocus
- value="${typed}" aria-describedby="amount-error"${flaw && html` aria-invalid="true"`}>
-<p class="error" id="amount-error" role="alert">${flaw && say(FLAWS[flaw], { example: exampleOf(currency, locale) })}</p>
+ value="${typed}" aria-describedby="amount-error"${problem && html` aria-invalid="true"`}>
+<p class="error" id="amount-error" role="alert">${problem && say(PROBLEMS[problem], { example: exampleOf(currency, locale) })}</p>
 </div>
 <button>${say('go')}</button>
 </form>`,

@@ -20,7 +20,7 @@ describe('judgeLink', () => {
       payee,
       currency: 'DKK',
       money: { currency: 'DKK', amount: 1_099 },
-      amountFlaw: undefined,
+      amountProblem: undefined,
       reference: 'R-1',
       text: 'T',
       redirect: 'https://a.example/b',
@@ -31,10 +31,10 @@ describe('judgeLink', () => {
   })
 
   it('leaves the amount open, in the currency of the merchant, when the link has none or a malformed one', () => {
-    const asking = { payee, currency: 'EUR', money: undefined, amountFlaw: undefined, recurring: false }
+    const asking = { payee, currency: 'EUR', money: undefined, amountProblem: undefined, recurring: false }
     expect(judge('')).toEqual({ ...asking, query: 'test=1' })
     expect(judge('value=')).toEqual({ ...asking, query: 'test=1&value=' })
-    expect(judge('value=1,5')).toEqual({ ...asking, amountFlaw: 'invalid', query: 'test=1&value=1%2C5' })
+    expect(judge('value=1,5')).toEqual({ ...asking, amountProblem: 'invalid', query: 'test=1&value=1%2C5' })
   })
 
   // ASVS 1.2.2, 1.3.3

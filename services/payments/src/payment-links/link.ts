@@ -2,7 +2,7 @@ import { sharesSite } from '../merchants/site.ts'
 import { isChargeable } from '../money/currencies.ts'
 import type { Money } from '../money/minor-units.ts'
 import { isHttpUrl, isStorable } from '../requests/fields.ts'
-import { type AmountFlaw, readValue } from './link-amount.ts'
+import { type AmountProblem, readValue } from './link-amount.ts'
 import type { LinkPayee } from './payee-repository.ts'
 
 /** Why a link leads to no payment. */
@@ -23,7 +23,7 @@ export interface PaymentLink {
   readonly currency: string
   /** Undefined when the customer is asked for the amount, because the link has none or a malformed one. */
   readonly money: Money | undefined
-  readonly amountFlaw: AmountFlaw | undefined
+  readonly amountProblem: AmountProblem | undefined
   /** For the merchant. */
   readonly reference: string | undefined
   /** For the customer. */
@@ -71,7 +71,7 @@ export function judgeLink(query: URLSearchParams, payee: LinkPayee): PaymentLink
     recurring: recurring === 'y',
     query: query.toString(),
     money: read && 'amount' in read ? { currency, amount: read.amount } : undefined,
-    amountFlaw: read && 'flaw' in read ? read.flaw : undefined,
+    amountProblem: read && 'problem' in read ? read.problem : undefined,
   }
 }
 

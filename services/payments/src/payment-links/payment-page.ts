@@ -2,7 +2,7 @@ import { type Html, html } from '../pages/html.ts'
 import { formatLocalMoney } from '../pages/local-money.ts'
 import type { PageLocale } from '../pages/locale.ts'
 import { type TextName, type Translate, translatorOf } from '../pages/texts.ts'
-import { CARD_FIELDS, type CardField, type FieldFlaws } from './card-form.ts'
+import { CARD_FIELDS, type CardField, type FieldProblems } from './card-form.ts'
 import type { PayableLink } from './link.ts'
 import { orderOfLink } from './link-order.ts'
 import { renderLinkPage, summary } from './link-pages.ts'
@@ -17,7 +17,7 @@ export interface PaymentPage {
   readonly api: string
   /** As typed. Number and code are never shown again. */
   readonly expiry: string
-  readonly flaws: FieldFlaws
+  readonly problems: FieldProblems
   /** Why the previous payment was refused. */
   readonly refusal: Refusal | undefined
 }
@@ -43,8 +43,8 @@ export function paymentPage(page: PaymentPage, locale: PageLocale): string {
   const { link, pageId, api, refusal } = page
   const say = translatorOf(locale.language)
   const amount = formatLocalMoney(link.money, locale.tag)
-  const flaws = refusal?.field ? { [refusal.field]: refusal.text } : page.flaws
-  const hasFlaws = Object.keys(flaws).length > 0
+  const problems = refusal?.field ? { [refusal.field]: refusal.text } : page.problems
+  const hasProblems = Object.keys(problems).length > 0
   const checkout = {
     api,
     locale: locale.tag,
@@ -52,14 +52,14 @@ export function paymentPage(page: PaymentPage, locale: PageLocale): string {
     refusals: refusalTable(say),
     texts: Object.fromEntries(SCRIPT_TEXTS.map((name) => [name, say(name)])),
   }
-  const fields = fieldsOf({ say, flaws, expiry: page.expiry })
+  const fields = fieldsOf({ say, problems, expiry: page.expiry })
   return renderLinkPage(locale, {
     title: say('payTo', { merchant: link.payee.name }),
     script: '/assets/pay.js',
     main: html`
 ${summary(link, locale, say)}
 <form method="post" action="/pos/pay" data-checkout="${JSON.stringify(checkout)}">
-<p class="alert" role="alert" id="alert">${refusal ? say(refusal.text) : hasFlaws ? say('fieldsInvalid') : undefined}</p>
+<p class="alert" role="alert" id="alert">${refusal ? say(refusal.text) : hasProblems ? say('fieldsInvalid') : undefined}</p>
 <input type="hidden" name="link" value="${link.query}">
 <input type="hidden" name="page" value="${pageId}" autocomplete="off">
 <div class="fields">
@@ -92,26 +92,26 @@ const LOCK = html`<svg viewBox="0 0 16 16" aria-hidden="true"><path d="M4 7V5a4 
 
 interface Fields {
   readonly say: Translate
-  readonly flaws: Partial<Readonly<Record<CardField, TextName>>>
+  readonly problems: Partial<Readonly<Record<CardField, TextName>>>
   readonly expiry: string
 }
 
-function fieldsOf({ say, flaws, expiry }: Fields): readonly Html[] {
+function fieldsOf({ say, problems, expiry }: Fields): readonly Html[] {
   const hints = { number: say('accepted'), expiry: say('expiryHint'), code: say('codeHint') }
   const attributes = {
     number: html`autocomplete="cc-number" maxlength="30"`,
     expiry: html`autocomplete="cc-exp" maxlength="9" value="${expiry}"`,
     code: html`autocomplete="cc-csc" maxlength="3"`,
   }
-  const first = CARD_FIELDS.find((field) => flaws[field] !== undefined) ?? 'number'
+  const first = CARD_FIELDS.find((field) => problems[field] !== undefined) ?? 'number'
   return CARD_FIELDS.map((field) => {
-    const flaw = flaws[field]
+    const problem = problems[field]
     return html`
 <div class="field ${field}">
 <label for="${field}">${say(field)}</label>
 <input id="${field}" name="${field}" inputmode="numeric" required ${attributes[field]}
- aria-describedby="${field}-error ${field}-hint"${flaw && html` aria-invalid="true"`}${field === first ? html` autofocus` : undefined}>
-<p class="error" id="${field}-error">${flaw && say(flaw)}</p>
+ aria-describedby="${field}-error ${field}-hint"${problem && html` aria-invalid="true"`}${field === first ? html` autofocus` : undefined}>
+<p class="error" id="${field}-error">${problem && say(problem)}</p>
 <p class="hint" id="${field}-hint">${hints[field]}</p>
 </div>`
   })

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Flaw } from '../access/require-access.ts'
+import type { Problem } from '../access/require-access.ts'
 import type { OrderRequest } from '../checkout/open-checkout.ts'
 import { refuseOrder } from '../checkout/order.ts'
 import type { Order } from '../checkout/payment-body.ts'
@@ -38,8 +38,8 @@ export const checkout = fp(
       await refuse(request.ip)
       judgeHeaders(request)
     })
-    app.addHook('preHandler', async ({ flaw, method }) => {
-      if (flaw && method !== 'OPTIONS') refuseFlaw(flaw)
+    app.addHook('preHandler', async ({ problem, method }) => {
+      if (problem && method !== 'OPTIONS') refuseProblem(problem)
     })
   },
   { name: 'checkout', dependencies: ['request-input'] },
@@ -65,7 +65,7 @@ function judgeHeaders({ headers }: FastifyRequest): void {
   if (!JSON_TYPE.test(headers['content-type'] ?? '')) refuseBody()
 }
 
-function refuseFlaw({ stage, error, fields = [] }: Flaw): never {
+function refuseProblem({ stage, error, fields = [] }: Problem): never {
   if (stage === 'parse') refuseBody(error)
   refuseOrder(fields, error)
 }

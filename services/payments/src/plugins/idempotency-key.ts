@@ -13,7 +13,7 @@ export const idempotencyKey = fp(
     app.addHook('preHandler', (request, _reply, done) => {
       if (request.method === 'POST') {
         const repeat = repeatOf(request)
-        if (repeat === 'refused') request.flaw ??= { stage: 'validation', error: idempotencyKeyMalformed() }
+        if (repeat === 'refused') request.problem ??= { stage: 'validation', error: idempotencyKeyMalformed() }
         else request.caller.repeat = repeat
       }
       done()

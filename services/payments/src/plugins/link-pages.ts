@@ -83,13 +83,13 @@ export function sendPage({ reply }: PageVisit, status: number, page: string): Fa
 export function sendPaymentPage(
   { request, reply, locale }: PageVisit,
   link: PayableLink,
-  tried?: Pick<PaymentPage, 'expiry' | 'flaws' | 'refusal'>,
+  tried?: Pick<PaymentPage, 'expiry' | 'problems' | 'refusal'>,
 ): FastifyReply {
   const { baseUrl: api, randomBytes } = request.server.deps
   // The script of the page calls the checkout at this origin, so the content policy permits it.
   const { origin } = new URL(api)
   const pageId = randomBytes(PAGE_ID_BYTES).toString('base64url')
-  const page = paymentPage({ link, pageId, api, expiry: '', flaws: {}, refusal: undefined, ...tried }, locale)
+  const page = paymentPage({ link, pageId, api, expiry: '', problems: {}, refusal: undefined, ...tried }, locale)
   return reply
     .code(tried ? 400 : 200)
     .headers(pageHeaders({ partners: [origin], formTargets: [origin] }))

@@ -120,12 +120,12 @@ describe('requestInput', () => {
     expect(statusAndBody(response)).toEqual(refusedField('currency', 'is given more than once', 'DUPLICATE'))
   })
 
-  it('gives a handler null in place of values with a flaw, whoever found the flaw', async () => {
+  it('gives a handler null in place of values with a problem, whoever found the problem', async () => {
     const server = fastify()
     onTestFinished(() => server.close())
     await server.register(requestInput)
     server.addHook('preHandler', async (request) => {
-      if ('x-flaw' in request.headers) request.flaw ??= { stage: 'validation', error: bodyMalformed(undefined) }
+      if ('x-problem' in request.headers) request.problem ??= { stage: 'validation', error: bodyMalformed(undefined) }
     })
     const schema = z.object({ limit: z.int() })
     server.post('/', { schema: { body: schema } }, async ({ body }) => ({ seen: body }))
@@ -135,7 +135,7 @@ describe('requestInput', () => {
       await seenOf({ method: 'POST', payload: { limit: 1 } }),
       await seenOf({ method: 'POST', payload: { limit: 'x' } }),
       await seenOf({ method: 'POST', payload: '{', headers: type('application/json') }),
-      await seenOf({ method: 'POST', payload: { limit: 1 }, headers: { 'x-flaw': '1' } }),
+      await seenOf({ method: 'POST', payload: { limit: 1 }, headers: { 'x-problem': '1' } }),
       await seenOf({ method: 'GET', query: { limit: '1' } }),
       await seenOf({ method: 'GET', query: { limit: 'x' } }),
     ]).toEqual([
@@ -192,12 +192,12 @@ describe('requestInput, of JSON', () => {
     const echo = fastify()
     onTestFinished(() => echo.close())
     await echo.register(requestInput)
-    let seen: Pick<FastifyRequest, 'body' | 'flaw'> | undefined
-    echo.post('/', async ({ body, flaw }) => {
-      seen = { body, flaw }
+    let seen: Pick<FastifyRequest, 'body' | 'problem'> | undefined
+    echo.post('/', async ({ body, problem }) => {
+      seen = { body, problem }
     })
     await echo.inject({ method: 'POST', url: '/', payload, headers: type('application/json') })
-    if (seen?.flaw) return seen.flaw.error.details.fields
+    if (seen?.problem) return seen.problem.error.details.fields
     return seen?.body instanceof ParsedInput ? seen.body.value : undefined
   }
 

@@ -8,7 +8,7 @@ import type {
 } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
-import type { Flaw } from '../access/require-access.ts'
+import type { Problem } from '../access/require-access.ts'
 import { endpointNotFound, invalidFields, unsupportedMediaType } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import type { PathValues } from '../requests/fields.ts'
@@ -16,12 +16,12 @@ import { type Parsed, parseForm } from '../requests/parse-form.ts'
 import { InvalidInput, ParsedInput, validateInput } from '../requests/validate-input.ts'
 
 /**
- * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). An error in them becomes `request.flaw` and
+ * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). An error in them becomes `request.problem` and
  * is thrown later: key, path and access are judged before values. Until then body and query are null. Register before any route.
  */
 export const requestInput = fp(
   async (app) => {
-    app.decorateRequest('flaw')
+    app.decorateRequest('problem')
     app.removeAllContentTypeParsers()
     app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (request, body, done) => {
       done(null, takeBody(request, body))
@@ -33,11 +33,11 @@ export const requestInput = fp(
         (data: unknown) =>
           validateInput(schema, data),
     )
-    // With this option a refused value reaches `preHandler` as `validationError`, which becomes the flaw.
+    // With this option a refused value reaches `preHandler` as `validationError`, which becomes the problem.
     app.addHook('onRoute', (route) => {
       route.attachValidation = true
       if (route.schema?.body) route.schema.consumes ??= ['application/json', 'application/x-www-form-urlencoded']
-      // The hooks of a route run after those of plugins, which read values and find flaws too.
+      // The hooks of a route run after those of plugins, which read values and find problems too.
       route.preHandler = [route.preHandler ?? [], dropRefused].flat()
     })
     app.addHook('onRequest', ({ headers }, _reply, done) => {
@@ -59,14 +59,14 @@ export const requestInput = fp(
       // A schema that throws has validated nothing: no handler may see the values.
       if (!(error instanceof InvalidInput)) return done(error)
       const { fields, input } = error
-      request.flaw ??= { stage: 'validation', error: invalidFields(fields), fields, input }
+      request.problem ??= { stage: 'validation', error: invalidFields(fields), fields, input }
       return done()
     })
   },
   { name: 'request-input' },
 )
 
-/** Routes whose handlers get the values of a body or query, or null when the request has a flaw. */
+/** Routes whose handlers get the values of a body or query, or null when the request has a problem. */
 export type Routes = FastifyPluginAsync<FastifyPluginOptions, RawServerDefault, InputTypes>
 
 /** Types the values of a request by the schemas of its route. A handler that does not look at null does not compile. */
@@ -79,17 +79,17 @@ type ValuesOrNull<Values> = Values extends PathValues ? Values : Values | null
 
 /**
  * The body of a request that needs no access, so nothing is judged before its values.
- * @throws the error of its flaw
+ * @throws the error of its problem
  */
 export function requireBody<Body>({
-  flaw,
+  problem,
   body,
 }: {
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly body: Body | null
 }): Body {
-  if (flaw) throw flaw.error
-  if (body === null) throw new Error('a request without a flaw has no body')
+  if (problem) throw problem.error
+  if (body === null) throw new Error('a request without a problem has no body')
   return body
 }
 
@@ -100,7 +100,7 @@ export function requireEndpoint<Found>(found: Found | undefined): Found {
 }
 
 function dropRefused(request: FastifyRequest, _reply: unknown, done: () => void): void {
-  if (request.flaw !== undefined) {
+  if (request.problem !== undefined) {
     request.body = null
     request.query = null
   }
@@ -117,7 +117,10 @@ const FormText = z.object({ formText: z.string() })
 function takeBody(request: FastifyRequest, body: Buffer | string): ParsedInput {
   const read = readBody(request, body)
   if (typeof read === 'object' && 'value' in read) return read.value
-  request.flaw = { stage: 'parse', error: read === 'unsupported' ? unsupportedMediaType() : invalidFields(read.errors) }
+  request.problem = {
+    stage: 'parse',
+    error: read === 'unsupported' ? unsupportedMediaType() : invalidFields(read.errors),
+  }
   return new ParsedInput('json', {})
 }
 
@@ -168,17 +171,17 @@ function parseJson(text: string): Parsed<object> {
     return refuseBody(FIELD_TEXTS.notJson)
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuseBody(FIELD_TEXTS.notObject)
-  const flaw = jsonFlaw(value, 1)
-  return flaw === undefined ? { value } : refuseBody(flaw)
+  const problem = jsonProblem(value, 1)
+  return problem === undefined ? { value } : refuseBody(problem)
 }
 
-function jsonFlaw(value: unknown, depth: number): string | undefined {
+function jsonProblem(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (depth > JSON_DEPTH_MAX) return FIELD_TEXTS.tooDeep({ max: JSON_DEPTH_MAX })
   for (const [key, member] of Object.entries(value)) {
     if (key === '__proto__' || (key === 'constructor' && hasPrototype(member))) return FIELD_TEXTS.forbiddenMember(key)
-    const flaw = jsonFlaw(member, depth + 1)
-    if (flaw !== undefined) return flaw
+    const problem = jsonProblem(member, depth + 1)
+    if (problem !== undefined) return problem
   }
   return undefined
 }
@@ -196,13 +199,13 @@ function takeQuery(request: FastifyRequest): ParsedInput {
   const parsed = parseForm(at < 0 ? '' : request.url.slice(at + 1))
   if ('value' in parsed) return new ParsedInput('query', parsed.value)
   const fields = parsed.errors.map((error) => (error.field === 'body' ? { ...error, field: 'query' } : error))
-  request.flaw ??= { stage: 'validation', error: invalidFields(fields) }
+  request.problem ??= { stage: 'validation', error: invalidFields(fields) }
   return new ParsedInput('query', {})
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Why this request will be refused, once its access has been judged. Its body and query are null then. */
-    flaw: Flaw | undefined
+    problem: Problem | undefined
   }
 }

@@ -25,7 +25,7 @@ export const turns = fp(
     })
     app.addHook('preHandler', async (request, reply) => {
       const size = sizeOf(request)
-      if (size === undefined || request.flaw !== undefined) return
+      if (size === undefined || request.problem !== undefined) return
       const turn = await gate.enter({ client: addressKey(request.ip), size })
       request.listTurn = turn
       // A client that left while it waited gets no answer, so no later hook ends its turn.

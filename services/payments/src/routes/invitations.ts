@@ -52,8 +52,8 @@ export const invitationsRoutes: Routes = async (app) => {
         response: { ...redirectAnswer, ...pageAnswers(200, 404, 410), ...errorAnswers(400, 409, 413, 415) },
       },
     },
-    async ({ flaw, params: { token } }, reply) => {
-      if (flaw) throw flaw.error
+    async ({ problem, params: { token } }, reply) => {
+      if (problem) throw problem.error
       const invitation = await acceptInvitation(app.deps, token)
       // An accepted invitation redirects to its page, so that a reload does not send the form again.
       if (invitation?.state !== 'accepted') return show(invitation, reply)

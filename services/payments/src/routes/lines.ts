@@ -19,9 +19,9 @@ export const linesRoutes: Routes = async (app) => {
         response: { 200: LineView, ...errorAnswers(401, 403, 404) },
       },
     },
-    async ({ caller, flaw, params: { lineId } }) => {
+    async ({ caller, problem, params: { lineId } }) => {
       const result = await readLine(app.deps.lanes, { ...caller, id: lineId })
-      const line = requireObject(caller, result, { flaw, name: 'line' })
+      const line = requireObject(caller, result, { problem, name: 'line' })
       return viewLine(line)
     },
   )

@@ -49,8 +49,8 @@ export const merchantsRoutes: Routes = async (app) => {
       },
     },
     async (request, reply) => {
-      const { caller, flaw, body } = request
-      const input = { caller, flaw, merchant: body && toNewMerchant(body) }
+      const { caller, problem, body } = request
+      const input = { caller, problem, merchant: body && toNewMerchant(body) }
       const { merchant, replayed } = await createMerchant(app.deps, input)
       request.logFields = { merchant_id: merchant.id }
       answerCreated(reply, replayed)
@@ -68,9 +68,9 @@ export const merchantsRoutes: Routes = async (app) => {
         response: { 200: MerchantAnswer, ...errorAnswers(401, 403, 404) },
       },
     },
-    async ({ caller, flaw, params: { merchantId } }) => {
+    async ({ caller, problem, params: { merchantId } }) => {
       const result = await readMerchant(app.deps.lanes, { ...caller, merchantId })
-      return { merchant: viewMerchant(requireObject(caller, result, { flaw, name: 'merchant' })) }
+      return { merchant: viewMerchant(requireObject(caller, result, { problem, name: 'merchant' })) }
     },
   )
   app.put(
@@ -86,10 +86,10 @@ export const merchantsRoutes: Routes = async (app) => {
         response: { 204: z.undefined().describe('Changed'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
+    async ({ caller, problem, params: { merchantId }, body }, reply) => {
       const changes = body && { name: body.name, email: body.email, descriptor: body.descriptor }
-      const fixed = readFixedMembers(body ?? flaw?.input)
-      await updateMerchant(app.deps, { caller, flaw, merchantId, changes, fixed })
+      const fixed = readFixedMembers(body ?? problem?.input)
+      await updateMerchant(app.deps, { caller, problem, merchantId, changes, fixed })
       return reply.code(204).send()
     },
   )

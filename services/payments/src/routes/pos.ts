@@ -60,6 +60,10 @@ export async function showLink(request: FastifyRequest, reply: FastifyReply): Pr
   const link = await openVisitedLink(visit, query)
   if (!link) return reply
   if (isPayable(link)) return sendPaymentPage(visit, link)
-  const { amountFlaw: flaw } = link
-  return sendPage(visit, flaw ? 400 : 200, amountPage({ link, typed: query.get('value') ?? '', flaw }, visit.locale))
+  const { amountProblem: problem } = link
+  return sendPage(
+    visit,
+    problem ? 400 : 200,
+    amountPage({ link, typed: query.get('value') ?? '', problem }, visit.locale),
+  )
 }

@@ -21,10 +21,10 @@ export const transactionsRoutes: Routes = async (app) => {
       },
     },
     async (request) => {
-      const { caller, flaw, params } = request
+      const { caller, problem, params } = request
       const inTurn: InTurn = (entries, read) => request.inListTurn(entries, read)
       const result = await readTransaction(app.deps.lanes, { ...caller, id: params.transactionId }, inTurn)
-      const transaction = requireObject(caller, result, { flaw, name: 'transaction' })
+      const transaction = requireObject(caller, result, { problem, name: 'transaction' })
       return { transaction: viewTransaction(transaction) }
     },
   )

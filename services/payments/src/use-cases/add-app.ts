@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import { unknownApp } from '../errors.ts'
 import type { AppMember } from '../members/member.ts'
 import { callAddApp } from '../members/member-repository.ts'
@@ -8,7 +8,7 @@ import { callAddApp } from '../members/member-repository.ts'
 /** A new member; `appId` is null when the body was refused. */
 export interface AddAppRequest {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly merchantId: string
   readonly appId: string | null
 }
@@ -19,9 +19,9 @@ export interface AddAppRequest {
  */
 export async function addApp(
   { lanes }: { readonly lanes: Lanes },
-  { caller, flaw, merchantId, appId }: AddAppRequest,
+  { caller, problem, merchantId, appId }: AddAppRequest,
 ): Promise<{ readonly app: Pick<AppMember, 'id' | 'name'>; readonly replayed: boolean }> {
-  const { app, verdict } = requireAccess(caller, await callAddApp(lanes, { caller, merchantId, appId }), flaw)
+  const { app, verdict } = requireAccess(caller, await callAddApp(lanes, { caller, merchantId, appId }), problem)
   if (!app) throw unknownApp()
   return { app, replayed: verdict === 'replayed' }
 }

@@ -1,5 +1,5 @@
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { clockTooFar } from '../errors.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
@@ -8,7 +8,7 @@ import { expireAuthorizations } from '../transactions/transaction-repository.ts'
 /** How far the clock of a test merchant is moved; `seconds` is null when the body was refused. */
 export interface AdvanceClockInput {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly merchantId: string
   readonly seconds: number | null
 }
@@ -22,10 +22,10 @@ const EXPIRY_BATCHES = 50
  */
 export async function advanceClock(
   { lanes, authorizationExpiryDays: days }: Pick<PaymentsDeps, 'lanes' | 'authorizationExpiryDays'>,
-  { caller, flaw, merchantId, seconds }: AdvanceClockInput,
+  { caller, problem, merchantId, seconds }: AdvanceClockInput,
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
   const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, seconds })
-  const { verdict, now, isTooFar } = requireAccess(caller, advanced, flaw)
+  const { verdict, now, isTooFar } = requireAccess(caller, advanced, problem)
   if (isTooFar) throw clockTooFar()
   if (!now) throw new Error(`advance_clock answered ${verdict} without an instant`)
   await expireAuthorizations(lanes, { merchantId, days, batches: EXPIRY_BATCHES })

@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callCloseDispute } from '../disputes/dispute-repository.ts'
 import { disputeClosed } from '../errors.ts'
@@ -9,7 +9,7 @@ import { refuseEntry } from '../transactions/refuse-entry.ts'
 /** The outcome of a dispute; null when the body was refused. */
 export interface CloseDisputeInput {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly disputeId: string
   readonly outcome: 'won' | 'lost' | null
 }
@@ -20,10 +20,10 @@ export interface CloseDisputeInput {
  */
 export async function closeDispute(
   { lanes }: { readonly lanes: Lanes },
-  { caller, flaw, disputeId, outcome }: CloseDisputeInput,
+  { caller, problem, disputeId, outcome }: CloseDisputeInput,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome })
-  const { verdict, dispute, refusal } = requireAccess(caller, closed, flaw)
+  const { verdict, dispute, refusal } = requireAccess(caller, closed, problem)
   if (refusal === 'conflict') throw disputeClosed()
   if (refusal === 'trail-full') refuseEntry({ reason: refusal }, 'dispute')
   if (!dispute) throw new Error(`close_dispute answered ${verdict} without a dispute`)

@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { type Flaw, keyMacOf, requireAccess } from '../access/require-access.ts'
+import { keyMacOf, type Problem, requireAccess } from '../access/require-access.ts'
 import { keyHint, keyMac, repeatedKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
 import { readBasicKey } from '../apps/presented-key.ts'
@@ -19,7 +19,7 @@ interface CreateKeyRequest {
   readonly caller: Caller
   /** The `Authorization` header, which holds the caller's key. */
   readonly authorization: string | undefined
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
 }
 
 /**
@@ -29,15 +29,15 @@ interface CreateKeyRequest {
  */
 export async function createKey(
   { lanes, pepper, createKey: draw }: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>,
-  { caller, authorization, flaw }: CreateKeyRequest,
+  { caller, authorization, problem }: CreateKeyRequest,
 ): Promise<CreatedKey> {
   const mac = keyMacOf(caller)
   const callerKey = readBasicKey(authorization)
   if (callerKey === undefined) throw new Error('a request without a key passed')
   const key = caller.repeat === undefined ? draw() : repeatedKey(pepper, callerKey, caller.repeat.key)
-  const values = flaw ? { newMac: null, hint: null } : { newMac: keyMac(pepper, key), hint: keyHint(key) }
+  const values = problem ? { newMac: null, hint: null } : { newMac: keyMac(pepper, key), hint: keyHint(key) }
   const result = await callCreateKey(lanes, { keyMac: mac, ...values })
-  const { made, isSpent, verdict } = requireAccess(caller, result, flaw)
+  const { made, isSpent, verdict } = requireAccess(caller, result, problem)
   if (isSpent) throw idempotencyKeySpent()
   if (!made) throw new Error('create_key answered done without a key')
   return { ...made, key, replayed: verdict === 'replayed' }

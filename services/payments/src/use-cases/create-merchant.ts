@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { DEFAULT_CLAIM, type Merchant, type NewMerchant } from '../merchants/merchant.ts'
 import { callCreateMerchant } from '../merchants/merchant-repository.ts'
@@ -7,7 +7,7 @@ import { callCreateMerchant } from '../merchants/merchant-repository.ts'
 /** A new merchant; `merchant` is null when the body was refused. */
 export interface CreateMerchantInput {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly merchant: Omit<NewMerchant, 'claim' | 'pricing'> | null
 }
 
@@ -18,13 +18,13 @@ export interface CreateMerchantInput {
  */
 export async function createMerchant(
   { lanes, pricing }: Pick<PaymentsDeps, 'lanes' | 'pricing'>,
-  { caller, flaw, merchant: given }: CreateMerchantInput,
+  { caller, problem, merchant: given }: CreateMerchantInput,
 ): Promise<{ readonly merchant: Merchant; readonly replayed: boolean }> {
   const values = given && { ...given, claim: DEFAULT_CLAIM, pricing }
   const { merchant, verdict } = requireAccess(
     caller,
     await callCreateMerchant(lanes, { caller, merchant: values }),
-    flaw,
+    problem,
   )
   if (!merchant) throw new Error(`create_merchant answered ${verdict} without a merchant`)
   return { merchant, replayed: verdict === 'replayed' }

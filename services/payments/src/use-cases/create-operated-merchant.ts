@@ -37,7 +37,7 @@ export async function createOperatedMerchant(
   const keyMac = await findAppKey(db, app.id)
   if (!keyMac) throw new Error(`there is no app ${app.id} with a good key`)
   const caller = { keyMac, userEmail: null, repeat: undefined, identityId: undefined }
-  const { merchant } = await createMerchant({ lanes, pricing }, { caller, flaw: undefined, merchant: values })
+  const { merchant } = await createMerchant({ lanes, pricing }, { caller, problem: undefined, merchant: values })
   const payload = { appId: app.id }
   await insertOperatorAudit(db, { action: 'merchant.created', merchantId: merchant.id, payload })
   return { merchant, app }

@@ -1,5 +1,5 @@
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import { completeScenario } from '../cards/scenario.ts'
 import type { PaymentsDeps } from '../deps.ts'
@@ -19,7 +19,7 @@ import { refuseCard, refuseOldRate, refuseSource } from '../transactions/refuse-
 /** A charge of a merchant's client; `asked` is null when the body was refused. */
 export interface CreateTransactionInput {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly merchantId: string
   readonly asked: AskedCharge | null
 }
@@ -57,7 +57,7 @@ export async function chargeCard(
   input: CreateTransactionInput,
 ): Promise<{ readonly end: ChargeEnd; readonly replayed: boolean }> {
   const begun = await begin(deps, input)
-  const { verdict, attempt, end, refusal } = requireAccess(input.caller, begun, input.flaw)
+  const { verdict, attempt, end, refusal } = requireAccess(input.caller, begun, input.problem)
   const { merchantId, asked } = input
   if (asked === null) throw new Error('a body without values passed')
   if (refusal === 'unknown-source') refuseSource(asked.sourceField)

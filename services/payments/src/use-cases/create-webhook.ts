@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { tooManyWebhooks, webhookInside, webhookWithoutTls } from '../errors.ts'
 import type { EventType } from '../webhooks/event.ts'
@@ -10,7 +10,7 @@ import { drawWebhookSecret } from '../webhooks/webhook-secret.ts'
 /** A new webhook; `webhook` is null when the body was refused. */
 export interface CreateWebhookRequest {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly merchantId: string
   readonly webhook: { readonly url: string; readonly events: readonly EventType[] } | null
 }
@@ -24,13 +24,13 @@ type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'
  */
 export async function createWebhook(
   { lanes, randomBytes, webhooks }: CreateWebhookDeps,
-  { caller, flaw: given, merchantId, webhook: values }: CreateWebhookRequest,
+  { caller, problem: given, merchantId, webhook: values }: CreateWebhookRequest,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
   const isInternal = values !== null && !webhooks.outbound.mayCall({ url: values.url, origin: 'data' })
-  const flaw = given ?? (isInternal ? { stage: 'validation', error: webhookInside() } : undefined)
+  const problem = given ?? (isInternal ? { stage: 'validation', error: webhookInside() } : undefined)
   const secretSealed = webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
-  const input = { caller, merchantId, webhook: flaw ? null : values, secretSealed, allowHttp: webhooks.allowHttp }
-  const { webhook, refusal, verdict } = requireAccess(caller, await callCreateWebhook(lanes, input), flaw)
+  const input = { caller, merchantId, webhook: problem ? null : values, secretSealed, allowHttp: webhooks.allowHttp }
+  const { webhook, refusal, verdict } = requireAccess(caller, await callCreateWebhook(lanes, input), problem)
   if (refusal === 'not-https') throw webhookWithoutTls()
   if (refusal === 'too-many') throw tooManyWebhooks()
   if (!webhook) throw new Error(`create_webhook answered ${verdict} without a webhook`)

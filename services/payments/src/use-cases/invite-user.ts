@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { invitationMailTask } from '../mail/invitation-mail.ts'
 import { drawToken, hashToken } from '../members/invitation.ts'
@@ -8,7 +8,7 @@ import { callInviteUser } from '../members/invitation-repository.ts'
 /** An invitation; `email` is null when the body was refused. */
 export interface InviteUserRequest {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly merchantId: string
   readonly email: string | null
 }
@@ -22,13 +22,13 @@ type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'
  */
 export async function inviteUser(
   deps: InviteDeps,
-  { caller, flaw, merchantId, email }: InviteUserRequest,
+  { caller, problem, merchantId, email }: InviteUserRequest,
 ): Promise<{ readonly isMember: boolean; readonly replayed: boolean }> {
   const token = drawToken(deps.randomBytes)
   const { task, data } = await deps.jobs.prepare(invitationMailTask, { token })
   const invitation = email === null ? null : { email, tokenHash: hashToken(token), task, data }
   const result = await callInviteUser(deps.lanes, { caller, merchantId, invitation })
-  const { isMember, mailed, verdict } = requireAccess(caller, result, flaw)
+  const { isMember, mailed, verdict } = requireAccess(caller, result, problem)
   if (mailed) deps.outbox.wake()
   return { isMember, replayed: verdict === 'replayed' }
 }

@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
@@ -8,7 +8,7 @@ import { refuseEntry } from '../transactions/refuse-entry.ts'
 /** A dispute of a test merchant; `dispute` is null when the body was refused. */
 export interface OpenDisputeInput {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly transactionId: string
   readonly dispute: NewDispute | null
 }
@@ -19,10 +19,10 @@ export interface OpenDisputeInput {
  */
 export async function openDispute(
   { lanes }: { readonly lanes: Lanes },
-  { caller, flaw, transactionId, dispute: given }: OpenDisputeInput,
+  { caller, problem, transactionId, dispute: given }: OpenDisputeInput,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const opened = await callOpenDispute(lanes, { ...callerColumns(caller), transactionId, dispute: given })
-  const { verdict, dispute, limit } = requireAccess(caller, opened, flaw)
+  const { verdict, dispute, limit } = requireAccess(caller, opened, problem)
   if (limit) refuseEntry({ reason: 'limit-exceeded', currency: limit.currency, possible: limit.amount }, 'dispute')
   if (!dispute) throw new Error(`open_dispute answered ${verdict} without a dispute`)
   const replayed = verdict === 'replayed'

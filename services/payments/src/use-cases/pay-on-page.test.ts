@@ -50,7 +50,7 @@ async function decide(bankUrl: string, decision: 'approve' | 'decline'): Promise
 const refused = async (tried: object) => ({
   outcome: 'refused',
   link: await resolveLink(payments.deps, query),
-  tried: { expiry: '08 / 66', flaws: {}, refusal: undefined, ...tried },
+  tried: { expiry: '08 / 66', problems: {}, refusal: undefined, ...tried },
 })
 
 /** What a paid form of this link gets. */
@@ -84,7 +84,7 @@ describe('payOnPage with a form', () => {
 
   it('names every wrong field', async () => {
     expect(await payOnPage(payments.deps, formOf({ number: '1', expiry: '13' }))).toEqual(
-      await refused({ expiry: '13', flaws: { number: 'numberInvalid', expiry: 'expiryInvalid' } }),
+      await refused({ expiry: '13', problems: { number: 'numberInvalid', expiry: 'expiryInvalid' } }),
     )
   })
 

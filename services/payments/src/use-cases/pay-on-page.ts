@@ -33,7 +33,7 @@ export interface PagePayment extends Pick<LinkPayment, 'ip' | 'isSecure' | 'page
   readonly source: { readonly form: CardForm } | { readonly kept: KeptPayment }
 }
 
-type TriedCard = Pick<PaymentPage, 'expiry' | 'flaws' | 'refusal'>
+type TriedCard = Pick<PaymentPage, 'expiry' | 'problems' | 'refusal'>
 
 /** What the page shows next. The browser keeps the texts in `keep`; an empty one deletes what it kept. */
 export type PageAnswer =
@@ -72,10 +72,10 @@ function readForm(deps: PageDeps, { tokens, ...input }: CardForm): UnderWay | Tr
   const { expiry } = input
   if (tokens !== undefined) {
     const card = readTokenizedCard(tokens)
-    return card ? { card, expiry } : { expiry, flaws: {}, refusal: refusalOf('TOKEN_INVALID') }
+    return card ? { card, expiry } : { expiry, problems: {}, refusal: refusalOf('TOKEN_INVALID') }
   }
   const written = readCardInput(input, deps.now())
-  if ('flaws' in written) return { expiry, flaws: written.flaws, refusal: undefined }
+  if ('problems' in written) return { expiry, problems: written.problems, refusal: undefined }
   const number = tokenizeCard(deps, { type: 'pcn', value: written.number }).token
   const code = tokenizeCard(deps, { type: 'pcsc', value: written.code }).token
   return { card: { number, code, expiry: written.expiry, hints: [] }, expiry }
@@ -92,7 +92,7 @@ async function continuePayment(
   const returnUrl = new URL(`${path}?${link.query}`, deps.posUrl).href
   const answer = await payByLink(deps, { link, card, pageId, ip, isSecure, locale, returnUrl })
   if ('statusCode' in answer) {
-    return { outcome: 'refused', link, tried: { expiry, flaws: {}, refusal: refusalOf(answer.statusCode) } }
+    return { outcome: 'refused', link, tried: { expiry, problems: {}, refusal: refusalOf(answer.statusCode) } }
   }
   if ('bankUrl' in answer) {
     const underWay = { expiry, card: { ...card, hints: [...answer.hints] } }

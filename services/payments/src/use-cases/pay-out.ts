@@ -1,5 +1,5 @@
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { payoutSkipped } from '../errors.ts'
 import type { Payout } from '../payouts/payout.ts'
@@ -9,7 +9,7 @@ import { callPayOut } from '../payouts/payout-repository.ts'
 /** A payout of a test merchant. */
 export interface PayOutInput {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly merchantId: string
 }
 
@@ -19,13 +19,13 @@ export interface PayOutInput {
  */
 export async function payOut(
   { lanes, payouts, meter }: Pick<PaymentsDeps, 'lanes' | 'payouts' | 'meter'>,
-  { caller, flaw, merchantId }: PayOutInput,
+  { caller, problem, merchantId }: PayOutInput,
 ): Promise<{ readonly payout: Payout; readonly replayed: boolean }> {
-  const rules = flaw
+  const rules = problem
     ? { minimum: null, delayDays: null }
     : { minimum: payouts.minimum, delayDays: payouts.delayDays.test }
   const paid = await callPayOut(lanes, { ...callerColumns(caller), merchantId, ...rules })
-  const { verdict, payout, skipped } = requireAccess(caller, paid, flaw)
+  const { verdict, payout, skipped } = requireAccess(caller, paid, problem)
   if (verdict === 'done') countPayouts(meter)(skipped)
   if (skipped) throw payoutSkipped(skipped)
   if (!payout) throw new Error(`payout answered ${verdict} without a payout`)

@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import { type Flaw, keyMacOf, requireAccess } from '../access/require-access.ts'
+import { keyMacOf, type Problem, requireAccess } from '../access/require-access.ts'
 import { callRevokeKey } from '../apps/app-key-repository.ts'
 import { lastKey } from '../errors.ts'
 
@@ -10,12 +10,16 @@ import { lastKey } from '../errors.ts'
  */
 export async function revokeKey(
   { lanes }: { readonly lanes: Lanes },
-  { caller, flaw, keyId }: { readonly caller: Caller; readonly flaw: Flaw | undefined; readonly keyId: string },
+  {
+    caller,
+    problem,
+    keyId,
+  }: { readonly caller: Caller; readonly problem: Problem | undefined; readonly keyId: string },
 ): Promise<void> {
   const { isLast } = requireAccess(
     caller,
-    await callRevokeKey(lanes, { keyMac: keyMacOf(caller), keyId: flaw ? null : keyId }),
-    flaw,
+    await callRevokeKey(lanes, { keyMac: keyMacOf(caller), keyId: problem ? null : keyId }),
+    problem,
   )
   if (isLast) throw lastKey()
 }

@@ -1,13 +1,13 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import { lastApp } from '../errors.ts'
 import { callRevokeMember } from '../members/member-repository.ts'
 
 /** Which app or user of which merchant. */
 export interface RevokeMemberRequest {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly merchantId: string
   readonly noun: 'app' | 'user'
   readonly memberId: string
@@ -20,9 +20,9 @@ export interface RevokeMemberRequest {
  */
 export async function revokeMember(
   { lanes }: { readonly lanes: Lanes },
-  { caller, flaw, merchantId, noun, memberId }: RevokeMemberRequest,
+  { caller, problem, merchantId, noun, memberId }: RevokeMemberRequest,
 ): Promise<void> {
-  const input = { caller, merchantId, memberId: flaw ? null : memberId }
-  const { isLast } = requireAccess(caller, await callRevokeMember(lanes, noun, input), flaw)
+  const input = { caller, merchantId, memberId: problem ? null : memberId }
+  const { isLast } = requireAccess(caller, await callRevokeMember(lanes, noun, input), problem)
   if (isLast) throw lastApp()
 }

@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
 import { callRotateSecret } from '../webhooks/webhook-repository.ts'
@@ -8,7 +8,7 @@ import { drawWebhookSecret } from '../webhooks/webhook-secret.ts'
 /** The webhook that gets a new secret. */
 export interface RotateSecretRequest {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly merchantId: string
   readonly webhookId: string
 }
@@ -19,11 +19,11 @@ export interface RotateSecretRequest {
  */
 export async function rotateWebhookSecret(
   { lanes, randomBytes, webhooks }: Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>,
-  { caller, flaw, merchantId, webhookId }: RotateSecretRequest,
+  { caller, problem, merchantId, webhookId }: RotateSecretRequest,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
-  const sealed = flaw ? null : webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
+  const sealed = problem ? null : webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
   const result = await callRotateSecret(lanes, { caller, merchantId, webhookId, secretSealed: sealed })
-  const { webhook, verdict } = requireAccess(caller, result, flaw)
+  const { webhook, verdict } = requireAccess(caller, result, problem)
   if (!webhook) throw new Error(`rotate_webhook_secret answered ${verdict} without a webhook`)
   const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
   return { webhook, secret, replayed: verdict === 'replayed' }

@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Operation } from '../transactions/operation-group.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
@@ -9,7 +9,7 @@ import { judgeOperation } from '../transactions/transaction-repository.ts'
 /** What a client asks of a transaction; values are null when its body was refused. */
 export interface RunOperationInput {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly transactionId: string
   readonly kind: OperationKind
   readonly values: Pick<Operation, 'amount' | 'currency' | 'descriptor' | 'reference'> | null
@@ -22,15 +22,15 @@ export interface RunOperationInput {
  */
 export async function runOperation(
   { lanes, operations }: Pick<PaymentsDeps, 'lanes' | 'operations'>,
-  { caller, flaw, transactionId, kind, values }: RunOperationInput,
+  { caller, problem, transactionId, kind, values }: RunOperationInput,
 ): Promise<{ readonly transaction: Transaction; readonly replayed: boolean }> {
   const { keyMac, userEmail, repeat } = caller
   if (values === null) {
-    requireAccess(caller, await judgeOperation(lanes, { keyMac, userEmail, transactionId, kind }), flaw)
+    requireAccess(caller, await judgeOperation(lanes, { keyMac, userEmail, transactionId, kind }), problem)
     throw new Error('a body without values passed')
   }
   const result = await operations.run({ keyMac, userEmail, repeat, transactionId, kind, ...values })
-  const { verdict, transaction, refusal } = requireAccess(caller, result, flaw)
+  const { verdict, transaction, refusal } = requireAccess(caller, result, problem)
   if (refusal) refuseEntry(refusal, kind)
   if (!transaction) throw new Error(`run_operations answered ${verdict} without a transaction`)
   return { transaction, replayed: verdict === 'replayed' }

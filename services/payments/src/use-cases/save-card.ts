@@ -1,13 +1,13 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import { callSaveCard } from '../cards/card-repository.ts'
 import { refuseCard, refuseSource } from '../transactions/refuse-charge.ts'
 
 /** The card to keep; null when the body was refused. */
 export interface SaveCardInput {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly merchantId: string
   readonly card: { readonly transactionId: string; readonly notes: string | undefined } | null
 }
@@ -19,11 +19,11 @@ export interface SaveCardInput {
  */
 export async function saveCard(
   { lanes }: { readonly lanes: Lanes },
-  { caller, flaw, merchantId, card }: SaveCardInput,
+  { caller, problem, merchantId, card }: SaveCardInput,
 ): Promise<{ readonly cardId: string; readonly replayed: boolean }> {
   const { transactionId = null, notes = null } = card ?? {}
   const saved = await callSaveCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })
-  const { verdict, cardId, errorCode, hasSource } = requireAccess(caller, saved, flaw)
+  const { verdict, cardId, errorCode, hasSource } = requireAccess(caller, saved, problem)
   if (!hasSource) refuseSource('transactionId')
   const replayed = verdict === 'replayed'
   if (errorCode !== null) refuseCard(errorCode, { replayed })

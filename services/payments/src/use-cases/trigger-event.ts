@@ -132,7 +132,7 @@ async function toCharge(actor: Actor, number: string): Promise<Parameters<typeof
   const asked = { charge: values, sourceField: 'transactionId' }
   return [
     { ...deps, lanes: deps.database.lanes },
-    { caller, flaw: undefined, merchantId: merchant.id, asked },
+    { caller, problem: undefined, merchantId: merchant.id, asked },
   ]
 }
 
@@ -152,7 +152,10 @@ const EXPIRY_YEAR = 2_099
 async function operate(actor: Actor, kind: OperationKind, transactionId: string): Promise<string> {
   const { deps, caller } = actor
   const values = { amount: amountOf(actor) }
-  await runOperation({ ...deps, lanes: deps.database.lanes }, { caller, flaw: undefined, transactionId, kind, values })
+  await runOperation(
+    { ...deps, lanes: deps.database.lanes },
+    { caller, problem: undefined, transactionId, kind, values },
+  )
   return transactionId
 }
 
@@ -163,19 +166,19 @@ async function chargeAndCapture(actor: Actor): Promise<string> {
 async function captureAndDispute(actor: Actor): Promise<string> {
   const transactionId = await chargeAndCapture(actor)
   const { caller, deps } = actor
-  const input = { caller, flaw: undefined, transactionId, dispute: DEFAULT_REASON }
+  const input = { caller, problem: undefined, transactionId, dispute: DEFAULT_REASON }
   return (await openDispute(deps.database, input)).dispute.id
 }
 
 async function endDispute({ deps, caller }: Actor, disputeId: string, outcome: 'won' | 'lost'): Promise<string> {
-  await closeDispute(deps.database, { caller, flaw: undefined, disputeId, outcome })
+  await closeDispute(deps.database, { caller, problem: undefined, disputeId, outcome })
   return disputeId
 }
 
 async function captureAndReportFraud(actor: Actor): Promise<string> {
   const transactionId = await chargeAndCapture(actor)
   const { caller, deps } = actor
-  const { fraud } = await reportFraud(deps.database, { caller, flaw: undefined, transactionId, fraud: {} })
+  const { fraud } = await reportFraud(deps.database, { caller, problem: undefined, transactionId, fraud: {} })
   return fraud.id
 }
 
@@ -187,15 +190,15 @@ async function captureAndPayOut(actor: Actor): Promise<string> {
   const { deps, merchant, caller } = actor
   const { lanes } = deps.database
   const seconds = (deps.payouts.delayDays.test + 1) * DAY_SECONDS
-  await advanceClock({ ...deps, lanes }, { caller, flaw: undefined, merchantId: merchant.id, seconds })
-  const { payout } = await payOut({ ...deps, lanes }, { caller, flaw: undefined, merchantId: merchant.id })
+  await advanceClock({ ...deps, lanes }, { caller, problem: undefined, merchantId: merchant.id, seconds })
+  const { payout } = await payOut({ ...deps, lanes }, { caller, problem: undefined, merchantId: merchant.id })
   return payout.id
 }
 
 /** Gives the merchant another name, and its own name again. */
 async function renameMerchant({ deps, merchant, caller }: Actor): Promise<string> {
   const rename = (name: string | null) =>
-    updateMerchant(deps.database, { caller, flaw: undefined, merchantId: merchant.id, changes: { name }, fixed: {} })
+    updateMerchant(deps.database, { caller, problem: undefined, merchantId: merchant.id, changes: { name }, fixed: {} })
   await rename(merchant.name === 'Renamed' ? 'Renamed again' : 'Renamed')
   await rename(merchant.name)
   return merchant.id
@@ -204,7 +207,7 @@ async function renameMerchant({ deps, merchant, caller }: Actor): Promise<string
 async function addNewApp({ deps, merchant, caller }: Actor): Promise<string> {
   const { lanes } = deps.database
   const { id } = await createApp({ ...deps, lanes }, { name: 'Triggered' })
-  await addApp({ lanes }, { caller, flaw: undefined, merchantId: merchant.id, appId: id })
+  await addApp({ lanes }, { caller, problem: undefined, merchantId: merchant.id, appId: id })
   return id
 }
 

@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import { type Flaw, requireAccess } from '../access/require-access.ts'
+import { type Problem, requireAccess } from '../access/require-access.ts'
 import { immutable, invalidFields } from '../errors.ts'
 import type { MerchantChanges } from '../merchants/merchant.ts'
 import { callUpdateMerchant } from '../merchants/merchant-repository.ts'
@@ -8,7 +8,7 @@ import { callUpdateMerchant } from '../merchants/merchant-repository.ts'
 /** A change of a merchant; `changes` is null when the body was refused. */
 export interface UpdateMerchantInput {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly merchantId: string
   readonly changes: MerchantChanges | null
   /** Immutable members as the client sent them, by path. */
@@ -21,19 +21,19 @@ export interface UpdateMerchantInput {
  */
 export async function updateMerchant(
   { lanes }: { readonly lanes: Lanes },
-  { caller, flaw, merchantId, changes, fixed }: UpdateMerchantInput,
+  { caller, problem, merchantId, changes, fixed }: UpdateMerchantInput,
 ): Promise<void> {
   const result = await callUpdateMerchant(lanes, { caller, merchantId, changes, fixed })
-  requireAccess(caller, result, withImmutable(flaw, Object.keys(fixed), result.differing))
+  requireAccess(caller, result, withImmutable(problem, Object.keys(fixed), result.differing))
 }
 
-/** Adds errors for changed immutable members to the flaw of a body, in the order of the body. */
+/** Adds errors for changed immutable members to the problem of a body, in the order of the body. */
 function withImmutable(
-  flaw: Flaw | undefined,
+  problem: Problem | undefined,
   order: readonly string[],
   differing: readonly string[],
-): Flaw | undefined {
-  if (differing.length === 0 || flaw?.stage === 'parse') return flaw
+): Problem | undefined {
+  if (differing.length === 0 || problem?.stage === 'parse') return problem
   const changed = order.filter((field) => differing.includes(field)).map(immutable)
-  return { stage: 'validation', error: invalidFields([...(flaw?.fields ?? []), ...changed]) }
+  return { stage: 'validation', error: invalidFields([...(problem?.fields ?? []), ...changed]) }
 }

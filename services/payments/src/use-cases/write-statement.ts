@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Caller } from '../access/caller.ts'
-import { type Flaw, requireAccess, requireObject } from '../access/require-access.ts'
+import { type Problem, requireAccess, requireObject } from '../access/require-access.ts'
 import type { Line } from '../ledger/line.ts'
 import { listLines } from '../ledger/line-repository.ts'
 import { idsOf, type StatementPeriod, statementFoot, statementHead, statementRows } from '../ledger/statement.ts'
@@ -11,7 +11,7 @@ import type { InTurn } from '../pagination/pieces.ts'
 /** A period of a merchant; null when the query was refused. */
 export interface StatementInput {
   readonly caller: Caller
-  readonly flaw: Flaw | undefined
+  readonly problem: Problem | undefined
   readonly merchantId: string
   readonly period: StatementPeriod | null
   /** Reads lines when it is the client's turn. */
@@ -34,10 +34,10 @@ const PAGE_ROWS = 200
  */
 export async function writeStatement(
   { lanes }: { readonly lanes: Lanes },
-  { caller, flaw, merchantId, period, inTurn }: StatementInput,
+  { caller, problem, merchantId, period, inTurn }: StatementInput,
 ): Promise<Statement> {
   const result = await readMerchant(lanes, { ...caller, merchantId })
-  const merchant = requireObject(caller, result, { flaw, name: 'merchant' })
+  const merchant = requireObject(caller, result, { problem, name: 'merchant' })
   if (!period) throw new Error('a query without a period passed')
   const read = { lanes, caller, merchantId, inTurn }
   const bounds = idsOf(period)

@@ -28,7 +28,7 @@ describe('sealToken and openToken', () => {
 
   it('distinguish a token of the other kind from other texts', () => {
     const text = sealToken(tokens, moment, number)
-    expect(openToken(tokens, text, 'pcsc')).toEqual({ flaw: 'unexpected' })
+    expect(openToken(tokens, text, 'pcsc')).toEqual({ problem: 'unexpected' })
     for (const other of [
       '',
       'x',
@@ -38,14 +38,14 @@ describe('sealToken and openToken', () => {
       hints.seal({}, 'vault/pcn'),
       `${text} `,
     ]) {
-      expect(openToken(tokens, other, 'pcn')).toEqual({ flaw: 'invalid' })
+      expect(openToken(tokens, other, 'pcn')).toEqual({ problem: 'invalid' })
     }
   })
 
   it('open tokens that an older key of the vault has sealed', () => {
     const text = sealToken(tokens, moment, number)
     expect(openToken(createCheckoutSeals([second, first]).tokens, text, 'pcn')).toEqual(openToken(tokens, text, 'pcn'))
-    expect(openToken(createCheckoutSeals([second]).tokens, text, 'pcn')).toEqual({ flaw: 'invalid' })
+    expect(openToken(createCheckoutSeals([second]).tokens, text, 'pcn')).toEqual({ problem: 'invalid' })
   })
 })
 

@@ -13,7 +13,7 @@ export interface CardToken {
 }
 
 /** A token, or why the text is refused. `unexpected`: the token stands for another kind of value. */
-export type OpenedToken = { readonly token: CardToken } | { readonly flaw: 'invalid' | 'unexpected' }
+export type OpenedToken = { readonly token: CardToken } | { readonly problem: 'invalid' | 'unexpected' }
 
 const LIFETIMES_MS: Readonly<Record<TokenType, number>> = { pcn: 24 * 3_600_000, pcsc: 3_600_000 }
 const JTI_BYTES = 16
@@ -38,7 +38,8 @@ export function sealToken(
 /** Opens a token of a type. The caller judges its age: a payment that ended keeps its answer after its tokens are too old. */
 export function openToken(tokens: TextSeal, text: string, type: TokenType): OpenedToken {
   const read = Content.safeParse(tokens.open(text, placeOf(type)))
-  if (!read.success) return { flaw: tokens.open(text, placeOf(otherOf(type))) === undefined ? 'invalid' : 'unexpected' }
+  if (!read.success)
+    return { problem: tokens.open(text, placeOf(otherOf(type))) === undefined ? 'invalid' : 'unexpected' }
   const { value, iat, jti } = read.data
   return { token: { value, jti, expires: new Date(iat + LIFETIMES_MS[type]) } }
 }

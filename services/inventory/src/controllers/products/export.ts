@@ -95,6 +95,6 @@ function readForm(
 /** @throws validationError for paths that cannot be columns of one file */
 function readFlatten(texts: readonly string[]): readonly AttributePath[] {
   const paths = readColumnPaths(texts)
-  if ('fault' in paths) throw validationError([{ path: 'flatten', message: paths.fault }])
+  if ('problem' in paths) throw validationError([{ path: 'flatten', message: paths.problem }])
   return paths.paths
 }

@@ -179,13 +179,13 @@ function readCard() {
   const [, month, year] = /^(0?[1-9]|1[0-2])\s*[/.\-\s]?\s*(?:20)?(\d{2})$/.exec(form.expiry.value.trim()) ?? []
   const expiry = { month: Number(month), year: 2_000 + Number(year) }
   const isPast = Date.UTC(expiry.year, expiry.month, 1) <= Date.now()
-  const flaws = {
+  const problems = {
     number: /^\d{10,19}$/.test(number) ? undefined : texts.numberInvalid,
     expiry: month === undefined ? texts.expiryInvalid : isPast ? texts.expiryPast : undefined,
     code: /^\d{3}$/.test(code) ? undefined : texts.codeInvalid,
   }
-  if (FIELDS.every((field) => flaws[field] === undefined)) return { number, expiry, code }
-  show(flaws, texts.fieldsInvalid)
+  if (FIELDS.every((field) => problems[field] === undefined)) return { number, expiry, code }
+  show(problems, texts.fieldsInvalid)
 }
 
 /** Shows why nothing was paid, and empties the form for another card. */
@@ -212,15 +212,15 @@ function keep() {
 }
 
 /** Shows what is wrong, and moves the focus to the first wrong field. A field without a text only gets the focus. */
-function show(flaws, summary = '') {
+function show(problems, summary = '') {
   for (const field of FIELDS) {
-    const text = flaws[field] ?? ''
+    const text = problems[field] ?? ''
     document.querySelector(`#${field}-error`).textContent = text
     if (text) form[field].setAttribute('aria-invalid', 'true')
     else form[field].removeAttribute('aria-invalid')
   }
   alertLine.textContent = summary
-  const first = FIELDS.find((field) => flaws[field] !== undefined)
+  const first = FIELDS.find((field) => problems[field] !== undefined)
   if (first) form[first].focus()
 }
 

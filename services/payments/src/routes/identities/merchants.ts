@@ -23,11 +23,11 @@ export const identityMerchantsRoutes: Routes = async (app) => {
         response: { 200: z.array(MerchantView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, flaw, params: { identityId }, query }) => {
+    async ({ caller, problem, params: { identityId }, query }) => {
       const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const input = { ...caller, identityId, test, ...bounds }
-      const { merchants } = requireAccess(caller, await listMerchants(app.deps.lanes, input, order), flaw)
+      const { merchants } = requireAccess(caller, await listMerchants(app.deps.lanes, input, order), problem)
       return merchants.map(viewMerchant)
     },
   )

@@ -26,10 +26,10 @@ export const keysRoutes: Routes = async (app) => {
         response: { 200: z.array(AppKeyView), ...errorAnswers(400, 401, 403) },
       },
     },
-    async ({ caller, flaw, query }) => {
+    async ({ caller, problem, query }) => {
       const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const result = await listKeys(app.deps.lanes, { keyMac: keyMacOf(caller), ...bounds }, order)
-      return requireAccess(caller, result, flaw).keys.map(viewAppKey)
+      return requireAccess(caller, result, problem).keys.map(viewAppKey)
     },
   )
   app.post(
@@ -42,8 +42,8 @@ export const keysRoutes: Routes = async (app) => {
         response: { 201: z.object({ key: CreatedKeyView }), ...errorAnswers(400, 401, 403, 409, 413, 415) },
       },
     },
-    async ({ caller, flaw, headers: { authorization } }, reply) => {
-      const { id, key, created, replayed } = await createKey(app.deps, { caller, authorization, flaw })
+    async ({ caller, problem, headers: { authorization } }, reply) => {
+      const { id, key, created, replayed } = await createKey(app.deps, { caller, authorization, problem })
       answerCreated(reply, replayed)
       return { key: { id, key, created: created.toISOString() } }
     },
@@ -59,8 +59,8 @@ export const keysRoutes: Routes = async (app) => {
         response: { 204: z.undefined().describe('Revoked'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, flaw, params: { keyId } }, reply) => {
-      await revokeKey(app.deps, { caller, flaw, keyId })
+    async ({ caller, problem, params: { keyId } }, reply) => {
+      await revokeKey(app.deps, { caller, problem, keyId })
       return reply.code(204).send()
     },
   )

@@ -35,11 +35,11 @@ export const merchantAppsRoutes: Routes = async (app) => {
         response: { 200: z.array(AppMemberView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, query }) => {
+    async ({ caller, problem, params: { merchantId }, query }) => {
       const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const result = await listAppMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
-      return requireAccess(caller, result, flaw).apps.map(viewAppMember)
+      return requireAccess(caller, result, problem).apps.map(viewAppMember)
     },
   )
   app.post(
@@ -57,8 +57,8 @@ export const merchantAppsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
-      const input = { caller, flaw, merchantId, appId: body?.appId ?? null }
+    async ({ caller, problem, params: { merchantId }, body }, reply) => {
+      const input = { caller, problem, merchantId, appId: body?.appId ?? null }
       const { app: added, replayed } = await addApp(app.deps, input)
       answerCreated(reply, replayed)
       return { app: { id: added.id, ...(added.name === null ? {} : { name: added.name }) } }
@@ -69,8 +69,8 @@ export const merchantAppsRoutes: Routes = async (app) => {
     {
       schema: revokeSchema,
     },
-    async ({ caller, flaw, params: { merchantId, appId } }, reply) => {
-      await revokeMember(app.deps, { caller, flaw, merchantId, noun: 'app', memberId: appId })
+    async ({ caller, problem, params: { merchantId, appId } }, reply) => {
+      await revokeMember(app.deps, { caller, problem, merchantId, noun: 'app', memberId: appId })
       return reply.code(204).send()
     },
   )

@@ -26,9 +26,9 @@ export const merchantCardsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
+    async ({ caller, problem, params: { merchantId }, body }, reply) => {
       const card = body && { transactionId: body.transactionId, notes: body.notes }
-      const { cardId, replayed } = await saveCard(app.deps, { caller, flaw, merchantId, card })
+      const { cardId, replayed } = await saveCard(app.deps, { caller, problem, merchantId, card })
       answerCreated(reply, replayed)
       return { card: { id: cardId } }
     },

@@ -24,10 +24,10 @@ export const merchantEventsRoutes: Routes = async (app) => {
         response: { 200: z.array(EventView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, query }, reply) => {
+    async ({ caller, problem, params: { merchantId }, query }, reply) => {
       const test = query?.filter?.test
       const read = async (page: PageBounds) =>
-        requireAccess(caller, await listEvents(app.deps.lanes, { ...caller, merchantId, test, ...page }), flaw)
+        requireAccess(caller, await listEvents(app.deps.lanes, { ...caller, merchantId, test, ...page }), problem)
       return answerInPieces(reply, { page: pageBounds(query ?? NO_PAGE), read, view: viewEvent })
     },
   )

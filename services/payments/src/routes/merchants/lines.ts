@@ -21,11 +21,11 @@ export const merchantLinesRoutes: Routes = async (app) => {
         response: { 200: z.array(LineView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, query }) => {
+    async ({ caller, problem, params: { merchantId }, query }) => {
       const bounds = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const result = await listLines(app.deps.lanes, { ...caller, merchantId, test, ...bounds })
-      return requireAccess(caller, result, flaw).lines.map(viewLine)
+      return requireAccess(caller, result, problem).lines.map(viewLine)
     },
   )
 }

@@ -21,11 +21,11 @@ export const merchantPayoutsRoutes: Routes = async (app) => {
         response: { 200: z.array(PayoutView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, query }) => {
+    async ({ caller, problem, params: { merchantId }, query }) => {
       const bounds = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const result = await listPayouts(app.deps.lanes, { ...caller, merchantId, test, ...bounds })
-      return requireAccess(caller, result, flaw).payouts.map(viewPayout)
+      return requireAccess(caller, result, problem).payouts.map(viewPayout)
     },
   )
 }

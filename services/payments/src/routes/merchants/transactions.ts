@@ -85,11 +85,11 @@ export const merchantTransactionsRoutes: Routes = async (app) => {
         response: { 200: z.array(TransactionView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, query }, reply) => {
+    async ({ caller, problem, params: { merchantId }, query }, reply) => {
       const { test, successful, recurring, currency } = query?.filter ?? {}
       const input = { ...caller, merchantId, test, successful, recurring, currency }
       const read = async (page: PageBounds) =>
-        requireAccess(caller, await listTransactions(app.deps.lanes, { ...input, ...page }), flaw)
+        requireAccess(caller, await listTransactions(app.deps.lanes, { ...input, ...page }), problem)
       return answerInPieces(reply, { page: pageBounds(query ?? NO_PAGE), read, view: viewTransaction })
     },
   )
@@ -109,10 +109,10 @@ export const merchantTransactionsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
+    async ({ caller, problem, params: { merchantId }, body }, reply) => {
       const input = {
         caller,
-        flaw,
+        problem,
         merchantId,
         asked: body && { charge: toCharge(body), sourceField: nameOfSource(body) },
       }

@@ -40,11 +40,11 @@ export const merchantUsersRoutes: Routes = async (app) => {
         response: { 200: z.array(UserMemberView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, query }) => {
+    async ({ caller, problem, params: { merchantId }, query }) => {
       const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const result = await listUserMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
-      return requireAccess(caller, result, flaw).users.map(viewUserMember)
+      return requireAccess(caller, result, problem).users.map(viewUserMember)
     },
   )
   app.post(
@@ -64,8 +64,8 @@ export const merchantUsersRoutes: Routes = async (app) => {
         response: { 201: InvitedView, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
-      const input = { caller, flaw, merchantId, email: body?.email ?? null }
+    async ({ caller, problem, params: { merchantId }, body }, reply) => {
+      const input = { caller, problem, merchantId, email: body?.email ?? null }
       const { isMember, replayed } = await inviteUser(app.deps, input)
       answerCreated(reply, replayed)
       return { isMember }
@@ -76,8 +76,8 @@ export const merchantUsersRoutes: Routes = async (app) => {
     {
       schema: revokeSchema,
     },
-    async ({ caller, flaw, params: { merchantId, userId } }, reply) => {
-      await revokeMember(app.deps, { caller, flaw, merchantId, noun: 'user', memberId: userId })
+    async ({ caller, problem, params: { merchantId, userId } }, reply) => {
+      await revokeMember(app.deps, { caller, problem, merchantId, noun: 'user', memberId: userId })
       return reply.code(204).send()
     },
   )

@@ -38,11 +38,11 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
         response: { 200: z.array(WebhookView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, query }) => {
+    async ({ caller, problem, params: { merchantId }, query }) => {
       const page = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const result = await listWebhooks(app.deps.lanes, { ...caller, merchantId, test, ...page })
-      return requireAccess(caller, result, flaw).webhooks.map(viewWebhook)
+      return requireAccess(caller, result, problem).webhooks.map(viewWebhook)
     },
   )
   app.post(
@@ -60,8 +60,8 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
-      const input = { caller, flaw, merchantId, webhook: body }
+    async ({ caller, problem, params: { merchantId }, body }, reply) => {
+      const input = { caller, problem, merchantId, webhook: body }
       const { webhook, secret, replayed } = await createWebhook(app.deps, input)
       answerCreated(reply, replayed)
       return { webhook: viewWebhookSecret(webhook, secret) }
@@ -78,9 +78,9 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
         response: { 204: z.undefined().describe('Deleted'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, flaw, params: { merchantId, webhookId } }, reply) => {
-      const input = { caller, merchantId, webhookId: flaw ? null : webhookId }
-      requireAccess(caller, await callDeleteWebhook(app.deps.lanes, input), flaw)
+    async ({ caller, problem, params: { merchantId, webhookId } }, reply) => {
+      const input = { caller, merchantId, webhookId: problem ? null : webhookId }
+      requireAccess(caller, await callDeleteWebhook(app.deps.lanes, input), problem)
       return reply.code(204).send()
     },
   )

@@ -23,8 +23,8 @@ export const webhookSecretsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, flaw, params }, reply) => {
-      const { webhook, secret, replayed } = await rotateWebhookSecret(app.deps, { caller, flaw, ...params })
+    async ({ caller, problem, params }, reply) => {
+      const { webhook, secret, replayed } = await rotateWebhookSecret(app.deps, { caller, problem, ...params })
       answerCreated(reply, replayed)
       return { webhook: viewWebhookSecret(webhook, secret) }
     },

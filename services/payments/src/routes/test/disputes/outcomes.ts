@@ -23,8 +23,8 @@ export const testOutcomesRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, flaw, params: { disputeId }, body }, reply) => {
-      const input = { caller, flaw, disputeId, outcome: body?.outcome ?? null }
+    async ({ caller, problem, params: { disputeId }, body }, reply) => {
+      const input = { caller, problem, disputeId, outcome: body?.outcome ?? null }
       const { dispute, replayed } = await closeDispute(app.deps, input)
       answerCreated(reply, replayed)
       return { dispute: viewDispute(dispute) }

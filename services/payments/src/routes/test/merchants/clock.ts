@@ -22,8 +22,8 @@ export const testClockRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, flaw, params: { merchantId }, body }, reply) => {
-      const input = { caller, flaw, merchantId, seconds: body?.advance ?? null }
+    async ({ caller, problem, params: { merchantId }, body }, reply) => {
+      const input = { caller, problem, merchantId, seconds: body?.advance ?? null }
       const { now, replayed } = await advanceClock(app.deps, input)
       answerCreated(reply, replayed)
       return { clock: { now: now.toISOString() } }

@@ -37,8 +37,8 @@ export const testTransactionDisputesRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, flaw, params: { transactionId }, body }, reply) => {
-      const input = { caller, flaw, transactionId, dispute: body && toNewDispute(body) }
+    async ({ caller, problem, params: { transactionId }, body }, reply) => {
+      const input = { caller, problem, transactionId, dispute: body && toNewDispute(body) }
       const { dispute, replayed } = await openDispute(app.deps, input)
       answerCreated(reply, replayed)
       return { dispute: viewDispute(dispute) }

@@ -26,8 +26,8 @@ export const testTransactionFraudsRoutes: Routes = async (app) => {
         response: { 201: z.object({ fraud: FraudView }), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, flaw, params: { transactionId }, body }, reply) => {
-      const input = { caller, flaw, transactionId, fraud: body }
+    async ({ caller, problem, params: { transactionId }, body }, reply) => {
+      const input = { caller, problem, transactionId, fraud: body }
       const { fraud, replayed } = await reportFraud(app.deps, input)
       answerCreated(reply, replayed)
       return { fraud: viewFraud(fraud) }
