@@ -146,7 +146,8 @@ describe('an atomic import', () => {
     const answer = post(`sku,attributes\n${rows('R-', 3, 1)}`, 'atomic=true')
     const waiting = () =>
       inventory.query(
-        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'inventory-transfers'`,
+        `SELECT 1 FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = 'inventory-transfers'`,
       )
     await expect.poll(waiting).toHaveLength(1)
     await client.query('COMMIT')
@@ -214,7 +215,8 @@ it('changes of a product that is locked for long leave connections to other requ
     requests.send('PATCH', `/products/${productId}`, { attributes: { by: n } }),
   )
   const waiting = () =>
-    inventory.query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'inventory'`)
+    inventory.query(`SELECT 1 FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND application_name = 'inventory'`)
   await expect.poll(async () => (await waiting()).length).toBe(9)
   // All changes still wait when the reservation is answered.
   expect((await requests.reserve({ productId, locationId: 1, quantity: 1 })).statusCode).toBe(201)

@@ -40,7 +40,8 @@ it('exports that no client reads hold no transaction, and keep no other client o
   for (let n = 0; n < 6; n++) await stall(inventory)
   const open = () =>
     inventory.query(
-      `SELECT 1 FROM pg_stat_activity WHERE application_name = 'inventory-transfers' AND xact_start IS NOT NULL`,
+      `SELECT 1 FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'inventory-transfers' AND xact_start IS NOT NULL`,
     )
   await expect.poll(open, { timeout: 20_000 }).toEqual([])
   const headers = { 'content-type': 'text/csv' }
@@ -60,7 +61,8 @@ it('a slow client gets the snapshot of the beginning', async () => {
   await expect
     .poll(() =>
       inventory.query(
-        `SELECT 1 FROM pg_stat_activity WHERE application_name = 'inventory-transfers' AND xact_start IS NOT NULL`,
+        `SELECT 1 FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'inventory-transfers' AND xact_start IS NOT NULL`,
       ),
     )
     .toEqual([])
