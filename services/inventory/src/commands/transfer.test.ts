@@ -128,3 +128,11 @@ it('inventory export writes the products that match to standard output', async (
   expect([header, rest]).toEqual(['id,sku,attributes.big,attributes', ['']])
   expect(line).toMatch(/^1,S-0🧦,12345678901234567890\.10,"\{"".*"odd""/su)
 }, 180_000)
+
+it('inventory export --flatten takes paths that commas join', async () => {
+  const exported = await run(from, ['export', 'out.csv', '--flatten', 'big,odd', 'no.such'])
+  expect([exported.status, exported.stderr]).toEqual([0, ''])
+  expect(exported.read('out.csv').split('\r\n')[0]).toBe(
+    'id,sku,attributes.big,attributes.odd,attributes.no.such,attributes',
+  )
+}, 180_000)

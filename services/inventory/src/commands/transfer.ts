@@ -59,7 +59,7 @@ export function exportCommand(load: () => InventoryConfig, streams: Streams): Co
     .addOption(formatOption())
     .option('--filter <name=value...>', 'a filter of the list of products, such as attributes.color=red', [])
     .addOption(new Option('--sort <order>', 'order of the products').choices(PRODUCT_SORTS).default('id'))
-    .option('--flatten <path...>', 'values that get columns of their own', [])
+    .option('--flatten <path...>', 'values that get columns of their own in CSV, such as color,dim.w', [])
     .option('--spreadsheet-safe', 'keep spreadsheets from computing cells as formulas')
     .action((file: string | undefined, flags: ExportFlags) => runExport(load(), file, flags, streams))
 }
@@ -140,7 +140,8 @@ async function runExport(
   { stdout, stderr }: Streams,
 ): Promise<void> {
   const selection = readSelection({ ...readFilters(filter), sort })
-  const read = readColumnPaths(paths)
+  // Paths are joined with commas too, as in the query of the endpoint.
+  const read = readColumnPaths(paths.flatMap((text) => text.split(',')))
   if ('problem' in read) throw new Error(`--flatten: ${read.problem}`)
   const { paths: flatten } = read
   const form = format === 'csv' ? csvForm({ flatten, spreadsheetSafe: spreadsheetSafe ?? false }) : jsonLines
