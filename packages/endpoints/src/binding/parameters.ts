@@ -86,7 +86,8 @@ function numberReader(grammar: RegExp): (value: unknown) => unknown {
 }
 
 function numberError(otherwise: string, { min, max }: Bounds) {
-  return ({ code }: { readonly code: string }): string => {
+  return ({ code, input }: { readonly code: string; readonly input?: unknown }): string => {
+    if (input === undefined) return FIELD_TEXTS.required
     if (code === 'too_small') return FIELD_TEXTS.tooSmall({ limit: min })
     return code === 'too_big' ? FIELD_TEXTS.tooBig({ limit: max }) : otherwise
   }

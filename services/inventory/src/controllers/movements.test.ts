@@ -320,6 +320,8 @@ describe('POST /movements', () => {
     [{ lines: 'x' }, 'lines', 'must be a list'],
     [{ lines: { type: 'ship' } }, 'lines', 'must be a list'],
     [{ lines: [{ type: 'ship', productId: 1, locationId: 1, quantity: 0 }] }, 'lines.0.quantity', 'must be at least 1'],
+    [{ lines: [{ type: 'ship', productId: 1, locationId: 1 }] }, 'lines.0.quantity', 'is required'],
+    [{ lines: [{ type: 'adjust', productId: 1, locationId: 1, delta: 1 }] }, 'lines.0.reason', 'is required'],
     [{ lines: [{ type: 'ship', productId: 1, locationId: 1, quantity: 1, x: 1 }] }, 'lines.0.x', 'is not known here'],
     [
       { lines: [{ type: 'ship', productId: 1, locationId: 1, quantity: 1 }], type: 'ship' },

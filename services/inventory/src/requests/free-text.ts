@@ -5,7 +5,7 @@ const LENGTH_MAX = 255
 
 /** A text for people that PostgreSQL can store. Its length is counted in code points, as PostgreSQL counts it. */
 export const FreeText = z
-  .string({ error: FIELD_TEXTS.notString })
+  .string({ error: ({ input }) => (input === undefined ? FIELD_TEXTS.required : FIELD_TEXTS.notString) })
   .meta({ minLength: 1, maxLength: LENGTH_MAX, pattern: String.raw`\S` })
   .superRefine((text, context) => {
     const problem = findTextProblem(text)
