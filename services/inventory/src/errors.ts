@@ -74,12 +74,13 @@ export const attributesColumnMissing = defineError(
 export const columnTwice = defineError(
   400,
   'BAD_REQUEST',
-  ({ column }: { readonly column: string }) => `The column ${column} is there twice.`,
+  ({ column }: { readonly column: string }) => `The column "${column}" is there twice.`,
 )
 export const columnUnknown = defineError(
   400,
   'BAD_REQUEST',
-  ({ column }: { readonly column: string }) => `The column ${column} is not known.`,
+  ({ column, meant }: { readonly column: string; readonly meant?: string | undefined }) =>
+    `The column "${column}" is not known.${meant === undefined ? '' : ` Did you mean "${meant}"?`}`,
 )
 
 const challenge = (more = '') => ({ 'WWW-Authenticate': `Bearer realm="inventory"${more}` })

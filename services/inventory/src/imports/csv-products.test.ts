@@ -16,9 +16,21 @@ describe('readCsvHeader', () => {
   it.each([
     ['quotes that are not in order', record(['sku', 'attributes'], 1, false), headerBroken()],
     ['101 columns', record(many(101)), tooManyColumns({ columnsMax: 100 })],
-    ['a strange column', record(['sku', 'attributes', 'price']), columnUnknown({ column: 'price' })],
+    [
+      'a strange column',
+      record(['sku', 'attributes', 'price']),
+      columnUnknown({ column: 'price', meant: 'attributes.price' }),
+    ],
     ['an attribute without a name', record(['sku', 'attributes.']), columnUnknown({ column: 'attributes.' })],
     ['a long strange column', record(['x'.repeat(65), 'sku']), columnUnknown({ column: 'x'.repeat(64) })],
+    ['a column in capitals', record(['SKU', 'attributes']), columnUnknown({ column: 'SKU', meant: 'sku' })],
+    [
+      'a column without its s',
+      record(['sku', 'Attribute']),
+      columnUnknown({ column: 'Attribute', meant: 'attributes' }),
+    ],
+    ['attribute.a', record(['attribute.a', 'sku']), columnUnknown({ column: 'attribute.a', meant: 'attributes.a' })],
+    ['a column without a name', record(['sku', '']), columnUnknown({ column: '' })],
     ['a column twice', record(['sku', 'attributes', 'sku']), columnTwice({ column: 'sku' })],
     ['no column sku', record(['attributes']), skuColumnMissing()],
     ['no column of attributes', record(['id', 'sku']), attributesColumnMissing()],

@@ -16,7 +16,10 @@ import { brokenRecord, type RawProduct, type RecordProblem } from './import-reco
 /** The meaning of a column. */
 type Column = 'id' | 'sku' | 'attributes' | AttributePath
 
+const NAMED_COLUMNS = ['id', 'sku', 'attributes'] as const
 const COLUMNS_MAX = 100
+/** How much of a name an error repeats. */
+const NAME_MAX = 64
 const ATTRIBUTE_PREFIX = 'attributes.'
 
 /** Reads the records of a file, whose header is known. */
@@ -42,8 +45,17 @@ export function readCsvHeader({ fields, isWellFormed }: CsvRecord, attributesByt
 function readColumn(name: string): Column {
   if (name === 'id' || name === 'sku' || name === 'attributes') return name
   const path = name.startsWith(ATTRIBUTE_PREFIX) ? parseAttributePath(name.slice(ATTRIBUTE_PREFIX.length)) : undefined
-  if (path === undefined) throw columnUnknown({ column: name.slice(0, 64) })
+  if (path === undefined) throw columnUnknown({ column: name.slice(0, NAME_MAX), meant: findMeant(name) })
   return path
+}
+
+/** The column that a wrong name may mean: a known one in other letters or without its last `s`, or an attribute of this name. */
+function findMeant(name: string): string | undefined {
+  const given = name.trim()
+  const known = NAMED_COLUMNS.find((column) => column === given.toLowerCase() || column === `${given.toLowerCase()}s`)
+  if (known !== undefined) return known
+  const key = given.replace(/^attributes?\./i, '')
+  return given.length > NAME_MAX || parseAttributePath(key) === undefined ? undefined : ATTRIBUTE_PREFIX + key
 }
 
 function readRecord(

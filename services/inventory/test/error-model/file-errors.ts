@@ -37,7 +37,9 @@ export const fileErrors: ErrorCases = {
     file('sku,sku,attributes\n', { expected: errors.columnTwice({ column: 'sku' }) }),
     file('sku,attributes.a,attributes.a.b\n', { expected: errors.columnTwice({ column: 'a' }) }),
   ],
-  columnUnknown: [file('sku,colour\n', { expected: errors.columnUnknown({ column: 'colour' }) })],
+  columnUnknown: [
+    file('sku,colour\n', { expected: errors.columnUnknown({ column: 'colour', meant: 'attributes.colour' }) }),
+  ],
   fileTooLarge: [
     {
       operation: 'post /products/import',

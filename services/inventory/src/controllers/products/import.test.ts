@@ -87,11 +87,11 @@ describe('POST /products/import, CSV', () => {
     ['', 'The file has no header.'],
     ['attributes\n{}\n', 'The file has no column sku.'],
     ['sku\nA\n', 'The file must have a column attributes, or columns such as attributes.color.'],
-    ['sku,attributes,price\n', 'The column price is not known.'],
-    ['sku,sku,attributes\n', 'The column sku is there twice.'],
-    ['sku,attributes.a,attributes.a.b\n', 'The column a is there twice.'],
-    ['sku,attributes.a,"attributes.""a"""\n', 'The column a is there twice.'],
-    ['sku,attributes.\n', 'The column attributes. is not known.'],
+    ['sku,attributes,price\n', 'The column "price" is not known. Did you mean "attributes.price"?'],
+    ['sku,sku,attributes\n', 'The column "sku" is there twice.'],
+    ['sku,attributes.a,attributes.a.b\n', 'The column "a" is there twice.'],
+    ['sku,attributes.a,"attributes.""a"""\n', 'The column "a" is there twice.'],
+    ['sku,attributes.\n', 'The column "attributes." is not known.'],
     ['"sku,attributes\n', 'The header of the file has quotes that are not in order.'],
   ])('400: refuses the file %j', async (csv, description) => {
     const expected = { statusCode: 400, error: { type: 'BAD_REQUEST', description } }
