@@ -51,12 +51,18 @@ export const errorVocabulary = {
 /** An error of the framework, in the words of this service. */
 export function fromCallError(error: CallError): HttpError {
   const { status, message, headers } = error
-  const [first, ...others] = error instanceof ValidationError ? error.issues : []
+  const [first, ...others] = error instanceof ValidationError ? error.issues.map(explainJsonAsForm) : []
   if (first !== undefined) return errors.validationError([first, ...others])
   const factory = errorsByStatus[status]
   if (factory !== undefined) return factory({ headers, cause: error })
   if (status === 400) return errors.malformedRequest({ problem: message }, { cause: error })
   return errorVocabulary.unexpected(error)
+}
+
+/** A client that forgets the content type, such as curl, sends JSON as a form: all of it is the name of a field. */
+function explainJsonAsForm(issue: errors.Issue): errors.Issue {
+  const isJson = issue.message === FIELD_TEXTS.unknown && issue.path.startsWith('{')
+  return isJson ? { ...issue, message: FIELD_TEXTS.jsonAsForm } : issue
 }
 
 const byStatus = {

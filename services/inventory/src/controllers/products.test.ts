@@ -78,6 +78,18 @@ describe('POST /products', () => {
     expect(product.json().data).toEqual({ sku: 'ä form+', attributes: { 'a b': 'c&d' }, id: expect.any(Number) })
   })
 
+  it('400: says which header JSON needs that came as a form', async () => {
+    const response = await inventory.app.inject({
+      method: 'POST',
+      url: '/products',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      payload: '{"sku":"A"}',
+    })
+    const message = 'is not known here; JSON needs the header Content-Type: application/json'
+    const issues = [{ path: '{"sku":"A"}', message }]
+    expect(response.json()).toEqual(refusedBody(400, 'VALIDATION_ERROR', `{"sku":"A"}: ${message}`, { issues }))
+  })
+
   // ASVS 1.2.4
   it.each(['😀'.repeat(255), "x'; DROP TABLE products; --", '$.a ? (@ == 1)', '../..', '%_\\'])(
     '201: stores the sku %s as plain text',
