@@ -6,6 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { loadInventoryConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
 import { openCommandDatabase } from '../open-database.ts'
+import { callReserve } from '../reservations/reservation-repository.ts'
+import { listLevels } from '../stock/level-repository.ts'
 import { stockCommand } from './stock.ts'
 
 let temporary: TemporaryDatabase
@@ -23,7 +25,7 @@ beforeAll(async () => {
   const database = open()
   await database.db
     .insertInto('products')
-    .values(['MUG', 'TEA', 'PEN', 'INK'].map((sku) => ({ sku, attributes: '{}' })))
+    .values(['MUG', 'TEA', 'PEN', 'INK', 'CUP'].map((sku) => ({ sku, attributes: '{}' })))
     .execute()
   await database.db.insertInto('locations').values({ code: 'SHOP', name: 'Shop' }).execute()
   await database.db.insertInto('locations').values({ code: 'OLD', name: 'Old', active: false }).execute()
@@ -104,9 +106,21 @@ describe('inventory stock', () => {
     expect(await run('list', '--sku', 'NONE')).toEqual(['nothing'])
   })
 
+  it('count: names the reserved quantity that a count may not go below', async () => {
+    await run('receive', 'CUP', '9')
+    const database = open()
+    const [level] = await listLevels(database.db, { sku: 'CUP' }, { after: undefined, limit: 1 })
+    const place = { productId: Number(level?.productId), locationId: Number(level?.locationId) }
+    const asked = { ...place, quantity: 3, expiresInSeconds: undefined, reference: undefined }
+    await callReserve(database.lanes, { actor: null, repeat: undefined }, asked)
+    await database.close()
+    const message = '3 are reserved: release reservations before fewer are counted'
+    await expect(run('count', 'CUP', '2')).rejects.toHaveProperty('message', message)
+  })
+
   it.each([
     [['receive', 'NONE', '1'], 'there is no product NONE'],
-    [['receive', 'MUG', '1', '--location', 'NONE'], 'there is no location NONE'],
+    [['receive', 'MUG', '1', '--location', 'NONE'], 'there is no location NONE; there are MAIN, SHOP, OLD'],
     [['receive', 'MUG', '1', '--location', 'OLD'], 'The location is not active: it takes no stock.'],
     [['receive', 'MUG', '0'], 'the quantity: must be at least 1'],
     [['receive', 'MUG', '-5'], 'the quantity: must be at least 1'],
@@ -117,7 +131,7 @@ describe('inventory stock', () => {
     [['adjust', 'MUG', '-1'], "error: required option '--reason <text>' not specified"],
     [['adjust', 'MUG', '-1', '--reason', ''], '--reason: must not be empty'],
     [['count', 'MUG', '-1'], 'the quantity: must be at least 0'],
-    [['count', 'MUG', '7', '--expect', '1'], 'The quantity on hand is not the expected one: 7'],
+    [['count', 'MUG', '7', '--expect', '1'], '7 are on hand, not 1'],
     [['count', 'MUG', '7', '--expect', 'x'], '--expect: must be a whole number'],
     [['receive', 'MUG'], "error: missing required argument 'quantity'"],
     [
@@ -128,7 +142,7 @@ describe('inventory stock', () => {
       ['list', '--below', '-1'],
       "error: option '--below <quantity>' argument '-1' is invalid. It must be a number from 0 to 1000000000000.",
     ],
-    [['list', '--location', 'NONE'], 'there is no location NONE'],
+    [['list', '--location', 'NONE'], 'there is no location NONE; there are MAIN, SHOP, OLD'],
   ])('refuses %j, and moves nothing', async (words, message) => {
     const before = await json('list')
     await expect(run(...words)).rejects.toHaveProperty('message', message)

@@ -8,21 +8,13 @@ import type { MovementLine } from '../movements/movement.ts'
 import { MovementBody } from '../movements/movement-body.ts'
 import { type LevelFilters, listLevels, type NamedLevel, nameLevels } from '../stock/level-repository.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
-import { getLocationId, operateStock } from '../use-cases/operate-stock.ts'
+import { getLocationId, operateStock, type StockOrder } from '../use-cases/operate-stock.ts'
 
 type StockCommand = common.OperatorCommand<Database<InventoryTables>>
 
 /** `inventory stock …`: what is where, and what comes, goes and is counted. */
 export function stockCommand(operator: common.Operator<Database<InventoryTables>>): Command {
-  return common.commandGroup({ ...operator, explain }, 'stock', 'list, receive, adjust and count stock', commands)
-}
-
-/** A refusal says in its details how much there is. */
-function explain(error: unknown): unknown {
-  if (!(error instanceof HttpError)) return error
-  const { available, current } = error.details
-  if (available === undefined && current === undefined) return error
-  return new Error(`${error.message.replace(/\.$/, '')}: ${available ?? current}`, { cause: error })
+  return common.commandGroup(operator, 'stock', 'list, receive, adjust and count stock', commands)
 }
 
 const ROWS_MAX = 1_000
@@ -106,9 +98,25 @@ async function move(
   const toLine = (place: object) => readLine({ ...line, ...place, reason, reference })
   toLine({ productId: 1, locationId: 1 })
   const order = { sku, location: String(location), toLine }
-  const { moved, level } = await operateStock(database, order)
+  const { moved, level } = await operateStock(database, order).catch((error: unknown) =>
+    explain(error, database, order),
+  )
   if (format === 'json') return moved
   return { movement: moved.id, ...describeLevel({ ...level, sku, location: order.location }) }
+}
+
+/** @throws Error saying how much there is, as far as the details of a refusal or the level say it; else the error itself */
+async function explain(error: unknown, { db }: Database<InventoryTables>, order: StockOrder): Promise<never> {
+  if (!(error instanceof HttpError)) throw error
+  const { available, current } = error.details
+  const line = order.toLine({ productId: 1, locationId: 1 })
+  if (current !== undefined) throw new Error(`${current} are on hand, not ${line.expectedOnHand}`, { cause: error })
+  if (available === undefined) throw error
+  if (line.type !== 'count') throw new Error(`${error.message.replace(/\.$/, '')}: ${available}`, { cause: error })
+  const locationId = await getLocationId(db, order.location)
+  const [level] = await listLevels(db, { sku: order.sku, locationId }, { after: undefined, limit: 1 })
+  const reserved = level?.reserved ?? 0
+  throw new Error(`${reserved} are reserved: release reservations before fewer are counted`, { cause: error })
 }
 
 /** @throws Error naming the argument or option that the schema of a movement refuses */

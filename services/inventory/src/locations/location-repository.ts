@@ -64,6 +64,18 @@ export async function findLocationId(db: Db, code: string): Promise<number | und
   return row && Number(row.id)
 }
 
+/** The codes of the first locations, at most `limit`. */
+export async function listCodes(db: Db, limit: number): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('locations')
+    .select('code')
+    .where('deleted_at', 'is', null)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows.map(({ code }) => code)
+}
+
 /** Locations with an id above `afterId`, by id, at most `limit`. */
 export function listLocations(lanes: Lanes, afterId: number, limit: number): Promise<VersionedLocation[]> {
   return lanes.lagging.all(listQuery, { afterId, limit })

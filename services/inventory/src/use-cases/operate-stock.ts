@@ -1,6 +1,6 @@
 import type { Database } from '@trestle/database/connect.ts'
 import type { InventoryTables } from '../database.ts'
-import { findLocationId } from '../locations/location-repository.ts'
+import { findLocationId, listCodes } from '../locations/location-repository.ts'
 import type { MovementLine } from '../movements/movement.ts'
 import type { MovedStock } from '../movements/movement-view.ts'
 import { findProductId } from '../products/product-repository.ts'
@@ -45,9 +45,14 @@ export async function operateStock(
   return { moved: body, level }
 }
 
-/** The id of the location of a code. @throws Error when there is none */
+/** How many codes an error names. */
+const CODES_MAX = 10
+
+/** The id of the location of a code. @throws Error with the codes that exist when there is none */
 export async function getLocationId(db: Database<InventoryTables>['db'], code: string): Promise<number> {
   const id = await findLocationId(db, code)
-  if (id === undefined) throw new Error(`there is no location ${code}`)
-  return id
+  if (id !== undefined) return id
+  const codes = await listCodes(db, CODES_MAX + 1)
+  const shown = codes.slice(0, CODES_MAX).join(', ')
+  throw new Error(`there is no location ${code}; there are ${shown}${codes.length > CODES_MAX ? ' and more' : ''}`)
 }
