@@ -54,7 +54,7 @@ export function importCommand(load: () => InventoryConfig, streams: Streams): Co
 export function exportCommand(load: () => InventoryConfig, streams: Streams): Command {
   return new Command('export')
     .exitOverride()
-    .description('write products to a new file, or to standard output')
+    .description('write products, without their stock, to a new file or to standard output')
     .argument('[file]')
     .addOption(formatOption())
     .option('--filter <name=value...>', 'a filter of the list of products, such as attributes.color=red', [])
