@@ -8,11 +8,15 @@ import { planStack } from './settings/plan.ts'
 
 let home: LocalServer
 beforeAll(async () => {
-  const env = { AUTH_METRICS_ENABLED: 'false' }
-  const plan = planStack({ root: '/repo', program: 'main.ts', env, names: [], isWatched: false })
-  home = await startHomePage({ ...plan, homePort: 0 })
+  home = await startHome([])
 })
 afterAll(() => home.close())
+
+function startHome(names: readonly string[]): Promise<LocalServer> {
+  const env = { AUTH_METRICS_ENABLED: 'false' }
+  const plan = planStack({ root: '/repo', program: 'main.ts', env, names, isWatched: false })
+  return startHomePage({ ...plan, homePort: 0 })
+}
 
 function call(path: string, { method = 'GET', host = `localhost:${home.port}` } = {}) {
   return new Promise<{ readonly status: number | undefined; readonly body: string }>((resolve) => {
@@ -39,6 +43,13 @@ it('200: links to everything that runs', async () => {
     'http://localhost:9102/metrics',
     'http://localhost:8025',
   ])
+})
+
+it('200: names mail only where a service sends it', async () => {
+  const small = await startHome(['inventory'])
+  const body = await (await fetch(`http://localhost:${small.port}/`)).text()
+  await small.close()
+  expect([...body.matchAll(/<h2>([^<]+)/g)].map(([, heading]) => heading)).toEqual(['inventory', 'terminal'])
 })
 
 it.each([

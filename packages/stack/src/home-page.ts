@@ -75,7 +75,7 @@ function groupOf({ definition: { name }, address: { url, metrics } }: StackPlan[
 function tools({ hasMail, webPort }: Pick<StackPlan, 'hasMail' | 'webPort'>): LinkGroup {
   const mail = { label: 'Mail', href: `http://localhost:${webPort}`, about: 'every mail that the services send' }
   return {
-    heading: 'mail and terminal',
+    heading: hasMail ? 'mail and terminal' : 'terminal',
     links: [
       ...(hasMail ? [mail] : []),
       { label: 'npm start -- status', about: 'addresses, keys and the database, in a terminal' },
