@@ -260,7 +260,9 @@ describe('GET /products/:productId', () => {
     const receive = { type: 'receive', productId: id, locationId: 1, quantity: 10 }
     expect((await inventory.app.inject({ method: 'POST', url: '/movements', payload: receive })).statusCode).toBe(201)
     const response = await get(url, { 'if-none-match': none })
-    expect([response.statusCode, response.json().data.stock]).toEqual([200, { onHand: 10, reserved: 0, available: 10 }])
+    expect(response.statusCode).toBe(200)
+    // Without spaces, as the rest of the answer.
+    expect(response.body).toContain('"stock":{"onHand":10,"reserved":0,"available":10}')
     // Each representation has its own tag, and a change of this version accepts either.
     const tags = await Promise.all(
       ['', '?include=meta', '?include=stock', '?include=meta,stock'].map(async (query) =>

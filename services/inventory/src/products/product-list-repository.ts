@@ -75,8 +75,8 @@ export function positionFormsOf(sort: ProductSort): readonly PositionForm[] {
 
 /** The stock of a product, summed over its locations, as JSON. */
 export const stockJson = sql<string>`(
-  SELECT json_build_object('onHand', coalesce(sum(on_hand), 0), 'reserved', coalesce(sum(reserved), 0),
-    'available', coalesce(sum(on_hand - reserved), 0))::text
+  SELECT format('{"onHand":%s,"reserved":%s,"available":%s}', coalesce(sum(on_hand), 0), coalesce(sum(reserved), 0),
+    coalesce(sum(on_hand - reserved), 0))
   FROM ${sql.table('stock_levels')} WHERE product_id = id)`
 
 /** A page of a list: at most `limit` rows that come after a position. */
