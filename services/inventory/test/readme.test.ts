@@ -18,15 +18,18 @@ const commands = [...readme.matchAll(/^curl '?127\.0\.0\.1:8080(\/[^\s']*)'?(?: 
 
 it('every command of the first run succeeds, in the order of the README', async () => {
   expect(commands).toHaveLength(5)
+  let productId = ''
   for (const [method, url, body] of commands) {
-    const headers = body === undefined ? {} : { 'content-type': 'application/json' }
     const response = await inventory.app.inject({
       method,
       url,
-      headers,
-      ...(body === undefined ? {} : { payload: body }),
+      ...(body !== undefined && {
+        headers: { 'content-type': 'application/json' },
+        payload: body.replace('<product id>', productId),
+      }),
     })
     expect([url, response.statusCode]).toEqual([url, method === 'GET' ? 200 : 201])
+    if (url === '/products') productId = String(response.json().data.id)
   }
 })
 
@@ -67,36 +70,45 @@ it('the quick start reserves stock, by curl and by fetch', async () => {
   const document = readFileSync(new URL('../../../docs/quick-start/reserve-stock.md', import.meta.url), 'utf8')
   const known: Record<string, string> = {}
   const fill = (text: string) => text.replaceAll(/<(\w+ id)>/g, (_, name: string) => known[name] ?? expect.fail(name))
-  const send = (url: string, payload: string | undefined) =>
+  const send = (method: 'DELETE' | 'GET' | 'POST', url: string, payload: string | undefined) =>
     inventory.app.inject({
-      method: payload === undefined ? 'GET' : 'POST',
+      method,
       url,
       ...(payload === undefined ? {} : { headers: { 'content-type': 'application/json' }, payload }),
     })
+  const statuses: number[] = []
   const levels: unknown[] = []
   for (const [command] of document.matchAll(/^curl .*$/gm)) {
-    const [, url = '', payload] = /^curl localhost:8080(\S+)(?: .*-d '(.*)')?$/.exec(fill(command)) ?? []
-    const answer = await send(url, payload)
-    expect([url, answer.statusCode]).toEqual([url, payload === undefined || url.includes('/commit/') ? 200 : 201])
+    const [, url = '', verb, payload] =
+      /^curl '?localhost:8080([^\s']+)'?(?: -X (DELETE))?(?: .*-d '(.*)')?$/.exec(fill(command)) ?? []
+    const method = verb === 'DELETE' ? verb : payload === undefined ? 'GET' : 'POST'
+    const answer = await send(method, url, payload)
+    statuses.push(answer.statusCode)
+    if (answer.body === '') continue
     const { data } = Answered.parse(answer.json())
-    if (url === '/products') known['product id'] = String(data.id)
-    if (url === '/reservations') known['reservation id'] = String(data.id)
-    if (payload === undefined) levels.push([data.onHand, data.reserved, data.available])
+    const [, name] = /^\/(product|location|reservation)s$/.exec(url) ?? []
+    for (const one of [data].flat()) {
+      if (name !== undefined) known[`${name} id`] = String(one.id)
+      if (method === 'GET') levels.push([one.onHand, one.reserved, one.available])
+    }
   }
+  expect(statuses).toEqual([201, 201, 201, 200, 200, 200, 204, 200, 201, 201, 201, 200])
   expect(levels).toEqual([
     [10, 2, 8],
     [9, 1, 8],
+    [9, 0, 9],
+    [1, 0, 1],
   ])
   const [, code = ''] = /^```ts\n(.*?)^```$/ms.exec(document) ?? []
   const printed: unknown[] = []
-  const call = async (url: string, { body }: { readonly body: string }) => ({
-    status: (await send(new URL(url).pathname, body)).statusCode,
-  })
-  const log = (line: unknown) => printed.push(line)
+  const call = async (url: string, { body }: { readonly body: string }) => {
+    const answer = await send('POST', new URL(url).pathname, body)
+    return { status: answer.statusCode, text: async () => answer.body }
+  }
+  const log = (words: readonly string[]) => printed.push(words.toSorted())
   await new Function('fetch', 'console', `return (async () => {${fill(code)}})()`)(call, { log })
-  expect(printed).toEqual(['sold out'])
+  expect(printed).toEqual([['reserved', 'sold out']])
 })
 
-const Answered = z.object({
-  data: z.object({ id: z.int(), onHand: z.int(), reserved: z.int(), available: z.int() }).partial(),
-})
+const Values = z.object({ id: z.int(), onHand: z.int(), reserved: z.int(), available: z.int() }).partial()
+const Answered = z.object({ data: z.union([Values, z.array(Values)]) })
