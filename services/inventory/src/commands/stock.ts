@@ -33,7 +33,11 @@ const commands: readonly StockCommand[] = [
     options: [
       ['--sku <sku>', 'of this product alone'],
       ['--location <code>', 'at this location alone'],
-      numberOption('--below <quantity>', 'only levels with less than this available', { min: 0, max: QUANTITY_MAX }),
+      numberOption(
+        '--below <quantity>',
+        'only levels, each of one location, with less than this available; products never received have none',
+        { min: 0, max: QUANTITY_MAX },
+      ),
       numberOption('--limit <rows>', `how many rows, 1 to ${ROWS_MAX}`, { max: ROWS_MAX, usual: ROWS }),
     ],
     run: list,

@@ -17,10 +17,10 @@ const ListKeywords = PageKeywords.extend({
   productId: RecordId.optional(),
   locationId: RecordId.optional(),
   sku: FreeText.optional(),
-  below: p
-    .int({ min: 0, max: QUANTITY_MAX })
-    .optional()
-    .meta({ description: 'Only levels with less than this available' }),
+  below: p.int({ min: 0, max: QUANTITY_MAX }).optional().meta({
+    description:
+      'Only levels with less than this available. A level is of one location and begins with the first movement: a product never received has none',
+  }),
 })
 
 const positionOf = ({ productId, locationId }: Level) => [String(productId), String(locationId)]
