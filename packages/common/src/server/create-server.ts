@@ -94,7 +94,10 @@ export function createServer(options: ServerOptions) {
   app.addHook('onRoute', ({ url }) => void placeOfSecret(url))
   app.addHook('onRequest', (request, reply, done) => {
     reply.headers({ 'x-request-id': request.id, ...browserHeaders(request.raw) })
-    done(findRefusal(options, request, reply))
+    const refusal = findRefusal(options, request, reply)
+    // The layout of a service does not reach refusals at unknown paths: its plugins come later.
+    if (refusal && request.is404) reply.serializer((body: unknown) => errorText(vocabulary, body, reply.statusCode))
+    done(refusal)
   })
   app.register(handlerDeadline, {
     timeoutMs: options.handlerTimeoutMs,

@@ -144,4 +144,9 @@ describe('a request that takes too long or has too long a URL', () => {
     ])
     expect(response.headers['x-status-code']).toBe('URI_TOO_LONG')
   })
+
+  it.each(['/me', '/nothing'])('414: ends the body with a newline, at %s', async (path) => {
+    const response = await payments.app.inject({ url: `${path}?x=${'a'.repeat(9_000)}` })
+    expect(response.body).toBe('{"code":"URI_TOO_LONG","message":"The URL is longer than 8 KiB"}\n')
+  })
 })
