@@ -18,12 +18,21 @@ const FieldErrorsView = z
 
 type ErrorStatus = 400 | 401 | 403 | 404 | 409 | 413 | 415
 type ErrorAnswers<Status extends number> = {
-  readonly [Each in Status | 429 | 500 | 503]: Each extends 400 ? typeof FieldErrorsView : typeof ErrorView
+  readonly [Each in Status]: Each extends 400 ? typeof FieldErrorsView : typeof ErrorView
 }
 
-/** The errors of a route, for its schema. Statuses that all routes have are added. */
+/** The errors of a route, for its schema. Statuses that all routes with a rate limit have are added. */
 export function errorAnswers<const Status extends ErrorStatus>(...statuses: readonly Status[]) {
-  const views = [...statuses, 429, 500, 503].map((status) => [
+  return toAnswers([...statuses, 429, 500, 503])
+}
+
+/** The errors of a route that no rate limit guards. */
+export function errorAnswersWithoutLimit<const Status extends ErrorStatus>(...statuses: readonly Status[]) {
+  return toAnswers([...statuses, 500, 503])
+}
+
+function toAnswers<Status extends number>(statuses: readonly Status[]) {
+  const views = statuses.map((status) => [
     status,
     (status === 400 ? FieldErrorsView : ErrorView).describe(STATUS_CODES[status] ?? ''),
   ])
@@ -33,22 +42,38 @@ export function errorAnswers<const Status extends ErrorStatus>(...statuses: read
 
 /** The answers of a page for browsers, for its schema: HTML, and the errors that are JSON. */
 export function pageAnswers<const Status extends number>(...statuses: readonly Status[]) {
-  const page = { description: 'A page', content: { 'text/html': { schema: z.string() } } }
+  const answers = statuses.map((status) => [status, { description: describePage(status), content: PAGE }])
   // Object.fromEntries loses the statuses. Handlers send pages as they are, so their type is left open.
-  return Object.fromEntries(statuses.map((status) => [status, page])) as { readonly [Each in Status]: unknown }
+  return Object.fromEntries(answers) as { readonly [Each in Status]: unknown }
+}
+
+const PAGE = { 'text/html': { schema: z.string() } } as const
+
+function describePage(status: number): string {
+  return status < 400 ? 'A page' : `A page that says what is wrong: ${STATUS_CODES[status]}`
+}
+
+/** The errors of a path that is a page at one host alone. At other hosts they are JSON. */
+export function pageOrErrorAnswers<const Status extends number>(...statuses: readonly Status[]) {
+  const content = { ...PAGE, 'application/json': { schema: ErrorView } }
+  const answers = statuses.map((status) => [status, { description: STATUS_CODES[status], content }])
+  // Object.fromEntries loses the statuses. Handlers throw errors, so the type of answers is left open.
+  return Object.fromEntries(answers) as { readonly [Each in Status]: unknown }
 }
 
 /** A redirect to the next page, for the schema of a page. */
 export const redirectAnswer = { 303: z.undefined().describe('The browser goes on to the next page') }
 
 /** The body of a 400 for a card payment that was refused. */
-const ProcessingErrorView = z.object({
-  code: z.int(),
-  message: z.string(),
-  text: z.string(),
-  client: z.boolean(),
-  merchant: z.boolean(),
-})
+const ProcessingErrorView = z
+  .object({
+    code: z.int(),
+    message: z.string(),
+    text: z.string(),
+    client: z.boolean(),
+    merchant: z.boolean(),
+  })
+  .meta({ id: 'ProcessingError' })
 
 /** The body of an error of the checkout. */
 const CheckoutErrorView = ErrorView.extend({
@@ -56,7 +81,7 @@ const CheckoutErrorView = ErrorView.extend({
   scheme: z.string().nullable().optional().meta({ description: 'The scheme of the card' }),
   supported: z.array(z.string()).optional().meta({ description: 'The schemes that are taken' }),
   error: ProcessingErrorView.optional(),
-})
+}).meta({ id: 'CheckoutError' })
 
 type CheckoutStatus = 400 | 413 | 429 | 500 | 503
 

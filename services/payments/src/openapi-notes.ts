@@ -89,7 +89,7 @@ function answerHeaders(operation: DocumentedOperation, status: string): Record<s
           schema: { type: 'string', enum: ['true'] },
         },
       }),
-    ...(operation.tags.includes('Checkout') && {
+    ...(comesFromCheckout(operation, status) && {
       'Access-Control-Allow-Origin': {
         description: 'Any page may call the checkout.',
         schema: { type: 'string', enum: ['*'] },
@@ -108,6 +108,13 @@ function answerHeaders(operation: DocumentedOperation, status: string): Record<s
         ETag: { description: 'The version of the document, for If-None-Match.', schema: text },
       }),
   }
+}
+
+/** Whether every answer of a status comes from the checkout, and none from the server in front of it. */
+function comesFromCheckout({ operationId, tags }: DocumentedOperation, status: string): boolean {
+  const isEarlier = ['414', '431', '503'].includes(status)
+  const isOfOtherHost = operationId === 'tokenizeCardAtVaultHost' && status === '404'
+  return tags.includes('Checkout') && !isEarlier && !isOfOtherHost
 }
 
 /** The query of a payment link (reference: Parameters of a link). Pages read it themselves, so that no value is refused as JSON. */
@@ -145,6 +152,38 @@ export function addLinkParameters({ paths = {} }: { readonly paths?: object }): 
     const described = added.map(([name, description, schema]) => ({ name, in: 'query', description, schema }))
     if (described.length > 0) get.parameters = [...(get.parameters ?? []), ...described]
   }
+}
+
+/**
+ * Adds what the server answers before it knows what a request is about (reference: Order of checks). Payment pages answer even
+ * that with a page.
+ * @param document is changed
+ */
+export function addEarlyRefusals({ paths = {} }: { readonly paths?: object }): void {
+  for (const { operationId, responses } of Object.values(paths).flatMap((item) => Object.values<Operation>(item))) {
+    const page = responses[500]?.content?.['text/html']
+    const isEither = operationId === 'showRoot'
+    responses[414] = {
+      description: 'The URL is longer than 8 KiB',
+      content: {
+        ...(page && { 'text/html': page }),
+        ...((page === undefined || isEither) && { 'application/json': reference('Error') }),
+      },
+    }
+    responses[431] = {
+      description: 'The headers have more than 16 KiB',
+      content: { 'application/json': reference('FieldErrors') },
+    }
+  }
+}
+
+interface Operation {
+  readonly operationId: string
+  readonly responses: Record<number, { readonly description: string; readonly content?: Record<string, object> }>
+}
+
+function reference(name: string) {
+  return { schema: { $ref: `#/components/schemas/${name}` } }
 }
 
 /** The schema of the object that an event is about, by the noun of its type. */

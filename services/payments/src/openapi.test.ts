@@ -28,8 +28,10 @@ describe('buildOpenApi', () => {
       '404',
       '409',
       '413',
+      '414',
       '415',
       '429',
+      '431',
       '500',
       '503',
     ])
@@ -50,8 +52,10 @@ describe('buildOpenApi', () => {
   })
 
   it('describes each member of an error of the checkout', () => {
-    const { paths } = document
-    const { properties } = paths['/payments'].post.responses[400].content['application/json'].schema
+    const { paths, components } = document
+    const { schema } = paths['/payments'].post.responses[400].content['application/json']
+    expect(schema).toEqual({ $ref: '#/components/schemas/CheckoutError' })
+    const { properties } = components.schemas.CheckoutError
     expect(Object.keys(properties)).toEqual(['code', 'message', 'path', 'scheme', 'supported', 'error'])
   })
 
@@ -59,10 +63,10 @@ describe('buildOpenApi', () => {
     const { paths, tags } = document
     const files = globSync('routes/**/*.ts', { cwd: import.meta.dirname, exclude: ['**/*.test.ts'] })
     const sources = files.map((file) => readFileSync(join(import.meta.dirname, file), 'utf8')).join('\n')
-    expect(sources.match(/hide: true/g)).toHaveLength(1)
+    expect(sources.match(/hide: true/g)).toHaveLength(2)
     const routes = sources.match(/app\.(?:get|post|put|delete)\(/g) ?? []
     const operations = Object.values<object>(paths).flatMap((methods) => Object.values(methods))
-    // The script of /docs is the one that is hidden.
+    // Hidden are the script of /docs, and GET / at the host of links, which is the same registration as at others.
     expect(operations).toHaveLength(routes.length - 1)
     const names = tags.map(({ name }: { name: string }) => name)
     for (const { operationId, tags: given } of operations)

@@ -5,7 +5,7 @@ import { pino } from 'pino'
 import { buildApp } from './app.ts'
 import type { PaymentsDeps } from './deps.ts'
 import { describeForms } from './openapi-forms.ts'
-import { addLinkParameters, documentNotes } from './openapi-notes.ts'
+import { addEarlyRefusals, addLinkParameters, documentNotes } from './openapi-notes.ts'
 
 /** Makes the API document from the schemas of the routes. It opens no connection and calls no dependency. */
 export async function buildOpenApi(): Promise<object> {
@@ -15,6 +15,7 @@ export async function buildOpenApi(): Promise<object> {
   await app.close()
   describeForms(document)
   addLinkParameters(document)
+  addEarlyRefusals(document)
   // Null counts as absent (reference: Absent values).
   return completeDocument(allowNull(document), documentNotes())
 }

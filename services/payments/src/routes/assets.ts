@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { errorAnswers } from '../error-body.ts'
+import { errorAnswersWithoutLimit } from '../error-body.ts'
 import { type Routes, requireEndpoint } from '../plugins/request-input.ts'
 import { pathText } from '../requests/fields.ts'
 
@@ -37,7 +37,7 @@ export const assetsRoutes: Routes = async (app) => {
         summary: 'Fetch a style or a script of the pages',
         security: [],
         params: z.object({ name: pathText().meta({ enum: Object.keys(TYPES) }) }),
-        response: { 200: assetAnswer, ...errorAnswers(404) },
+        response: { 200: assetAnswer, ...errorAnswersWithoutLimit(404) },
       },
     },
     (request, reply) => {

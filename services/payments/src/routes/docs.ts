@@ -1,13 +1,13 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { z } from 'zod'
-import { errorAnswers, pageAnswers } from '../error-body.ts'
+import { errorAnswersWithoutLimit, pageAnswers } from '../error-body.ts'
 
 const schema = {
   operationId: 'showDocs',
   tags: ['Service'],
   summary: 'Show this document in a browser',
   security: [],
-  response: { ...pageAnswers(200), 301: z.undefined(), 304: z.undefined(), ...errorAnswers() },
+  response: { ...pageAnswers(200), 301: z.undefined(), 304: z.undefined(), ...errorAnswersWithoutLimit() },
 }
 
 /** `GET /docs`: a page that shows the API document. */

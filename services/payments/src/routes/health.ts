@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { errorAnswers } from '../error-body.ts'
+import { errorAnswersWithoutLimit } from '../error-body.ts'
 import type { Routes } from '../plugins/request-input.ts'
 
 /** 200 while the process lives. `GET /ready` tells whether it can serve. */
@@ -12,7 +12,7 @@ export const healthRoutes: Routes = async (app) => {
         tags: ['Service'],
         summary: 'Check that the process answers',
         security: [],
-        response: { 200: z.object({ status: z.literal('ok') }), ...errorAnswers() },
+        response: { 200: z.object({ status: z.literal('ok') }), ...errorAnswersWithoutLimit() },
       },
     },
     async () => ({

@@ -1,6 +1,6 @@
 import { renderServicePage, wantsPage } from '@trestle/common/documents/front-page.ts'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
-import { checkoutErrors, errorVocabulary, pageAnswers } from '../error-body.ts'
+import { checkoutErrors, errorVocabulary, pageAnswers, pageOrErrorAnswers } from '../error-body.ts'
 import { type Routes, requireBody } from '../plugins/request-input.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
@@ -21,6 +21,7 @@ export const vaultHostRoutes: Routes = async (app) => {
     operationId: 'tokenizeCardAtVaultHost',
     tags: ['Checkout'],
     summary: 'Tokenize a card number or a security code at the host of the vault',
+    description: 'Exists at the host of PAYMENTS_VAULT_HOST alone. At other hosts it is 404, whatever was sent.',
     security: [],
     body: VaultBody,
     response: { 201: VaultToken, ...checkoutErrors(404) },
@@ -44,8 +45,10 @@ export const homeRoutes: FastifyPluginAsync<HomeOptions> = async (app, { linkHos
     operationId: 'showRoot',
     tags: ['Pages'],
     summary: 'Show the links of the service, or a payment page at the host of payment links',
+    description:
+      'At the host of PAYMENTS_POS_URL this is the page of a payment link. At every host a browser that asks for the address alone sees a page with links, while PAYMENTS_DOCS_ENABLED is true. Anything else is 404 at other hosts.',
     security: [],
-    response: { ...pageAnswers(200, 400, 404, 429, 500, 503) },
+    response: { ...pageAnswers(200, 400), ...pageOrErrorAnswers(404, 500, 503) },
   }
   // The API document has one operation for a path.
   const options = linkHost === undefined ? { schema } : { ...atHost(linkHost), schema: { hide: true } }

@@ -1,13 +1,13 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { z } from 'zod'
-import { errorAnswers } from '../error-body.ts'
+import { errorAnswersWithoutLimit } from '../error-body.ts'
 
 const schema = {
   operationId: 'getApiDocument',
   tags: ['Service'],
   summary: 'Read this document',
   security: [],
-  response: { 200: z.looseObject({ openapi: z.string() }), 304: z.undefined(), ...errorAnswers() },
+  response: { 200: z.looseObject({ openapi: z.string() }), 304: z.undefined(), ...errorAnswersWithoutLimit() },
 }
 
 /** `GET /openapi.json`: the document that describes this API. */

@@ -23,7 +23,7 @@ export const posRoutes: Routes = async (app) => {
         tags: ['Pages'],
         summary: 'Show the page of a payment link',
         security: [],
-        response: { ...pageAnswers(200, 400, 404, 429, 500, 503) },
+        response: { ...pageAnswers(200, 400, 404, 500, 503) },
       },
     },
     showLink,
@@ -38,7 +38,7 @@ export const posRoutes: Routes = async (app) => {
         summary: 'Take the amount that a customer has typed',
         security: [],
         body: AmountBody,
-        response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 413, 415, 429, 500, 503) },
+        response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 413, 415, 500, 503) },
       },
     },
     async (request, reply) => {

@@ -1,7 +1,7 @@
 import { answerReady } from '@trestle/common/lifecycle/readiness.ts'
 import type { FastifyPluginAsync } from 'fastify'
 import { z } from 'zod'
-import { errorAnswers } from '../error-body.ts'
+import { errorAnswersWithoutLimit } from '../error-body.ts'
 import { notReady } from '../errors.ts'
 
 const schema = {
@@ -9,7 +9,7 @@ const schema = {
   tags: ['Service'],
   summary: 'Check that the process should get requests',
   security: [],
-  response: { 200: z.object({ status: z.literal('ready') }), ...errorAnswers() },
+  response: { 200: z.object({ status: z.literal('ready') }), ...errorAnswersWithoutLimit() },
 }
 
 /** `GET /ready`: whether the process should get requests. */

@@ -1,4 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { type IncomingMessage, request as sendByHttp } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import { NoConnectionError } from '@trestle/database/unavailable.ts'
 import { memoryStore } from '@trestle/service/limiter-store.ts'
@@ -12,26 +15,38 @@ import { createRateLimits } from '../../src/rate-limits/rate-limits.ts'
 import { UNLIMITED } from '../payments-app.ts'
 import { createStubAcquirer } from '../stub-acquirer.ts'
 import { checkoutEndpoints, type Endpoint, keyedEndpoints, openEndpoint, type Wrong } from './endpoints.ts'
+import { type OpenEndpoint, type OpenRefusal, openEndpoints, POS_HOST, VAULT_HOST } from './open-endpoints.ts'
 import { ruleCases } from './rule-cases.ts'
-import { buildBroken, failingDeps, openWorld, unknownKey, type World } from './world.ts'
+import { buildBroken, failingDeps, faultyDeps, NO_ID, openWorld, unknownKey, type World } from './world.ts'
 
 type App = Awaited<ReturnType<typeof buildBroken>>
 
 let world: World
 let limited: App
+/** A service with limits on guesses and payments. */
+let guarded: App
+/** A service that requires TLS. */
+let strict: App
+/** A service for each error that a plugin in front of all its handlers raises. */
+const faulty = new Map<Error, App>()
 /** A service for each error that all its dependencies raise. */
 const broken = new Map<Error, App>()
 beforeAll(async () => {
-  world = await openWorld({ acquirers: new Map([['north', createStubAcquirer()]]) })
+  const hosts = { posHost: POS_HOST, vaultHost: VAULT_HOST }
+  world = await openWorld({ acquirers: new Map([['north', createStubAcquirer()]]), ...hosts })
   const rateLimits = createRateLimits(
     { ...UNLIMITED, requestsPerSecond: 1, checkoutsPerSecond: 1, appsPerMinute: 1 },
     memoryStore(),
   )
   limited = await buildBroken(world, { rateLimits })
+  const guesses = createRateLimits({ ...UNLIMITED, failuresPerMinute: 1, checkoutsPerSecond: 1 }, memoryStore())
+  guarded = await buildBroken(world, { rateLimits: guesses })
+  strict = await buildBroken(world, { requireTls: true })
+  for (const error of [FAULTS.bug, FAULTS.outage]) faulty.set(error, await buildBroken(world, faultyDeps(error)))
   for (const error of Object.values(FAULTS)) broken.set(error, await buildBroken(world, failingDeps(world, error)))
 })
 afterAll(async () => {
-  await Promise.all([limited, ...broken.values()].map((app) => app.close()))
+  await Promise.all([limited, guarded, strict, ...broken.values(), ...faulty.values()].map((app) => app.close()))
   await world.payments.close()
 })
 
@@ -212,26 +227,132 @@ describe.each(tables)('the errors of $endpoint.name', ({ endpoint, cases }) => {
   it.each(cases)('$status: the service $title', ({ check }) => check(endpoint))
 })
 
-/** Tags of operations whose errors are tested beside their routes: pages, the root of other hosts, and what needs no database. */
-const TESTED_ELSEWHERE: ReadonlySet<string> = new Set(['Pages', 'Service'])
-const Operations = z.record(
-  z.string(),
-  z.object({ tags: z.array(z.string()), responses: z.record(z.string(), z.unknown()) }),
-)
-const Documented = z.object({ paths: z.record(z.string(), Operations) })
+/** Sends a request that an open endpoint refuses, to the service that refuses it. */
+async function sendRefused({ name, request }: OpenEndpoint, { changes = {}, by }: OpenRefusal) {
+  const changed = typeof changes === 'function' ? await changes(world) : changes
+  const apps = { limited: guarded, locked: broken.get(FAULTS.lockTimeout), strict }
+  const remoteAddress = `198.51.100.${1 + openEndpoints.findIndex((endpoint) => endpoint.name === name)}`
+  const asked = { ...request, ...changed, remoteAddress }
+  const app = by ? apps[by] : world.payments.app
+  if (!app) throw new Error('no service refuses this')
+  if (by === 'limited') for (let times = 1; times < TOO_MANY; times++) await app.inject(asked)
+  return app.inject(asked)
+}
+
+function expectPage({ statusCode, headers, body }: LightMyRequestResponse, status: number): void {
+  expect([statusCode, headers['content-type']]).toEqual([status, 'text/html; charset=utf-8'])
+  expect(body).toMatch(/^<!doctype html>/)
+  expect(headers['cache-control']).toBe('no-store')
+}
+
+describe.each(openEndpoints)('the errors of $name, which asks nobody who calls', (endpoint) => {
+  it.each(endpoint.refusals)('$status: refuses $title', async (refusal) => {
+    const response = await sendRefused(endpoint, refusal)
+    if (refusal.answer === 'page') expectPage(response, refusal.status)
+    else if (typeof refusal.answer === 'function') expectError(response, refusal.answer)
+    else expectFields(response, refusal.answer)
+  })
+
+  it.each([
+    [500, FAULTS.bug, errors.internalError],
+    [503, FAULTS.outage, errors.serviceUnavailable],
+  ] as const)('%i: tells nothing of what has failed', async (status, fault, error) => {
+    const response = await faulty.get(fault)?.inject(endpoint.request)
+    if (!response) throw new Error('no service has this fault')
+    if (endpoint.onFault === 'page') expectPage(response, status)
+    else expectError(response, error)
+  })
+})
+
+const Answer = z.object({
+  content: z.record(z.string(), z.unknown()),
+  headers: z.record(z.string(), z.object({ $ref: z.string() })),
+})
+const Documented = z.object({
+  paths: z.record(z.string(), z.record(z.string(), z.object({ responses: z.record(z.string(), z.unknown()) }))),
+  components: z.object({
+    responses: z.record(z.string(), Answer),
+    headers: z.record(z.string(), z.object({ required: z.boolean().optional() })),
+  }),
+})
+const Reference = z.object({ $ref: z.string() })
+const nameOf = ({ $ref }: z.output<typeof Reference>) => $ref.slice($ref.lastIndexOf('/') + 1)
+
+async function readDocument() {
+  const { paths, components } = Documented.parse(JSON.parse(JSON.stringify(await buildOpenApi())))
+  const answerOf = (value: unknown) => {
+    const { data } = Reference.safeParse(value)
+    const { content, headers } = Answer.parse(data ? components.responses[nameOf(data)] : value)
+    const required = Object.entries(headers).filter(([, header]) => components.headers[nameOf(header)]?.required)
+    return { types: Object.keys(content), required: required.map(([name]) => name.toLowerCase()) }
+  }
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { responses }]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      method: method.toUpperCase() as 'GET' | 'POST' | 'PUT' | 'DELETE',
+      url: path.replaceAll(/\{\w+\}/g, NO_ID),
+      statuses: Object.keys(responses).filter((status) => Number(status) >= 400),
+      answerTo: (status: number) => answerOf(responses[status]),
+    })),
+  )
+}
+
+/** The document as clients read it. Building it takes longer than a test. */
+const operations = await readDocument()
+
+/** The requests that the server refuses before it looks for a route are in the tests below. */
+const EARLY = [414, 431]
 
 it('has a case for every error status that an operation documents, and no other', async () => {
-  const { paths } = Documented.parse(JSON.parse(JSON.stringify(await buildOpenApi())))
-  const documented = Object.entries(paths).flatMap(([path, operations]) =>
-    Object.entries(operations).flatMap(([method, { tags, responses }]) =>
-      Object.keys(responses)
-        .filter((status) => Number(status) >= 400 && !tags.some((tag) => TESTED_ELSEWHERE.has(tag)) && path !== '/')
-        .map((status) => `${method.toUpperCase()} ${path} ${status}`),
-    ),
-  )
+  const documented = operations.flatMap(({ name, statuses }) => statuses.map((status) => `${name} ${status}`))
   const raised = tables.flatMap(({ endpoint, cases }) => cases.map(({ status }) => `${endpoint.name} ${status}`))
-  expect([...new Set(raised)].sort()).toEqual(documented.sort())
+  const open = openEndpoints.flatMap(({ name, refusals }) =>
+    [...refusals.map(({ status }) => status), 500, 503].map((status) => `${name} ${status}`),
+  )
+  const names = [...all, ...openEndpoints].flatMap(({ name }) => EARLY.map((status) => `${name} ${status}`))
+  expect([...new Set([...raised, ...open, ...names])].sort()).toEqual(documented.sort())
 })
+
+it('414: refuses a long URL at every operation as documented, at the root of each host', async () => {
+  for (const { name, method, url, answerTo } of operations) {
+    const hosts = url === '/' ? [POS_HOST, VAULT_HOST, 'payments.example'] : ['payments.example']
+    const { types, required } = answerTo(414)
+    for (const host of hosts) {
+      const response = await send({ method, url: `${url}?a=${'a'.repeat(8_192)}`, headers: { host } })
+      const isPage = response.headers['content-type'] === 'text/html; charset=utf-8'
+      if (isPage) expectPage(response, 414)
+      else expectError(response, errors.uriTooLong)
+      expect([name, types]).toEqual([name, expect.arrayContaining([isPage ? 'text/html' : 'application/json'])])
+      expect(Object.keys(response.headers)).toEqual(expect.arrayContaining(required))
+    }
+  }
+})
+
+it('431: refuses long headers at every operation as documented', async () => {
+  await world.payments.app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = world.payments.app.server.address() as AddressInfo
+  for (const { name, method, url, answerTo } of operations) {
+    const { types, required } = answerTo(431)
+    const { status, headers, body } = await sendLongHeaders(`http://127.0.0.1:${port}${url}`, method)
+    const answer = [{ field: 'body', message: 'is not a well-formed request', code: 'FORMAT' }]
+    expect([name, status, body, types]).toEqual([name, 431, answer, ['application/json']])
+    expect(headers).toMatchObject({
+      'content-type': 'application/json; charset=utf-8',
+      'x-status-code': 'REQUEST_INVALID',
+    })
+    expect(Object.keys(headers)).toEqual(expect.arrayContaining(required))
+  }
+})
+
+/** Sends 16 KiB of headers to a server. The parser refuses them, so `inject` cannot. */
+async function sendLongHeaders(url: string, method: string) {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  sendByHttp(url, { method, headers: { 'x-long': 'a'.repeat(16_384) } }, resolve)
+    .on('error', reject)
+    .end()
+  const answer = await promise
+  return { status: answer.statusCode, headers: answer.headers, body: JSON.parse(await text(answer)) }
+}
 
 /** The errors that are raised at each endpoint, and the factories of errors about fields. */
 const RAISED_ABOVE = [

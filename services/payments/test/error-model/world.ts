@@ -108,5 +108,16 @@ export function failingDeps({ payments }: World, error: Error): Partial<Payments
   }
 }
 
+/** A plugin in front of all handlers that fails with an error on every request. */
+export function faultyDeps(error: Error): Pick<PaymentsDeps, 'tracing'> {
+  return {
+    tracing: {
+      instrument: async (app) => {
+        app.addHook('preHandler', (_request, _reply, done) => done(error))
+      },
+    },
+  }
+}
+
 /** A key that no app has. */
 export const unknownKey = () => basic(randomUUID())

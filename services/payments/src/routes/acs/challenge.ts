@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { errorAnswers, pageAnswers, redirectAnswer } from '../../error-body.ts'
+import { errorAnswersWithoutLimit, pageAnswers, redirectAnswer } from '../../error-body.ts'
 import { bankPage, concludingPage, latePage, lostPage, returnPage } from '../../pages/bank-page.ts'
 import { choosePageLocale, type PageLocale } from '../../pages/locale.ts'
 import { pageHeaders } from '../../pages/page.ts'
@@ -30,7 +30,7 @@ export const bankRoutes: Routes = async (app) => {
         summary: 'Show the page of the simulated bank',
         security: [],
         querystring: StateQuery,
-        response: { ...redirectAnswer, ...pageAnswers(200, 400), ...errorAnswers() },
+        response: { ...redirectAnswer, ...pageAnswers(200, 400), ...errorAnswersWithoutLimit() },
       },
     },
     (request, reply) => show(request, reply, request.query?.state ?? ''),
@@ -44,7 +44,7 @@ export const bankRoutes: Routes = async (app) => {
         summary: 'Approve or decline a payment at the simulated bank',
         security: [],
         body: DecisionBody,
-        response: { ...redirectAnswer, ...pageAnswers(200, 400), ...errorAnswers(413) },
+        response: { ...redirectAnswer, ...pageAnswers(200, 400), ...errorAnswersWithoutLimit(409, 413) },
       },
     },
     (request, reply) => show(request, reply, request.body?.state ?? '', request.body?.decision),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { openFingerprintState } from '../../checkout/frame-state.ts'
-import { errorAnswers, pageAnswers } from '../../error-body.ts'
+import { errorAnswersWithoutLimit, pageAnswers } from '../../error-body.ts'
 import { concludingPage, lostPage, silentPage } from '../../pages/bank-page.ts'
 import { choosePageLocale } from '../../pages/locale.ts'
 import { pageHeaders } from '../../pages/page.ts'
@@ -17,7 +17,7 @@ export const fingerprintRoutes: Routes = async (app) => {
         summary: 'Show the hidden frame of a fingerprint',
         security: [],
         body: z.object({ state: z.string() }),
-        response: { ...pageAnswers(200, 400), ...errorAnswers(413) },
+        response: { ...pageAnswers(200, 400), ...errorAnswersWithoutLimit(413) },
       },
     },
     (request, reply) => {

@@ -37,7 +37,7 @@ const cardFormSchema = {
   summary: 'Take the card form of a payment page',
   security: [],
   body: PayBody,
-  response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 413, 415, 429, 500, 503) },
+  response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 409, 413, 415, 429, 500, 503) },
 }
 
 /**
@@ -79,7 +79,7 @@ export const posPayRoutes: Routes = async (app) => {
         summary: 'Go on after the page of the bank',
         security: [],
         params: PageParams,
-        response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 429, 500, 503) },
+        response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 409, 429, 500, 503) },
       },
     },
     (request, reply) => comeBack(request, reply, request.params.pageId),
@@ -93,7 +93,7 @@ export const posPayRoutes: Routes = async (app) => {
         tags: ['Pages'],
         summary: 'Show a payment page again',
         security: [],
-        response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 429, 500, 503) },
+        response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 409, 429, 500, 503) },
       },
     },
     (request, reply) => comeBack(request, reply, ''),

@@ -14,7 +14,7 @@ export const receiptRoutes: Routes = async (app) => {
         tags: ['Pages'],
         summary: 'Show the receipt of a payment',
         security: [],
-        response: { ...pageAnswers(200, 400, 404, 429, 500, 503) },
+        response: { ...pageAnswers(200, 400, 404, 500, 503) },
       },
     },
     (request, reply) => {
