@@ -7,10 +7,14 @@ const FORM = 'application/x-www-form-urlencoded'
 const FORM_BOOLEAN = { type: 'string', enum: ['yes', 'no', 'y', 'n'] }
 /** How `a[b]=…` is written in OpenAPI. */
 const BRACKETS = { style: 'deepObject', explode: true }
+/** Unknown members are ignored, but one that is given twice is refused. So none is a list or an object. */
+const OTHERS = { additionalProperties: { type: 'string' } }
+/** The name in `a[b]=…`. Without one it would be an item of a list. */
+const INNER_NAMES = { propertyNames: { pattern: '^[^\\[\\]]+$' } }
 
 /**
  * Says how queries and forms of this service write values (reference: Forms): objects with brackets, lists as `a[]`, booleans
- * as words. The schemas of the routes describe JSON.
+ * as words. The schemas of the routes describe JSON. Everywhere a text may be empty if it may be absent.
  * @param document is changed
  */
 export function describeForms(document: object): void {
@@ -23,18 +27,26 @@ export function describeForms(document: object): void {
 }
 
 function describeParameter(parameter: Part): void {
-  if (parameter.in === 'query' && isPart(asPart(parameter.schema).properties)) Object.assign(parameter, BRACKETS)
+  if (parameter.in !== 'query') return
+  const schema = asPart(parameter.schema)
+  judgeEmptyTexts(schema)
+  if (isPart(schema.properties))
+    Object.assign(parameter, BRACKETS, { schema: { ...schema, ...OTHERS, ...INNER_NAMES } })
+  else if (parameter.required !== true) parameter.schema = orEmpty(schema)
 }
 
 function describeBody({ content }: Part): void {
   const types = asPart(content)
-  for (const media of Object.values(types)) flatten(partOf(asPart(media), 'schema'))
+  for (const media of Object.values(types)) {
+    flatten(partOf(asPart(media), 'schema'))
+    judgeEmptyTexts(partOf(asPart(media), 'schema'))
+  }
   if (types[FORM] === undefined) return
   const schema = partOf(asPart(types[FORM]), 'schema')
   const { properties, required } = formOf(schema)
   const brackets = Object.entries(properties).filter(([, member]) => asPart(member).type === 'object')
   types[FORM] = {
-    schema: { ...schema, properties, ...(required.length > 0 && { required }) },
+    schema: { ...schema, properties, ...(required.length > 0 && { required }), ...OTHERS },
     ...(brackets.length > 0 && { encoding: Object.fromEntries(brackets.map(([name]) => [name, BRACKETS])) }),
   }
 }
@@ -69,14 +81,48 @@ function formMember(schema: Part): Json {
     return { ...rest, ...FORM_BOOLEAN, ...(byDefault !== undefined && { default: byDefault ? 'yes' : 'no' }) }
   }
   // Everything below an object without known members stays a text.
-  if (type === 'object' && schema.properties === undefined) return { type, additionalProperties: { type: 'string' } }
+  if (type === 'object' && schema.properties === undefined) return { type, ...OTHERS, ...INNER_NAMES }
   if (type === 'object') {
     const { properties, required } = formOf(schema)
-    return { ...schema, properties, ...(required.length > 0 && { required }) }
+    return { ...schema, properties, ...(required.length > 0 && { required }), ...OTHERS, ...INNER_NAMES }
   }
   // A form has no null.
   const alternatives = listOf(anyOf).filter((each) => asPart(each).type !== 'null')
   return alternatives.length === 1 ? { ...rest, ...asPart(alternatives[0]) } : schema
+}
+
+/** The empty text counts as absent (reference: Absent values), in objects inside of others too. */
+function judgeEmptyTexts({ properties, required, allOf, anyOf }: Part): void {
+  const members = asPart(properties)
+  const needed = [...listOf(required), ...listOf(allOf).flatMap((each) => listOf(asPart(each).required))]
+  for (const [name, member] of Object.entries(members)) {
+    judgeEmptyTexts(asPart(member))
+    members[name] = needed.includes(name) ? orFilled(asPart(member)) : orEmpty(asPart(member))
+  }
+  for (const alternative of listOf(anyOf)) judgeEmptyTexts(asPart(alternative))
+}
+
+/** A text that must not be empty, because it must not be absent. */
+function orFilled(schema: Part): Part {
+  if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: schema.anyOf.map(orFilled) }
+  const { type, minLength = 1, format, enum: values, const: value } = schema
+  return type === 'string' && [format, values, value].every((each) => each === undefined)
+    ? { ...schema, minLength }
+    : schema
+}
+
+/** A text that may also be empty. Longer bounds and lists of values stay as they are: they are what a client needs. */
+function orEmpty(schema: Part): Part {
+  if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: schema.anyOf.map(orEmpty) }
+  const { minLength = 0, ...rest } = schema
+  const { type, pattern, format, description } = rest
+  if (type !== 'string' || Number(minLength) > 1) return schema
+  if (format !== undefined) {
+    const { description: _description, ...filled } = schema
+    return { ...(description !== undefined && { description }), anyOf: [filled, { type, maxLength: 0 }] }
+  }
+  const takesEmpty = typeof pattern !== 'string' || new RegExp(pattern).test('')
+  return { ...rest, ...(!takesEmpty && { pattern: `^$|${pattern}` }) }
 }
 
 function partOf(owner: object, name: string): Part {

@@ -121,7 +121,7 @@ function comesFromCheckout({ operationId, tags }: DocumentedOperation, status: s
 const LINK_PARAMETERS = [
   ['key', 'The public key of the merchant', { type: 'string', format: 'uuid' }],
   ['test', '1 for test merchants', { type: 'string', enum: ['1'] }],
-  ['currency', 'Default: the funding currency of the merchant', text],
+  ['currency', 'Default: the funding currency of the merchant', { type: 'string', pattern: '^[A-Z]{3}$' }],
   [
     'value',
     'The amount in major units; without it the page asks',
@@ -149,7 +149,11 @@ const PAGE_PARAMETERS: ReadonlyMap<unknown, readonly (typeof LINK_PARAMETERS | t
 export function addLinkParameters({ paths = {} }: { readonly paths?: object }): void {
   for (const { get } of Object.values(paths)) {
     const added = PAGE_PARAMETERS.get(get?.operationId) ?? []
-    const described = added.map(([name, description, schema]) => ({ name, in: 'query', description, schema }))
+    const described = added.map(([name, description, schema]) => ({
+      ...{ name, in: 'query', description, schema },
+      // Without a link, the root shows the links of the service.
+      ...(name === 'key' && get.operationId !== 'showRoot' && { required: true }),
+    }))
     if (described.length > 0) get.parameters = [...(get.parameters ?? []), ...described]
   }
 }

@@ -105,6 +105,62 @@ describe('buildOpenApi', () => {
     ])
   })
 
+  it('lets a text be empty where it may be absent, and nowhere else', () => {
+    const { paths } = document
+    const body = paths['/merchants'].post.requestBody.content['application/json'].schema.properties
+    const takes = ({ minLength = 0, pattern = '' }: { minLength?: number; pattern?: string }) =>
+      minLength === 0 && new RegExp(pattern, 'u').test('')
+    expect([body.name, body.company.properties.number, body.bank.properties.iban].map(takes)).toEqual([
+      true,
+      true,
+      true,
+    ])
+    expect([body.email, body.website, body.descriptor].map(takes)).toEqual([false, false, false])
+    const { token } =
+      paths['/payments'].post.requestBody.content['application/json'].schema.properties.card.properties.number.anyOf[1]
+        .properties
+    expect(takes(token)).toBe(false)
+    const { reported } =
+      paths['/test/transactions/{transactionId}/frauds'].post.requestBody.content['application/json'].schema.properties
+    expect(reported.anyOf.map(({ maxLength }: { maxLength?: number }) => maxLength)).toEqual([undefined, 0, undefined])
+    const [, before] = paths['/merchants/{merchantId}/lines'].get.parameters
+    expect([before.name, takes(before.schema)]).toEqual(['before', true])
+    const filter = paths['/disputes'].get.parameters.find(({ name }: { name: string }) => name === 'filter').schema
+    expect([filter.properties.merchantId, filter.properties.transactionId].map(takes)).toEqual([false, true])
+  })
+
+  it('lets unknown members of forms be texts, so that none is given twice', () => {
+    const { paths } = document
+    const form = paths['/merchants'].post.requestBody.content['application/x-www-form-urlencoded'].schema
+    expect([form.additionalProperties, form.properties.company.additionalProperties]).toEqual([
+      { type: 'string' },
+      { type: 'string' },
+    ])
+  })
+
+  it('says which members of a charge and of an order need each other', () => {
+    const { paths } = document
+    const bodyOf = (path: string) => paths[path].post.requestBody.content['application/json'].schema
+    const charge = bodyOf('/merchants/{merchantId}/transactions')
+    expect(charge.oneOf.map(({ required }: { required: string[] }) => required)).toEqual([
+      ['transactionId'],
+      ['authorizationId'],
+      ['cardId'],
+    ])
+    const { plan, unplanned } = bodyOf('/payments').properties
+    expect(plan.items.oneOf.map(({ required }: { required: string[] }) => required)).toEqual([
+      ['scheduled'],
+      ['repeat'],
+    ])
+    expect(unplanned.anyOf).toHaveLength(2)
+  })
+
+  it('names long lists of values once', () => {
+    const text = JSON.stringify(document)
+    for (const value of ['"AED"', '"AF"']) expect(text.split(value)).toHaveLength(2)
+    expect(text.split('"#/components/schemas/ChargeableCurrency"').length).toBeGreaterThan(9)
+  })
+
   it('describes a delivery of each event', () => {
     const { webhooks, components } = document
     expect(Object.keys(webhooks)).toEqual(EVENT_TYPES)

@@ -1,9 +1,12 @@
 import { createSecretKey } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import { createNoopMeter } from '@opentelemetry/api'
 import { allowNull, completeDocument } from '@trestle/common/documents/complete-document.ts'
 import { pino } from 'pino'
 import { buildApp } from './app.ts'
 import type { PaymentsDeps } from './deps.ts'
+import { COUNTRIES } from './merchants/countries.ts'
+import { CHARGEABLE } from './money/currencies.ts'
 import { describeForms } from './openapi-forms.ts'
 import { addEarlyRefusals, addLinkParameters, documentNotes } from './openapi-notes.ts'
 
@@ -13,11 +16,35 @@ export async function buildOpenApi(): Promise<object> {
   await app.ready()
   const document = await app.describeApi()
   await app.close()
-  describeForms(document)
   addLinkParameters(document)
+  describeForms(document)
   addEarlyRefusals(document)
   // Null counts as absent (reference: Absent values).
-  return completeDocument(allowNull(document), documentNotes())
+  return completeDocument(nameLists(allowNull(document)), documentNotes())
+}
+
+/** Long lists of values, by the name that they have in the document. */
+const LISTS: readonly (readonly [string, readonly string[]])[] = [
+  ['ChargeableCurrency', CHARGEABLE],
+  ['Country', COUNTRIES],
+]
+
+/** Lets schemas refer to long lists of values, which would otherwise stand at every member that has one of them. */
+function nameLists(document: object): object {
+  const copy = structuredClone(document)
+  replaceLists(copy)
+  const components: object = Reflect.get(copy, 'components') ?? {}
+  const lists = LISTS.map(([name, values]) => [name, { type: 'string', enum: [...values] }])
+  const schemas = { ...Reflect.get(components, 'schemas'), ...Object.fromEntries(lists) }
+  return Object.assign(copy, { components: { ...components, schemas } })
+}
+
+function replaceLists(part: object): void {
+  for (const [name, member] of Object.entries(part)) {
+    const list = LISTS.find(([, values]) => isDeepStrictEqual(member, { type: 'string', enum: values }))
+    if (list) Reflect.set(part, name, { $ref: `#/components/schemas/${list[0]}` })
+    else if (typeof member === 'object' && member !== null) replaceLists(member)
+  }
 }
 
 const lane = { one: unused, first: unused, all: unused }

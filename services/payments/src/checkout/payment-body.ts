@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { TestObject } from '../acquirers/test-object.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { decimalMoneyShape } from '../money/decimal-money.ts'
-import { anyCustom, isHttpUrl, reference, text } from '../requests/fields.ts'
+import { anyCustom, isHttpUrl, reference, text, URL_PATTERN } from '../requests/fields.ts'
 import { falseIsAbsent } from '../requests/validate-input.ts'
 
 const HINTS_MAX = 50
@@ -32,18 +32,27 @@ const PlanEntry = z
   .refine(({ scheduled, repeat }) => (scheduled === undefined) !== (repeat === undefined), {
     error: FIELD_TEXTS.notOneOfTwo,
   })
+  .meta({
+    oneOf: [
+      { properties: { scheduled: { type: 'string', minLength: 1 } }, required: ['scheduled'] },
+      { required: ['repeat'] },
+    ],
+  })
 
 const Unplanned = z
   .object({ merchant: z.boolean().optional(), customer: z.boolean().optional() })
   .refine(({ merchant, customer }) => merchant === true || customer === true, {
     error: FIELD_TEXTS.neitherOfTwo,
   })
+  .meta({
+    anyOf: ['merchant', 'customer'].map((name) => ({ properties: { [name]: { const: true } }, required: [name] })),
+  })
 
 /** Where the customer returns to, normalized like in a browser: the value becomes a header, which allows fewer characters. */
 const returnUrl = () =>
   text()
     .max(RETURN_URL_LENGTH_MAX)
-    .meta({ pattern: '^https?://([A-Za-z0-9]+[.])+[A-Za-z]{2,}(/[A-Za-z0-9/._-]*)?$' })
+    .meta({ pattern: URL_PATTERN })
     .transform((value, context) => {
       const url = isHttpUrl(value) ? URL.parse(value) : null
       if (url && url.username === '' && url.password === '') return url.href

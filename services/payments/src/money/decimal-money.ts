@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { CHARGEABLE } from './currencies.ts'
 
 /**
  * Money as the checkout writes it: `value` · 10^−`exponent` major units. The client chooses the exponent; it may differ from
@@ -11,7 +12,10 @@ export interface DecimalMoney {
 
 /** The members of such money. The reader judges whether the currency is listed. */
 export const decimalMoneyShape = {
-  currency: z.string().regex(/^[A-Z]{3}$/),
+  currency: z
+    .string()
+    .regex(/^[A-Z]{3}$/)
+    .meta({ pattern: undefined, enum: [...CHARGEABLE] }),
   exponent: z.int().min(0).max(10),
 }
 

@@ -27,9 +27,15 @@ export function text() {
 const STORABLE = '^[^\\u0000]*$'
 /** What the API document says of ids, in place of the rules that schemas state in code. */
 const ID_PATTERN = '^[0-9a-fA-F]{24}$'
-/** Stricter than the service, which takes letters of all scripts. */
-const EMAIL_PATTERN = '^[A-Za-z0-9._%+-]+@([A-Za-z0-9]+[.])+[A-Za-z]{2,}$'
-const WEBSITE_PATTERN = '^(https?://)?([A-Za-z0-9]+[.])+[A-Za-z]{2,}$'
+/** Stricter than the service, which takes letters of all scripts and any address that a browser takes. */
+const HOST_PATTERN = '([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?[.]){1,3}[A-Za-z]{2,24}'
+const EMAIL_PATTERN = `^[A-Za-z0-9._%+-]+@${HOST_PATTERN}$`
+const PATH_PATTERN = '([/?#][A-Za-z0-9/?#&=%+._~-]*)?'
+const WEBSITE_PATTERN = `^(${HOST_PATTERN}|https?://${HOST_PATTERN}(:[1-9][0-9]{0,3})?${PATH_PATTERN})$`
+/** URLs that a browser can open, in the API document. */
+export const URL_PATTERN = `^https?://${HOST_PATTERN}(:[1-9][0-9]{0,3})?${PATH_PATTERN}$`
+/** URLs of webhooks, in the API document. */
+export const HTTPS_URL_PATTERN = `^https://${HOST_PATTERN}(:(443|8443|[2-9][0-9]{3}))?${PATH_PATTERN}$`
 
 /** A trimmed name of 1 to 255 characters. */
 export function name() {
@@ -123,9 +129,12 @@ export function instant() {
       error: FIELD_TEXTS.notWithinYears,
       params: { code: 'RANGE' },
     })
+    .meta({ pattern: INSTANT_PATTERN })
     .transform((value) => new Date(value).toISOString())
 }
 
+const INSTANT_PATTERN =
+  '^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$'
 const YEAR_10000 = Date.UTC(10_000)
 
 /** Pagination of a list, and the filter that every list has (reference: Pagination). */

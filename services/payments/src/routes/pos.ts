@@ -8,8 +8,12 @@ import { amountPage } from '../payment-links/link-pages.ts'
 import { linkQueryOf, openVisitedLink, sendPage, sendPaymentPage, visitOf } from '../plugins/link-pages.ts'
 import { type Routes, requireBody } from '../plugins/request-input.ts'
 
+const KEY_PATTERN = '(^|&)key=[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(&|$)'
+/** The query of a link in a form. The API document says that it has a public key. */
+export const LinkQuery = z.string().max(QUERY_LENGTH_MAX).meta({ pattern: KEY_PATTERN })
+
 const AmountBody = z.object({
-  link: z.string().max(QUERY_LENGTH_MAX),
+  link: LinkQuery,
   amount: z.string().max(TYPED_LENGTH_MAX).optional(),
 })
 

@@ -6,7 +6,9 @@ export type TextSeal = ReturnType<typeof createTextSeal>
 
 /** Texts are padded to a multiple of this length, so that the length of a sealed text reveals little. */
 const BLOCK_LENGTH = 128
-const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/
+/** What sealed texts look like, in the API document too. */
+export const SEALED_PATTERN = '^[A-Za-z0-9+/]+={0,2}$'
+const BASE64 = new RegExp(SEALED_PATTERN)
 
 /** A seal for one purpose, with keys derived from those of the vault. */
 function createTextSeal(vaultKeys: readonly [VaultKey, ...VaultKey[]], purpose: KeyPurpose) {

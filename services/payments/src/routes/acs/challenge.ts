@@ -6,8 +6,9 @@ import { choosePageLocale, type PageLocale } from '../../pages/locale.ts'
 import { pageHeaders } from '../../pages/page.ts'
 import type { Routes } from '../../plugins/request-input.ts'
 import { answerBank, type BankAnswer, type Decision } from '../../use-cases/answer-bank.ts'
+import { SEALED_PATTERN } from '../../vault/text-seal.ts'
 
-const StateQuery = z.object({ state: z.string() })
+const StateQuery = z.object({ state: z.string().meta({ pattern: SEALED_PATTERN }) })
 const DecisionBody = StateQuery.extend({ decision: z.enum(['approve', 'decline']).optional() })
 
 /** The page of the simulated bank, in a frame or between two pages of the shop (reference: Simulated bank). */

@@ -5,6 +5,7 @@ import { concludingPage, lostPage, silentPage } from '../../pages/bank-page.ts'
 import { choosePageLocale } from '../../pages/locale.ts'
 import { pageHeaders } from '../../pages/page.ts'
 import type { Routes } from '../../plugins/request-input.ts'
+import { SEALED_PATTERN } from '../../vault/text-seal.ts'
 
 /** The hidden frame of a fingerprint. It sends its hint at once, or never answers (reference: Tasks). */
 export const fingerprintRoutes: Routes = async (app) => {
@@ -16,7 +17,7 @@ export const fingerprintRoutes: Routes = async (app) => {
         tags: ['Pages'],
         summary: 'Show the hidden frame of a fingerprint',
         security: [],
-        body: z.object({ state: z.string() }),
+        body: z.object({ state: z.string().meta({ pattern: SEALED_PATTERN }) }),
         response: { ...pageAnswers(200, 400), ...errorAnswersWithoutLimit(413) },
       },
     },

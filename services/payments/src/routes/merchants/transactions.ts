@@ -55,6 +55,13 @@ const ChargeBody = z
     params: { code: 'DUPLICATE' },
     when: () => true,
   })
+  // Simpler than the service, which takes the first two together when they are equal.
+  .meta({ oneOf: ['transactionId', 'authorizationId', 'cardId'].map(alone) })
+
+/** An object that has this member of several alternatives. */
+function alone(name: string) {
+  return { properties: { [name]: { type: 'string', minLength: 1 } }, required: [name] }
+}
 
 const TransactionListQuery = ListQuery.extend({
   filter: z

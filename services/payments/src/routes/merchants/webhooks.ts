@@ -5,7 +5,7 @@ import { FIELD_TEXTS } from '../../field-errors.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { answerCreated } from '../../plugins/answers.ts'
 import type { Routes } from '../../plugins/request-input.ts'
-import { ListQuery, pathId, text } from '../../requests/fields.ts'
+import { HTTPS_URL_PATTERN, ListQuery, pathId, text } from '../../requests/fields.ts'
 import { createWebhook } from '../../use-cases/create-webhook.ts'
 import { EVENT_TYPES, isEventType } from '../../webhooks/event.ts'
 import { isWebhookUrl } from '../../webhooks/webhook.ts'
@@ -15,12 +15,15 @@ import { viewWebhook, viewWebhookSecret, WebhookSecretView, WebhookView } from '
 const MerchantParams = z.object({ merchantId: pathId() })
 const WebhookParams = z.object({ merchantId: pathId(), webhookId: pathId() })
 
-const url = text().trim().max(2048).refine(isWebhookUrl, { error: FIELD_TEXTS.notWebhookUrl }).meta({
-  pattern: '^https://[A-Za-z0-9-]+([.][A-Za-z0-9-]+)*[.][A-Za-z]{2,}(/[A-Za-z0-9/._-]*)?$',
-})
+const url = text()
+  .trim()
+  .max(2048)
+  .refine(isWebhookUrl, { error: FIELD_TEXTS.notWebhookUrl })
+  .meta({ pattern: HTTPS_URL_PATTERN })
 const eventType = z
   .string()
   .refine(isEventType, { error: FIELD_TEXTS.notEventType, params: { code: 'UNKNOWN' } })
+  .meta({ enum: [...EVENT_TYPES] })
   .pipe(z.enum(EVENT_TYPES))
 const WebhookBody = z.object({ url, events: z.array(eventType).max(EVENT_TYPES.length).default([]) })
 

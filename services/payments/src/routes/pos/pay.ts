@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { pageAnswers, redirectAnswer } from '../../error-body.ts'
-import { QUERY_LENGTH_MAX } from '../../payment-links/link.ts'
 import { returnPage, troublePage } from '../../payment-links/link-pages.ts'
 import { sealReceipt } from '../../payment-links/receipt.ts'
 import {
@@ -16,13 +15,14 @@ import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
 import { type Routes, requireBody } from '../../plugins/request-input.ts'
 import { pathText } from '../../requests/fields.ts'
 import { type KeptPayment, type PageAnswer, type PagePayment, payOnPage } from '../../use-cases/pay-on-page.ts'
+import { LinkQuery } from '../pos.ts'
 
 const COOKIE_SECONDS = 1_800
 const PAGE_ID = /^[\w-]{22}$/
 
 const PageParams = z.object({ pageId: pathText() })
 const PayBody = z.object({
-  link: z.string().max(QUERY_LENGTH_MAX),
+  link: LinkQuery,
   page: z.string().regex(PAGE_ID),
   number: z.string().optional(),
   expiry: z.string().optional(),

@@ -8,7 +8,7 @@ import { runOperation } from '../../use-cases/run-operation.ts'
 
 const CaptureBody = z.object({
   amount: amount(),
-  currency: text().trim().optional(),
+  currency: text().trim().meta({ pattern: '^[A-Z]{3}$' }).optional(),
   descriptor: descriptor().optional(),
   reference: reference().optional(),
 })

@@ -5,6 +5,9 @@ import type { Routes } from '../../../plugins/request-input.ts'
 import { pathId } from '../../../requests/fields.ts'
 import { advanceClock } from '../../../use-cases/advance-clock.ts'
 
+/** A hundred years of 365 days. The database judges the sum of all moves. */
+const SECONDS_MAX = 3_153_600_000
+
 /** Moves the clock of a test merchant forward (reference: Test clock). */
 export const testClockRoutes: Routes = async (app) => {
   app.post(
@@ -15,7 +18,7 @@ export const testClockRoutes: Routes = async (app) => {
         tags: ['Test mode'],
         summary: 'Move the clock forward (test merchants)',
         params: z.object({ merchantId: pathId() }),
-        body: z.object({ advance: z.int().min(0) }),
+        body: z.object({ advance: z.int().min(0).meta({ maximum: SECONDS_MAX }) }),
         response: {
           201: z.object({ clock: z.object({ now: z.iso.datetime() }) }),
           ...errorAnswers(400, 401, 403, 404, 409, 413, 415),
