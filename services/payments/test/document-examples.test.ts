@@ -5,6 +5,7 @@ import { buildOpenApi } from '../src/openapi.ts'
 import { browse, makeOrder, walk } from './customer.ts'
 import { basic, startPayments, type TestPayments } from './payments-app.ts'
 
+const FORM = 'application/x-www-form-urlencoded'
 const FILE = join(import.meta.dirname, '../src/openapi-examples.json')
 
 let payments: TestPayments
@@ -14,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 interface Exchange {
-  readonly request?: { readonly body: unknown }
+  readonly request?: { readonly body: unknown; readonly mediaType?: string }
   readonly answers: Readonly<Record<string, unknown>>
 }
 const examples: Record<string, Record<string, Exchange>> = {}
@@ -25,11 +26,12 @@ it('shows for each operation with a body what the service really takes and answe
   await moveMoney(transactionId, merchant.id)
   await shareAccess(merchant.id)
   await testDisputes(transactionId, merchant.id)
+  await openPages(merchant.key)
   await expect(`${JSON.stringify(stabilise(examples), null, 2)}\n`).toMatchFileSnapshot(FILE)
   const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
-  const withBody = Object.values<Record<string, { operationId: string; tags: string[]; requestBody?: object }>>(paths)
+  const withBody = Object.values<Record<string, { operationId: string; requestBody?: object }>>(paths)
     .flatMap((methods) => Object.values(methods))
-    .filter(({ requestBody, tags }) => requestBody !== undefined && !tags.includes('Pages'))
+    .filter(({ requestBody }) => requestBody !== undefined)
     .map(({ operationId }) => operationId)
   expect(withBody.filter((id) => !(id in examples))).toEqual([])
 })
@@ -133,6 +135,39 @@ async function testDisputes(transactionId: string, merchantId: string) {
   const filter = `limit=10&filter[merchantId]=${merchantId}`
   await show('listDisputes', 'of-merchant', { method: 'GET', url: `/disputes?${filter}` }, 200)
   await show('listEvents', 'newest', { method: 'GET', url: `/merchants/${merchantId}/events?limit=2` }, 200)
+}
+
+/** Sends a form to a page, and keeps it as an example of an operation. */
+async function showForm(operationId: string, url: string, fields: Record<string, string>, expected = 200) {
+  const payload = new URLSearchParams(fields).toString()
+  const answer = await payments.app.inject({ method: 'POST', url, headers: { 'content-type': FORM }, payload })
+  expect([operationId, answer.statusCode]).toEqual([operationId, expected])
+  examples[operationId] = { form: { request: { body: fields, mediaType: FORM }, answers: {} } }
+}
+
+/** Sends the forms that the pages of the bank and of payment links have. */
+async function openPages(key: string) {
+  const browser = browse(payments)
+  const order = await makeOrder(browser, { key })
+  const stateAt = async (path: string, hints: readonly string[]) => {
+    await browser.send('/payments', { ...order, hints })
+    return (await browser.send(path, { ...order, hints })).body.fields.state ?? ''
+  }
+  const looked = await walk(browser, order, { until: 'card-lookup' })
+  const frame = await stateAt('/payments/challenges/device-fingerprint', looked.hints)
+  await showForm('takeFingerprint', '/acs/fingerprint', { state: frame })
+  const asked = await walk(browser, order, { until: 'tds-fingerprint' })
+  const bank = await stateAt('/payments/challenges/tds-challenge', asked.hints)
+  await showForm('decideAtBank', '/acs/challenge', { state: bank, decision: 'approve' })
+  const link = `key=${key}&test=1&currency=EUR`
+  await showForm('enterAmount', '/pos', { link, amount: '12,50' }, 303)
+  const card = { number: '1000 0000 0001 0000', expiry: '08/66', code: '111' }
+  await showForm(
+    'submitCardForm',
+    '/pos/pay',
+    { link: `${link}&value=12.50`, page: 'c2VhbGVkLW9uLWEtcGFnZQ', ...card },
+    303,
+  )
 }
 
 /** Puts stable values in the place of ids, keys, times and sealed texts. */
