@@ -9,7 +9,7 @@ export interface Failure {
   readonly operation: string
   /** A check of schemathesis, such as `positive_data_acceptance`. */
   readonly check: string
-  /** The status of the answer, and its error code if it has one: `422 email_exists`. */
+  /** The status of the answer, and its error codes if it has some: `422 email_exists`, `400 amount LIMIT_EXCEEDED`. */
   readonly code: string
   /** The first message of the check. */
   readonly message: string
@@ -57,8 +57,10 @@ const Event = z.object({
 const ErrorBody = z.object({
   error_code: z.string().optional(),
   code: z.union([z.string(), z.number()]).optional(),
-  error: z.object({ type: z.string() }).optional(),
+  error: z.object({ type: z.string().optional() }).optional(),
 })
+/** The body of an error that names each field that is wrong. */
+const FieldErrors = z.array(z.object({ field: z.string(), code: z.string() }))
 
 type Recorder = NonNullable<z.output<typeof Event>['ScenarioFinished']>['recorder']
 const BODY_LENGTH = 600
@@ -105,15 +107,18 @@ function failuresOf({ cases, checks, interactions }: Recorder): readonly Failure
 
 function codeOf({ response }: z.output<typeof Interaction>): string {
   if (!response) return 'no answer'
-  const { error_code: errorCode, code, error } = parseError(decode(response.content))
-  return `${response.status_code} ${errorCode ?? code ?? error?.type ?? ''}`.trim()
+  return `${response.status_code} ${parseError(decode(response.content))}`.trim()
 }
 
-function parseError(text: string): z.output<typeof ErrorBody> {
+function parseError(text: string): string | number {
   try {
-    return ErrorBody.safeParse(JSON.parse(text)).data ?? {}
+    const body: unknown = JSON.parse(text)
+    const fields = FieldErrors.safeParse(body).data
+    if (fields) return fields.map(({ field, code }) => `${field} ${code}`).join(', ')
+    const { error_code: errorCode, code, error } = ErrorBody.safeParse(body).data ?? {}
+    return errorCode ?? code ?? error?.type ?? ''
   } catch {
-    return {}
+    return ''
   }
 }
 
@@ -136,7 +141,7 @@ const Exact = z.string().regex(/^[^*?]+$/)
 const AcceptedFailure = z.strictObject({
   operation: Exact.meta({ description: 'the method and path of the request, such as TRACE /products' }),
   check: Exact.meta({ description: 'the check of schemathesis' }),
-  code: Exact.meta({ description: 'the status of the answer, with its error code: 422 email_exists' }),
+  code: Exact.meta({ description: 'the status of the answer, with its error codes: 422 email_exists' }),
   reason: z.string().min(20).meta({ description: 'why service and document are right nevertheless' }),
 })
 
