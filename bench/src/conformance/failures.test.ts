@@ -86,6 +86,15 @@ describe('parseAccepted', () => {
     )
   })
 
+  it('reads an entry of several operations as an entry for each', () => {
+    const { operation: _operation, ...rest } = entry
+    const operations = ['POST /signup', 'POST /invite']
+    expect(parseAccepted(text({ ...rest, operations }))).toEqual(
+      operations.map((operation) => ({ operation, ...rest })),
+    )
+    expect(() => parseAccepted(text({ ...rest, operations: ['POST *', 'POST /signup'] }))).toThrow(/"invalid_format"/)
+  })
+
   it.each(['auth', 'inventory', 'payments'])('reads what is accepted for %s', (service) => {
     expect(Array.isArray(readAccepted(service))).toBe(true)
   })

@@ -148,6 +148,12 @@ const AcceptedFailure = z.strictObject({
 /** A failure that is no fault of the service or of its document, with the reason. */
 export type AcceptedFailure = Readonly<z.output<typeof AcceptedFailure>>
 
+/** One entry, or several that differ in their operations alone. */
+const AcceptedFailures = AcceptedFailure.omit({ operation: true })
+  .extend({ operations: z.array(AcceptedFailure.shape.operation).min(2) })
+  .transform(({ operations, ...rest }) => operations.map((operation) => ({ operation, ...rest })))
+  .or(AcceptedFailure)
+
 /** The failures that are accepted for a service. @throws ZodError when an entry has no reason or has a wildcard */
 export function readAccepted(service: string): readonly AcceptedFailure[] {
   return parseAccepted(readFileSync(join(import.meta.dirname, 'accepted', `${service}.json`), 'utf8'))
@@ -155,7 +161,7 @@ export function readAccepted(service: string): readonly AcceptedFailure[] {
 
 /** @throws ZodError when an entry has no reason or has a wildcard, and an Error when two entries are the same */
 export function parseAccepted(text: string): readonly AcceptedFailure[] {
-  const entries = z.array(AcceptedFailure).parse(JSON.parse(text))
+  const entries = z.array(AcceptedFailures).parse(JSON.parse(text)).flat()
   const keys = entries.map(keyOf)
   const repeated = keys.find((key, at) => keys.indexOf(key) !== at)
   if (repeated !== undefined) throw new Error(`${repeated} is accepted twice`)
