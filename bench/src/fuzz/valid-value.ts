@@ -56,10 +56,28 @@ export function validValue(schema: Schema, path: string, context: ValueContext):
 function allowedValue(schema: Schema, path: string, context: ValueContext): fc.Arbitrary<unknown> {
   if (schema.const !== undefined) return fc.constant(schema.const)
   if (schema.enum) return fc.constantFrom(...schema.enum)
-  const alternatives = schema.anyOf ?? schema.oneOf
-  if (alternatives) return fc.oneof(...alternatives.map((each) => allowedValue(context.resolve(each), path, context)))
+  const { anyOf, oneOf, ...common } = schema
+  const alternatives = anyOf ?? oneOf
+  if (alternatives) {
+    const values = alternatives.map((each) => allowedValue(addTo(common, context.resolve(each)), path, context))
+    return fc.oneof(...values)
+  }
   const types = typeof schema.type === 'string' ? [schema.type] : (schema.type ?? ['anything'])
   return fc.oneof(...types.map((type) => valueOfType(type, schema, path, context)))
+}
+
+/** A schema with what one of its alternatives adds. An alternative may only name members that it requires. */
+function addTo({ properties = {}, required = [], ...common }: Schema, alternative: Schema): Schema {
+  const members = Object.entries(alternative.properties ?? {}).map(([name, member]) => [
+    name,
+    { ...properties[name], ...member },
+  ])
+  return {
+    ...common,
+    ...alternative,
+    properties: { ...properties, ...Object.fromEntries(members) },
+    required: [...required, ...(alternative.required ?? [])],
+  }
 }
 
 function valueOfType(type: string, schema: Schema, path: string, context: ValueContext): fc.Arbitrary<unknown> {
