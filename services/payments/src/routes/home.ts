@@ -51,7 +51,7 @@ export const homeRoutes: FastifyPluginAsync<HomeOptions> = async (app, { linkHos
     response: { ...pageAnswers(200, 400), ...pageOrErrorAnswers(404, 500, 503) },
   }
   // The API document has one operation for a path.
-  const options = linkHost === undefined ? { schema } : { ...atHost(linkHost), schema: { hide: true } }
+  const options = linkHost === undefined ? { schema } : { ...atHost(linkHost), schema: { ...schema, hide: true } }
   app.get('/', options, async (request, reply) => {
     const isLink = linkHost !== undefined && request.url.includes('?')
     if (asksForFrontPage(request) && !isLink) return reply.headers(frontPage.headers).send(frontPage.html)
