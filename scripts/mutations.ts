@@ -78,7 +78,7 @@ export const mutations: readonly Mutation[] = [
     file: 'migrations/inventory/functions/commit_reservation.sql',
     text: 'ELSIF r.expires_at <= clock_timestamp() THEN',
     replacement: 'ELSIF false THEN',
-    test: 'services/inventory/src/controllers/reservations/commit.test.ts',
+    test: 'services/inventory/src/use-cases/commit-reservation.test.ts',
   },
 ]
 
