@@ -8,7 +8,7 @@ const Found = z.object({ id: int, sku: text, attributes: Attributes, stock: z.ob
 const Stock = z.object({ data: z.object({ locations: z.array(z.object({ locationId: int, available: int })) }) })
 const Made = z.object({ data: z.object({ id: int }) }).optional()
 /** What is reserved for an order. */
-export const Reserved = z.object({ id: int, locationId: int, expiresAt: text })
+export const Reservation = z.object({ id: int, locationId: int, expiresAt: text })
 /** A product on the shelf. The price is in cents. */
 export const Product = z.object({ id: int, sku: text, name: text, about: text, price: int, available: int })
 export type Product = z.infer<typeof Product>
@@ -32,15 +32,15 @@ export async function reserve({ id: productId }: Product, reference: string, key
   for (const { locationId } of data.locations.filter(({ available }) => available > 0)) {
     const body = { productId, locationId, quantity: 1, expiresInSeconds: 900, reference }
     const answer = await post('/reservations', body, `${key}-${locationId}`).catch(unless(409))
-    if (answer) return z.object({ data: Reserved }).parse(answer).data
+    if (answer) return z.object({ data: Reservation }).parse(answer).data
   }
   return undefined
 }
 
-/** Ships what is held. When the payment came too late for that, ships what is left. False when nothing is. */
-export async function ship(held: z.infer<typeof Reserved>, product: Product, orderId: string): Promise<boolean> {
+/** Ships what is reserved. When the payment came too late for that, ships what is left. False when nothing is. */
+export async function ship(reservationId: number, product: Product, orderId: string): Promise<boolean> {
   const commit = (id: number) => post(`/reservations/commit/${id}`, {}, `commit-${id}`).catch(unless(409))
-  if (await commit(held.id)) return true
+  if (await commit(reservationId)) return true
   const again = await reserve(product, orderId, `${orderId}-late`)
   return again !== undefined && Boolean(await commit(again.id))
 }

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { listProducts, Product, Reserved, release, reserve, ship, takeBack } from './inventory.ts'
+import { listProducts, Product, Reservation, release, reserve, ship, takeBack } from './inventory.ts'
 import { currency, findPayment, moveMoney } from './payments.ts'
 import { find, list, save } from './store.ts'
 
 const states = ['reserved', 'declined', 'cancelled', 'sold out', 'paid', 'refunded'] as const
 const Owned = z.object({ id: z.string(), userId: z.string(), transactionId: z.string().optional() })
-const Order = Owned.extend({ product: Product, held: Reserved, state: z.enum(states) })
+const Order = Owned.extend({ product: Product, reservation: Reservation, state: z.enum(states) })
 /** A piece of a product that a customer buys, and what has become of it. */
 export type Order = z.infer<typeof Order>
 /** The orders of a customer, the newest first. */
@@ -21,19 +21,19 @@ function inTurn<Result>(id: string, work: (order: Order | undefined) => Promise<
   return turn.finally(() => turns.get(id) === turn && turns.delete(id))
 }
 
-/** Holds one piece, at the price of the shop. Undefined when none is left. The same id again is the same order. */
+/** Reserves one piece, at the price of the shop. Undefined when none is left. The same id again is the same order. */
 export const placeOrder = (id: string, userId: string, sku: string) =>
   inTurn(id, async (known) => {
     if (known) return known.userId === userId ? known : undefined
     const product = (await listProducts()).find((each) => each.sku === sku)
-    const held = product && (await reserve(product, id))
-    return held && keep({ id, userId, product, held, state: 'reserved' })
+    const reservation = product && (await reserve(product, id))
+    return reservation && keep({ id, userId, product, reservation, state: 'reserved' })
   })
 
 /** Ends an order without a payment. After a declined card, the customer may still pay with another one. */
 async function giveUp(order: Order, state: 'cancelled' | 'declined'): Promise<void> {
   if (!isOpen(order) || order.transactionId) return
-  await release(order.held.id)
+  await release(order.reservation.id)
   keep({ ...order, state })
 }
 
@@ -49,7 +49,7 @@ export const settle = (id: string, transactionId: string) =>
     if (!isDue || (order.transactionId ?? transactionId) !== transactionId) return giveBack()
     // From now on, another payment of this order is a second one.
     const paid = keep({ ...order, transactionId })
-    if (!(await ship(order.held, order.product, id))) {
+    if (!(await ship(order.reservation.id, order.product, id))) {
       keep({ ...paid, state: 'sold out' })
       return giveBack()
     }
@@ -63,6 +63,6 @@ export const endOrder = (id: string, userId: string) =>
     if (order?.userId !== userId) return
     if (order.state !== 'paid' || !order.transactionId) return giveUp(order, 'cancelled')
     await moveMoney('refunds', order.transactionId, order.product.price)
-    await takeBack(order.product.id, order.held.locationId, id)
+    await takeBack(order.product.id, order.reservation.locationId, id)
     keep({ ...order, state: 'refunded' })
   })

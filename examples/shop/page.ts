@@ -37,9 +37,9 @@ function drawProduct({ sku, name, about, price, available }: Product, email: str
 <small>${stock}</small>${available > 0 && buy}</article>`
 }
 
-function drawOrder({ id, product: { sku, name, price }, state, held }: Order) {
-  const shown = state === 'reserved' && held.expiresAt < new Date().toISOString() ? 'late' : state
-  const until = shown === 'reserved' && new Date(held.expiresAt).toLocaleTimeString('en-GB', { timeStyle: 'short' })
+function drawOrder({ id, product: { sku, name, price }, state, reservation: { expiresAt } }: Order) {
+  const shown = state === 'reserved' && expiresAt < new Date().toISOString() ? 'late' : state
+  const until = shown === 'reserved' && new Date(expiresAt).toLocaleTimeString('en-GB', { timeStyle: 'short' })
   return html`<article>${drawPicture(sku)}<h2>${name}</h2><strong>${euro.format(price / 100)}</strong>
 <p class="${state}">${sold.states[shown]} ${until}</p>${['reserved', 'declined'].includes(state) && [act(id, 'Pay', name), act(`${id}/end`, 'Cancel', name)]}
 ${state === 'paid' && act(`${id}/end`, 'Return', name)}</article>`

@@ -172,11 +172,11 @@ export function describeShop(stack: ExampleStack): void {
       expect(await visitor.text()).toContain('<p role="alert">Please sign in first.</p>')
     })
 
-    it('holds, ships and captures what is paid by 3-D Secure, and takes it back once', async () => {
+    it('reserves, ships and captures what is paid by 3-D Secure, and takes it back once', async () => {
       const { order, link } = await buy(anna, 'MUG-BLUE')
       expect(new URL(link).searchParams.get('value')).toBe('18.00')
       expect(await stockOf('MUG-BLUE')).toEqual({ onHand: 3, available: 2 })
-      expect(await read(anna, 'Stoneware mug')).toMatch(/^Held for you until \d\d:\d\d$/)
+      expect(await read(anna, 'Stoneware mug')).toMatch(/^Reserved for you until \d\d:\d\d$/)
       await comeBack(await pay(link, ASKED))
       expect(await read(anna, 'Stoneware mug')).toBe('Paid, and on its way')
       expect(await stockOf('MUG-BLUE')).toEqual({ onHand: 2, available: 2 })
@@ -226,7 +226,7 @@ export function describeShop(stack: ExampleStack): void {
     it('gives back money of another amount, of a second payment, of a cancelled order, and of none', async () => {
       const { order, link } = await buy(bent, 'DRIPPER-V60')
       await comeBack(await pay(link.replace('value=24.00', 'value=0.25'), UNASKED))
-      expect(await read(bent, 'Ceramic dripper')).toMatch(/^Held for you/)
+      expect(await read(bent, 'Ceramic dripper')).toMatch(/^Reserved for you/)
       for (const _ of ['the first', 'the second']) await comeBack(await pay(link, UNASKED))
       const { order: cancelled, link: stale } = await buy(bent, 'DRIPPER-V60')
       await post(`/orders/${cancelled}/end`, bent)
