@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import Negotiator from 'negotiator'
 
 /** The encoding of the bytes of an answer (RFC 9110, section 8.4). `identity`: the bytes are as they were made. */
 export type Encoding = 'br' | 'gzip' | 'identity'
@@ -57,15 +58,8 @@ export async function pack(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
 
 /** The first of the offered encodings that the client accepts, smallest first (RFC 9110, section 12.5.3). */
 export function chooseEncoding(accepted: string | undefined, offered: readonly Encoding[] = ['br', 'gzip']): Encoding {
-  const weights = new Map(
-    (accepted ?? '').split(',').map((part) => {
-      const [name = '', ...parameters] = part.split(';').map((word) => word.trim().toLowerCase())
-      const weight = parameters.find((parameter) => parameter.startsWith('q='))
-      return [name, weight === undefined ? 1 : Number(weight.slice(2))] as const
-    }),
-  )
-  const accepts = (encoding: Encoding) => (weights.get(encoding) ?? weights.get('*') ?? 0) > 0
-  return offered.find(accepts) ?? 'identity'
+  const accepts = new Negotiator({ headers: { 'accept-encoding': accepted } }).encodings(offered)
+  return offered.find((encoding) => accepts.includes(encoding)) ?? 'identity'
 }
 
 /** A cache may have weakened the tag when it compressed or decompressed the bytes. */
