@@ -62,7 +62,8 @@ describe('inventory', () => {
     const applied = names.map((name) => `applied ${name}\n`).join('')
     expect(await output(['migrate'], env)).toBe(`${applied}installed ${functions.length} functions\n`)
     expect(await output(['seed', '--products', '3', '--stock', '7'], env)).toBe(
-      'added 3 of 3 sample products\nreceived 7 of each of 3\n',
+      'added 3 of 3 sample products\n' +
+        'received 7 of each of 3 sample products that had no stock at the location MAIN\n',
     )
     expect(await output(['doctor'], env)).toBe(
       'ok    settings\nok    log file: logs/app.log\nok    database: answers\nok    migration database: answers\n' +

@@ -40,11 +40,25 @@ describe('seed', () => {
   it('adds sample products and stock once', async () => {
     expect(await seeded({ products: '25' })).toEqual(['added 25 of 25 sample products'])
     const more = { products: '30', stock: '7' }
-    expect(await seeded(more)).toEqual(['added 5 of 30 sample products', 'received 7 of each of 30'])
-    expect(await seeded(more)).toEqual(['added 0 of 30 sample products', 'received 7 of each of 0'])
+    const received = (count: number) =>
+      `received 7 of each of ${count} sample products that had no stock at the location MAIN`
+    expect(await seeded(more)).toEqual(['added 5 of 30 sample products', received(30)])
+    expect(await seeded(more)).toEqual(['added 0 of 30 sample products', received(0)])
     expect(
       await query('SELECT count(*)::int AS levels, sum(on_hand)::int AS units FROM inventory.stock_levels'),
     ).toEqual([{ levels: 30, units: 210 }])
+  })
+
+  it.each([
+    [
+      'UPDATE inventory.locations SET active = false',
+      'the location MAIN is not active, so it takes no stock; PATCH /locations/1 with {"active":true} changes that',
+    ],
+    ["UPDATE inventory.locations SET code = 'SHOP'", 'there is no location MAIN; there are SHOP'],
+    ['DELETE FROM inventory.locations', 'there is no location MAIN, nor any other; POST /locations makes one'],
+  ])('says after %j why no stock can be received', async (change, message) => {
+    await query(change)
+    await expect(seeded({ products: '1', stock: '7' })).rejects.toHaveProperty('message', message)
   })
 
   it('adds the same product on every run', async () => {

@@ -1,7 +1,7 @@
 import type { InventoryConfig } from '../config.ts'
 import { openCommandDatabase } from '../open-database.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
-import { addSamples, receiveSamples } from '../use-cases/seed-products.ts'
+import { addSamples, receiveSamples, SAMPLE_LOCATION } from '../use-cases/seed-products.ts'
 
 const COUNT_MAX = 10_000_000
 
@@ -25,7 +25,11 @@ export async function seed(
   const database = openCommandDatabase(config, 'seed')
   try {
     print(`added ${await addSamples(database, count)} of ${count} sample products`)
-    if (quantity !== undefined) print(`received ${quantity} of each of ${await receiveSamples(database, quantity)}`)
+    if (quantity === undefined) return
+    const stocked = await receiveSamples(database, quantity)
+    print(
+      `received ${quantity} of each of ${stocked} sample products that had no stock at the location ${SAMPLE_LOCATION}`,
+    )
   } finally {
     await database.close()
   }

@@ -53,6 +53,7 @@ export async function getLocationId(db: Database<InventoryTables>['db'], code: s
   const id = await findLocationId(db, code)
   if (id !== undefined) return id
   const codes = await listCodes(db, CODES_MAX + 1)
+  if (codes.length === 0) throw new Error(`there is no location ${code}, nor any other; POST /locations makes one`)
   const shown = codes.slice(0, CODES_MAX).join(', ')
   throw new Error(`there is no location ${code}; there are ${shown}${codes.length > CODES_MAX ? ' and more' : ''}`)
 }

@@ -1,16 +1,18 @@
 import type { Database } from '@trestle/database/connect.ts'
 import type { InventoryTables } from '../database.ts'
-import { findLocationId } from '../locations/location-repository.ts'
 import { callMoveStock } from '../movements/movement-repository.ts'
 import { insertSampleProducts } from '../products/product-repository.ts'
 import { listSamplesWithoutLevel } from '../stock/level-repository.ts'
+import { refuseStock } from '../stock/stock-refusals.ts'
+import { getLocationId } from './operate-stock.ts'
 
 type SeedDeps = Pick<Database<InventoryTables>, 'db' | 'lanes'>
 
 const BATCH_ROWS = 10_000
 /** Lines of one request. */
 const STOCK_BATCH_ROWS = 100
-const LOCATION = 'MAIN'
+/** The code of the location that receives the stock of sample products. */
+export const SAMPLE_LOCATION = 'MAIN'
 
 /**
  * Adds those of the sample products SAMPLE-00000001 to SAMPLE-<count> that are missing. They are the same on every run. Resolves
@@ -26,19 +28,22 @@ export async function addSamples({ db }: Pick<SeedDeps, 'db'>, count: number): P
 
 /**
  * Receives stock of each sample product that has no level at the location MAIN. Resolves to the number of these products.
- * @throws Error when there is no location MAIN, or it takes no stock
+ * @throws Error when there is no location MAIN, or it is not active; what `refuseStock` throws
  */
 export async function receiveSamples({ db, lanes }: SeedDeps, quantity: number): Promise<number> {
-  const locationId = await findLocationId(db, LOCATION)
-  if (locationId === undefined) throw new Error(`there is no location ${LOCATION}`)
+  const locationId = await getLocationId(db, SAMPLE_LOCATION)
   for (let [stocked, last] = [0, 0]; ; ) {
     const ids = await listSamplesWithoutLevel(db, locationId, { after: last, limit: STOCK_BATCH_ROWS })
     if (ids.length === 0) return stocked
     const lines = ids.map(
       (productId) => ({ type: 'receive', productId, locationId, quantity, reference: 'seed' }) as const,
     )
-    const { verdict } = await callMoveStock(lanes, { actor: null, repeat: undefined }, lines)
-    if (verdict !== 'done') throw new Error(`the location ${LOCATION} takes no stock: ${verdict}`)
+    const moved = await callMoveStock(lanes, { actor: null, repeat: undefined }, lines)
+    if (moved.verdict === 'location-inactive') {
+      const advice = `PATCH /locations/${locationId} with {"active":true} changes that`
+      throw new Error(`the location ${SAMPLE_LOCATION} is not active, so it takes no stock; ${advice}`)
+    }
+    if (moved.body === null) refuseStock(moved)
     stocked += ids.length
     last = ids.at(-1) ?? last
   }
