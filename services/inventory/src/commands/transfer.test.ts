@@ -136,3 +136,15 @@ it('inventory export --flatten takes paths that commas join', async () => {
     'id,sku,attributes.big,attributes.odd,attributes.no.such,attributes',
   )
 }, 180_000)
+
+it.each([
+  ['export', '--flatten', 'big'],
+  ['export', 'out.ndjson', '--flatten', 'big'],
+])(
+  'inventory %s %s %s refuses columns of a format that has none',
+  async (...args) => {
+    const { status, stdout, stderr } = await run(from, args)
+    expect([status, stdout, stderr]).toEqual([1, '', '--flatten is for CSV; pass --format csv, or leave it out\n'])
+  },
+  180_000,
+)

@@ -140,6 +140,7 @@ async function runExport(
   { stdout, stderr }: Streams,
 ): Promise<void> {
   const selection = readSelection({ ...readFilters(filter), sort })
+  if (paths.length > 0 && format !== 'csv') throw new Error('--flatten is for CSV; pass --format csv, or leave it out')
   // Paths are joined with commas too, as in the query of the endpoint.
   const read = readColumnPaths(paths.flatMap((text) => text.split(',')))
   if ('problem' in read) throw new Error(`--flatten: ${read.problem}`)
