@@ -41,7 +41,9 @@ describe('refusedBy', () => {
 
   // ASVS 10.4.1
   it.each([
-    ['https://app.example.com/start', false],
+    ['https://app.example.com/start', true],
+    ['https://app.example.com/start/', false],
+    ['https://app.example.com/start#x', false],
     ['https://app.example.com/other', false],
     ['https://app.example.com:8443/cb', false],
     ['https://app.example.com/cb', true],
@@ -58,6 +60,18 @@ describe('refusedBy', () => {
       exactGlob,
     )
     expect(isPermitted(target, { ...site, allowsHost: false, allowList })).toBe(expected)
+  })
+
+  it.each([
+    ['http://localhost:3000', 'http://localhost:3000/'],
+    ['http://localhost:3000/', 'http://localhost:3000'],
+    ['http://10.0.0.7:3000', 'http://10.0.0.7:3000'],
+    ['myapp://callback', 'myapp://callback/'],
+  ])('beside whole addresses SITE_URL %s permits %s, which browsers read as the same', (siteUrl, target) => {
+    const strict = { ...policy(siteUrl), allowsHost: false }
+    expect(refusedBy(target, strict)).toBeUndefined()
+    expect(refusedBy(`${target}x`, strict)).toBeDefined()
+    expect(refusedBy(`${siteUrl}?next`, strict)).toBeDefined()
   })
 
   it('permits http when SITE_URL is http', () => {

@@ -53,7 +53,8 @@ export function refusedBy(redirectTo: string, policy: RedirectPolicy): RedirectR
   // Look at the URL and its text: only the parser finds the user of `https:user@host`, and only the text shows the empty user
   // of `//@host`.
   if (url.username || url.password || authority?.includes('@')) return 'userinfo'
-  if (policy.allowsHost && sharesHost(url, new URL(policy.siteUrl))) return undefined
+  if (policy.allowsHost ? sharesHost(url, new URL(policy.siteUrl)) : isSite(redirectTo, policy.siteUrl))
+    return undefined
   const rule = hostRefusedBy(url, authority)
   if (rule) return rule
   // Browsers and servers resolve dot segments, and so leave the path that the list permits.
@@ -123,6 +124,12 @@ function hasDotSegment(path: string): boolean {
     return /[ -~]/.test(character) ? character : ''
   })
   return /(?:^|[/\\]) *\.{1,2} *(?:$|[/\\;])/.test(decoded)
+}
+
+/** Whether a URL is SITE_URL as it is written, with or without the slash of an empty path. */
+function isSite(redirectTo: string, siteUrl: string): boolean {
+  const withPath = (address: string) => (/^[^:/?#]+:\/\/[^/?#]+$/.test(address) ? `${address}/` : address)
+  return withPath(redirectTo) === withPath(siteUrl)
 }
 
 /** Whether a URL has the hostname of SITE_URL, on any port, with https, or with http when SITE_URL has http too. */
