@@ -176,7 +176,7 @@ describe('answers', () => {
       'content-length': expect.any(String),
       'x-request-id': anyId,
       'access-control-allow-origin': '*',
-      'access-control-expose-headers': 'X-Total-Count, Link, X-Supabase-Api-Version',
+      'access-control-expose-headers': 'X-Total-Count, Link, X-Supabase-Api-Version, X-Redirect-Refused',
       'content-type': 'application/json; charset=utf-8',
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',

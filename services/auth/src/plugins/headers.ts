@@ -40,7 +40,7 @@ export const headers = fp<{ readonly corsAllowedHeaders: readonly string[] }>(
       origin: '*',
       methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
       allowedHeaders: [...ALLOWED, ...corsAllowedHeaders],
-      exposedHeaders: ['X-Total-Count', 'Link', 'X-Supabase-Api-Version'],
+      exposedHeaders: ['X-Total-Count', 'Link', 'X-Supabase-Api-Version', 'X-Redirect-Refused'],
       // Otherwise the plugin refuses an OPTIONS request without a browser's headers, in plain text instead of JSON.
       strictPreflight: false,
     })
