@@ -133,7 +133,7 @@ describe('npm start', () => {
     expect(await stack.exited).toEqual([0, null])
     expect(pids.map(isAlive)).toEqual([false, false])
     const warning = 'inventory: unknown setting INVENTORY_LOG_LEVL, did you mean INVENTORY_LOG_LEVEL?'
-    expect(stack.output().endsWith(`${warning}\nTrestle is ready\nStopping\n`)).toBe(true)
+    expect(stack.output().endsWith(`${warning}\nTrestle is ready\nStopping\nStopped\n`)).toBe(true)
   }, 60_000)
 
   it('ends the processes that a kill -9 of the stack left, and keeps the data', async () => {
@@ -207,6 +207,6 @@ describe('npm start', () => {
     process.kill(stack.pid, 'SIGTERM')
     expect(await stack.exited).toEqual([0, null])
     // The first start in a checkout also says where the data are, unless they are in it.
-    expect(stack.output()).toMatch(/^(PostgreSQL keeps its data in .*\n)?Stopping\n$/)
+    expect(stack.output()).toMatch(/^(PostgreSQL keeps its data in .*\n)?Stopping\nStopped\n$/)
   }, 60_000)
 })

@@ -31,6 +31,12 @@ export interface StackControl {
  */
 export async function runStack(plan: StackPlan, control: StackControl): Promise<void> {
   makeFolders(plan)
+  await runUntilStopped(plan, control)
+  control.say('Stopped')
+}
+
+/** Returns or throws when everything that it has started is stopped. */
+async function runUntilStopped(plan: StackPlan, control: StackControl): Promise<void> {
   await using started = new AsyncDisposableStack()
   try {
     const { failed, status } = await startEverything(plan, control, started)
