@@ -115,6 +115,13 @@ describe('environmentOf', () => {
     expect(webhooksOf(environmentFor('payments', env))).toEqual(['false', 'localhost,127.0.0.1,::1'])
   })
 
+  it('tells auth the proxies that the strict profile has to know, unless the user does', () => {
+    const proxiesOf = (env: Record<string, string>) => environmentFor('auth', env).AUTH_TRUSTED_PROXIES
+    expect(proxiesOf({ AUTH_PROFILE: 'strict' })).toBe('127.0.0.0/8,::1')
+    expect(proxiesOf({ AUTH_PROFILE: 'strict', AUTH_TRUSTED_PROXIES: '1' })).toBe('1')
+    expect(proxiesOf({ AUTH_PROFILE: 'compatible' })).toBeUndefined()
+  })
+
   it('moves the log file of inventory with the data', () => {
     const [inventory] = planStack({ ...request, names: ['inventory'] }).services
     if (!inventory) throw new Error('not planned')

@@ -91,7 +91,7 @@ function defaultsOf(service: ServiceDefinition, env: Environment, shared: Shared
     [metricsExporter]: 'prometheus',
     [metricsHost]: LOOPBACK,
     [service.metricsPortSetting]: String(portFrom(env, service.metricsPortSetting)),
-    ...service.defaults({ ...shared, url }),
+    ...service.defaults({ ...shared, env, url }),
   }
   // A default with the prefix would win over the name without prefix that the user has set.
   const beaten = unprefixed.filter((name) => env[name]).map((name) => `${service.prefix}${name}`)

@@ -3,8 +3,13 @@ import type { Environment } from './environment.ts'
 import type { PortSetting } from './ports.ts'
 import type { Secrets } from './secrets-file.ts'
 
+/** Every client of the stack is on this machine, and so is a proxy that a developer tries. */
+const LOOPBACK_NETWORKS = '127.0.0.0/8,::1'
+
 /** What the development defaults of a service depend on. */
 export interface ServiceContext {
+  /** The settings of the user. */
+  readonly env: Environment
   /** The address of the service for a browser on this machine, without a trailing slash. */
   readonly url: string
   readonly secrets: Secrets
@@ -56,7 +61,7 @@ export const services: readonly ServiceDefinition[] = [
     metricsPortSetting: 'AUTH_OTEL_EXPORTER_PROMETHEUS_PORT',
     databaseSetting: 'AUTH_DB_DATABASE_URL',
     sendsMail: true,
-    defaults: ({ url, secrets, smtpPort, homeUrl }) => ({
+    defaults: ({ env, url, secrets, smtpPort, homeUrl }) => ({
       AUTH_SITE_URL: homeUrl,
       AUTH_API_EXTERNAL_URL: url,
       AUTH_DB_DRIVER: 'postgres',
@@ -67,6 +72,8 @@ export const services: readonly ServiceDefinition[] = [
       AUTH_SMTP_PORT: String(smtpPort),
       AUTH_SMTP_ADMIN_EMAIL: 'auth@trestle.localhost',
       AUTH_SMTP_SENDER_NAME: 'Trestle',
+      // The strict profile limits requests by the address of the client, and so has to know the proxies.
+      ...(/^strict$/i.test(env.AUTH_PROFILE ?? '') && { AUTH_TRUSTED_PROXIES: LOOPBACK_NETWORKS }),
     }),
   },
   {
