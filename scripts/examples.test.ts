@@ -10,6 +10,7 @@ import { parseEnv } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { fillDemo } from '../packages/stack/src/commands/demo.ts'
+import { fillAuth } from '../packages/stack/src/demo/fill-auth.ts'
 import { readStatus } from '../packages/stack/src/status/status-file.ts'
 import { anyId } from '../packages/testing/src/any-value.ts'
 import { type CommandServer, startCommandServer } from '../packages/testing/src/command-server.ts'
@@ -236,6 +237,26 @@ it('npm start -- --demo fills the services with a shop, and a second time change
   await fill()
   expect(lines).toEqual(said)
   expect(await snapshot()).toEqual([transactions, ledger, disputes, frauds, movements, reservations, users])
+})
+
+it('npm start -- --demo gives a user an authenticator app that a demo before has not noted or not verified', async () => {
+  const status = readStatus({ dataDirectory: join(folder, 'data') }) ?? expect.fail('the stack does not run')
+  const auth = { url: String(status.AUTH_URL), serviceKey: String(status.SERVICE_ROLE_KEY) }
+  const headers = { authorization: `Bearer ${auth.serviceKey}`, 'content-type': 'application/json' }
+  const Users = z.object({ users: z.array(z.object({ id: z.string() })).length(1) })
+  const found = await fetch(`${auth.url}/admin/users?filter=anton@nordhavn.example`, { headers })
+  const user = `${auth.url}/admin/users/${Users.parse(await found.json()).users[0]?.id}`
+  const said = await fillAuth(auth)
+  const body = JSON.stringify({ app_metadata: { demo_totp_uri: null } })
+  expect((await fetch(user, { method: 'PUT', headers, body })).status).toBe(200)
+  const completed = await fillAuth(auth)
+  const withoutSecret = (lines: readonly string[]) => lines.map((line) => line.replace(/secret: [A-Z2-7]{32}$/, ''))
+  expect(completed).not.toEqual(said)
+  expect(withoutSecret(completed)).toEqual(withoutSecret(said))
+  expect(await (await fetch(`${user}/factors`, { headers })).json()).toEqual([
+    expect.objectContaining({ friendly_name: 'Phone of Anton', status: 'verified' }),
+  ])
+  expect(await fillAuth(auth)).toEqual(completed)
 })
 
 it('runs the first run of the README of auth, from a sign-up to a refresh', async () => {
