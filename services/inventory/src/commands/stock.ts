@@ -5,7 +5,7 @@ import type { Database } from '@trestle/database/connect.ts'
 import { type Command, Option } from 'commander'
 import type { InventoryTables } from '../database.ts'
 import type { MovementLine } from '../movements/movement.ts'
-import { MovementBody } from '../movements/movement-body.ts'
+import { LineBody } from '../movements/movement-body.ts'
 import { type LevelFilters, listLevels, type NamedLevel, nameLevels } from '../stock/level-repository.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
 import { getLocationId, operateStock, type StockOrder } from '../use-cases/operate-stock.ts'
@@ -100,37 +100,38 @@ async function move(
 ): Promise<object> {
   // Judged before the product is looked up, by the rules of POST /movements.
   const toLine = (place: object) => readLine({ ...line, ...place, reason, reference })
-  toLine({ productId: 1, locationId: 1 })
+  const judged = toLine({ productId: 1, locationId: 1 })
   const order = { sku, location: String(location), toLine }
   const { moved, level } = await operateStock(database, order).catch((error: unknown) =>
-    explain(error, database, order),
+    explain(error, database, { ...order, line: judged }),
   )
   if (format === 'json') return moved
   return { movement: moved.id, ...describeLevel({ ...level, sku, location: order.location }) }
 }
 
 /** @throws Error saying how much there is, as far as the details of a refusal or the level say it; else the error itself */
-async function explain(error: unknown, { db }: Database<InventoryTables>, order: StockOrder): Promise<never> {
+async function explain(
+  error: unknown,
+  { db }: Database<InventoryTables>,
+  { sku, location, line }: Pick<StockOrder, 'sku' | 'location'> & { readonly line: MovementLine },
+): Promise<never> {
   if (!(error instanceof HttpError)) throw error
   const { available, current } = error.details
-  const line = order.toLine({ productId: 1, locationId: 1 })
   if (current !== undefined) throw new Error(`${current} are on hand, not ${line.expectedOnHand}`, { cause: error })
   if (available === undefined) throw error
   if (line.type !== 'count') throw new Error(`${error.message.replace(/\.$/, '')}: ${available}`, { cause: error })
-  const locationId = await getLocationId(db, order.location)
-  const [level] = await listLevels(db, { sku: order.sku, locationId }, { after: undefined, limit: 1 })
+  const locationId = await getLocationId(db, location)
+  const [level] = await listLevels(db, { sku, locationId }, { after: undefined, limit: 1 })
   const reserved = level?.reserved ?? 0
   throw new Error(`${reserved} are reserved: release reservations before fewer are counted`, { cause: error })
 }
 
 /** @throws Error naming the argument or option that the schema of a movement refuses */
 function readLine(values: object): MovementLine {
-  // As one of several lines: alone, its quantity is first judged as that of any type.
-  const read = MovementBody.safeParse({ lines: [values] })
-  const [line] = read.data ?? []
-  if (line) return line
-  const [issue] = read.error?.issues ?? []
-  const member = String(issue?.path.at(-1) ?? '')
+  const read = LineBody.safeParse(values)
+  if (read.success) return read.data
+  const [issue] = read.error.issues
+  const member = String(issue?.path[0] ?? '')
   throw new Error(`${MEMBER_NAMES[member] ?? member}: ${issue?.message ?? 'is not valid'}`)
 }
 

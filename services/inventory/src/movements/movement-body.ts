@@ -26,8 +26,8 @@ const common = {
 }
 const place = { productId: RecordId, locationId: RecordId }
 
-/** One line. Its `type` decides which members it has. */
-const Line = z
+/** One line of a body. Its `type` decides which members it has. */
+export const LineBody = z
   .discriminatedUnion(
     'type',
     [
@@ -78,7 +78,7 @@ const Lines = z.preprocess(
     context.addIssue({ code: 'custom', ...problem })
     return z.NEVER
   },
-  z.array(Line, { error: FIELD_TEXTS.notList }).min(1, LINES_BOUND).max(LINES_MAX, LINES_BOUND),
+  z.array(LineBody, { error: FIELD_TEXTS.notList }).min(1, LINES_BOUND).max(LINES_MAX, LINES_BOUND),
 )
 
 /** Checks the size of lines before the schema checks each line: a body has room for a hundred thousand of them. */
@@ -112,7 +112,7 @@ export const MovementBody = z
       for (const name of Object.keys(given)) refuse([name], FIELD_TEXTS.besideLines)
       return lines
     }
-    const line = Line.safeParse(given)
+    const line = LineBody.safeParse(given)
     if (line.success) return [line.data]
     for (const issue of line.error.issues) {
       if (issue.code === 'unrecognized_keys') for (const key of issue.keys) refuse([key], FIELD_TEXTS.otherMovement)
