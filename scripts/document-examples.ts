@@ -57,6 +57,7 @@ export const RUN_WITH_STAND_INS: Readonly<Record<string, readonly number[]>> = {
   'README.md': [1, 3, 5],
   'bench/README.md': [1],
   'docs/commands.md': [1],
+  'docs/quick-start/take-a-payment.md': [8, 9],
   'docs/runbooks/README.md': [1, 2, 3],
   'docs/runbooks/one-machine.md': [1, 3, 4, 5, 6, 7, 8, 9, 10],
   'docs/runbooks/restore.md': [1, 2, 3],
@@ -64,6 +65,7 @@ export const RUN_WITH_STAND_INS: Readonly<Record<string, readonly number[]>> = {
   'docs/runbooks/scaling-out.md': [1, 2, 3, 6, 7, 8, 9],
   'docs/runbooks/upgrade.md': [1, 2, 5],
   'packages/endpoints/README.md': [1],
+  'services/payments/README.md': [5],
 }
 
 /** Whether an example runs with stand-ins. */

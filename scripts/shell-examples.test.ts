@@ -127,7 +127,8 @@ beforeAll(() => {
 }, 60_000)
 
 /** What a service lacks of a command line: a command, or an option. */
-async function problemsOfService(service: string, words: readonly string[]): Promise<readonly string[]> {
+async function problemsOfService(service: string, given: readonly string[]): Promise<readonly string[]> {
+  const words = given[0] === '-c' ? given.slice(2) : given
   let level = await commandsOf(service)
   let found: ListedCommand | undefined
   for (const word of words) {
@@ -220,7 +221,7 @@ const RULES: Readonly<Record<string, (words: readonly string[]) => readonly stri
     const { scripts: own } = z
       .object({ scripts: z.record(z.string(), z.string()) })
       .parse(JSON.parse(read('package.json')))
-    const [first = '', ...rest] = words.filter((word) => word !== 'run' && word !== '--silent')
+    const [first = '', ...rest] = words.filter((word) => word !== 'run' && word !== '--silent' && word !== '-s')
     const [separator, ...args] = rest
     if (own[first] === undefined || (separator ?? '--') !== '--') return [words.join(' ')]
     if (services.includes(first)) return problemsOfService(first, args)

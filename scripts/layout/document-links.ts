@@ -6,7 +6,11 @@ const SERVICE_README = /^services\/[^/]+\/README\.md$/
 /** A path in backticks: a folder with `/` at its end, or a file. A pattern such as `*.ts` is not a path. */
 const PATH_IN_BACKTICKS = /`((?:[A-Za-z0-9][\w.-]*\/)*[A-Za-z0-9][\w.-]*(?:\/|\.(?:ts|sql|md|json)))`/g
 /** Documents that name files of an application of the reader. */
-const OF_READERS = new Set(['docs/reference/endpoints.md', 'packages/endpoints/README.md'])
+const OF_READERS = new Set([
+  'docs/quick-start/take-a-payment.md',
+  'docs/reference/endpoints.md',
+  'packages/endpoints/README.md',
+])
 const HEADING = /^#{1,6} (.+)$/gm
 
 /** The anchors of each document by its path. */

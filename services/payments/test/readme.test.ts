@@ -1,75 +1,50 @@
-import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { spawn } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { freePort } from '@trestle/testing/free-port.ts'
+import { programEnvironment } from '@trestle/testing/program-environment.ts'
+import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { signDelivery } from '../src/webhooks/webhook.ts'
 import { basic, startPayments, type TestPayments } from './payments-app.ts'
 
 const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 const CreatedMerchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
+const CreatedWebhook = z.object({ webhook: z.object({ secret: z.string() }) })
 const Transactions = z.array(z.object({ id: z.string() }))
+
+removeFoldersAtEnd()
 
 let payments: TestPayments
 beforeAll(async () => {
-  payments = await startPayments()
+  payments = await startPayments({ webhookHosts: ['localhost'] })
 })
 afterAll(() => payments.close())
 
-const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
-/** The curl commands of the first run, as path, Idempotency-Key and body. */
-const commands = [
-  ...readme.matchAll(
-    /^curl .*?'?localhost:8082(\/[^'\n]*?)(?:'| -H|$)(?:.*'idempotency-key: (\w+)')?(?:.*-d '(.*)')?.*$/gm,
-  ),
-].map(([, url = '', idempotencyKey, body]) => ({ url, idempotencyKey, body }))
-const [pageUrl = ''] = /http:\/\/localhost:8082\/pos\S+<public key>[^`]*/.exec(readme) ?? []
-const [, card = ''] = /type card `([\d ]+)`/.exec(readme) ?? []
+const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
+const quickStart = read('../../../docs/quick-start/take-a-payment.md')
 
-it('every step of the first run succeeds, in the order of the README', async () => {
-  const { app } = payments
-  const [makeApp, makeMerchant, list, capture, ...others] = commands
-  expect(others).toEqual([])
-  const made = await app.inject({ method: 'POST', url: String(makeApp?.url) })
-  const headers = { ...basic(CreatedApp.parse(made.json()).app.key), 'content-type': 'application/json' }
-  const created = await app.inject({
-    method: 'POST',
-    url: String(makeMerchant?.url),
-    headers,
-    payload: makeMerchant?.body ?? '',
-  })
-  const { merchant } = CreatedMerchant.parse(created.json())
-  await payOnPage(new URL(pageUrl.replace('<public key>', merchant.key)))
-  const listed = await app.inject({ url: String(list?.url).replace('<merchant id>', merchant.id), headers })
-  const [transaction] = Transactions.parse(listed.json())
-  const captured = await app.inject({
-    method: 'POST',
-    url: String(capture?.url).replace('<transaction id>', String(transaction?.id)),
-    headers: { ...headers, 'idempotency-key': String(capture?.idempotencyKey) },
-    payload: capture?.body ?? '',
-  })
-  expect([made, created, listed, captured].map(({ statusCode }) => statusCode)).toEqual([201, 201, 200, 201])
-})
+/** The examples of a document in a language. */
+const examplesOf = (document: string, language: string) =>
+  [...document.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(([, code = '']) => code)
 
-/** Pays by the form of the page, as a browser without scripts. */
-async function payOnPage({ pathname, search }: URL): Promise<void> {
-  const { body } = await payments.app.inject(pathname + search)
-  const page = /name="page" value="([^"]+)"/.exec(body)?.[1] ?? ''
-  const form = { link: search.slice(1), page, number: card, expiry: '08/66', code: '111' }
-  await payments.app.inject({
-    method: 'POST',
-    url: '/pos/pay',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    payload: new URLSearchParams(form).toString(),
-  })
-}
+/** What a reader puts in the place of `<app key>` and others. */
+type Known = Record<string, string>
 
-it('the quick start takes a payment and gives it back, by curl and by fetch', async () => {
-  const document = readFileSync(new URL('../../../docs/quick-start/take-a-payment.md', import.meta.url), 'utf8')
-  const known: Record<string, string> = {}
-  const fill = (text: string) => text.replaceAll(/<(\w+ \w+)>/g, (_, name: string) => known[name] ?? expect.fail(name))
+const fill = (text: string, known: Known) =>
+  text.replaceAll(/<(\w+ \w+)>/g, (_, name: string) => known[name] ?? expect.fail(name))
+
+/** Runs the curl commands of a document in their order, and pays at its link before the first list. */
+async function runCommands(document: string): Promise<{ readonly statuses: readonly number[]; readonly known: Known }> {
+  const known: Known = {}
   const statuses: number[] = []
-  for (const [command] of document.matchAll(/^curl .*$/gm)) {
-    const [, url = ''] = /localhost:8082([^\s']+)/.exec(fill(command)) ?? []
-    if (url.startsWith('/merchants/')) {
-      await payOnPage(new URL(fill(/`(http:\S+\/pos\?key=<merchant key>[^`]*)`/.exec(document)?.[1] ?? '')))
+  for (const [command] of document.matchAll(/^(?:curl|echo) .*$/gm)) {
+    const [, url = ''] = /"\$PAYMENTS_URL([^"]+)"/.exec(fill(command, known)) ?? []
+    if (command.startsWith('echo')) {
+      await payOnPage(url, /card `([\d ]+)`/i.exec(document)?.[1] ?? '')
+      continue
     }
     const key = known['app key']
     const [, idempotencyKey] = /-H 'idempotency-key: ([^']+)'/.exec(command) ?? []
@@ -87,29 +62,120 @@ it('the quick start takes a payment and gives it back, by curl and by fetch', as
     statuses.push(answer.statusCode)
     Object.assign(known, valuesOf(answer.json()))
   }
-  expect(statuses).toEqual([201, 201, 200, 201, 201])
-  const [, code = ''] = /^```ts\n(.*?)^```$/ms.exec(document) ?? []
-  const printed: unknown[] = []
-  const send = async (
-    url: string,
-    { headers, body }: { readonly headers: Record<string, string>; readonly body: string },
-  ) => {
-    const answer = await payments.app.inject({ method: 'POST', url: new URL(url).pathname, headers, payload: body })
-    return { ok: answer.statusCode < 400, status: answer.statusCode, text: async () => answer.body }
-  }
-  const log = (line: unknown) => printed.push(line)
-  await new Function('fetch', 'console', `return (async () => {${fill(code)}})()`)(send, { log })
-  expect(printed).toEqual([201])
-})
+  return { statuses, known }
+}
 
-/** The values that later commands of the quick start need. */
-function valuesOf(body: unknown): Record<string, string> {
+/** Pays by the form of the page, as a browser without scripts. */
+async function payOnPage(link: string, card: string): Promise<void> {
+  const { body } = await payments.app.inject(link)
+  const page = /name="page" value="([^"]+)"/.exec(body)?.[1] ?? ''
+  const form = { link: String(link.split('?')[1]), page, number: card, expiry: '08/66', code: '111' }
+  await payments.app.inject({
+    method: 'POST',
+    url: '/pos/pay',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams(form).toString(),
+  })
+}
+
+/** The values that later commands need. */
+function valuesOf(body: unknown): Known {
   const app = CreatedApp.safeParse(body).data?.app
   const merchant = CreatedMerchant.safeParse(body).data?.merchant
+  const webhook = CreatedWebhook.safeParse(body).data?.webhook
   const transaction = Transactions.safeParse(body).data?.[0]
   return {
     ...(app && { 'app key': app.key }),
     ...(merchant && { 'merchant id': merchant.id, 'merchant key': merchant.key }),
+    ...(webhook && { 'webhook secret': webhook.secret }),
     ...(transaction && { 'transaction id': transaction.id }),
   }
 }
+
+interface Sent {
+  readonly headers?: Record<string, string>
+  readonly body: string | URLSearchParams
+}
+
+/** Runs a program of the quick start, which calls the service by fetch. @returns what it prints */
+async function runProgram(code: string): Promise<readonly string[]> {
+  const printed: string[] = []
+  const send = async (url: string, { headers, body }: Sent) => {
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const { pathname, search } = new URL(url)
+    const answer = await payments.app.inject({
+      method: 'POST',
+      url: pathname + search,
+      headers: { ...(typeof body === 'string' ? {} : form), ...headers },
+      payload: body.toString(),
+    })
+    const isGood = answer.statusCode < 400
+    return { ok: isGood, status: answer.statusCode, text: async () => answer.body, json: async () => answer.json() }
+  }
+  const log = (...words: readonly unknown[]) => printed.push(words.join(' '))
+  const process = { env: { PAYMENTS_URL: 'http://payments' } }
+  await new Function('fetch', 'console', 'process', `return (async () => {${code}})()`)(send, { log }, process)
+  return printed
+}
+
+it('every step of the first run succeeds, in the order of the README', async () => {
+  expect((await runCommands(read('../README.md'))).statuses).toEqual([201, 201, 200, 201])
+})
+
+describe('the quick start', () => {
+  let known: Known
+
+  it('takes a payment, gives it back and makes a webhook, by curl and by fetch', async () => {
+    const ran = await runCommands(quickStart)
+    known = ran.known
+    expect(ran.statuses).toEqual([201, 201, 200, 201, 201, 201])
+    const [refund = '', checkout = '', ...others] = examplesOf(quickStart, 'ts')
+    expect(others).toEqual([])
+    expect(await runProgram(fill(refund, known))).toEqual(['201'])
+    expect(await runProgram(fill(checkout, known))).toEqual([
+      'card-lookup fetch',
+      'device-fingerprint background-iframe',
+      'tds-fingerprint background-iframe',
+      'tds-challenge redirect',
+      expect.stringMatching(/^paid [0-9a-f]{24}$/),
+    ])
+    const declined = checkout.replace("decision: 'approve'", "decision: 'decline'")
+    await expect(runProgram(fill(declined, known))).rejects.toThrow('TDSECURE_FAILED')
+  })
+
+  it('receives each event once, and nothing that the secret of the webhook has not signed', async () => {
+    const [receiver = ''] = examplesOf(quickStart, 'js')
+    const [reference = ''] = examplesOf(read('../../../docs/reference/payments.md'), 'js')
+    expect(receiver).toContain(reference.slice(reference.indexOf('/**')))
+    const file = join(newFolder(), 'receiver.mjs')
+    writeFileSync(file, receiver)
+    const { 'webhook secret': secret = '', 'merchant id': merchantId, 'app key': key = '' } = known
+    const events = await payments.app.inject({
+      url: `/merchants/${merchantId}/events?limit=100`,
+      headers: basic(key),
+    })
+    const event = z
+      .array(z.looseObject({ type: z.string(), data: z.looseObject({}) }))
+      .parse(events.json())
+      .find(({ type }) => type === 'transaction.captured')
+    const body = JSON.stringify(event)
+    const PORT = String(await freePort())
+    const child = spawn(process.execPath, [file], {
+      env: { ...programEnvironment, WEBHOOK_SECRET: secret, PORT },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
+    expect((await lines.next()).value).toBe('waiting for events')
+    const deliver = async (secrets: readonly string[]) => {
+      const signature = signDelivery(secrets, Math.floor(Date.now() / 1_000), body)
+      const headers = secrets.length > 0 ? { 'x-signature': signature } : {}
+      return (await fetch(`http://localhost:${PORT}/hook`, { method: 'POST', headers, body })).status
+    }
+    const statuses = [await deliver([secret]), await deliver([secret]), await deliver(['other']), await deliver([])]
+    expect(statuses).toEqual([204, 204, 400, 400])
+    child.kill()
+    const printed: string[] = []
+    for await (const line of lines) printed.push(line)
+    expect(printed).toEqual([`transaction.captured ${known['transaction id']}`])
+  })
+})
