@@ -43,6 +43,11 @@ it('200: links to everything that runs', async () => {
     'http://localhost:9102/metrics',
     'http://localhost:8025',
   ])
+  expect([...body.matchAll(/<code>([^<]+)/g)].map(([, command]) => command)).toEqual([
+    'npm start -- status',
+    'npm start -- logs',
+    'npm -s run payments -- -c .data/payments.env listen --forward-to localhost:3000/hook',
+  ])
 })
 
 it('200: names mail only where a service sends it', async () => {
@@ -50,6 +55,7 @@ it('200: names mail only where a service sends it', async () => {
   const body = await (await fetch(`http://localhost:${small.port}/`)).text()
   await small.close()
   expect([...body.matchAll(/<h2>([^<]+)/g)].map(([, heading]) => heading)).toEqual(['inventory', 'terminal'])
+  expect(body).not.toContain('payments')
 })
 
 it.each([

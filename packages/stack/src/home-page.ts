@@ -7,6 +7,7 @@ import {
 } from '@trestle/common/documents/front-page.ts'
 import { isForThisMachine, type LocalServer, startLocalServer } from './local-server.ts'
 import type { StackPlan } from './settings/plan.ts'
+import { listenCommand } from './status/banner.ts'
 
 /**
  * Serves the page of the stack: links to everything that runs. `AUTH_SITE_URL` is its address, so a sign-in by a link of a mail
@@ -46,7 +47,7 @@ const abouts: Readonly<Record<string, string>> = {
   inventory: 'products, and stock that cannot be oversold',
 }
 
-function describeStack(plan: Pick<StackPlan, 'services' | 'hasMail' | 'webPort'>): FrontPage {
+function describeStack(plan: DescribedPlan): FrontPage {
   const services = Object.keys(abouts).flatMap((name) => plan.services.filter((one) => one.definition.name === name))
   return {
     title: 'Trestle runs on this machine',
@@ -56,6 +57,8 @@ function describeStack(plan: Pick<StackPlan, 'services' | 'hasMail' | 'webPort'>
     script: arrivalScript,
   }
 }
+
+type DescribedPlan = Pick<StackPlan, 'services' | 'hasMail' | 'webPort' | 'root' | 'dataDirectory'>
 
 function groupOf({ definition: { name }, address: { url, metrics } }: StackPlan['services'][number]): LinkGroup {
   const port = metrics?.port
@@ -72,14 +75,20 @@ function groupOf({ definition: { name }, address: { url, metrics } }: StackPlan[
   }
 }
 
-function tools({ hasMail, webPort }: Pick<StackPlan, 'hasMail' | 'webPort'>): LinkGroup {
+function tools({ services, hasMail, webPort, ...folders }: DescribedPlan): LinkGroup {
   const mail = { label: 'Mail', href: `http://localhost:${webPort}`, about: 'every mail that the services send' }
+  const listen = {
+    label: listenCommand(folders),
+    about: 'sends events of payments to your program, signed with the secret that it prints; trigger makes one happen',
+  }
+  const hasPayments = services.some(({ definition: { name } }) => name === 'payments')
   return {
     heading: hasMail ? 'mail and terminal' : 'terminal',
     links: [
       ...(hasMail ? [mail] : []),
       { label: 'npm start -- status', about: 'addresses, keys and the database, in a terminal' },
       { label: 'npm start -- logs', about: 'one line a request, as it comes' },
+      ...(hasPayments ? [listen] : []),
     ],
   }
 }

@@ -13,7 +13,7 @@ const NAME_WIDTH = 12
  * not started is left out.
  */
 export function bannerLines(status: StackStatus, folders: StackFolders): readonly string[] {
-  const paragraphs = [addresses(status), keys(status), places(status, folders), trials(status)]
+  const paragraphs = [addresses(status), keys(status), places(status, folders), trials(status, folders)]
   return paragraphs.filter((lines) => lines.length > 0).flatMap((lines) => ['', ...lines])
 }
 
@@ -37,32 +37,45 @@ function keys({ ANON_KEY, SERVICE_ROLE_KEY }: StackStatus): readonly string[] {
   return lines.length === 0 ? [] : [heading('Keys of auth (service may do everything: for servers only)'), ...lines]
 }
 
+/** A path as it is typed in the root of the checkout. */
+function shownPath(root: string, path: string): string {
+  const short = relative(root, path)
+  return short.startsWith('..') ? path : short
+}
+
 function places(status: StackStatus, { root, dataDirectory, logDirectory }: StackFolders): readonly string[] {
   const services = [
     status.AUTH_URL && 'auth',
     status.PAYMENTS_URL && 'payments',
     status.INVENTORY_URL && 'inventory',
   ].filter((name): name is string => Boolean(name))
-  const shown = (path: string) => {
-    const short = relative(root, path)
-    return short.startsWith('..') ? path : short
-  }
   return rows([
-    ['settings', services.map((name) => shown(join(dataDirectory, `${name}.env`))).join(', ')],
-    ['logs', `npm start -- logs [service] [--errors]   (in ${shown(logDirectory)})`],
+    ['settings', services.map((name) => shownPath(root, join(dataDirectory, `${name}.env`))).join(', ')],
+    ['logs', `npm start -- logs [service] [--errors]   (in ${shownPath(root, logDirectory)})`],
     ['this again', 'npm start -- status [-o env|json]'],
   ])
 }
 
-function trials({ AUTH_URL, PAYMENTS_URL, INVENTORY_URL, MAIL_URL }: StackStatus): readonly string[] {
+function trials(
+  { AUTH_URL, PAYMENTS_URL, INVENTORY_URL, MAIL_URL }: StackStatus,
+  folders: Pick<StackFolders, 'root' | 'dataDirectory'>,
+): readonly string[] {
   const hasAll = AUTH_URL && PAYMENTS_URL && INVENTORY_URL
   const lines = [
     AUTH_URL && MAIL_URL && '  npx node examples/sign-up.ts      sign up, read the mail, follow its link, sign in',
     PAYMENTS_URL && !hasAll && '  npx node examples/create-merchant.ts  make an app and merchants',
     hasAll && '  npx node examples/shop/server.ts  a shop that uses all three services',
     INVENTORY_URL && '  npx node examples/list-stock.ts   receive, reserve and ship stock',
+    PAYMENTS_URL && `  ${listenCommand(folders)}`,
+    PAYMENTS_URL && '      sends events of payments to your program; trigger in place of listen makes one happen',
   ].filter((line): line is string => Boolean(line))
   return [heading('Try, in another terminal'), ...lines]
+}
+
+/** How a developer has events of payments sent to a program. */
+export function listenCommand({ root, dataDirectory }: Pick<StackFolders, 'root' | 'dataDirectory'>): string {
+  const settings = shownPath(root, join(dataDirectory, 'payments.env'))
+  return `npm -s run payments -- -c ${settings} listen --forward-to localhost:3000/hook`
 }
 
 function rows(cells: readonly (readonly [string, string | undefined])[]): readonly string[] {

@@ -128,4 +128,9 @@ Try, in another terminal
     expect(examples.match(/shop\/server|create-merchant/g)).toHaveLength(1)
     expect(examples).toContain(`npx node examples/${example}`)
   })
+
+  it('says how events of payments reach a program', () => {
+    const lines = bannerLines({ PAYMENTS_URL: 'p' }, folders)
+    expect(lines).toContain('  npm -s run payments -- -c .data/payments.env listen --forward-to localhost:3000/hook')
+  })
 })
