@@ -86,7 +86,6 @@ export const services: readonly ServiceDefinition[] = [
     sendsMail: true,
     defaults: ({ url, secrets, smtpPort }) => ({
       PAYMENTS_BASE_URL: url,
-      PAYMENTS_POS_URL: `${url}/pos`,
       PAYMENTS_PEPPER: secrets.PAYMENTS_PEPPER,
       PAYMENTS_VAULT_KEYS: secrets.PAYMENTS_VAULT_KEYS,
       PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtpPort}`,
