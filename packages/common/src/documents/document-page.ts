@@ -45,8 +45,8 @@ const STYLE = `
 `
 
 /**
- * What the accessibility checker axe finds wrong in elements of the library, which has no settings for them: a selector, an
- * attribute, and the value that it gets. Null removes the attribute.
+ * What the accessibility checker axe finds wrong in elements of the library, and what misleads readers. The library has no
+ * settings for them. Each is a selector, an attribute, and the value that it gets. Null removes the attribute.
  */
 const MENDED: readonly (readonly [string, string, string | null])[] = [
   // A screen reader would call these buttons, which show only a picture, nothing but "button".
@@ -64,6 +64,8 @@ const MENDED: readonly (readonly [string, string, string | null])[] = [
   ['.code-input-lite__editor:not([aria-label]):not([aria-labelledby])', 'aria-label', 'Value'],
   // A role must say which state it is in, until the library does.
   ['[role="combobox"]:not([aria-expanded])', 'aria-expanded', 'false'],
+  // A sample in a field that an API may want empty.
+  ['[data-placeholder="janedoe"]', 'data-placeholder', 'as described above'],
 ]
 
 const MEND = `
