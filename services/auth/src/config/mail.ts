@@ -3,7 +3,7 @@ import { duration, flag, integer, oneOf, parsed, port, secret, text } from '@tre
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import { z } from 'zod'
-import { DEPROBLEM_TEXTS, MAIL_KINDS, type MailKind } from '../messages/default-templates.ts'
+import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../messages/default-templates.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'
 import { emailProblem } from '../requests/identifier.ts'
 import { codeLength, lifetimeSeconds, type ProfileValues, templateText, urlReference } from './rules.ts'
@@ -147,7 +147,7 @@ export function toMailConfig(values: MailValues & ProfileValues & { readonly SIT
       emailChange: values.MAILER_URLPATHS_EMAIL_CHANGE,
     },
     subject: (kind: MailKind): Template =>
-      values[`MAILER_SUBJECTS_${kind}`] ?? parseTemplate(DEPROBLEM_TEXTS[kind].subject),
+      values[`MAILER_SUBJECTS_${kind}`] ?? parseTemplate(DEFAULT_TEXTS[kind].subject),
     templateUrl: (kind: MailKind): string | undefined => {
       const address = values[`MAILER_TEMPLATES_${kind}`]
       return address && new URL(address, values.SITE_URL).href

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { DEPROBLEM_TEXTS, MAIL_KINDS, type MailKind } from './default-templates.ts'
+import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from './default-templates.ts'
 import { parseTemplate, renderHtml, renderSubject } from './mail-template.ts'
 
 const LINK = ['SiteURL', 'Email', 'ConfirmationURL', 'Token']
@@ -20,10 +20,10 @@ const expected: Readonly<Record<MailKind, readonly [shown: readonly string[], su
   MFA_FACTOR_UNENROLLED_NOTIFICATION: [['Email', 'FactorType'], 'A verification method was removed from your account'],
 }
 
-describe('DEPROBLEM_TEXTS', () => {
+describe('DEFAULT_TEXTS', () => {
   it.each(MAIL_KINDS)('%s uses its variables and no others', (kind) => {
     const [shown, subject] = expected[kind]
-    const { subject: subjectSource, body: bodySource } = DEPROBLEM_TEXTS[kind]
+    const { subject: subjectSource, body: bodySource } = DEFAULT_TEXTS[kind]
     const named = [...bodySource.matchAll(/\{\{(?: if)? \.(\w+) \}\}/g)].map(([, name]) => name)
     expect(new Set(named)).toEqual(new Set(shown))
     const variables = Object.fromEntries(shown.map((name) => [name, `[${name}]`]))
@@ -35,7 +35,7 @@ describe('DEPROBLEM_TEXTS', () => {
     '%s shows the link and the code',
     (kind) => {
       const variables = { Token: '123456', ConfirmationURL: 'https://h/?a=1&b=2' }
-      const body = renderHtml(parseTemplate(DEPROBLEM_TEXTS[kind].body), variables)
+      const body = renderHtml(parseTemplate(DEFAULT_TEXTS[kind].body), variables)
       expect(body).toContain('<a href="https://h/?a=1&amp;b=2">')
       expect(body).toContain('<strong>123456</strong>')
     },

@@ -25,7 +25,7 @@ export interface MailTexts {
 }
 
 /** The texts where no setting gives a subject, or a template that can be fetched (reference: Mail templates). */
-export const DEPROBLEM_TEXTS: Readonly<Record<MailKind, MailTexts>> = {
+export const DEFAULT_TEXTS: Readonly<Record<MailKind, MailTexts>> = {
   INVITE: {
     subject: "You've been invited",
     body: linkBody('{{ .Email }} has been invited to create an account at {{ .SiteURL }}.', 'Accept the invitation'),

@@ -6,7 +6,7 @@ import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { loadAuthConfig } from '../config.ts'
-import { DEPROBLEM_TEXTS } from './default-templates.ts'
+import { DEFAULT_TEXTS } from './default-templates.ts'
 import { sendQueuedMail } from './mail-job.ts'
 import { parseTemplate } from './mail-template.ts'
 import { createMailer, htmlToText } from './mailer.ts'
@@ -137,7 +137,7 @@ describe('createTemplateLoader', () => {
   ])('refuses %s', async (_case, answer) => {
     template = answer
     const { loader } = open({ AUTH_MAILER_TEMPLATES_RECOVERY: '/r.html', AUTH_MAILER_TEMPLATE_MAX_SIZE: '1000' })
-    expect(await loader.body('RECOVERY', now)).toEqual(parseTemplate(DEPROBLEM_TEXTS.RECOVERY.body))
+    expect(await loader.body('RECOVERY', now)).toEqual(parseTemplate(DEFAULT_TEXTS.RECOVERY.body))
   })
 
   it('fetches a template once for many mails', async () => {

@@ -1,7 +1,7 @@
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { MailConfig } from '../config/mail.ts'
-import { DEPROBLEM_TEXTS, MAIL_KINDS, type MailKind } from './default-templates.ts'
+import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from './default-templates.ts'
 import { parseTemplate, type Template } from './mail-template.ts'
 
 /** Finds the body of a kind of mail. */
@@ -75,5 +75,5 @@ async function fetchTemplate({ templates }: MailConfig, outbound: Outbound, url:
 }
 
 function builtIn(kind: MailKind): Template {
-  return parseTemplate(DEPROBLEM_TEXTS[kind].body)
+  return parseTemplate(DEFAULT_TEXTS[kind].body)
 }
