@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { compilePrepared } from '@trestle/database/prepare.ts'
 import { CompiledQuery, sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
 import { type CountedLanes, countLanes } from '../../test/counted-lanes.ts'
 import {
@@ -174,7 +174,6 @@ describe('batchSignUps', () => {
     expect(batches).toEqual([3, 'alone', 'alone', 'alone'])
   })
 
-  // When the two sign-ups are half a second apart, the first gives up.
   it('inserts in the order of the identifiers, so that two batches never deadlock', async () => {
     const inputs = newSignUps(9)
     const others = inputs.map(({ email }) => newSignUp({ email })).reverse()
@@ -182,6 +181,7 @@ describe('batchSignUps', () => {
     const both = Promise.withResolvers<Promise<readonly (SignUpOutcome | undefined)[]>[]>()
     // A batch that waits gives up after half a second. Here the locks alone decide, however late the other batch comes.
     await setLockTimeout('0')
+    onTestFinished(() => setLockTimeout('500ms'))
     const rollback = database.db.transaction().execute(async (trx) => {
       await trx.insertInto('users').values(middle).execute()
       both.resolve([inputs, others].map((batch) => insertSignUps(withoutRepeats(), batch)))
@@ -190,7 +190,6 @@ describe('batchSignUps', () => {
     })
     await expect(rollback).rejects.toThrow('roll back')
     const outcomes = (await Promise.all(await both.promise)).flat()
-    await setLockTimeout('500ms')
     expect(outcomes.map((outcome) => outcome?.verdict).sort()).toEqual([
       ...Array(9).fill('signed-in'),
       ...Array(9).fill(undefined),
