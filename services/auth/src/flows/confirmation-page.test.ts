@@ -24,8 +24,7 @@ const open = (link: URL, headers = {}) => main.app.inject({ method: 'GET', url: 
 /** The request that the button of a page sends. */
 function formOf(html: string): string {
   const inputs = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
-  const plain = (text: string) =>
-    text.replaceAll('&#34;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
+  const plain = (text: string) => text.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
   const form = new URLSearchParams()
   for (const [, name = '', value = ''] of inputs) form.append(name, plain(value))
   return form.toString()

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
 
 /** The fields of the page's form, and where it ends. */
 export interface ConfirmationForm {
@@ -92,8 +93,4 @@ function toPolicy(target: URL): string {
     "base-uri 'none'",
     "frame-ancestors 'none'",
   ].join('; ')
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('"', '&#34;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
