@@ -1,4 +1,5 @@
-import type { DocumentedOperation, DocumentNotes, HeaderNote } from '@trestle/common/documents/complete-document.ts'
+import type { DocumentNotes, HeaderNote } from '@trestle/common/documents/complete-document.ts'
+import type { DocumentedOperation } from '@trestle/common/documents/document-part.ts'
 import { BEARER_CHALLENGE } from './errors.ts'
 import examples from './openapi-examples.json' with { type: 'json' }
 

@@ -1,14 +1,12 @@
 import type { Json } from '@trestle/common/documents/complete-document.ts'
+import { asPart, type DocumentPart, listOf, listOperations } from '@trestle/common/documents/document-part.ts'
 import { needs, withTexts } from './requests/documented-fields.ts'
-
-/** A part of a document that may be changed. */
-type Part = Record<string, unknown>
 
 const FORM = 'application/x-www-form-urlencoded'
 const JSON_TYPE = 'application/json'
 
 /** What the form of an operation holds, by the schema of its JSON body. */
-const FORMS: Readonly<Record<string, (schema: Part) => Json>> = {
+const FORMS: Readonly<Record<string, (schema: DocumentPart) => Json>> = {
   createSession: (schema) =>
     textsOf(schema, { captcha_token: { type: 'string', description: 'The token of the captcha' } }),
   finishProviderSignInByForm: (schema) => textsOf(schema),
@@ -33,29 +31,27 @@ const FORMS: Readonly<Record<string, (schema: Part) => Json>> = {
  * @throws Error when a route takes forms that FORMS does not describe
  */
 export function describeRequests(document: object): void {
-  const paths = asPart(Reflect.get(document, 'paths'))
-  const operations = Object.values(paths).flatMap((item) => Object.values(asPart(item)).map(asPart))
-  for (const operation of operations) {
-    for (const parameter of listOf(operation.parameters)) describeParameter(asPart(parameter))
-    describeForm(operation)
-    describeNull(operation)
+  for (const { part } of listOperations(document)) {
+    for (const parameter of listOf(part.parameters)) describeParameter(asPart(parameter))
+    describeForm(part)
+    describeNull(part)
   }
 }
 
 /** An empty parameter counts as absent. */
-function describeParameter(parameter: Part): void {
+function describeParameter(parameter: DocumentPart): void {
   if (parameter.in === 'query' && parameter.required !== true) parameter.allowEmptyValue = true
 }
 
 /** A body that is null counts as one without members, which some forms of a body are. */
-function describeNull({ requestBody }: Part): void {
+function describeNull({ requestBody }: DocumentPart): void {
   const schema = asPart(asPart(asPart(asPart(requestBody).content)[JSON_TYPE]).schema)
   const forms = [...listOf(schema.anyOf), ...listOf(schema.oneOf)].map(asPart)
   const mayBeEmpty = forms.length === 0 || forms.some(({ required }) => listOf(required).length === 0)
   if (schema.type === 'object' && listOf(schema.required).length === 0 && mayBeEmpty) schema.type = ['object', 'null']
 }
 
-function describeForm({ operationId, requestBody }: Part): void {
+function describeForm({ operationId, requestBody }: DocumentPart): void {
   const content = asPart(asPart(requestBody).content)
   const { [FORM]: form } = content
   if (form === undefined) return
@@ -65,7 +61,7 @@ function describeForm({ operationId, requestBody }: Part): void {
 }
 
 /** The texts of a JSON body, which are all that a form can hold. */
-function textsOf({ properties, anyOf }: Part, more: Json = {}): Json {
+function textsOf({ properties, anyOf }: DocumentPart, more: Json = {}): Json {
   const texts = Object.entries(asPart(properties)).filter(([, member]) => asPart(member).type === 'string')
   return {
     type: 'object',
@@ -88,16 +84,4 @@ export function addWrongMethod(document: object): void {
     description: 'The URL does not have the method.',
     headers: { ...asPart(asPart(missing).headers), ...allow },
   }
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
-}
-
-function asPart(value: unknown): Part {
-  return isPart(value) ? value : {}
-}
-
-function isPart(value: unknown): value is Part {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,7 +1,5 @@
 import type { Json } from '@trestle/common/documents/complete-document.ts'
-
-/** A part of a document that may be changed. */
-type Part = Record<string, unknown>
+import { asPart, type DocumentPart, isPart, listOf, listOperations } from '@trestle/common/documents/document-part.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const FORM_BOOLEAN = { type: 'string', enum: ['yes', 'no', 'y', 'n'] }
@@ -18,15 +16,13 @@ const INNER_NAMES = { propertyNames: { pattern: '^[^\\[\\]]+$' } }
  * @param document is changed
  */
 export function describeForms(document: object): void {
-  for (const item of Object.values(partOf(document, 'paths'))) {
-    for (const operation of Object.values(asPart(item))) {
-      for (const parameter of listOf(asPart(operation).parameters)) describeParameter(asPart(parameter))
-      describeBody(asPart(asPart(operation).requestBody))
-    }
+  for (const { part } of listOperations(document)) {
+    for (const parameter of listOf(part.parameters)) describeParameter(asPart(parameter))
+    describeBody(asPart(part.requestBody))
   }
 }
 
-function describeParameter(parameter: Part): void {
+function describeParameter(parameter: DocumentPart): void {
   if (parameter.in !== 'query') return
   const schema = asPart(parameter.schema)
   judgeEmptyTexts(schema)
@@ -35,14 +31,15 @@ function describeParameter(parameter: Part): void {
   else if (parameter.required !== true) parameter.schema = orEmpty(schema)
 }
 
-function describeBody({ content }: Part): void {
+function describeBody({ content }: DocumentPart): void {
   const types = asPart(content)
   for (const media of Object.values(types)) {
-    flatten(partOf(asPart(media), 'schema'))
-    judgeEmptyTexts(partOf(asPart(media), 'schema'))
+    const schema = asPart(asPart(media).schema)
+    flatten(schema)
+    judgeEmptyTexts(schema)
   }
   if (types[FORM] === undefined) return
-  const schema = partOf(asPart(types[FORM]), 'schema')
+  const schema = asPart(asPart(types[FORM]).schema)
   const { properties, required } = formOf(schema)
   const brackets = Object.entries(properties).filter(([, member]) => asPart(member).type === 'object')
   types[FORM] = {
@@ -52,7 +49,7 @@ function describeBody({ content }: Part): void {
 }
 
 /** An object of one alternative is that alternative. */
-function flatten(schema: Part): void {
+function flatten(schema: DocumentPart): void {
   for (const [name, member] of Object.entries(asPart(schema.properties))) {
     const [only, ...others] = listOf(asPart(member).anyOf)
     const { anyOf: _anyOf, ...rest } = asPart(member)
@@ -67,7 +64,7 @@ interface FormSchema {
 }
 
 /** The members of a JSON object as a form writes them. */
-function formOf(schema: Part): FormSchema {
+function formOf(schema: DocumentPart): FormSchema {
   const members = Object.entries(asPart(schema.properties)).map(([name, member]) => {
     const { type } = asPart(member)
     return [type === 'array' ? `${name}[]` : name, formMember(asPart(member))] as const
@@ -75,7 +72,7 @@ function formOf(schema: Part): FormSchema {
   return { properties: Object.fromEntries(members), required: listOf(schema.required) }
 }
 
-function formMember(schema: Part): Json {
+function formMember(schema: DocumentPart): Json {
   const { type, default: byDefault, anyOf, ...rest } = schema
   if (type === 'boolean') {
     return { ...rest, ...FORM_BOOLEAN, ...(byDefault !== undefined && { default: byDefault ? 'yes' : 'no' }) }
@@ -92,7 +89,7 @@ function formMember(schema: Part): Json {
 }
 
 /** The empty text counts as absent (reference: Absent values), in objects inside of others too. */
-function judgeEmptyTexts({ properties, required, allOf, anyOf }: Part): void {
+function judgeEmptyTexts({ properties, required, allOf, anyOf }: DocumentPart): void {
   const members = asPart(properties)
   const needed = [...listOf(required), ...listOf(allOf).flatMap((each) => listOf(asPart(each).required))]
   for (const [name, member] of Object.entries(members)) {
@@ -103,7 +100,7 @@ function judgeEmptyTexts({ properties, required, allOf, anyOf }: Part): void {
 }
 
 /** A text that must not be empty, because it must not be absent. */
-function orFilled(schema: Part): Part {
+function orFilled(schema: DocumentPart): DocumentPart {
   if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: schema.anyOf.map(orFilled) }
   const { type, minLength = 1, format, enum: values, const: value } = schema
   return type === 'string' && [format, values, value].every((each) => each === undefined)
@@ -112,7 +109,7 @@ function orFilled(schema: Part): Part {
 }
 
 /** A text that may also be empty. Longer bounds and lists of values stay as they are: they are what a client needs. */
-function orEmpty(schema: Part): Part {
+function orEmpty(schema: DocumentPart): DocumentPart {
   if (Array.isArray(schema.anyOf)) return { ...schema, anyOf: schema.anyOf.map(orEmpty) }
   const { minLength = 0, ...rest } = schema
   const { type, pattern, format, description } = rest
@@ -123,20 +120,4 @@ function orEmpty(schema: Part): Part {
   }
   const takesEmpty = typeof pattern !== 'string' || new RegExp(pattern).test('')
   return { ...rest, ...(!takesEmpty && { pattern: `^$|${pattern}` }) }
-}
-
-function partOf(owner: object, name: string): Part {
-  return asPart(Reflect.get(owner, name))
-}
-
-function asPart(value: unknown): Part {
-  return isPart(value) ? value : {}
-}
-
-function isPart(value: unknown): value is Part {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
 }

@@ -1,9 +1,5 @@
-import type {
-  DocumentedOperation,
-  DocumentNotes,
-  HeaderNote,
-  Json,
-} from '@trestle/common/documents/complete-document.ts'
+import type { DocumentNotes, HeaderNote, Json } from '@trestle/common/documents/complete-document.ts'
+import type { DocumentedOperation } from '@trestle/common/documents/document-part.ts'
 import { BASIC_CHALLENGE } from './errors.ts'
 import examples from './openapi-examples.json' with { type: 'json' }
 import { EVENT_TYPES } from './webhooks/event.ts'

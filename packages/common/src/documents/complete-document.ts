@@ -1,18 +1,17 @@
 import { isDeepStrictEqual } from 'node:util'
 import { STATUS_CODES } from '../server/node-http.ts'
+import {
+  asPart,
+  type DocumentedOperation,
+  type DocumentPart,
+  isPart,
+  listOf,
+  listOperations,
+  type OperationPart,
+} from './document-part.ts'
 
 /** A part of an OpenAPI document, as JSON. */
 export type Json = Readonly<Record<string, unknown>>
-
-/** An operation of a document: what notes are chosen by. */
-export interface DocumentedOperation {
-  /** In upper case. */
-  readonly method: string
-  /** With parameters in braces: `/merchants/{merchantId}`. */
-  readonly path: string
-  readonly operationId: string
-  readonly tags: readonly string[]
-}
 
 /** A header of requests or answers. `required`: no request may lack it, or every answer has it. */
 export interface HeaderNote {
@@ -45,7 +44,6 @@ export interface DocumentNotes {
 const RESTRICTING = ['$ref', 'oneOf', 'allOf', 'enum', 'const', 'not']
 const LICENSE = { name: 'MIT', identifier: 'MIT' }
 const JSON_TYPE = 'application/json'
-const METHODS: ReadonlySet<string> = new Set(['get', 'put', 'post', 'delete', 'patch', 'head', 'options', 'trace'])
 
 /**
  * Adds what schemas of routes do not say to an OpenAPI document: servers, tags, license, webhooks, headers and examples.
@@ -64,36 +62,13 @@ export function completeDocument<Document extends object>(document: Document, no
     addAnswerHeaders(operation, part, notes, headers)
     addExamples(part, notes.examples?.[operation.operationId] ?? {})
   }
-  const info = { ...asRecord(Reflect.get(copy, 'info')), license: LICENSE }
+  const info = { ...asPart(Reflect.get(copy, 'info')), license: LICENSE }
   const components = {
-    ...asRecord(Reflect.get(copy, 'components')),
+    ...asPart(Reflect.get(copy, 'components')),
     headers: Object.fromEntries(headers),
     responses: shareErrors(operations),
   }
   return Object.assign(copy, { info, servers, tags, components, ...(webhooks && { webhooks }) })
-}
-
-interface OperationPart {
-  readonly operation: DocumentedOperation
-  /** The operation itself, which the caller may change. */
-  readonly part: Record<string, unknown>
-}
-
-/** The operations of a document, in its order. */
-function listOperations(document: object): readonly OperationPart[] {
-  return Object.entries(asRecord(Reflect.get(document, 'paths'))).flatMap(([path, item]) =>
-    Object.entries(asRecord(item))
-      .filter(([method]) => METHODS.has(method))
-      .map(([method, value]) => {
-        const part = asRecord(value)
-        const { operationId, tags } = part
-        const names = Array.isArray(tags) ? tags.map(String) : []
-        return {
-          operation: { method: method.toUpperCase(), path, operationId: String(operationId ?? ''), tags: names },
-          part,
-        }
-      }),
-  )
 }
 
 function requireIds(operations: readonly OperationPart[], { tags, examples = {} }: DocumentNotes): void {
@@ -109,7 +84,7 @@ function requireIds(operations: readonly OperationPart[], { tags, examples = {} 
   if (other !== undefined) throw new Error(`${other.method} ${other.path} has no tag of the document`)
 }
 
-function addParameters(operation: DocumentedOperation, part: Record<string, unknown>, notes: DocumentNotes): void {
+function addParameters(operation: DocumentedOperation, part: DocumentPart, notes: DocumentNotes): void {
   const headers = Object.entries(notes.requestHeaders?.(operation) ?? {})
   const added = headers.map(([name, note]) => ({ name, in: 'header', ...note }))
   if (added.length > 0) part.parameters = [...listOf(part.parameters), ...added]
@@ -118,19 +93,19 @@ function addParameters(operation: DocumentedOperation, part: Record<string, unkn
 /** Each header stands once in the document, and answers refer to it by its name. */
 function addAnswerHeaders(
   operation: DocumentedOperation,
-  part: Record<string, unknown>,
+  part: DocumentPart,
   notes: DocumentNotes,
   headers: Map<string, HeaderNote>,
 ): void {
-  for (const [status, value] of Object.entries(asRecord(part.responses))) {
-    const answer = asRecord(value)
+  for (const [status, value] of Object.entries(asPart(part.responses))) {
+    const answer = asPart(value)
     const noted = Object.entries(notes.answerHeaders?.(operation, status) ?? {})
     for (const [name, note] of noted) {
       if (!isDeepStrictEqual(headers.get(name) ?? note, note)) throw new Error(`there are two descriptions of ${name}`)
       headers.set(name, note)
     }
     const references = noted.map(([name]) => [name, { $ref: `#/components/headers/${name}` }])
-    if (references.length > 0) answer.headers = { ...asRecord(answer.headers), ...Object.fromEntries(references) }
+    if (references.length > 0) answer.headers = { ...asPart(answer.headers), ...Object.fromEntries(references) }
     if (answer.description === 'Default Response') answer.description = describeStatus(status)
   }
 }
@@ -140,23 +115,23 @@ function describeStatus(status: string): string {
   return text === 'OK' ? 'Done' : `${text.slice(0, 1)}${text.slice(1).toLowerCase()}`
 }
 
-function addExamples(part: Record<string, unknown>, examples: Readonly<Record<string, OperationExample>>): void {
+function addExamples(part: DocumentPart, examples: Readonly<Record<string, OperationExample>>): void {
   for (const [name, { summary, request, answers = {} }] of Object.entries(examples)) {
     const add = (owner: unknown, mediaType: string, value: unknown) => {
-      const content = asRecord(asRecord(owner).content)[mediaType]
-      if (!isRecord(content)) throw new Error(`${part.operationId} has no ${mediaType} for the example ${name}`)
-      content.examples = { ...asRecord(content.examples), [name]: { ...(summary && { summary }), value } }
+      const content = asPart(asPart(owner).content)[mediaType]
+      if (!isPart(content)) throw new Error(`${part.operationId} has no ${mediaType} for the example ${name}`)
+      content.examples = { ...asPart(content.examples), [name]: { ...(summary && { summary }), value } }
     }
     if (request?.body !== undefined) add(part.requestBody, request.mediaType ?? JSON_TYPE, request.body)
-    for (const [status, value] of Object.entries(answers)) add(asRecord(part.responses)[status], JSON_TYPE, value)
+    for (const [status, value] of Object.entries(answers)) add(asPart(part.responses)[status], JSON_TYPE, value)
   }
 }
 
 /** Lets operations refer to the answer with an error that most of them have, by its status. Other answers stay where they are. */
 function shareErrors(operations: readonly OperationPart[]): Json {
-  const shared: Record<string, unknown> = {}
+  const shared: DocumentPart = {}
   for (const { part } of operations) {
-    const responses = asRecord(part.responses)
+    const responses = asPart(part.responses)
     for (const status of Object.keys(responses).filter((each) => each >= '400')) {
       const name = `Error${status}`
       shared[name] ??= responses[status]
@@ -171,12 +146,12 @@ function shareErrors(operations: readonly OperationPart[]): Json {
 export function allowNull<Document extends object>(document: Document): Document {
   const copy = structuredClone(document)
   for (const { part } of listOperations(copy)) {
-    const { schema } = asRecord(asRecord(asRecord(part.requestBody).content)[JSON_TYPE])
-    for (const form of [asRecord(schema), ...listOf(asRecord(schema).anyOf), ...listOf(asRecord(schema).oneOf)]) {
-      const members = asRecord(asRecord(form).properties)
-      const needed = namesNeeded(asRecord(form))
+    const { schema } = asPart(asPart(asPart(part.requestBody).content)[JSON_TYPE])
+    for (const form of [asPart(schema), ...listOf(asPart(schema).anyOf), ...listOf(asPart(schema).oneOf)]) {
+      const members = asPart(asPart(form).properties)
+      const needed = namesNeeded(asPart(form))
       for (const [name, member] of Object.entries(members)) {
-        if (!needed.includes(name)) members[name] = orNull(asRecord(member))
+        if (!needed.includes(name)) members[name] = orNull(asPart(member))
       }
     }
   }
@@ -184,38 +159,25 @@ export function allowNull<Document extends object>(document: Document): Document
 }
 
 /** The members that a schema needs, in each of its alternatives too. An alternative that describes a member itself says enough. */
-function namesNeeded({ required, anyOf, oneOf }: Record<string, unknown>): readonly unknown[] {
-  const alternatives = [...listOf(anyOf), ...listOf(oneOf)].map(asRecord).flatMap((each) => {
-    const described = asRecord(each.properties)
+function namesNeeded({ required, anyOf, oneOf }: DocumentPart): readonly unknown[] {
+  const alternatives = [...listOf(anyOf), ...listOf(oneOf)].map(asPart).flatMap((each) => {
+    const described = asPart(each.properties)
     return listOf(each.required).filter((name) => !Object.hasOwn(described, String(name)))
   })
   return [...listOf(required), ...alternatives]
 }
 
-function orNull(schema: Record<string, unknown>): Json {
+function orNull(schema: DocumentPart): Json {
   const { type, enum: values, const: value, description } = schema
   if (type === 'null') return schema
   if (typeof type === 'string' && value === undefined) {
     return { ...schema, type: [type, 'null'], ...(Array.isArray(values) && { enum: [...values, null] }) }
   }
   if (Array.isArray(schema.anyOf)) {
-    const hasNull = schema.anyOf.some((each) => asRecord(each).type === 'null')
+    const hasNull = schema.anyOf.some((each) => asPart(each).type === 'null')
     return hasNull ? schema : { ...schema, anyOf: [...schema.anyOf, { type: 'null' }] }
   }
   return !RESTRICTING.some((name) => name in schema)
     ? schema
     : { ...(description !== undefined && { description }), anyOf: [schema, { type: 'null' }] }
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
-}
-
-/** A value as an object that may be changed; an empty one for anything else. */
-function asRecord(value: unknown): Record<string, unknown> {
-  return isRecord(value) ? value : {}
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
