@@ -115,8 +115,8 @@ function describeCall({ name, hook, summary }: HookNames, payload: z.ZodType, an
         description: 'The answer, or a refusal',
         content: { 'application/json': { schema: { anyOf: [toSchema(answer), toSchema(Refusal)] } } },
       },
-      429: { description: 'The call is tried again, at most three times.' },
-      503: { description: 'The call is tried again, at most three times.' },
+      429: { description: 'The service tries again, three times in all.' },
+      503: { description: 'The service tries again, three times in all.' },
       default: { description: 'The hook failed, unless the body is a refusal.' },
     },
   }
