@@ -42,22 +42,23 @@ export function keysCommand(options: KeysCommandOptions): Command {
     .command('list', { isDefault: true })
     .description('list every key, newest first (also without a word)')
     .option(...JSON_OPTION)
-    .action(({ json }: Printed) => withDeps((deps) => (json ? listForPrograms(deps, print) : list(deps, options))))
+    .action(({ json }: JsonOption) => withDeps((deps) => (json ? listForPrograms(deps, print) : list(deps, options))))
   command
     .command('add')
     .description('make a new key that waits: published, not signing')
     .addOption(new Option('--alg <name>', 'algorithm').choices(SIGNING_ALGORITHMS).default('ES256'))
     .option('--kid <kid>', 'key id, in every token that the key signs; default: a random one')
     .option(...JSON_OPTION)
-    .action(({ alg, kid = randomUUID(), json }: { readonly alg: SigningAlgorithm; readonly kid?: string } & Printed) =>
-      withDeps(async (deps) => printChange(deps, { kid, json, lines: await add(deps, { alg, kid }) }, print)),
+    .action(
+      ({ alg, kid = randomUUID(), json }: { readonly alg: SigningAlgorithm; readonly kid?: string } & JsonOption) =>
+        withDeps(async (deps) => printChange(deps, { kid, json, lines: await add(deps, { alg, kid }) }, print)),
     )
   command
     .command('promote <kid>')
     .description('sign with a waiting key; the one before verifies until its last token has expired')
     .option('--now', 'do not wait until everybody has read the key set anew')
     .option(...JSON_OPTION)
-    .action((kid: string, { now, json }: { readonly now?: true } & Printed) =>
+    .action((kid: string, { now, json }: { readonly now?: true } & JsonOption) =>
       withDeps(async (deps) => {
         const wait = json ? { ...options, print: () => undefined } : options
         const lines = await (now ? promoteNow(deps, kid, wait) : promote(deps, kid))
@@ -69,7 +70,7 @@ export function keysCommand(options: KeysCommandOptions): Command {
     .description('never sign with a key again; its tokens hold until they expire')
     .option('--now', 'refuse its tokens at once: the key is known to others')
     .option(...JSON_OPTION)
-    .action((kid: string, { now, json }: { readonly now?: true } & Printed) =>
+    .action((kid: string, { now, json }: { readonly now?: true } & JsonOption) =>
       withDeps(async (deps) =>
         printChange(deps, { kid, json, lines: await retire(deps, kid, now ? 'refused' : 'hold') }, print),
       ),
@@ -78,18 +79,18 @@ export function keysCommand(options: KeysCommandOptions): Command {
     .command('reseal')
     .description('seal all secrets in the database with AUTH_SECURITY_DATABASE_ENCRYPTION_KEY; may be repeated')
     .option(...JSON_OPTION)
-    .action(({ json }: Printed) => withDeps((deps) => reseal(deps, json, print)))
+    .action(({ json }: JsonOption) => withDeps((deps) => reseal(deps, json, print)))
   return command
 }
 
 const JSON_OPTION = ['--json', 'print one JSON document'] as const
 
-interface Printed {
+interface JsonOption {
   readonly json?: true | undefined
 }
 
 /** What a command has done to a key, in lines for people. */
-interface KeyChange extends Printed {
+interface KeyChange extends JsonOption {
   readonly kid: string
   readonly lines: readonly string[]
 }
