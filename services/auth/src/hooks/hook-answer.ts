@@ -27,7 +27,7 @@ export const CustomisedClaims = z.looseObject({
 /** What the hook CUSTOM_ACCESS_TOKEN answers. */
 export const ClaimsAnswer = z.object({ claims: CustomisedClaims })
 
-/** What the hooks of attempts answer. The reader of `should_logout_user` is PASSWORD_VERIFICATION_ATTEMPT alone. */
+/** What the hooks of attempts answer. Only with PASSWORD_VERIFICATION_ATTEMPT is `should_logout_user` read. */
 export const AttemptVerdict = z.object({
   decision: z.enum(['continue', 'reject']),
   message: z.string().optional(),

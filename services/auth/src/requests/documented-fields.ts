@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { EMAIL } from './identifier.ts'
+import { EMAIL, EMAIL_LENGTH_MAX } from './identifier.ts'
 
 // Members of requests, as the API document describes them. A schema takes any text: the code below it checks the text, and
 // chooses the error that clients of GoTrue know. Empty texts count as absent.
@@ -17,8 +17,9 @@ export interface DocumentedForm {
 }
 
 /**
- * A form of a body by its texts.
- * @param needed the texts that a body of this form has @param refused the texts that it may not have
+ * A form of a body by its texts, for the API document alone.
+ * @param needed the texts that a body of this form has
+ * @param refused the texts that it may not have
  */
 export function withTexts(needed: readonly string[], refused: readonly string[] = []): DocumentedForm {
   const members = [
@@ -32,10 +33,15 @@ export function withTexts(needed: readonly string[], refused: readonly string[] 
 export const emailField = z
   .string()
   .optional()
-  .meta({ pattern: `^$|${EMAIL.source}`, maxLength: 255, example: 'ada@example.com', description: 'An email address' })
+  .meta({
+    pattern: `^$|${EMAIL.source}`,
+    maxLength: EMAIL_LENGTH_MAX,
+    example: 'ada@example.com',
+    description: 'An email address',
+  })
 
 /** An email address in a form of a body that needs one, for the API document alone. */
-export const EMAIL_ADDRESS = { type: 'string', pattern: EMAIL.source, maxLength: 255 }
+export const EMAIL_ADDRESS = { type: 'string', pattern: EMAIL.source, maxLength: EMAIL_LENGTH_MAX }
 
 /** An email address that a request needs. */
 export const neededEmailField = z
@@ -58,7 +64,7 @@ export const phoneField = z
     description: 'A phone number with the code of its country',
   })
 
-/** The same form for some values of a member. */
+/** The same form for some values of a member, for the API document alone. */
 export function withValues(
   name: string,
   values: readonly string[],
@@ -93,7 +99,7 @@ export const channelField = z
   .optional()
   .meta({ enum: CHANNELS, description: 'How a phone gets the code; sms by default' })
 
-/** The same in a body that may be without a phone, where it is not read. */
+/** The same in a body that may have no phone. Without one, nothing reads the channel, so any text is taken. */
 export const freeChannelField = z
   .string()
   .optional()

@@ -36,7 +36,8 @@ export function requirePhone(phone: string): string {
   return digits
 }
 
-const EMAIL_LENGTH_MAX = 255
+/** The longest email address. */
+export const EMAIL_LENGTH_MAX = 255
 
 /** The expression of the HTML standard for `input type=email`: ASCII only, no dot needed in the domain. */
 export const EMAIL =

@@ -11,9 +11,7 @@ import { requireId } from '../records/ids.ts'
 import { idField, needs } from '../requests/documented-fields.ts'
 import { deleteOwnPasskey, listOwnPasskeys, renameOwnPasskey } from '../use-cases/change-passkey.ts'
 
-const NameBody = z
-  .object({ friendly_name: friendlyNameField.meta({ ...friendlyNameField.meta(), minLength: 1 }) })
-  .meta(needs('friendly_name'))
+const NameBody = z.object({ friendly_name: friendlyNameField.meta({ minLength: 1 }) }).meta(needs('friendly_name'))
 const PasskeyPath = z.object({ passkeyId: idField })
 
 /** `GET /passkeys`, `PATCH` and `DELETE /passkeys/{passkey_id}`: the caller's own. */
