@@ -61,7 +61,11 @@ const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
 const BODY_BYTES_MAX = 131_072
 const HANDLER_TIMEOUT_MS = 30_000
 const SECURITY_SCHEMES = {
-  key: { type: 'http', scheme: 'basic', description: 'An empty user name, and the API key as password' },
+  key: {
+    type: 'http',
+    scheme: 'basic',
+    description: 'Leave the user name empty. The password is the API key, which POST /apps shows once',
+  },
   user: { type: 'http', scheme: 'bearer', description: 'An access token of a user, where that is switched on' },
 } as const
 

@@ -3,6 +3,7 @@ import type { DocumentedOperation } from '@trestle/common/documents/document-par
 import { BASIC_CHALLENGE } from './errors.ts'
 import examples from './openapi-examples.json' with { type: 'json' }
 import { EVENT_TYPES } from './webhooks/event.ts'
+import { SIGNATURE } from './webhooks/webhook-view.ts'
 
 const text = { type: 'string' }
 
@@ -217,7 +218,7 @@ function describeDelivery(type: (typeof EVENT_TYPES)[number]): Json {
         name: 'X-Signature',
         in: 'header',
         required: true,
-        description: 'The time, and HMAC-SHA-256 of the time, a point and the body with each secret that is good.',
+        description: SIGNATURE,
         schema: text,
         example: `t=1767225600,v1=${'0'.repeat(64)}`,
       },

@@ -34,8 +34,6 @@ const PATH_PATTERN = '([/?#][A-Za-z0-9/?#&=%+._~-]*)?'
 const WEBSITE_PATTERN = `^(${HOST_PATTERN}|https?://${HOST_PATTERN}(:[1-9][0-9]{0,3})?${PATH_PATTERN})$`
 /** URLs that a browser can open, in the API document. */
 export const URL_PATTERN = `^https?://${HOST_PATTERN}(:[1-9][0-9]{0,3})?${PATH_PATTERN}$`
-/** URLs of webhooks, in the API document. */
-export const HTTPS_URL_PATTERN = `^https://${HOST_PATTERN}(:(443|8443|[2-9][0-9]{3}))?${PATH_PATTERN}$`
 
 /** A trimmed name of 1 to 255 characters. */
 export function name() {

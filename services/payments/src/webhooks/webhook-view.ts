@@ -13,12 +13,16 @@ export const WebhookView = z
   })
   .meta({ id: 'Webhook' })
 
+/** How a receiver checks a delivery, for the API document (reference: Deliveries). */
+export const SIGNATURE =
+  'A delivery has the header `X-Signature: t=<unix seconds>,v1=<hex>[,v1=<hex>]`. Each `v1` is the HMAC-SHA-256 of the time, a point and the body as it came, in hexadecimal. The key is the text of a secret, as it was shown: do not decode it. Any `v1` that is right proves the delivery; compare in constant time, and refuse old times.'
+
 /** A webhook with its new secret. No other answer contains the secret. */
 export const WebhookSecretView = z.object({
   id: z.string(),
   url: z.string(),
-  events: z.array(z.enum(EVENT_TYPES)),
-  secret: z.string(),
+  events: z.array(z.enum(EVENT_TYPES)).describe('The types that are sent; empty: all'),
+  secret: z.string().describe('Shown in this answer alone. Its text is the key of the signatures: do not decode it'),
   created: z.iso.datetime(),
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isWebhookUrl, signDelivery } from './webhook.ts'
+import { isWebhookUrl, signDelivery, WEBHOOK_URL_PATTERN } from './webhook.ts'
 
 describe('isWebhookUrl', () => {
   it.each([
@@ -10,9 +10,16 @@ describe('isWebhookUrl', () => {
     ['https://example.com:1024/', true],
     ['https://example.com:65535/', true],
     ['http://example.com:8080/', true],
+    ['http://localhost:3000/hook', true],
+    ['https://localhost:10443/hook?a=b,c:d#e', true],
+    ['https://203.0.113.9?a', true],
+    ['https://[2001:db8::1]:8443/', true],
+    ['https://bücher.example/hook', true],
     ['https://example.com:1023/', false],
     ['https://example.com:22/', false],
     ['https://example.com:80/', false],
+    ['https://example.com:65536/', false],
+    ['https://exa mple.com/', false],
     ['http://example.com/', false],
     ['http://example.com:443/', false],
     ['https://user@example.com/', false],
@@ -23,8 +30,8 @@ describe('isWebhookUrl', () => {
     ['example.com', false],
     ['javascript:alert(1)', false],
     ['', false],
-  ])('accepts %s as the URL of a webhook: %s', (url, expected) => {
-    expect(isWebhookUrl(url)).toBe(expected)
+  ])('accepts %s as the URL of a webhook, as its pattern does: %s', (url, expected) => {
+    expect([isWebhookUrl(url), new RegExp(WEBHOOK_URL_PATTERN).test(url)]).toEqual([expected, expected])
   })
 })
 

@@ -5,12 +5,18 @@ import { FIELD_TEXTS } from '../../field-errors.ts'
 import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
 import { answerCreated } from '../../plugins/answers.ts'
 import type { Routes } from '../../plugins/request-input.ts'
-import { HTTPS_URL_PATTERN, ListQuery, pathId, text } from '../../requests/fields.ts'
+import { ListQuery, pathId, text } from '../../requests/fields.ts'
 import { createWebhook } from '../../use-cases/create-webhook.ts'
 import { EVENT_TYPES, isEventType } from '../../webhooks/event.ts'
-import { isWebhookUrl } from '../../webhooks/webhook.ts'
+import { isWebhookUrl, WEBHOOK_URL_PATTERN } from '../../webhooks/webhook.ts'
 import { callDeleteWebhook, listWebhooks } from '../../webhooks/webhook-repository.ts'
-import { viewWebhook, viewWebhookSecret, WebhookSecretView, WebhookView } from '../../webhooks/webhook-view.ts'
+import {
+  SIGNATURE,
+  viewWebhook,
+  viewWebhookSecret,
+  WebhookSecretView,
+  WebhookView,
+} from '../../webhooks/webhook-view.ts'
 
 const MerchantParams = z.object({ merchantId: pathId() })
 const WebhookParams = z.object({ merchantId: pathId(), webhookId: pathId() })
@@ -19,13 +25,19 @@ const url = text()
   .trim()
   .max(2048)
   .refine(isWebhookUrl, { error: FIELD_TEXTS.notWebhookUrl })
-  .meta({ pattern: HTTPS_URL_PATTERN })
+  .meta({
+    pattern: WEBHOOK_URL_PATTERN,
+    description:
+      'https on port 443, 8443 or above 1023, without credentials. http, on a port above 1023, is for test merchants where PAYMENTS_WEBHOOK_ALLOW_HTTP is set, as `npm start` does. Addresses inside a network, such as localhost, are refused unless PAYMENTS_WEBHOOK_ALLOWED_HOSTS names them; `npm start` names those of this machine.',
+    examples: ['https://shop.example.com/hook', 'http://localhost:3000/hook'],
+  })
 const eventType = z
   .string()
   .refine(isEventType, { error: FIELD_TEXTS.notEventType, params: { code: 'UNKNOWN' } })
   .meta({ enum: [...EVENT_TYPES] })
   .pipe(z.enum(EVENT_TYPES))
-const WebhookBody = z.object({ url, events: z.array(eventType).max(EVENT_TYPES.length).default([]) })
+const events = z.array(eventType).max(EVENT_TYPES.length).default([])
+const WebhookBody = z.object({ url, events: events.describe('The types to send. None, or an empty list: all') })
 
 /** Lists, makes and deletes webhooks of a merchant (reference: Webhooks). */
 export const merchantWebhooksRoutes: Routes = async (app) => {
@@ -55,6 +67,7 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
         operationId: 'createWebhook',
         tags: ['Webhooks'],
         summary: 'Create a webhook',
+        description: `No other answer shows the secret. ${SIGNATURE}`,
         params: MerchantParams,
         body: WebhookBody,
         response: {
