@@ -5,6 +5,7 @@ import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
 import fp from 'fastify-plugin'
 import type { InventoryDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
+import { requireToken } from './openapi.ts'
 import { fastifyRequestOf } from './plugins/fastify-request.ts'
 import { createEndpoints, refusalOfMethod } from './plugins/mapped-controllers.ts'
 
@@ -33,7 +34,7 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   })
   app.decorate(
     'documentPages',
-    config.server.docsEnabled ? createDocumentPages('Trestle inventory', () => describeApi(OPENAPI_MODULE)) : undefined,
+    config.server.docsEnabled ? createDocumentPages('Trestle inventory', () => describe(deps)) : undefined,
   )
   await tracing.instrument(app)
   await app.register(responseHeaders)
@@ -43,6 +44,12 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   app.addHook('onRequest', (request, _reply, done) => done(refusalOfMethod(endpoints, request)))
   await app.register(endpoints.fastify)
   return app
+}
+
+/** The API document, as clients of this process read it. */
+async function describe({ tokens }: Pick<InventoryDeps, 'tokens'>): Promise<Buffer> {
+  const text = await describeApi(OPENAPI_MODULE)
+  return tokens === undefined ? text : requireToken(text)
 }
 
 /** Sets the headers of every answer, and writes the size of the answer into the log line. */

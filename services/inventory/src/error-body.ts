@@ -4,21 +4,31 @@ import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavaila
 import { type CallError, ValidationError } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import * as errors from './errors.ts'
-import { FIELD_TEXTS } from './field-errors.ts'
+import { FIELD_TEXTS, ISSUES_MAX } from './field-errors.ts'
 import { ImportReportView } from './imports/import-report.ts'
+
+const Quantity = z.int().min(0)
+const IssueView = z.object({
+  path: z.string().meta({ description: 'Keys joined with dots; empty for the request as a whole' }),
+  message: z.string().meta({ description: 'What the value must be' }),
+})
 
 /** The body of every answer with a status from 400 on. */
 export const ErrorView = z
   .object({
-    statusCode: z.int().min(400).max(599),
+    statusCode: z.int().min(400).max(599).meta({ description: 'The status of the answer' }),
     error: z.object({
-      type: z.string(),
-      description: z.string(),
-      issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
-      available: z.int().optional().meta({ description: 'How much is available, with INSUFFICIENT_STOCK' }),
-      current: z.int().optional().meta({ description: 'How much is on hand, with STALE_QUANTITY' }),
-      remaining: z.int().optional().meta({ description: 'How much is left of the reservation' }),
-      line: z.int().optional().meta({ description: 'Which line of several was refused' }),
+      type: z.string().meta({ description: 'The code of the error, which never changes' }),
+      description: z.string().meta({ description: 'What is wrong, for people' }),
+      issues: z
+        .array(IssueView)
+        .max(ISSUES_MAX)
+        .optional()
+        .meta({ description: 'What is wrong with each value, with VALIDATION_ERROR' }),
+      available: Quantity.optional().meta({ description: 'How much is available, with INSUFFICIENT_STOCK' }),
+      current: Quantity.optional().meta({ description: 'How much is on hand, with STALE_QUANTITY' }),
+      remaining: Quantity.optional().meta({ description: 'How much is left of the reservation' }),
+      line: z.int().min(0).optional().meta({ description: 'Which line of several was refused, from 0' }),
       report: ImportReportView.optional().meta({ description: 'What became of each record of an import' }),
     }),
   })

@@ -1,11 +1,9 @@
 import { defineError, type HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
-import { FIELD_TEXTS, MALFORMED_TEXTS } from './field-errors.ts'
+import { FIELD_TEXTS, ISSUES_MAX, MALFORMED_TEXTS } from './field-errors.ts'
 
 // Every error that a client can see: status, `error.type` and `error.description` (reference: Error descriptions), with
 // field-errors.ts for what is wrong with one value.
-
-const ISSUES_MAX = 20
 
 /** One value of a request that is not valid. */
 export interface Issue {

@@ -13,6 +13,9 @@ interface Limit {
   readonly max: number
 }
 
+/** The most issues that an error names. */
+export const ISSUES_MAX = 20
+
 /** The texts of issues. A function names limits and words of the schema, never a value of the request. */
 export const FIELD_TEXTS = {
   invalid: 'is not valid',

@@ -38,7 +38,7 @@ function requestHeaders({ method, operationId: id }: DocumentedOperation): Recor
         'If-None-Match': {
           description: 'The ETag of a known version: the answer is 304 where it is still the version.',
           schema: text,
-          example: '"p1-1"',
+          ...(TAGGED.test(id) && { example: exampleTag(id) }),
         },
       }),
     ...(method !== 'GET' &&
@@ -47,7 +47,7 @@ function requestHeaders({ method, operationId: id }: DocumentedOperation): Recor
           description:
             'The ETag of the version that the change is based on. INVENTORY_REQUIRE_IF_MATCH makes it required.',
           schema: text,
-          example: '*',
+          example: exampleTag(id),
         },
       }),
     ...(REPEATABLE.test(id) && {
@@ -57,6 +57,10 @@ function requestHeaders({ method, operationId: id }: DocumentedOperation): Recor
       },
     }),
   }
+}
+
+function exampleTag(id: string): string {
+  return id.includes('Stock') ? '"s1-2-1"' : id.includes('Locations') ? '"l2-1"' : '"p1-1"'
 }
 
 function answerHeaders(operation: DocumentedOperation, status: string): Record<string, HeaderNote> {

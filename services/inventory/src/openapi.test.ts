@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { buildOpenApi } from './openapi.ts'
+import { buildOpenApi, requireToken } from './openapi.ts'
 
 const Operation = z.object({ responses: z.record(z.string(), z.unknown()) })
 const Document = z.object({
@@ -82,11 +82,12 @@ describe('buildOpenApi', () => {
 
   it('describes authentication, conditions and keys', () => {
     const { paths, components } = document
-    const description = 'An access token with the scope inventory:read or inventory:write, where authentication is on'
+    const description =
+      'An access token with the scope inventory:read or inventory:write. Needed while INVENTORY_AUTH_ENABLED is true; it is false by default'
     expect(components.securitySchemes).toEqual({
       token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description },
     })
-    expect([paths['/products'].get.security, paths['/health'].get.security]).toEqual([[{ token: [] }], undefined])
+    expect([paths['/products'].get.security, paths['/health'].get.security]).toEqual([[{}, { token: [] }], undefined])
     const headersOf = ({ parameters = [] }: { parameters?: { in: string; name: string }[] }) =>
       parameters.flatMap((each) => (each.in === 'header' ? [each.name] : []))
     const one = paths['/products/{productId}']
@@ -100,6 +101,38 @@ describe('buildOpenApi', () => {
       'Link',
       'X-Total-Count',
     ])
+  })
+
+  it('calls a token optional, unless the service checks tokens', () => {
+    const checked = JSON.parse(requireToken(Buffer.from(JSON.stringify(document))).toString())
+    const securities = (paths: object) =>
+      Object.values(paths)
+        .flatMap(Object.values)
+        .map(({ security }) => security)
+    const open = securities(document.paths).filter((security) => security === undefined)
+    expect(new Set(securities(document.paths).map((each) => JSON.stringify(each)))).toEqual(
+      new Set([undefined, '[{},{"token":[]}]']),
+    )
+    expect(new Set(securities(checked.paths).map((each) => JSON.stringify(each)))).toEqual(
+      new Set([undefined, '[{"token":[]}]']),
+    )
+    expect(securities(checked.paths).filter((security) => security === undefined)).toEqual(open)
+  })
+
+  it('has an example of each error, with its status', () => {
+    const { paths, components } = document
+    const answers = Object.values<object>(paths).flatMap((methods) =>
+      Object.values(methods).flatMap(({ operationId, responses }) =>
+        Object.entries<{ $ref?: string; content?: Record<string, { example?: { statusCode: number } }> }>(responses)
+          .filter(([status]) => status >= '400')
+          .map(([status, answer]) => {
+            const { content } = components.responses[String(answer.$ref?.split('/').at(-1))] ?? answer
+            return [operationId, status, String(content['application/json'].example.statusCode)]
+          }),
+      ),
+    )
+    expect(answers.length).toBeGreaterThan(0)
+    expect(answers.filter(([, status, shown]) => status !== shown)).toEqual([])
   })
 
   it('describes bodies as they are taken', () => {

@@ -1,7 +1,8 @@
 import { completeDocument } from '@trestle/common/documents/complete-document.ts'
 import { Application, type OpenApiDocument } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
-import { ErrorView } from './error-body.ts'
+import { ErrorView, errorBody } from './error-body.ts'
+import { exampleOfError } from './openapi-errors.ts'
 import { documentNotes } from './openapi-notes.ts'
 import { VERSION } from './version.ts'
 
@@ -36,18 +37,19 @@ const Operation = z.object({
     .looseObject({ content: z.record(z.string(), z.looseObject({ schema: Schema.optional() })) })
     .optional(),
   responses: z.record(z.string(), z.looseObject({})),
+  security: z.array(z.record(z.string(), z.array(z.string()))).optional(),
 })
 
-/** Says what no controller does: the files of an import, JSON in forms, and what the server refuses before any controller. */
+/** Says what no controller does: files, JSON in forms, examples of errors, and what the server refuses before any controller. */
 function describe(operation: object): void {
-  const { operationId, requestBody, responses } = Operation.parse(operation)
-  const error = { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
+  const { operationId, requestBody, responses, security } = Operation.parse(operation)
   Object.assign(operation, {
-    responses: {
+    responses: describeResponses(operationId, {
       ...responses,
-      414: { description: 'The URL is too long', ...error },
-      431: { description: 'The header of the request is too large', ...error },
-    },
+      414: { description: 'The URL is too long' },
+      431: { description: 'The header of the request is too large' },
+    }),
+    ...(security && { security: [{}, ...security] }),
     ...(operationId === 'postProductsImport' && { requestBody: IMPORT_BODY }),
   })
   const form = requestBody?.content[FORM]?.schema
@@ -67,9 +69,42 @@ function describe(operation: object): void {
   Object.assign(operation, { requestBody: { ...requestBody, content } })
 }
 
+/** Gives each error its schema and an example, and each file an example. */
+function describeResponses(operationId: string, responses: z.output<typeof Operation>['responses']): object {
+  const described = Object.entries(responses).map(([status, response]) => {
+    if (status === '200' && operationId in FILES)
+      return [status, { ...response, content: addFiles(operationId, response) }]
+    if (Number(status) < 400) return [status, response]
+    const schema = { $ref: '#/components/schemas/Error' }
+    const example = ErrorView.parse(errorBody(exampleOfError({ operationId, status })))
+    return [status, { ...response, content: { 'application/json': { schema, example } } }]
+  })
+  return Object.fromEntries(described)
+}
+
+function addFiles(operationId: string, { content }: { readonly content?: unknown }): object {
+  const files = Object.entries(FILES[operationId] ?? {})
+  return {
+    ...z.looseObject({}).parse(content),
+    ...Object.fromEntries(files.map(([type, example]) => [type, { schema: { type: 'string' }, example }])),
+  }
+}
+
+/** A token is optional by default, and needed while the service checks tokens. @param text of the document */
+export function requireToken(text: Buffer): Buffer {
+  return Buffer.from(text.toString().replaceAll('"security":[{},{"token":[]}]', '"security":[{"token":[]}]'))
+}
+
 /** A member of a form. */
 function describeField(name: string, member: Member): object {
-  if (name === 'attributes') return { ...member, type: 'string', contentMediaType: 'application/json' }
+  if (name === 'attributes') {
+    return {
+      ...member,
+      type: 'string',
+      contentMediaType: 'application/json',
+      examples: ['{"color":"red","price":19.9}'],
+    }
+  }
   const { type, ...rest } = member
   return type === 'boolean' ? { ...rest, anyOf: [{ type }, { enum: BOOLEAN_WORDS }] } : member
 }
@@ -91,10 +126,22 @@ function movementContent(content: object, { properties: { lines } = {} }: z.outp
 const IMPORT_BODY = {
   required: true,
   content: {
-    'text/csv': { schema: { type: 'string', minLength: 1 }, example: 'sku,attributes.color\nTSHIRT-RED-M,red\n' },
+    'text/csv': { schema: { type: 'string', minLength: 1 }, example: 'sku,attributes.color\nMUG-BLUE,blue\n' },
     'application/x-ndjson': {
       schema: { type: 'string' },
-      example: '{"sku":"TSHIRT-RED-M","attributes":{"color":"red"}}\n',
+      example: '{"sku":"MUG-SAND","attributes":{"color":"sand"}}\n',
     },
+  },
+}
+
+/** Files that are answered, by operation and media type. They are compared by test/document-examples.test.ts. */
+const FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  getProductsExport: {
+    'application/x-ndjson': '{"id":1,"sku":"TSHIRT-RED-L","attributes":{"color": "red", "price": 17.5}}\n',
+    'text/csv': 'id,sku,attributes\r\n1,TSHIRT-RED-L,"{""color"": ""red"", ""price"": 17.5}"\r\n',
+  },
+  postProductsImport: {
+    'application/x-ndjson':
+      '{"type":"progress","received":1}\n{"type":"summary","received":1,"created":1,"updated":0,"skipped":0,"failed":0,"durationMs":12,"errors":[]}\n',
   },
 }

@@ -14,21 +14,30 @@ afterAll(() => inventory.close())
 
 const examples: Record<string, object> = {}
 
+/** Times of the examples begin here, and keep their distance in minutes. */
+const NOON_MS = Date.UTC(2026, 2, 1, 12)
+const begunMs = Date.now()
+const atNoon = (time: string) =>
+  new Date(NOON_MS + Math.round((Date.parse(time) - begunMs) / 60_000) * 60_000).toISOString()
+
 /** Sends a request, and keeps it with its answer as the example of an operation. */
 async function show(operationId: string, name: string, request: InjectOptions, expected = 200): Promise<void> {
   const { statusCode, body } = await inventory.app.inject(request)
   expect([operationId, statusCode, body]).toEqual([operationId, expected, expect.any(String)])
   examples[operationId] = {
     [name]: {
-      ...(request.payload !== undefined && { request: { body: request.payload } }),
+      ...(typeof request.payload === 'object' && { request: { body: request.payload } }),
       answers: {
-        [expected]: JSON.parse(body.replaceAll(/"20\d\d-\d\d-\d\dT[\d:.]+Z"/g, '"2026-03-01T12:00:00.000Z"')),
+        [expected]: JSON.parse(settled(body).replaceAll(/20\d\d-\d\d-\d\dT[\d:.]+Z/g, atNoon)),
       },
     },
   }
 }
 
-it('shows for each operation with a body what the service really takes and answers', async () => {
+/** An answer that is the same on each machine. */
+const settled = (body: string) => body.replaceAll(/"durationMs":\d+/g, '"durationMs":12')
+
+it('shows for each operation what the service really takes and answers', async () => {
   const post = (url: string, payload: object) => ({ method: 'POST', url, payload }) as const
   const attributes = { color: 'red', price: 19.9 }
   const shelf = { code: 'SHOP', name: 'The shop', active: true }
@@ -43,15 +52,67 @@ it('shows for each operation with a body what the service really takes and answe
   await show('patchLocationsWithLocationId', 'rename', { method: 'PATCH', url: '/locations/2', payload: rename })
   const received = { type: 'receive', productId: 1, locationId: 2, quantity: 10, reference: 'delivery-7' }
   await show('postMovements', 'receive', post('/movements', received), 201)
-  await show('getStock', 'all', { url: '/stock' })
   const wanted = { productId: 1, locationId: 2, quantity: 3, expiresInSeconds: 900, reference: 'order-1042' }
   await show('postReservations', 'order', post('/reservations', wanted), 201)
   const shipped = post('/reservations/commit/1', { quantity: 2 })
   await show('postReservationsCommitWithReservationId', 'part', shipped)
-  await expect(`${JSON.stringify(examples, null, 2)}\n`).toMatchFileSnapshot(FILE)
   const { paths } = await buildOpenApi()
+  await showRecords()
+  await showFiles(JSON.parse(JSON.stringify(paths)))
+  await expect(`${JSON.stringify(examples, null, 2)}\n`).toMatchFileSnapshot(FILE)
   const operations = Object.values(paths).flatMap((methods) => Object.values(methods))
-  const withBody = operations.filter((operation) => 'requestBody' in operation).map(({ operationId }) => operationId)
-  // The examples of an import stand beside its media types.
-  expect(withBody.filter((id) => !(id in examples))).toEqual(['postProductsImport'])
+  const rest = operations.map(({ operationId }) => operationId).filter((id) => !(id in examples))
+  // They answer nothing, a file, pages, a version, or this document.
+  expect(rest.filter((id) => !id.startsWith('delete'))).toEqual([
+    'get',
+    'getDocs',
+    'getOpenapiJson',
+    'getProductsExport',
+  ])
 })
+
+/** Shows what the changes have left: records, and lists of them. */
+async function showRecords(): Promise<void> {
+  await show('getProducts', 'with what include asks for', { url: '/products?include=meta,stock' })
+  await show('getLocations', 'all', { url: '/locations' })
+  await show('getLocationsWithLocationId', 'shop', { url: '/locations/2' })
+  await show('getStock', 'all', { url: '/stock' })
+  await show('getStockWithProductId', 't-shirt', { url: '/stock/1' })
+  await show('getStockWithProductIdLocationId', 't-shirt in the shop', { url: '/stock/1/2' })
+  await show('getMovements', 'all', { url: '/movements' })
+  await show('getMovementsWithMovementId', 'receive', { url: '/movements/1' })
+  await show('getReservations', 'all', { url: '/reservations' })
+  await show('getReservationsWithReservationId', 'order', { url: '/reservations/1' })
+  await show('getUsers', 'all', { url: '/users' })
+  await show('getUsersWithUserId', 'one', { url: '/users/1' })
+  await show('getHealth', 'good', { url: '/health' })
+  await show('getReady', 'ready', { url: '/ready' })
+}
+
+/** The examples of files stand beside their media types. */
+async function showFiles(paths: Record<string, Record<string, Files>>): Promise<void> {
+  const exported = Object.entries(paths['/products/export']?.get?.responses[200].content ?? {})
+  for (const [accept, { example }] of exported) {
+    const { statusCode, body } = await inventory.app.inject({ url: '/products/export', headers: { accept } })
+    expect([accept, statusCode, body]).toEqual([accept, 200, example])
+  }
+  const { requestBody, responses } = paths['/products/import']?.post ?? expect.fail('there is no import')
+  const importing = (type: string) =>
+    ({
+      ...{ method: 'POST', url: '/products/import' },
+      headers: { 'content-type': type },
+      payload: requestBody.content[type]?.example ?? '',
+    }) as const
+  await show('postProductsImport', 'one product', importing('text/csv'))
+  const lines = 'application/x-ndjson'
+  const headers = { 'content-type': lines, accept: lines }
+  const { body } = await inventory.app.inject({ ...importing(lines), headers })
+  expect(settled(body)).toBe(responses[200].content[lines]?.example)
+}
+
+type Content = Record<string, { readonly example?: string }>
+/** An operation that takes or answers files. */
+interface Files {
+  readonly requestBody: { readonly content: Content }
+  readonly responses: { readonly 200: { readonly content: Content } }
+}

@@ -7,10 +7,10 @@ import type { Db, UserTable } from '../database.ts'
 /** A user in an answer (reference: Users). */
 export const UserView = z
   .object({
-    id: z.int().min(1),
-    username: z.string(),
-    firstName: z.string(),
-    lastName: z.string(),
+    id: z.int().min(1).meta({ description: 'The id of the user' }),
+    username: z.string().meta({ description: 'In lower case; no other user has it' }),
+    firstName: z.string().meta({ description: 'The first name' }),
+    lastName: z.string().meta({ description: 'The last name' }),
   })
   .meta({ id: 'InventoryUser' })
 

@@ -5,7 +5,11 @@ import { z } from 'zod'
 import { OpenController } from '../plugins/inventory-controller.ts'
 import { VERSION } from '../version.ts'
 
-const Service = z.object({ name: z.string(), version: z.string(), docs: z.string() })
+const Service = z.object({
+  name: z.literal('inventory').meta({ description: 'The name of the service' }),
+  version: z.string().meta({ description: 'Its version', examples: ['1.4.0'] }),
+  docs: z.literal(DOCS_PATH).meta({ description: 'The path of this document as a page' }),
+})
 
 const frontPage = renderServicePage({
   title: 'Trestle inventory',
@@ -30,7 +34,7 @@ export class Default extends OpenController {
 /** /openapi.json: the document that describes this API. */
 export class Openapi_json extends OpenController {
   static GET = accepts({
-    returns: z.looseObject({ openapi: z.string() }),
+    returns: z.looseObject({ openapi: z.literal('3.1.0') }),
     responses: { 304: 'Not changed since the version that If-None-Match names', 404: 'The documents are switched off' },
     summary: 'Read this document',
     tags: ['service'],

@@ -10,17 +10,21 @@ import { InventoryController } from '../plugins/inventory-controller.ts'
 import { locationTag } from '../requests/entity-tag.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
 import { FreeText } from '../requests/free-text.ts'
-import { RecordId } from '../requests/record-id.ts'
+import { LocationId } from '../requests/record-id.ts'
 import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable, withBody } from '../requests/responses.ts'
 import { changeLocation } from '../use-cases/change-location.ts'
 import { createLocation } from '../use-cases/create-location.ts'
 import { deleteLocation } from '../use-cases/delete-location.ts'
 
-const Code = z.string({ error: FIELD_TEXTS.notString }).regex(/^[A-Za-z0-9._-]{1,64}$/, FIELD_TEXTS.notCode)
+const Code = z
+  .string({ error: FIELD_TEXTS.notString })
+  .regex(/^[A-Za-z0-9._-]{1,64}$/, FIELD_TEXTS.notCode)
+  .meta({ description: 'The short name of the location. No other location has it' })
+const Name = FreeText.meta({ description: 'The name of the location, for people' })
 const Active = p.bool().meta({ description: 'Whether the location takes stock in' })
 const LocationPatch = z
-  .object({ code: Code.optional(), name: FreeText.optional(), active: Active.optional() })
+  .object({ code: Code.optional(), name: Name.optional(), active: Active.optional() })
   .refine((change) => Object.values(change).some((value) => value !== undefined), FIELD_TEXTS.noLocationMember)
   .meta({ minProperties: 1 })
 const changeResponses = {
@@ -40,7 +44,7 @@ export class Default extends InventoryController {
       summary: 'List locations',
     }),
     accepts({
-      path: [RecordId],
+      path: [LocationId],
       names: ['locationId'],
       returns: recordEnvelope(LocationView, 200),
       responses: { 304: 'Not changed since the version that If-None-Match names', ...outage },
@@ -52,7 +56,7 @@ export class Default extends InventoryController {
   }
 
   static POST = accepts({
-    keywords: z.object({ code: Code, name: FreeText, active: Active.default(true) }),
+    keywords: z.object({ code: Code, name: Name, active: Active.default(true) }),
     status: 201,
     returns: recordEnvelope(LocationCreatedView, 201),
     responses: { ...codeTaken, ...repeatable },
@@ -68,7 +72,7 @@ export class Default extends InventoryController {
   }
 
   static PATCH = accepts({
-    path: [RecordId],
+    path: [LocationId],
     names: ['locationId'],
     keywords: LocationPatch,
     returns: recordEnvelope(LocationView, 200),
@@ -84,7 +88,7 @@ export class Default extends InventoryController {
   }
 
   static DELETE = accepts({
-    path: [RecordId],
+    path: [LocationId],
     names: ['locationId'],
     status: 204,
     responses: { 409: 'The location still has stock', ...changeResponses },

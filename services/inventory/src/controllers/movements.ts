@@ -10,16 +10,19 @@ import { listingById, PageKeywords, positionById, readPage } from '../pagination
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
 import { FreeText } from '../requests/free-text.ts'
-import { RecordId } from '../requests/record-id.ts'
+import { LocationId, ProductId, RecordId } from '../requests/record-id.ts'
 import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable } from '../requests/responses.ts'
 import { moveStock } from '../use-cases/move-stock.ts'
 
 const ListKeywords = PageKeywords.extend({
-  productId: RecordId.optional(),
-  locationId: RecordId.optional(),
-  type: p.oneOf(...MOVEMENT_TYPES).optional(),
-  reference: FreeText.optional(),
+  productId: ProductId.optional(),
+  locationId: LocationId.optional(),
+  type: p
+    .oneOf(...MOVEMENT_TYPES)
+    .optional()
+    .meta({ description: 'Only movements of this type' }),
+  reference: FreeText.optional().meta({ description: 'Only movements with this reference' }),
   from: p.date().optional().meta({ description: 'Only movements since this time' }),
   to: p.date().optional().meta({ description: 'Only movements before this time' }),
 })
@@ -35,7 +38,7 @@ export class Default extends InventoryController {
       description: 'Newest first.',
     }),
     accepts({
-      path: [RecordId],
+      path: [RecordId.meta({ description: 'The id of a row of the ledger' })],
       names: ['movementId'],
       returns: recordEnvelope(MovementView, 200),
       responses: outage,

@@ -8,7 +8,7 @@ import { ProductCreatedView, ProductView, productCreatedJson, productJson } from
 import { findSkuProblem, SKU_LENGTH_MAX, SKU_PATTERN } from '../products/sku.ts'
 import { productTag } from '../requests/entity-tag.ts'
 import { listBody, listEnvelope, listStream, recordBody, recordEnvelope } from '../requests/envelope.ts'
-import { RecordId } from '../requests/record-id.ts'
+import { ProductId } from '../requests/record-id.ts'
 import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable, withBody } from '../requests/responses.ts'
 import { type ChangeProductInput, changeProduct } from '../use-cases/change-product.ts'
@@ -27,7 +27,10 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 
 const Sku = z
   .string({ error: ({ input }) => (input === undefined ? FIELD_TEXTS.required : FIELD_TEXTS.notString) })
-  .meta({ minLength: 1, maxLength: SKU_LENGTH_MAX, pattern: SKU_PATTERN })
+  .meta({
+    ...{ minLength: 1, maxLength: SKU_LENGTH_MAX, pattern: SKU_PATTERN },
+    description: 'The name that its owner gives a product. No other product has it',
+  })
   .superRefine((sku, context) => {
     const problem = findSkuProblem(sku)
     if (problem !== undefined) context.addIssue({ code: 'custom', message: problem })
@@ -44,6 +47,7 @@ const Attributes = z
     type: ['string', 'object', 'array'],
     pattern: JSON_START,
     description: 'JSON: a text that holds it, or an object or array. Numbers keep every digit.',
+    examples: [{ color: 'red', price: 19.9 }],
   })
 
 /** The body of a request that creates or replaces a product. */
@@ -55,7 +59,7 @@ const ProductPatch = z
   .refine(({ sku, attributes }) => sku !== undefined || attributes !== undefined, FIELD_TEXTS.noProductMember)
   .meta({ minProperties: 1 })
 
-const OnePath = { path: [RecordId], names: ['productId'] } as const
+const OnePath = { path: [ProductId], names: ['productId'] } as const
 const changeResponses = {
   409: 'A product with this sku already exists',
   412: 'The product has another version than If-Match names',

@@ -6,7 +6,7 @@ import { listingById, PageKeywords, positionById, readPage } from '../pagination
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
 import { FreeText } from '../requests/free-text.ts'
-import { RecordId } from '../requests/record-id.ts'
+import { LocationId, ProductId, ReservationId } from '../requests/record-id.ts'
 import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable, withBody } from '../requests/responses.ts'
 import { RESERVATION_STATUSES, requireReservation } from '../reservations/reservation.ts'
@@ -18,18 +18,21 @@ import { reserveStock } from '../use-cases/reserve-stock.ts'
 
 const SECONDS_MAX = 2_592_000
 
-const Quantity = p.int({ min: 1, max: QUANTITY_MAX })
+const Quantity = p.int({ min: 1, max: QUANTITY_MAX }).meta({ description: 'How much to reserve' })
 
 const ListKeywords = PageKeywords.extend({
-  productId: RecordId.optional(),
-  locationId: RecordId.optional(),
-  status: p.oneOf(...RESERVATION_STATUSES).optional(),
-  reference: FreeText.optional(),
+  productId: ProductId.optional(),
+  locationId: LocationId.optional(),
+  status: p
+    .oneOf(...RESERVATION_STATUSES)
+    .optional()
+    .meta({ description: 'Only reservations in this state' }),
+  reference: FreeText.optional().meta({ description: 'Only reservations with this reference' }),
 })
 
 const ReservationBody = z.object({
-  productId: RecordId,
-  locationId: RecordId,
+  productId: ProductId,
+  locationId: LocationId,
   quantity: Quantity,
   expiresInSeconds: p
     .int({ min: 1, max: SECONDS_MAX })
@@ -50,7 +53,7 @@ export class Default extends InventoryController {
       summary: 'List reservations',
     }),
     accepts({
-      path: [RecordId],
+      path: [ReservationId],
       names: ['reservationId'],
       returns: recordEnvelope(ReservationView, 200),
       responses: outage,
@@ -81,7 +84,7 @@ export class Default extends InventoryController {
   }
 
   static DELETE = accepts({
-    path: [RecordId],
+    path: [ReservationId],
     names: ['reservationId'],
     status: 204,
     responses: { 409: 'The reservation is committed or has expired', ...withBody },

@@ -8,15 +8,15 @@ import { requireProduct } from '../products/product.ts'
 import { levelTag } from '../requests/entity-tag.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
 import { FreeText } from '../requests/free-text.ts'
-import { RecordId } from '../requests/record-id.ts'
+import { LocationId, ProductId } from '../requests/record-id.ts'
 import { outage } from '../requests/responses.ts'
 import { findLevel, findLongProductStock, findProductStock, listLevels } from '../stock/level-repository.ts'
 import { type Level, LevelView, ProductStockView, QUANTITY_MAX } from '../stock/level-view.ts'
 
 const ListKeywords = PageKeywords.extend({
-  productId: RecordId.optional(),
-  locationId: RecordId.optional(),
-  sku: FreeText.optional(),
+  productId: ProductId.optional(),
+  locationId: LocationId.optional(),
+  sku: FreeText.optional().meta({ description: 'Only levels of the product with this SKU' }),
   below: p.int({ min: 0, max: QUANTITY_MAX }).optional().meta({
     description:
       'Only levels with less than this available. A level is of one location and begins with the first movement: a product never received has none',
@@ -35,14 +35,14 @@ export class Default extends InventoryController {
       summary: 'List stock levels',
     }),
     accepts({
-      path: [RecordId],
+      path: [ProductId],
       names: ['productId'],
       returns: recordEnvelope(ProductStockView, 200),
       responses: outage,
       summary: 'Get the stock of a product',
     }),
     accepts({
-      path: [RecordId, RecordId],
+      path: [ProductId, LocationId],
       names: ['productId', 'locationId'],
       returns: recordEnvelope(LevelView, 200),
       responses: { 304: 'Not changed since the version that If-None-Match names', ...outage },

@@ -18,7 +18,7 @@ export class Default extends InventoryController {
       summary: 'List users',
     }),
     accepts({
-      path: [RecordId],
+      path: [RecordId.meta({ description: 'The id of a user' })],
       names: ['userId'],
       returns: recordEnvelope(UserView, 200),
       responses: outage,

@@ -14,22 +14,30 @@ export interface ImportReport {
   readonly errors: readonly RecordProblem[]
 }
 
+const ERRORS_MAX = 100
+
+const Count = z.int().min(0)
+const ProblemView = z.object({
+  line: z.int().min(1).meta({ description: 'The line of the file where the record begins' }),
+  sku: z.string().nullable().meta({ description: 'null when it cannot be read' }),
+  type: z.string().meta({ description: 'BAD_REQUEST, VALIDATION_ERROR, CONFLICT or SERVER_ERROR' }),
+  description: z.string().meta({ description: 'What is wrong, for people' }),
+})
+
 /** A report in an answer. */
 export const ImportReportView = z
   .object({
-    received: z.int(),
-    created: z.int(),
-    updated: z.int(),
-    skipped: z
-      .int()
-      .meta({ description: 'Products that were left as they were, because they exist or have the same attributes' }),
-    failed: z.int(),
-    durationMs: z.int(),
-    errors: z.array(z.object({ line: z.int(), sku: z.string().nullable(), type: z.string(), description: z.string() })),
+    received: Count.meta({ description: 'Records of the file' }),
+    created: Count.meta({ description: 'New products' }),
+    updated: Count.meta({ description: 'Products that were changed' }),
+    skipped: Count.meta({
+      description: 'Products that were left as they were, because they exist or have the same attributes',
+    }),
+    failed: Count.meta({ description: 'Records that were not stored' }),
+    durationMs: Count.meta({ description: 'How long the import took' }),
+    errors: z.array(ProblemView).max(ERRORS_MAX).meta({ description: 'The first problems' }),
   })
   .meta({ id: 'ImportReport' })
-
-const ERRORS_MAX = 100
 
 /** Counts records while a file is imported. */
 export class ImportTally {

@@ -4,13 +4,13 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 import { isJsonText, keepNestedText } from '../json/json-object.ts'
 import { itemTexts } from '../json/nested-text.ts'
 import { FreeText } from '../requests/free-text.ts'
-import { RecordId } from '../requests/record-id.ts'
+import { LocationId, ProductId, RecordId } from '../requests/record-id.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
 import { LINE_TYPES, type MovementLine } from './movement.ts'
 
 const LINES_MAX = 100
 
-const Quantity = p.int({ min: 1, max: QUANTITY_MAX })
+const Quantity = p.int({ min: 1, max: QUANTITY_MAX }).meta({ description: 'How much comes or leaves' })
 const Counted = p.int({ min: 0, max: QUANTITY_MAX })
 const Delta = p
   .int({ min: -QUANTITY_MAX, max: QUANTITY_MAX })
@@ -24,7 +24,7 @@ const common = {
   }),
   expectedOnHand: Counted.optional().meta({ description: 'Refuse unless this quantity is on hand before' }),
 }
-const place = { productId: RecordId, locationId: RecordId }
+const place = { productId: ProductId, locationId: LocationId }
 
 /** One line of a body. Its `type` decides which members it has. */
 export const LineBody = z
@@ -48,7 +48,7 @@ export const LineBody = z
       z
         .strictObject({
           type: z.literal('transfer'),
-          productId: RecordId,
+          productId: ProductId,
           fromLocationId: RecordId.meta({ description: 'Where stock leaves' }),
           toLocationId: RecordId.meta({ description: 'Where stock arrives: another location' }),
           quantity: Quantity,
@@ -92,8 +92,8 @@ function findSizeProblem(lines: readonly unknown[]): { readonly path: number[]; 
 export const MovementBody = z
   .object({
     type: z.enum(LINE_TYPES, { error: FIELD_TEXTS.notOneOf(LINE_TYPES) }).optional(),
-    productId: RecordId.optional(),
-    locationId: RecordId.optional(),
+    productId: ProductId.optional(),
+    locationId: LocationId.optional(),
     fromLocationId: RecordId.optional(),
     toLocationId: RecordId.optional(),
     quantity: Counted.optional(),

@@ -66,7 +66,8 @@ const TOKEN = {
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'An access token with the scope inventory:read or inventory:write, where authentication is on',
+    description:
+      'An access token with the scope inventory:read or inventory:write. Needed while INVENTORY_AUTH_ENABLED is true; it is false by default',
   },
 } as const
 

@@ -19,7 +19,10 @@ const Once = z.string({ error: FIELD_TEXTS.givenTwice })
 
 /** The keyword that asks for more members of a product. */
 export const IncludeKeywords = z.object({
-  include: p.list(p.oneOf(...INCLUDES)).optional(),
+  include: p
+    .list(p.oneOf(...INCLUDES))
+    .optional()
+    .meta({ description: 'Members that are shown too' }),
 })
 
 /** What a product is shown with. */
@@ -28,13 +31,19 @@ export type IncludeKeywords = z.output<typeof IncludeKeywords>
 /** The filters and the order of products. Beside these, every `attributes.PATH` with or without an operator is a filter. */
 export const FilterKeywords = z
   .object({
-    sort: p.oneOf(...PRODUCT_SORTS).default('id'),
-    sku: Once.optional().meta({ maxLength: SKU_LENGTH_MAX }),
+    sort: p
+      .oneOf(...PRODUCT_SORTS)
+      .default('id')
+      .meta({ description: 'The order. A leading - is descending' }),
+    sku: Once.optional().meta({ maxLength: SKU_LENGTH_MAX, description: 'Only the product with this SKU' }),
     'sku[in]': Once.optional().meta({
       pattern: '[^,]',
       description: 'Only products with one of up to 100 SKUs, separated by commas',
     }),
-    'sku[prefix]': Once.optional().meta({ maxLength: SKU_LENGTH_MAX }),
+    'sku[prefix]': Once.optional().meta({
+      maxLength: SKU_LENGTH_MAX,
+      description: 'Only products whose SKU begins with this',
+    }),
     contains: Once.optional().meta({
       pattern: JSON_START,
       contentMediaType: 'application/json',

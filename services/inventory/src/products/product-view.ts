@@ -4,14 +4,21 @@ import type { Product, ProductDetails } from './product.ts'
 /** A product in an answer, with what `include` asked for. */
 export const ProductView = z
   .object({
-    id: z.int().min(1),
-    sku: z.string().max(255),
-    attributes: z.unknown().meta({ description: 'Any JSON value but null. Numbers keep every digit' }),
+    id: z.int().min(1).meta({ description: 'The id of the product' }),
+    sku: z.string().max(255).meta({ description: 'The name that its owner gives it' }),
+    attributes: z.unknown().meta({
+      description: 'Any JSON value but null. Numbers keep every digit',
+      examples: [{ color: 'red', price: 19.9 }],
+    }),
     createdAt: z.iso.datetime().optional().meta({ description: 'Present with include=meta' }),
     updatedAt: z.iso.datetime().optional().meta({ description: 'Present with include=meta' }),
     version: z.int().min(1).optional().meta({ description: 'Present with include=meta' }),
     stock: z
-      .object({ onHand: z.int(), reserved: z.int(), available: z.int() })
+      .object({
+        onHand: z.int().min(0).meta({ description: 'The quantity at all locations, reserved or not' }),
+        reserved: z.int().min(0).meta({ description: 'What of it reservations keep' }),
+        available: z.int().min(0).meta({ description: 'What is on hand and not reserved' }),
+      })
       .optional()
       .meta({ description: 'The stock over all locations. Present with include=stock' }),
   })
@@ -24,7 +31,10 @@ export type Include = (typeof INCLUDES)[number]
 
 /** The record in the answer to POST /products. */
 export const ProductCreatedView = z
-  .object({ id: z.int().min(1), message: z.string() })
+  .object({
+    id: z.int().min(1).meta({ description: 'The id of the new product' }),
+    message: z.string().meta({ description: 'What was done, for people' }),
+  })
   .meta({ id: 'ProductCreated', examples: [{ id: 6, message: 'Product 6 was created.' }] })
 
 /** The JSON of a product. The attributes are text already. Parsing them would lose digits, and cost time. */

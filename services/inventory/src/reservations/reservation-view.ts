@@ -5,15 +5,15 @@ import { RESERVATION_STATUSES } from './reservation.ts'
 /** A reservation in an answer, as the SQL function `reservation_json` makes it. */
 export const ReservationView = z
   .object({
-    id: z.int().min(1),
-    productId: z.int().min(1),
-    locationId: z.int().min(1),
-    quantity: QuantityView,
+    id: z.int().min(1).meta({ description: 'The id of the reservation' }),
+    productId: z.int().min(1).meta({ description: 'The id of the product' }),
+    locationId: z.int().min(1).meta({ description: 'The id of the location' }),
+    quantity: QuantityView.min(1).meta({ description: 'What was reserved' }),
     remaining: QuantityView.meta({ description: 'The part that is reserved at this moment' }),
-    status: z.enum(RESERVATION_STATUSES),
-    reference: z.string().max(255).nullable(),
-    expiresAt: z.iso.datetime().nullable(),
-    createdAt: z.iso.datetime(),
+    status: z.enum(RESERVATION_STATUSES).meta({ description: 'active until nothing of it remains' }),
+    reference: z.string().max(255).nullable().meta({ description: 'A document of the client, as it was sent' }),
+    expiresAt: z.iso.datetime().nullable().meta({ description: 'When the reservation ends; null for never' }),
+    createdAt: z.iso.datetime().meta({ description: 'When the stock was reserved' }),
   })
   .meta({ id: 'Reservation' })
 

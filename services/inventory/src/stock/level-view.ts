@@ -9,11 +9,11 @@ export const QuantityView = z.int().min(0).max(QUANTITY_MAX)
 /** A level in an answer, as the SQL function `level_json` makes it. */
 export const LevelView = z
   .object({
-    productId: z.int().min(1),
-    locationId: z.int().min(1),
-    onHand: QuantityView,
-    reserved: QuantityView,
-    available: QuantityView,
+    productId: z.int().min(1).meta({ description: 'The id of the product' }),
+    locationId: z.int().min(1).meta({ description: 'The id of the location' }),
+    onHand: QuantityView.meta({ description: 'The quantity at the location, reserved or not' }),
+    reserved: QuantityView.meta({ description: 'What of it reservations keep' }),
+    available: QuantityView.meta({ description: 'What is on hand and not reserved' }),
     updatedAt: z.iso
       .datetime()
       .nullable()
@@ -27,11 +27,11 @@ export type Level = z.infer<typeof LevelView>
 /** The stock of a product: the sums over all locations, and the level of each. */
 export const ProductStockView = z
   .object({
-    productId: z.int().min(1),
-    onHand: z.int().min(0),
-    reserved: z.int().min(0),
-    available: z.int().min(0),
-    locations: z.array(LevelView),
+    productId: z.int().min(1).meta({ description: 'The id of the product' }),
+    onHand: z.int().min(0).meta({ description: 'The quantity at all locations, reserved or not' }),
+    reserved: z.int().min(0).meta({ description: 'What of it reservations keep' }),
+    available: z.int().min(0).meta({ description: 'What is on hand and not reserved' }),
+    locations: z.array(LevelView).meta({ description: 'The level at each location, by id of the location' }),
   })
   .meta({ id: 'ProductStock' })
 

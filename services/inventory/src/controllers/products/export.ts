@@ -18,12 +18,18 @@ export class Default extends InventoryController {
   static GET = accepts({
     keywords: z
       .object({
-        format: p.oneOf(...IMPORT_FORMATS).optional(),
+        format: p
+          .oneOf(...IMPORT_FORMATS)
+          .optional()
+          .meta({ description: 'Without it, Accept decides' }),
         flatten: p
           .list(z.string().meta({ minLength: 1 }))
           .optional()
           .meta({ description: 'Paths of values that get columns of their own, with format=csv', maxItems: PATHS_MAX }),
-        spreadsheetSafe: p.bool().default(false),
+        spreadsheetSafe: p
+          .bool()
+          .default(false)
+          .meta({ description: 'Keeps spreadsheets from computing cells as formulas' }),
         ...FilterKeywords.shape,
       })
       .catchall(z.string({ error: FIELD_TEXTS.givenTwice })),

@@ -30,9 +30,12 @@ type OpenRecords = () => ImportInput['records']
 export class Default extends InventoryController {
   static POST = accepts({
     keywords: z.object({
-      mode: p.oneOf(...IMPORT_MODES).default('insert'),
-      atomic: p.bool().default(false),
-      dryRun: p.bool().default(false),
+      mode: p
+        .oneOf(...IMPORT_MODES)
+        .default('insert')
+        .meta({ description: 'What happens to a product whose SKU is taken' }),
+      atomic: p.bool().default(false).meta({ description: 'Stores all products, or none' }),
+      dryRun: p.bool().default(false).meta({ description: 'Reports what would happen, and stores nothing' }),
     }),
     body: 'raw',
     returns: recordEnvelope(ImportReportView, 200),

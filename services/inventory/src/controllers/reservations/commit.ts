@@ -2,7 +2,7 @@ import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoint
 import { z } from 'zod'
 import { InventoryController } from '../../plugins/inventory-controller.ts'
 import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
-import { RecordId } from '../../requests/record-id.ts'
+import { ReservationId } from '../../requests/record-id.ts'
 import { callerOf } from '../../requests/request-caller.ts'
 import { repeatable } from '../../requests/responses.ts'
 import { ReservationView } from '../../reservations/reservation-view.ts'
@@ -14,7 +14,7 @@ const Quantity = p.int({ min: 1, max: QUANTITY_MAX })
 /** /reservations/commit/{reservationId}: ships what is reserved. */
 export class Default extends InventoryController {
   static POST = accepts({
-    path: [RecordId],
+    path: [ReservationId],
     names: ['reservationId'],
     keywords: z.object({
       quantity: Quantity.optional().meta({ description: 'How much to ship. Without it, all that remains' }),
