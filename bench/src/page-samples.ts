@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from 'zod'
+import { createCaller, MERCHANT } from './payment-page/stage.ts'
 
 /** Reads the addresses of a running stack. */
 export const Urls = z.object({
@@ -34,12 +35,12 @@ const Message = z.object({ id: z.int(), text: z.string().nullable() })
 
 /** Signs somebody up, makes a merchant, and invites two people, one of whom accepts. @throws Error when a request is refused */
 export async function makeSamples(urls: Urls): Promise<Made> {
-  await post(`${urls.AUTH_URL}/signup`, { email: LONG_ADDRESS, password: 'difference engine' })
-  const { app } = App.parse(await post(`${urls.PAYMENTS_URL}/apps`, { name: 'Nordhavn' }))
-  const { merchant } = Merchant.parse(await post(`${urls.PAYMENTS_URL}/merchants`, MERCHANT, app.key))
-  const users = `${urls.PAYMENTS_URL}/merchants/${merchant.id}/users`
+  const call = createCaller(urls.PAYMENTS_URL)
+  await createCaller(urls.AUTH_URL)('POST', '/signup', { email: LONG_ADDRESS, password: 'difference engine' })
+  const { app } = App.parse(await call('POST', '/apps', { name: 'Nordhavn' }))
+  const { merchant } = Merchant.parse(await call('POST', '/merchants', { ...MERCHANT, test: true }, app.key))
   const invited = ['grace@example.com', 'mary@example.com']
-  for (const email of invited) await post(users, { email }, app.key)
+  for (const email of invited) await call('POST', `/merchants/${merchant.id}/users`, { email }, app.key)
   const linkOf = async (to: string) => /https?:\/\/\S+/.exec((await mailTo(urls.MAIL_URL, to)).text ?? '')?.[0] ?? ''
   const [invitationUrl = '', acceptedUrl = ''] = await Promise.all(invited.map(linkOf))
   await fetch(acceptedUrl, { method: 'POST', redirect: 'manual', headers: FORM })
@@ -52,28 +53,6 @@ export async function makeSamples(urls: Urls): Promise<Made> {
 
 const LONG_ADDRESS = 'augusta.ada.king.countess.of.lovelace@mail.analytical-engines.example.com'
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
-const MERCHANT = {
-  name: 'Nordhavn Coffee Roasters',
-  currency: 'EUR',
-  email: 'owner@example.com',
-  website: 'https://coffee.example.com',
-  descriptor: 'NORDHAVN COFFEE',
-  company: { country: 'DK' },
-  test: true,
-}
-
-/** @throws Error with the answer when it is a refusal */
-async function post(url: string, body: object, key?: string): Promise<unknown> {
-  const authorization = key && `Basic ${Buffer.from(`:${key}`).toString('base64')}`
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
-    body: JSON.stringify(body),
-  })
-  const text = await response.text()
-  if (!response.ok) throw new Error(`${url}: ${response.status} ${text}`)
-  return text === '' ? undefined : JSON.parse(text)
-}
 
 /** The newest mail to an address. A queue sends it soon after the request. @throws Error when none comes */
 async function mailTo(mailUrl: string, to: string): Promise<z.infer<typeof Message>> {

@@ -4,12 +4,12 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { readStatus } from '@trestle/stack/status/status-file.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { Command } from 'commander'
-import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { BrowserContext, Page } from 'playwright-core'
 import { makeBenchFolder } from './bench-folder.ts'
 import { runCommand } from './command-line.ts'
 import { type Made, makeSamples, Urls } from './page-samples.ts'
 import { ROOT } from './payment-page/stage.ts'
-import { findBarriers } from './payment-page/visitor.ts'
+import { findBarriers, startBrowser } from './payment-page/visitor.ts'
 import { startServer } from './processes/server.ts'
 
 // Opens every page that people see of a running stack, light and dark, on a desktop and on phones, in Chromium. CHROMIUM names
@@ -98,12 +98,7 @@ async function run({ only, pictures }: { readonly only: string; readonly picture
   try {
     await using started = new AsyncDisposableStack()
     const urls = await startStack(join(folder, 'data'), started)
-    const browser = await chromium.launch({
-      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      // Chromium's sandbox does not work in a container.
-      args: ['--no-sandbox', '--disable-quic'],
-    })
-    started.defer(() => browser.close())
+    const browser = await startBrowser(started)
     const look = async (shown: readonly Screen[], made: Made) => {
       for (const screen of shown.filter(({ name }) => pattern.test(name))) {
         const problems: string[] = []

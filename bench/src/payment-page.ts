@@ -1,12 +1,12 @@
 import { rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { type Browser, chromium } from 'playwright-core'
+import type { Browser } from 'playwright-core'
 import { makeBenchFolder } from './bench-folder.ts'
 import type { Journey } from './payment-page/journey.ts'
 import { journeys } from './payment-page/journeys.ts'
 import { takePictures } from './payment-page/screens.ts'
 import { type Stage, setStage } from './payment-page/stage.ts'
-import { visit } from './payment-page/visitor.ts'
+import { startBrowser, visit } from './payment-page/visitor.ts'
 
 // Pays by payment links in a real browser: in every language, by keyboard, with and without script, with axe-core on every
 // page. `node bench/src/payment-page.ts`. A page that loads something from another origin is a failure too. Exit status 1 for
@@ -23,12 +23,7 @@ const folder = makeBenchFolder()
 try {
   await using started = new AsyncDisposableStack()
   const stage = await setStage(folder, started)
-  const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    // Chromium's sandbox does not work in a container.
-    args: ['--no-sandbox', '--disable-quic'],
-  })
-  started.defer(() => browser.close())
+  const browser = await startBrowser(started)
   if (values.pictures) await takePictures(browser, stage)
   else {
     const pattern = new RegExp(values.only)

@@ -88,7 +88,8 @@ export async function setStage(folder: string, started: AsyncDisposableStack): P
   }
 }
 
-const MERCHANT = {
+/** A merchant, but for whether it is a test merchant. */
+export const MERCHANT = {
   name: 'Nordhavn Coffee Roasters',
   currency: 'EUR',
   email: 'owner@example.com',
@@ -97,7 +98,8 @@ const MERCHANT = {
   company: { country: 'DK' },
 }
 
-function createCaller(url: string) {
+/** Sends JSON to a service, with an API key of payments if there is one. The function throws an Error for a refusal. */
+export function createCaller(url: string) {
   return async (method: string, path: string, body?: object, key?: string): Promise<unknown> => {
     const response = await fetch(url + path, {
       method,

@@ -1,5 +1,5 @@
 import axe, { type AxeResults } from 'axe-core'
-import type { Browser, BrowserContextOptions, Frame, Page } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Frame, type Page } from 'playwright-core'
 import type { Stage } from './stage.ts'
 
 /** The browser of a visitor, and the origins that it may load from. */
@@ -23,6 +23,17 @@ export interface Visitor {
 /** The console reports every answer that failed or was withheld. The journeys check what pages do with them. */
 const ANSWERED = /^Failed to load resource: (net::ERR_FAILED|the server responded with a status of (4|502|503))/
 const PATIENCE_MS = 20_000
+
+/** Starts Chromium. CHROMIUM names the program. Disposing of `started` ends it. */
+export async function startBrowser(started: AsyncDisposableStack): Promise<Browser> {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    // Chromium's sandbox does not work in a container.
+    args: ['--no-sandbox', '--disable-quic'],
+  })
+  started.defer(() => browser.close())
+  return browser
+}
 
 /** Opens a browser window in which nothing was visited before. */
 export async function visit(browser: Browser, stage: Stage, { browser: options, isShopping }: Visit): Promise<Visitor> {
