@@ -24,7 +24,7 @@ const START_MS = 120_000
 /** A page to look at. */
 interface Screen {
   readonly name: string
-  readonly open: (page: Page, urls: Urls, made: Made) => Promise<unknown>
+  readonly open: (page: Page, urls: Urls) => Promise<unknown>
 }
 
 const SERVICES = ['AUTH', 'PAYMENTS', 'INVENTORY'] as const
@@ -36,42 +36,45 @@ const FAILURE = 'error=access_denied&error_code=otp_expired&error_description=Em
 
 const EMPTY: Screen = { name: 'mail-none', open: (page, urls) => page.goto(urls.MAIL_URL) }
 
-const screens: readonly Screen[] = [
-  { name: 'home', open: (page, urls) => page.goto(urls.HOME_URL) },
-  { name: 'home-signed-in', open: (page, urls) => openHash(page, `${urls.HOME_URL}/#${SESSION}`) },
-  { name: 'home-failed', open: (page, urls) => openHash(page, `${urls.HOME_URL}/#${FAILURE}`) },
-  ...SERVICES.flatMap((service): readonly Screen[] => {
-    const name = service.toLowerCase()
-    return [
-      { name: `${name}-front`, open: (page, urls) => page.goto(`${urls[`${service}_URL`]}/`) },
-      { name: `${name}-metrics`, open: (page, urls) => page.goto(new URL('/', urls[`${service}_METRICS_URL`]).href) },
-      { name: `${name}-docs`, open: (page, urls) => openDocs(page, `${urls[`${service}_URL`]}/docs`) },
-    ]
-  }),
-  { name: 'mail-list', open: (page, urls) => page.goto(urls.MAIL_URL) },
-  { name: 'mail-unfound', open: (page, urls) => page.goto(`${urls.MAIL_URL}/?q=zebra`) },
-  { name: 'mail-one', open: (page, urls, { mailId }) => page.goto(`${urls.MAIL_URL}/mails/${mailId}`) },
-  { name: 'mail-missing', open: (page, urls) => page.goto(`${urls.MAIL_URL}/mails/none`) },
-  {
-    name: 'mail-question',
-    open: async (page, urls) => {
-      await page.goto(urls.MAIL_URL)
-      await page.getByRole('button', { name: 'Remove all' }).first().click()
+/** The pages of a stack with samples. */
+function listScreens({ mailId, confirmUrl, invitationUrl, acceptedUrl, payUrl }: Made): readonly Screen[] {
+  return [
+    { name: 'home', open: (page, urls) => page.goto(urls.HOME_URL) },
+    { name: 'home-signed-in', open: (page, urls) => openHash(page, `${urls.HOME_URL}/#${SESSION}`) },
+    { name: 'home-failed', open: (page, urls) => openHash(page, `${urls.HOME_URL}/#${FAILURE}`) },
+    ...SERVICES.flatMap((service): readonly Screen[] => {
+      const name = service.toLowerCase()
+      return [
+        { name: `${name}-front`, open: (page, urls) => page.goto(`${urls[`${service}_URL`]}/`) },
+        { name: `${name}-metrics`, open: (page, urls) => page.goto(new URL('/', urls[`${service}_METRICS_URL`]).href) },
+        { name: `${name}-docs`, open: (page, urls) => openDocs(page, `${urls[`${service}_URL`]}/docs`) },
+      ]
+    }),
+    { name: 'mail-list', open: (page, urls) => page.goto(urls.MAIL_URL) },
+    { name: 'mail-unfound', open: (page, urls) => page.goto(`${urls.MAIL_URL}/?q=zebra`) },
+    { name: 'mail-one', open: (page, urls) => page.goto(`${urls.MAIL_URL}/mails/${mailId}`) },
+    { name: 'mail-missing', open: (page, urls) => page.goto(`${urls.MAIL_URL}/mails/none`) },
+    {
+      name: 'mail-question',
+      open: async (page, urls) => {
+        await page.goto(urls.MAIL_URL)
+        await page.getByRole('button', { name: 'Remove all' }).first().click()
+      },
     },
-  },
-  { name: 'auth-confirm', open: (page, _urls, { confirmUrl }) => page.goto(confirmUrl) },
-  { name: 'invitation', open: (page, _urls, { invitationUrl }) => page.goto(invitationUrl) },
-  { name: 'invitation-accepted', open: (page, _urls, { acceptedUrl }) => page.goto(acceptedUrl) },
-  { name: 'invitation-unknown', open: (page, urls) => page.goto(`${urls.PAYMENTS_URL}/invitations/none`) },
-  { name: 'pay', open: (page, _urls, { payUrl }) => page.goto(payUrl) },
-  {
-    name: 'pay-test-cards',
-    open: async (page, _urls, { payUrl }) => {
-      await page.goto(payUrl)
-      await page.locator('summary').click()
+    { name: 'auth-confirm', open: (page) => page.goto(confirmUrl) },
+    { name: 'invitation', open: (page) => page.goto(invitationUrl) },
+    { name: 'invitation-accepted', open: (page) => page.goto(acceptedUrl) },
+    { name: 'invitation-unknown', open: (page, urls) => page.goto(`${urls.PAYMENTS_URL}/invitations/none`) },
+    { name: 'pay', open: (page) => page.goto(payUrl) },
+    {
+      name: 'pay-test-cards',
+      open: async (page) => {
+        await page.goto(payUrl)
+        await page.locator('summary').click()
+      },
     },
-  },
-]
+  ]
+}
 
 async function openHash(page: Page, address: string): Promise<void> {
   await page.goto(address)
@@ -99,7 +102,7 @@ async function run({ only, pictures }: { readonly only: string; readonly picture
     await using started = new AsyncDisposableStack()
     const urls = await startStack(join(folder, 'data'), started)
     const browser = await startBrowser(started)
-    const look = async (shown: readonly Screen[], made: Made) => {
+    const look = async (shown: readonly Screen[]) => {
       for (const screen of shown.filter(({ name }) => pattern.test(name))) {
         const problems: string[] = []
         for (const [width, colorScheme] of WIDTHS.flatMap((each) => SCHEMES.map((scheme) => [each, scheme] as const))) {
@@ -109,7 +112,7 @@ async function run({ only, pictures }: { readonly only: string; readonly picture
             locale: 'en-GB',
           })
           const picture = pictures && join(pictures, `${screen.name}-${width}-${colorScheme}.png`)
-          const found = await judge(context, (page) => screen.open(page, urls, made), picture)
+          const found = await judge(context, (page) => screen.open(page, urls), picture)
           problems.push(...found.map((problem) => `${width} ${colorScheme}: ${problem}`))
           await context.close()
         }
@@ -119,8 +122,8 @@ async function run({ only, pictures }: { readonly only: string; readonly picture
         )
       }
     }
-    await look([EMPTY], { confirmUrl: '', invitationUrl: '', acceptedUrl: '', payUrl: '', mailId: '' })
-    await look(screens, await makeSamples(urls))
+    await look([EMPTY])
+    await look(listScreens(await makeSamples(urls)))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
