@@ -107,10 +107,10 @@ function failuresOf({ cases, checks, interactions }: Recorder): readonly Failure
 
 function codeOf({ response }: z.output<typeof Interaction>): string {
   if (!response) return 'no answer'
-  return `${response.status_code} ${parseError(decode(response.content))}`.trim()
+  return `${response.status_code} ${errorCodesOf(decode(response.content))}`.trim()
 }
 
-function parseError(text: string): string | number {
+function errorCodesOf(text: string): string | number {
   try {
     const body: unknown = JSON.parse(text)
     const fields = FieldErrors.safeParse(body).data
