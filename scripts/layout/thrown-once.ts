@@ -8,10 +8,10 @@ const CATALOGUE_IMPORT = /^\.{1,2}\/(\.\.\/)*([a-z]+-)*errors\.ts$/
 const TRANSLATION = /\/src\/error-body\.ts$/
 /** The errors that are made in several places, and why. */
 const MANY_PLACES: ReadonlyMap<string, string> = new Map([
-  ['serverBusy', 'each queue refuses for itself, and its metric tells which one was full'],
-  ['serviceUnavailable', 'each thing that may be away is missed where it is asked, and the log names it'],
-  ['invalidFields', 'the text is that of a value, which field-errors.ts has'],
-  ['validationError', 'the text is that of a value, which field-errors.ts has'],
+  ['serverBusy', 'each queue refuses by itself, and its metric says which queue was full'],
+  ['serviceUnavailable', 'each caller of another server finds out by itself, and the log names the server'],
+  ['invalidFields', 'what is wrong with a value is in the text, and field-errors.ts has each text once'],
+  ['validationError', 'what is wrong with a value is in the text, and field-errors.ts has each text once'],
 ])
 
 /** Where an error is made, or handed to what makes it. */
