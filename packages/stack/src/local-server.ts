@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
 
-/** A web server of the stack. */
+/** A server of the stack that only this machine can reach. */
 export interface LocalServer {
   readonly port: number
   close(): Promise<void>

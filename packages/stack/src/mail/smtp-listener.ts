@@ -1,12 +1,7 @@
 import { once } from 'node:events'
 import { SMTPServer, type SMTPServerDataStream } from 'smtp-server'
+import type { LocalServer } from '../local-server.ts'
 import type { MailStore } from './mail-store.ts'
-
-/** A listener that can be closed. */
-export interface Listener {
-  readonly port: number
-  close(): Promise<void>
-}
 
 const MAIL_BYTES_MAX = 10 * 1024 * 1024
 const CLIENTS_MAX = 100
@@ -16,7 +11,7 @@ const CLOSE_TIMEOUT_MS = 200
  * Accepts every mail on 127.0.0.1, from everybody to everybody, and delivers none. It accepts any user name and password. It
  * has no TLS, since no client would trust its certificate.
  */
-export async function startSmtpListener(store: Pick<MailStore, 'add'>, port: number): Promise<Listener> {
+export async function startSmtpListener(store: Pick<MailStore, 'add'>, port: number): Promise<LocalServer> {
   const server = new SMTPServer({
     name: 'localhost',
     banner: 'Trestle mail catcher',
