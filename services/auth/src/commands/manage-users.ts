@@ -60,8 +60,8 @@ export const manageUsers: readonly Command[] = [
     usage: 'create',
     description: 'make a user; without --confirm, an invitation goes to the email (AUTH_MAILER_INVITE_ON_ADMIN_CREATE)',
     options: [
-      ['--email <address>', 'an email, a phone number or both'],
-      ['--phone <number>', 'in place of an email, or beside it'],
+      ['--email <address>', 'email of the user, who needs an email, a phone number or both'],
+      ['--phone <number>', 'phone number of the user'],
       ['--password <password>', 'stays in the history of your shell; without one, the user signs in by link or code'],
       ['--confirm', 'take the addresses as confirmed'],
       ['--role <role>', 'role of the tokens (default: authenticated)'],
