@@ -100,7 +100,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     version: VERSION,
     description:
       'Users, sessions and tokens. A drop-in server for clients of the GoTrue API. A method that a URL does not have is answered ' +
-      '405, with the methods that it has in the header Allow. A HEAD is answered like a GET that changes nothing.',
+      '405, with the methods that it has in the header Allow. HEAD works wherever GET changes nothing.',
     module: config.server.docsEnabled ? OPENAPI_MODULE : undefined,
     securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
   })
