@@ -3,7 +3,8 @@ import { createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Listener, startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
+import type { LocalServer } from '@trestle/stack/local-server.ts'
+import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { Command, Option } from 'commander'
 import { positiveInteger, runCommand } from './command-line.ts'
@@ -89,7 +90,7 @@ function authEnv(smtpPort: number): Readonly<Record<string, string>> {
   }
 }
 
-function startMailServer(arrivals: Arrivals, port: number): Promise<Listener> {
+function startMailServer(arrivals: Arrivals, port: number): Promise<LocalServer> {
   const add = async (_raw: Buffer, recipients: readonly string[]) => {
     for (const recipient of recipients) arrivals.set(recipient, (arrivals.get(recipient) ?? 0) + 1)
   }
@@ -97,7 +98,7 @@ function startMailServer(arrivals: Arrivals, port: number): Promise<Listener> {
 }
 
 /** A server that accepts connections and never answers. */
-async function startSilence(port: number): Promise<Pick<Listener, 'close'>> {
+async function startSilence(port: number): Promise<Pick<LocalServer, 'close'>> {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)
