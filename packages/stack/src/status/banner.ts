@@ -50,7 +50,8 @@ function places(status: StackStatus, { root, dataDirectory, logDirectory }: Stac
     status.INVENTORY_URL && 'inventory',
   ].filter((name): name is string => Boolean(name))
   return rows([
-    ['settings', services.map((name) => shownPath(root, join(dataDirectory, `${name}.env`))).join(', ')],
+    ['settings', 'yours go into .env; to apply a change, stop and start again'],
+    ['in effect', services.map((name) => shownPath(root, join(dataDirectory, `${name}.env`))).join(', ')],
     ['logs', `npm start -- logs [service] [--errors]   (in ${shownPath(root, logDirectory)})`],
     ['this again', 'npm start -- status [-o env|json]'],
   ])

@@ -97,7 +97,8 @@ Keys of auth (service may do everything: for servers only)
   publishable anon.key
   service     service.key
 
-  settings    .data/auth.env, .data/inventory.env
+  settings    yours go into .env; to apply a change, stop and start again
+  in effect   .data/auth.env, .data/inventory.env
   logs        npm start -- logs [service] [--errors]   (in .data/logs)
   this again  npm start -- status [-o env|json]
 
@@ -112,7 +113,8 @@ Try, in another terminal
   inventory   http://localhost:8080   docs http://localhost:8080/docs
   all of it   http://localhost:8083   a page with these links
 
-  settings    /data/inventory.env
+  settings    yours go into .env; to apply a change, stop and start again
+  in effect   /data/inventory.env
   logs        npm start -- logs [service] [--errors]   (in /data/logs)
   this again  npm start -- status [-o env|json]
 
