@@ -7,8 +7,15 @@ import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { integer } from '../packages/common/src/config/setting.ts'
+import { planStack } from '../packages/stack/src/settings/plan.ts'
+import { loadSecrets } from '../packages/stack/src/settings/secrets-file.ts'
+import { environmentOf } from '../packages/stack/src/settings/service-environment.ts'
+import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
 import { loadAuthConfig } from '../services/auth/src/config.ts'
+import { refusedBy } from '../services/auth/src/flows/redirect-allow-list.ts'
 import { type DocumentExample, examplesIn, hasStandIns, RUN_BY } from './document-examples.ts'
+
+removeFoldersAtEnd()
 
 const root = join(import.meta.dirname, '..')
 const documents = globSync(
@@ -89,6 +96,23 @@ it('docs/reference/auth.md: the settings switch the provider on', () => {
     secret: '<client secret>',
     redirectUri: `${addresses.AUTH_API_EXTERNAL_URL}/callback`,
   })
+})
+
+it('docs/quick-start/sign-in-a-user.md: auth starts in the strict profile with the settings of npm start', () => {
+  const document = examples.filter((one) => one.document === 'docs/quick-start/sign-in-a-user.md')
+  const env: Record<string, string> = {}
+  Object.assign(env, parseEnv(document.find(({ text }) => text.startsWith('AUTH_PROFILE='))?.text ?? ''))
+  const [auth] = planStack({ root, program: '', env, names: ['auth'], isWatched: false }).services
+  const given = environmentOf(auth?.definition ?? expect.fail('not planned'), env, {
+    databaseUrl: 'postgres://localhost/a',
+    secrets: loadSecrets(join(newFolder(), 'secrets.env')),
+    smtpPort: 1025,
+    homeUrl: 'http://localhost:8083',
+    movedLogDirectory: undefined,
+    compileCache: '',
+  })
+  const { redirects, pkce } = loadAuthConfig(given).signup
+  expect([pkce, refusedBy('http://localhost:3000/', redirects)]).toEqual(['required', undefined])
 })
 
 it('CONTRIBUTING.md: the setting reads numbers in its range, and has its default and meaning', () => {

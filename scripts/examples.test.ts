@@ -67,10 +67,9 @@ function examplesOf(document: string, language: string): readonly string[] {
 
 /** Sends the request of a `curl` command to auth, and throws unless it succeeds. */
 async function callAuth(command: string): Promise<unknown> {
-  const [, quoted, plain, body] = /^curl (?:'([^']*)'|(\S+)).*?(?: -d '(.*)')?$/.exec(command) ?? []
+  const [, path, body] = /^curl "\$AUTH_URL([^"]*)".*?(?: -d '(.*)')?$/.exec(command) ?? []
   const header = / -H '([^:]+): ([^']+)'/.exec(command)
-  const url = String(quoted ?? plain).replace('localhost:8081', `localhost:${env.AUTH_API_PORT}`)
-  const response = await fetch(`http://${url}`, {
+  const response = await fetch(`${env.AUTH_URL}${path}`, {
     headers: header ? { [String(header[1])]: String(header[2]) } : {},
     ...(body === undefined ? {} : { method: 'POST', body }),
   })
@@ -260,8 +259,12 @@ it('npm start -- --demo gives a user an authenticator app that a demo before has
 
 it('runs the first run of the README of auth, from a sign-up to a refresh', async () => {
   const commands = examplesOf('services/auth/README.md', 'sh').join('').trim().split('\n')
-  const [signUp, verify, signIn, readUser, refresh, ...others] = commands.map(String)
+  const [readAddresses, signUp, verify, signIn, readUser, refresh, ...others] = commands.map(String)
   expect(others).toEqual([])
+  const status = String(readAddresses).replace('npm -s start --', `'${process.execPath}' packages/stack/src/main.ts`)
+  const shell = `${status}; echo "$AUTH_URL $MAIL_URL $SERVICE_ROLE_KEY"`
+  const read = spawn('bash', ['--norc', '-euc', shell], { cwd: root, env: { ...env, AUTH_URL: '', MAIL_URL: '' } })
+  expect(await text(read.stdout)).toMatch(new RegExp(`^${env.AUTH_URL} ${env.MAIL_URL} \\S+\n$`))
   const email = 'ada@example.com'
   const sent = { confirmation_sent_at: userTime }
   expect(await callAuth(String(signUp))).toEqual(

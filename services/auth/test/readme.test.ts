@@ -14,7 +14,7 @@ afterAll(() => main.close())
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 /** The curl commands of the first run, as URL, header and body. */
 const commands = [
-  ...readme.matchAll(/^curl '?localhost:8081(\/[^\s']*)'?(?: -H '([\w-]+): ([^']*)')?(?: -d '(.*)')?$/gm),
+  ...readme.matchAll(/^curl "\$AUTH_URL(\/[^\s"]*)"(?: -H '([\w-]+): ([^']*)')?(?: -d '(.*)')?$/gm),
 ].map(([, url = '', header = 'accept', value = '*/*', body]) => ({ url, header, value, body }))
 
 it('every command of the first run succeeds, in the order of the README', async () => {
