@@ -19,9 +19,9 @@ const page = {
 describe('renderFrontPage', () => {
   it('escapes texts, and shows a link without an address as text', () => {
     const { html } = renderFrontPage(page)
-    expect(html).toContain('<title>Trestle &#60;auth&#62;</title>')
-    expect(html).toContain('<p>Accounts &#38; tokens</p>')
-    expect(html).toContain('<li><a href="/docs?a=1&#38;b=2">API</a><span>every endpoint</span></li>')
+    expect(html).toContain('<title>Trestle &lt;auth&gt;</title>')
+    expect(html).toContain('<p>Accounts &amp; tokens</p>')
+    expect(html).toContain('<li><a href="/docs?a=1&amp;b=2">API</a><span>every endpoint</span></li>')
     expect(html).toContain('<li><code>services/auth/README.md</code><span>its README</span></li>')
     expect(html).not.toContain('<script>')
   })

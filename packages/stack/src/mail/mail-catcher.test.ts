@@ -133,10 +133,10 @@ describe('the page', () => {
     expect((await call('/')).body).toContain('No mail has come yet.')
     await deliver()
     const list = await call('/')
-    const path = /<a id="mail-\d+" href="(\/mails\/\d+)">Confirm &#60;your&#62; address<\/a>/.exec(list.body)?.[1] ?? ''
+    const path = /<a id="mail-\d+" href="(\/mails\/\d+)">Confirm &lt;your&gt; address<\/a>/.exec(list.body)?.[1] ?? ''
     const page = await call(path)
     expect(page.body).toContain(
-      '<a class="action" href="http://localhost:8081/verify?token=a&#38;type=signup" rel="noreferrer">this</a>',
+      '<a class="action" href="http://localhost:8081/verify?token=a&amp;type=signup" rel="noreferrer">this</a>',
     )
     expect(page.body).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"')
     expect(page.body).not.toContain('<script>alert(1)')
@@ -195,7 +195,7 @@ describe('the page', () => {
     expect(await found('grace verify')).toEqual(['Invitation'])
     expect(await found('')).toEqual(['Invitation', 'Receipt'])
     expect(await found('grace receipt')).toEqual([])
-    expect((await call('/?q=%3Cb%3E')).body).toContain('No mail contains “&#60;b&#62;”.')
+    expect((await call('/?q=%3Cb%3E')).body).toContain('No mail contains “&lt;b&gt;”.')
   })
 
   it('removes one mail by its button, but not by the form of a foreign site', async () => {

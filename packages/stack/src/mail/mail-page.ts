@@ -148,5 +148,5 @@ function renderTime(time: string): string {
 
 /** Lines may break behind the signs that divide addresses, so that a word breaks only where it is longer than a line. */
 function breakable(text: string): string {
-  return escapeHtml(text).replace(/&#64;|[@/?=.]|&#38;/g, '$&<wbr>')
+  return escapeHtml(text).replace(/[@/?=.]|&amp;/g, '$&<wbr>')
 }

@@ -24,7 +24,8 @@ const open = (link: URL, headers = {}) => main.app.inject({ method: 'GET', url: 
 /** The request that the button of a page sends. */
 function formOf(html: string): string {
   const inputs = html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)
-  const plain = (text: string) => text.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)))
+  const plain = (text: string) =>
+    text.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
   const form = new URLSearchParams()
   for (const [, name = '', value = ''] of inputs) form.append(name, plain(value))
   return form.toString()

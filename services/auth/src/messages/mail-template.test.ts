@@ -13,7 +13,7 @@ describe('renderHtml', () => {
     ['{{ .toString }}{{ .constructor.name }}', {}, ''],
     ['{{ .Data.key }}', { Data: { key: 'v' } }, 'v'],
     ['{{ .Data.key.deeper }}', { Data: { key: 'v' } }, ''],
-    ['{{ .Data }}', { Data: { a: 1 } }, '{&#34;a&#34;:1}'],
+    ['{{ .Data }}', { Data: { a: 1 } }, '{&quot;a&quot;:1}'],
     ['{{ .N }}', { N: 0 }, '0'],
     ['a  {{- .X -}}  b', { X: '-' }, 'a-b'],
     ['a  {{- " }}', undefined, SyntaxError],
@@ -36,7 +36,7 @@ describe('renderHtml', () => {
 
   it('escapes for text and for quoted attributes', () => {
     expect(html('<a href="{{ .U }}">', { U: `https://h/?a=1&b="'<>` })).toBe(
-      '<a href="https://h/?a=1&amp;b=&#34;&#39;&lt;&gt;">',
+      '<a href="https://h/?a=1&amp;b=&quot;&#39;&lt;&gt;">',
     )
   })
 

@@ -1,3 +1,5 @@
+import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
+
 /** The values that a template may name: texts, and under `Data` the user's own metadata. */
 export type TemplateVariables = Readonly<Record<string, unknown>>
 
@@ -116,16 +118,4 @@ function toText(value: unknown): string {
 
 function isTruthy(value: unknown): boolean {
   return typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : Boolean(value)
-}
-
-const ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&#34;',
-  "'": '&#39;',
-}
-
-function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
 }

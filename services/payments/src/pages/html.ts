@@ -1,17 +1,11 @@
+import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
+
 /** Text that is HTML. Templates escape everything else. */
 export interface Html {
   readonly html: string
 }
 
 type Part = string | number | Html | readonly Html[] | undefined
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
 
 /**
  * Makes HTML. Values that are not HTML are escaped, so html`<p>${name}</p>` is safe for any name, in elements and in
@@ -24,5 +18,5 @@ export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Ht
 function write(part: Part): string {
   if (part === undefined) return ''
   if (typeof part === 'object') return 'html' in part ? part.html : part.map((each) => each.html).join('')
-  return String(part).replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
+  return escapeHtml(String(part))
 }
