@@ -75,7 +75,10 @@ async function startEverything(plan: StackPlan, { say, stop }: StackControl, sta
   const home = await startHomePage(plan)
   started.defer(() => home.close())
   if (plan.hasMail) {
-    const catcher = await startMailCatcher({ smtp: plan.smtpPort, web: plan.webPort })
+    const catcher = await startMailCatcher(
+      { smtp: plan.smtpPort, web: plan.webPort },
+      join(plan.dataDirectory, 'mails'),
+    )
     started.defer(() => catcher.close())
   }
   let database: EmbeddedDatabase | undefined

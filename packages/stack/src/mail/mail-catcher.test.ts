@@ -1,12 +1,16 @@
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type MailCatcher, startMailCatcher } from './mail-catcher.ts'
 import { renderFrame, renderNotice } from './mail-page.ts'
 
+removeFoldersAtEnd()
+
 let catcher: MailCatcher
 beforeAll(async () => {
-  catcher = await startMailCatcher({ smtp: 0, web: 0 })
+  catcher = await startMailCatcher({ smtp: 0, web: 0 }, join(newFolder(), 'mails'))
 })
 afterAll(() => catcher.close())
 

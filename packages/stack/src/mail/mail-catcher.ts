@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isForThisMachine, startLocalServer } from '../local-server.ts'
 import { pageScript, pageStyle } from './mail-assets.ts'
 import { frameRights, renderFrame, renderList, renderMail, renderNotice } from './mail-page.ts'
-import { type CaughtMail, createMailStore, type MailStore, summaryOf } from './mail-store.ts'
+import { type CaughtMail, type MailStore, openMailStore, summaryOf } from './mail-store.ts'
 import { startSmtpListener } from './smtp-listener.ts'
 
 /** A running mail catcher, and the ports it listens on. */
@@ -12,9 +12,17 @@ export interface MailCatcher {
   close(): Promise<void>
 }
 
-/** Starts the SMTP listener and the web page. Port 0 chooses a free port. */
-export async function startMailCatcher(ports: { readonly smtp: number; readonly web: number }): Promise<MailCatcher> {
-  const store = createMailStore(() => new Date())
+/**
+ * Starts the SMTP listener and the web page. Port 0 chooses a free port.
+ *
+ * @param folder where mails are kept for the next start
+ * @throws what `openMailStore` throws
+ */
+export async function startMailCatcher(
+  ports: { readonly smtp: number; readonly web: number },
+  folder: string,
+): Promise<MailCatcher> {
+  const store = await openMailStore(folder, () => new Date())
   const smtp = await startSmtpListener(store, ports.smtp)
   const web = await startLocalServer(ports.web, (request, response) => sendAnswer(response, answerTo(store, request)))
   return {

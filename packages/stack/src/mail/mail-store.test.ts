@@ -1,5 +1,10 @@
+import { readdirSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
-import { createMailStore } from './mail-store.ts'
+import { createMailStore, openMailStore } from './mail-store.ts'
+
+removeFoldersAtEnd()
 
 const now = () => new Date('2026-01-02T03:04:05Z')
 const raw = (subject: string) => Buffer.from(`Subject: ${subject}\r\n\r\nbody\r\n`)
@@ -39,5 +44,34 @@ describe('createMailStore', () => {
       headers: [{ name: '\0\ufffd', value: '' }],
       text: null,
     })
+  })
+})
+
+describe('openMailStore', () => {
+  it('keeps mails for the next process, and no file of a mail that is removed or dropped', async () => {
+    const folder = join(newFolder(), 'mails')
+    const limits = { mailsMax: 3, bytesMax: 1_000_000 }
+    const first = await openMailStore(folder, now, limits)
+    for (const subject of ['a', 'b', 'c', 'd']) await first.add(raw(subject), ['x@example.com'])
+    expect(first.remove(3)).toBe(true)
+    expect([readdirSync(folder).sort(), statSync(join(folder, '4.json')).mode & 0o777]).toEqual([
+      ['2.json', '4.json'],
+      0o600,
+    ])
+    // What an interrupted write leaves.
+    writeFileSync(join(folder, '5.json.new'), '{')
+
+    const second = await openMailStore(folder, now, limits)
+    expect(second.list()).toEqual(first.list())
+    expect(second.findSource(4)).toEqual(raw('d'))
+    await second.add(raw('e'), [])
+    expect(second.list().map(({ id, subject }) => [id, subject])).toEqual([
+      [5, 'e'],
+      [4, 'd'],
+      [2, 'b'],
+    ])
+    second.clear()
+    expect(readdirSync(folder)).toEqual([])
+    expect((await openMailStore(folder, now, limits)).list()).toEqual([])
   })
 })

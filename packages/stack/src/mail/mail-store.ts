@@ -1,4 +1,7 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import PostalMime, { type Address } from 'postal-mime'
+import { z } from 'zod'
 
 /** A caught mail, as `GET /messages/:id` returns it. */
 export interface CaughtMail extends MailSummary {
@@ -26,7 +29,7 @@ export interface MailSummary {
   readonly bytes: number
 }
 
-/** The latest mails, in memory. */
+/** The latest mails, in memory, and in a folder if it has one. */
 export type MailStore = ReturnType<typeof createMailStore>
 
 /** How many mails, and how many bytes of them, are kept. The newest mail is always kept. */
@@ -37,10 +40,40 @@ export interface MailLimits {
 
 const defaultLimits: MailLimits = { mailsMax: 500, bytesMax: 64 * 1024 * 1024 }
 
-/** Makes an empty store. @param now the clock for the times of arrival */
-export function createMailStore(now: () => Date, limits: MailLimits = defaultLimits) {
-  let kept: { readonly mail: CaughtMail; readonly source: Buffer }[] = []
-  let lastId = 0
+interface KeptMail {
+  readonly mail: CaughtMail
+  readonly source: Buffer
+}
+
+/** The files of a store: `7.json` is the mail 7. */
+interface MailFolder {
+  readonly path: string
+  /** The mails that it has, newest first. */
+  readonly found: readonly KeptMail[]
+}
+
+/**
+ * Opens the store of a folder, with the mails that an earlier process has left there: a start with other settings loses none.
+ * Whether they were read is forgotten.
+ *
+ * @param now the clock for the times of arrival
+ * @throws ZodError or SyntaxError when a file of the folder holds something else
+ */
+export async function openMailStore(path: string, now: () => Date, limits = defaultLimits): Promise<MailStore> {
+  const names = existsSync(path) ? readdirSync(path) : []
+  const ids = names.flatMap((name) => /^([1-9]\d{0,9})\.json$/.exec(name)?.[1] ?? []).map(Number)
+  const found = await Promise.all(ids.sort((a, b) => b - a).map((id) => loadMail(path, id)))
+  return createMailStore(now, limits, { path, found })
+}
+
+/** Makes an empty store, or that of a folder. @param now the clock for the times of arrival */
+export function createMailStore(now: () => Date, limits: MailLimits = defaultLimits, folder?: MailFolder) {
+  let kept: readonly KeptMail[] = folder?.found ?? []
+  let lastId = kept[0]?.mail.id ?? 0
+  const keep = (next: readonly KeptMail[]): void => {
+    if (folder) for (const { mail } of kept.filter((old) => !next.includes(old))) removeFile(folder.path, mail.id)
+    kept = next
+  }
   const read = new Set<number>()
   const entryOf = (id: number) => kept.find(({ mail }) => mail.id === id)
   return {
@@ -48,8 +81,9 @@ export function createMailStore(now: () => Date, limits: MailLimits = defaultLim
     add: async (raw: Buffer, recipients: readonly string[]): Promise<void> => {
       lastId += 1
       const head = { id: lastId, received: now().toISOString(), to: recipients, bytes: raw.length }
-      const mail = await readMail(raw, head)
-      kept = within([{ mail, source: raw }, ...kept], limits)
+      const added = { mail: await readMail(raw, head), source: raw }
+      if (folder) saveMail(folder.path, added)
+      keep(within([added, ...kept], limits))
     },
     /** Newest first. */
     list: (): readonly CaughtMail[] => kept.map(({ mail }) => mail),
@@ -63,11 +97,11 @@ export function createMailStore(now: () => Date, limits: MailLimits = defaultLim
     remove: (id: number): boolean => {
       const left = kept.filter(({ mail }) => mail.id !== id)
       const isFound = left.length < kept.length
-      kept = left
+      keep(left)
       return isFound
     },
     clear: (): void => {
-      kept = []
+      keep([])
     },
   }
 }
@@ -100,8 +134,31 @@ function formatAddress({ name, address, group }: Address): string {
   return name ? `${name} <${address}>` : address
 }
 
+const MailFile = z.object({ received: z.string(), to: z.array(z.string()), source: z.base64() })
+
+const fileOf = (folder: string, id: number): string => join(folder, `${id}.json`)
+
+async function loadMail(folder: string, id: number): Promise<KeptMail> {
+  const { received, to, source: encoded } = MailFile.parse(JSON.parse(readFileSync(fileOf(folder, id), 'utf8')))
+  const source = Buffer.from(encoded, 'base64')
+  return { mail: await readMail(source, { id, received, to, bytes: source.length }), source }
+}
+
+/** Writes the file in one step: an interrupted write leaves none. Mails carry codes, so only the owner may read them. */
+function saveMail(folder: string, { mail: { id, received, to }, source }: KeptMail): void {
+  // The folder may have been removed with all other data while the stack runs.
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const text = JSON.stringify({ received, to, source: source.toString('base64') })
+  writeFileSync(`${fileOf(folder, id)}.new`, text, { mode: 0o600, flush: true })
+  renameSync(`${fileOf(folder, id)}.new`, fileOf(folder, id))
+}
+
+function removeFile(folder: string, id: number): void {
+  rmSync(fileOf(folder, id), { force: true })
+}
+
 /** The newest mail is always kept. The SMTP listener limits its size. */
-function within<Entry extends { readonly source: Buffer }>(entries: Entry[], limits: MailLimits): Entry[] {
+function within(entries: readonly KeptMail[], limits: MailLimits): readonly KeptMail[] {
   let bytes = 0
   return entries.slice(0, limits.mailsMax).filter(({ source }, index) => {
     bytes += source.length
