@@ -1,5 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { shownMerchant } from '../../test/bodies.ts'
 import {
   createdOf,
@@ -23,14 +24,6 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 const { run, json } = commandRunner([adjustCommand], () => operatorDeps(payments))
-const audit = () =>
-  payments.database.db
-    .selectFrom('audit')
-    .select(['action', 'payload', 'merchant_id', 'identity_id'])
-    .orderBy('created', 'desc')
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
 const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
 
 describe('payments adjust', () => {
@@ -52,12 +45,7 @@ describe('payments adjust', () => {
     expect(await get(`/merchants/${id}`)).toEqual({
       merchant: shownMerchant({ id, currency: 'EUR', created: createdOf(id), balance: -200 }),
     })
-    expect(await audit()).toEqual({
-      action: 'balance.adjusted',
-      merchant_id: id,
-      payload: { amount: -700, lineId: anyId },
-      identity_id: null,
-    })
+    expect(await lastAudit(payments)).toEqual(operatorAudit('balance.adjusted', { amount: -700, lineId: anyId }, id))
     await expect(run('adjust', UNKNOWN_ID, '5', 'x')).rejects.toHaveProperty(
       'message',
       `there is no merchant ${UNKNOWN_ID}`,

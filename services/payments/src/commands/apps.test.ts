@@ -1,5 +1,6 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { refusals, statusAndBody } from '../../test/bodies.ts'
 import {
   basic,
@@ -24,8 +25,6 @@ const { run } = commandRunner([appsCommand], () => ({
   createKey: () => '11111111-1111-4111-8111-111111111111',
 }))
 
-const lastAudit = () =>
-  payments.database.db.selectFrom('audit').select(['action', 'payload']).orderBy('id', 'desc').limit(1).execute()
 const me = (headers: object) => payments.app.inject({ url: '/me', headers: { ...headers } })
 
 describe('payments apps', () => {
@@ -52,7 +51,7 @@ describe('payments apps', () => {
       expires: expect.any(Date),
     })
     expect(Number(kept?.expires) - Number(kept?.created)).toBe(14 * 86_400_000)
-    expect(await lastAudit()).toEqual([{ action: 'app.invited', payload: { note: 'for the shop', expires: anyTime } }])
+    expect(await lastAudit(payments)).toEqual(operatorAudit('app.invited', { note: 'for the shop', expires: anyTime }))
   })
 
   it('hide, unhide: marks the app, and adds to the audit log', async () => {
@@ -61,7 +60,7 @@ describe('payments apps', () => {
       (await payments.database.db.selectFrom('apps').select('hidden').where('id', '=', id).executeTakeFirst())?.hidden
     expect(await run('apps', 'hide', id)).toEqual([`id      ${id}`, 'hidden  true'])
     expect(await hidden()).toBe(true)
-    expect(await lastAudit()).toEqual([{ action: 'app.hidden', payload: { appId: id } }])
+    expect(await lastAudit(payments)).toEqual(operatorAudit('app.hidden', { appId: id }))
     expect(await run('apps', 'unhide', id, '--json')).toEqual([`{"id":"${id}","hidden":false}`])
     expect(await hidden()).toBe(false)
   })
@@ -71,7 +70,7 @@ describe('payments apps', () => {
     await payments.app.inject({ method: 'POST', url: '/me/keys', headers })
     expect(await run('apps', 'revoke-keys', id, '--json')).toEqual([`{"id":"${id}","revoked":2}`])
     expect(statusAndBody(await me(headers))).toEqual(refusals.unauthorized)
-    expect(await lastAudit()).toEqual([{ action: 'app.keys-revoked', payload: { appId: id } }])
+    expect(await lastAudit(payments)).toEqual(operatorAudit('app.keys-revoked', { appId: id }))
   })
 
   it('fails for objects that do not exist, and for wrong arguments', async () => {

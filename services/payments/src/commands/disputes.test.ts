@@ -1,5 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { shownCard, shownTransaction, trailEntry } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
@@ -30,14 +31,6 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 const { run, json } = commandRunner([disputesCommand], () => operatorDeps(payments))
-const audit = () =>
-  payments.database.db
-    .selectFrom('audit')
-    .select(['action', 'payload', 'merchant_id', 'identity_id'])
-    .orderBy('created', 'desc')
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
 const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
 
 describe('payments disputes', () => {
@@ -62,12 +55,7 @@ describe('payments disputes', () => {
       due: expect.any(String),
     })
     expect(await json('disputes', 'open', transactionId, '--reference', 'paper 1')).toEqual(opened)
-    expect(await audit()).toEqual({
-      action: 'dispute.open',
-      payload: { disputeId: opened.id },
-      merchant_id: merchantId,
-      identity_id: null,
-    })
+    expect(await lastAudit(payments)).toEqual(operatorAudit('dispute.open', { disputeId: opened.id }, merchantId))
     for (const _ of [1, 2])
       expect(await json('disputes', 'lost', opened.id)).toEqual({
         status: 'lost',

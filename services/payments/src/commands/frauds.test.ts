@@ -1,5 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   createdOf,
@@ -27,14 +28,6 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 const { run, json } = commandRunner([fraudsCommand], () => operatorDeps(payments))
-const audit = () =>
-  payments.database.db
-    .selectFrom('audit')
-    .select(['action', 'payload', 'merchant_id', 'identity_id'])
-    .orderBy('created', 'desc')
-    .orderBy('id', 'desc')
-    .limit(1)
-    .executeTakeFirst()
 const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
 
 describe('payments frauds', () => {
@@ -62,12 +55,7 @@ describe('payments frauds', () => {
     expect(await get(`/frauds/${id}`)).toEqual({
       fraud: { reason: 6, id, merchantId, transactionId, created: createdOf(id), reported: '2026-03-01T10:20:30.000Z' },
     })
-    expect(await audit()).toEqual({
-      action: 'fraud.added',
-      payload: { fraudId: id },
-      merchant_id: merchantId,
-      identity_id: null,
-    })
+    expect(await lastAudit(payments)).toEqual(operatorAudit('fraud.added', { fraudId: id }, merchantId))
     expect(await json('frauds', 'add', transactionId)).toEqual({
       reason: null,
       reported: null,

@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { operatorDeps, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { fxCommand } from './fx.ts'
@@ -19,9 +20,6 @@ afterAll(async () => {
 
 const { run } = commandRunner([fxCommand], () => operatorDeps(payments))
 
-const lastAudit = () =>
-  payments.database.db.selectFrom('audit').select(['action', 'payload']).orderBy('id', 'desc').limit(1).execute()
-
 describe('payments fx', () => {
   const file = async (name: string, text: string) => {
     await writeFile(join(folder, name), text)
@@ -35,9 +33,9 @@ describe('payments fx', () => {
        <Cube time='2026-02-27'><Cube currency='USD' rate='1.08'/></Cube></Cube>`,
     )
     for (const _ of [1, 2]) expect(await run('fx', 'import', path, '--json')).toEqual(['{"imported":2,"skipped":1}'])
-    expect(await lastAudit()).toEqual([
-      { action: 'fx.imported', payload: { rates: 2, from: '2026-02-27', to: '2026-03-02' } },
-    ])
+    expect(await lastAudit(payments)).toEqual(
+      operatorAudit('fx.imported', { rates: 2, from: '2026-02-27', to: '2026-03-02' }),
+    )
     const shown = async (date: string) => (await run('fx', 'list', '--date', date)).find((row) => row.startsWith('USD'))
     expect(await shown('2026-03-01')).toMatch(/^USD +1.08 +2026-02-27 +ecb$/)
     expect(await shown('2026-03-02')).toMatch(/^USD +1.0838 +2026-03-02 +ecb$/)

@@ -2,6 +2,7 @@ import { createNames } from '@trestle/database/names.ts'
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { deletedRows } from '../../test/bodies.ts'
 import { operatorDeps, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
@@ -14,9 +15,6 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 const { run } = commandRunner([tasksCommand, cleanUpCommand], () => operatorDeps(payments))
-
-const lastAudit = () =>
-  payments.database.db.selectFrom('audit').select(['action', 'payload']).orderBy('id', 'desc').limit(1).execute()
 
 describe('payments tasks', () => {
   const { jobSchema } = createNames('payments')
@@ -37,7 +35,7 @@ describe('payments tasks', () => {
     const dead = { task: 'clean_up', state: 'dead', count: 1, last: expect.any(String), reason: 'no room' }
     expect(await list()).toEqual([retrying, dead])
     expect(await run('tasks', 'retry', 'clean_up')).toEqual(['task     clean_up', 'retried  1'])
-    expect(await lastAudit()).toEqual([{ action: 'tasks.retried', payload: { task: 'clean_up', retried: 1 } }])
+    expect(await lastAudit(payments)).toEqual(operatorAudit('tasks.retried', { task: 'clean_up', retried: 1 }))
     expect(await list()).toEqual([retrying, { ...retrying, state: 'waiting' }])
     await expect(run('tasks', 'retry', 'none')).rejects.toHaveProperty(
       'message',
