@@ -29,14 +29,16 @@ const LISTS: readonly (readonly [string, readonly string[]])[] = [
   ['Country', COUNTRIES],
 ]
 
-/** Lets schemas refer to long lists of values, which would otherwise stand at every member that has one of them. */
+/**
+ * Lets schemas refer to long lists of values, which would otherwise stand at every member that has one of them.
+ * @param document is changed
+ */
 function nameLists(document: object): object {
-  const copy = structuredClone(document)
-  replaceLists(copy)
-  const components: object = Reflect.get(copy, 'components') ?? {}
+  replaceLists(document)
+  const components: object = Reflect.get(document, 'components') ?? {}
   const lists = LISTS.map(([name, values]) => [name, { type: 'string', enum: [...values] }])
   const schemas = { ...Reflect.get(components, 'schemas'), ...Object.fromEntries(lists) }
-  return Object.assign(copy, { components: { ...components, schemas } })
+  return Object.assign(document, { components: { ...components, schemas } })
 }
 
 function replaceLists(part: object): void {
