@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { TestObject } from '../acquirers/test-object.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { decimalMoneyShape } from '../money/decimal-money.ts'
-import { anyCustom, isHttpUrl, reference, text, URL_PATTERN } from '../requests/fields.ts'
+import { anyCustom, isHttpUrl, reference, text, URL_PATTERN, withText } from '../requests/fields.ts'
 import { falseIsAbsent } from '../requests/validate-input.ts'
 
 const HINTS_MAX = 50
@@ -32,12 +32,7 @@ const PlanEntry = z
   .refine(({ scheduled, repeat }) => (scheduled === undefined) !== (repeat === undefined), {
     error: FIELD_TEXTS.notOneOfTwo,
   })
-  .meta({
-    oneOf: [
-      { properties: { scheduled: { type: 'string', minLength: 1 } }, required: ['scheduled'] },
-      { required: ['repeat'] },
-    ],
-  })
+  .meta({ oneOf: [withText('scheduled'), { required: ['repeat'] }] })
 
 const Unplanned = z
   .object({ merchant: z.boolean().optional(), customer: z.boolean().optional() })

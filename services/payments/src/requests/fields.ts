@@ -131,9 +131,15 @@ export function instant() {
     .transform((value) => new Date(value).toISOString())
 }
 
+/** Simpler than the service, which knows how many days each month has: every month has 28. */
 const INSTANT_PATTERN =
   '^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$'
 const YEAR_10000 = Date.UTC(10_000)
+
+/** One of several alternatives in the API document: an object that has this member, a text. */
+export function withText(name: string) {
+  return { properties: { [name]: { type: 'string', minLength: 1 } }, required: [name] }
+}
 
 /** Pagination of a list, and the filter that every list has (reference: Pagination). */
 export const ListQuery = z.object({

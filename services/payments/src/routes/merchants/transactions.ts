@@ -18,6 +18,7 @@ import {
   reference,
   referenceOf,
   text,
+  withText,
 } from '../../requests/fields.ts'
 import { falseIsAbsent } from '../../requests/validate-input.ts'
 import type { Charge } from '../../transactions/charge-repository.ts'
@@ -56,12 +57,7 @@ const ChargeBody = z
     when: () => true,
   })
   // Simpler than the service, which takes the first two together when they are equal.
-  .meta({ oneOf: ['transactionId', 'authorizationId', 'cardId'].map(alone) })
-
-/** An object that has this member of several alternatives. */
-function alone(name: string) {
-  return { properties: { [name]: { type: 'string', minLength: 1 } }, required: [name] }
-}
+  .meta({ oneOf: ['transactionId', 'authorizationId', 'cardId'].map(withText) })
 
 const TransactionListQuery = ListQuery.extend({
   filter: z
