@@ -47,3 +47,10 @@ it.each([
   writeFileSync(file, code)
   expect(await server.run(file, ['', 'a b'], { cwd, env: { A: 'b=c\nd' } })).toEqual(ended)
 })
+
+it('answers clients that come at once', async () => {
+  const file = join(cwd, 'waits.mjs')
+  writeFileSync(file, 'setTimeout(() => console.log(process.argv[2]), 1)')
+  const ended = await Promise.all(['a', 'b'].map((word) => server.run(file, [word], { cwd, env: {} })))
+  expect(ended).toEqual(['a', 'b'].map((word) => ({ status: 0, stdout: `${word}\n`, stderr: '' })))
+})

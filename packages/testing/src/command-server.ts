@@ -147,14 +147,16 @@ async function serve(): Promise<void> {
   let number = 0
   server.on('connection', (socket) => {
     socket.setEncoding('utf8')
+    // A client that waits for its turn must not keep the command of another one alive. The server keeps this process alive.
+    socket.unref()
     last = last.then(async () => {
       const command = await readCommand(socket)
       // From here on nothing but the command keeps this process alive.
-      for (const own of [server, socket]) own.unref()
+      server.unref()
       process.channel?.unref()
       number += 1
       const answer = await runHere(command, number)
-      for (const own of [server, socket]) own.ref()
+      server.ref()
       socket.end(answer)
     })
   })
