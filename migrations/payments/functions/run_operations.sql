@@ -11,6 +11,9 @@
 -- and voids at 300, so that captures leave room to refund and void. The login of the service chooses margin and amounts, so the
 -- function checks both. (reference: Operations)
 --
+-- Steps: 1. judge the caller of each operation; 2. lock the transactions; 3. for each operation, answer a repeat, or compute
+-- worth and fees and decide; 4. write at once what is done; 5. return the verdicts with the trails.
+--
 -- Lock order: the transactions by merchant and id, the balances by merchant, the keys. Each call takes them in this order, so
 -- that two calls never wait for each other. A repeat waits for its transaction, and then sees the key of the first request.
 CREATE OR REPLACE FUNCTION {{run_operations}}(p_operations json, p_margin_bps int, p_rate_days int)
@@ -26,15 +29,21 @@ AS $$
 #variable_conflict use_column
 DECLARE
   today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+  -- Each operation with its caller, its merchant and the verdict on both.
   judged {{operation_item}}[];
   i record;
   t {{transactions}};
+  -- The request that used the key of an operation first.
   first_use {{idempotency}};
+  -- What one minor unit of the transaction's currency is worth in the merchant's, and by which rate.
   numerator numeric; denominator numeric; rate text; rate_date date;
+  -- What earlier captures took at this rate, and what all earlier captures were worth in the merchant's currency.
   earlier_amount numeric; earlier_gross numeric;
   gross bigint; fee_flat bigint; fee_rate bigint;
+  -- The kind, prices and currency that priced_flat was computed for.
   priced_for record := ROW(NULL::text, NULL::jsonb, NULL::text);
   priced_flat bigint;
+  -- What is written in step 4, and what is returned, by the place of the operation in the request.
   moment {{movement}}; movements {{movement}}[] := '{}';
   result {{operation_result}}; results {{operation_result}}[] := '{}';
   keys {{idempotency}}[] := '{}';
@@ -42,7 +51,7 @@ BEGIN
   IF (p_margin_bps BETWEEN 0 AND 10000) IS NOT TRUE THEN
     RAISE EXCEPTION 'a margin is 0 to 10000 basis points' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  -- Judge API key, transaction, membership and permission, in this order. The alias is read only when no merchant has the tag.
+  -- 1. Judge API key, transaction, membership and permission, in this order. The alias is read only when no merchant has the tag.
   SELECT array_agg(ROW(i.kind, i.transaction_id, i.amount, i.currency, i.descriptor, i.reference,
     '/transactions/' || i.transaction_id || '/' || i.kind || 's', i.key, decode(i.fingerprint, 'hex'),
     CASE
@@ -71,7 +80,7 @@ BEGIN
     LIMIT 1
   ) m ON true
   LEFT JOIN LATERAL {{membership}}(m.id, c.identity_id) s ON true;
-  -- Each transaction is locked as it is fetched: one statement reads and locks all of them.
+  -- 2. Each transaction is locked as it is fetched: one statement reads and locks all of them.
   FOR i IN
     SELECT v.*, t AS transaction
     FROM (SELECT * FROM unnest(judged) WITH ORDINALITY i ORDER BY i.merchant_id, i.transaction_id) v
@@ -80,6 +89,7 @@ BEGIN
       WHERE t.merchant_id = v.merchant_id AND t.id = v.transaction_id AND v.verdict = 'done' FOR UPDATE
     ) t ON true
   LOOP
+    -- 3. The verdict on the caller stands unless the operation is a repeat, or the amounts decide otherwise.
     result := ROW(i.verdict, i.identity_id, NULL, NULL, i.transaction);
     t := i.transaction;
     first_use := NULL;
@@ -88,6 +98,7 @@ BEGIN
         WHERE k.merchant_id = i.merchant_id AND k.identity_id = i.identity_id AND k.method = 'POST'
           AND k.path = i.path AND k.key = i.key;
     END IF;
+    -- The row of a key keeps the amounts as they were, so a repeat gets the same answer whatever has happened since.
     IF first_use.key IS NOT NULL THEN
       result.verdict := CASE WHEN first_use.fingerprint = i.fingerprint THEN 'replayed' ELSE 'key-mismatch' END;
       moment := NULL;
@@ -116,6 +127,7 @@ BEGIN
         fee_rate := {{round_half_even}}((earlier_gross + gross) * (i.pricing ->> 'rate')::numeric, 10000)
           - {{round_half_even}}(earlier_gross * (i.pricing ->> 'rate')::numeric, 10000);
       ELSIF i.kind = 'refund' THEN
+        -- A refund takes back what the captures were worth, from where earlier refunds and lost disputes have ended.
         SELECT {{captured_value}}(c.amounts, c.grosses, t.refunded + t.lost + i.amount)
             - {{captured_value}}(c.amounts, c.grosses, t.refunded + t.lost) INTO gross
           FROM (
@@ -130,6 +142,7 @@ BEGIN
         END IF;
         fee_flat := priced_flat;
       END IF;
+      -- The first reason counts. A NULL amount is out of bounds too. A test merchant's rate may be old.
       result.possible := CASE i.kind WHEN 'refund' THEN t.captured - t.refunded - t.disputed ELSE t.pending END;
       result.verdict := CASE
         WHEN i.currency <> t.currency THEN 'currency-mismatch'
@@ -141,6 +154,7 @@ BEGIN
       END;
     END IF;
     IF result.verdict = 'done' THEN
+      -- The entry of the trail, with the amounts after it.
       moment := ROW(t.merchant_id, i.kind, t.test, i.amount, t.currency, gross, fee_flat, fee_rate, rate, rate_date,
         t.id, t.trail_length + 1, coalesce(i.descriptor, t.descriptor), i.reference, NULL, NULL, NULL,
         t.pending - CASE i.kind WHEN 'refund' THEN 0 ELSE i.amount END,
@@ -158,6 +172,7 @@ BEGIN
     END IF;
     results[i.ordinality] := result;
   END LOOP;
+  -- 4. The ledger, the amounts of the transactions, and the keys.
   IF cardinality(movements) > 0 THEN
     PERFORM FROM {{post}}(movements);
     UPDATE {{transactions}} t SET pending = v.pending, captured = v.captured, refunded = v.refunded,
@@ -165,6 +180,7 @@ BEGIN
       FROM unnest(movements) v WHERE t.merchant_id = v.merchant_id AND t.id = v.transaction_id;
     IF cardinality(keys) > 0 THEN INSERT INTO {{idempotency}} SELECT * FROM unnest(keys); END IF;
   END IF;
+  -- 5. A repeat shows its trail as it was: up to the entry of its first request.
   RETURN QUERY SELECT r.verdict, r.identity_id, r.possible, r.moment, r.transaction, n, e.trail
     FROM unnest(results) WITH ORDINALITY r
     LEFT JOIN {{instruments}} n
