@@ -1,8 +1,6 @@
 import { anyId, anyTime, anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { shownMerchant } from '../../test/bodies.ts'
-import { customerPayment } from '../../test/customer-payment.ts'
-import { capture } from '../../test/operations.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -14,7 +12,6 @@ import {
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { merchantsCommand } from './merchants.ts'
-import { transactionsCommand } from './transactions.ts'
 
 let payments: TestPayments
 beforeAll(async () => {
@@ -23,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 const KEY = '22222222-2222-4222-8222-222222222222'
-const { run, json } = commandRunner([merchantsCommand, transactionsCommand], () => ({
+const { run, json } = commandRunner([merchantsCommand], () => ({
   ...operatorDeps(payments),
   createKey: () => KEY,
 }))
@@ -196,77 +193,5 @@ describe('payments merchants create', () => {
     const before = await count()
     await expect(run('merchants', 'create', ...options)).rejects.toHaveProperty('message', message)
     expect(await count()).toBe(before)
-  })
-})
-
-describe('payments transactions', () => {
-  let shopId: string
-  let first: string
-  let second: string
-  beforeAll(async () => {
-    const members = { email: 'shop@example.com', currency: 'EUR', test: true }
-    shopId = (await createTestMerchant(payments, app, members)).id
-    first = await customerPayment(payments, shopId)
-    second = await customerPayment(payments, shopId, { amount: 1_000 })
-    await capture(payments, app, second, 600)
-  })
-  const shown = async (id: string) =>
-    (await payments.app.inject({ url: `/transactions/${id}`, headers: app.headers })).json().transaction
-
-  it('list: prints those of all merchants, newest first, as the API shows them', async () => {
-    expect(await json('transactions', 'list')).toEqual([await shown(second), await shown(first)])
-    expect(await json('transactions', 'list', '--merchant', older)).toEqual([])
-    expect(await json('transactions', 'list', '--failed')).toEqual([])
-    expect(await json('transactions', 'list', '--successful', '--limit', '1')).toEqual([await shown(second)])
-    expect(await json('transactions', 'list', '--before', second, '--merchant', shopId)).toEqual([await shown(first)])
-  })
-
-  it('list: prints a table for people', async () => {
-    expect((await run('transactions', 'list')).map((row) => row.split(/ {2,}/))).toEqual([
-      ['ID', 'AMOUNT', 'STATUS', 'CARD', 'MERCHANT', 'CREATED'],
-      [second, 'EUR 10.00', 'partly captured', '•••• 0000', shopId, anyTime],
-      [first, 'EUR 3.00', 'authorized', '•••• 0000', shopId, anyTime],
-    ])
-  })
-
-  it('show: prints a transaction with its trail', async () => {
-    expect(await json('transactions', 'show', second)).toEqual(await shown(second))
-    const lines = await run('transactions', 'show', second)
-    expect(lines.slice(lines.indexOf('trail:')).map((line) => line.split(/ {2,}/))).toEqual([
-      ['trail:'],
-      ['ID', 'CREATED', 'KIND', 'AMOUNT', 'REFERENCE'],
-      [anyId, anyTime, 'capture', 'EUR 6.00', '-'],
-    ])
-    expect(linesOf(lines.slice(0, lines.indexOf('trail:')))).toEqual({
-      id: second,
-      amount: 'EUR 10.00',
-      status: 'partly captured',
-      card: '•••• 0000',
-      merchant: shopId,
-      created: anyTime,
-      mode: 'test',
-      scheme: 'visa',
-      descriptor: expect.any(String),
-      reference: '-',
-      tds: '-',
-      pending: 'EUR 4.00',
-      captured: 'EUR 6.00',
-      refunded: 'EUR 0.00',
-      voided: 'EUR 0.00',
-      disputed: 'EUR 0.00',
-    })
-  })
-
-  it.each([
-    [['show', UNKNOWN_ID], `there is no transaction ${UNKNOWN_ID}`],
-    [['show', 'x'], 'the id must be 24 hexadecimal digits'],
-    [['list', '--merchant', 'x'], '--merchant must be 24 hexadecimal digits'],
-    [
-      ['list', '--limit', 'x'],
-      "error: option '--limit <rows>' argument 'x' is invalid. It must be a number from 1 to 1000.",
-    ],
-    [['list', '--failed', '--successful'], "error: option '--failed' cannot be used with option '--successful'"],
-  ])('refuses %j', async (words, message) => {
-    await expect(run('transactions', ...words)).rejects.toHaveProperty('message', message)
   })
 })

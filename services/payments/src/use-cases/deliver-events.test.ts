@@ -16,7 +16,6 @@ import {
   startPayments,
   type TestApp,
   type TestPayments,
-  UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { deliveriesCommand } from '../commands/deliveries.ts'
@@ -77,7 +76,7 @@ const letTimePass = (webhookId: string, retries?: number) =>
   sql`UPDATE ${JOB} SET start_after = now(), retry_count = coalesce(${retries ?? null}, retry_count)
       WHERE state = 'retry' AND data ->> 'webhookId' = ${webhookId}`.execute(payments.database.db)
 
-const { run, json } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
+const { json } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
 const statusesOf = async (webhookId: string, ...options: readonly string[]) =>
   (await json<{ status: string }[]>('deliveries', 'list', '--webhook', webhookId, ...options)).map(
     ({ status }) => status,
@@ -232,22 +231,6 @@ describe.concurrent('deliveries', () => {
     expect(namesAt('/given-up')).toEqual(['Coffee', 'Coffee'])
   })
 
-  it('sends the events after a given event again, also to a disabled webhook', async ({ expect }) => {
-    const { id, webhook, update } = await listen('/replayed')
-    await update('One')
-    await expect.poll(() => at('/replayed')).toHaveLength(1)
-    const first = JSON.parse(at('/replayed')[0]?.body ?? '').id
-    await sql`SELECT ${sql.table('disable_webhook')}(${id}, ${webhook.id})`.execute(payments.database.db)
-    for (const name of ['Two', 'Three']) await update(name)
-    expect(await run('deliveries', 'replay', id, webhook.id, '--after', first, '--json')).toEqual([
-      `{"webhook":"${webhook.id}","events":3}`,
-    ])
-    await expect.poll(() => at('/replayed')).toHaveLength(4)
-    expect(namesAt('/replayed')).toEqual(['One', 'Three', 'Two', undefined])
-    await update('Four')
-    await expect.poll(() => at('/replayed')).toHaveLength(5)
-  })
-
   it('drops the deliveries of a deleted webhook', async ({ expect }) => {
     const { id, webhook, update } = await listen('/deleted')
     answers.set('/deleted', { status: 503 })
@@ -259,75 +242,6 @@ describe.concurrent('deliveries', () => {
     expect(at('/deleted')).toHaveLength(1)
     expect(await statusesOf(webhook.id)).toEqual(['dropped'])
     expect(await statusesOf(webhook.id, '--status', 'delivered')).toEqual([])
-  })
-
-  it('are listed with their attempts, and shown with their event', async ({ expect }) => {
-    const { id, webhook, update } = await listen('/listed')
-    answers.set('/listed', { status: 503 })
-    await update('Coffee')
-    const listed = () => json<{ id: string; status: string }[]>('deliveries', 'list', '--merchant', id)
-    await expect.poll(async () => (await listed())[0]?.status).toBe('retrying')
-    const [event] = await send('GET', `/merchants/${id}/events?limit=1`)
-    const delivery = {
-      id: expect.any(String),
-      status: 'retrying',
-      type: 'merchant.updated',
-      eventId: event.id,
-      webhookId: webhook.id,
-      merchantId: id,
-      url: `${sink.url}/listed`,
-      attempts: 1,
-      lastAttempt: anyTime,
-      nextAttempt: anyTime,
-      failure: 'answered 503',
-    }
-    const [first, ...rest] = await listed()
-    expect([first, rest]).toEqual([delivery, []])
-    expect(await json('deliveries', 'show', first?.id ?? '')).toEqual({ ...delivery, event })
-    const lines = (await run('deliveries', 'show', first?.id ?? '')).map((line) => line.split(/ {2,}/))
-    const { data, ...envelope } = event
-    expect(lines.slice(Object.keys(delivery).length)).toEqual([
-      [''],
-      ['event:'],
-      ['ID', 'TYPE', 'VERSION', 'CREATED', 'MERCHANT ID'],
-      Object.values(envelope).map(String),
-      [''],
-      ['data:'],
-      ['OBJECT', 'MEMBER', 'VALUE'],
-      ...Object.keys(data.merchant).map((member) => ['merchant', member, expect.any(String)]),
-    ])
-    expect(await statusesOf(webhook.id, '--status', 'failed')).toEqual([])
-    expect((await run('deliveries', 'list', '--webhook', webhook.id)).map((line) => line.split(/ {2,}/))).toEqual([
-      ['ID', 'STATUS', 'TYPE', 'ATTEMPTS', 'FAILURE', 'URL'],
-      [first?.id, 'retrying', 'merchant.updated', '1', 'answered 503', delivery.url],
-    ])
-    await letTimePass(webhook.id, 11)
-    await expect
-      .poll(async () => (await listed())[0])
-      .toEqual({ ...delivery, status: 'failed', attempts: 13, nextAttempt: null })
-  })
-
-  it.for([
-    [
-      ['show', UNKNOWN_ID],
-      `there is no delivery ${UNKNOWN_ID}; the queue forgets one an hour after it was delivered or dropped`,
-    ],
-    [['list', '--merchant', 'x'], '--merchant must be 24 hexadecimal digits'],
-    [['list', '--webhook', 'x'], '--webhook must be 24 hexadecimal digits'],
-    [
-      ['list', '--limit', '0'],
-      "error: option '--limit <rows>' argument '0' is invalid. It must be a number from 1 to 1000.",
-    ],
-    [
-      ['list', '--status', 'x'],
-      "error: option '--status <status>' argument 'x' is invalid. Allowed choices are waiting, sending, retrying, delivered, dropped, failed.",
-    ],
-    [['replay', 'x', UNKNOWN_ID], 'the merchant must be 24 hexadecimal digits'],
-    [['replay', UNKNOWN_ID, 'x'], 'the webhook must be 24 hexadecimal digits'],
-    [['replay', UNKNOWN_ID, UNKNOWN_ID], `merchant ${UNKNOWN_ID} has no webhook ${UNKNOWN_ID}`],
-    [['replay', UNKNOWN_ID, UNKNOWN_ID, '--after', 'x'], '--after must be 24 hexadecimal digits'],
-  ] as const)('the command refuses %j', async ([words, message], { expect }) => {
-    await expect(run('deliveries', ...words)).rejects.toHaveProperty('message', message)
   })
 
   // ASVS 1.3.6

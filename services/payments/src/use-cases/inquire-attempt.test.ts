@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises'
-import { anyTime } from '@trestle/testing/any-value.ts'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -9,15 +8,11 @@ import { capture } from '../../test/operations.ts'
 import {
   createTestApp,
   createTestMerchant,
-  operatorDeps,
   startPayments,
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
-import { commandRunner } from '../../test/run-command.ts'
 import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
-import { attemptsCommand } from '../commands/attempts.ts'
-import { exceptionsCommand } from '../commands/exceptions.ts'
 import { processingError } from '../transactions/processing-error.ts'
 import { endLostAttempts } from './end-lost-attempts.ts'
 import { inquireAttempt } from './inquire-attempt.ts'
@@ -163,59 +158,6 @@ describe('inquireAttempt', () => {
       { job: { merchantId, id, step: 2 }, startAfterSeconds: 540 },
     ])
     expect(await statusOf(id)).toBe('unknown')
-  })
-})
-
-describe('payments attempts, payments exceptions', () => {
-  const { run, json } = commandRunner([attemptsCommand, exceptionsCommand], () => operatorDeps(payments))
-  const audit = () =>
-    db().selectFrom('audit').select(['action', 'payload']).orderBy('id', 'desc').limit(1).executeTakeFirst()
-
-  it('list, resolve: reverses an approval and stores a refusal, each once', async () => {
-    const [approved, refused] = [await unknownAttempt(), await unknownAttempt()]
-    const listed = await json<{ id: string }[]>('attempts', 'list')
-    // Earlier tests have left attempts too.
-    expect(listed.filter(({ id }) => id === approved)).toEqual([
-      {
-        merchantId,
-        id: approved,
-        kind: 'charge',
-        status: 'unknown',
-        acquirer: 'north',
-        currency: 'EUR',
-        amount: 500,
-        created: anyTime,
-      },
-    ])
-    expect(await json('attempts', 'resolve', approved, 'approved')).toEqual({ id: approved, status: 'reversed' })
-    expect([await statusOf(approved), north.asked.reversals]).toEqual(['reversed', [approved]])
-    expect(await audit()).toEqual({
-      action: 'attempt.resolved',
-      payload: { attemptId: approved, status: 'reversed' },
-    })
-    await run('attempts', 'resolve', refused, 'declined')
-    expect(await statusOf(refused)).toBe('declined')
-    await expect(run('attempts', 'resolve', refused, 'approved')).rejects.toThrow(
-      `there is no attempt ${refused} of unknown outcome`,
-    )
-    await expect(run('attempts', 'resolve', refused, 'lost')).rejects.toThrow('the outcome is approved or declined')
-  })
-
-  it('resolve: an attempt stays unknown when the acquirer cannot take its reversal; a refused one is kept for the operator', async () => {
-    const id = await unknownAttempt()
-    north.answers.reverse = async () => ({ verdict: 'rejected', reason: 'never heard of it' })
-    await expect(run('attempts', 'resolve', id, 'approved')).rejects.toThrow('the acquirer did not take the reversal')
-    expect(await statusOf(id)).toBe('unknown')
-    const waiting = await json<{ id: string; payload: { attemptId?: string } }[]>('exceptions', 'list')
-    const kept = waiting.find(({ payload }) => payload.attemptId === id)
-    expect(await run('exceptions', 'resolve', merchantId, kept?.id ?? '')).toEqual([
-      `id        ${kept?.id}`,
-      'resolved  true',
-    ])
-    expect(await audit()).toEqual({ action: 'exception.resolved', payload: { exceptionId: kept?.id } })
-    await expect(run('exceptions', 'resolve', merchantId, kept?.id ?? '')).rejects.toThrow(
-      `no exception ${kept?.id} waits`,
-    )
   })
 })
 

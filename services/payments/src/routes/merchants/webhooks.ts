@@ -77,7 +77,12 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
       },
     },
     async ({ caller, problem, params: { merchantId }, body }, reply) => {
-      const { webhook, secret, replayed } = await createWebhook(app.deps, { caller, problem, merchantId, webhook: body })
+      const { webhook, secret, replayed } = await createWebhook(app.deps, {
+        caller,
+        problem,
+        merchantId,
+        webhook: body,
+      })
       answerCreated(reply, replayed)
       return { webhook: viewWebhookSecret(webhook, secret) }
     },

@@ -1,0 +1,85 @@
+import { anyTime } from '@trestle/testing/any-value.ts'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { statusAndBody } from '../../test/bodies.ts'
+import { customerPayment } from '../../test/customer-payment.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  operatorDeps,
+  startPayments,
+  type TestPayments,
+} from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
+import { createStubAcquirer } from '../../test/stub-acquirer.ts'
+import { processingError } from '../transactions/processing-error.ts'
+import { attemptsCommand } from './attempts.ts'
+
+const north = createStubAcquirer()
+let payments: TestPayments
+let merchantId: string
+/** An attempt whose answer from the acquirer was lost. */
+let unknownAttempt: () => Promise<string>
+beforeAll(async () => {
+  payments = await startPayments({ acquirers: new Map([['north', north]]) })
+  const { headers, ...app } = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, { ...app, headers }, { currency: 'EUR' })).id
+  await db().updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchantId).execute()
+  const transactionId = await customerPayment(payments, merchantId, { number: '4242424242424242' })
+  north.asked.authorizations.length = 0
+  unknownAttempt = async () => {
+    north.answers.authorize = () => Promise.reject(new Error('reset'))
+    const payload = { transactionId, currency: 'EUR', amount: 500 }
+    const charged = await payments.app.inject({
+      method: 'POST',
+      url: `/merchants/${merchantId}/transactions`,
+      headers,
+      payload,
+    })
+    expect(statusAndBody(charged)).toEqual([400, processingError(12)])
+    const [request] = north.asked.authorizations.splice(0)
+    return request?.idempotencyRef ?? ''
+  }
+})
+afterAll(() => payments.close())
+
+const db = () => payments.database.db
+const { run, json } = commandRunner([attemptsCommand], () => operatorDeps(payments))
+const statusOf = async (id: string) =>
+  (await db().selectFrom('attempts').select('status').where('id', '=', id).executeTakeFirst())?.status
+
+it('payments attempts: lists and resolves, reverses an approval and stores a refusal, each once', async () => {
+  const [approved, refused] = [await unknownAttempt(), await unknownAttempt()]
+  const shown = (id: string) => ({
+    merchantId,
+    id,
+    kind: 'charge',
+    status: 'unknown',
+    acquirer: 'north',
+    currency: 'EUR',
+    amount: 500,
+    created: anyTime,
+  })
+  expect(await json('attempts', 'list')).toEqual([shown(approved), shown(refused)])
+  expect(await json('attempts', 'resolve', approved, 'approved')).toEqual({ id: approved, status: 'reversed' })
+  expect([await statusOf(approved), north.asked.reversals]).toEqual(['reversed', [approved]])
+  const audit = db().selectFrom('audit').select(['action', 'payload']).orderBy('id', 'desc').limit(1)
+  expect(await audit.executeTakeFirst()).toEqual({
+    action: 'attempt.resolved',
+    payload: { attemptId: approved, status: 'reversed' },
+  })
+  await run('attempts', 'resolve', refused, 'declined')
+  expect(await statusOf(refused)).toBe('declined')
+  await expect(run('attempts', 'resolve', refused, 'approved')).rejects.toThrow(
+    `there is no attempt ${refused} of unknown outcome`,
+  )
+  await expect(run('attempts', 'resolve', refused, 'lost')).rejects.toThrow('the outcome is approved or declined')
+})
+
+it('payments attempts resolve: an attempt stays unknown when the acquirer does not take its reversal', async () => {
+  const id = await unknownAttempt()
+  north.answers.reverse = async () => ({ verdict: 'rejected', reason: 'never heard of it' })
+  await expect(run('attempts', 'resolve', id, 'approved')).rejects.toThrow('the acquirer did not take the reversal')
+  expect(await statusOf(id)).toBe('unknown')
+  const kept = await db().selectFrom('acquirer_exceptions').select('payload').execute()
+  expect(kept).toEqual([{ payload: expect.objectContaining({ attemptId: id }) }])
+})

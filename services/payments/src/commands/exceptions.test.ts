@@ -1,0 +1,37 @@
+import { anyTime } from '@trestle/testing/any-value.ts'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { operatorDeps, startPayments, type TestPayments, UNKNOWN_ID } from '../../test/payments-app.ts'
+import { commandRunner } from '../../test/run-command.ts'
+import { insertException } from '../acquirers/exception-repository.ts'
+import { exceptionsCommand } from './exceptions.ts'
+
+let payments: TestPayments
+beforeAll(async () => {
+  payments = await startPayments()
+})
+afterAll(() => payments.close())
+
+const { run, json } = commandRunner([exceptionsCommand], () => operatorDeps(payments))
+
+it('payments exceptions: lists what waits, oldest first, and closes each once', async () => {
+  const { db } = payments.database
+  const merchantId = UNKNOWN_ID
+  for (const reference of ['first', 'second']) {
+    await insertException(db, { merchantId, reference, payload: { type: 'operation', reference } })
+  }
+  const listed = await json<{ id: string }[]>('exceptions', 'list')
+  expect(listed).toEqual(
+    ['first', 'second'].map((reference) => ({
+      id: expect.stringMatching(/^[0-9a-f]{24}$/),
+      merchantId,
+      created: anyTime,
+      payload: { type: 'operation', reference },
+    })),
+  )
+  const [first, second] = listed.map(({ id }) => id)
+  expect(await run('exceptions', 'resolve', merchantId, first ?? '')).toEqual([`id        ${first}`, 'resolved  true'])
+  const audit = db.selectFrom('audit').select(['action', 'payload']).where('merchant_id', '=', merchantId)
+  expect(await audit.execute()).toEqual([{ action: 'exception.resolved', payload: { exceptionId: first } }])
+  expect(await json('exceptions', 'list')).toEqual([expect.objectContaining({ id: second })])
+  await expect(run('exceptions', 'resolve', merchantId, first ?? '')).rejects.toThrow(`no exception ${first} waits`)
+})
