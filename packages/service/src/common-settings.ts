@@ -177,3 +177,12 @@ export function toTelemetryConfig(values: SettingValues<ReturnType<typeof teleme
     docsEnabled: values.DOCS_ENABLED,
   }
 }
+
+/**
+ * What to do when required settings of a service are missing. The file is that of packages/stack.
+ * @param service its name, as in `auth`
+ */
+export function adviceForMissing(service: string): string {
+  const file = `.data/${service}.env`
+  return `hint: npm start writes ${file} for development: pass it with -c ${file}, or copy .env.example to .env`
+}

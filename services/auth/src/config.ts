@@ -1,6 +1,7 @@
 import { loadConfig } from '@trestle/common/config/load-config.ts'
 import { text } from '@trestle/common/config/setting.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
+import { adviceForMissing } from '@trestle/service/common-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { dangerousSettings } from './config/dangers.ts'
 import { toDatabaseSettings } from './config/database.ts'
@@ -33,6 +34,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string) {
   const isStrict = profile.toLowerCase() === 'strict'
   const values = loadConfig(isStrict ? { ...settings, ...strictSettings } : settings, {
     ...source,
+    adviceForMissing: adviceForMissing('auth'),
     refusesUnknown: isStrict,
     rules: [
       ...jwtRules,

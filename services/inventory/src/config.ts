@@ -1,7 +1,12 @@
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
-import { limitStoreRule, toDatabaseConfig, toTelemetryConfig } from '@trestle/service/common-settings.ts'
+import {
+  adviceForMissing,
+  limitStoreRule,
+  toDatabaseConfig,
+  toTelemetryConfig,
+} from '@trestle/service/common-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { accessRules, openDoorWarnings, PREFIX, toAccess } from './config/access.ts'
 import { settings } from './config/settings.ts'
@@ -21,6 +26,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: string) {
     file,
     rules,
     hidesValues: true,
+    adviceForMissing: adviceForMissing('inventory'),
   })
   return {
     server: toServerConfig(values),

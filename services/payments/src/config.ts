@@ -4,7 +4,12 @@ import type { EnvironmentOptions } from '@trestle/common/config/environment.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
-import { limitStoreRule, toDatabaseConfig, toTelemetryConfig } from '@trestle/service/common-settings.ts'
+import {
+  adviceForMissing,
+  limitStoreRule,
+  toDatabaseConfig,
+  toTelemetryConfig,
+} from '@trestle/service/common-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { toAcquiringConfig } from './config/acquiring.ts'
 import { toCheckoutConfig } from './config/checkout.ts'
@@ -34,6 +39,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: string) {
   const values = loadConfig(isDevelopment(source) ? withThrowAwayKeys(pepper, vaultKey) : settings, {
     ...source,
     rules,
+    adviceForMissing: adviceForMissing('payments'),
   })
   return {
     server: toServerConfig(values),

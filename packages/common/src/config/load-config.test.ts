@@ -129,10 +129,9 @@ loadConfig({}, { prefix: 'X_', env: {} })`
   })
 
   it('reports names that no setting reads together with the other problems, if that is asked for', () => {
-    const options = { prefix: 'X_', env: { X_SITE_ULR: 'hidden' } }
+    const hint = 'hint: copy .env.example to .env'
+    const options = { prefix: 'X_', env: { X_SITE_ULR: 'hidden' }, adviceForMissing: hint }
     const misspelt = 'unknown setting X_SITE_ULR, did you mean X_SITE_URL?'
-    const hint =
-      'hint: npm start writes .data/x.env for development: pass it with -c .data/x.env, or copy .env.example to .env'
     expect(() => loadConfig(settings, options)).toThrow(new ConfigError(['X_SITE_URL is required'], hint))
     expect(() => loadConfig(settings, { ...options, refusesUnknown: true })).toThrow(
       new ConfigError(['X_SITE_URL is required', misspelt], hint),

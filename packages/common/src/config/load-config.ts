@@ -15,6 +15,8 @@ export interface LoadConfigOptions<S extends Settings> extends EnvironmentOption
   readonly rules?: readonly Rule<SettingValues<S>>[]
   /** Whether names with the prefix that no setting reads are problems too. */
   readonly refusesUnknown?: boolean
+  /** What to do when a setting is missing, as a line below the problems. */
+  readonly adviceForMissing?: string
   /** Problems do not show the value of the setting. By default they show values that are not secret. */
   readonly hidesValues?: boolean
 }
@@ -45,14 +47,8 @@ export function loadConfig<S extends Settings>(settings: S, options: LoadConfigO
   const stated = values as SettingValues<S>
   problems.push(...brokenRules(options.rules ?? [], stated))
   if (options.refusesUnknown) problems.push(...findUnknownSettings(settings, options))
-  if (problems.length > 0) throw new ConfigError(problems, isMissing ? adviceForMissing(options) : undefined)
+  if (problems.length > 0) throw new ConfigError(problems, isMissing ? options.adviceForMissing : undefined)
   return Object.freeze(stated)
-}
-
-/** Where an operator gets settings from. */
-function adviceForMissing({ prefix }: { readonly prefix: string }): string {
-  const file = `.data/${prefix.slice(0, -1).toLowerCase()}.env`
-  return `hint: npm start writes ${file} for development: pass it with -c ${file}, or copy .env.example to .env`
 }
 
 /** Thrown when a rule reads an invalid setting. */
