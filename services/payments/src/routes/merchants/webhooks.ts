@@ -38,6 +38,7 @@ const eventType = z
   .pipe(z.enum(EVENT_TYPES))
 const events = z.array(eventType).max(EVENT_TYPES.length).default([])
 const WebhookBody = z.object({ url, events: events.describe('The types to send. None, or an empty list: all') })
+const CreatedWebhook = z.object({ webhook: WebhookSecretView })
 
 /** Lists, makes and deletes webhooks of a merchant (reference: Webhooks). */
 export const merchantWebhooksRoutes: Routes = async (app) => {
@@ -70,19 +71,12 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
         description: `No other answer shows the secret. ${SIGNATURE}`,
         params: MerchantParams,
         body: WebhookBody,
-        response: {
-          201: z.object({ webhook: WebhookSecretView }),
-          ...errorAnswers(400, 401, 403, 404, 409, 413, 415),
-        },
+        response: { 201: CreatedWebhook, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
     async ({ caller, problem, params: { merchantId }, body }, reply) => {
-      const { webhook, secret, replayed } = await createWebhook(app.deps, {
-        caller,
-        problem,
-        merchantId,
-        webhook: body,
-      })
+      const input = { caller, problem, merchantId, webhook: body }
+      const { webhook, secret, replayed } = await createWebhook(app.deps, input)
       answerCreated(reply, replayed)
       return { webhook: viewWebhookSecret(webhook, secret) }
     },
