@@ -14,8 +14,9 @@ describe('a mail server that is away', () => {
     // The signup is answered while no mail can be sent, so it does not wait for its mail.
     const answer = await app.post('/signup', { email: 'ada@example.com', password: 'correct horse' })
     expectUser(answer, unconfirmedBody('ada@example.com'))
+    // Other tests of this file have sent mails of their own.
     const attempts = async () => {
-      const query = sql`SELECT state::text, retry_count FROM auth_jobs.job WHERE name = 'mail'`
+      const query = sql`SELECT state::text, retry_count FROM auth_jobs.job WHERE name = 'mail' AND state <> 'completed'`
       return (await query.execute(app.deps.db)).rows
     }
     await expect.poll(attempts).toEqual([{ state: 'retry', retry_count: 0 }])
