@@ -68,7 +68,8 @@ describe('keys of the authentication service', () => {
   let answer: { readonly status?: number; readonly body?: object } | undefined
   let now: number
   let issuer: StubProvider
-  const onReadFailure = vi.fn()
+  // A verifier that a test has left may still report that the issuer has closed.
+  let onReadFailure = vi.fn<(error: unknown, until: Date) => void>()
   const openVerifier = () => createTokenVerifier(rulesOf(issuer.url), { now: () => new Date(now), onReadFailure })
   const actorAt = async (verifier: TokenVerifier, minutes: number) => {
     now = START + minutes * MINUTE
@@ -77,7 +78,7 @@ describe('keys of the authentication service', () => {
   beforeEach(async () => {
     answer = { body: jwks }
     now = START
-    onReadFailure.mockReset()
+    onReadFailure = vi.fn()
     issuer = await startStubProvider(() => answer)
     return () => issuer.close()
   })
