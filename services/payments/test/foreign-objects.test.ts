@@ -7,8 +7,9 @@ import { createTestApp, createTestMerchant, startPayments, type TestApp, type Te
 let payments: TestPayments
 let owner: TestApp
 let stranger: TestApp
-/** A user. The token is the address. */
+/** A user who is no member of a merchant. The token is the address. */
 const user = { authorization: 'Bearer ada' }
+const member = { authorization: 'Bearer bo' }
 /** An object of the owner for each parameter of a path. */
 let ids: Record<string, string>
 beforeAll(async () => {
@@ -136,16 +137,16 @@ describe('a user', () => {
   })
 
   it('200: gets the same answers as an app, as a member', async () => {
-    const me = await payments.app.inject({ url: '/me', headers: user })
-    const member = { merchant_id: ids.merchantId ?? '', user_id: me.json().identity.id, created: new Date() }
-    await payments.database.db.insertInto('merchant_users').values(member).execute()
+    const me = await payments.app.inject({ url: '/me', headers: member })
+    const membership = { merchant_id: ids.merchantId ?? '', user_id: me.json().identity.id, created: new Date() }
+    await payments.database.db.insertInto('merchant_users').values(membership).execute()
     const reads = await readsOfMembers()
     expect(reads.length).toBeGreaterThan(10)
     for (const read of reads) {
       for (const order of ['', `&after=${'0'.repeat(24)}`]) {
         const url = `${read.url}${order}`
         const [toApp, toUser] = await Promise.all(
-          [owner.headers, user].map((headers) => payments.app.inject({ url, headers })),
+          [owner.headers, member].map((headers) => payments.app.inject({ url, headers })),
         )
         expect([url, toUser?.statusCode, toUser?.body]).toEqual([url, 200, toApp?.body])
       }

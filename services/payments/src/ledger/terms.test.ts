@@ -205,15 +205,16 @@ describe('ledger verify finds', () => {
     const { rows } = await sql<{ today: string }>`SELECT (now() AT TIME ZONE 'UTC')::date::text AS today`.execute(
       payments.owner.db,
     )
-    const rates = (rate: number) => JSON.stringify([{ date: rows[0]?.today, currency: 'USD', rate }])
+    const rates = (rate: number) => JSON.stringify([{ date: rows[0]?.today, currency: 'GBP', rate }])
     const load = (rate: number) =>
       sql`SELECT ${sql.table('import_rates')}(${rates(rate)}::jsonb)`.execute(payments.owner.db)
+    // The rates of other tests stay as they are.
     await load(2.5)
-    const { merchantId } = await createCaptured('USD')
+    const { merchantId } = await createCaptured('GBP')
     await load(1.25)
     expect(await violations(merchantId)).toEqual([])
-    const later = await createCaptured('USD')
-    await byHand(sql`UPDATE ${sql.table('fx_rates')} SET rate = 5 WHERE currency = 'USD' AND rate = 1.25`)
+    const later = await createCaptured('GBP')
+    await byHand(sql`UPDATE ${sql.table('fx_rates')} SET rate = 5 WHERE currency = 'GBP' AND rate = 1.25`)
     expect(await strayTerms(merchantId)).toEqual([])
     expect(await strayTerms(later.merchantId)).toEqual([
       ['trail_entries', 'its rate is none of its day with a margin of 0 or more'],

@@ -2,12 +2,11 @@ import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createMailer } from './mailer.ts'
 
+/** A server without TLS that is not to get any mail. */
+const refused = await startMailSink()
 const plain = await startMailSink()
 const tls = await startMailSink({ offersTls: true })
-afterAll(async () => {
-  await plain.close()
-  await tls.close()
-})
+afterAll(() => Promise.all([refused, plain, tls].map((sink) => sink.close())))
 
 const from = 'payments@example.com'
 const mail = { to: 'ada@example.com', subject: 'Receipt', text: 'Thank you' }
@@ -17,12 +16,12 @@ describe('createMailer', () => {
   it.each(['', '?requireTLS=false', '?ignoreTLS=true', '?opportunisticTLS=true'])(
     'refuses a server without TLS where TLS is required, whatever its URL says: %s',
     async (query) => {
-      const url = `smtp://ada:s3cret@127.0.0.1:${plain.port}${query}`
+      const url = `smtp://ada:s3cret@127.0.0.1:${refused.port}${query}`
       const mailer = createMailer({ url, from, requireTls: true })
       await expect(mailer.send(mail)).rejects.toHaveProperty('code', 'ETLS')
       await expect(mailer.check()).rejects.toHaveProperty('code', 'ETLS')
       mailer.close()
-      expect(plain.mails).toEqual([])
+      expect(refused.mails).toEqual([])
     },
   )
 

@@ -4,6 +4,7 @@ import {
   createTestMerchant,
   operatorDeps,
   startPayments,
+  type TestApp,
   type TestPayments,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
@@ -11,19 +12,23 @@ import type { EventType } from '../webhooks/event.ts'
 import { isTriggered, TRIGGERED_TYPES, type TriggeredType, triggerEvent } from './trigger-event.ts'
 
 let payments: TestPayments
-let merchantId: string
+let app: TestApp
 let liveId: string
 let lonelyId: string
 beforeAll(async () => {
   payments = await startPayments()
-  const app = await createTestApp(payments)
+  app = await createTestApp(payments)
   lonelyId = (await createTestMerchant(payments, app, { test: true })).id
   await payments.database.db.deleteFrom('merchant_apps').where('merchant_id', '=', lonelyId).execute()
   liveId = (await createTestMerchant(payments, app)).id
-  const bank = { iban: 'DK5000400440116243' }
-  merchantId = (await createTestMerchant(payments, app, { test: true, bank })).id
 })
 afterAll(() => payments.close())
+
+/** Makes a test merchant, which can be paid out as long as no dispute has taken its money. */
+async function createMerchant(): Promise<string> {
+  const bank = { iban: 'DK5000400440116243' }
+  return (await createTestMerchant(payments, app, { test: true, bank })).id
+}
 
 const trigger = (type: TriggeredType, id?: string) => triggerEvent(operatorDeps(payments), { type, merchantId: id })
 
@@ -51,6 +56,7 @@ const LEFT: Readonly<Record<TriggeredType, readonly EventType[]>> = {
 
 describe('triggerEvent', () => {
   it.each(TRIGGERED_TYPES)('%s happens to the object that is named, after what must happen first', async (type) => {
+    const merchantId = await createMerchant()
     const before = new Set((await eventsOf(merchantId)).map(({ id }) => id))
     const { objectId, ...rest } = await trigger(type, merchantId)
     expect(rest).toEqual({ merchantId })
@@ -60,10 +66,12 @@ describe('triggerEvent', () => {
   })
 
   it('takes the newest test merchant unless one is named', async () => {
+    const merchantId = await createMerchant()
     expect((await trigger('merchant.updated')).merchantId).toBe(merchantId)
   })
 
   it('gives a merchant its own name back', async () => {
+    const merchantId = await createMerchant()
     const nameOf = async () =>
       (await payments.database.db.selectFrom('merchants').select('name').where('id', '=', merchantId).execute())[0]
     const before = await nameOf()
