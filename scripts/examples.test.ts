@@ -242,9 +242,9 @@ it('npm start -- --demo gives a user an authenticator app that a demo before has
   const auth = { url: String(status.AUTH_URL), serviceKey: String(status.SERVICE_ROLE_KEY) }
   const headers = { authorization: `Bearer ${auth.serviceKey}`, 'content-type': 'application/json' }
   const Users = z.object({ users: z.array(z.object({ id: z.string() })).length(1) })
+  const said = await fillAuth(auth)
   const found = await fetch(`${auth.url}/admin/users?filter=anton@nordhavn.example`, { headers })
   const user = `${auth.url}/admin/users/${Users.parse(await found.json()).users[0]?.id}`
-  const said = await fillAuth(auth)
   const body = JSON.stringify({ app_metadata: { demo_totp_uri: null } })
   expect((await fetch(user, { method: 'PUT', headers, body })).status).toBe(200)
   const completed = await fillAuth(auth)
