@@ -1,9 +1,22 @@
 import { describe, expect, it } from 'vitest'
-import { findLogProblems } from './leaks.ts'
+import { findInternals, findLogProblems } from './leaks.ts'
 
 const line = (entry: object) => `${JSON.stringify({ time: '2026-11-20T10:00:00.000Z', msg: 'request', ...entry })}\n`
 const find = (...entries: readonly object[]) =>
   findLogProblems(entries.map(line).join(''), new Map([['password', 'canary']]))
+
+describe('findInternals', () => {
+  it.each([
+    ['services/inventory/src/main.ts', ['tells of a source file: services/inventory/src/main.ts']],
+    ['packages/common/package.json', ['tells of a source file: packages/common/package.json']],
+    ['node_modules/marked/read.md.js', ['tells of a source file: node_modules/marked/read.md.js']],
+    ['/srv/app/services/inventory/README.md', ['tells of a source file: services/inventory/README.md']],
+    ['file:///srv/app', ['tells of a source file: file:///']],
+    ['<b>services/inventory/README.md</b>', []],
+  ])('tells the path of a source file from the name of a document: %s', (text, problems) => {
+    expect(findInternals(text)).toEqual(problems)
+  })
+})
 
 describe('findLogProblems', () => {
   it('accepts the usual lines', () => {

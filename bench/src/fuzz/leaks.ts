@@ -7,7 +7,11 @@ import { z } from 'zod'
  */
 const INTERNALS: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['a stack trace', /\bat [^\n"]{1,120}\.[cm]?[jt]s:\d+/],
-  ['a source file', /\b(services|packages|migrations|node_modules)\/[\w@./-]+|file:\/\/\/(?!etc\/passwd)/],
+  // A page may name a document of the repository. Below a folder of the machine, its path would tell where the service runs.
+  [
+    'a source file',
+    /(?!(?<!\/)[\w/-]+\.md\b(?!\.))\b(services|packages|migrations|node_modules)\/[\w@./-]+|file:\/\/\/(?!etc\/passwd)/,
+  ],
   ['SQL', /\b(SELECT\b.{1,200}\bFROM|INSERT INTO|UPDATE\b.{1,80}\bSET|DELETE FROM)\b/],
   [
     'the database',
