@@ -53,7 +53,10 @@ function describePage(status: number): string {
   return status < 400 ? 'A page' : `A page that says what is wrong: ${STATUS_CODES[status]}`
 }
 
-/** The errors of a path that is a page at one host alone. At other hosts they are JSON. */
+/**
+ * The errors of a path that is a page at one host alone, or only while its parameter can be decoded. Otherwise they are
+ * JSON.
+ */
 export function pageOrErrorAnswers<const Status extends number>(...statuses: readonly Status[]) {
   const content = { ...PAGE, 'application/json': { schema: ErrorView } }
   const answers = statuses.map((status) => [status, { description: STATUS_CODES[status], content }])

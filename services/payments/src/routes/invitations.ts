@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
-import { errorAnswers, pageAnswers, redirectAnswer } from '../error-body.ts'
+import { errorAnswers, pageAnswers, pageOrErrorAnswers, redirectAnswer } from '../error-body.ts'
 import { hashToken, type Invitation } from '../members/invitation.ts'
 import { findInvitation } from '../members/invitation-repository.ts'
 import { type Html, html } from '../pages/html.ts'
@@ -35,7 +35,7 @@ export const invitationsRoutes: Routes = async (app) => {
         summary: 'Show an invitation',
         security: [],
         params: InvitationParams,
-        response: { ...pageAnswers(200, 404, 410), ...errorAnswers() },
+        response: { ...pageAnswers(200, 410), ...pageOrErrorAnswers(404), ...errorAnswers() },
       },
     },
     async ({ params: { token } }, reply) => show(await findInvitation(lanes, hashToken(token)), reply),
@@ -49,7 +49,10 @@ export const invitationsRoutes: Routes = async (app) => {
         summary: 'Accept an invitation',
         security: [],
         params: InvitationParams,
-        response: { ...redirectAnswer, ...pageAnswers(200, 404, 410), ...errorAnswers(400, 409, 413, 415) },
+        response: {
+          ...{ ...redirectAnswer, ...pageAnswers(200, 410), ...pageOrErrorAnswers(404) },
+          ...errorAnswers(400, 409, 413, 415),
+        },
       },
     },
     async ({ problem, params: { token } }, reply) => {

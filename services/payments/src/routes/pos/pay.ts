@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { pageAnswers, redirectAnswer } from '../../error-body.ts'
+import { pageAnswers, pageOrErrorAnswers, redirectAnswer } from '../../error-body.ts'
 import { returnPage, troublePage } from '../../payment-links/link-pages.ts'
 import { sealReceipt } from '../../payment-links/receipt.ts'
 import {
@@ -79,7 +79,10 @@ export const posPayRoutes: Routes = async (app) => {
         summary: 'Go on after the page of the bank',
         security: [],
         params: PageParams,
-        response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 409, 429, 500, 503) },
+        response: {
+          ...{ ...redirectAnswer, ...pageAnswers(200, 400, 409, 429, 500, 503) },
+          ...pageOrErrorAnswers(404),
+        },
       },
     },
     (request, reply) => comeBack(request, reply, request.params.pageId),
