@@ -12,7 +12,7 @@ afterAll(() => inventory.close())
 
 /** The curl commands of the README's first run, as method, path and body. */
 const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
-const commands = [...readme.matchAll(/^curl '?127\.0\.0\.1:8080(\/[^\s']*)'?(?: .*-d '(.*)')?$/gm)].map(
+const commands = [...readme.matchAll(/^curl "\$INVENTORY_URL(\/[^\s"]*)"(?: .*-d '(.*)')?$/gm)].map(
   ([, url = '', body]) => [body === undefined ? 'GET' : 'POST', url, body] as const,
 )
 
@@ -80,7 +80,7 @@ it('the quick start reserves stock, by curl and by fetch', async () => {
   const levels: unknown[] = []
   for (const [command] of document.matchAll(/^curl .*$/gm)) {
     const [, url = '', verb, payload] =
-      /^curl '?localhost:8080([^\s']+)'?(?: -X (DELETE))?(?: .*-d '(.*)')?$/.exec(fill(command)) ?? []
+      /^curl "\$INVENTORY_URL([^\s"]+)"(?: -X (DELETE))?(?: .*-d '(.*)')?$/.exec(fill(command)) ?? []
     const method = verb === 'DELETE' ? verb : payload === undefined ? 'GET' : 'POST'
     const answer = await send(method, url, payload)
     statuses.push(answer.statusCode)
