@@ -4,11 +4,12 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { type Command, Option } from 'commander'
 import type { InventoryTables } from '../database.ts'
+import { getLocationId } from '../locations/location-repository.ts'
 import type { MovementLine } from '../movements/movement.ts'
 import { LineBody } from '../movements/movement-body.ts'
 import { type LevelFilters, listLevels, type NamedLevel, nameLevels } from '../stock/level-repository.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
-import { getLocationId, operateStock, type StockOrder } from '../use-cases/operate-stock.ts'
+import { operateStock, type StockOrder } from '../use-cases/operate-stock.ts'
 
 type StockCommand = common.OperatorCommand<Database<InventoryTables>>
 

@@ -53,19 +53,26 @@ export function findLocation(lanes: Lanes, id: number): Promise<VersionedLocatio
   return lanes.read.first(findQuery, { id })
 }
 
-/** The id of the location with a code, or undefined. */
-export async function findLocationId(db: Db, code: string): Promise<number | undefined> {
+/** How many codes an error names. */
+const CODES_MAX = 10
+
+/** The id of the location with a code. @throws Error with the codes that exist when there is none */
+export async function getLocationId(db: Db, code: string): Promise<number> {
   const row = await db
     .selectFrom('locations')
     .select('id')
     .where('code', '=', code)
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
-  return row && Number(row.id)
+  if (row) return Number(row.id)
+  const codes = await listCodes(db, CODES_MAX + 1)
+  if (codes.length === 0) throw new Error(`there is no location ${code}, nor any other; POST /locations makes one`)
+  const shown = codes.slice(0, CODES_MAX).join(', ')
+  throw new Error(`there is no location ${code}; there are ${shown}${codes.length > CODES_MAX ? ' and more' : ''}`)
 }
 
 /** The codes of the first locations, at most `limit`. */
-export async function listCodes(db: Db, limit: number): Promise<readonly string[]> {
+async function listCodes(db: Db, limit: number): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('locations')
     .select('code')

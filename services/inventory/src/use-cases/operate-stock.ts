@@ -1,6 +1,6 @@
 import type { Database } from '@trestle/database/connect.ts'
 import type { InventoryTables } from '../database.ts'
-import { findLocationId, listCodes } from '../locations/location-repository.ts'
+import { getLocationId } from '../locations/location-repository.ts'
 import type { MovementLine } from '../movements/movement.ts'
 import type { MovedStock } from '../movements/movement-view.ts'
 import { findProductId } from '../products/product-repository.ts'
@@ -43,17 +43,4 @@ export async function operateStock(
   const [level] = body.levels
   if (!level) throw new Error('move_stock answered without a level')
   return { moved: body, level }
-}
-
-/** How many codes an error names. */
-const CODES_MAX = 10
-
-/** The id of the location of a code. @throws Error with the codes that exist when there is none */
-export async function getLocationId(db: Database<InventoryTables>['db'], code: string): Promise<number> {
-  const id = await findLocationId(db, code)
-  if (id !== undefined) return id
-  const codes = await listCodes(db, CODES_MAX + 1)
-  if (codes.length === 0) throw new Error(`there is no location ${code}, nor any other; POST /locations makes one`)
-  const shown = codes.slice(0, CODES_MAX).join(', ')
-  throw new Error(`there is no location ${code}; there are ${shown}${codes.length > CODES_MAX ? ' and more' : ''}`)
 }

@@ -1,10 +1,10 @@
 import type { Database } from '@trestle/database/connect.ts'
 import type { InventoryTables } from '../database.ts'
+import { getLocationId } from '../locations/location-repository.ts'
 import { callMoveStock } from '../movements/movement-repository.ts'
 import { insertSampleProducts } from '../products/product-repository.ts'
 import { listSamplesWithoutLevel } from '../stock/level-repository.ts'
 import { refuseStock } from '../stock/stock-refusals.ts'
-import { getLocationId } from './operate-stock.ts'
 
 type SeedDeps = Pick<Database<InventoryTables>, 'db' | 'lanes'>
 
