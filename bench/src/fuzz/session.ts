@@ -96,7 +96,7 @@ function valuesOfHeaders({ headers }: Answer): Readonly<Record<string, unknown>>
 }
 
 function redirectParameters(location: string): Readonly<Record<string, string>> {
-  const url = URL.parse(location)
+  const url = URL.parse(location, 'http://localhost')
   return url ? Object.fromEntries([...url.searchParams, ...new URLSearchParams(url.hash.slice(1))]) : {}
 }
 

@@ -49,6 +49,7 @@ export const authTarget: Target = {
     'x-supabase-api-version': fc.constantFrom('2024-01-01', '2023-01-01', 'x'),
     'x-jwt-aud': fc.constantFrom('authenticated', 'others'),
     referer: fc.constantFrom('http://localhost:3000/page', 'https://evil.example'),
+    accept: fc.constantFrom('text/html', 'application/json'),
   },
   isPrivileged: ({ path }) => path.startsWith('/admin/') || path === '/invite',
   errorsOf: 'GET /user',

@@ -1,24 +1,21 @@
 import { createMailStore } from '@trestle/stack/mail/mail-store.ts'
 import { startSmtpListener } from '@trestle/stack/mail/smtp-listener.ts'
 import fc from 'fast-check'
-import { z } from 'zod'
-import { advanceOrder, CARD_EXPIRY, ORDER_AMOUNT, payOrder } from '../../canaries/orders.ts'
-import type { Visitor } from '../../canaries/visitor.ts'
-import type { Memory } from '../memory.ts'
-import type { Ask, Target } from '../target.ts'
+import { CARD_EXPIRY, ORDER_AMOUNT } from '../../canaries/orders.ts'
+import type { Target } from '../target.ts'
 import { known, knownTogether } from '../valid-value.ts'
+import { basic, CODE, createMerchant, INVITED, PAN, sell, VERSION } from './payments-shop.ts'
 
 const ACTORS = 3
-const PAN = '1000000000000000'
-const CODE = '271'
-const INVITED = 'ada@shop.example'
+/** A card whose bank asks for nothing. */
+const UNASKED_PAN = '1000000000010000'
 const STEPS = ['card-lookup', 'device-fingerprint', 'tds-fingerprint', 'tds-challenge']
-const VERSION = { 'accept-version': '1' }
 
 const currency = fc.constantFrom('EUR', 'DKK', 'JPY', 'KWD')
 const amount = fc.integer({ min: 1, max: 200 })
 const descriptor = fc.constant('FUZZ SHOP')
 const reference = fc.nat(50).map((number) => `order ${number}`)
+const cardData = fc.constantFrom({ type: 'pcn', value: PAN }, { type: 'pcsc', value: CODE })
 const token = (pool: string) => known(pool, 'AAAA').map((each) => ({ token: each }))
 const merchant = fc.record(
   {
@@ -75,17 +72,23 @@ const pooled = [
   'appId',
 ]
 
-const NewApp = z.object({ app: z.object({ id: z.string(), key: z.string() }) })
-const NewMerchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
-const NewWebhook = z.object({ webhook: z.object({ id: z.string() }) })
-const User = z.object({ id: z.string() })
-const NewToken = z.object({ token: z.string() })
-
 /** Merchants with payments in every state. Their apps, other apps and customers send the requests. */
 export const paymentsTarget: Target = {
   service: 'payments',
   actors: ACTORS,
-  pools: new Set([...pooled, 'hint', 'publicKey', 'pcn', 'pcsc', 'order', 'shop']),
+  pools: new Set([
+    ...pooled,
+    'hint',
+    'publicKey',
+    'pcn',
+    'pcsc',
+    'order',
+    'shop',
+    'link',
+    'state',
+    'receipt',
+    'invitation',
+  ]),
   tokens: ['hint', 'pcn', 'pcsc'],
   lexicon: {
     ...Object.fromEntries(pooled.map((pool) => [pool, known(pool)])),
@@ -105,6 +108,7 @@ export const paymentsTarget: Target = {
       fc.constantFrom(...STEPS),
     ),
     way: fc.constantFrom('iframe', 'redirect', 'poll'),
+    ...{ key: known('publicKey'), link: known('link'), state: known('state'), receipt: known('receipt') },
     custom: fc.jsonValue({ maxDepth: 2 }),
     returnUrl: fc.constant('https://shop.example/thanks'),
   },
@@ -117,7 +121,13 @@ export const paymentsTarget: Target = {
     'POST /payments': order,
     'POST /payments/challenges/{step}': order,
     'POST /payments/challenges/{step}/{way}': order,
-    'POST /vault': fc.constantFrom({ type: 'pcn', value: PAN }, { type: 'pcsc', value: CODE }),
+    'POST /': cardData,
+    'POST /vault': cardData,
+    'POST /pos': fc.record({ link: known('link'), amount: fc.constant('10') }),
+    'POST /pos/pay': fc.record({
+      ...{ link: known('link'), page: fc.stringMatching(/^[\w-]{22}$/) },
+      ...{ number: fc.constantFrom(PAN, UNASKED_PAN), expiry: fc.constant('12/66'), code: fc.constant(CODE) },
+    }),
     'POST /merchants/{merchantId}/transactions': fc.record(
       { transactionId: known('transactionId'), currency, amount, descriptor, reference },
       { requiredKeys: ['transactionId', 'currency', 'amount'] },
@@ -128,6 +138,8 @@ export const paymentsTarget: Target = {
     'POST /transactions/{transactionId}/voids': fc.record({ amount }),
   },
   params: {
+    'GET /invitations/{token}': fc.record({ token: known('invitation') }),
+    'POST /invitations/{token}': fc.record({ token: known('invitation') }),
     'DELETE /merchants/{merchantId}/users/{userId}': ofOneShop,
     'DELETE /merchants/{merchantId}/apps/{appId}': ofOneShop,
     'DELETE /merchants/{merchantId}/webhooks/{webhookId}': ofOneShop,
@@ -135,25 +147,30 @@ export const paymentsTarget: Target = {
   headers: {
     'idempotency-key': fc.nat(500).map((number) => `key-${number}`),
     'x-client': fc.constant('fuzz'),
+    accept: fc.constantFrom('text/html', 'application/json'),
     'x-request-id': fc.constantFrom('fuzz-1', 'a b', 'x'.repeat(65)),
   },
-  isPrivileged: ({ path }) => /^\/(payments|vault)\b/.test(path),
+  isPrivileged: ({ path }) => /^\/($|(payments|vault)\b)/.test(path),
   errorsOf: 'POST /merchants',
   pages: /^\/($|ready|health|docs|openapi\.json|pos|acs|invitations)(\/|$)/,
-  normalPath: (path) => path,
+  // A slash at the end is ignored, behind the root too.
+  normalPath: (path) => (path === '//' ? '/' : path),
   raw: { get: '/me', post: '/merchants' },
   surround: async (stack) => {
-    const smtp = await startSmtpListener(
-      createMailStore(() => new Date()),
-      0,
-    )
+    const mails = createMailStore(() => new Date())
+    const smtp = await startSmtpListener(mails, 0)
     stack.defer(smtp.close)
     const off = ['KEY', 'APPS', 'FAILURES', 'ADDRESS', 'REFUSALS', 'MAILS', 'INVITATIONS'].map((name) => [
       `PAYMENTS_RATE_${name}`,
       '0',
     ])
     return {
-      env: { ...Object.fromEntries(off), PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtp.port}` },
+      env: {
+        ...Object.fromEntries(off),
+        PAYMENTS_SMTP_URL: `smtp://127.0.0.1:${smtp.port}`,
+        // The root of the address that the requests go to is the vault, and the page of payment links too.
+        ...{ PAYMENTS_VAULT_HOST: '127.0.0.1', PAYMENTS_POS_URL: 'http://127.0.0.1/pos' },
+      },
       prepare: async ({ ask, memory, deployment }) => {
         const { PAYMENTS_PEPPER, PAYMENTS_VAULT_KEYS } = deployment.secrets
         const secrets = new Map([
@@ -167,12 +184,17 @@ export const paymentsTarget: Target = {
         let round = 0
         const refresh = async () => {
           round += 1
+          // Mails of the last round, since they are sent in the background.
+          for (const [actor, { text }] of mails.list().slice(0, ACTORS).entries()) {
+            memory.keep(actor, 'invitation', /\/invitations\/([\w-]+)/.exec(text ?? '')?.[1] ?? '')
+          }
           for (let actor = 0; actor < ACTORS; actor += 1) {
             const { key, publicKey, shop } = await createMerchant(ask, actor)
             keys[actor] = key
             memory.keep(actor, 'shop', shop)
             secrets.set(`key of app ${actor} in round ${round}`, key)
             memory.keep(actor, 'publicKey', publicKey)
+            memory.keep(actor, 'link', `key=${publicKey}&test=1&value=10`)
             await sell({ ask, memory, actor, publicKey, step: STEPS[(round + actor) % STEPS.length] ?? '' })
           }
         }
@@ -180,71 +202,4 @@ export const paymentsTarget: Target = {
       },
     }
   },
-}
-
-const FRICTIONLESS = { tds: { challenge: false } }
-const CARD = [
-  ['pcn', PAN],
-  ['pcsc', CODE],
-] as const
-const SHOP = {
-  ...{ currency: 'EUR', test: true, email: 'owner@shop.example', website: 'https://shop.example' },
-  ...{ descriptor: 'FUZZ SHOP', company: { country: 'DK' }, bank: { iban: 'DK5000400440116243' } },
-}
-
-function basic(key: string | undefined): { readonly authorization: string } {
-  return { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
-}
-
-/** Makes a new app with a merchant, since the last app may have lost its keys or its merchant. */
-async function createMerchant(ask: Ask, actor: number) {
-  const newApp = async (body: object) => NewApp.parse(await ask({ actor, method: 'POST', target: '/apps', body })).app
-  const [other, app] = [await newApp({}), await newApp({ name: `Actor ${actor}` })]
-  const headers = basic(app.key)
-  const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body, headers })
-  const { merchant } = NewMerchant.parse(await post('/merchants', SHOP))
-  const below = `/merchants/${merchant.id}`
-  await post(`${below}/apps`, { appId: other.id })
-  const { webhook } = NewWebhook.parse(await post(`${below}/webhooks`, { url: 'https://hooks.example/shop' }))
-  await post(`${below}/users`, { email: INVITED })
-  const [user] = z.tuple([User]).parse(await ask({ actor, method: 'GET', target: `${below}/users?limit=10`, headers }))
-  const shop = { merchantId: merchant.id, userId: user.id, appId: other.id, webhookId: webhook.id }
-  return { key: app.key, publicKey: merchant.key, shop }
-}
-
-interface Shopping {
-  readonly ask: Ask
-  readonly memory: Memory
-  readonly actor: number
-  readonly publicKey: string
-  /** The step at which the order must be. */
-  readonly step: string
-}
-
-/** Leaves a merchant with a payment that is captured and disputed, and a customer with an unfinished order. */
-async function sell({ ask, memory, actor, publicKey: key, step }: Shopping): Promise<void> {
-  const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body })
-  for (const [pool, value] of CARD) memory.keep(actor, pool, await tokenize(ask, actor, { type: pool, value }))
-  const visitor = visitorOf(ask, actor)
-  const order = { key, card: { number: PAN, code: CODE }, test: {} }
-  await payOrder(visitor, { ...order, test: FRICTIONLESS })
-  const transactionId = memory.pick(actor, 'transactionId', 1)
-  await post(`/transactions/${transactionId}/captures`, { amount: 700 })
-  await post(`/test/transactions/${transactionId}/disputes`, { amount: 100 })
-  await post(`/test/transactions/${transactionId}/frauds`, {})
-  const { number, code, hints } = await advanceOrder(visitor, order, step)
-  memory.keep(actor, 'order', { key, number, code, hints, step })
-}
-
-async function tokenize(ask: Ask, actor: number, body: object): Promise<string> {
-  return NewToken.parse(await ask({ actor, method: 'POST', target: '/vault', body, headers: VERSION })).token
-}
-
-function visitorOf(ask: Ask, actor: number): Pick<Visitor, 'ask'> {
-  return {
-    ask: async (method, target, body, headers = {}) => {
-      const answer = await ask({ actor, method, target, body, headers })
-      return typeof answer === 'string' ? answer : JSON.stringify(answer)
-    },
-  }
 }

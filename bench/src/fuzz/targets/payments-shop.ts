@@ -1,0 +1,88 @@
+import { z } from 'zod'
+import { advanceOrder, payOrder } from '../../canaries/orders.ts'
+import type { Visitor } from '../../canaries/visitor.ts'
+import type { Memory } from '../memory.ts'
+import type { Ask } from '../target.ts'
+
+/** A card whose bank asks for approval. No log and no answer may contain its number. */
+export const PAN = '1000000000000000'
+/** The security code of every card. */
+export const CODE = '271'
+/** Who is invited to every merchant. */
+export const INVITED = 'ada@shop.example'
+/** The header of the checkout. */
+export const VERSION = { 'accept-version': '1' }
+
+const NewApp = z.object({ app: z.object({ id: z.string(), key: z.string() }) })
+const NewMerchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
+const NewWebhook = z.object({ webhook: z.object({ id: z.string() }) })
+const User = z.object({ id: z.string() })
+const NewToken = z.object({ token: z.string() })
+
+const FRICTIONLESS = { tds: { challenge: false } }
+const CARD = [
+  ['pcn', PAN],
+  ['pcsc', CODE],
+] as const
+const SHOP = {
+  ...{ currency: 'EUR', test: true, email: 'owner@shop.example', website: 'https://shop.example' },
+  ...{ descriptor: 'FUZZ SHOP', company: { country: 'DK' }, bank: { iban: 'DK5000400440116243' } },
+}
+
+/** The credentials of an app. */
+export function basic(key: string | undefined): { readonly authorization: string } {
+  return { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
+}
+
+/** Makes a new app with a merchant, since the last app may have lost its keys or its merchant. */
+export async function createMerchant(ask: Ask, actor: number) {
+  const newApp = async (body: object) => NewApp.parse(await ask({ actor, method: 'POST', target: '/apps', body })).app
+  const [other, app] = [await newApp({}), await newApp({ name: `Actor ${actor}` })]
+  const headers = basic(app.key)
+  const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body, headers })
+  const { merchant } = NewMerchant.parse(await post('/merchants', SHOP))
+  const below = `/merchants/${merchant.id}`
+  await post(`${below}/apps`, { appId: other.id })
+  const { webhook } = NewWebhook.parse(await post(`${below}/webhooks`, { url: 'https://hooks.example/shop' }))
+  await post(`${below}/users`, { email: INVITED })
+  const [user] = z.tuple([User]).parse(await ask({ actor, method: 'GET', target: `${below}/users?limit=10`, headers }))
+  const shop = { merchantId: merchant.id, userId: user.id, appId: other.id, webhookId: webhook.id }
+  return { key: app.key, publicKey: merchant.key, shop }
+}
+
+interface Shopping {
+  readonly ask: Ask
+  readonly memory: Memory
+  readonly actor: number
+  readonly publicKey: string
+  /** The step at which the order must be. */
+  readonly step: string
+}
+
+/** Leaves a merchant with a payment that is captured and disputed, and a customer with an unfinished order. */
+export async function sell({ ask, memory, actor, publicKey: key, step }: Shopping): Promise<void> {
+  const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body })
+  for (const [pool, value] of CARD) memory.keep(actor, pool, await tokenize(ask, actor, { type: pool, value }))
+  const visitor = visitorOf(ask, actor)
+  const order = { key, card: { number: PAN, code: CODE }, test: {} }
+  await payOrder(visitor, { ...order, test: FRICTIONLESS })
+  const transactionId = memory.pick(actor, 'transactionId', 1)
+  await post(`/transactions/${transactionId}/captures`, { amount: 700 })
+  await post(`/test/transactions/${transactionId}/disputes`, { amount: 100 })
+  await post(`/test/transactions/${transactionId}/frauds`, {})
+  const { number, code, hints } = await advanceOrder(visitor, order, step)
+  memory.keep(actor, 'order', { key, number, code, hints, step })
+}
+
+async function tokenize(ask: Ask, actor: number, body: object): Promise<string> {
+  return NewToken.parse(await ask({ actor, method: 'POST', target: '/vault', body, headers: VERSION })).token
+}
+
+function visitorOf(ask: Ask, actor: number): Pick<Visitor, 'ask'> {
+  return {
+    ask: async (method, target, body, headers = {}) => {
+      const answer = await ask({ actor, method, target, body, headers })
+      return typeof answer === 'string' ? answer : JSON.stringify(answer)
+    },
+  }
+}
