@@ -14,7 +14,8 @@ const NORWEGIAN = new Set(['no', 'nn'])
 const FALLBACK: PageLocale = { language: 'en', tag: 'en' }
 
 /**
- * The locale that a link or a payment names, else the best one that the browser asks for, else English (reference: Parameters of a link).
+ * The locale that a link or a payment names, else the best one that the browser asks for, else English (reference: Parameters
+ * of a link).
  */
 export function choosePageLocale(wanted: string | null, acceptLanguage: string | undefined): PageLocale {
   return readLocale(wanted ?? '') ?? preferredPageLocale(acceptLanguage) ?? FALLBACK
