@@ -37,7 +37,7 @@ const Sku = z
   })
 
 /** How the text of attributes begins: as JSON that is not null. */
-const JSON_START = String.raw`^[ \t\r\n]*(?:[\[{"0-9-]|true|false)`
+const ATTRIBUTES_START = String.raw`^[ \t\r\n]*(?:[\[{"0-9-]|true|false)`
 
 const Attributes = z
   .custom<string | JsonText>((value) => typeof value === 'string' || isJsonText(value), {
@@ -45,7 +45,7 @@ const Attributes = z
   })
   .meta({
     type: ['string', 'object', 'array'],
-    pattern: JSON_START,
+    pattern: ATTRIBUTES_START,
     description: 'JSON: a text that holds it, or an object or array. Numbers keep every digit.',
     examples: [{ color: 'red', price: 19.9 }],
   })
