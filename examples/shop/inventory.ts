@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { call, inventory, unless } from './services.ts'
-import sold from './shop.json' with { type: 'json' }
+import shopFile from './shop.json' with { type: 'json' }
 
 const [int, text] = [z.int(), z.string()]
 const Attributes = z.looseObject({ name: text, price: z.number() })
@@ -53,7 +53,7 @@ export const takeBack = (productId: number, locationId: number, orderId: string)
   post('/movements', { type: 'receive', productId, locationId, quantity: 1 }, `return-${orderId}`)
 
 async function fillShelf(): Promise<void> {
-  for (const { sku, attributes, stock: quantity } of sold.products) {
+  for (const { sku, attributes, stock: quantity } of shopFile.products) {
     const made = Made.parse(await post('/products', { sku, attributes }).catch(unless(409)))
     if (made) await post('/movements', { type: 'receive', productId: made.data.id, locationId: 1, quantity })
   }

@@ -3,9 +3,9 @@ import { listProducts, Product, Reservation, release, reserve, ship, takeBack } 
 import { currency, findPayment, moveMoney } from './payments.ts'
 import { find, list, save } from './store.ts'
 
-const states = ['reserved', 'declined', 'cancelled', 'sold out', 'paid', 'refunded'] as const
-const Owned = z.object({ id: z.string(), userId: z.string(), transactionId: z.string().optional() })
-const Order = Owned.extend({ product: Product, reservation: Reservation, state: z.enum(states) })
+const State = z.enum(['reserved', 'declined', 'cancelled', 'sold out', 'paid', 'refunded'])
+const Purchase = z.object({ id: z.string(), userId: z.string(), product: Product, reservation: Reservation })
+const Order = Purchase.extend({ transactionId: z.string().optional(), state: State })
 /** A piece of a product that a customer buys, and what has become of it. */
 export type Order = z.infer<typeof Order>
 /** The orders of a customer, the newest first. */

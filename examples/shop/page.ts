@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { html } from 'hono/html'
 import type { Product } from './inventory.ts'
 import type { Order } from './orders.ts'
-import sold from './shop.json' with { type: 'json' }
+import shopFile from './shop.json' with { type: 'json' }
 
 const euro = new Intl.NumberFormat('en', { style: 'currency', currency: 'EUR' })
 
@@ -41,7 +41,7 @@ function drawOrder({ id, product: { sku, name, price }, state, reservation: { ex
   const shown = state === 'reserved' && expiresAt < new Date().toISOString() ? 'late' : state
   const until = shown === 'reserved' && new Date(expiresAt).toLocaleTimeString('en-GB', { timeStyle: 'short' })
   return html`<article>${drawPicture(sku)}<h2>${name}</h2><strong>${euro.format(price / 100)}</strong>
-<p class="${state}">${sold.states[shown]} ${until}</p>${['reserved', 'declined'].includes(state) && [act(id, 'Pay', name), act(`${id}/end`, 'Cancel', name)]}
+<p class="${state}">${shopFile.states[shown]} ${until}</p>${['reserved', 'declined'].includes(state) && [act(id, 'Pay', name), act(`${id}/end`, 'Cancel', name)]}
 ${state === 'paid' && act(`${id}/end`, 'Return', name)}</article>`
 }
 /** The first word of a SKU names its picture. */

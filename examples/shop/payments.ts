@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Product } from './inventory.ts'
 import { call, payments, shop, unless } from './services.ts'
-import sold from './shop.json' with { type: 'json' }
+import shopFile from './shop.json' with { type: 'json' }
 import { find, save } from './store.ts'
 
 const [int, text] = [z.int(), z.string()]
@@ -11,7 +11,7 @@ const Merchant = z.object({ merchant: z.object({ id: text, key: text }) })
 const Shown = z.object({ successful: z.boolean(), amount: int, currency: text, pendingAmount: int })
 const Payment = z.object({ transaction: Shown.extend({ reference: text.default('') }) })
 /** The currency of all prices. */
-export const { currency } = sold.merchant
+export const { currency } = shopFile.merchant
 const hook = { url: `${shop}/webhooks`, events: ['transaction.created', 'transaction.failed'] }
 const keyOf = (app: string) => ({ authorization: `Basic ${Buffer.from(`:${app}`).toString('base64')}` })
 const account = await openAccount()
@@ -26,8 +26,8 @@ async function openAccount(): Promise<z.infer<typeof Account>> {
   const kept = Account.optional().parse(find(payments))
   if (kept && (await call('GET', `${payments}/merchants/${kept.id}`, keyOf(kept.appKey)).catch(unless(401))))
     return kept
-  const { app } = App.parse(await call('POST', `${payments}/apps`, {}, { name: sold.merchant.name }))
-  const { merchant } = Merchant.parse(await call('POST', `${payments}/merchants`, keyOf(app.key), sold.merchant))
+  const { app } = App.parse(await call('POST', `${payments}/apps`, {}, { name: shopFile.merchant.name }))
+  const { merchant } = Merchant.parse(await call('POST', `${payments}/merchants`, keyOf(app.key), shopFile.merchant))
   return save(payments, 'shop', { ...merchant, appKey: app.key, hook: '' })
 }
 
