@@ -24,7 +24,7 @@ it.each(['0', '101', '-1', '1.5', '1e1', ' 1', 'x', '', '9'.repeat(16)])('refuse
   expect(() => read(`--limit=${text}`)).toThrow(
     expect.objectContaining({
       code: 'commander.invalidArgument',
-      message: `error: option '--limit <rows>' argument '${text}' is invalid. It must be a number from 1 to 100.`,
+      message: `error: option '--limit <rows>' argument '${text}' is invalid. It must be a whole number from 1 to 100.`,
     }),
   )
 })

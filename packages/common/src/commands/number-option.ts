@@ -13,7 +13,7 @@ export function numberOption(flags: string, description: string, { min = 1, max,
   const option = new Option(flags, description).argParser((text) => {
     const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
     if (number >= min && number <= max) return number
-    throw new InvalidArgumentError(`It must be a number from ${min} to ${max}.`)
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`)
   })
   return usual === undefined ? option : option.default(usual)
 }

@@ -167,7 +167,7 @@ describe('auth users', () => {
     ])
     await expect(run('users', 'list', '--limit', '0')).rejects.toHaveProperty(
       'message',
-      "error: option '--limit <number>' argument '0' is invalid. It must be a number from 1 to 1000.",
+      "error: option '--limit <number>' argument '0' is invalid. It must be a whole number from 1 to 1000.",
     )
   })
 

@@ -136,11 +136,11 @@ describe('inventory stock', () => {
     [['receive', 'MUG'], "error: missing required argument 'quantity'"],
     [
       ['list', '--limit', '0'],
-      "error: option '--limit <rows>' argument '0' is invalid. It must be a number from 1 to 1000.",
+      "error: option '--limit <rows>' argument '0' is invalid. It must be a whole number from 1 to 1000.",
     ],
     [
       ['list', '--below', '-1'],
-      "error: option '--below <quantity>' argument '-1' is invalid. It must be a number from 0 to 1000000000000.",
+      "error: option '--below <quantity>' argument '-1' is invalid. It must be a whole number from 0 to 1000000000000.",
     ],
     [['list', '--location', 'NONE'], 'there is no location NONE; there are MAIN, SHOP, OLD'],
   ])('refuses %j, and moves nothing', async (words, message) => {

@@ -121,7 +121,7 @@ describe.concurrent('payments deliveries', () => {
     [['list', '--webhook', 'x'], '--webhook must be 24 hexadecimal digits'],
     [
       ['list', '--limit', '0'],
-      "error: option '--limit <rows>' argument '0' is invalid. It must be a number from 1 to 1000.",
+      "error: option '--limit <rows>' argument '0' is invalid. It must be a whole number from 1 to 1000.",
     ],
     [
       ['list', '--status', 'x'],

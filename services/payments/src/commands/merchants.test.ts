@@ -71,10 +71,13 @@ describe('payments merchants list', () => {
   })
 
   it.each([
-    [['--limit', '0'], "error: option '--limit <rows>' argument '0' is invalid. It must be a number from 1 to 1000."],
+    [
+      ['--limit', '0'],
+      "error: option '--limit <rows>' argument '0' is invalid. It must be a whole number from 1 to 1000.",
+    ],
     [
       ['--limit', '1001'],
-      "error: option '--limit <rows>' argument '1001' is invalid. It must be a number from 1 to 1000.",
+      "error: option '--limit <rows>' argument '1001' is invalid. It must be a whole number from 1 to 1000.",
     ],
     [['--before', 'x'], '--before must be 24 hexadecimal digits'],
     [['--test', '--live'], "error: option '--test' cannot be used with option '--live'"],

@@ -84,7 +84,7 @@ it.each([
   [['list', '--merchant', 'x'], '--merchant must be 24 hexadecimal digits'],
   [
     ['list', '--limit', 'x'],
-    "error: option '--limit <rows>' argument 'x' is invalid. It must be a number from 1 to 1000.",
+    "error: option '--limit <rows>' argument 'x' is invalid. It must be a whole number from 1 to 1000.",
   ],
   [['list', '--failed', '--successful'], "error: option '--failed' cannot be used with option '--successful'"],
 ])('payments transactions refuses %j', async (words, message) => {
