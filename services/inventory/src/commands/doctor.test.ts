@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { loadInventoryConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
 import { doctor } from './doctor.ts'
-import { seed } from './seed.ts'
+import { seedCommand } from './seed.ts'
 
 const logFile = join(newFolder(), 'app.log')
 removeFoldersAtEnd()
@@ -53,7 +53,11 @@ describe('inventory doctor', () => {
   })
 
   it('finds stock that was changed by hand', async () => {
-    await seed(load({ INVENTORY_DATABASE_URL: database.url }), { products: '3', stock: '7' }, () => {})
+    const seed = seedCommand(
+      () => load({ INVENTORY_DATABASE_URL: database.url }),
+      () => {},
+    )
+    await seed.parseAsync(['--products', '3', '--stock', '7'], { from: 'user' })
     const client = new pg.Client({ connectionString: database.url })
     await client.connect()
     await client.query('UPDATE inventory.stock_levels SET on_hand = on_hand + 1')

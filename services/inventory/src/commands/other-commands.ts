@@ -3,7 +3,6 @@ import { type CommandLoaders, loadAll } from '@trestle/common/lifecycle/command-
 import { Command } from 'commander'
 import type { InventoryConfig } from '../config.ts'
 import { VERSION } from '../version.ts'
-import type { SeedOptions } from './seed.ts'
 
 interface OtherCommandsOptions {
   /** Called when a command runs, because `--help` needs no settings. */
@@ -35,14 +34,7 @@ export function otherCommands({ load, process }: OtherCommandsOptions): CommandL
           if (!(await doctor(load, print))) process.exitCode = 1
         })
     },
-    seed: async () => {
-      const { seed } = await import('./seed.ts')
-      return new Command('seed')
-        .description('add sample products for development; a second run adds only the missing ones')
-        .requiredOption('--products <count>', 'how many products there should be')
-        .option('--stock <quantity>', 'receive this quantity of each that has no stock, at the location MAIN')
-        .action((options: SeedOptions) => seed(load(), options, print))
-    },
+    seed: async () => (await import('./seed.ts')).seedCommand(load, print),
     stock: async () => {
       const { stockCommand } = await import('./stock.ts')
       const { openCommandDatabase } = await import('../open-database.ts')

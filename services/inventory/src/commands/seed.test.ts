@@ -4,7 +4,7 @@ import pg from 'pg'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { loadInventoryConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
-import { type SeedOptions, seed } from './seed.ts'
+import { seedCommand } from './seed.ts'
 
 let database: TemporaryDatabase
 const load = (url: string) =>
@@ -30,20 +30,24 @@ async function query(text: string): Promise<unknown[]> {
 }
 
 /** Runs the command, and answers the lines that it prints. */
-async function seeded(options: SeedOptions): Promise<string[]> {
+async function seeded(...words: readonly string[]): Promise<string[]> {
   const lines: string[] = []
-  await seed(load(database.url), options, (line) => lines.push(line))
+  const command = seedCommand(
+    () => load(database.url),
+    (line) => lines.push(line),
+  )
+  await command.configureOutput({ writeErr: () => {} }).parseAsync(words, { from: 'user' })
   return lines
 }
 
 describe('seed', () => {
   it('adds sample products and stock once', async () => {
-    expect(await seeded({ products: '25' })).toEqual(['added 25 of 25 sample products'])
-    const more = { products: '30', stock: '7' }
+    expect(await seeded('--products', '25')).toEqual(['added 25 of 25 sample products'])
+    const more = ['--products', '30', '--stock', '7']
     const received = (count: number) =>
       `received 7 of each of ${count} sample products that had no stock at the location MAIN`
-    expect(await seeded(more)).toEqual(['added 5 of 30 sample products', received(30)])
-    expect(await seeded(more)).toEqual(['added 0 of 30 sample products', received(0)])
+    expect(await seeded(...more)).toEqual(['added 5 of 30 sample products', received(30)])
+    expect(await seeded(...more)).toEqual(['added 0 of 30 sample products', received(0)])
     expect(
       await query('SELECT count(*)::int AS levels, sum(on_hand)::int AS units FROM inventory.stock_levels'),
     ).toEqual([{ levels: 30, units: 210 }])
@@ -58,23 +62,33 @@ describe('seed', () => {
     ['DELETE FROM inventory.locations', 'there is no location MAIN, nor any other; POST /locations makes one'],
   ])('says after %j why no stock can be received', async (change, message) => {
     await query(change)
-    await expect(seeded({ products: '1', stock: '7' })).rejects.toHaveProperty('message', message)
+    await expect(seeded('--products', '1', '--stock', '7')).rejects.toHaveProperty('message', message)
   })
 
   it('adds the same product on every run', async () => {
-    await seeded({ products: '1' })
+    await seeded('--products', '1')
     const attributes = { name: 'Sample product 1', color: 'green', size: 1, price: 0.01, tags: ['sample', 'batch-0'] }
     expect(await query('SELECT sku, attributes FROM inventory.products')).toEqual([
       { sku: 'SAMPLE-00000001', attributes },
     ])
   })
 
-  it.each<[SeedOptions, string]>([
-    [{ products: '0' }, '--products must be a number between 1 and 10000000'],
-    [{ products: 'ten' }, '--products must be a number between 1 and 10000000'],
-    [{ products: '30', stock: '0' }, '--stock must be a number between 1 and 1000000000000'],
-  ])('refuses %j, and adds nothing', async (options, message) => {
-    await expect(seeded(options)).rejects.toHaveProperty('message', message)
+  it.each([
+    [
+      ['--products', '0'],
+      "error: option '--products <count>' argument '0' is invalid. It must be a whole number from 1 to 10000000.",
+    ],
+    [
+      ['--products', 'ten'],
+      "error: option '--products <count>' argument 'ten' is invalid. It must be a whole number from 1 to 10000000.",
+    ],
+    [
+      ['--products', '30', '--stock', '0'],
+      "error: option '--stock <quantity>' argument '0' is invalid. It must be a whole number from 1 to 1000000000000.",
+    ],
+    [[], "error: required option '--products <count>' not specified"],
+  ])('refuses %j, and adds nothing', async (words, message) => {
+    await expect(seeded(...words)).rejects.toHaveProperty('message', message)
     expect(await query('SELECT sku FROM inventory.products')).toEqual([])
   })
 })

@@ -1,3 +1,5 @@
+import { numberOption } from '@trestle/common/commands/number-option.ts'
+import { Command } from 'commander'
 import type { InventoryConfig } from '../config.ts'
 import { openCommandDatabase } from '../open-database.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
@@ -5,38 +7,41 @@ import { addSamples, receiveSamples, SAMPLE_LOCATION } from '../use-cases/seed-p
 
 const COUNT_MAX = 10_000_000
 
-/** Options of the command, as text. */
-export interface SeedOptions {
-  readonly products: string
-  readonly stock?: string | undefined
+interface SeedFlags {
+  readonly products: number
+  readonly stock?: number
 }
 
-/**
- * Adds sample products, and stock of those that have none.
- * @throws Error when an option is not a number within its bounds, and what `receiveSamples` throws
- */
-export async function seed(
+/** The command `seed`: adds sample products, and stock of those that have none. */
+export function seedCommand(load: () => InventoryConfig, print: (line: string) => void): Command {
+  return new Command('seed')
+    .exitOverride()
+    .description('add sample products for development; a second run adds only the missing ones')
+    .addOption(
+      numberOption('--products <count>', 'how many products there should be', { max: COUNT_MAX }).makeOptionMandatory(),
+    )
+    .addOption(
+      numberOption('--stock <quantity>', 'receive this quantity of each that has no stock, at the location MAIN', {
+        max: QUANTITY_MAX,
+      }),
+    )
+    .action((flags: SeedFlags) => seed(load(), flags, print))
+}
+
+async function seed(
   config: InventoryConfig,
-  options: SeedOptions,
+  { products, stock }: SeedFlags,
   print: (line: string) => void,
 ): Promise<void> {
-  const count = readNumber('--products', options.products, COUNT_MAX)
-  const quantity = options.stock === undefined ? undefined : readNumber('--stock', options.stock, QUANTITY_MAX)
   const database = openCommandDatabase(config, 'seed')
   try {
-    print(`added ${await addSamples(database, count)} of ${count} sample products`)
-    if (quantity === undefined) return
-    const stocked = await receiveSamples(database, quantity)
+    print(`added ${await addSamples(database, products)} of ${products} sample products`)
+    if (stock === undefined) return
+    const stocked = await receiveSamples(database, stock)
     print(
-      `received ${quantity} of each of ${stocked} sample products that had no stock at the location ${SAMPLE_LOCATION}`,
+      `received ${stock} of each of ${stocked} sample products that had no stock at the location ${SAMPLE_LOCATION}`,
     )
   } finally {
     await database.close()
   }
-}
-
-function readNumber(option: string, text: string, max: number): number {
-  const number = /^\d{1,13}$/.test(text) ? Number(text) : 0
-  if (number < 1 || number > max) throw new Error(`${option} must be a number between 1 and ${max}`)
-  return number
 }
