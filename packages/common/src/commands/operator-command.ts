@@ -21,6 +21,8 @@ interface OpenDeps {
 export interface OperatorCommand<Deps> {
   /** The word and the arguments, as `--help` shows them: `hide <id>`. */
   readonly usage: string
+  /** Whether the group runs this command when no word is given. */
+  readonly isDefault?: true
   readonly description: string
   /** Options beside `--json`: with flags and a description, `['--name <name>', 'what the app is called']`, or as a whole. */
   readonly options?: readonly (Option | readonly [flags: string, description: string])[]
@@ -48,7 +50,8 @@ export function commandGroup<Deps extends OpenDeps>(
   commands: readonly OperatorCommand<Deps>[],
 ): Command {
   const group = new Command(name).exitOverride().description(description)
-  for (const command of commands) group.addCommand(toCommand(operator, command))
+  for (const command of commands)
+    group.addCommand(toCommand(operator, command), { isDefault: command.isDefault ?? false })
   return group
 }
 

@@ -6,7 +6,7 @@ import { errorBody, outcomeOf } from '../../test/bodies.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { createKeyRing, POLL_MS } from '../access-tokens/key-ring.ts'
 import { buildApp } from '../app.ts'
-import type { OperatorDeps } from '../deps.ts'
+import type { AuthDeps } from '../deps.ts'
 import { keysCommand } from './keys.ts'
 
 const test = await openTestApp({ settings: { AUTH_JWT_KEY_ID: 'secret' } })
@@ -48,15 +48,12 @@ function keys(...words: readonly string[]): Promise<readonly string[]> {
   return keysOf(deps, words)
 }
 
-async function keysOf(operatorDeps: OperatorDeps, words: readonly string[]): Promise<readonly string[]> {
+async function keysOf(operatorDeps: AuthDeps, words: readonly string[]): Promise<readonly string[]> {
   const lines: string[] = []
-  const command = keysCommand({
-    withDeps: (run) => run(operatorDeps),
-    print: (line) => lines.push(line),
-    pause: async (ms) => {
-      pauses.push(ms)
-      await age(ms / 1_000)
-    },
+  const open = async () => ({ ...operatorDeps, close: async () => {} })
+  const command = keysCommand({ open, print: (line) => lines.push(line) }, async (ms) => {
+    pauses.push(ms)
+    await age(ms / 1_000)
   })
   await new Command()
     .exitOverride()

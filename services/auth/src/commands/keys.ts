@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { printAnswer } from '@trestle/common/commands/print-answer.ts'
-import type { Terminal } from '@trestle/common/commands/table.ts'
-import { Command, Option } from 'commander'
+import {
+  type CommandInput,
+  commandGroup,
+  type Operator,
+  type OperatorCommand,
+} from '@trestle/common/commands/operator-command.ts'
+import type { Answer } from '@trestle/common/commands/print-answer.ts'
+import { type Command, Option } from 'commander'
 import { POLL_MS } from '../access-tokens/key-ring.ts'
 import { JWKS_MAX_AGE_SECONDS } from '../access-tokens/key-set.ts'
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../access-tokens/signing-key.ts'
@@ -15,100 +20,97 @@ import { addSigningKey } from '../use-cases/add-signing-key.ts'
 import { type Promotion, promoteSigningKey } from '../use-cases/promote-signing-key.ts'
 import { resealSecrets } from '../use-cases/reseal-secrets.ts'
 import { retireSigningKey, type TokensOfRetired } from '../use-cases/retire-signing-key.ts'
-
-type Print = (line: string) => void
-
-/** What `auth keys` works with: the database, the output, and a pause that tests can skip. */
-export interface KeysCommandOptions {
-  /** Runs an action with an open database. */
-  readonly withDeps: (run: (deps: OperatorDeps) => Promise<void>) => Promise<void>
-  readonly print: Print
-  /** The terminal that shows the lines, if one does. */
-  readonly terminal?: Terminal | undefined
-  readonly pause: (ms: number) => Promise<unknown>
-}
+import type { ManagementDeps } from './operator-context.ts'
 
 /** Two polls, after which every process of the service knows a new key. */
 const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
 
-/** The command `keys list|add|promote|retire|reseal`. Running processes follow within seconds. */
-export function keysCommand(options: KeysCommandOptions): Command {
-  const { withDeps, print } = options
-  // Set this before the commands are added, because they inherit it. The exit code tells wrong usage from failures.
-  const command = new Command('keys')
-    .exitOverride()
-    .description('list, add and rotate the keys of access tokens, and seal them and other secrets anew')
-  command
-    .command('list', { isDefault: true })
-    .description('list every key, newest first (also without a word)')
-    .option(...JSON_OPTION)
-    .action(({ json }: JsonOption) => withDeps((deps) => (json ? listForPrograms(deps, print) : list(deps, options))))
-  command
-    .command('add')
-    .description('make a new key that waits: published, not signing')
-    .addOption(new Option('--alg <name>', 'algorithm').choices(SIGNING_ALGORITHMS).default('ES256'))
-    .option('--kid <kid>', 'key id, in every token that the key signs; default: a random one')
-    .option(...JSON_OPTION)
-    .action(
-      ({ alg, kid = randomUUID(), json }: { readonly alg: SigningAlgorithm; readonly kid?: string } & JsonOption) =>
-        withDeps(async (deps) => printChange(deps, { kid, json, lines: await add(deps, { alg, kid }) }, print)),
-    )
-  command
-    .command('promote <kid>')
-    .description('sign with a waiting key; the one before verifies until its last token has expired')
-    .option('--now', 'do not wait until everybody has read the key set anew')
-    .option(...JSON_OPTION)
-    .action((kid: string, { now, json }: { readonly now?: true } & JsonOption) =>
-      withDeps(async (deps) => {
-        const wait = json ? { ...options, print: () => undefined } : options
-        const lines = await (now ? promoteNow(deps, kid, wait) : promote(deps, kid))
-        await printChange(deps, { kid, json, lines }, print)
-      }),
-    )
-  command
-    .command('retire <kid>')
-    .description('never sign with a key again; its tokens hold until they expire')
-    .option('--now', 'refuse its tokens at once: the key is known to others')
-    .option(...JSON_OPTION)
-    .action((kid: string, { now, json }: { readonly now?: true } & JsonOption) =>
-      withDeps(async (deps) =>
-        printChange(deps, { kid, json, lines: await retire(deps, kid, now ? 'refused' : 'hold') }, print),
-      ),
-    )
-  command
-    .command('reseal')
-    .description('seal all secrets in the database with AUTH_SECURITY_DATABASE_ENCRYPTION_KEY; may be repeated')
-    .option(...JSON_OPTION)
-    .action(({ json }: JsonOption) => withDeps((deps) => reseal(deps, json, print)))
-  return command
+/**
+ * The command `keys list|add|promote|retire|reseal`. Running processes follow within seconds.
+ * @param pause waits for so many milliseconds; tests can skip it
+ */
+export function keysCommand(operator: Operator<ManagementDeps>, pause: (ms: number) => Promise<unknown>): Command {
+  const description = 'list, add and rotate the keys of access tokens, and seal them and other secrets anew'
+  return commandGroup(operator, 'keys', description, commandsOf(operator.print, pause))
 }
 
-const JSON_OPTION = ['--json', 'print one JSON document'] as const
+type Print = (line: string) => void
 
-interface JsonOption {
-  readonly json?: true | undefined
+function commandsOf(print: Print, pause: (ms: number) => Promise<unknown>): readonly OperatorCommand<OperatorDeps>[] {
+  return [
+    {
+      usage: 'list',
+      isDefault: true,
+      description: 'list every key, newest first (also without a word)',
+      run: (deps, input) => list(deps, input, print),
+    },
+    {
+      usage: 'add',
+      description: 'make a new key that waits: published, not signing',
+      options: [
+        new Option('--alg <name>', 'algorithm').choices(SIGNING_ALGORITHMS).default('ES256'),
+        ['--kid <kid>', 'key id, in every token that the key signs; default: a random one'],
+      ],
+      run: async (deps, { options, format }) => {
+        const alg = SIGNING_ALGORITHMS.find((known) => known === options.alg) ?? 'ES256'
+        const kid = String(options.kid ?? randomUUID())
+        return answerChange(deps, { kid, format, lines: await add(deps, { alg, kid }) }, print)
+      },
+    },
+    {
+      usage: 'promote <kid>',
+      description: 'sign with a waiting key; the one before verifies until its last token has expired',
+      options: [['--now', 'do not wait until everybody has read the key set anew']],
+      run: async (deps, { words: [kid = ''], options, format }) => {
+        const wait = { print: format === 'json' ? () => undefined : print, pause }
+        const lines = await (options.now ? promoteNow(deps, kid, wait) : promote(deps, kid))
+        return answerChange(deps, { kid, format, lines }, print)
+      },
+    },
+    {
+      usage: 'retire <kid>',
+      description: 'never sign with a key again; its tokens hold until they expire',
+      options: [['--now', 'refuse its tokens at once: the key is known to others']],
+      run: async (deps, { words: [kid = ''], options, format }) =>
+        answerChange(deps, { kid, format, lines: await retire(deps, kid, options.now ? 'refused' : 'hold') }, print),
+    },
+    {
+      usage: 'reseal',
+      description: 'seal all secrets in the database with AUTH_SECURITY_DATABASE_ENCRYPTION_KEY; may be repeated',
+      run: (deps, { format }) => reseal(deps, format, print),
+    },
+  ]
 }
 
 /** What a command has done to a key, in lines for people. */
-interface KeyChange extends JsonOption {
+interface KeyChange extends Pick<CommandInput, 'format'> {
   readonly kid: string
   readonly lines: readonly string[]
 }
 
-/** Programs get the key as it is after the change. */
-async function printChange({ db }: Pick<OperatorDeps, 'db'>, { kid, json, lines }: KeyChange, print: Print) {
-  const key = json && (await findSigningKeyStatus(db, kid))
-  for (const line of key ? printAnswer(keyForPrograms(key), 'json') : lines) print(line)
+/** Programs get the key as it is after the change. For people, the last line is the answer, and those before it are printed. */
+async function answerChange(
+  { db }: Pick<OperatorDeps, 'db'>,
+  { kid, format, lines }: KeyChange,
+  print: Print,
+): Promise<Answer> {
+  const key = format === 'json' && (await findSigningKeyStatus(db, kid))
+  if (key) return keyForPrograms(key)
+  for (const line of lines.slice(0, -1)) print(line)
+  return lines.at(-1) ?? ''
 }
 
 async function list(
   { db }: Pick<OperatorDeps, 'db'>,
-  { print, terminal }: Pick<KeysCommandOptions, 'print' | 'terminal'>,
-): Promise<void> {
+  { format }: Pick<CommandInput, 'format'>,
+  print: Print,
+): Promise<Answer> {
   const keys = await listSigningKeyStatus(db)
-  if (!keys.some(({ state }) => state === 'active')) print('AUTH_JWT_SECRET signs (HS256)')
-  if (keys.length === 0) return
-  for (const line of printAnswer(keys.map(describeKey), 'text', terminal)) print(line)
+  if (format === 'json') return keys.map(keyForPrograms)
+  const bySecret = 'AUTH_JWT_SECRET signs (HS256)'
+  if (keys.length === 0) return bySecret
+  if (!keys.some(({ state }) => state === 'active')) print(bySecret)
+  return keys.map(describeKey)
 }
 
 function describeKey({ kid, alg, state, createdAt, retireAt, verifies }: SigningKeyStatus): object {
@@ -118,11 +120,6 @@ function describeKey({ kid, alg, state, createdAt, retireAt, verifies }: Signing
 function describeEnd(retireAt: string | null, verifies: boolean): string {
   if (!verifies) return 'no longer'
   return retireAt === null ? 'yes' : `until ${retireAt}`
-}
-
-async function listForPrograms({ db }: Pick<OperatorDeps, 'db'>, print: Print): Promise<void> {
-  const keys = await listSigningKeyStatus(db)
-  for (const line of printAnswer(keys.map(keyForPrograms), 'json')) print(line)
 }
 
 function keyForPrograms({ kid, alg, state, createdAt, retireAt, verifies }: SigningKeyStatus): object {
@@ -145,7 +142,7 @@ async function promote(deps: Pick<OperatorDeps, 'config' | 'db'>, kid: string): 
 async function promoteNow(
   deps: Pick<OperatorDeps, 'config' | 'db'>,
   kid: string,
-  { print, pause }: Pick<KeysCommandOptions, 'print' | 'pause'>,
+  { print, pause }: { readonly print: Print; readonly pause: (ms: number) => Promise<unknown> },
 ): Promise<readonly string[]> {
   let result = await promoteSigningKey(deps, kid, KNOWN_AFTER_SECONDS)
   if (result.verdict === 'too-young') {
@@ -194,19 +191,18 @@ async function retire(
 
 async function reseal(
   deps: Pick<OperatorDeps, 'db' | 'randomBytes' | 'encryptionKeys'>,
-  json: true | undefined,
+  format: CommandInput['format'],
   print: Print,
-): Promise<void> {
+): Promise<Answer> {
   const keyId = deps.encryptionKeys.current.id
   const results = await resealSecrets(deps)
   const columns = results.map(({ place: { table, column }, sealed }) => ({ table, column, sealed }))
-  for (const { table, column, sealed } of json ? [] : columns) {
+  for (const { table, column, sealed } of format === 'json' ? [] : columns) {
     if (sealed > 0) print(`${table}.${column}: ${sealed} sealed anew`)
   }
   const left = results.reduce((sum, result) => sum + result.left, 0)
   if (left > 0) throw new Error(`${left} secrets were being changed meanwhile: run it again`)
-  const end = json ? printAnswer({ key_id: keyId, columns }, 'json') : [`every secret is sealed with key ${keyId}`]
-  for (const line of end) print(line)
+  return format === 'json' ? { key_id: keyId, columns } : `every secret is sealed with key ${keyId}`
 }
 
 function unknownKey(kid: string): Error {

@@ -31,7 +31,6 @@ async function run(...words: readonly string[]): Promise<readonly string[]> {
   }
   const users = usersCommand({
     operator,
-    withDeps: (action) => action(test.deps),
     now: test.clock.now,
     stdin: Readable.from([]),
     stdout: new Writable(),

@@ -8,7 +8,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { findIdentifierHolder } from '../users/user-repository.ts'
 
-/** What commands that manage users work with. */
+/** What commands of operators work with. */
 export interface ManagementDeps extends AuthDeps {
   readonly close: () => Promise<void>
 }

@@ -1,33 +1,9 @@
-import { randomBytes } from 'node:crypto'
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { AuthConfig } from '../config.ts'
-import { createDeps, type OperatorDeps, type ProcessDeps, toEncryptionKeys } from '../deps.ts'
-import { expectMigrations, openAuthDatabase } from '../open-database.ts'
+import { createDeps, type ProcessDeps } from '../deps.ts'
+import { expectMigrations } from '../open-database.ts'
 import { openAuthTelemetry } from '../open-telemetry.ts'
 import type { ManagementDeps } from './operator-context.ts'
-
-/** Opens what an operator's command needs. @throws Error when migrations are pending */
-export async function openOperatorDeps(
-  config: AuthConfig,
-): Promise<OperatorDeps & { readonly close: () => Promise<void> }> {
-  // A lost connection fails the statement that uses it, so it need not be logged.
-  const database = openAuthDatabase(config, () => {})
-  try {
-    await expectMigrations(database)
-  } catch (error) {
-    await database.close()
-    throw error
-  }
-  const { db, names } = database
-  return {
-    config,
-    db,
-    names,
-    randomBytes,
-    encryptionKeys: toEncryptionKeys(config),
-    close: () => database.close(),
-  }
-}
 
 /** The dependencies of a process that serves nothing: it has neither metrics nor traces. */
 export async function createQuietDeps(config: AuthConfig, log: Pick<ServiceLogger, 'logger'>): Promise<ProcessDeps> {
@@ -35,7 +11,7 @@ export async function createQuietDeps(config: AuthConfig, log: Pick<ServiceLogge
   return createDeps(config, log, await openAuthTelemetry({ server }))
 }
 
-/** Opens what commands that manage users need: what the routes of admins work with. @throws Error when migrations are pending */
+/** Opens what commands of operators need: what the routes of admins work with. @throws Error when migrations are pending */
 export async function openManagementDeps(config: AuthConfig): Promise<ManagementDeps> {
   const log = createManagementLog(config)
   const deps = await createQuietDeps(config, log)

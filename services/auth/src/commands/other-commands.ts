@@ -4,7 +4,6 @@ import { terminalOf } from '@trestle/common/commands/table.ts'
 import { type CommandLoaders, loadAll } from '@trestle/common/lifecycle/command-line.ts'
 import { Command } from 'commander'
 import type { AuthConfig } from '../config.ts'
-import type { OperatorDeps } from '../deps.ts'
 import { VERSION } from '../version.ts'
 import type { ManagementDeps } from './operator-context.ts'
 
@@ -18,15 +17,6 @@ interface OtherCommandsOptions {
 /** All commands of the service except `serve`. */
 export function otherCommands({ load, now, process }: OtherCommandsOptions): CommandLoaders {
   const { stdin, stdout, stderr } = process
-  const withDeps = async (run: (deps: OperatorDeps) => Promise<void>) => {
-    const { openOperatorDeps } = await import('./operator-deps.ts')
-    const deps = await openOperatorDeps(load())
-    try {
-      await run(deps)
-    } finally {
-      await deps.close()
-    }
-  }
   const print = (line: string) => void stdout.write(`${line}\n`)
   const report = (line: string) => void stderr.write(`${line}\n`)
   const operator: Operator<ManagementDeps> = {
@@ -54,8 +44,8 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
         ]),
       )
     },
-    keys: async () => (await import('./keys.ts')).keysCommand({ withDeps, print, terminal: operator.terminal, pause }),
-    users: async () => (await import('./users.ts')).usersCommand({ operator, withDeps, now, stdin, stdout, report }),
+    keys: async () => (await import('./keys.ts')).keysCommand(operator, pause),
+    users: async () => (await import('./users.ts')).usersCommand({ operator, now, stdin, stdout, report }),
     token: async () => (await import('./token.ts')).tokenCommand(operator),
     doctor: async () => {
       const { doctor } = await import('./doctor.ts')

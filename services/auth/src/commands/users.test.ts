@@ -32,7 +32,6 @@ async function users(words: readonly string[], input: string | Buffer = '') {
       open: async () => ({ ...deps, close: async () => {} }),
       print: (line) => void chunks.push(Buffer.from(`${line}\n`)),
     },
-    withDeps: (run) => run(deps),
     now: clock.now,
     stdin: Readable.from([Buffer.from(input)]),
     stdout: new Writable({

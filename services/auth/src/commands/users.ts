@@ -14,10 +14,8 @@ import type { ManagementDeps } from './operator-context.ts'
 
 /** What `auth users` works with: the database, the clock and the standard streams. */
 export interface UsersCommandOptions {
-  /** How the commands that manage users open the database, and where they print. */
+  /** How the commands open the database, and where they print. */
   readonly operator: Operator<ManagementDeps>
-  /** Runs an action with an open database. */
-  readonly withDeps: (run: (deps: OperatorDeps) => Promise<void>) => Promise<void>
   readonly now: () => Date
   readonly stdin: AsyncIterable<Buffer>
   readonly stdout: NodeJS.WritableStream
@@ -38,7 +36,11 @@ interface ImportFlags {
  * fail, and `export`).
  */
 export function usersCommand(options: UsersCommandOptions): Command {
-  const { operator, withDeps, stdout } = options
+  const { operator, stdout } = options
+  const withDeps = async (run: (deps: OperatorDeps) => Promise<void>) => {
+    const deps = await operator.open()
+    await run(deps).finally(() => deps.close())
+  }
   const command = commandGroup(operator, 'users', 'list, make, change, invite, move and delete users', manageUsers)
   command
     .command('import [file]')

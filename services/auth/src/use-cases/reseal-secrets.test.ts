@@ -21,11 +21,8 @@ const seal = (id: string, secret: string) => sealSecret({ encryptionKeys: old, r
 /** What `auth keys reseal` prints. */
 async function reseal(encryptionKeys = changed, ...words: readonly string[]): Promise<readonly string[]> {
   const lines: string[] = []
-  const command = keysCommand({
-    withDeps: (run) => run({ ...test.deps, encryptionKeys }),
-    print: (line) => lines.push(line),
-    pause: async () => {},
-  })
+  const open = async () => ({ ...test.deps, encryptionKeys, close: async () => {} })
+  const command = keysCommand({ open, print: (line) => lines.push(line) }, async () => {})
   await new Command()
     .exitOverride()
     .addCommand(command)
