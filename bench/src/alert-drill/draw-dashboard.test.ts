@@ -1,7 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { drawAlerts, drawDashboard, formatValue, type Line } from './drawing.ts'
+import { drawAlerts } from './draw-alerts.ts'
+import { drawDashboard, formatValue, type Line } from './draw-dashboard.ts'
 import { readDashboards } from './pictures.ts'
 import { ROOT } from './stage.ts'
 
