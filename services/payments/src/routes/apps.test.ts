@@ -102,8 +102,10 @@ describe('POST /apps', () => {
     expect(await count()).toBe(before + 1)
     const { app } = made.find(({ statusCode }) => statusCode === 201)?.json() ?? {}
     expect((await payments.app.inject({ url: '/me', headers: basic(app?.key ?? '') })).statusCode).toBe(200)
-    const kept = db.selectFrom('app_invitations').select(['note', 'app_id']).where('used', 'is not', null)
-    expect(await kept.execute()).toEqual([{ note: 'Shop', app_id: app?.id }])
+    const kept = db.selectFrom('app_invitations').select(['note', 'used', 'app_id'])
+    expect(await kept.where('code_hash', '=', hashToken(code)).execute()).toEqual([
+      { note: 'Shop', used: expect.any(Date), app_id: app?.id },
+    ])
   })
 
   it('409: makes no app with a code that another request uses', async () => {
