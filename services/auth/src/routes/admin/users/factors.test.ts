@@ -27,13 +27,15 @@ const expectFailure = (method: Method, url: string, payload: object | undefined,
 /** A user with an authenticator app and a phone as second factors. */
 async function createUser() {
   const { user, email, password } = await createSignedUp(test.deps)
-  const insert = (values: { factor_type: string; friendly_name: string; phone?: string }) =>
+  const insert = (values: { factor_type: string; friendly_name: string; phone?: string; created_at?: Date }) =>
     test.deps.db
       .insertInto('mfa_factors')
       .values(factorRow({ user_id: user.id, status: 'verified', ...values }))
       .returning('id')
       .executeTakeFirstOrThrow()
-  const app = await insert({ factor_type: 'totp', friendly_name: 'app' })
+  // Factors of the same millisecond would be listed by their random ids.
+  const created_at = new Date(Date.now() - 1_000)
+  const app = await insert({ factor_type: 'totp', friendly_name: 'app', created_at })
   const phone = await insert({ factor_type: 'phone', friendly_name: 'phone', phone: '14155550100' })
   return { user, credentials: { email, password }, appId: app.id, phoneId: phone.id }
 }
