@@ -87,16 +87,17 @@ export const posPayRoutes: Routes = async (app) => {
     },
     (request, reply) => comeBack(request, reply, request.params.pageId),
   )
-  // A browser that reopens the URL of a submitted form sends GET. Without this route it would see 404.
+  // A browser that reopens the URL of a submitted form sends GET. Without this route it would see 404. No payment succeeds
+  // here: each cookie is sealed for the id of its page, and this URL has none.
   app.get(
     '/pos/pay',
     {
       schema: {
         operationId: 'reopenCardForm',
         tags: ['Pages'],
-        summary: 'Show a payment page again',
+        summary: 'Lead back to the link of a submitted card form',
         security: [],
-        response: { ...redirectAnswer, ...pageAnswers(200, 400, 404, 409, 429, 500, 503) },
+        response: pageAnswers(400, 404, 409, 429, 500, 503),
       },
     },
     (request, reply) => comeBack(request, reply, ''),
