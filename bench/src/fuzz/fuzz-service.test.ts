@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { toCurl } from './finding.ts'
-import { shrink } from './fuzz-service.ts'
+import { findUnreached, shrink } from './fuzz-service.ts'
 import type { WireRequest } from './wire.ts'
 
 const request: WireRequest = {
@@ -22,6 +22,21 @@ it('removes everything that the fault does not need', async () => {
     body: Buffer.from('{"more":[{"bad":true}]}'),
   })
   expect(await shrink(request, async () => false)).toEqual(request)
+})
+
+it('asks for a success of every operation that documents one', () => {
+  const counts = new Map([
+    ['GET /things', new Map([['2xx', 1]])],
+    ['POST /things', new Map([['4xx', 9]])],
+    ['GET /things/new', new Map([['4xx', 9]])],
+  ])
+  const operations = [
+    { name: 'GET /things', answers: { 200: [] } },
+    { name: 'POST /things', answers: { 303: [], 400: [] } },
+    { name: 'PUT /things', answers: { '2XX': [] } },
+    { name: 'GET /things/new', answers: { 400: [], 404: [] } },
+  ]
+  expect(findUnreached(operations, counts)).toEqual(['POST /things', 'PUT /things'])
 })
 
 it('prints a command line that sends the same bytes', () => {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Finding } from './finding.ts'
 import { findLogProblems } from './leaks.ts'
+import type { Operation } from './openapi.ts'
 import { countValues, replaceAt } from './places.ts'
 import type { Plan } from './plan.ts'
 import { plans } from './plans.ts'
@@ -27,7 +28,7 @@ export interface FuzzResult {
   /** MiB before and after; undefined where the system does not say. */
   readonly memory: readonly [before: number | undefined, after: number | undefined]
   readonly counts: Session['counts']
-  /** Operations of the document of which no request succeeded. */
+  /** Operations of which no request succeeded, although the document has a success of them. */
   readonly unreached: readonly string[]
 }
 
@@ -63,7 +64,7 @@ export async function fuzzService(target: Target, options: FuzzOptions): Promise
   for (const finding of session.findings()) findings.push(await smallest(rig, finding))
   return {
     ...{ url: rig.url, sent: session.sent(), findings, memory: [before, after], counts: session.counts },
-    unreached: document.operations.map(({ name }) => name).filter((name) => !hasSucceeded(session.counts, name)),
+    unreached: findUnreached(document.operations, session.counts),
   }
 }
 
@@ -149,9 +150,18 @@ async function smallest({ sender, judge }: Rig, finding: Finding): Promise<Findi
   return { ...finding, request }
 }
 
-function hasSucceeded(counts: Session['counts'], operation: string): boolean {
-  const classes = counts.get(operation)
-  return classes?.has('2xx') === true || classes?.has('3xx') === true
+/** The operations of which no request succeeded. An operation that documents no success cannot have one. */
+export function findUnreached(
+  operations: readonly Pick<Operation, 'name' | 'answers'>[],
+  counts: Session['counts'],
+): readonly string[] {
+  const names = operations.filter(({ answers }) => Object.keys(answers).some(isSuccess)).map(({ name }) => name)
+  return names.filter((name) => ![...(counts.get(name)?.keys() ?? [])].some(isSuccess))
+}
+
+/** @param status a status, or a class such as `2xx` */
+function isSuccess(status: string): boolean {
+  return /^[23]/.test(status)
 }
 
 const ATTEMPTS_MAX = 60
