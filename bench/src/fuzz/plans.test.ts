@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createMemory } from './memory.ts'
 import { parseApiDocument } from './openapi.ts'
-import { type PlanSources, plans } from './plans.ts'
+import { type PartsTogether, type PlanSources, plans } from './plans.ts'
 import { toWire } from './wire.ts'
 
 const text = { type: 'string', minLength: 1, maxLength: 8 }
@@ -57,10 +57,12 @@ describe('plans', () => {
     expect(share((body) => /__proto__/.test(body))).toBeGreaterThan(0)
   })
 
-  it('mostly sends parameters that belong together, where the target has them', () => {
-    const params = { 'PUT /things/{thingId}': fc.constant({ thingId: 'one-of-the-target' }) }
-    const requests = send(7, { params })
-    const known = requests.filter((wire) => wire.includes('/things/one-of-the-target'))
+  it('mostly sends parameters, a query and headers that belong together, where the target has them', () => {
+    const parts: PartsTogether = { params: { thingId: 'one' }, query: [['of', 'the']], headers: [['cookie', 'target']] }
+    const requests = send(7, { together: { 'PUT /things/{thingId}': fc.constant(parts) } })
+    const known = requests.filter(
+      (wire) => wire.includes('/things/one?of=the"') && wire.includes('["cookie","target"]'),
+    )
     expect(known.length / requests.length).toBeGreaterThan(0.4)
     expect(known.length).toBeLessThan(requests.length)
   })

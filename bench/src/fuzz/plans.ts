@@ -5,14 +5,17 @@ import type { ApiDocument, Operation } from './openapi.ts'
 import type { Credential, Plan } from './plan.ts'
 import { type Lexicon, type ValueContext, validValue } from './valid-value.ts'
 
+/** The parts of a request that may depend on each other: all parameters of its path, its query and its headers. */
+export type PartsTogether = Partial<Pick<Plan, 'params' | 'query' | 'headers'>>
+
 /** What the plans need to know about a service beside its document. */
 export interface PlanSources {
   readonly document: ApiDocument
   readonly lexicon: Lexicon
   /** Whole bodies that a use case accepts, by operation. */
   readonly bodies: Readonly<Record<string, fc.Arbitrary<unknown>>>
-  /** All parameters of a path whose objects belong together, by operation. */
-  readonly params?: Readonly<Record<string, fc.Arbitrary<Record<string, unknown>>>> | undefined
+  /** Parts of a request whose values belong together, by operation. */
+  readonly together?: Readonly<Record<string, fc.Arbitrary<PartsTogether>>> | undefined
   /** Headers that the service reads. */
   readonly headers: Lexicon
   readonly actors: number
@@ -54,10 +57,10 @@ function validPlan(operation: Operation, sources: PlanSources): fc.Arbitrary<Pla
   const members = (parameters: typeof inPath) =>
     Object.fromEntries(parameters.map(({ name, schema }) => [name, validValue(schema, name, context)]))
   const required = inQuery.filter((parameter) => parameter.required).map(({ name }) => name)
-  return fc.record({
+  const made = fc.record<Plan>({
     method: fc.constant(operation.method),
     path: fc.constant(operation.path),
-    params: preferWhole(sources.params?.[operation.name], fc.record<Record<string, unknown>>(members(inPath))),
+    params: fc.record<Record<string, unknown>>(members(inPath)),
     ending: fc.constant(''),
     query: fc
       .record<Record<string, unknown>>(members(inQuery), { requiredKeys: required })
@@ -67,6 +70,8 @@ function validPlan(operation: Operation, sources: PlanSources): fc.Arbitrary<Pla
     credential: fc.constant<Credential>(sources.isPrivileged(operation) ? 'privileged' : 'own'),
     actor: fc.nat(sources.actors - 1),
   })
+  const together = sources.together?.[operation.name]
+  return preferWhole(together && fc.tuple(made, together).map(([plan, parts]) => ({ ...plan, ...parts })), made)
 }
 
 function bodyOf({ name, bodies }: Operation, { bodies: known }: PlanSources, context: ValueContext) {

@@ -8,7 +8,7 @@ const document = parseApiDocument({
   paths: { '/products': { post: { responses: { '201': {} } }, get: { responses: { '200': {} } } } },
   components: {},
 })
-const pools = new Set(['productId', 'cursor', 'etag', 'state', 'authCode', 'refreshToken'])
+const pools = new Set(['productId', 'cursor', 'etag', 'cookie', 'state', 'authCode', 'refreshToken'])
 const wire = (method: string): WireRequest => ({ method, target: '/products?x=1', headers: [], body: undefined })
 
 function openSession(answer: { readonly status: number; readonly headers: object; readonly body: unknown }) {
@@ -26,10 +26,11 @@ describe('createSession', () => {
   it('keeps values of answers by the names that requests use', async () => {
     const { memory, session } = openSession({
       ...{ status: 201, body: { statusCode: 201, data: { id: 7 } } },
-      headers: { etag: '"1"', link: '</products?limit=1&cursor=a%3D>; rel="next"' },
+      headers: { etag: '"1"', link: '</products?limit=1&cursor=a%3D>; rel="next"', 'set-cookie': 'a=b=; Path=/' },
     })
     await session.exchange([{ actor: 0, wire: wire('POST'), isGenerated: true }])
-    expect(['productId', 'etag', 'cursor'].map((pool) => memory.all(pool))).toEqual([[7], ['"1"'], ['a=']])
+    const kept = ['productId', 'etag', 'cursor', 'cookie'].map((pool) => memory.all(pool))
+    expect(kept).toEqual([[7], ['"1"'], ['a='], ['a=b=']])
   })
 
   it('keeps the parameters of redirects', async () => {

@@ -88,11 +88,12 @@ function count(counts: Map<string, Map<string, number>>, operation: string, stat
   counts.set(operation, classes)
 }
 
-/** The values of headers that later requests need: a version, the start of the next page, the parameters of a redirect. */
+/** The values of headers that later requests need: a version, a cookie, the next page, the parameters of a redirect. */
 function valuesOfHeaders({ headers }: Answer): Readonly<Record<string, unknown>> {
   const cursor = /[?&]cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1]
   const { code: authCode, ...carried } = redirectParameters(headers.get('location') ?? '')
-  return { ...carried, authCode, etag: headers.get('etag'), cursor: cursor && decodeURIComponent(cursor) }
+  const [cookie] = headers.get('set-cookie')?.split(';', 1) ?? []
+  return { ...carried, authCode, etag: headers.get('etag'), cookie, cursor: cursor && decodeURIComponent(cursor) }
 }
 
 function redirectParameters(location: string): Readonly<Record<string, string>> {

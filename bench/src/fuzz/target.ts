@@ -10,7 +10,7 @@ export interface Target {
   readonly service: string
   readonly lexicon: Lexicon
   readonly bodies: PlanSources['bodies']
-  readonly params?: PlanSources['params']
+  readonly together?: PlanSources['together']
   readonly headers: Lexicon
   readonly actors: number
   readonly isPrivileged: (operation: Operation) => boolean
@@ -66,6 +66,6 @@ export interface Ready {
 
 /** The part of a target that the generator reads. */
 export function sourcesOf(target: Target, document: PlanSources['document']): PlanSources {
-  const { lexicon, bodies, params, headers, actors, isPrivileged } = target
-  return { document, lexicon, bodies, params, headers, actors, isPrivileged }
+  const { lexicon, bodies, together, headers, actors, isPrivileged } = target
+  return { document, lexicon, bodies, together, headers, actors, isPrivileged }
 }

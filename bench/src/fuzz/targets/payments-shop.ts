@@ -55,12 +55,15 @@ interface Shopping {
   readonly memory: Memory
   readonly actor: number
   readonly publicKey: string
+}
+
+interface OrderShopping extends Shopping {
   /** The step at which the order must be. */
   readonly step: string
 }
 
 /** Leaves a merchant with a payment that is captured and disputed, and a customer with an unfinished order. */
-export async function sell({ ask, memory, actor, publicKey: key, step }: Shopping): Promise<void> {
+export async function sell({ ask, memory, actor, publicKey: key, step }: OrderShopping): Promise<void> {
   const post = (target: string, body: object) => ask({ actor, method: 'POST', target, body })
   for (const [pool, value] of CARD) memory.keep(actor, pool, await tokenize(ask, actor, { type: pool, value }))
   const visitor = visitorOf(ask, actor)
@@ -72,6 +75,23 @@ export async function sell({ ask, memory, actor, publicKey: key, step }: Shoppin
   await post(`/test/transactions/${transactionId}/frauds`, {})
   const { number, code, hints } = await advanceOrder(visitor, order, step)
   memory.keep(actor, 'order', { key, number, code, hints, step })
+}
+
+/** The parameters of a payment link of a merchant. */
+export function linkOf(key: string) {
+  return { key, test: '1', value: '10' } as const
+}
+
+/** Leaves a customer who pays by a payment link at the bank, with the cookie of the page. */
+export async function leaveAtBank({ ask, memory, actor, publicKey }: Shopping): Promise<void> {
+  const parameters = linkOf(publicKey)
+  const link = new URLSearchParams(parameters).toString()
+  memory.keep(actor, 'link', link)
+  const shown = String(await ask({ actor, method: 'GET', target: `/pos?${link}` }))
+  const pageId = /name="page" value="([^"]+)"/.exec(shown)?.[1] ?? ''
+  const body = { link, page: pageId, number: PAN, expiry: '12/66', code: CODE }
+  await ask({ actor, method: 'POST', target: '/pos/pay', body })
+  memory.keep(actor, 'atBank', { ...parameters, pageId, cookie: memory.pick(actor, 'cookie', 1) })
 }
 
 async function tokenize(ask: Ask, actor: number, body: object): Promise<string> {

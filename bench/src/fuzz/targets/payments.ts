@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { CARD_EXPIRY, ORDER_AMOUNT } from '../../canaries/orders.ts'
 import type { Target } from '../target.ts'
 import { known, knownTogether } from '../valid-value.ts'
-import { basic, CODE, createMerchant, INVITED, PAN, sell, VERSION } from './payments-shop.ts'
+import { basic, CODE, createMerchant, INVITED, leaveAtBank, linkOf, PAN, sell, VERSION } from './payments-shop.ts'
 
 const ACTORS = 3
 /** A card whose bank asks for nothing. */
@@ -55,8 +55,16 @@ const begunOrder = knownTogether('order', (part) => ({
 const order = fc.oneof({ weight: 1, arbitrary: newOrder }, { weight: 2, arbitrary: begunOrder })
 /** A merchant with a user, an app and a webhook of its own. */
 const ofOneShop = knownTogether('shop', (part) => ({
-  ...{ merchantId: part('merchantId'), userId: part('userId') },
-  ...{ appId: part('appId'), webhookId: part('webhookId') },
+  params: {
+    ...{ merchantId: part('merchantId'), userId: part('userId') },
+    ...{ appId: part('appId'), webhookId: part('webhookId') },
+  },
+}))
+const ofInvitation = fc.record({ params: fc.record({ token: known('invitation') }) })
+/** The return of a customer from the bank. The cookie is sealed for its page and its link. */
+const ofCustomerAtBank = knownTogether('atBank', (part) => ({
+  ...{ params: { pageId: part('pageId') }, headers: [['cookie', part('cookie')] as const] },
+  query: Object.keys(linkOf('')).map((name) => [name, part(name)] as const),
 }))
 const pooled = [
   'merchantId',
@@ -88,6 +96,8 @@ export const paymentsTarget: Target = {
     'state',
     'receipt',
     'invitation',
+    'cookie',
+    'atBank',
   ]),
   tokens: ['hint', 'pcn', 'pcsc'],
   lexicon: {
@@ -137,9 +147,10 @@ export const paymentsTarget: Target = {
     'POST /transactions/{transactionId}/refunds': fc.record({ amount }),
     'POST /transactions/{transactionId}/voids': fc.record({ amount }),
   },
-  params: {
-    'GET /invitations/{token}': fc.record({ token: known('invitation') }),
-    'POST /invitations/{token}': fc.record({ token: known('invitation') }),
+  together: {
+    'GET /invitations/{token}': ofInvitation,
+    'POST /invitations/{token}': ofInvitation,
+    'GET /pos/pay/{pageId}': ofCustomerAtBank,
     'DELETE /merchants/{merchantId}/users/{userId}': ofOneShop,
     'DELETE /merchants/{merchantId}/apps/{appId}': ofOneShop,
     'DELETE /merchants/{merchantId}/webhooks/{webhookId}': ofOneShop,
@@ -194,8 +205,8 @@ export const paymentsTarget: Target = {
             memory.keep(actor, 'shop', shop)
             secrets.set(`key of app ${actor} in round ${round}`, key)
             memory.keep(actor, 'publicKey', publicKey)
-            memory.keep(actor, 'link', `key=${publicKey}&test=1&value=10`)
             await sell({ ask, memory, actor, publicKey, step: STEPS[(round + actor) % STEPS.length] ?? '' })
+            await leaveAtBank({ ask, memory, actor, publicKey })
           }
         }
         return { authorize, refresh, secrets }
