@@ -12,7 +12,7 @@ export interface ClientService extends Pick<MailApp, 'app' | 'deps' | 'readMail'
   newClient(options?: GoTrueClientOptions): Client
   /** The client of an operator. */
   readonly admin: Client['admin']
-  /** Opens the link of a mail, as a browser does, and returns where it leads. */
+  /** Opens the link of a mail as a browser does, presses the button of a page in between, and returns where it leads. */
   open(link: URL | string): Promise<URL>
   close(): Promise<void>
 }
@@ -50,7 +50,8 @@ export async function openClientService(
     admin: newClient({ headers: { Authorization: OPERATOR.authorization } }).admin,
     open: async (link) => {
       const { pathname, search } = new URL(link)
-      const answer = await fetch(`${url}${pathname}${search}`, { redirect: 'manual' })
+      const opened = await fetch(`${url}${pathname}${search}`, { redirect: 'manual' })
+      const answer = opened.ok ? await fetch(`${url}${pathname}`, submission(await opened.text())) : opened
       return new URL(answer.headers.get('location') ?? 'about:blank')
     },
     close: async () => {
@@ -58,6 +59,13 @@ export async function openClientService(
       expect(problems).toEqual([])
     },
   }
+}
+
+/** The request that the button of a page sends. */
+function submission(html: string): RequestInit {
+  const inputs = [...html.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)]
+  const body = new URLSearchParams(Object.fromEntries(inputs.map(([, name = '', value = '']) => [name, value])))
+  return { method: 'POST', body, redirect: 'manual' }
 }
 
 /** What an answer lacks of the promised headers (reference: Response headers). */

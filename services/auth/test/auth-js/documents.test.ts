@@ -1,14 +1,25 @@
 import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
 import type { GoTrueClientOptions } from '@supabase/auth-js'
 import { afterAll, afterEach, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { compileGlob } from '../../src/flows/glob.ts'
-import { openClientService } from './client-service.ts'
+import { type ClientService, openClientService } from './client-service.ts'
 
 // Examples of documents that use the published client, run as they are written.
 
+const QUICK_START = documentOf('docs/quick-start/sign-in-a-user.md')
+const [, PAGE = ''] = /^```html\n(.*?)^```$/ms.exec(QUICK_START) ?? []
+const [, STRICT_SETTINGS = ''] = /^```sh\n(AUTH_PROFILE=.*?)^```$/ms.exec(QUICK_START) ?? []
+
 const service = await openClientService()
-afterAll(() => service.close())
+/** As the quick start sets it up, with the proxies that `npm start` names. */
+const strictService = await openClientService({
+  AUTH_URI_ALLOW_LIST: '',
+  AUTH_TRUSTED_PROXIES: '127.0.0.0/8',
+  ...parseEnv(STRICT_SETTINGS),
+})
+afterAll(() => Promise.all([service.close(), strictService.close()]))
 afterEach(() => {
   vi.unstubAllGlobals()
   vi.restoreAllMocks()
@@ -40,9 +51,8 @@ it('README.md signs a user up, in and out', async () => {
 })
 
 it('the quick start signs a user in, by curl and by the client', async () => {
-  const document = documentOf('docs/quick-start/sign-in-a-user.md')
   const known: Record<string, string | undefined> = {}
-  const commands = [...document.matchAll(/^curl "\$AUTH_URL([^\s"]+)"( .*)?$/gm)]
+  const commands = [...QUICK_START.matchAll(/^curl "\$AUTH_URL([^\s"]+)"( .*)?$/gm)]
   for (const [, path = '', options = ''] of commands) {
     if (options.includes('<code>')) known.code = (await service.readMail('quick@example.com')).code
     const filled = options.replaceAll(/<(\w+)>/g, (_, name: string) => known[name] ?? expect.fail(name))
@@ -57,8 +67,8 @@ it('the quick start signs a user in, by curl and by the client', async () => {
     expect([path, answer.statusCode]).toEqual([path, 200])
     Object.assign(known, Tokens.parse(answer.json()))
   }
-  expect(commands).toHaveLength(document.match(/^curl /gm)?.length ?? 0)
-  expect(await runExample(document)).toEqual(['quick@example.com'])
+  expect(commands).toHaveLength(QUICK_START.match(/^curl /gm)?.length ?? 0)
+  expect(await runExample(QUICK_START)).toEqual(['quick@example.com'])
 })
 
 /** An element of the page, as far as its script uses it. */
@@ -70,9 +80,6 @@ interface PageElement {
   onsubmit?: (event: { readonly preventDefault: () => void }) => void
 }
 
-const QUICK_START = documentOf('docs/quick-start/sign-in-a-user.md')
-const [, PAGE = ''] = /^```html\n(.*?)^```$/ms.exec(QUICK_START) ?? []
-
 /** What the browser keeps when the page is loaded again. */
 function newStorage(): NonNullable<GoTrueClientOptions['storage']> {
   const kept = new Map<string, string>()
@@ -83,10 +90,31 @@ function newStorage(): NonNullable<GoTrueClientOptions['storage']> {
   }
 }
 
+type Profile = 'compatible' | 'strict'
+
+let browsers = 0
+
+/** The service of a profile, and a browser that keeps what its pages store, with the page of the quick start for that profile. */
+function newBrowser(profile: Profile) {
+  const called = profile === 'strict' ? strictService : service
+  const page = PAGE.replace('const strict = false\n', profile === 'strict' ? 'const strict = true\n' : '$&')
+  expect(page === PAGE).toBe(profile === 'compatible')
+  browsers += 1
+  // Clients tell those of the same key what happens, which are the other pages of the same browser.
+  const kept = { storage: newStorage(), storageKey: `browser ${browsers}` }
+  const newClient = (options: GoTrueClientOptions) => called.newClient({ ...options, ...kept })
+  return { ...called, load: (href: string) => loadPage({ href, page, newClient }) }
+}
+
+interface LoadedPage extends Pick<ClientService, 'newClient'> {
+  readonly href: string
+  readonly page: string
+}
+
 /** Loads the page of the quick start at an address: runs its script with the elements of its HTML. */
-async function loadPage(href: string, storage: GoTrueClientOptions['storage']) {
+async function loadPage({ href, page, newClient }: LoadedPage) {
   const elements = new Map(
-    [...PAGE.matchAll(/ id="([\w-]+)"( hidden)?/g)].map(([, id = '', hidden]) => [
+    [...page.matchAll(/ id="([\w-]+)"( hidden)?/g)].map(([, id = '', hidden]) => [
       id,
       { value: '', hidden: hidden !== undefined, textContent: '' } as PageElement,
     ]),
@@ -105,73 +133,122 @@ async function loadPage(href: string, storage: GoTrueClientOptions['storage']) {
   vi.spyOn(console, 'warn').mockImplementation(() => undefined)
   const open = function AuthClient({ url, ...options }: GoTrueClientOptions) {
     expect(url).toBe('http://localhost:8081')
-    return service.newClient({ ...options, ...(storage && { storage }) })
+    return newClient(options)
   }
   const [, script = ''] =
-    /<script type="module">\s+import \{ AuthClient \} from '@supabase\/auth-js'\n(.*)<\/script>/s.exec(PAGE) ?? []
+    /<script type="module">\s+import \{ AuthClient \} from '@supabase\/auth-js'\n(.*)<\/script>/s.exec(page) ?? []
   const names = ['AuthClient', ...Object.keys(globals)]
   await new Function(...names, `return (async () => {${script}})()`)(open, ...Object.values(globals))
+  const fill = (values: Readonly<Record<string, string>>) => {
+    for (const [id, value] of Object.entries(values)) at(id).value = value
+  }
+  const visible = () => ['visitor', 'user', 'choose', 'current'].filter((id) => !at(id).hidden)
   return {
     location,
     warnings,
-    fill: (id: string, value: string) => Object.assign(at(id), { value }),
-    click: (id: string) => at(id).onclick?.(),
-    submit: (id: string) => at(id).onsubmit?.({ preventDefault: () => undefined }),
-    /** Waits until the page shows a user, or none, and a message. */
-    shows: (name: string, message: string) =>
-      vi.waitFor(() => expect([at('name').textContent, at('message').textContent]).toEqual([name, message]), 5_000),
-    visible: () => ['visitor', 'user'].filter((id) => !at(id).hidden),
+    /** Fills fields in, by their ids, and presses a button. */
+    click: (id: string, values: Readonly<Record<string, string>> = {}) => {
+      fill(values)
+      at(id).onclick?.()
+    },
+    submit: (id: string, values: Readonly<Record<string, string>>) => {
+      fill(values)
+      at(id).onsubmit?.({ preventDefault: () => undefined })
+    },
+    /** Waits until the page shows a user, or none, a message, and these of its hidden parts. */
+    shows: (name: string, message: string, parts: readonly string[] = []) =>
+      vi.waitFor(() => {
+        expect([at('name').textContent, at('username').value]).toEqual([name, name])
+        expect([at('message').textContent, ...visible()]).toEqual([message, name === '' ? 'visitor' : 'user', ...parts])
+      }, 5_000),
   }
 }
 
-it('the page of the quick start signs a user up, in and out, and shows what fails', async () => {
-  const [email, password] = ['page@example.com', 'a password of 28 characters']
-  const storage = newStorage()
-  const page = await loadPage('http://localhost:3000/', storage)
-  page.fill('email', email)
-  page.fill('password', password)
-  page.click('sign-up')
-  await page.shows('', 'Follow the link of the mail.')
-  const { link: first } = await service.readMail(email)
-  page.click('resend')
-  await page.shows('', 'Follow the link of the newest mail.')
-  const { link } = await service.readMail(email)
-  expect(link.searchParams.get('redirect_to')).toBe('http://localhost:3000/')
+const SIGNED_UP = 'If the address is new, follow the link of the mail. Otherwise sign in.'
+const CHANGED = 'The password is changed.'
+const REFUSED = 'Invalid login credentials'
+const [FIRST, SECOND, THIRD] = ['a staple of batteries', 'a horse of batteries', 'the staple of a horse']
 
-  const ended = await loadPage((await service.open(first)).href, newStorage())
-  await ended.shows('', 'Email link is invalid or has expired')
-  expect(ended.location.href).toBe('http://localhost:3000/')
-  const landed = await service.open(link)
-  const elsewhere = await loadPage(landed.href, newStorage())
-  await elsewhere.shows('', 'The link was opened in another browser. The address is confirmed: sign in.')
-  const signedIn = await loadPage(landed.href, storage)
-  await signedIn.shows(email, '')
-  expect(signedIn.visible()).toEqual(['user'])
-  signedIn.fill('new-password', 'a password of 31 characters now')
-  signedIn.submit('user')
-  await signedIn.shows(email, 'The password is changed.')
+it.each(['compatible', 'strict'] as const)(
+  '%s: the page signs a user up, in and out, and shows what fails',
+  async (profile) => {
+    const isStrict = profile === 'strict'
+    const email = 'page@example.com'
+    const browser = newBrowser(profile)
+    const page = await browser.load('http://localhost:3000/')
+    page.click('sign-up', { email, password: FIRST })
+    await page.shows('', SIGNED_UP)
+    const { link: first } = await browser.readMail(email)
+    page.submit('visitor', {})
+    await page.shows('', isStrict ? REFUSED : 'Email not confirmed')
+    page.click('resend')
+    await page.shows('', 'Follow the link of the newest mail.')
+    const { link } = await browser.readMail(email)
 
-  const reloaded = await loadPage('http://localhost:3000/', storage)
-  await reloaded.shows(email, '')
-  reloaded.click('sign-out')
-  await reloaded.shows('', 'Signed out.')
-  expect(reloaded.visible()).toEqual(['visitor'])
-  reloaded.fill('email', email)
-  reloaded.fill('password', password)
-  reloaded.submit('visitor')
-  await reloaded.shows('', 'Invalid login credentials')
-  reloaded.fill('password', 'a password of 31 characters now')
-  reloaded.submit('visitor')
-  await reloaded.shows(email, '')
-  expect(page.warnings).toEqual([])
+    const ended = await newBrowser(profile).load((await browser.open(first)).href)
+    await ended.shows('', 'Email link is invalid or has expired')
+    expect(ended.location.href).toBe('http://localhost:3000/')
+    const landed = await browser.load((await browser.open(link)).href)
+    await landed.shows(email, '', isStrict ? ['choose'] : [])
+    expect(landed.location.href).toBe('http://localhost:3000/')
+    landed.submit('user', { 'new-password': SECOND })
+    await landed.shows(email, CHANGED)
+    landed.submit('user', { 'new-password': THIRD })
+    if (isStrict) {
+      await landed.shows(email, 'Current password required when setting new password.', ['current'])
+      landed.submit('user', { 'current-password': FIRST })
+      await landed.shows(email, 'Current password required when setting new password.', ['current'])
+      landed.submit('user', { 'current-password': SECOND })
+    }
+    await landed.shows(email, CHANGED)
+
+    const reloaded = await browser.load('http://localhost:3000/')
+    await reloaded.shows(email, '')
+    reloaded.click('sign-out')
+    await reloaded.shows('', 'Signed out.')
+    reloaded.submit('visitor', { email, password: SECOND })
+    await reloaded.shows('', REFUSED)
+    reloaded.submit('visitor', { password: THIRD })
+    await reloaded.shows(email, '')
+    expect(page.warnings).toEqual([])
+  },
+)
+
+it.each([
+  ['compatible', 'sign in, or press "Forgot password".'],
+  ['strict', 'enter it, and press "Forgot password" to choose a password.'],
+] as const)('%s: a user who opens the link in another browser gets in by "Forgot password"', async (profile, next) => {
+  const email = 'elsewhere@example.com'
+  const browser = newBrowser(profile)
+  const page = await browser.load('http://localhost:3000/')
+  page.click('sign-up', { email, password: FIRST })
+  await page.shows('', SIGNED_UP)
+
+  const other = newBrowser(profile)
+  const confirmed = await other.load((await other.open((await other.readMail(email)).link)).href)
+  await confirmed.shows('', `This link signs in only the browser that asked for it. The address is confirmed: ${next}`)
+  confirmed.submit('visitor', { email, password: FIRST })
+  if (profile === 'strict') await confirmed.shows('', REFUSED)
+  else {
+    await confirmed.shows(email, '')
+    confirmed.click('sign-out')
+    await confirmed.shows('', 'Signed out.')
+  }
+  confirmed.click('forgot', { email })
+  await confirmed.shows('', 'If the address has an account, follow the link of the mail in this browser.')
+
+  const recovered = await other.load((await other.open((await other.readMail(email)).link)).href)
+  await recovered.shows(email, '', ['choose'])
+  recovered.submit('user', { 'new-password': SECOND })
+  await recovered.shows(email, CHANGED)
+  page.submit('visitor', { email, password: SECOND })
+  await page.shows(email, '')
 })
 
 it('the page of the quick start warns when its address is refused, as the quick start says of 127.0.0.1', async () => {
-  const page = await loadPage('http://127.0.0.1:3000/', newStorage())
-  page.fill('email', 'refused@example.com')
-  page.fill('password', 'a password of 28 characters')
-  page.click('sign-up')
-  await page.shows('', 'Follow the link of the mail.')
+  const page = await newBrowser('compatible').load('http://127.0.0.1:3000/')
+  page.click('sign-up', { email: 'refused@example.com', password: FIRST })
+  await page.shows('', SIGNED_UP)
   expect(page.warnings).toEqual([
     'emailRedirectTo is refused (not-listed; source=query): the link leads to AUTH_SITE_URL instead',
   ])
