@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { COPY_SCRIPT, renderCommand } from '@trestle/common/documents/command-block.ts'
 import {
   type FrontPage,
-  type LinkGroup,
+  type PageLink,
   type RenderedPage,
   renderFrontPage,
 } from '@trestle/common/documents/front-page.ts'
@@ -42,55 +43,80 @@ function sendText(
 
 /** In the order of the page. */
 const abouts: Readonly<Record<string, string>> = {
-  auth: 'accounts, sessions and tokens',
-  payments: 'card payments with 3-D Secure, on a double-entry ledger',
-  inventory: 'products, and stock that cannot be oversold',
+  auth: 'Accounts, sessions and tokens.',
+  payments: 'Card payments with 3-D Secure, on a double-entry ledger.',
+  inventory: 'Products, and stock that cannot be oversold.',
 }
 
 function describeStack(plan: DescribedPlan): FrontPage {
   const services = Object.keys(abouts).flatMap((name) => plan.services.filter((one) => one.definition.name === name))
+  const mail = { label: 'Mail', href: `http://localhost:${plan.webPort}`, about: 'Every mail that the services send.' }
   return {
     title: 'Trestle runs on this machine',
     about: 'Started by npm start. Only this machine can open these addresses.',
-    notice: arrivalNotice,
-    groups: [...services.map(groupOf), tools(plan)],
-    script: arrivalScript,
+    before: arrivalNotice + renderCommands('Try first', tryFirst(plan)),
+    groups: [
+      ...(plan.hasMail ? [{ heading: 'Mail', links: [mail] }] : []),
+      { heading: 'Services', links: services.map(linkOf) },
+    ],
+    after: renderCommands('In a terminal', listTools(plan)),
+    script: arrivalScript + COPY_SCRIPT,
   }
 }
 
 type DescribedPlan = Pick<StackPlan, 'services' | 'hasMail' | 'webPort' | 'root' | 'dataDirectory'>
 
-function groupOf({ definition: { name }, address: { url, metrics } }: StackPlan['services'][number]): LinkGroup {
+function linkOf({ definition: { name }, address: { url, metrics } }: StackPlan['services'][number]): PageLink {
   const port = metrics?.port
   return {
-    heading: name,
-    links: [
-      { label: url, href: url, about: abouts[name] ?? '' },
-      { label: 'API', href: `${url}/docs`, about: 'every endpoint, to read and to try' },
-      { label: 'Ready?', href: `${url}/ready`, about: 'its database, migrations and background work' },
-      ...(port === undefined
-        ? []
-        : [{ label: 'Metrics', href: `http://localhost:${port}/metrics`, about: 'for Prometheus' }]),
+    label: name,
+    href: url,
+    about: abouts[name] ?? '',
+    more: [
+      { label: 'API', href: `${url}/docs` },
+      ...(port === undefined ? [] : [{ label: 'Metrics', href: `http://localhost:${port}/` }]),
     ],
   }
 }
 
-function tools({ services, hasMail, webPort, ...folders }: DescribedPlan): LinkGroup {
-  const mail = { label: 'Mail', href: `http://localhost:${webPort}`, about: 'every mail that the services send' }
-  const listen = {
-    label: listenCommand(folders),
-    about: 'sends events of payments to your program, signed with the secret that it prints; trigger makes one happen',
-  }
-  const hasPayments = services.some(({ definition: { name } }) => name === 'payments')
-  return {
-    heading: hasMail ? 'mail and terminal' : 'terminal',
-    links: [
-      ...(hasMail ? [mail] : []),
-      { label: 'npm start -- status', about: 'addresses, keys and the database, in a terminal' },
-      { label: 'npm start -- logs', about: 'one line a request, as it comes' },
-      ...(hasPayments ? [listen] : []),
-    ],
-  }
+/** A sentence, and the command that it tells about. */
+type Tool = readonly [about: string, command: string]
+
+function tryFirst(plan: DescribedPlan): readonly Tool[] {
+  const all: readonly (readonly [needs: readonly string[], ...Tool])[] = [
+    [['auth'], 'Sign somebody up, read the mail, follow its link:', 'npx node examples/sign-up.ts'],
+    [['inventory'], 'Create a product, then receive, reserve and ship it:', 'npx node examples/list-stock.ts'],
+    [Object.keys(abouts), 'Open a shop that uses all three services:', 'npx node examples/shop/server.ts'],
+  ]
+  return all.flatMap(([needs, ...tool]) => (needs.every((name) => runs(plan, name)) ? [tool] : []))
+}
+
+function listTools(plan: DescribedPlan): readonly Tool[] {
+  return [
+    ['Addresses, keys and the database:', 'npm start -- status'],
+    ['One line a request, as it comes:', 'npm start -- logs'],
+    ...(runs(plan, 'payments')
+      ? ([
+          [
+            'Events of payments for your program, signed with the secret that this prints; trigger makes one happen:',
+            listenCommand(plan),
+          ],
+        ] as const)
+      : []),
+  ]
+}
+
+function runs({ services }: DescribedPlan, name: string): boolean {
+  return services.some(({ definition }) => definition.name === name)
+}
+
+function renderCommands(heading: string, tools: readonly Tool[]): string {
+  if (tools.length === 0) return ''
+  const id = heading.toLowerCase().replaceAll(' ', '-')
+  const steps = tools.map(
+    ([about, command], i) => `<li><span>${about}</span>${renderCommand(`${id}-${i}`, command)}</li>`,
+  )
+  return `<section><h2>${heading}</h2><ul class="steps">${steps.join('')}</ul></section>\n`
 }
 
 /** Where the page says what a sign-in has brought. It is empty and hidden until the script fills it. */
@@ -132,6 +158,7 @@ const problem = brought.get('error_description') || brought.get('error')
 if (problem) {
   place.classList.add('bad')
   show('The sign-in did not work', problem + (brought.get('error_code') ? ' (' + brought.get('error_code') + ')' : ''))
+  if (brought.get('error_code') === 'otp_expired') add('p', 'A link works once, and not for long. Ask for a new mail; it arrives under Mail, below.')
 } else if (brought.get('access_token')) showSession(brought.get('access_token'))
 else if (brought.get('code')) show('A code has arrived', 'The app that began this sign-in exchanges ' + brought.get('code') + ' for a session: POST /token?grant_type=pkce.')
 else if (brought.get('message')) show('Almost done', brought.get('message'))

@@ -11,6 +11,7 @@ const page = {
       links: [
         { label: 'API', href: '/docs?a=1&b=2', about: 'every endpoint' },
         { label: 'services/auth/README.md', about: 'its README' },
+        { label: 'shop', href: '/shop', about: 'a shop', more: [{ label: 'A&B', href: '/a?b&c' }] },
       ],
     },
   ],
@@ -23,6 +24,9 @@ describe('renderFrontPage', () => {
     expect(html).toContain('<p>Accounts &amp; tokens</p>')
     expect(html).toContain('<li><a href="/docs?a=1&amp;b=2">API</a><span>every endpoint</span></li>')
     expect(html).toContain('<li><code>services/auth/README.md</code><span>its README</span></li>')
+    expect(html).toContain(
+      '<li><a href="/shop">shop</a><span>a shop</span><span><a href="/a?b&amp;c">A&amp;B</a></span></li>',
+    )
     expect(html).not.toContain('<script>')
   })
 

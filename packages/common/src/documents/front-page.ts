@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import Negotiator from 'negotiator'
 import { escapeHtml } from './escape-html.ts'
+import { PAGE_ICON, PAGE_STYLE, renderTitle } from './page-style.ts'
 
 /** What a person sees who opens the address of a service in a browser: what it is, and where to go on. */
 export interface FrontPage {
@@ -9,8 +10,9 @@ export interface FrontPage {
   /** One sentence. */
   readonly about: string
   readonly groups: readonly LinkGroup[]
-  /** HTML between the sentence and the links. Its author escapes what comes from outside. */
-  readonly notice?: string
+  /** HTML between the sentence and the links, and below the links. Its author escapes what comes from outside. */
+  readonly before?: string
+  readonly after?: string
   /** A script of the page. */
   readonly script?: string
 }
@@ -21,11 +23,12 @@ export interface LinkGroup {
   readonly links: readonly PageLink[]
 }
 
-/** A link, or without `href` a text such as the path of a file. */
+/** A link, or without `href` a text such as the path of a file. `more` are links to its parts, in one line below. */
 export interface PageLink {
   readonly label: string
   readonly href?: string
   readonly about: string
+  readonly more?: readonly { readonly label: string; readonly href: string }[]
 }
 
 /** A page as it is sent. */
@@ -63,13 +66,13 @@ export function renderServicePage({ title, about, readme }: ServicePage): Render
 
 /** The HTML of a front page, and the headers that it needs. It loads nothing. */
 export function renderFrontPage(page: FrontPage): RenderedPage {
-  const { title, about, groups, notice = '', script } = page
+  const { title, about, groups, before = '', after = '', script } = page
   const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title>
-<link rel="icon" href="${ICON}"><style>${STYLE}</style></head>
-<body><main><header><h1>${escapeHtml(title)}</h1><p>${escapeHtml(about)}</p></header>
-${notice}${groups.map(renderGroup).join('')}</main>${script === undefined ? '' : `<script>${script}</script>`}</body></html>
+<link rel="icon" href="${PAGE_ICON}"><style>${STYLE}</style></head>
+<body><main><header>${renderTitle(escapeHtml(title))}<p>${escapeHtml(about)}</p></header>
+${before}${groups.map(renderGroup).join('')}${after}</main>${script === undefined ? '' : `<script>${script}</script>`}</body></html>
 `
   const policy = [
     "default-src 'none'",
@@ -103,44 +106,42 @@ function renderGroup({ heading, links }: LinkGroup): string {
   return `<section><h2>${escapeHtml(heading)}</h2><ul>${links.map(renderLink).join('')}</ul></section>\n`
 }
 
-function renderLink({ label, href, about }: PageLink): string {
+/** A click anywhere in a row follows its link, except on the links of its last line. */
+function renderLink({ label, href, about, more = [] }: PageLink): string {
   const name =
     href === undefined ? `<code>${escapeHtml(label)}</code>` : `<a href="${escapeHtml(href)}">${escapeHtml(label)}</a>`
-  return `<li>${name}<span>${escapeHtml(about)}</span></li>`
+  const others = more.map((one) => `<a href="${escapeHtml(one.href)}">${escapeHtml(one.label)}</a>`).join(' · ')
+  const line = more.length > 0 ? `<span>${others}</span>` : ''
+  return `<li>${name}<span>${escapeHtml(about)}</span>${line}</li>`
 }
 
 function digestOf(text: string): string {
   return `sha256-${hash('sha256', text, 'base64')}`
 }
 
-/** Two posts and a beam. */
-const ICON =
-  'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 16 16%22%3E%3Cpath fill=%22%233563d9%22 d=%22M1 3h14v3h-2l1 8h-3l-1-8H6l-1 8H2l1-8H1z%22/%3E%3C/svg%3E'
-
-const STYLE = `:root { color-scheme: light dark; --back: #f4f5f8; --card: #fff; --line: #dfe2ea; --text: #1a1d24;
- --soft: #565d6d; --link: #2450c0; --good: #14713d; --bad: #b3261e; font: 100%/1.5 system-ui, sans-serif }
-@media (prefers-color-scheme: dark) { :root { --back: #101318; --card: #191d24; --line: #2d333e; --text: #e8eaf0;
- --soft: #a2a9b8; --link: #93b1ff; --good: #6fd49a; --bad: #ff9d94 } }
-* { box-sizing: border-box }
-body { margin: 0; background: var(--back); color: var(--text) }
-main { max-width: 48rem; margin: 0 auto; padding: clamp(1rem, 5vw, 3.5rem) clamp(.75rem, 4vw, 1.5rem) }
+const STYLE = `${PAGE_STYLE}main { max-width: 48rem; margin: 0 auto; padding: clamp(1rem, 5vw, 3.5rem) clamp(.75rem, 4vw, 1.5rem) }
 header { margin-bottom: 1.75rem }
-h1 { margin: 0; font-size: clamp(1.5rem, 6vw, 2.1rem); line-height: 1.2; letter-spacing: -.02em }
+h1 { font-size: clamp(1.5rem, 6vw, 2.1rem) }
 header p { margin: .5rem 0 0; color: var(--soft); font-size: 1.05rem }
 h2 { margin: 1.75rem 0 .5rem; font-size: .95rem; font-weight: 600; color: var(--soft) }
-section ul { list-style: none; margin: 0; padding: 0; background: var(--card); border: 1px solid var(--line); border-radius: .75rem }
-li { display: grid; grid-template-columns: 15.5rem 1fr; gap: .1rem 1rem; padding: .7rem 1rem }
+section ul, section ol { list-style: none; margin: 0; padding: 0; background: var(--card); border: 1px solid var(--line);
+ border-radius: var(--radius) }
+li { position: relative; display: grid; grid-template-columns: 12rem minmax(0, 1fr); gap: .1rem 1rem; padding: .7rem 1rem }
 li + li { border-top: 1px solid var(--line) }
 li span { color: var(--soft) }
-a { color: var(--link); font-weight: 600; text-underline-offset: .2em; overflow-wrap: anywhere }
-code, pre { font: .9em/1.5 ui-monospace, monospace; overflow-wrap: anywhere }
-:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: .2rem }
+li > span:nth-of-type(2) { grid-column: 2 }
+li > a::after { content: ''; position: absolute; inset: 0 }
+li span a { position: relative; font-weight: 400 }
+li:hover > a { text-decoration-thickness: .15em }
+a { font-weight: 600; overflow-wrap: anywhere }
+li code { overflow-wrap: anywhere }
+.steps li { display: block }
 .notice { margin: 0 0 1.75rem; padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--line);
- border-inline-start: .35rem solid var(--good); border-radius: .75rem }
+ border-inline-start: .35rem solid var(--good); border-radius: var(--radius) }
 .notice.bad { border-inline-start-color: var(--bad) }
 .notice h2 { margin: 0; font-size: 1.2rem; color: var(--text) }
 .notice p { margin: .4rem 0 0 }
-.notice pre { white-space: pre-wrap; max-height: 16rem; overflow: auto; margin: .5rem 0 0 }
+.notice pre { white-space: pre-wrap; overflow-wrap: anywhere; max-height: 16rem; overflow: auto; margin: .5rem 0 0 }
 summary { margin-top: .6rem; cursor: pointer; color: var(--soft) }
-@media (max-width: 36rem) { li { grid-template-columns: 1fr } }
+@media (max-width: 36rem) { li { grid-template-columns: minmax(0, 1fr) } li > span:nth-of-type(2) { grid-column: 1 } }
 `

@@ -44,10 +44,10 @@ describe('the metrics listener', () => {
       return [
         response.status,
         response.headers.get('content-type'),
-        /href="(\/[^"]*)"/.exec(await response.text())?.[1],
+        /<h1>([^<]*).*href="(\/[^"]*)"/s.exec(await response.text())?.slice(1),
       ]
     }
-    const page = [200, 'text/html; charset=utf-8', '/metrics']
+    const page = [200, 'text/html; charset=utf-8', ['Metrics of example', '/metrics']]
     const text = [200, 'text/plain; version=0.0.4; charset=utf-8', undefined]
     expect(await open('/', 'text/html,*/*;q=0.8')).toEqual(page)
     expect(await open('/metrics', 'text/html,*/*;q=0.8')).toEqual(text)

@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { Attributes, Meter } from '@opentelemetry/api'
 import type { IMetricReader, MeterProvider } from '@opentelemetry/sdk-metrics'
 import { boundConnections } from '../connections/connection-bounds.ts'
-import { renderFrontPage, wantsPage } from '../documents/front-page.ts'
+import { type RenderedPage, renderFrontPage, wantsPage } from '../documents/front-page.ts'
 import { createServer } from '../server/node-http.ts'
 import { createDeferredMeter } from './deferred-meter.ts'
 import { createMetricExporter, type OtlpProtocol } from './otlp-exporters.ts'
@@ -107,24 +107,29 @@ function createPrometheus(config: MetricsConfig): Metrics {
   }
 }
 
-/** What a browser sees that opens the port. Prometheus asks for text. */
-const METRICS_PAGE = {
-  title: 'Trestle metrics',
-  about: 'This port is for Prometheus, and for nobody outside.',
-  groups: [
-    {
-      heading: 'Read them',
-      links: [
-        { label: 'Metrics', href: '/metrics', about: 'all of this process, as text' },
-        { label: 'docs/observability.md', about: 'what each of them tells, with dashboards and alerts' },
-      ],
-    },
-  ],
+/**
+ * What a browser sees that opens the port. Prometheus asks for text. The page does not link to the service, whose address
+ * from outside is that of a proxy; nor does the service's own page name this port, which stays private.
+ */
+function renderMetricsPage(service: unknown): RenderedPage {
+  return renderFrontPage({
+    title: typeof service === 'string' ? `Metrics of ${service}` : 'Metrics',
+    about: 'Keep this port private: it is for Prometheus.',
+    groups: [
+      {
+        heading: 'Read them',
+        links: [
+          { label: 'Metrics', href: '/metrics', about: 'all of this process, as text' },
+          { label: 'docs/observability.md', about: 'what each of them tells, with dashboards and alerts' },
+        ],
+      },
+    ],
+  })
 }
 
-function listen({ host, port }: MetricsConfig, render: () => Promise<string>): Promise<Server> {
+function listen({ host, port, resource }: MetricsConfig, render: () => Promise<string>): Promise<Server> {
   let rendering: Promise<string> | undefined
-  const page = renderFrontPage(METRICS_PAGE)
+  const page = renderMetricsPage(resource['service.name'])
   // Concurrent scrapes share one result: a thousand of them cost as much as one.
   const renderOnce = () => {
     rendering ??= render().finally(() => {

@@ -1,31 +1,24 @@
-/** Style of the pages, in light and dark, from 320 px on. The colours are those of the page with all links. */
-export const pageStyle = `:root { color-scheme: light dark; --back: #f4f5f8; --card: #fff; --line: #dfe2ea; --text: #1a1d24;
- --soft: #565d6d; --link: #2450c0; --on-link: #fff; --bad: #b3261e; --field: #7c8496; font: 100%/1.5 system-ui, sans-serif }
-@media (prefers-color-scheme: dark) { :root { --back: #101318; --card: #191d24; --line: #2d333e; --text: #e8eaf0;
- --soft: #a2a9b8; --link: #93b1ff; --on-link: #10182b; --bad: #ff9d94; --field: #7f8798 } }
-* { box-sizing: border-box }
-body { margin: 0; background: var(--back); color: var(--text) }
-main { max-width: 52rem; margin: 0 auto; padding: clamp(1rem, 5vw, 3rem) clamp(.75rem, 4vw, 1.5rem); overflow-wrap: break-word }
-h1 { margin: 0; font-size: clamp(1.4rem, 6vw, 2rem); line-height: 1.25; letter-spacing: -.02em }
+import { COPY_SCRIPT } from '@trestle/common/documents/command-block.ts'
+import { PAGE_STYLE } from '@trestle/common/documents/page-style.ts'
+
+/** Style of the pages, above what all pages share. */
+export const pageStyle = `${PAGE_STYLE}main { max-width: 52rem; margin: 0 auto; padding: clamp(1rem, 5vw, 3rem) clamp(.75rem, 4vw, 1.5rem); overflow-wrap: break-word }
+h1 { font-size: clamp(1.4rem, 6vw, 2rem) }
 header p { margin: .5rem 0 0; color: var(--soft) }
 h2 { margin: 1.75rem 0 .5rem; font-size: .95rem; font-weight: 600; color: var(--soft) }
-a { color: var(--link); text-underline-offset: .2em }
-code, pre { font: .9em/1.5 ui-monospace, monospace }
-:focus-visible { outline: 3px solid var(--link); outline-offset: 2px; border-radius: .3rem }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
-button, .action, input { min-height: 2.5rem; padding: .4rem 1rem; font: inherit; border-radius: .5rem }
-button, .action { font-weight: 600; color: var(--on-link); background: var(--link); border: 1px solid var(--link); cursor: pointer }
-button.quiet { color: var(--text); background: var(--card); border-color: var(--field) }
 button.bad { color: var(--card); background: var(--bad); border-color: var(--bad) }
+button.bad:hover { border-color: var(--text) }
 button:disabled { opacity: .5; cursor: default }
-input { flex: 1 1 8rem; min-width: 0; color: inherit; background: var(--card); border: 1px solid var(--field) }
+input { flex: 1 1 8rem; min-width: 0; min-height: 2.75rem; padding: .5rem 1rem; font: inherit; color: inherit;
+ background: var(--field); border: 1px solid var(--edge); border-radius: var(--radius-small) }
 .bar, .bar form, .actions, nav { display: flex; flex-wrap: wrap; gap: .5rem }
 .bar { margin: 1.5rem 0 .75rem }
 .bar form { flex: 1 1 16rem }
 .bar > button { margin-inline-start: auto }
 ::placeholder { color: var(--soft); opacity: 1 }
 .count { min-height: 1.5em; margin: 0 0 .4rem; color: var(--soft); font-size: .9rem }
-.none, .mails, .highlights, pre, iframe { background: var(--card); border: 1px solid var(--line); border-radius: .75rem }
+.none, .mails, .highlights, pre, iframe { background: var(--card); border: 1px solid var(--line); border-radius: var(--radius) }
 .none { margin: 0; padding: 2.5rem 1rem; text-align: center; color: var(--soft) }
 .mails { list-style: none; margin: 0; padding: 0 }
 .mails li { position: relative; display: grid; grid-template-columns: minmax(0, 1fr) auto 2.25rem; align-items: center;
@@ -36,17 +29,17 @@ input { flex: 1 1 8rem; min-width: 0; color: inherit; background: var(--card); b
 .mails li:hover a { text-decoration: underline }
 .mails .unread a { font-weight: 700 }
 .mails .unread::before { content: ''; position: absolute; inset-inline-start: .65rem; top: 1.15rem; width: .55rem; height: .55rem;
- border-radius: 50%; background: var(--link) }
+ border-radius: 50%; background: var(--accent) }
 .to { grid-column: 1; grid-row: 2; color: var(--soft); font-size: .9rem }
 time { color: var(--soft); font-size: .9rem; font-variant-numeric: tabular-nums; white-space: nowrap }
 .mails time { grid-column: 2; grid-row: 1 / 3 }
 .mails form { position: relative; grid-column: 3; grid-row: 1 / 3 }
 .mails .remove { display: grid; place-items: center; width: 2.25rem; min-height: 2.25rem; padding: 0; border-color: transparent;
  background: transparent }
-.mails .remove:hover { border-color: var(--field) }
+.mails .remove:hover { border-color: var(--edge) }
 .mails svg { width: 1rem; stroke: var(--soft); stroke-width: 1.75; stroke-linecap: round }
 #confirm { max-width: min(24rem, calc(100vw - 2rem)); padding: 1.25rem; color: var(--text); background: var(--card);
- border: 1px solid var(--line); border-radius: .75rem; box-shadow: 0 1rem 3rem rgb(0 0 0 / 30%) }
+ border: 1px solid var(--line); border-radius: var(--radius); box-shadow: 0 1rem 3rem rgb(0 0 0 / 30%) }
 #confirm::backdrop { background: rgb(0 0 0 / 50%) }
 #confirm h2 { margin: 0; font-size: 1.2rem; color: var(--text) }
 #confirm p { margin: .4rem 0 1rem }
@@ -55,9 +48,8 @@ dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .2re
 dt { color: var(--soft) }
 dd { margin: 0 }
 dd time { color: inherit; font-size: inherit }
-.highlights { margin: 1.25rem 0; padding: 1.25rem; border-inline-start: .35rem solid var(--link) }
+.highlights { margin: 1.25rem 0; padding: 1.25rem; border-inline-start: .35rem solid var(--accent) }
 .highlights p { margin: 0 }
-.action { display: inline-block; text-decoration: none }
 .address { padding-top: .5rem; color: var(--soft); font-size: .85rem }
 .code { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .75rem }
 p + .code { margin-top: 1rem !important; padding-top: 1rem; border-top: 1px solid var(--line) }
@@ -65,8 +57,12 @@ p + .code { margin-top: 1rem !important; padding-top: 1rem; border-top: 1px soli
 .code button { margin-inline-start: auto }
 .links { margin: 0; padding-inline-start: 1.25rem }
 pre { margin: 0; padding: 1rem; white-space: pre-wrap }
-iframe { display: block; width: 100%; height: 20rem; resize: vertical; background: white; color-scheme: light }
+iframe { display: block; width: 100%; height: 24rem; resize: vertical; background: white; color-scheme: light;
+ border: .5rem solid var(--line) }
+.shown { margin: 0 0 .5rem; color: var(--soft); font-size: .9rem }
 @media (max-width: 36rem) {
+ iframe { height: 65vh }
+ .bar > button, .actions button { flex: 1 1 100% }
  .mails li { grid-template-columns: minmax(0, 1fr) 2.25rem }
  .mails time { grid-column: 1; grid-row: 3 }
  .mails form { grid-column: 2; grid-row: 1 / 4 }
@@ -77,15 +73,8 @@ iframe { display: block; width: 100%; height: 20rem; resize: vertical; backgroun
  * Fetches the list every two seconds while the page is visible, and replaces it only when it has changed. The focused link keeps
  * its focus. On the page of a mail it copies the code.
  */
-export const pageScript = `const place = document.getElementById('mails')
+export const pageScript = `${COPY_SCRIPT}const place = document.getElementById('mails')
 const removeAll = document.querySelector('[popovertarget=confirm]')
-for (const button of document.querySelectorAll('[data-copy]')) {
-  button.hidden = false
-  button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent)
-    button.textContent = 'Copied'
-  })
-}
 const refresh = async () => {
   if (document.hidden) return
   const answer = await fetch(location.href).catch(() => undefined)
@@ -96,7 +85,11 @@ const refresh = async () => {
   const focused = place.contains(document.activeElement) ? document.activeElement.id : ''
   place.replaceChildren(...fresh.childNodes)
   document.title = page.title
-  removeAll.disabled = page.querySelector('[popovertarget=confirm]').disabled
+  const remove = page.querySelector('[popovertarget=confirm]')
+  removeAll.disabled = remove.disabled
+  removeAll.textContent = remove.textContent
+  document.getElementById('question').textContent = page.getElementById('question').textContent
+  document.querySelector('#confirm .bad').textContent = remove.textContent
   if (focused) document.getElementById(focused)?.focus()
 }
 if (place) setInterval(refresh, 2000)

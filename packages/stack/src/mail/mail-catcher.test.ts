@@ -130,6 +130,7 @@ describe('the page', () => {
   it('404: says on other paths that there is nothing', async () => {
     const { status, body } = await call('/nothing')
     expect([status, body]).toEqual([404, renderNotice('Not found')])
+    expect((await call('/mails/999999')).body).toBe(renderNotice('This mail was removed, or never came.'))
   })
 
   it('lists mails with links, and shows one with its links, its text and a frame without rights', async () => {
@@ -140,7 +141,7 @@ describe('the page', () => {
     const path = /<a id="mail-\d+" href="(\/mails\/\d+)">Confirm &lt;your&gt; address<\/a>/.exec(list.body)?.[1] ?? ''
     const page = await call(path)
     expect(page.body).toContain(
-      '<a class="action" href="http://localhost:8081/verify?token=a&amp;type=signup" rel="noreferrer">this</a>',
+      '<a class="button" href="http://localhost:8081/verify?token=a&amp;type=signup" rel="noreferrer">this</a>',
     )
     expect(page.body).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"')
     expect(page.body).not.toContain('<script>alert(1)')
@@ -170,11 +171,11 @@ describe('the page', () => {
     const [{ id }] = JSON.parse((await call('/messages')).body).messages
     await call(`/messages/${id}`)
     const before = (await call('/')).body
-    expect(before).toContain('<title>(1) Mails')
+    expect(before).toContain('<title>(1) Mail –')
     expect(before).toContain('1 mail, 1 unread')
     await call(`/mails/${id}`)
     const after = (await call('/')).body
-    expect(after).toContain('<title>Mails')
+    expect(after).toContain('<title>Mail –')
     expect(after).not.toContain('class="unread"')
   })
 
@@ -219,10 +220,15 @@ describe('the page', () => {
   })
 
   it('asks before it removes all mails', async () => {
+    await call('/messages', { method: 'DELETE' })
     await deliver()
-    const { body } = await call('/')
-    expect(body).toContain('<button class="quiet" popovertarget="confirm">Remove all</button>')
-    expect(body).toMatch(/<div id="confirm" popover .*<form method="post" action="\/clear"/s)
+    await deliver()
+    const { body } = await call('/?q=zebra')
+    expect(body).toContain('<button class="quiet" popovertarget="confirm">Remove all 2 mails</button>')
+    expect(body).toContain('<a href="/">Show all mails</a>')
+    expect(body).toMatch(
+      /<div id="confirm" popover .*<form method="post" action="\/clear".* autofocus>Keep them<.*<button class="bad">/s,
+    )
   })
 
   it('is emptied by its button, but not by the form of a foreign site', async () => {

@@ -59,9 +59,10 @@ function answerTo(store: MailStore, request: IncomingMessage): Answer {
   const found = findAnswer(store, url, request)
   if (found) return found
   const wantsJson = url.pathname.startsWith('/messages')
-  return wantsJson
-    ? jsonAnswer(404, { error: 'Not found' })
-    : { status: 404, type: HTML, body: renderNotice('Not found') }
+  if (wantsJson) return jsonAnswer(404, { error: 'Not found' })
+  const isMail = url.pathname.startsWith('/mails/')
+  const notice = isMail ? 'This mail was removed, or never came.' : 'Not found'
+  return { status: 404, type: HTML, body: renderNotice(notice) }
 }
 
 function findAnswer(store: MailStore, url: URL, { method, headers }: IncomingMessage): Answer | undefined {

@@ -1,4 +1,6 @@
+import { renderCommand } from '@trestle/common/documents/command-block.ts'
 import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
+import { renderTitle } from '@trestle/common/documents/page-style.ts'
 import { codeOf, linksOf, type MailLink } from './mail-highlights.ts'
 import type { CaughtMail } from './mail-store.ts'
 
@@ -16,25 +18,28 @@ export interface ShownList {
 export function renderList({ mails, query, total, isUnread }: ShownList): string {
   const unread = mails.filter(isUnread).length
   const rows = mails.map((mail) => renderRow(mail, { query, unread: isUnread(mail) }))
+  const removeAll = total > 1 ? `Remove all ${total} mails` : 'Remove all mails'
   const none = query === '' ? NO_MAIL : `<p class="none">No mail contains “${escapeHtml(query)}”.</p>`
   return renderPage(
-    unread > 0 ? `(${unread}) Mails` : 'Mails',
-    `<header><h1>Mails</h1>
+    unread > 0 ? `(${unread}) Mail` : 'Mail',
+    `<header>${renderTitle('Mail')}
 <p>What the services send arrives here and goes no further. For programs: <a href="/messages">/messages</a>.</p></header>
-<div class="bar"><form action="/" role="search"><label class="unseen" for="query">Search mails</label>
-<input id="query" type="search" name="q" value="${escapeHtml(query)}" placeholder="Search mails" autocomplete="off">
+<div class="bar"><form action="/" role="search"><label class="unseen" for="query">Search mail</label>
+<input id="query" type="search" name="q" value="${escapeHtml(query)}" placeholder="Search mail" autocomplete="off">
 <button class="quiet">Search</button></form>
-<button class="quiet" popovertarget="confirm"${total > 0 ? '' : ' disabled'}>Remove all</button></div>
-<div id="mails"><p class="count" role="status">${countOf({ mails: mails.length, total, unread })}</p>
+<button class="quiet" popovertarget="confirm"${total > 0 ? '' : ' disabled'}>${removeAll}</button></div>
+<div id="mails"><p class="count" role="status">${countOf({ mails: mails.length, total, unread })}${
+      query === '' ? '' : ' · <a href="/">Show all mails</a>'
+    }</p>
 ${rows.length > 0 ? `<ul class="mails">${rows.join('')}</ul>` : none}</div>
-<div id="confirm" popover role="dialog" aria-labelledby="question"><h2 id="question">Remove all mails?</h2>
-<p>They cannot be brought back.</p><form method="post" action="/clear" class="actions">
-<button class="bad" autofocus>Remove all mails</button>
-<button type="button" class="quiet" popovertarget="confirm" popovertargetaction="hide">Keep them</button></form></div>`,
+<div id="confirm" popover role="dialog" aria-labelledby="question"><h2 id="question">${removeAll}?</h2>
+<p>${query === '' ? '' : 'Also those that this search hides. '}They cannot be brought back.</p><form method="post" action="/clear" class="actions">
+<button type="button" class="quiet" popovertarget="confirm" popovertargetaction="hide" autofocus>Keep them</button>
+<button class="bad">${removeAll}</button></form></div>`,
   )
 }
 
-const NO_MAIL = `<p class="none">No mail has come yet. Sign somebody up, or run <code>npx node examples/sign-up.ts</code>.</p>`
+const NO_MAIL = `<div class="none"><p>No mail has come yet. Sign somebody up, or run:</p>${renderCommand('sign-up', 'npx node examples/sign-up.ts')}</div>`
 
 function countOf({ mails, total, unread }: Readonly<Record<'mails' | 'total' | 'unread', number>>): string {
   if (total === 0) return ''
@@ -76,7 +81,9 @@ export function renderMail(mail: CaughtMail): string {
     ...(mail.cc.length > 0 ? [['Cc', mail.cc.join(', ')]] : []),
     ...mail.attachments.map(({ name, type, bytes }) => ['Attachment', `${name} (${type}, ${bytes} bytes)`]),
   ].map(([name = '', value = '']) => `<dt>${name}</dt><dd>${breakable(value)}</dd>`)
-  const frame = `<h2>HTML</h2><iframe title="The mail's HTML" src="/messages/${mail.id}/html" sandbox="${frameRights}"></iframe>`
+  const frame = `<h2>HTML</h2><p class="shown">As a mail program shows it.
+<a href="/messages/${mail.id}/html" target="_blank" rel="noreferrer">Open in a new tab</a></p>
+<iframe title="The mail's HTML" src="/messages/${mail.id}/html" sandbox="${frameRights}"></iframe>`
   return renderPage(
     subjectOf(mail),
     `<nav><a href="/">← All mails</a>${renderRemoval(mail, { query: '', label: 'Remove this mail', content: 'Remove' })}</nav>
@@ -93,7 +100,7 @@ ${others.length > 0 ? `<h2>Other links</h2><ul class="links">${others.map(render
 function renderHighlights(link: MailLink | undefined, code: string | undefined): string {
   const action =
     link &&
-    `<p><a class="action" href="${escapeHtml(link.url)}" rel="noreferrer">${escapeHtml(link.label ?? 'Open the link')}</a></p>
+    `<p><a class="button" href="${escapeHtml(link.url)}" rel="noreferrer">${escapeHtml(link.label ?? 'Open the link')}</a></p>
 <p class="address">${breakable(link.url)}</p>`
   const number =
     code &&
@@ -120,7 +127,7 @@ export function renderFrame(html: string): string {
   return `<!doctype html><base target="_blank"><style>body { margin: 1rem; font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere }</style>${html}`
 }
 
-/** The HTML of a page with one message and a link to all mails. */
+/** The HTML of a page that has nothing but a message, and a link to all mails. */
 export function renderNotice(title: string): string {
   return renderPage(title, `<h1>${escapeHtml(title)}</h1><p><a href="/">← All mails</a></p>`)
 }

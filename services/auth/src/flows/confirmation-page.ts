@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
+import { PAGE_STYLE } from '@trestle/common/documents/page-style.ts'
 
 /** The fields of the page's form, and where it ends. */
 export interface ConfirmationForm {
@@ -25,17 +26,11 @@ const TEXTS: Readonly<Record<string, readonly [title: string, button: string]>> 
 }
 const OTHER_TEXT = ['Confirm that it is you', 'Continue'] as const
 
-const STYLE = `
-:root { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif }
-body { display: grid; min-height: 100vh; margin: 0; place-items: center; background: light-dark(#f4f5f7, #16181d) }
-main { box-sizing: border-box; width: min(26rem, 100vw - 2rem); padding: 2rem; border-radius: .75rem; text-align: center;
-  background: light-dark(#fff, #22252c); box-shadow: 0 1px 3px rgb(0 0 0 / .2) }
-h1 { margin: 0 0 .5rem; font-size: 1.375rem; line-height: 1.25 }
-p { margin: 0 0 1.5rem; color: light-dark(#4a4f59, #b6bcc8); overflow-wrap: anywhere }
-button { width: 100%; padding: .75rem; border: 0; border-radius: .5rem; font: inherit; font-weight: 600; cursor: pointer;
-  color: #fff; background: #1f5fbf }
-button:hover { background: #184c99 }
-button:focus-visible { outline: 3px solid light-dark(#16181d, #fff); outline-offset: 3px }
+const STYLE = `${PAGE_STYLE}
+body { display: grid; min-height: 100vh; align-items: center }
+main { text-align: center }
+p { margin: .5rem 0 1.5rem; color: var(--soft); overflow-wrap: anywhere }
+button { width: 100% }
 `
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
 
@@ -70,7 +65,7 @@ function toHtml({ title, button, host, form: { type, token, redirectTo } }: Page
 <title>${title}</title>
 <style>${STYLE}</style>
 </head>
-<body>
+<body class="single">
 <main>
 <h1>${title}</h1>
 <p>${host === '' ? 'Press the button to continue.' : `You will continue to ${escapeHtml(host)}.`}</p>

@@ -1,0 +1,19 @@
+import { escapeHtml } from './escape-html.ts'
+
+/**
+ * The HTML of a command on a line of its own. A long command scrolls by itself, also by keyboard, because a break in the wrong
+ * place changes it. Its button is shown by `COPY_SCRIPT`. `id` is unique in the page.
+ */
+export function renderCommand(id: string, command: string): string {
+  return `<div class="command"><code id="${id}" tabindex="0">${escapeHtml(command)}</code><button class="quiet" data-copy="${id}" hidden>Copy</button></div>`
+}
+
+/** Shows each button that has `data-copy`. The button copies the text of the element with that id. */
+export const COPY_SCRIPT = `for (const button of document.querySelectorAll('[data-copy]')) {
+  button.hidden = false
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent)
+    button.textContent = 'Copied'
+  })
+}
+`

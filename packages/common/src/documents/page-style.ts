@@ -1,0 +1,44 @@
+/** The picture of Trestle: two posts and a beam. */
+const POSTS_AND_BEAM = 'M1 3h14v3h-2l1 8h-3l-1-8H6l-1 8H2l1-8H1z'
+
+/** The address of the picture, for the tab of a browser. */
+export const PAGE_ICON = `data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 16 16%22%3E%3Cpath fill=%22%233563d9%22 d=%22${POSTS_AND_BEAM}%22/%3E%3C/svg%3E`
+
+/** The heading of a page that is ours, with the picture beside it. `title` is HTML. */
+export function renderTitle(title: string): string {
+  return `<div class="title"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="${POSTS_AND_BEAM}"/></svg><h1>${title}</h1></div>`
+}
+
+/**
+ * The style that all pages share, in light and dark, from 320 px on: colours, headings, buttons, the focus, and the card of a
+ * page that shows one thing. Colours are named by what they are for. Texts have a contrast of 4.5 or more in both schemes.
+ */
+export const PAGE_STYLE = `:root { color-scheme: light dark; --page: #f4f5f8; --card: #fff; --field: #fff; --line: #dfe2ea; --edge: #7c8496;
+ --text: #1a1d24; --soft: #565d6d; --accent: #2450c0; --accent-hover: #1b3f9c; --on-accent: #fff; --good: #14713d;
+ --bad: #b3261e; --notice: #fff4d6; --on-notice: #5c4400; --radius: .75rem; --radius-small: .5rem;
+ font: 100%/1.5 system-ui, sans-serif }
+@media (prefers-color-scheme: dark) { :root { --page: #101318; --card: #191d24; --field: #101318; --line: #2d333e;
+ --edge: #7f8798; --text: #e8eaf0; --soft: #a2a9b8; --accent: #93b1ff; --accent-hover: #b5caff; --on-accent: #10182b;
+ --good: #6fd49a; --bad: #ff9d94; --notice: #3d3113; --on-notice: #ffe1a1 } }
+*, *::before { box-sizing: border-box }
+body { margin: 0; color: var(--text); background: var(--page) }
+h1 { margin: 0; line-height: 1.25; letter-spacing: -.02em; overflow-wrap: anywhere }
+.title { display: flex; gap: .6rem; align-items: flex-start }
+.title svg { flex: none; width: 1.75rem; height: 1.75rem; margin-top: .1rem; fill: var(--accent) }
+a { color: var(--accent); text-underline-offset: .2em }
+code, pre { font: .9em/1.5 ui-monospace, monospace }
+button, .button { min-height: 2.75rem; padding: .5rem 1.25rem; font: inherit; font-weight: 600; color: var(--on-accent);
+ background: var(--accent); border: 1px solid var(--accent); border-radius: var(--radius-small); cursor: pointer }
+.button { display: inline-block; text-align: center; text-decoration: none }
+button:hover, .button:hover { background: var(--accent-hover); border-color: var(--accent-hover) }
+button.quiet { color: var(--text); background: transparent; border-color: var(--edge) }
+button.quiet:hover { border-color: var(--text) }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
+.single main { width: min(28rem, 100% - 1.5rem); margin: clamp(.75rem, 6vh, 4rem) auto; padding: clamp(1.25rem, 5vw, 2rem);
+ background: var(--card); border: 1px solid var(--line); border-radius: var(--radius) }
+.single h1 { font-size: 1.375rem }
+.command { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .4rem 0 0 }
+.command code { flex: 1 1 12rem; min-width: 0; padding: .5rem .75rem; overflow-x: auto; white-space: pre; text-align: start;
+ color: var(--text); background: var(--page); border: 1px solid var(--line); border-radius: var(--radius-small) }
+.command button { min-height: 2.25rem; padding: .3rem .9rem }
+`
