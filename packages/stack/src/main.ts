@@ -39,7 +39,7 @@ program
 
 program
   .command('status')
-  .description('print the addresses and keys of the running stack')
+  .description('print the addresses and keys of the running stack, secrets of development among them')
   .addOption(
     new Option('-o, --output <format>', 'for people, or for programs')
       .choices(['pretty', 'env', 'json'])
@@ -49,6 +49,16 @@ program
     run(async () => {
       const { printStatus } = await import('./commands/status.ts')
       await printStatus(commandContext(), output)
+    }),
+  )
+
+program
+  .command('stop')
+  .description('stop the stack that runs from this checkout, and wait until it has ended')
+  .action(() =>
+    run(async () => {
+      const { stopStack } = await import('./commands/stop.ts')
+      await stopStack(commandContext())
     }),
   )
 

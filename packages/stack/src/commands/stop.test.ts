@@ -1,0 +1,57 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
+import { afterAll, expect, it } from 'vitest'
+import { writePidFile } from '../processes/pid-file.ts'
+import { planStack } from '../settings/plan.ts'
+import { makeFolders } from '../stack.ts'
+import { StackFailure } from '../stack-failure.ts'
+import { stopStack } from './stop.ts'
+
+removeFoldersAtEnd()
+
+const children: ChildProcess[] = []
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
+/** A folder whose stack is a program that does something at a SIGTERM. */
+async function runAsStack(atSigterm: string) {
+  const root = newFolder()
+  const program = `process.on('SIGTERM', () => ${atSigterm}); setInterval(() => {}, 1000); console.log('ready')`
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit'] })
+  children.push(child)
+  await once(child.stdout, 'data')
+  const plan = planStack({ root, program: '', env: {}, names: [], isWatched: false })
+  makeFolders(plan)
+  const pid = child.pid ?? expect.fail('not started')
+  writePidFile(join(plan.runDirectory, 'stack.pid'), { pid, program: process.execPath })
+  return { root, child, pid }
+}
+
+async function stop(root: string, waitMs?: number): Promise<readonly string[]> {
+  const lines: string[] = []
+  await stopStack({ root, program: '', env: {}, say: (line) => void lines.push(line) }, waitMs)
+  return lines
+}
+
+it('stops the stack of this checkout and waits for its end', async () => {
+  const { root, child } = await runAsStack('setTimeout(process.exit, 100, 0)')
+  const ended = once(child, 'exit')
+  expect(await stop(root)).toEqual(['Stopped'])
+  expect(await ended).toEqual([0, null])
+  expect(await stop(root)).toEqual(['Trestle is not running'])
+})
+
+it('names a stack that does not end, and leaves it running', async () => {
+  const { root, child, pid } = await runAsStack('{}')
+  await expect(stop(root, 100)).rejects.toEqual(
+    new StackFailure([`Trestle (process ${pid}) has not stopped in 0.1 s.`]),
+  )
+  expect(child.exitCode).toBeNull()
+})
+
+it('stops nothing where no stack has run', async () => {
+  expect(await stop(newFolder())).toEqual(['Trestle is not running'])
+})
