@@ -102,8 +102,8 @@ describe.concurrent('payments deliveries', () => {
     ])
     expect(await json('deliveries', 'list', '--webhook', webhook.id, '--status', 'failed')).toEqual([])
     expect((await run('deliveries', 'list', '--webhook', webhook.id)).map((line) => line.split(/ {2,}/))).toEqual([
-      ['ID', 'STATUS', 'TYPE', 'ATTEMPTS', 'FAILURE', 'URL'],
-      [first?.id, 'retrying', 'merchant.updated', '1', 'answered 503', delivery.url],
+      ['ID', 'STATUS', 'TYPE', 'EVENT ID', 'LAST ATTEMPT', 'FAILURE'],
+      [first?.id, 'retrying', 'merchant.updated', event.id, expect.stringMatching(/^\d{4}-/), 'answered 503'],
     ])
     await sql`UPDATE ${sql.id('payments_jobs', 'job')} SET start_after = now(), retry_count = 11
         WHERE state = 'retry' AND data ->> 'webhookId' = ${webhook.id}`.execute(payments.database.db)

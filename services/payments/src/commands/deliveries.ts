@@ -48,8 +48,8 @@ async function list({ database }: OperatorDeps, { options, format }: CommandInpu
     status: STATUSES.find((known) => known === status),
   })
   if (format === 'json') return deliveries
-  return deliveries.map(({ id, status: state, type, attempts, failure, url }) => {
-    return { id, status: state, type, attempts, failure, url }
+  return deliveries.map(({ id, status: state, type, eventId, lastAttempt, failure }) => {
+    return { id, status: state, type, eventId, lastAttempt, failure }
   })
 }
 
