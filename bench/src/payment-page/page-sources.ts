@@ -11,7 +11,13 @@ export const PAGE_SOURCES_FILE = `${PICTURES_FOLDER}/sources.sha256`
  * The files that the customers' pages are made of, each with its hash, in the form of `sha256sum`. `root` is the repository.
  */
 export function listPageSources(root: string): string {
-  const files = globSync('services/payments/src/{pages,payment-links}/**/*.{ts,css,js,json}', { cwd: root })
+  const files = globSync(
+    [
+      'services/payments/src/{pages,payment-links}/**/*.{ts,css,js,json}',
+      'packages/common/src/documents/page-style.ts',
+    ],
+    { cwd: root },
+  )
   return files
     .filter((file) => !file.endsWith('.test.ts'))
     .sort()

@@ -90,7 +90,7 @@ function linkBack(returnUrl: string, { language }: PageLocale): Html {
   const say = translatorOf(language)
   return html`
 <p>${say('bankHost', { host: new URL(returnUrl).host })}</p>
-<p><a href="${returnUrl}">${say('returnLink')}</a></p>`
+<p><a class="button" href="${returnUrl}">${say('returnLink')}</a></p>`
 }
 
 function page({ language }: PageLocale, content: Omit<Page, 'language'>): string {

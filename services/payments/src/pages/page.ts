@@ -11,12 +11,14 @@ export interface Page {
   readonly script?: string | undefined
   /** Path of a style beside the one that all pages have. */
   readonly style?: string | undefined
+  /** Address of the picture in the tab of the browser. By default none, because a page of a shop is not ours. */
+  readonly icon?: string | undefined
   /** More elements of its head. */
   readonly head?: Html | undefined
 }
 
 /** Writes a page. It loads everything from its own origin. */
-export function renderPage({ title, language, main, script, style, head }: Page): string {
+export function renderPage({ title, language, main, script, style, icon = 'data:,', head }: Page): string {
   return html`<!doctype html>
 <html lang="${language}">
 <head>
@@ -24,13 +26,13 @@ export function renderPage({ title, language, main, script, style, head }: Page)
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>${title}</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${icon}">
 <link rel="stylesheet" href="/assets/page.css">
 ${style === undefined ? undefined : html`<link rel="stylesheet" href="${style}">`}
 ${script === undefined ? undefined : html`<script src="${script}" defer></script>`}
 ${head}
 </head>
-<body>
+<body class="single">
 <main>
 ${main}
 </main>

@@ -45,6 +45,7 @@ export function receiptPage(receipt: Receipt, locale: PageLocale): string {
   const { merchant, money, reference, last4, transactionId, paid, test } = receipt
   const date = new Intl.DateTimeFormat(locale.tag, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' })
   const facts: readonly (readonly [TextName, string | Html])[] = [
+    ['shop', merchant],
     ['amount', formatLocalMoney(money, locale.tag)],
     ['date', html`<time datetime="${paid.toISOString()}">${date.format(paid)}</time>`],
     ...(reference === null ? [] : ([['reference', reference]] as const)),
@@ -88,7 +89,7 @@ ${testNotice(test, say)}
 ${DONE_MARK}
 <h1>${say('returnTitle')}</h1>
 <p>${test ? say('returnTest', { host: new URL(address).host }) : say('returnText')}</p>
-<p><a id="leave" href="${address}">${say('returnLink')}</a></p>`,
+<p><a class="button" id="leave" href="${address}">${say('returnLink')}</a></p>`,
   })
 }
 
@@ -112,7 +113,7 @@ export function troublePage(advice: TextName, again: string | undefined, locale:
     main: html`
 <h1>${say('troubleTitle')}</h1>
 <p>${say(advice)}</p>
-${again === undefined ? undefined : html`<p><a href="${again}">${say('startAgain')}</a></p>`}`,
+${again === undefined ? undefined : html`<p><a class="button" href="${again}">${say('startAgain')}</a></p>`}`,
   })
 }
 

@@ -109,10 +109,10 @@ function fieldsOf({ say, problems, expiry }: Fields): readonly Html[] {
     return html`
 <div class="field ${field}">
 <label for="${field}">${say(field)}</label>
+<p class="hint" id="${field}-hint">${hints[field]}</p>
 <input id="${field}" name="${field}" inputmode="numeric" required ${attributes[field]}
  aria-describedby="${field}-error ${field}-hint"${problem && html` aria-invalid="true"`}${field === first ? html` autofocus` : undefined}>
 <p class="error" id="${field}-error">${problem && say(problem)}</p>
-<p class="hint" id="${field}-hint">${hints[field]}</p>
 </div>`
   })
 }
@@ -124,6 +124,6 @@ function approvalDialog(say: Translate): Html {
 <h2 id="approval-title">${say('approveTitle')}</h2>
 <p id="approval-app" hidden>${say('approveApp')}</p>
 <div id="approval-frame"></div>
-<form method="dialog"><button class="quiet">${say('cancel')}</button></form>
+<form method="dialog"><button class="plain">${say('cancel')}</button></form>
 </dialog>`
 }

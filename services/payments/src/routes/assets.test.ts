@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { PAGE_STYLE } from '@trestle/common/documents/page-style.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorBodies } from '../../test/bodies.ts'
 import { startPayments, type TestPayments } from '../../test/payments-app.ts'
@@ -22,7 +23,11 @@ describe('GET /assets/:name', () => {
   ])('200: serves the whole file %s as %s', async (name, type) => {
     const response = await load(name)
     const text = readFileSync(new URL(`../pages/assets/${name}`, import.meta.url), 'utf8')
-    expect([response.statusCode, response.headers['content-type'], response.body]).toEqual([200, type, text])
+    expect([response.statusCode, response.headers['content-type'], response.body]).toEqual([
+      200,
+      type,
+      (name === 'page.css' ? PAGE_STYLE : '') + text,
+    ])
   })
 
   it.each(['page.css', 'pay.css'])('200: serves styles in %s that load nothing else', async (name) => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { PAGE_STYLE } from '@trestle/common/documents/page-style.ts'
 import { z } from 'zod'
 import { errorAnswersWithoutLimit } from '../error-body.ts'
 import { type Routes, requireEndpoint } from '../plugins/request-input.ts'
@@ -16,9 +17,12 @@ const TYPES = { 'page.css': CSS, 'pay.css': CSS, 'conclude.js': SCRIPT, 'leave.j
 
 const ASSETS_FOLDER = join(import.meta.dirname, '../pages/assets')
 
-/** Every file that pages load, by its name, read once. */
+/** Every file that pages load, by its name, read once. The style of all pages is above that of payments. */
 const assets: ReadonlyMap<string, Asset> = new Map(
-  Object.entries(TYPES).map(([name, type]) => [name, { type, text: readFileSync(join(ASSETS_FOLDER, name), 'utf8') }]),
+  Object.entries(TYPES).map(([name, type]) => [
+    name,
+    { type, text: (name === 'page.css' ? PAGE_STYLE : '') + readFileSync(join(ASSETS_FOLDER, name), 'utf8') },
+  ]),
 )
 
 const assetAnswer: unknown = {

@@ -119,7 +119,7 @@ describe('POST /invitations/:token', () => {
     const page = await get(path)
     expect(page.statusCode).toBe(200)
     expect(page.body).toContain('has accepted the invitation.')
-    expect(page.body).toContain(`<code>GET /merchants/${merchantId}/transactions?limit=10</code>`)
+    expect(page.body).toContain(`<code tabindex="0">GET /merchants/${merchantId}/transactions?limit=10</code>`)
     expect(page.body).toContain('<a href="/docs">')
     expect(page.body).not.toContain('<form')
   })

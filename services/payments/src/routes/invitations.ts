@@ -1,3 +1,4 @@
+import { PAGE_ICON, renderTitle } from '@trestle/common/documents/page-style.ts'
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { errorAnswers, pageAnswers, pageOrErrorAnswers, redirectAnswer } from '../error-body.ts'
@@ -80,32 +81,35 @@ function invitationPage(invitation: Invitation | undefined, hasDocs: boolean): I
   if (state === 'accepted') return acceptedPage(invitation, hasDocs)
   const advice = `Ask ${inviter ?? 'whoever invited you'} for a new one.`
   if (state === 'expired') return page(410, 'This invitation has expired', [advice])
-  const text = [`${inviter ?? 'An app'} invites ${email} to look after ${merchant}.`, ...WHAT_MEMBERS_MAY]
-  return page(200, `Look after ${merchant}?`, text, ACCEPT_FORM)
+  const text = `${inviter ?? 'An app'} invites ${email} to look after ${merchant}. Whoever accepts may:`
+  return page(200, `Look after ${merchant}?`, [text], ACCEPT)
 }
 
 /** Leads on: the service has no page of its own for members, so the page says where their access works. */
 function acceptedPage({ merchant, merchantId, email }: Invitation, hasDocs: boolean): InvitationPage {
-  const docs = html`<a href="/docs">The API documentation</a> shows what else members may do.`
+  const docs = html`<p><a href="/docs">The API documentation</a> shows what else members may do.</p>`
   const next = html`<h2>What now?</h2>
-<ul>
-<li>Where your team works with the payments of ${merchant}, sign in as ${email}. Ask whoever invited you for the address.</li>
-<li>Programs use an access token of ${email}: <code>GET /merchants/${merchantId}/transactions?limit=10</code> lists the newest
-payments. ${hasDocs ? docs : undefined}</li>
-</ul>`
+<p>Where your team works with the payments of ${merchant}, sign in as ${email}. Ask whoever invited you for the address.</p>
+<details><summary>For developers</summary>
+<p>Programs use an access token of ${email}. This lists the newest payments:</p>
+<p class="command"><code tabindex="0">GET /merchants/${merchantId}/transactions?limit=10</code></p>
+${hasDocs ? docs : undefined}</details>`
   return page(200, `You look after ${merchant}`, [`${email} has accepted the invitation.`], next)
 }
 
 const NO_INVITATION = 'It may have been withdrawn, or the link is incomplete. Ask whoever invited you for a new one.'
-const WHAT_MEMBERS_MAY = [
-  'You will see its payments, move its money, and be able to invite and revoke others.',
-  'The names were chosen by whoever invites you. Nobody has checked them.',
-] as const
-const ACCEPT_FORM = html`<form method="post" class="actions"><button>Accept the invitation</button></form>`
+const ACCEPT = html`<ul class="rights">
+<li><b>See</b> its payments</li>
+<li><b>Move its money</b></li>
+<li><b>Invite and revoke</b> others</li>
+</ul>
+<p class="notice">The names were chosen by whoever invites you. Nobody has checked them.</p>
+<form method="post" class="actions"><button>Accept the invitation</button></form>
+<p class="other">Not you? Close this page.</p>`
 
 function page(status: InvitationPage['status'], title: string, text: readonly string[], more?: Html): InvitationPage {
-  const main = html`<h1>${title}</h1>
+  const main = html`${{ html: renderTitle(html`${title}`.html) }}
 ${text.map((line) => html`<p>${line}</p>`)}
 ${more}`
-  return { status, text: renderPage({ title, language: 'en', main }) }
+  return { status, text: renderPage({ title, language: 'en', icon: PAGE_ICON, main }) }
 }

@@ -175,7 +175,9 @@ describe('GET /acs/challenge', () => {
         expect(shown.body).toContain(
           '<p>The shop is at shop.example:8443. This service is for tests, and does not know who runs it.</p>',
         )
-        expect(shown.body).toContain(`<a href="${RETURN_URL.replaceAll('&', '&amp;')}">Back to the shop</a>`)
+        expect(shown.body).toContain(
+          `<a class="button" href="${RETURN_URL.replaceAll('&', '&amp;')}">Back to the shop</a>`,
+        )
         expect(shown.body).not.toMatch(/<script|http-equiv="refresh"/)
       }
       const end = await browser.send('/payments', { ...order, hints })
@@ -191,7 +193,7 @@ describe('GET /acs/challenge', () => {
   ])('200: links back to %j, normalized like in a browser', async (given, location) => {
     const { state } = await open('redirect', {}, given)
     const back = await post({ state, decision: 'approve' })
-    expect([back.statusCode, back.body.includes(`<a href="${location}">`)]).toEqual([200, true])
+    expect([back.statusCode, back.body.includes(`<a class="button" href="${location}">`)]).toEqual([200, true])
     expect(back.headers['content-security-policy']).toBe(policy())
   })
 
@@ -207,6 +209,8 @@ describe('GET /acs/challenge', () => {
     const { state } = await open('redirect')
     await payments.database.db.updateTable('payment_sessions').set({ expires: new Date() }).execute()
     const page = await post({ state, decision: 'approve' })
-    expect(page.body).toContain('<a href="https://shop.example:8443/back?order=1&amp;a=%22#top">Back to the shop</a>')
+    expect(page.body).toContain(
+      '<a class="button" href="https://shop.example:8443/back?order=1&amp;a=%22#top">Back to the shop</a>',
+    )
   })
 })

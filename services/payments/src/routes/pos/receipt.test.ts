@@ -36,7 +36,9 @@ describe('GET /pos/receipt', () => {
       expect(textsOf(body)).toEqual([
         'Test mode: no money moves.',
         'Your payment was received',
-        'Coffee &amp; &lt;John&gt; can see the payment. Keep this page as your receipt.',
+        'Coffee &amp; &lt;John&gt; can see the payment. Print or save this page as your receipt.',
+        'Shop',
+        'Coffee &amp; &lt;John&gt;',
         'Amount',
         '€10.99',
         'Date',
