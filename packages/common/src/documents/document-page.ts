@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { escapeHtml } from './escape-html.ts'
+import { PAGE_ICON } from './page-style.ts'
 
 /** The page that shows an API document, and its content security policy. */
 export interface DocumentPage {
@@ -32,16 +33,23 @@ const CONFIGURATION = {
 }
 
 /**
- * Colors of the library have a contrast of 3 to 4.4 in many places. These have 4.5 or more on all of its backgrounds. A button
- * reaches two pixels beyond a window of 320.
+ * Colors of the library have a contrast of 3 to 4.4 in many places. These have 4.5 or more on all of its backgrounds; text,
+ * accent and border are those of the other pages. A button reaches two pixels beyond a window of 320.
  */
 const STYLE = `
 .light-mode.light-mode {
   --scalar-color-2: #565656; --scalar-color-3: #646464; --scalar-color-green: #00694a; --scalar-color-red: #b3141c;
   --scalar-color-yellow: #795700; --scalar-color-orange: #964400; --scalar-color-blue: #075fae; --scalar-color-purple: #6733b9;
+  --scalar-color-1: #1a1d24; --scalar-color-accent: #2450c0; --scalar-border-color: #dfe2ea;
 }
-.dark-mode.dark-mode { --scalar-color-2: #b4b4b4; --scalar-color-3: #a0a0a0; --scalar-color-red: #ff7070; }
+.dark-mode.dark-mode {
+  --scalar-color-2: #b4b4b4; --scalar-color-3: #a0a0a0; --scalar-color-red: #ff7070;
+  --scalar-color-1: #e8eaf0; --scalar-color-accent: #93b1ff; --scalar-border-color: #2d333e;
+}
 #app { overflow-x: clip; }
+body { margin: 0; color: var(--scalar-color-1); background: var(--scalar-background-1); }
+.back { padding: .5rem 1rem; font: 1rem/1.5 system-ui, sans-serif; }
+.back a { color: var(--scalar-color-accent); }
 `
 
 /**
@@ -80,8 +88,6 @@ const mend = () => {
 new MutationObserver(mend).observe(document.body, { childList: true, subtree: true })
 `
 
-const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#1f4e79"/><path d="M6 10h20M9 10v14m14-14v14M9 17h14" stroke="#fff" stroke-width="3" fill="none" stroke-linecap="round"/></svg>`
-
 /** Makes the page that shows an API document in a browser. */
 export function renderDocumentPage({ title, script, document: url }: DocumentPageOptions): DocumentPage {
   const start = `Scalar.createApiReference('#app', ${inScript({ ...CONFIGURATION, url })})\n${MEND}`
@@ -91,10 +97,11 @@ export function renderDocumentPage({ title, script, document: url }: DocumentPag
     <meta charset="utf-8">
     <title>${escapeHtml(title)} API</title>
     <meta name="viewport" content="width=device-width, initial-scale=1">
-    <link rel="icon" href="data:image/svg+xml,${encodeURIComponent(ICON)}">
+    <link rel="icon" href="${PAGE_ICON}">
     <style>${STYLE}</style>
   </head>
   <body>
+    <nav class="back" aria-label="Service"><a href="../">← ${escapeHtml(title)}</a></nav>
     <div id="app"></div>
     <noscript>This page needs JavaScript. The document is <a href="${escapeHtml(url)}">${escapeHtml(url)}</a>.</noscript>
     <script src="${escapeHtml(script)}"></script>
