@@ -98,7 +98,6 @@ beforeAll(async () => {
     'MAIL_WEB',
     'TRESTLE_DATABASE',
     'TRESTLE_HOME',
-    'SHOP',
   ]) {
     env[`${name}_PORT`] = String(await freePort())
   }

@@ -8,6 +8,7 @@ import { chromium } from 'playwright-core'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { readStatus } from '../../packages/stack/src/status/status-file.ts'
+import { freePort } from '../../packages/testing/src/free-port.ts'
 import { canTestWith, findProgram } from '../find-program.ts'
 
 /** The running stack of the examples. */
@@ -15,7 +16,7 @@ export interface ExampleStack {
   readonly root: string
   readonly dataDirectory: string
   /** The environment of its programs. */
-  readonly env: Readonly<Record<string, string | undefined>>
+  readonly env: Record<string, string | undefined>
   readonly run: (...args: readonly string[]) => { readonly child: ChildProcess; readonly output: () => string }
 }
 
@@ -159,6 +160,8 @@ export function describeShop(stack: ExampleStack): void {
 
   describe('examples/shop/', () => {
     beforeAll(async () => {
+      // Chosen at the last moment: until a program listens there, another test may take the port.
+      env.SHOP_PORT = String(await freePort())
       url = `http://localhost:${env.SHOP_PORT}`
       await open()
       ;[anna, bent] = await Promise.all([signUp('anna@shop.example'), signUp('bent@shop.example')])
