@@ -36,6 +36,20 @@ describe('logs/app.log', () => {
     ])
   })
 
+  it.each(['/', '/docs', '/docs/', '/docs/js/scalar.js', '/openapi.json'])(
+    'has no error for %s, whichever way a client asks',
+    async (url) => {
+      const id = `document${url.replaceAll('/', '-')}`
+      const headers = { 'x-request-id': id, accept: 'text/html,*/*;q=0.8' }
+      const { headers: answered } = await inventory.app.inject({ url, headers })
+      await inventory.app.inject({ url, headers: { 'x-request-id': id } })
+      await inventory.app.inject({ method: 'HEAD', url, headers })
+      await inventory.app.inject({ url, headers: { ...headers, 'if-none-match': answered.etag ?? '"none"' } })
+      const lines = await linesOf(id)
+      expect(lines.map(({ level, msg }) => [level, msg])).toEqual(Array.from({ length: 4 }, () => ['info', 'request']))
+    },
+  )
+
   it('names the created product', async () => {
     const response = await inventory.app.inject({
       method: 'POST',

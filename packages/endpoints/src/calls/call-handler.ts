@@ -33,8 +33,9 @@ export async function callHandler(call: Call, found: Found): Promise<Answer> {
   if (isThenable(value)) value = await value
   if (controller.after !== Controller.prototype.after) value = await controller.after(value)
   if (value instanceof Error) throw value
-  // A handler that sets a status and returns nothing answers something else than it declares, for example 304.
-  const answersElse = value === undefined && response.status !== undefined
+  // A handler that sets a status and returns nothing answers something else than it declares, for example 304. What a handler
+  // returns after it has answered by itself is not sent.
+  const answersElse = (value === undefined && response.status !== undefined) || call.incoming.isAnswered()
   if (call.core.settings.development && !answersElse) await checkReturned(route, value)
   return encodeCall(call, value, route)
 }

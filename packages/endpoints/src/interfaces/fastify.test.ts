@@ -1,10 +1,11 @@
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { portOf } from '../../test/port-of.ts'
 import { modules, quiet } from '../../test/shown-request.ts'
 import { errorBody } from '../../test/whole-answers.ts'
-import { Application, fastifyOptions } from '../endpoints.ts'
+import { Application, accepts, Controller, fastifyOptions } from '../endpoints.ts'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {
@@ -153,6 +154,23 @@ describe('fastify', () => {
       })
     })
     expect((await host.inject('/api')).body).toBe('first')
+  })
+
+  it('compares nothing with a declaration, and logs nothing, when the handler has answered by the reply', async () => {
+    const lines: string[] = []
+    const logger = { level: 'error', stream: { write: (line: string) => void lines.push(line) } }
+    class Default extends Controller {
+      static GET = accepts({ returns: z.object({ name: z.string() }) })
+      GET() {
+        const [reply] = this.request.raw.extra
+        if (this.request.header('x-by-reply')) Object(reply).send({ name: 'by the reply' })
+      }
+    }
+    const host = await mounted(new Application({ modules: { index: { Default } } }), undefined, { logger })
+    const answered = await host.inject({ url: '/api', headers: { 'x-by-reply': '1' } })
+    expect([answered.statusCode, answered.json(), lines]).toEqual([200, { name: 'by the reply' }, []])
+    expect((await host.inject('/api')).statusCode).toBe(500)
+    expect(lines).toEqual([expect.stringContaining('Default.GET returned what it does not declare')])
   })
 
   it.each([

@@ -59,6 +59,11 @@ class FastifyIncoming extends NodeIncoming {
     return payload === undefined || payload === this.#request.raw ? super.body : nodeBody(payload, undefined)
   }
 
+  /** A reply may be taken over by another writer before its headers are sent. */
+  override isAnswered(): boolean {
+    return this.reply.sent || super.isAnswered()
+  }
+
   override address(): string {
     return this.#request.ip
   }
@@ -154,15 +159,16 @@ const clientErrors: Readonly<Record<string, string>> = {
 async function answerWithFastify(app: Answering, incoming: FastifyIncoming): Promise<void> {
   const { reply } = incoming
   try {
-    send(reply, await app.answer(incoming))
+    send(incoming, await app.answer(incoming))
   } catch (error) {
     reply.raw.destroy()
     incoming.log(error, 'an answer cannot be sent')
   }
 }
 
-function send(reply: FastifyReply, { status, headers, body }: Answer): void {
-  if (reply.sent || reply.raw.headersSent || reply.raw.destroyed) {
+function send(incoming: FastifyIncoming, { status, headers, body }: Answer): void {
+  const { reply } = incoming
+  if (incoming.isAnswered() || reply.raw.destroyed) {
     if (isStream(body)) body.close()
     return
   }

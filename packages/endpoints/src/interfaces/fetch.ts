@@ -38,6 +38,11 @@ export class FetchIncoming implements Incoming {
     return this.#request.signal
   }
 
+  /** Here an answer is always a returned value. */
+  isAnswered(): boolean {
+    return false
+  }
+
   address(): string {
     return this.raw.extra.map(addressIn).find((address) => address !== undefined) ?? ''
   }

@@ -34,6 +34,7 @@ export async function injectedRequest(injected: InjectedRequest): Promise<Incomi
     origin: () => `http://${host}`,
     id: undefined,
     raw: { request: injected, extra: [] },
+    isAnswered: () => false,
     refusal: undefined,
     log: undefined,
   }

@@ -71,6 +71,10 @@ export class NodeIncoming implements Incoming {
     return this.#abort.signal
   }
 
+  isAnswered(): boolean {
+    return this.#response.headersSent
+  }
+
   address(): string {
     return this.#request.socket.remoteAddress ?? ''
   }

@@ -22,6 +22,8 @@ export interface Incoming {
   /** The id that the server gave the request, if it did. */
   readonly id: string | undefined
   readonly raw: RawRequest
+  /** Whether the handler has answered through the response of the server, so that what it returns is not sent. */
+  readonly isAnswered: () => boolean
   /** An error that the server reports in place of calling a handler. */
   readonly refusal: CallError | undefined
   /** Takes the errors of this request; undefined for the log of the application. */
