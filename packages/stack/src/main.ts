@@ -41,7 +41,7 @@ program
   .command('status')
   .description('print the addresses and keys of the running stack, secrets of development among them')
   .addOption(
-    new Option('-o, --output <format>', 'for people, or for programs')
+    new Option('-o, --output <format>', 'for people; export lines for eval in sh and for --env-file; or JSON')
       .choices(['pretty', 'env', 'json'])
       .default('pretty'),
   )

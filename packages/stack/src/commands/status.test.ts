@@ -1,8 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { stripVTControlCharacters } from 'node:util'
+import { parseEnv, stripVTControlCharacters } from 'node:util'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -51,10 +52,20 @@ async function print(format: StatusFormat): Promise<readonly string[]> {
 describe('status', () => {
   it('prints the addresses of a running stack for people, for a shell and for programs', async () => {
     expect(await print('json')).toEqual([JSON.stringify({ INVENTORY_URL: url, DB_URL: 'postgres://x' }, null, 2)])
-    expect(await print('env')).toEqual([`INVENTORY_URL='${url}'\nDB_URL='postgres://x'`])
+    expect(await print('env')).toEqual([`export INVENTORY_URL='${url}'\nexport DB_URL='postgres://x'`])
     const lines = await print('pretty')
     expect(lines).toContain(`  inventory   ${url}   docs ${url}/docs`)
     expect(lines.at(-1)).toBe(`Trestle is running (process ${process.pid})`)
+  })
+
+  it('prints variables that programs of a shell see after eval, and that Node reads by --env-file', async () => {
+    const status = { INVENTORY_URL: url, DB_URL: 'postgres://x?options=-c%20a=b&$HOME' }
+    writeStatus(plan, status)
+    const text = (await print('env')).join('\n')
+    const script = 'eval "$1"; exec "$2" -p "JSON.stringify([process.env.INVENTORY_URL, process.env.DB_URL])"'
+    const printed = execFileSync('sh', ['-c', script, 'sh', text, process.execPath], { encoding: 'utf8' })
+    expect(JSON.parse(printed)).toEqual([status.INVENTORY_URL, status.DB_URL])
+    expect(parseEnv(text)).toEqual(status)
   })
 
   it('names a service that is not ready', async () => {

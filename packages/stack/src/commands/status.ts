@@ -8,7 +8,7 @@ import { bannerLines } from '../status/banner.ts'
 import { readStatus, statusFileOf } from '../status/status-file.ts'
 import type { CommandContext } from './command-context.ts'
 
-/** How the status is printed: for people, as lines of an environment, or as one JSON object. */
+/** How the status is printed: for people, as lines that export each variable in a shell, or as one JSON object. */
 export type StatusFormat = 'pretty' | 'env' | 'json'
 
 /**
@@ -24,7 +24,7 @@ export async function printStatus(context: CommandContext, format: StatusFormat)
   const status = readStatus(plan)
   if (status === undefined) throw new StackFailure(['Trestle is still starting, or stopping. Ask again in a moment.'])
   if (format === 'json') return say(JSON.stringify(status, null, 2))
-  if (format === 'env') return say(withoutComments(readFileSync(statusFileOf(plan), 'utf8')))
+  if (format === 'env') return say(exportsFrom(readFileSync(statusFileOf(plan), 'utf8')))
   const urls = [status.AUTH_URL, status.PAYMENTS_URL, status.INVENTORY_URL].filter((url) => url !== undefined)
   const answers = await Promise.all(urls.map(async (url) => ({ url, ready: await isReady(`${url}/ready`) })))
   for (const line of bannerLines(status, plan)) say(line)
@@ -34,6 +34,10 @@ export async function printStatus(context: CommandContext, format: StatusFormat)
   else say(`Trestle is running (process ${running.pid}), but not ready: see ${late.join(', ')}, and npm start -- logs`)
 }
 
-function withoutComments(text: string): string {
-  return text.replaceAll(/^#.*\n/gm, '').trimEnd()
+/** The lines of a file of variables. With `export`, programs that the shell starts after its `eval` see the variables too. */
+function exportsFrom(text: string): string {
+  return text
+    .replaceAll(/^#.*\n/gm, '')
+    .replaceAll(/^(?=\w+=)/gm, 'export ')
+    .trimEnd()
 }
