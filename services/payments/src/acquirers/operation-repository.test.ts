@@ -9,7 +9,7 @@ import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.
 import { OPERATOR } from '../access/caller.ts'
 import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
-import { expireAuthorizations } from '../transactions/transaction-repository.ts'
+import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 import { endConfirmations } from '../use-cases/end-confirmation.ts'
 
 const REJECTED = { verdict: 'rejected', reason: 'closed' } as const
@@ -135,7 +135,7 @@ describe('an operation that the acquirer rejects', () => {
     const entry = await merchant.book('void', id, 600)
     const { deps } = payments
     await merchant.wait(8)
-    const expire = () => expireAuthorizations(deps.lanes, { merchantId: merchant.id, days: 7, batches: 10 })
+    const expire = () => callExpireInBatches(deps.lanes, { merchantId: merchant.id, days: 7, batches: 10 })
     await expire()
     expect(await amounts(id)).toEqual([0, 0, 0, 1_000, 0])
     await merchant.answer(entry, REJECTED)

@@ -11,7 +11,13 @@ import {
 } from '../../test/payments-app.ts'
 import { hashToken } from '../members/invitation.ts'
 import { keyMac } from './app.ts'
-import { callCreateInvitedApp, deleteUnusedApps, inviteApp, readIdentity, revokeAllKeys } from './app-repository.ts'
+import {
+  callCreateInvitedApp,
+  deleteUnusedApps,
+  insertAppInvitation,
+  readIdentity,
+  updateAllKeysRevoked,
+} from './app-repository.ts'
 
 const DAY_MS = 86_400_000
 const DAYS = 30
@@ -35,7 +41,7 @@ describe('an invitation to register an app', () => {
     })
 
   it('registers one app within 14 days', async () => {
-    const { code, expires } = await inviteApp(payments.owner.db, { code: 'code-1', note: null })
+    const { code, expires } = await insertAppInvitation(payments.owner.db, { code: 'code-1', note: null })
     expect(Math.abs(expires.getTime() - Date.now() - 14 * DAY_MS)).toBeLessThan(60_000)
     const id = await register(code, 'key-1')
     expect(await read('key-1')).toEqual({
@@ -47,7 +53,7 @@ describe('an invitation to register an app', () => {
   })
 
   it('registers none when it is unknown or has expired', async () => {
-    const { code } = await inviteApp(payments.owner.db, { code: 'code-2', note: null })
+    const { code } = await insertAppInvitation(payments.owner.db, { code: 'code-2', note: null })
     await payments.owner.db
       .updateTable('app_invitations')
       .set({ expires: sql`now() - interval '1 second'` })
@@ -57,18 +63,19 @@ describe('an invitation to register an app', () => {
   })
 })
 
-describe('revokeAllKeys', () => {
+describe('updateAllKeysRevoked', () => {
   it('revokes each good key once', async () => {
     const app = await createTestApp(payments)
     await payments.app.inject({ method: 'POST', url: '/me/keys', headers: app.headers })
-    expect([await revokeAllKeys(payments.owner.db, app.id), await revokeAllKeys(payments.owner.db, app.id)]).toEqual([
-      2, 0,
-    ])
+    expect([
+      await updateAllKeysRevoked(payments.owner.db, app.id),
+      await updateAllKeysRevoked(payments.owner.db, app.id),
+    ]).toEqual([2, 0])
     expect(await read(app.key)).toEqual(unauthorized)
   })
 
   it('throws for an unknown app', async () => {
-    await expect(revokeAllKeys(payments.owner.db, UNKNOWN_ID)).rejects.toThrow(
+    await expect(updateAllKeysRevoked(payments.owner.db, UNKNOWN_ID)).rejects.toThrow(
       new Error(`there is no app ${UNKNOWN_ID}`),
     )
   })

@@ -74,7 +74,7 @@ export async function readIdentity(
 }
 
 /** Makes a code that registers one app within 14 days. Only its digest is stored. */
-export async function inviteApp(
+export async function insertAppInvitation(
   db: Db,
   { code, note }: { readonly code: string; readonly note: string | null },
 ): Promise<{ readonly code: string; readonly expires: Date }> {
@@ -108,7 +108,7 @@ export async function updateAppHidden(db: Db, id: string, hidden: boolean): Prom
  * for each other, and no key is made meanwhile.
  * @throws Error when there is no such app
  */
-export async function revokeAllKeys(db: Db, id: string): Promise<number> {
+export async function updateAllKeysRevoked(db: Db, id: string): Promise<number> {
   return db.transaction().execute(async (trx) => {
     const app = await trx.selectFrom('apps').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
     if (!app) throw new Error(`there is no app ${id}`)

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { inviteApp, revokeAllKeys, updateAppHidden } from '../apps/app-repository.ts'
+import { insertAppInvitation, updateAllKeysRevoked, updateAppHidden } from '../apps/app-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { drawToken } from '../members/invitation.ts'
 import { createApp } from '../use-cases/create-app.ts'
@@ -28,7 +28,7 @@ const commands: readonly OperatorCommand[] = [
     description: 'print a code that registers one app within 14 days',
     options: [['--note <text>', 'whom it is for']],
     run: ({ database, randomBytes }, { options: { note } }) =>
-      inviteApp(database.db, {
+      insertAppInvitation(database.db, {
         code: drawToken(randomBytes),
         note: typeof note === 'string' ? note : null,
       }),
@@ -46,7 +46,7 @@ const commands: readonly OperatorCommand[] = [
   {
     usage: 'revoke-keys <id>',
     description: 'revoke every key of an app, from its next request on',
-    run: async ({ database }, { words: [id = ''] }) => ({ id, revoked: await revokeAllKeys(database.db, id) }),
+    run: async ({ database }, { words: [id = ''] }) => ({ id, revoked: await updateAllKeysRevoked(database.db, id) }),
   },
 ]
 

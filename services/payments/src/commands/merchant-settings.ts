@@ -1,6 +1,6 @@
 import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
 import { type Claim, DEFAULT_CLAIM, type Pricing } from '../merchants/merchant.ts'
-import { changeMerchant } from '../merchants/merchant-repository.ts'
+import { updateOperatorSettings } from '../merchants/merchant-repository.ts'
 import { type Money, readMoney } from '../money/minor-units.ts'
 import type { CommandInput, OperatorCommand } from './operator-command.ts'
 
@@ -16,19 +16,20 @@ export const merchantSettings: readonly OperatorCommand[] = [
       ['--dispute <money>', 'for each lost dispute'],
     ],
     run: ({ database }, { words: [id = ''], options }) =>
-      changeMerchant(database.db, id, { pricing: readPricing(options) }),
+      updateOperatorSettings(database.db, id, { pricing: readPricing(options) }),
   },
   {
     usage: 'claim <id> <permissions...>',
     description: 'grant or withhold permissions, as canRefund=no canCapture=yes',
-    run: ({ database }, { words: [id = '', ...words] }) => changeMerchant(database.db, id, { claim: readClaim(words) }),
+    run: ({ database }, { words: [id = '', ...words] }) =>
+      updateOperatorSettings(database.db, id, { claim: readClaim(words) }),
   },
   {
     usage: 'tds <id> <mode>',
     description: 'attempt: charge also when 3-D Secure is unavailable; full: never charge without it',
     run: ({ database }, { words: [id = '', mode] }) => {
       if (mode !== 'attempt' && mode !== 'full') throw new Error('the mode is attempt or full')
-      return changeMerchant(database.db, id, { tdsMode: mode })
+      return updateOperatorSettings(database.db, id, { tdsMode: mode })
     },
   },
   {
@@ -36,7 +37,7 @@ export const merchantSettings: readonly OperatorCommand[] = [
     description: 'set the acquirer of a live merchant, by its name in PAYMENTS_ACQUIRERS, or none',
     run: ({ database }, { words: [id = '', name = ''] }) => {
       if (!/^[a-z][a-z0-9-]{0,62}$/.test(name)) throw new Error('a name has lower-case letters, digits and -')
-      return changeMerchant(database.db, id, { acquirer: name === 'none' ? null : name })
+      return updateOperatorSettings(database.db, id, { acquirer: name === 'none' ? null : name })
     },
   },
   {
@@ -45,7 +46,7 @@ export const merchantSettings: readonly OperatorCommand[] = [
     run: async ({ database }, { words: [id = '', text = ''] }) => {
       const iban = normalizeIban(text)
       if (!hasIbanShape(iban) || !hasIbanChecksum(iban)) throw new Error('the account must be an IBAN')
-      await changeMerchant(database.db, id, { iban })
+      await updateOperatorSettings(database.db, id, { iban })
       return { id, iban }
     },
   },

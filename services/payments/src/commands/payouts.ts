@@ -4,7 +4,7 @@ import type { OperatorDeps } from '../deps.ts'
 import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
 import { type PreparedFiles, prepareFiles, toBankFiles } from '../payouts/bank-files.ts'
 import type { Debtor } from '../payouts/pain-001.ts'
-import { exportPayouts, getBatch, listBatches } from '../payouts/payout-batch-repository.ts'
+import { getBatch, listBatches, runPayoutExport } from '../payouts/payout-batch-repository.ts'
 import { callClosePayout, listAllPayouts } from '../payouts/payout-repository.ts'
 import { type PayoutTurn, runPayouts } from '../use-cases/run-payouts.ts'
 import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
@@ -92,7 +92,7 @@ async function exportToFolder({ database: { db } }: OperatorDeps, { words, optio
   }
   let prepared: PreparedFiles | undefined
   try {
-    const batch = await exportPayouts(db, readDebtor(options), async (message) => {
+    const batch = await runPayoutExport(db, readDebtor(options), async (message) => {
       prepared = await prepareFiles(folder, toBankFiles(message))
     })
     await prepared?.publish()

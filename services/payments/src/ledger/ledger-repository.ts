@@ -17,7 +17,7 @@ export async function* streamLedgerIds(db: Db): AsyncGenerator<string> {
         (SELECT merchant_id FROM ${sql.table('merchant_balances')}
           WHERE merchant_id > ${after} ORDER BY merchant_id LIMIT ${PAGE_ROWS})
       ) known (id) ORDER BY id LIMIT ${PAGE_ROWS}`
-    const { rows } = await readEveryRow(db, (trx) => page.execute(trx))
+    const { rows } = await runOnSnapshot(db, (trx) => page.execute(trx))
     yield* rows.map(({ id }) => id)
     const last = rows.at(-1)
     if (!last || rows.length < PAGE_ROWS) break
@@ -30,7 +30,7 @@ export async function* streamLedgerIds(db: Db): AsyncGenerator<string> {
       WHERE NOT EXISTS (SELECT FROM ${sql.table('merchants')} m WHERE m.id = t.merchant_id)
         AND NOT EXISTS (SELECT FROM ${sql.table('merchant_balances')} b WHERE b.merchant_id = t.merchant_id)
       LIMIT ${PAGE_ROWS}`
-    const { rows } = await readEveryRow(db, (trx) => page.execute(trx))
+    const { rows } = await runOnSnapshot(db, (trx) => page.execute(trx))
     for (const { id } of rows) orphans.add(id)
   }
   yield* orphans
@@ -40,7 +40,7 @@ export async function* streamLedgerIds(db: Db): AsyncGenerator<string> {
  * Reads as of one moment. Row-level security would hide rows silently; with row_security off PostgreSQL refuses the
  * query instead.
  */
-export function readEveryRow<T>(db: Db, read: (trx: Trx) => Promise<T>): Promise<T> {
+export function runOnSnapshot<T>(db: Db, read: (trx: Trx) => Promise<T>): Promise<T> {
   return db
     .transaction()
     .setIsolationLevel('repeatable read')

@@ -8,9 +8,9 @@ import {
   callAdvanceClock,
   callCreateMerchant,
   callUpdateMerchant,
-  changeMerchant,
   listMerchants,
   readMerchant,
+  updateOperatorSettings,
 } from './merchant-repository.ts'
 
 const NEW: NewMerchant = {
@@ -178,11 +178,11 @@ describe('callAdvanceClock', () => {
   })
 })
 
-describe('changeMerchant', () => {
+describe('updateOperatorSettings', () => {
   it('changes what an operator names, and leaves the rest', async () => {
     const { id } = await create()
     const change = { claim: { canRefund: false }, pricing: { rate: 200 }, acquirer: 'north' }
-    expect(await changeMerchant(payments.owner.db, id, change)).toEqual({
+    expect(await updateOperatorSettings(payments.owner.db, id, change)).toEqual({
       id,
       claim: { ...NEW.claim, canRefund: false },
       pricing: { ...NEW.pricing, rate: 200 },
@@ -192,7 +192,7 @@ describe('changeMerchant', () => {
   })
 
   it('throws for an unknown merchant', async () => {
-    await expect(changeMerchant(payments.owner.db, UNKNOWN_ID, {})).rejects.toThrow(
+    await expect(updateOperatorSettings(payments.owner.db, UNKNOWN_ID, {})).rejects.toThrow(
       new Error(`there is no merchant ${UNKNOWN_ID}`),
     )
   })

@@ -238,7 +238,7 @@ export type OperatorSettings = Pick<Merchant, 'id' | 'claim' | 'pricing' | 'tdsM
 }
 
 /** Changes a merchant, and writes an event. @throws Error when there is no such merchant */
-export async function changeMerchant(db: Db, id: string, change: OperatorChange): Promise<OperatorSettings> {
+export async function updateOperatorSettings(db: Db, id: string, change: OperatorChange): Promise<OperatorSettings> {
   const { rows } = await sql<OperatorSettings>`
     SELECT f.id, f.claim, f.pricing, f.tds_mode AS "tdsMode", f.acquirer
     FROM ${sql.table('change_merchant')}(${id}, ${JSON.stringify(change)}::jsonb) f`.execute(db)

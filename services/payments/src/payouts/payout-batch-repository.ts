@@ -17,7 +17,7 @@ interface BatchedPayout {
  * `prepare` fails, nothing has changed. Two exports at once never share a payout. Undefined when no payout waits.
  * @throws Error when a waiting payout was changed by hand, or is in a batch already, which the bank has
  */
-export async function exportPayouts(
+export async function runPayoutExport(
   db: Db,
   debtor: Debtor,
   prepare: (message: BatchMessage) => Promise<void>,

@@ -4,7 +4,7 @@ import { refusals, statusAndBody } from '../../test/bodies.ts'
 import { basic, createdOf, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { buildApp } from '../app.ts'
 import { keyMac } from '../apps/app.ts'
-import { inviteApp } from '../apps/app-repository.ts'
+import { insertAppInvitation } from '../apps/app-repository.ts'
 import { hashToken } from '../members/invitation.ts'
 
 let payments: TestPayments
@@ -79,8 +79,8 @@ describe('POST /apps', () => {
   it('403: makes no app where registration is closed, or without a code where it is by invitation', async () => {
     const { db } = payments.database
     const count = async () => (await db.selectFrom('apps').select('id').execute()).length
-    const { code } = await inviteApp(db, { code: 'c'.repeat(43), note: 'Shop' })
-    const old = await inviteApp(db, { code: 'd'.repeat(43), note: null })
+    const { code } = await insertAppInvitation(db, { code: 'c'.repeat(43), note: 'Shop' })
+    const old = await insertAppInvitation(db, { code: 'd'.repeat(43), note: null })
     await db
       .updateTable('app_invitations')
       .set({ expires: new Date() })
@@ -110,7 +110,7 @@ describe('POST /apps', () => {
 
   it('409: makes no app with a code that another request uses', async () => {
     const { db } = payments.database
-    const { code } = await inviteApp(db, { code: 'e'.repeat(43), note: null })
+    const { code } = await insertAppInvitation(db, { code: 'e'.repeat(43), note: null })
     const codeHash = hashToken(code)
     await db.transaction().execute(async (trx) => {
       await trx.selectFrom('app_invitations').select('used').where('code_hash', '=', codeHash).forUpdate().execute()

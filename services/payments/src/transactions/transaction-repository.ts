@@ -136,8 +136,8 @@ const judgeQuery = prepareForCaller(
     ${joinMembership(sql`m.id`)}`,
 )
 
-/** Judges access alone, for a request whose body was refused. */
-export async function judgeOperation(lanes: Lanes, access: OperationAccess): Promise<AccessResult> {
+/** The access of a caller to an operation, for a request whose body was refused. */
+export async function readOperationAccess(lanes: Lanes, access: OperationAccess): Promise<AccessResult> {
   const { verdict, identity_id } = await lanes.read.one(judgeQuery, access)
   return { verdict, identityId: identity_id }
 }
@@ -170,7 +170,7 @@ export function callExpireAuthorizations(
  * Voids what is left of a merchant's authorizations that are older than so many days; 0 days: of none. A transaction is looked
  * at once, and again only when part of it becomes pending again (reference: Expiry of authorizations).
  */
-export async function expireAuthorizations(
+export async function callExpireInBatches(
   lanes: Lanes,
   { merchantId, days, batches }: { readonly merchantId: string; readonly days: number; readonly batches: number },
 ): Promise<void> {

@@ -3,7 +3,7 @@ import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { clockTooFar } from '../errors.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
-import { expireAuthorizations } from '../transactions/transaction-repository.ts'
+import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 
 /** How far the clock of a test merchant is moved; `seconds` is null when the body was refused. */
 export interface AdvanceClockInput {
@@ -28,6 +28,6 @@ export async function advanceClock(
   const { verdict, now, isTooFar } = requireAccess(caller, advanced, problem)
   if (isTooFar) throw clockTooFar()
   if (!now) throw new Error(`advance_clock answered ${verdict} without an instant`)
-  await expireAuthorizations(lanes, { merchantId, days, batches: EXPIRY_BATCHES })
+  await callExpireInBatches(lanes, { merchantId, days, batches: EXPIRY_BATCHES })
   return { now, replayed: verdict === 'replayed' }
 }

@@ -2,7 +2,7 @@ import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { forEachMerchant } from '../merchants/each-merchant.ts'
 import { expiryTask } from '../transactions/transaction-jobs.ts'
-import { expireAuthorizations } from '../transactions/transaction-repository.ts'
+import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 
 type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'logger' | 'authorizationExpiryDays'>
 
@@ -21,6 +21,6 @@ export async function startExpiry({ jobs, ...deps }: ExpiryDeps & Pick<ProcessDe
 export async function expireAll(deps: ExpiryDeps): Promise<Outcome> {
   const { lanes, authorizationExpiryDays: days } = deps
   const batches = Number.POSITIVE_INFINITY
-  await forEachMerchant(deps, (merchantId) => expireAuthorizations(lanes, { merchantId, days, batches }))
+  await forEachMerchant(deps, (merchantId) => callExpireInBatches(lanes, { merchantId, days, batches }))
   return 'done'
 }

@@ -4,7 +4,7 @@ import type { PaymentsDeps } from '../deps.ts'
 import type { Operation } from '../transactions/operation-group.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 import type { OperationKind, Transaction } from '../transactions/transaction.ts'
-import { judgeOperation } from '../transactions/transaction-repository.ts'
+import { readOperationAccess } from '../transactions/transaction-repository.ts'
 
 /** What a client asks of a transaction; values are null when its body was refused. */
 export interface RunOperationInput {
@@ -26,7 +26,7 @@ export async function runOperation(
 ): Promise<{ readonly transaction: Transaction; readonly replayed: boolean }> {
   const { keyMac, userEmail, repeat } = caller
   if (values === null) {
-    requireAccess(caller, await judgeOperation(lanes, { keyMac, userEmail, transactionId, kind }), problem)
+    requireAccess(caller, await readOperationAccess(lanes, { keyMac, userEmail, transactionId, kind }), problem)
     throw new Error('a body without values passed')
   }
   const result = await operations.run({ keyMac, userEmail, repeat, transactionId, kind, ...values })

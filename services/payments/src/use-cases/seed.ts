@@ -10,10 +10,10 @@ import { DEFAULT_CLAIM } from '../merchants/merchant.ts'
 import type { SeedFile, SeedTransaction } from '../seed/seed-file.ts'
 import { getTrailLength, insertSeedApp, insertSeedMember, insertSeedMerchant } from '../seed/seed-repository.ts'
 import {
+  callNewId,
   findSeedMerchant,
   hasTransaction,
   insertSeedTransaction,
-  newIdBelow,
   type SeededTransaction,
 } from '../seed/seed-transaction-repository.ts'
 
@@ -95,7 +95,7 @@ async function seedTransaction(trx: Trx, deps: Pick<SeedDeps, 'vault'>, payment:
   const merchant = await findSeedMerchant(trx, merchantId)
   if (!merchant) throw new Error(`transaction ${id}: there is no merchant ${merchantId}`)
   if (await hasTransaction(trx, merchantId, id)) return false
-  const seeded = sealSeed(deps, payment, { ...merchant, instrumentId: await newIdBelow(trx, merchant) })
+  const seeded = sealSeed(deps, payment, { ...merchant, instrumentId: await callNewId(trx, merchant) })
   if (!(await insertSeedTransaction(trx, seeded))) throw new Error(`transaction ${id}: merchant ${merchantId} is live`)
   return true
 }

@@ -6,7 +6,7 @@ import { callRevokeMember } from '../members/member-repository.ts'
 import { type Merchant, TEST_MERCHANT } from '../merchants/merchant.ts'
 import { findMerchant, listAllMerchants } from '../merchants/operator-merchant-repository.ts'
 import { currencyExponent } from '../money/currencies.ts'
-import { insertSeedTransaction, newIdBelow } from '../seed/seed-transaction-repository.ts'
+import { callNewId, insertSeedTransaction } from '../seed/seed-transaction-repository.ts'
 import type { OperationKind } from '../transactions/transaction.ts'
 import type { EventType } from '../webhooks/event.ts'
 import { addApp } from './add-app.ts'
@@ -139,7 +139,7 @@ async function toCharge(actor: Actor, number: string): Promise<Parameters<typeof
 async function seedPayment({ deps, merchant, tag }: Actor, number: string): Promise<string> {
   const { db } = deps.database
   const place = { tag, test: true }
-  const [id, instrumentId] = [await newIdBelow(db, place), await newIdBelow(db, place)]
+  const [id, instrumentId] = [await callNewId(db, place), await callNewId(db, place)]
   const card = { number, expiry: { month: 12, year: EXPIRY_YEAR } }
   const payment = { id, merchantId: merchant.id, currency: merchant.currency, amount: 1, card }
   await insertSeedTransaction(db, sealSeed(deps, payment, { test: true, instrumentId }))

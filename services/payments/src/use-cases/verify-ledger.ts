@@ -12,7 +12,7 @@ import {
 } from '../ledger/check-links.ts'
 import {
   findVerifiedRows,
-  readEveryRow,
+  runOnSnapshot,
   streamLedgerIds,
   type VerifiedBalance,
   type VerifiedRows,
@@ -78,7 +78,7 @@ function verifyMerchant(
   merchantId: string,
   kept: ChainHeads | undefined,
 ): Promise<VerifiedMerchant | undefined> {
-  return readEveryRow(db, async (trx) => {
+  return runOnSnapshot(db, async (trx) => {
     const violations: Violation[] = []
     const add = (findings: readonly Finding[], table: string | null, id: string | null) => {
       for (const [invariant, message] of findings) {
