@@ -7,7 +7,7 @@ import type { InventoryTables } from '../database.ts'
 import { getLocationId } from '../locations/location-repository.ts'
 import type { MovementLine } from '../movements/movement.ts'
 import { LineBody } from '../movements/movement-body.ts'
-import { type LevelFilters, listLevels, type NamedLevel, nameLevels } from '../stock/level-repository.ts'
+import { type LevelFilters, listLevels, listNamedLevels, type NamedLevel } from '../stock/level-repository.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
 import { operateStock, type StockOrder } from '../use-cases/operate-stock.ts'
 
@@ -81,7 +81,7 @@ async function list(
     locationId: location === undefined ? undefined : await getLocationId(db, String(location)),
     below: below === undefined ? undefined : Number(below),
   }
-  const levels = await nameLevels(db, await listLevels(db, filters, { after: undefined, limit: Number(limit) }))
+  const levels = await listNamedLevels(db, await listLevels(db, filters, { after: undefined, limit: Number(limit) }))
   return format === 'json' ? levels : levels.map(describeLevel)
 }
 

@@ -21,7 +21,7 @@ const [FIRST_ROWS, ROWS_MAX] = [20, 500]
  * Reads all live products of a selection from one snapshot, many at a time. The generator holds a connection until it ends, or
  * until `return` is called.
  */
-export async function* readExport(
+export async function* streamExport(
   db: Db,
   selection: ProductSelection,
   flatten: readonly AttributePath[],

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
-import { type ImportVerdict, storeBatch } from './import-repository.ts'
+import { callImportProducts, type ImportVerdict } from './import-repository.ts'
 
 let stock: StockDatabase
 beforeAll(async () => {
@@ -17,14 +17,14 @@ it('stores one product for each SKU of a batch, and reports every row', async ()
   await fc.assert(
     fc.asyncProperty(batch, batch, fc.boolean(), async (before, rows, replace) => {
       await stock.query('DELETE FROM inventory.products')
-      await storeBatch(stock.db, products(before), true)
+      await callImportProducts(stock.db, products(before), true)
       const model = new Map(before)
       const expected = rows.map(([sku, attributes]): ImportVerdict => {
         const held = model.get(sku)
         if (held === undefined || replace) model.set(sku, attributes)
         return held === undefined ? 'created' : replace && held !== attributes ? 'updated' : 'exists'
       })
-      expect(await storeBatch(stock.db, products(rows), replace)).toEqual(expected)
+      expect(await callImportProducts(stock.db, products(rows), replace)).toEqual(expected)
       const stored = await stock.query('SELECT sku, attributes::text, version FROM inventory.products')
       expect(new Map(stored.map(({ sku, attributes }) => [sku, attributes]))).toEqual(model)
       expect(stored.every(({ version }) => Number(version) <= 2)).toBe(true)

@@ -20,7 +20,7 @@ interface VerdictRow extends NumberedRow {
  * @param replace whether an existing product gets the new attributes
  * @throws pg.DatabaseError when PostgreSQL refuses the statement, or when the statement has lost too many conflicts
  */
-export async function storeBatch(
+export async function callImportProducts(
   db: Db,
   products: readonly ReadProduct[],
   replace: boolean,
@@ -75,7 +75,7 @@ export interface JudgedRows {
  * Counts the rows of a file by what would become of them. Takes no locks, so other requests may change the outcome.
  * @throws Error when the database returns no counts
  */
-export async function judgeImportRows(db: Db, id: bigint): Promise<JudgedRows> {
+export async function countImportRows(db: Db, id: bigint): Promise<JudgedRows> {
   const digest = (attributes: RawBuilder<unknown>) => sql`sha256(convert_to(${attributes}::text, 'UTF8'))`
   const own = digest(sql`r.attributes`)
   const { rows } = await sql<JudgedRows>`
@@ -128,7 +128,7 @@ export async function listImportRows(
  * New products come first, so existing products are locked for a shorter time. The caller holds the lock of `lockImports`: two
  * files at the same time could deadlock.
  */
-export async function applyImportRows(
+export async function upsertImportRows(
   trx: Trx,
   id: bigint,
   replace: boolean,

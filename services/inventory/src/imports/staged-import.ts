@@ -4,16 +4,16 @@ import type { Db } from '../database.ts'
 import { serviceUnavailable } from '../errors.ts'
 import type { ReadProduct } from './import-record.ts'
 import {
-  applyImportRows,
+  countImportRows,
   deleteFreeImportRows,
   deleteImport,
   insertImport,
   insertImportRows,
   type JudgedRows,
-  judgeImportRows,
   listImportRows,
   lockImports,
   type StagedRow,
+  upsertImportRows,
 } from './import-repository.ts'
 
 type Mode = 'insert' | 'upsert' | 'skip'
@@ -53,7 +53,7 @@ export class StagedImport implements AsyncDisposable {
 
   /** Counts what would become of the rows, and stores nothing. */
   async judge(mode: Mode): Promise<StagedCounts> {
-    return toCounts(this.#expectAllRows(await judgeImportRows(this.#db, this.#id)), mode)
+    return toCounts(this.#expectAllRows(await countImportRows(this.#db, this.#id)), mode)
   }
 
   /**
@@ -72,10 +72,10 @@ export class StagedImport implements AsyncDisposable {
     const trx = await this.#db.startTransaction().execute()
     try {
       await lockImports(trx, this.#id)
-      const judged = this.#expectAllRows(await judgeImportRows(trx, this.#id))
+      const judged = this.#expectAllRows(await countImportRows(trx, this.#id))
       const counts = toCounts(judged, mode)
       if (counts.taken > 0) return counts
-      const { created, updated } = await applyImportRows(trx, this.#id, mode === 'upsert')
+      const { created, updated } = await upsertImportRows(trx, this.#id, mode === 'upsert')
       if (mode === 'insert' && created < judged.staged) return undefined
       await trx.commit().execute()
       // One row is stored of a SKU that comes twice. Only the counts of the judgement include the other rows.

@@ -158,7 +158,7 @@ export interface NamedLevel extends Level {
 }
 
 /** Adds names to levels. Products and locations of a listed level exist. */
-export async function nameLevels(db: Db, levels: readonly Level[]): Promise<readonly NamedLevel[]> {
+export async function listNamedLevels(db: Db, levels: readonly Level[]): Promise<readonly NamedLevel[]> {
   if (levels.length === 0) return []
   const products = await db
     .selectFrom('products')

@@ -1,7 +1,7 @@
 import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
 import type { InventoryDeps } from '../deps.ts'
 import type { ExportForm } from '../exports/export-form.ts'
-import { readExport } from '../exports/export-repository.ts'
+import { streamExport } from '../exports/export-repository.ts'
 import type { AttributePath } from '../products/attribute-path.ts'
 import type { ProductSelection } from '../products/product-list-repository.ts'
 
@@ -18,7 +18,7 @@ export async function* exportProducts(
   { selection, flatten, form }: ExportInput,
 ): AsyncGenerator<Uint8Array, void> {
   if (form.header !== '') yield Buffer.from(form.header)
-  for await (const products of readExport(db, selection, flatten)) {
+  for await (const products of streamExport(db, selection, flatten)) {
     yield toAnswerPiece(products.map(form.write))
   }
 }

@@ -5,7 +5,7 @@ import { RECORD_TEXTS } from '../field-errors.ts'
 import { gatherBatches } from '../imports/gather-batches.ts'
 import type { ImportRecord, ReadProduct, RecordProblem } from '../imports/import-record.ts'
 import { type ImportReport, ImportTally } from '../imports/import-report.ts'
-import { type ImportVerdict, storeBatch } from '../imports/import-repository.ts'
+import { callImportProducts, type ImportVerdict } from '../imports/import-repository.ts'
 import { StagedImport } from '../imports/staged-import.ts'
 
 /** What can happen to a product whose SKU is taken (reference: Import). */
@@ -59,7 +59,7 @@ export async function* importProducts(
   yield* storeRecords(
     input,
     tally,
-    storeInTurn(database, input, (products) => storeBatch(database.db, products, replace)),
+    storeInTurn(database, input, (products) => callImportProducts(database.db, products, replace)),
   )
   return { verdict: 'stored', report: tally.report() }
 }
