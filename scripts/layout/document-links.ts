@@ -7,6 +7,7 @@ const SERVICE_README = /^services\/[^/]+\/README\.md$/
 const PATH_IN_BACKTICKS = /`((?:[A-Za-z0-9][\w.-]*\/)*[A-Za-z0-9][\w.-]*(?:\/|\.(?:ts|sql|md|json)))`/g
 /** Documents that name files of an application of the reader. */
 const OF_READERS = new Set([
+  'docs/quick-start/reserve-stock.md',
   'docs/quick-start/take-a-payment.md',
   'docs/reference/endpoints.md',
   'packages/endpoints/README.md',

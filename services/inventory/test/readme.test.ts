@@ -77,6 +77,7 @@ it('the quick start reserves stock, by curl and by fetch', async () => {
       ...(payload === undefined ? {} : { headers: { 'content-type': 'application/json' }, payload }),
     })
   const statuses: number[] = []
+  const bodies: unknown[] = []
   const levels: unknown[] = []
   for (const [command] of document.matchAll(/^curl .*$/gm)) {
     const [, url = '', verb, payload] =
@@ -85,6 +86,8 @@ it('the quick start reserves stock, by curl and by fetch', async () => {
     const answer = await send(method, url, payload)
     statuses.push(answer.statusCode)
     if (answer.body === '') continue
+    bodies.push(answer.json())
+    if (answer.statusCode >= 400 || url.startsWith('/movements?')) continue
     const { data } = Answered.parse(answer.json())
     const [, name] = /^\/(product|location|reservation)s$/.exec(url) ?? []
     for (const one of [data].flat()) {
@@ -92,12 +95,29 @@ it('the quick start reserves stock, by curl and by fetch', async () => {
       if (method === 'GET') levels.push([one.onHand, one.reserved, one.available])
     }
   }
-  expect(statuses).toEqual([201, 201, 201, 200, 200, 200, 204, 200, 201, 201, 201, 200])
+  expect(statuses).toEqual([201, 201, 201, 200, 409, 200, 204, 200, 201, 201, 201, 200, 200])
   expect(levels).toEqual([
     [10, 2, 8],
-    [9, 1, 8],
     [9, 0, 9],
     [1, 0, 1],
+  ])
+  const asIfFirst = (text: string) => text.replaceAll(new RegExp(`\\b${known['product id']}\\b`, 'g'), '1')
+  const [product, refusal, ...otherAnswers] = [...document.matchAll(/^```json\n(.*?)^```$/gms)].map(
+    ([, text = '']): unknown => JSON.parse(text),
+  )
+  expect(JSON.parse(asIfFirst(JSON.stringify(bodies[0])))).toEqual(product)
+  expect(bodies[4]).toEqual(refusal)
+  expect(otherAnswers).toEqual([])
+  const { data: rows } = Movements.parse(bodies.at(-1))
+  expect(rows.map(({ type }) => type)).toEqual([
+    'count',
+    'ship',
+    'transfer',
+    'transfer',
+    'release',
+    'ship',
+    'reserve',
+    'receive',
   ])
   const [, code = ''] = /^```ts\n(.*?)^```$/ms.exec(document) ?? []
   const printed: unknown[] = []
@@ -106,9 +126,11 @@ it('the quick start reserves stock, by curl and by fetch', async () => {
     return { status: answer.statusCode, text: async () => answer.body }
   }
   const log = (words: readonly string[]) => printed.push(words.toSorted())
-  await new Function('fetch', 'console', `return (async () => {${fill(code)}})()`)(call, { log })
+  const process = { env: { INVENTORY_URL: 'http://inventory' } }
+  await new Function('fetch', 'console', 'process', `return (async () => {${fill(code)}})()`)(call, { log }, process)
   expect(printed).toEqual([['reserved', 'sold out']])
 })
 
 const Values = z.object({ id: z.int(), onHand: z.int(), reserved: z.int(), available: z.int() }).partial()
+const Movements = z.object({ data: z.array(z.object({ type: z.string() })) })
 const Answered = z.object({ data: z.union([Values, z.array(Values)]) })

@@ -131,6 +131,9 @@ describe('the quick start', () => {
   it('takes a payment, gives it back and makes a webhook, by curl and by fetch', async () => {
     const { statuses, known } = ran
     expect(statuses).toEqual([201, 201, 200, 201, 201, 201])
+    const [made = '', ...otherAnswers] = examplesOf(quickStart, 'json')
+    const app = { id: expect.stringMatching(/^[0-9a-f]{24}$/), key: known['app key'] }
+    expect([JSON.parse(fill(made, known)), otherAnswers]).toEqual([{ app }, []])
     const [refund = '', checkout = '', ...others] = examplesOf(quickStart, 'ts')
     expect(others).toEqual([])
     expect(await runProgram(fill(refund, known))).toEqual(['201'])

@@ -35,14 +35,15 @@ function documentOf(path: string): string {
 async function runExample(document: string): Promise<readonly unknown[]> {
   const [, code = ''] = /^```ts\nimport \{ AuthClient \} from '@supabase\/auth-js'\n(.*?)^```$/ms.exec(document) ?? []
   const printed: unknown[] = []
-  const names = ['AuthClient', 'codeOfMail', 'console']
+  const names = ['AuthClient', 'codeOfMail', 'console', 'process']
   const example = new Function(...names, `return (async () => {${code}})()`)
   const open = function AuthClient({ url }: { readonly url: string }) {
     expect(url).toBe('http://localhost:8081')
     return service.newClient()
   }
   const codeOfMail = async (email: string) => (await service.readMail(email)).code
-  await example(open, codeOfMail, { log: (line: unknown) => printed.push(line) })
+  const process = { env: { AUTH_URL: 'http://localhost:8081' } }
+  await example(open, codeOfMail, { log: (line: unknown) => printed.push(line) }, process)
   return printed
 }
 
