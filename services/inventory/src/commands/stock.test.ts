@@ -103,7 +103,7 @@ describe('inventory stock', () => {
     expect(await json('list', '--location', 'SHOP', '--sku', 'MUG')).toEqual([mug])
     expect(await json('list', '--below', '3')).toEqual([mug])
     expect(await json('list', '--limit', '1', '--location', 'SHOP')).toEqual([mug])
-    expect(await run('list', '--sku', 'NONE')).toEqual(['nothing'])
+    expect(await run('list', '--below', '0')).toEqual(['nothing'])
   })
 
   it('count: names the reserved quantity that a count may not go below', async () => {
@@ -142,6 +142,7 @@ describe('inventory stock', () => {
       ['list', '--below', '-1'],
       "error: option '--below <quantity>' argument '-1' is invalid. It must be a whole number from 0 to 1000000000000.",
     ],
+    [['list', '--sku', 'NONE'], 'there is no product NONE'],
     [['list', '--location', 'NONE'], 'there is no location NONE; there are MAIN, SHOP, OLD'],
   ])('refuses %j, and moves nothing', async (words, message) => {
     const before = await json('list')

@@ -7,6 +7,7 @@ import type { InventoryTables } from '../database.ts'
 import { getLocationId } from '../locations/location-repository.ts'
 import type { MovementLine } from '../movements/movement.ts'
 import { LineBody } from '../movements/movement-body.ts'
+import { getProductId } from '../products/product-repository.ts'
 import { type LevelFilters, listLevels, listNamedLevels, type NamedLevel } from '../stock/level-repository.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
 import { operateStock, type StockOrder } from '../use-cases/operate-stock.ts'
@@ -77,7 +78,7 @@ async function list(
   { options: { sku, location, below, limit }, format }: common.CommandInput,
 ): Promise<object> {
   const filters: LevelFilters = {
-    sku: sku === undefined ? undefined : String(sku),
+    productId: sku === undefined ? undefined : await getProductId(db, String(sku)),
     locationId: location === undefined ? undefined : await getLocationId(db, String(location)),
     below: below === undefined ? undefined : Number(below),
   }

@@ -67,15 +67,16 @@ export async function findProduct(lanes: Lanes, id: number): Promise<VersionedPr
   return row && { id, ...row }
 }
 
-/** The id of the product with a sku, or undefined. */
-export async function findProductId(db: Db, sku: string): Promise<number | undefined> {
+/** The id of the product with a sku. @throws Error when there is none */
+export async function getProductId(db: Db, sku: string): Promise<number> {
   const row = await db
     .selectFrom('products')
     .select('id')
     .where('sku', '=', sku)
     .where('deleted_at', 'is', null)
     .executeTakeFirst()
-  return row && Number(row.id)
+  if (!row) throw new Error(`there is no product ${sku}`)
+  return Number(row.id)
 }
 
 /** A live product with the members that `include` may ask for, or undefined. */

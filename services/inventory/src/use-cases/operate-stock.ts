@@ -3,7 +3,7 @@ import type { InventoryTables } from '../database.ts'
 import { getLocationId } from '../locations/location-repository.ts'
 import type { MovementLine } from '../movements/movement.ts'
 import type { MovedStock } from '../movements/movement-view.ts'
-import { findProductId } from '../products/product-repository.ts'
+import { getProductId } from '../products/product-repository.ts'
 import type { StockMetrics } from '../reservations/stock-metrics.ts'
 import type { Level } from '../stock/level-view.ts'
 import { moveStock } from './move-stock.ts'
@@ -36,8 +36,7 @@ export async function operateStock(
   { db, lanes }: Pick<Database<InventoryTables>, 'db' | 'lanes'>,
   { sku, location, toLine }: StockOrder,
 ): Promise<OperatedStock> {
-  const productId = await findProductId(db, sku)
-  if (productId === undefined) throw new Error(`there is no product ${sku}`)
+  const productId = await getProductId(db, sku)
   const line = toLine({ productId, locationId: await getLocationId(db, location) })
   const { body } = await moveStock({ lanes, stockMetrics: UNCOUNTED }, { actor: OPERATOR, repeat: undefined }, [line])
   const [level] = body.levels
