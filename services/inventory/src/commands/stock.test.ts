@@ -27,10 +27,11 @@ beforeAll(async () => {
     .insertInto('products')
     .values(['MUG', 'TEA', 'PEN', 'INK', 'CUP'].map((sku) => ({ sku, attributes: '{}' })))
     .execute()
+  // While MAIN is the only location, it need not be named.
+  await run('receive', 'MUG', '7')
   await database.db.insertInto('locations').values({ code: 'SHOP', name: 'Shop' }).execute()
   await database.db.insertInto('locations').values({ code: 'OLD', name: 'Old', active: false }).execute()
   await database.close()
-  await run('receive', 'MUG', '7')
   await run('receive', 'MUG', '2', '--location', 'SHOP')
   await run('receive', 'TEA', '3', '--location', 'SHOP')
 })
@@ -47,6 +48,7 @@ async function run(...words: string[]): Promise<string[]> {
   return lines
 }
 const json = async (...words: string[]): Promise<unknown> => JSON.parse((await run(...words, '--json')).join('\n'))
+const MAIN = ['--location', 'MAIN']
 const cells = (lines: readonly string[]) => lines.map((line) => line.split(/ {2,}/))
 
 describe('inventory stock', () => {
@@ -60,10 +62,10 @@ describe('inventory stock', () => {
       ['available', onHand],
       ['updated at', anyTime],
     ]
-    expect(cells(await run('receive', 'PEN', '10', '--reference', 'PO-7'))).toEqual(level('10'))
-    expect(cells(await run('adjust', 'PEN', '-2', '--reason', 'broken'))).toEqual(level('8'))
-    expect(cells(await run('adjust', 'PEN', '+1', '--reason', 'found'))).toEqual(level('9'))
-    expect(cells(await run('count', 'PEN', '7', '--expect', '9'))).toEqual(level('7'))
+    expect(cells(await run('receive', 'PEN', '10', '--reference', 'PO-7', ...MAIN))).toEqual(level('10'))
+    expect(cells(await run('adjust', 'PEN', '-2', '--reason', 'broken', ...MAIN))).toEqual(level('8'))
+    expect(cells(await run('adjust', 'PEN', '+1', '--reason', 'found', ...MAIN))).toEqual(level('9'))
+    expect(cells(await run('count', 'PEN', '7', '--expect', '9', ...MAIN))).toEqual(level('7'))
     const database = open()
     const rows = await database.db
       .selectFrom('movements')
@@ -107,7 +109,7 @@ describe('inventory stock', () => {
   })
 
   it('count: names the reserved quantity that a count may not go below', async () => {
-    await run('receive', 'CUP', '9')
+    await run('receive', 'CUP', '9', ...MAIN)
     const database = open()
     const [level] = await listLevels(database.db, { sku: 'CUP' }, { after: undefined, limit: 1 })
     const place = { productId: Number(level?.productId), locationId: Number(level?.locationId) }
@@ -115,23 +117,26 @@ describe('inventory stock', () => {
     await callReserve(database.lanes, { actor: null, repeat: undefined }, asked)
     await database.close()
     const message = '3 are reserved: release reservations before fewer are counted'
-    await expect(run('count', 'CUP', '2')).rejects.toHaveProperty('message', message)
+    await expect(run('count', 'CUP', '2', ...MAIN)).rejects.toHaveProperty('message', message)
   })
 
   it.each([
-    [['receive', 'NONE', '1'], 'there is no product NONE'],
+    [['receive', 'NONE', '1', ...MAIN], 'there is no product NONE'],
+    [['receive', 'MUG', '1'], 'name the location by --location; there are MAIN, SHOP, OLD'],
+    [['count', 'MUG', '1'], 'name the location by --location; there are MAIN, SHOP, OLD'],
+    [['adjust', 'MUG', '1', '--reason', 'x'], 'name the location by --location; there are MAIN, SHOP, OLD'],
     [['receive', 'MUG', '1', '--location', 'NONE'], 'there is no location NONE; there are MAIN, SHOP, OLD'],
     [['receive', 'MUG', '1', '--location', 'OLD'], 'The location is not active: it takes no stock.'],
     [['receive', 'MUG', '0'], 'the quantity: must be at least 1'],
     [['receive', 'MUG', '-5'], 'the quantity: must be at least 1'],
     [['receive', 'MUG', 'many'], 'the quantity: must be a whole number'],
-    [['receive', 'MUG', '1000000000000'], 'The quantity on hand would be above 1000000000000.'],
+    [['receive', 'MUG', '1000000000000', ...MAIN], 'The quantity on hand would be above 1000000000000.'],
     [['adjust', 'MUG', '0', '--reason', 'x'], 'the delta: must not be 0'],
-    [['adjust', 'MUG', '-8', '--reason', 'x'], 'There is not enough stock available: 7'],
+    [['adjust', 'MUG', '-8', '--reason', 'x', ...MAIN], 'There is not enough stock available: 7'],
     [['adjust', 'MUG', '-1'], "error: required option '--reason <text>' not specified"],
     [['adjust', 'MUG', '-1', '--reason', ''], '--reason: must not be empty'],
     [['count', 'MUG', '-1'], 'the quantity: must be at least 0'],
-    [['count', 'MUG', '7', '--expect', '1'], '7 are on hand, not 1'],
+    [['count', 'MUG', '7', '--expect', '1', ...MAIN], '7 are on hand, not 1'],
     [['count', 'MUG', '7', '--expect', 'x'], '--expect: must be a whole number'],
     [['receive', 'MUG'], "error: missing required argument 'quantity'"],
     [

@@ -4,7 +4,7 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { type Command, Option } from 'commander'
 import type { InventoryTables } from '../database.ts'
-import { getLocationId } from '../locations/location-repository.ts'
+import { getLocationId, getOnlyCode } from '../locations/location-repository.ts'
 import type { MovementLine } from '../movements/movement.ts'
 import { LineBody } from '../movements/movement-body.ts'
 import { getProductId } from '../products/product-repository.ts'
@@ -21,10 +21,9 @@ export function stockCommand(operator: common.Operator<Database<InventoryTables>
 
 const ROWS_MAX = 1_000
 const ROWS = 100
-const LOCATION = 'MAIN'
 
 const PLACE_OPTIONS: NonNullable<StockCommand['options']> = [
-  new Option('--location <code>', 'where').default(LOCATION),
+  ['--location <code>', 'where; needed as soon as there are several locations'],
   ['--reference <text>', 'a document by which the movement can be found, such as an order'],
 ]
 
@@ -103,7 +102,7 @@ async function move(
   // Judged before the product is looked up, by the rules of POST /movements.
   const toLine = (place: object) => readLine({ ...line, ...place, reason, reference })
   const judged = toLine({ productId: 1, locationId: 1 })
-  const order = { sku, location: String(location), toLine }
+  const order = { sku, location: location === undefined ? await getOnlyCode(database.db) : String(location), toLine }
   const { moved, level } = await operateStock(database, order).catch((error: unknown) =>
     explain(error, database, { ...order, line: judged }),
   )

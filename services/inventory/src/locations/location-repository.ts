@@ -67,8 +67,20 @@ export async function getLocationId(db: Db, code: string): Promise<number> {
   if (row) return Number(row.id)
   const codes = await listCodes(db, CODES_MAX + 1)
   if (codes.length === 0) throw new Error(`there is no location ${code}, nor any other; POST /locations makes one`)
-  const shown = codes.slice(0, CODES_MAX).join(', ')
-  throw new Error(`there is no location ${code}; there are ${shown}${codes.length > CODES_MAX ? ' and more' : ''}`)
+  throw new Error(`there is no location ${code}; there are ${joinCodes(codes)}`)
+}
+
+/** The code of the only location. @throws Error with the codes that exist when there are several, or when there is none */
+export async function getOnlyCode(db: Db): Promise<string> {
+  const codes = await listCodes(db, CODES_MAX + 1)
+  const [only] = codes
+  if (only === undefined) throw new Error('there is no location; POST /locations makes one')
+  if (codes.length > 1) throw new Error(`name the location by --location; there are ${joinCodes(codes)}`)
+  return only
+}
+
+function joinCodes(codes: readonly string[]): string {
+  return `${codes.slice(0, CODES_MAX).join(', ')}${codes.length > CODES_MAX ? ' and more' : ''}`
 }
 
 /** The codes of the first locations, at most `limit`. */
