@@ -13,6 +13,10 @@ interface OtherCommandsOptions {
 /** All commands of the service except `serve`. */
 export function otherCommands({ load, process }: OtherCommandsOptions): CommandLoaders {
   const print = (line: string) => void process.stdout.write(`${line}\n`)
+  const operatorOf = async (command: string) => {
+    const { openCommandDatabase } = await import('../open-database.ts')
+    return { open: async () => openCommandDatabase(load(), command), print, terminal: terminalOf(process.stdout) }
+  }
   const loaders: CommandLoaders = {
     migrate: async () => {
       const { migrateCommand } = await import('@trestle/service/migrate-command.ts')
@@ -35,15 +39,8 @@ export function otherCommands({ load, process }: OtherCommandsOptions): CommandL
         })
     },
     seed: async () => (await import('./seed.ts')).seedCommand(load, print),
-    stock: async () => {
-      const { stockCommand } = await import('./stock.ts')
-      const { openCommandDatabase } = await import('../open-database.ts')
-      return stockCommand({
-        open: async () => openCommandDatabase(load(), 'stock'),
-        print,
-        terminal: terminalOf(process.stdout),
-      })
-    },
+    locations: async () => (await import('./locations.ts')).locationsCommand(await operatorOf('locations')),
+    stock: async () => (await import('./stock.ts')).stockCommand(await operatorOf('stock')),
     import: async () => (await import('./transfer.ts')).importCommand(load, process),
     export: async () => (await import('./transfer.ts')).exportCommand(load, process),
     version: async () => new Command('version').description('print the version').action(() => print(VERSION)),

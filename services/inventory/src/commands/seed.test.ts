@@ -59,7 +59,10 @@ describe('seed', () => {
       'the location MAIN is not active, so it takes no stock; PATCH /locations/1 with {"active":true} changes that',
     ],
     ["UPDATE inventory.locations SET code = 'SHOP'", 'there is no location MAIN; there are SHOP'],
-    ['DELETE FROM inventory.locations', 'there is no location MAIN, nor any other; POST /locations makes one'],
+    [
+      'DELETE FROM inventory.locations',
+      'there is no location MAIN, nor any other; inventory locations create makes one',
+    ],
   ])('says after %j why no stock can be received', async (change, message) => {
     await query(change)
     await expect(seeded('--products', '1', '--stock', '7')).rejects.toHaveProperty('message', message)

@@ -11,6 +11,7 @@ import { getProductId } from '../products/product-repository.ts'
 import { type LevelFilters, listLevels, listNamedLevels, type NamedLevel } from '../stock/level-repository.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
 import { operateStock, type StockOrder } from '../use-cases/operate-stock.ts'
+import { readValues } from './read-values.ts'
 
 type StockCommand = common.OperatorCommand<Database<InventoryTables>>
 
@@ -100,7 +101,7 @@ async function move(
   line: object,
 ): Promise<object> {
   // Judged before the product is looked up, by the rules of POST /movements.
-  const toLine = (place: object) => readLine({ ...line, ...place, reason, reference })
+  const toLine = (place: object) => readValues(LineBody, { ...line, ...place, reason, reference }, MEMBER_NAMES)
   const judged = toLine({ productId: 1, locationId: 1 })
   const order = { sku, location: location === undefined ? await getOnlyCode(database.db) : String(location), toLine }
   const { moved, level } = await operateStock(database, order).catch((error: unknown) =>
@@ -125,15 +126,6 @@ async function explain(
   const [level] = await listLevels(db, { sku, locationId }, { after: undefined, limit: 1 })
   const reserved = level?.reserved ?? 0
   throw new Error(`${reserved} are reserved: release reservations before fewer are counted`, { cause: error })
-}
-
-/** @throws Error naming the argument or option that the schema of a movement refuses */
-function readLine(values: object): MovementLine {
-  const read = LineBody.safeParse(values)
-  if (read.success) return read.data
-  const [issue] = read.error.issues
-  const member = String(issue?.path[0] ?? '')
-  throw new Error(`${MEMBER_NAMES[member] ?? member}: ${issue?.message ?? 'is not valid'}`)
 }
 
 /** The number that a text is; NaN, which every schema refuses, for any other text. */

@@ -1,7 +1,6 @@
-import { type Args, accepts, p, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import { z } from 'zod'
-import { FIELD_TEXTS } from '../field-errors.ts'
+import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { requireLocation } from '../locations/location.ts'
+import { LocationBody, LocationPatch } from '../locations/location-body.ts'
 import { findLocation, listLocations } from '../locations/location-repository.ts'
 import { LocationCreatedView, LocationView, locationJson } from '../locations/location-view.ts'
 import { cutPage } from '../pagination/cut-page.ts'
@@ -9,7 +8,6 @@ import { listingById, PageKeywords, positionById, readPage } from '../pagination
 import { InventoryController } from '../plugins/inventory-controller.ts'
 import { locationTag } from '../requests/entity-tag.ts'
 import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/envelope.ts'
-import { FreeText } from '../requests/free-text.ts'
 import { LocationId } from '../requests/record-id.ts'
 import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable, withBody } from '../requests/responses.ts'
@@ -17,16 +15,6 @@ import { changeLocation } from '../use-cases/change-location.ts'
 import { createLocation } from '../use-cases/create-location.ts'
 import { deleteLocation } from '../use-cases/delete-location.ts'
 
-const Code = z
-  .string({ error: FIELD_TEXTS.notString })
-  .regex(/^[A-Za-z0-9._-]{1,64}$/, FIELD_TEXTS.notCode)
-  .meta({ description: 'The short name of the location. No other location has it' })
-const Name = FreeText.meta({ description: 'The name of the location, for people' })
-const Active = p.bool().meta({ description: 'Whether the location takes stock in' })
-const LocationPatch = z
-  .object({ code: Code.optional(), name: Name.optional(), active: Active.optional() })
-  .refine((change) => Object.values(change).some((value) => value !== undefined), FIELD_TEXTS.noLocationMember)
-  .meta({ minProperties: 1 })
 const changeResponses = {
   412: 'The location has another version than If-Match names',
   428: 'If-Match is missing, where the service demands it',
@@ -56,7 +44,7 @@ export class Default extends InventoryController {
   }
 
   static POST = accepts({
-    keywords: z.object({ code: Code, name: Name, active: Active.default(true) }),
+    keywords: LocationBody,
     status: 201,
     returns: recordEnvelope(LocationCreatedView, 201),
     responses: { ...codeTaken, ...repeatable },

@@ -66,7 +66,8 @@ export async function getLocationId(db: Db, code: string): Promise<number> {
     .executeTakeFirst()
   if (row) return Number(row.id)
   const codes = await listCodes(db, CODES_MAX + 1)
-  if (codes.length === 0) throw new Error(`there is no location ${code}, nor any other; POST /locations makes one`)
+  if (codes.length === 0)
+    throw new Error(`there is no location ${code}, nor any other; inventory locations create makes one`)
   throw new Error(`there is no location ${code}; there are ${joinCodes(codes)}`)
 }
 
@@ -74,7 +75,7 @@ export async function getLocationId(db: Db, code: string): Promise<number> {
 export async function getOnlyCode(db: Db): Promise<string> {
   const codes = await listCodes(db, CODES_MAX + 1)
   const [only] = codes
-  if (only === undefined) throw new Error('there is no location; POST /locations makes one')
+  if (only === undefined) throw new Error('there is no location; inventory locations create makes one')
   if (codes.length > 1) throw new Error(`name the location by --location; there are ${joinCodes(codes)}`)
   return only
 }
