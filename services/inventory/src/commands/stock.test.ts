@@ -25,7 +25,7 @@ beforeAll(async () => {
   const database = open()
   await database.db
     .insertInto('products')
-    .values(['MUG', 'TEA', 'PEN', 'INK', 'CUP'].map((sku) => ({ sku, attributes: '{}' })))
+    .values(['MUG', 'TEA', 'PEN', 'INK', 'CUP', 'BAG', 'HAT'].map((sku) => ({ sku, attributes: '{}' })))
     .execute()
   // While MAIN is the only location, it need not be named.
   await run('receive', 'MUG', '7')
@@ -108,6 +108,40 @@ describe('inventory stock', () => {
     expect(await run('list', '--below', '0')).toEqual(['nothing'])
   })
 
+  it('history: prints the movements of a product, newest first', async () => {
+    const at = ['--location', 'SHOP']
+    await run('receive', 'BAG', '10', ...at, '--reference', 'PO-8')
+    await run('receive', 'BAG', '1', ...MAIN)
+    const database = open()
+    const [level] = await listLevels(database.db, { sku: 'BAG', locationId: 2 }, { after: undefined, limit: 1 })
+    const productId = Number(level?.productId)
+    const order = { productId, locationId: 2, quantity: 2, expiresInSeconds: undefined, reference: 'order-1' }
+    await callReserve(database.lanes, { actor: 'buyer', repeat: undefined }, order)
+    await database.close()
+    await run('adjust', 'BAG', '-3', ...at, '--reason', 'torn')
+    await run('count', 'BAG', '7', ...at)
+    const rows = [
+      [anyTime, 'count', 'SHOP', '7', '2', 'operator', '-', '-'],
+      [anyTime, 'adjust', 'SHOP', '7 (-3)', '2', 'operator', 'torn', '-'],
+      [anyTime, 'reserve', 'SHOP', '10', '2 (+2)', 'buyer', '-', 'order-1'],
+      [anyTime, 'receive', 'MAIN', '1 (+1)', '0', 'operator', '-', '-'],
+      [anyTime, 'receive', 'SHOP', '10 (+10)', '0', 'operator', '-', 'PO-8'],
+    ]
+    const head = ['CREATED AT', 'TYPE', 'LOCATION', 'ON HAND', 'RESERVED', 'ACTOR', 'REASON', 'REFERENCE']
+    expect(cells(await run('history', 'BAG'))).toEqual([head, ...rows])
+    expect(cells(await run('history', 'BAG', ...MAIN))).toEqual([head, rows[3]])
+    expect(cells(await run('history', 'BAG', ...at, '--limit', '1'))).toEqual([head, rows[0]])
+    const none = { reason: null, reference: null, transferId: null, reservationId: null }
+    const deltas = { onHandDelta: 1, reservedDelta: 0, onHandAfter: 1, reservedAfter: 0 }
+    expect(await json('history', 'BAG', ...MAIN)).toEqual([
+      {
+        ...{ id: expect.any(Number), productId, locationId: 1, type: 'receive', ...deltas, ...none },
+        ...{ actor: 'operator', createdAt: anyTime, sku: 'BAG', location: 'MAIN' },
+      },
+    ])
+    expect(await run('history', 'HAT')).toEqual(['nothing'])
+  })
+
   it('count: names the reserved quantity that a count may not go below', async () => {
     await run('receive', 'CUP', '9', ...MAIN)
     const database = open()
@@ -148,6 +182,8 @@ describe('inventory stock', () => {
       "error: option '--below <quantity>' argument '-1' is invalid. It must be a whole number from 0 to 1000000000000.",
     ],
     [['list', '--sku', 'NONE'], 'there is no product NONE'],
+    [['history', 'NONE'], 'there is no product NONE'],
+    [['history', 'MUG', '--location', 'NONE'], 'there is no location NONE; there are MAIN, SHOP, OLD'],
     [['list', '--location', 'NONE'], 'there is no location NONE; there are MAIN, SHOP, OLD'],
   ])('refuses %j, and moves nothing', async (words, message) => {
     const before = await json('list')

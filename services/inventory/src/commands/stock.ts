@@ -4,9 +4,11 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { type Command, Option } from 'commander'
 import type { InventoryTables } from '../database.ts'
-import { getLocationId, getOnlyCode } from '../locations/location-repository.ts'
+import { getLocationId, getOnlyCode, listLocationCodes } from '../locations/location-repository.ts'
 import type { MovementLine } from '../movements/movement.ts'
 import { LineBody } from '../movements/movement-body.ts'
+import { listMovements, type MovementFilters } from '../movements/movement-repository.ts'
+import type { Movement } from '../movements/movement-view.ts'
 import { getProductId } from '../products/product-repository.ts'
 import { type LevelFilters, listLevels, listNamedLevels, type NamedLevel } from '../stock/level-repository.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
@@ -17,12 +19,16 @@ type StockCommand = common.OperatorCommand<Database<InventoryTables>>
 
 /** `inventory stock …`: what is where, and what comes, goes and is counted. */
 export function stockCommand(operator: common.Operator<Database<InventoryTables>>): Command {
-  return common.commandGroup(operator, 'stock', 'list, receive, adjust and count stock', commands)
+  return common.commandGroup(operator, 'stock', 'list, receive, adjust and count stock, and show its history', commands)
 }
 
 const ROWS_MAX = 1_000
 const ROWS = 100
 
+const LIMIT_OPTION = numberOption('--limit <rows>', `how many rows, 1 to ${ROWS_MAX}`, {
+  max: ROWS_MAX,
+  usual: ROWS,
+})
 const PLACE_OPTIONS: NonNullable<StockCommand['options']> = [
   ['--location <code>', 'where; needed as soon as there are several locations'],
   ['--reference <text>', 'a document by which the movement can be found, such as an order'],
@@ -40,9 +46,15 @@ const commands: readonly StockCommand[] = [
         'only levels, each of one location, with less than this available; products never received have none',
         { min: 0, max: QUANTITY_MAX },
       ),
-      numberOption('--limit <rows>', `how many rows, 1 to ${ROWS_MAX}`, { max: ROWS_MAX, usual: ROWS }),
+      LIMIT_OPTION,
     ],
     run: list,
+  },
+  {
+    usage: 'history <sku>',
+    description: 'show what happened to the stock of a product, newest first: quantities afterwards (and changes)',
+    options: [['--location <code>', 'at this location alone'], LIMIT_OPTION],
+    run: showHistory,
   },
   {
     usage: 'receive <sku> <quantity>',
@@ -84,6 +96,46 @@ async function list(
   }
   const levels = await listNamedLevels(db, await listLevels(db, filters, { after: undefined, limit: Number(limit) }))
   return format === 'json' ? levels : levels.map(describeLevel)
+}
+
+/** For programs, movements as the API answers them, with the sku and the code of the location. */
+async function showHistory(
+  { db }: Database<InventoryTables>,
+  { words: [sku = ''], options: { location, limit }, format }: common.CommandInput,
+): Promise<object> {
+  const filters: MovementFilters = {
+    productId: await getProductId(db, sku),
+    locationId: location === undefined ? undefined : await getLocationId(db, String(location)),
+  }
+  const movements = await listMovements(db, filters, { after: 0, limit: Number(limit) })
+  const codes = await listLocationCodes(
+    db,
+    movements.map(({ locationId }) => locationId),
+  )
+  return movements.map((movement) => {
+    const code = codes.get(movement.locationId) ?? ''
+    return format === 'json' ? { ...movement, sku, location: code } : describeMovement(movement, code)
+  })
+}
+
+function describeMovement(movement: Movement, location: string) {
+  const { createdAt, type, onHandAfter, onHandDelta, reservedAfter, reservedDelta, actor, reason, reference } = movement
+  return {
+    createdAt,
+    type,
+    location,
+    onHand: withChange(onHandAfter, onHandDelta),
+    reserved: withChange(reservedAfter, reservedDelta),
+    actor,
+    reason,
+    reference,
+  }
+}
+
+/** A quantity with its change, if it has changed: `8 (-2)`. */
+function withChange(after: number, change: number): string {
+  if (change === 0) return String(after)
+  return `${after} (${change > 0 ? '+' : ''}${change})`
 }
 
 /** The options of each member of a movement. */

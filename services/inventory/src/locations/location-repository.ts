@@ -96,6 +96,17 @@ async function listCodes(db: Db, limit: number): Promise<readonly string[]> {
   return rows.map(({ code }) => code)
 }
 
+/** The codes of locations by their ids, deleted ones too. */
+export async function listLocationCodes(db: Db, ids: readonly number[]): Promise<ReadonlyMap<number, string>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('locations')
+    .select(['id', 'code'])
+    .where('id', 'in', [...new Set(ids)].map(BigInt))
+    .execute()
+  return new Map(rows.map(({ id, code }) => [Number(id), code]))
+}
+
 /** Locations with an id above `afterId`, by id, at most `limit`. */
 export function listLocations(lanes: Lanes, afterId: number, limit: number): Promise<VersionedLocation[]> {
   return lanes.lagging.all(listQuery, { afterId, limit })

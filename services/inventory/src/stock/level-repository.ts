@@ -2,6 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
+import { listLocationCodes } from '../locations/location-repository.ts'
 import type { Position } from '../pagination/cursor.ts'
 import type { Level, ProductStock } from './level-view.ts'
 
@@ -165,13 +166,11 @@ export async function listNamedLevels(db: Db, levels: readonly Level[]): Promise
     .select(['id', 'sku'])
     .where('id', 'in', [...new Set(levels.map(({ productId }) => BigInt(productId)))])
     .execute()
-  const locations = await db
-    .selectFrom('locations')
-    .select(['id', 'code'])
-    .where('id', 'in', [...new Set(levels.map(({ locationId }) => BigInt(locationId)))])
-    .execute()
+  const codes = await listLocationCodes(
+    db,
+    levels.map(({ locationId }) => locationId),
+  )
   const skus = new Map(products.map(({ id, sku }) => [Number(id), sku]))
-  const codes = new Map(locations.map(({ id, code }) => [Number(id), code]))
   return levels.map((level) => ({
     ...level,
     sku: skus.get(level.productId) ?? '',
