@@ -1,14 +1,13 @@
-// Creates a product, receives, reserves and ships stock of it, and lists what is left. Start the stack first (npm start), then:
-// npx node examples/list-stock.ts
+// Creates a location and a product, receives, reserves and ships stock, and lists what is left. Start the stack first
+// (npm start), then: npx node examples/list-stock.ts
 import { z } from 'zod'
 import { findAddress } from '../packages/stack/src/status/find-address.ts'
 
 const inventory = await findAddress('INVENTORY_URL')
 
 const Created = z.object({ data: z.object({ id: z.int() }) })
-const Level = z.object({ locationId: z.int(), onHand: z.int(), reserved: z.int(), available: z.int() })
+const Level = z.object({ onHand: z.int(), reserved: z.int(), available: z.int() })
 const Levels = z.object({ data: z.array(Level) })
-const Locations = z.object({ data: z.array(z.object({ id: z.int(), name: z.string() })) })
 const Movements = z.object({
   data: z.array(z.object({ type: z.string(), onHandDelta: z.int(), reservedDelta: z.int() })),
 })
@@ -25,17 +24,17 @@ async function call(method: string, path: string, body?: object): Promise<unknow
 }
 
 async function showStock(productId: number): Promise<void> {
-  for (const level of Levels.parse(await call('GET', `/stock?productId=${productId}`)).data)
-    console.log(
-      `location ${level.locationId}: ${level.onHand} on hand, ${level.reserved} reserved, ${level.available} available`,
-    )
+  for (const { onHand, reserved, available } of Levels.parse(await call('GET', `/stock?productId=${productId}`)).data)
+    console.log(`${code}: ${onHand} on hand, ${reserved} reserved, ${available} available`)
 }
 
-const [location] = Locations.parse(await call('GET', '/locations?limit=1')).data
-if (location === undefined) throw new Error('inventory has no location')
-const { id: locationId } = location
+// Each run has a location and a product of its own, so that it changes nothing of others.
+const run = Date.now()
+const code = `SHOP-${run}`
+const { id: locationId } = Created.parse(await call('POST', '/locations', { code, name: 'Example shop' })).data
+console.log(`location ${locationId}: ${code}`)
 
-const sku = `CHAIR-${Date.now()}`
+const sku = `CHAIR-${run}`
 // `attributes` may also be text that contains JSON. Numbers in it are kept exactly as written.
 const { id: productId } = Created.parse(
   await call('POST', '/products', { sku, attributes: { color: 'oak', price: 49.9 } }),
@@ -43,7 +42,7 @@ const { id: productId } = Created.parse(
 console.log(`product ${productId}: ${sku}`)
 
 await call('POST', '/movements', { type: 'receive', productId, locationId, quantity: 10, reference: 'delivery 7' })
-console.log(`received 10 at ${location.name}`)
+console.log(`received 10 at ${code}`)
 await showStock(productId)
 
 const reserved = await call('POST', '/reservations', { productId, locationId, quantity: 3, expiresInSeconds: 900 })
