@@ -34,7 +34,16 @@ const CLAIMS = Buffer.from(JSON.stringify({ sub: 'c0ffee', email: 'ada@example.c
 const SESSION = `access_token=head.${CLAIMS}.signature&refresh_token=refresh&type=signup`
 const FAILURE = 'error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid+or+has+expired'
 
-const EMPTY: Screen = { name: 'mail-none', open: (page, urls) => page.goto(urls.MAIL_URL) }
+const EMPTY: Screen = {
+  name: 'mail-none',
+  open: async (page, urls) => {
+    await page.goto(urls.MAIL_URL)
+    // The page reads its list again every two seconds. The button must outlive the first time, which the second one follows.
+    for (const _ of ['first', 'second'])
+      await page.waitForResponse((response) => response.url().startsWith(urls.MAIL_URL))
+    await page.getByRole('button', { name: 'Copy' }).waitFor()
+  },
+}
 
 /** The pages of a stack with samples. */
 function listScreens({ mailId, confirmUrl, invitationUrl, acceptedUrl, payUrl }: Made): readonly Screen[] {

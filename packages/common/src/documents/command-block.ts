@@ -5,15 +5,21 @@ import { escapeHtml } from './escape-html.ts'
  * place changes it. Its button is shown by `COPY_SCRIPT`. `id` is unique in the page.
  */
 export function renderCommand(id: string, command: string): string {
-  return `<div class="command"><code id="${id}" tabindex="0">${escapeHtml(command)}</code><button class="quiet" data-copy="${id}" hidden>Copy</button></div>`
+  return `<div class="command"><code id="${id}" tabindex="0">${escapeHtml(command)}</code><button class="quiet" id="copy-${id}" data-copy="${id}" hidden>Copy</button></div>`
 }
 
-/** Shows each button that has `data-copy`. The button copies the text of the element with that id. */
-export const COPY_SCRIPT = `for (const button of document.querySelectorAll('[data-copy]')) {
-  button.hidden = false
-  button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent)
-    button.textContent = 'Copied'
-  })
+/**
+ * Shows each button of the page that has `data-copy`. The button copies the text of the element with that id. A script that adds
+ * buttons later calls `showCopyButtons` with the element that holds them.
+ */
+export const COPY_SCRIPT = `const showCopyButtons = (part) => {
+  for (const button of part.querySelectorAll('[data-copy]')) {
+    button.hidden = false
+    button.addEventListener('click', async () => {
+      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent)
+      button.textContent = 'Copied'
+    })
+  }
 }
+showCopyButtons(document)
 `

@@ -70,8 +70,8 @@ iframe { display: block; width: 100%; height: 24rem; resize: vertical; backgroun
 `
 
 /**
- * Fetches the list every two seconds while the page is visible, and replaces it only when it has changed. The focused link keeps
- * its focus. On the page of a mail it copies the code.
+ * Fetches the list every two seconds while the page is visible, and replaces it only when it has changed. What has the focus keeps
+ * it. Buttons copy the code of a mail and the command of an empty list.
  */
 export const pageScript = `${COPY_SCRIPT}const place = document.getElementById('mails')
 const removeAll = document.querySelector('[popovertarget=confirm]')
@@ -81,7 +81,9 @@ const refresh = async () => {
   if (!answer?.ok) return
   const page = new DOMParser().parseFromString(await answer.text(), 'text/html')
   const fresh = page.getElementById('mails')
-  if (!fresh || fresh.innerHTML === place.innerHTML) return
+  if (!fresh) return
+  showCopyButtons(fresh)
+  if (fresh.innerHTML === place.innerHTML) return
   const focused = place.contains(document.activeElement) ? document.activeElement.id : ''
   place.replaceChildren(...fresh.childNodes)
   document.title = page.title
