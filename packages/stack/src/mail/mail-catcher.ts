@@ -16,7 +16,7 @@ export interface MailCatcher {
  * Starts the SMTP listener and the web page. Port 0 chooses a free port.
  *
  * @param folder where mails are kept for the next start
- * @throws what `openMailStore` throws
+ * @throws StackFailure when a kept mail cannot be read
  */
 export async function startMailCatcher(
   ports: { readonly smtp: number; readonly web: number },

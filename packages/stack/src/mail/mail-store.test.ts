@@ -2,6 +2,7 @@ import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { describe, expect, it } from 'vitest'
+import { StackFailure } from '../stack-failure.ts'
 import { createMailStore, openMailStore } from './mail-store.ts'
 
 removeFoldersAtEnd()
@@ -73,5 +74,14 @@ describe('openMailStore', () => {
     second.clear()
     expect(readdirSync(folder)).toEqual([])
     expect((await openMailStore(folder, now, limits)).list()).toEqual([])
+  })
+
+  it.each(['', '{', '{"received":"today"}'])('names a file that cannot be read as a mail: %s', async (text) => {
+    const folder = newFolder()
+    const file = join(folder, '1.json')
+    writeFileSync(file, text)
+    await expect(openMailStore(folder, now)).rejects.toEqual(
+      new StackFailure([`${file} cannot be read as a mail. Remove the file.`]),
+    )
   })
 })

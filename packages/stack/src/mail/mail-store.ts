@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { join } from 'node:path'
 import PostalMime, { type Address } from 'postal-mime'
 import { z } from 'zod'
+import { StackFailure } from '../stack-failure.ts'
 
 /** A caught mail, as `GET /messages/:id` returns it. */
 export interface CaughtMail extends MailSummary {
@@ -57,7 +58,7 @@ interface MailFolder {
  * Whether they were read is forgotten.
  *
  * @param now the clock for the times of arrival
- * @throws ZodError or SyntaxError when a file of the folder holds something else
+ * @throws StackFailure when a file of the folder cannot be read as a mail
  */
 export async function openMailStore(path: string, now: () => Date, limits = defaultLimits): Promise<MailStore> {
   const names = existsSync(path) ? readdirSync(path) : []
@@ -135,13 +136,22 @@ function formatAddress({ name, address, group }: Address): string {
 }
 
 const MailFile = z.object({ received: z.string(), to: z.array(z.string()), source: z.base64() })
+type MailFile = z.infer<typeof MailFile>
 
 const fileOf = (folder: string, id: number): string => join(folder, `${id}.json`)
 
 async function loadMail(folder: string, id: number): Promise<KeptMail> {
-  const { received, to, source: encoded } = MailFile.parse(JSON.parse(readFileSync(fileOf(folder, id), 'utf8')))
+  const { received, to, source: encoded } = readMailFile(fileOf(folder, id))
   const source = Buffer.from(encoded, 'base64')
   return { mail: await readMail(source, { id, received, to, bytes: source.length }), source }
+}
+
+function readMailFile(file: string): MailFile {
+  try {
+    return MailFile.parse(JSON.parse(readFileSync(file, 'utf8')))
+  } catch (cause) {
+    throw new StackFailure([`${file} cannot be read as a mail. Remove the file.`], { cause })
+  }
 }
 
 /** Writes the file in one step: an interrupted write leaves none. Mails carry codes, so only the owner may read them. */
