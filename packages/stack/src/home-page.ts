@@ -54,12 +54,12 @@ function describeStack(plan: DescribedPlan): FrontPage {
   return {
     title: 'Trestle runs on this machine',
     about: 'Started by npm start. Only this machine can open these addresses.',
-    before: arrivalNotice + renderCommands('Try first', tryFirst(plan)),
+    before: arrivalNotice + renderCommands('Try first', EXAMPLES, plan),
     groups: [
       ...(plan.hasMail ? [{ heading: 'Mail', links: [mail] }] : []),
       { heading: 'Services', links: services.map(linkOf) },
     ],
-    after: renderCommands('In a terminal', listTools(plan)),
+    after: renderCommands('In a terminal', terminalCommands(plan), plan),
     script: arrivalScript + COPY_SCRIPT,
   }
 }
@@ -79,42 +79,52 @@ function linkOf({ definition: { name }, address: { url, metrics } }: StackPlan['
   }
 }
 
-/** A sentence, and the command that it tells about. */
-type Tool = readonly [about: string, command: string]
-
-function tryFirst(plan: DescribedPlan): readonly Tool[] {
-  const all: readonly (readonly [needs: readonly string[], ...Tool])[] = [
-    [['auth'], 'Sign somebody up, read the mail, follow its link:', 'npx node examples/sign-up.ts'],
-    [['inventory'], 'Create a product, then receive, reserve and ship it:', 'npx node examples/list-stock.ts'],
-    [Object.keys(abouts), 'Open a shop that uses all three services:', 'npx node examples/shop/server.ts'],
-  ]
-  return all.flatMap(([needs, ...tool]) => (needs.every((name) => runs(plan, name)) ? [tool] : []))
+/** A command to copy. It is shown when the services that it needs run. */
+interface ShownCommand {
+  readonly needs: readonly string[]
+  /** What the command does. */
+  readonly about: string
+  readonly command: string
 }
 
-function listTools(plan: DescribedPlan): readonly Tool[] {
+const EXAMPLES: readonly ShownCommand[] = [
+  {
+    needs: ['auth'],
+    about: 'Sign somebody up, read the mail, follow its link:',
+    command: 'npx node examples/sign-up.ts',
+  },
+  {
+    needs: ['inventory'],
+    about: 'Create a product, then receive, reserve and ship it:',
+    command: 'npx node examples/list-stock.ts',
+  },
+  {
+    needs: Object.keys(abouts),
+    about: 'Open a shop that uses all three services:',
+    command: 'npx node examples/shop/server.ts',
+  },
+]
+
+function terminalCommands(plan: DescribedPlan): readonly ShownCommand[] {
   return [
-    ['Addresses, keys and the database:', 'npm start -- status'],
-    ['One line a request, as it comes:', 'npm start -- logs'],
-    ...(runs(plan, 'payments')
-      ? ([
-          [
-            'Events of payments for your program, signed with the secret that this prints; trigger makes one happen:',
-            listenCommand(plan),
-          ],
-        ] as const)
-      : []),
+    { needs: [], about: 'Addresses, keys and the database:', command: 'npm start -- status' },
+    { needs: [], about: 'One line a request, as it comes:', command: 'npm start -- logs' },
+    {
+      needs: ['payments'],
+      about:
+        'Send events of payments to your program, signed with a secret that is printed. With trigger dispute.opened in place of listen …, make one happen:',
+      command: listenCommand(plan),
+    },
   ]
 }
 
-function runs({ services }: DescribedPlan, name: string): boolean {
-  return services.some(({ definition }) => definition.name === name)
-}
-
-function renderCommands(heading: string, tools: readonly Tool[]): string {
-  if (tools.length === 0) return ''
+function renderCommands(heading: string, commands: readonly ShownCommand[], { services }: DescribedPlan): string {
+  const running = services.map(({ definition }) => definition.name)
+  const shown = commands.filter(({ needs }) => needs.every((name) => running.includes(name)))
+  if (shown.length === 0) return ''
   const id = heading.toLowerCase().replaceAll(' ', '-')
-  const steps = tools.map(
-    ([about, command], i) => `<li><span>${about}</span>${renderCommand(`${id}-${i}`, command)}</li>`,
+  const steps = shown.map(
+    ({ about, command }, i) => `<li><span>${about}</span>${renderCommand(`${id}-${i}`, command)}</li>`,
   )
   return `<section><h2>${heading}</h2><ul class="steps">${steps.join('')}</ul></section>\n`
 }
