@@ -5,11 +5,12 @@ import { planStack } from '../settings/plan.ts'
 import { StackFailure } from '../stack-failure.ts'
 import type { CommandContext } from './command-context.ts'
 
-/** A stack gives its services and its database seconds each, and kills them then. */
+/** Longer than any stop: the stack kills a service or a database that does not end within seconds. */
 const WAIT_MS = 60_000
 
 /**
- * Stops the stack that runs from this checkout, as a Ctrl-C does, and waits until it has ended. That none runs is no failure.
+ * Stops the stack that runs from this checkout, as a Ctrl-C does, and waits until it has ended. It is no failure when none
+ * runs.
  *
  * @throws StackFailure when the stack does not end
  */

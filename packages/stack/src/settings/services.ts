@@ -72,7 +72,7 @@ export const services: readonly ServiceDefinition[] = [
       AUTH_SMTP_PORT: String(smtpPort),
       AUTH_SMTP_ADMIN_EMAIL: 'auth@trestle.localhost',
       AUTH_SMTP_SENDER_NAME: 'Trestle',
-      // Whoever tries a sign-up again waits for no mail.
+      // A developer who repeats a sign-up gets another mail at once.
       AUTH_SMTP_MAX_FREQUENCY: '1s',
       // The strict profile limits requests by the address of the client, and so has to know the proxies.
       ...(/^strict$/i.test(env.AUTH_PROFILE ?? '') && { AUTH_TRUSTED_PROXIES: LOOPBACK_NETWORKS }),
