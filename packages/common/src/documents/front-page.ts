@@ -124,7 +124,7 @@ header { margin-bottom: 1.75rem }
 h1 { font-size: clamp(1.5rem, 6vw, 2.1rem) }
 header p { margin: .5rem 0 0; color: var(--soft); font-size: 1.05rem }
 h2 { margin: 1.75rem 0 .5rem; font-size: .95rem; font-weight: 600; color: var(--soft) }
-section ul, section ol { list-style: none; margin: 0; padding: 0; background: var(--card); border: 1px solid var(--line);
+section ul { list-style: none; margin: 0; padding: 0; background: var(--card); border: 1px solid var(--line);
  border-radius: var(--radius) }
 li { position: relative; display: grid; grid-template-columns: 12rem minmax(0, 1fr); gap: .1rem 1rem; padding: .7rem 1rem }
 li + li { border-top: 1px solid var(--line) }
