@@ -1,8 +1,14 @@
 /** The picture of Trestle: two posts and a beam. */
 const POSTS_AND_BEAM = 'M1 3h14v3h-2l1 8h-3l-1-8H6l-1 8H2l1-8H1z'
 
-/** The address of the picture, for the tab of a browser. */
-export const PAGE_ICON = `data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 16 16%22%3E%3Cpath fill=%22%233563d9%22 d=%22${POSTS_AND_BEAM}%22/%3E%3C/svg%3E`
+/** The address of a picture of 16 by 16, for the tab of a browser. `path` is what a path of SVG draws. */
+export function iconOf(path: string): string {
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="#3563d9" d="${path}"/></svg>`
+  return `data:image/svg+xml,${encodeURIComponent(svg)}`
+}
+
+/** The picture of Trestle in the tab of a browser. */
+export const PAGE_ICON = iconOf(POSTS_AND_BEAM)
 
 /** The heading of a page that is ours, with the picture beside it. `title` is HTML. */
 export function renderTitle(title: string): string {

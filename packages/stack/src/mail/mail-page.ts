@@ -1,6 +1,6 @@
 import { renderCommand } from '@trestle/common/documents/command-block.ts'
 import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
-import { renderTitle } from '@trestle/common/documents/page-style.ts'
+import { iconOf, renderTitle } from '@trestle/common/documents/page-style.ts'
 import { codeOf, linksOf, type MailLink } from './mail-highlights.ts'
 import type { CaughtMail } from './mail-store.ts'
 
@@ -142,8 +142,7 @@ function renderPage(title: string, body: string): string {
 }
 
 /** An envelope. */
-const ICON =
-  'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 16 16%22%3E%3Cpath fill=%22%233563d9%22 d=%22M0 2h16L8 8zm0 2 8 6 8-6v10H0z%22/%3E%3C/svg%3E'
+const ICON = iconOf('M0 2h16L8 8zm0 2 8 6 8-6v10H0z')
 
 function subjectOf({ subject }: CaughtMail): string {
   return subject || '(no subject)'
