@@ -71,7 +71,7 @@ export function renderFrontPage(page: FrontPage): RenderedPage {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title>
 <link rel="icon" href="${PAGE_ICON}"><style>${STYLE}</style></head>
-<body><main><header>${renderTitle(escapeHtml(title))}<p>${escapeHtml(about)}</p></header>
+<body><main><header>${renderTitle(title)}<p>${escapeHtml(about)}</p></header>
 ${before}${groups.map(renderGroup).join('')}${after}</main>${script === undefined ? '' : `<script>${script}</script>`}</body></html>
 `
   const policy = [

@@ -1,3 +1,5 @@
+import { escapeHtml } from './escape-html.ts'
+
 /** The picture of Trestle: two posts and a beam. */
 const POSTS_AND_BEAM = 'M1 3h14v3h-2l1 8h-3l-1-8H6l-1 8H2l1-8H1z'
 
@@ -10,9 +12,9 @@ export function iconOf(path: string): string {
 /** The picture of Trestle in the tab of a browser. */
 export const PAGE_ICON = iconOf(POSTS_AND_BEAM)
 
-/** The heading of a page that is ours, with the picture beside it. `title` is HTML. */
+/** The heading of a page of Trestle, with the picture beside it. */
 export function renderTitle(title: string): string {
-  return `<div class="title"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="${POSTS_AND_BEAM}"/></svg><h1>${title}</h1></div>`
+  return `<div class="title"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="${POSTS_AND_BEAM}"/></svg><h1>${escapeHtml(title)}</h1></div>`
 }
 
 /**

@@ -108,7 +108,7 @@ const ACCEPT = html`<ul class="rights">
 <p class="other">Not you? Close this page.</p>`
 
 function page(status: InvitationPage['status'], title: string, text: readonly string[], more?: Html): InvitationPage {
-  const main = html`${{ html: renderTitle(html`${title}`.html) }}
+  const main = html`${{ html: renderTitle(title) }}
 ${text.map((line) => html`<p>${line}</p>`)}
 ${more}`
   return { status, text: renderPage({ title, language: 'en', icon: PAGE_ICON, main }) }
