@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { escapeHtml } from './escape-html.ts'
-import { PAGE_ICON } from './page-style.ts'
+import { DARK_COLOURS, LIGHT_COLOURS, PAGE_ICON } from './page-style.ts'
 
 /** The page that shows an API document, and its content security policy. */
 export interface DocumentPage {
@@ -33,18 +33,20 @@ const CONFIGURATION = {
 }
 
 /**
- * Colors of the library have a contrast of 3 to 4.4 in many places. These have 4.5 or more on all of its backgrounds; text,
- * accent and border are those of the other pages. A button reaches two pixels beyond a window of 320.
+ * Colours of the library have a contrast of 3 to 4.4 in many places. These have 4.5 or more on all of its backgrounds. The
+ * library chooses light or dark by a class. A button reaches two pixels beyond a window of 320.
  */
 const STYLE = `
 .light-mode.light-mode {
   --scalar-color-2: #565656; --scalar-color-3: #646464; --scalar-color-green: #00694a; --scalar-color-red: #b3141c;
   --scalar-color-yellow: #795700; --scalar-color-orange: #964400; --scalar-color-blue: #075fae; --scalar-color-purple: #6733b9;
-  --scalar-color-1: #1a1d24; --scalar-color-accent: #2450c0; --scalar-border-color: #dfe2ea;
+  --scalar-color-1: ${LIGHT_COLOURS.text}; --scalar-color-accent: ${LIGHT_COLOURS.accent};
+  --scalar-border-color: ${LIGHT_COLOURS.line};
 }
 .dark-mode.dark-mode {
   --scalar-color-2: #b4b4b4; --scalar-color-3: #a0a0a0; --scalar-color-red: #ff7070;
-  --scalar-color-1: #e8eaf0; --scalar-color-accent: #93b1ff; --scalar-border-color: #2d333e;
+  --scalar-color-1: ${DARK_COLOURS.text}; --scalar-color-accent: ${DARK_COLOURS.accent};
+  --scalar-border-color: ${DARK_COLOURS.line};
 }
 #app { overflow-x: clip; }
 body { margin: 0; color: var(--scalar-color-1); background: var(--scalar-background-1); }

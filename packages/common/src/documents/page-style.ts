@@ -17,16 +17,21 @@ export function renderTitle(title: string): string {
   return `<div class="title"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="${POSTS_AND_BEAM}"/></svg><h1>${escapeHtml(title)}</h1></div>`
 }
 
+/** The colours that the page of an API document shares with the other pages. */
+export const LIGHT_COLOURS = { text: '#1a1d24', accent: '#2450c0', line: '#dfe2ea' } as const
+/** The same in the dark. */
+export const DARK_COLOURS = { text: '#e8eaf0', accent: '#93b1ff', line: '#2d333e' } as const
+
 /**
  * The style that all pages share, in light and dark, from 320 px on: colours, headings, buttons, the focus, and the card of a
  * page that shows one thing. Colours are named by what they are for. Texts have a contrast of 4.5 or more in both schemes.
  */
-export const PAGE_STYLE = `:root { color-scheme: light dark; --page: #f4f5f8; --card: #fff; --field: #fff; --line: #dfe2ea; --edge: #7c8496;
- --text: #1a1d24; --soft: #565d6d; --accent: #2450c0; --accent-hover: #1b3f9c; --on-accent: #fff; --good: #14713d;
+export const PAGE_STYLE = `:root { color-scheme: light dark; --page: #f4f5f8; --card: #fff; --field: #fff; --line: ${LIGHT_COLOURS.line}; --edge: #7c8496;
+ --text: ${LIGHT_COLOURS.text}; --soft: #565d6d; --accent: ${LIGHT_COLOURS.accent}; --accent-hover: #1b3f9c; --on-accent: #fff; --good: #14713d;
  --bad: #b3261e; --notice: #fff4d6; --on-notice: #5c4400; --radius: .75rem; --radius-small: .5rem;
  font: 100%/1.5 system-ui, sans-serif }
-@media (prefers-color-scheme: dark) { :root { --page: #101318; --card: #191d24; --field: #101318; --line: #2d333e;
- --edge: #7f8798; --text: #e8eaf0; --soft: #a2a9b8; --accent: #93b1ff; --accent-hover: #b5caff; --on-accent: #10182b;
+@media (prefers-color-scheme: dark) { :root { --page: #101318; --card: #191d24; --field: #101318; --line: ${DARK_COLOURS.line};
+ --edge: #7f8798; --text: ${DARK_COLOURS.text}; --soft: #a2a9b8; --accent: ${DARK_COLOURS.accent}; --accent-hover: #b5caff; --on-accent: #10182b;
  --good: #6fd49a; --bad: #ff9d94; --notice: #3d3113; --on-notice: #ffe1a1 } }
 *, *::before { box-sizing: border-box }
 body { margin: 0; color: var(--text); background: var(--page) }
