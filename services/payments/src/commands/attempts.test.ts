@@ -1,5 +1,6 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
@@ -67,11 +68,9 @@ it('payments attempts: lists and resolves, reverses an approval and stores a ref
   expect(await json('attempts', 'resolve', approved, 'approved')).toEqual({ id: approved, status: 'reversed' })
   const asked = north.asked.reversals.filter((id) => id === approved || id === refused)
   expect([await statusOf(approved), asked]).toEqual(['reversed', [approved]])
-  const audit = db().selectFrom('audit').select(['action', 'payload']).orderBy('id', 'desc').limit(1)
-  expect(await audit.executeTakeFirst()).toEqual({
-    action: 'attempt.resolved',
-    payload: { attemptId: approved, status: 'reversed' },
-  })
+  expect(await lastAudit(payments)).toEqual(
+    operatorAudit('attempt.resolved', { attemptId: approved, status: 'reversed' }, merchantId),
+  )
   await run('attempts', 'resolve', refused, 'declined')
   expect(await statusOf(refused)).toBe('declined')
   await expect(run('attempts', 'resolve', refused, 'approved')).rejects.toThrow(

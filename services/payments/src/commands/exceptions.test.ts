@@ -1,5 +1,6 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { operatorDeps, startPayments, type TestPayments, UNKNOWN_ID } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { insertException } from '../acquirers/exception-repository.ts'
@@ -30,8 +31,7 @@ it('payments exceptions: lists what waits, oldest first, and closes each once', 
   )
   const [first, second] = listed.map(({ id }) => id)
   expect(await run('exceptions', 'resolve', merchantId, first ?? '')).toEqual([`id        ${first}`, 'resolved  true'])
-  const audit = db.selectFrom('audit').select(['action', 'payload']).where('merchant_id', '=', merchantId)
-  expect(await audit.execute()).toEqual([{ action: 'exception.resolved', payload: { exceptionId: first } }])
+  expect(await lastAudit(payments)).toEqual(operatorAudit('exception.resolved', { exceptionId: first }, merchantId))
   expect(await json('exceptions', 'list')).toEqual([expect.objectContaining({ id: second })])
   await expect(run('exceptions', 'resolve', merchantId, first ?? '')).rejects.toThrow(`no exception ${first} waits`)
 })
