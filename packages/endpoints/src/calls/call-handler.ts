@@ -33,10 +33,7 @@ export async function callHandler(call: Call, found: Found): Promise<Answer> {
   if (isThenable(value)) value = await value
   if (controller.after !== Controller.prototype.after) value = await controller.after(value)
   if (value instanceof Error) throw value
-  // A handler that sets a status and returns nothing answers something else than it declares, for example 304. What a handler
-  // returns after it has answered by itself is not sent.
-  const answersElse = (value === undefined && response.status !== undefined) || call.incoming.isAnswered()
-  if (call.core.settings.development && !answersElse) await checkReturned(route, value)
+  if (call.core.settings.development && sendsReturned(call, value)) await checkReturned(route, value)
   return encodeCall(call, value, route)
 }
 
@@ -49,6 +46,14 @@ async function runGuards(guards: readonly Guard[], context: GuardContext): Promi
 function checkVersion({ request }: Call, versions: readonly string[]): void {
   const version = request.version()
   if (version !== '' && !versions.includes(version)) throw new CallError(406)
+}
+
+/** Whether what a handler returned is the answer that it declares. */
+function sendsReturned({ response, incoming }: Call, value: unknown): boolean {
+  // A handler that sets a status and returns nothing answers something else, for example 304.
+  if (value === undefined && response.status !== undefined) return false
+  // What a handler returns is not sent after it has answered through the response of the server.
+  return !incoming.isAnswered()
 }
 
 /** In development, a handler that breaks its own declaration fails, so that the document stays correct. */
