@@ -34,7 +34,7 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   })
   app.decorate(
     'documentPages',
-    config.server.docsEnabled ? createDocumentPages('Trestle inventory', () => describe(deps)) : undefined,
+    config.server.docsEnabled ? createDocumentPages('Trestle inventory', () => describeFor(deps)) : undefined,
   )
   await tracing.instrument(app)
   await app.register(responseHeaders)
@@ -46,8 +46,8 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   return app
 }
 
-/** The API document, as clients of this process read it. */
-async function describe({ tokens }: Pick<InventoryDeps, 'tokens'>): Promise<Buffer> {
+/** Makes the text of the API document for a service that checks tokens, or for one that does not. */
+async function describeFor({ tokens }: Pick<InventoryDeps, 'tokens'>): Promise<Buffer> {
   const text = await describeApi(OPENAPI_MODULE)
   return tokens === undefined ? text : requireToken(text)
 }

@@ -1,4 +1,5 @@
 import { completeDocument } from '@trestle/common/documents/complete-document.ts'
+import { asPart, listOf, listOperations } from '@trestle/common/documents/document-part.ts'
 import { Application, type OpenApiDocument } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { ErrorView, errorBody } from './error-body.ts'
@@ -92,7 +93,11 @@ function addFiles(operationId: string, { content }: { readonly content?: unknown
 
 /** A token is optional by default, and needed while the service checks tokens. @param text of the document */
 export function requireToken(text: Buffer): Buffer {
-  return Buffer.from(text.toString().replaceAll('"security":[{},{"token":[]}]', '"security":[{"token":[]}]'))
+  const document = z.looseObject({}).parse(JSON.parse(text.toString()))
+  for (const { part } of listOperations(document)) {
+    if (part.security) part.security = listOf(part.security).filter((each) => Object.keys(asPart(each)).length > 0)
+  }
+  return Buffer.from(JSON.stringify(document))
 }
 
 /** A member of a form. */

@@ -157,6 +157,11 @@ describe('a request without a valid token', () => {
     ]
     expect([answer.statusCode, answer.body]).toEqual([200, known.body])
   })
+
+  it('200: says in /openapi.json that operations need a token', async () => {
+    const { body } = await send(undefined, 'GET', '/openapi.json')
+    expect(JSON.parse(body).paths['/products'].get.security).toEqual([{ token: [] }])
+  })
 })
 
 const encode = (value: object | string) =>
