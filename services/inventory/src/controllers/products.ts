@@ -28,7 +28,9 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 const Sku = z
   .string({ error: ({ input }) => (input === undefined ? FIELD_TEXTS.required : FIELD_TEXTS.notString) })
   .meta({
-    ...{ minLength: 1, maxLength: SKU_LENGTH_MAX, pattern: SKU_PATTERN },
+    minLength: 1,
+    maxLength: SKU_LENGTH_MAX,
+    pattern: SKU_PATTERN,
     description: 'The name that its owner gives a product. No other product has it',
   })
   .superRefine((sku, context) => {

@@ -51,7 +51,9 @@ export const invitationsRoutes: Routes = async (app) => {
         security: [],
         params: InvitationParams,
         response: {
-          ...{ ...redirectAnswer, ...pageAnswers(200, 410), ...pageOrErrorAnswers(404) },
+          ...redirectAnswer,
+          ...pageAnswers(200, 410),
+          ...pageOrErrorAnswers(404),
           ...errorAnswers(400, 409, 413, 415),
         },
       },

@@ -80,7 +80,8 @@ export const posPayRoutes: Routes = async (app) => {
         security: [],
         params: PageParams,
         response: {
-          ...{ ...redirectAnswer, ...pageAnswers(200, 400, 409, 429, 500, 503) },
+          ...redirectAnswer,
+          ...pageAnswers(200, 400, 409, 429, 500, 503),
           ...pageOrErrorAnswers(404),
         },
       },
