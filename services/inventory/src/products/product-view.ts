@@ -16,7 +16,7 @@ export const ProductView = z
     stock: z
       .object({
         onHand: z.int().min(0).meta({ description: 'The quantity at all locations, reserved or not' }),
-        reserved: z.int().min(0).meta({ description: 'What of it reservations keep' }),
+        reserved: z.int().min(0).meta({ description: 'How much of it is reserved' }),
         available: z.int().min(0).meta({ description: 'What is on hand and not reserved' }),
       })
       .optional()

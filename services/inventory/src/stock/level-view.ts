@@ -12,7 +12,7 @@ export const LevelView = z
     productId: z.int().min(1).meta({ description: 'The id of the product' }),
     locationId: z.int().min(1).meta({ description: 'The id of the location' }),
     onHand: QuantityView.meta({ description: 'The quantity at the location, reserved or not' }),
-    reserved: QuantityView.meta({ description: 'What of it reservations keep' }),
+    reserved: QuantityView.meta({ description: 'How much of it is reserved' }),
     available: QuantityView.meta({ description: 'What is on hand and not reserved' }),
     updatedAt: z.iso
       .datetime()
@@ -29,7 +29,7 @@ export const ProductStockView = z
   .object({
     productId: z.int().min(1).meta({ description: 'The id of the product' }),
     onHand: z.int().min(0).meta({ description: 'The quantity at all locations, reserved or not' }),
-    reserved: z.int().min(0).meta({ description: 'What of it reservations keep' }),
+    reserved: z.int().min(0).meta({ description: 'How much of it is reserved' }),
     available: z.int().min(0).meta({ description: 'What is on hand and not reserved' }),
     locations: z.array(LevelView).meta({ description: 'The level at each location, by id of the location' }),
   })
