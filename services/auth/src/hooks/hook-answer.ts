@@ -27,7 +27,7 @@ export const CustomisedClaims = z.looseObject({
 /** What the hook CUSTOM_ACCESS_TOKEN answers. */
 export const ClaimsAnswer = z.object({ claims: CustomisedClaims })
 
-/** What the hooks of attempts answer. Only with PASSWORD_VERIFICATION_ATTEMPT is `should_logout_user` read. */
+/** What the hooks of attempts answer. `should_logout_user` is read only with PASSWORD_VERIFICATION_ATTEMPT. */
 export const AttemptVerdict = z.object({
   decision: z.enum(['continue', 'reject']),
   message: z.string().optional(),
