@@ -18,7 +18,7 @@ const TOO_OLD = { code: 400, error_code: 'reauthentication_needed', msg: 'Sign i
 
 describe.each(['compatible', 'strict'])('an admin with a second factor, AUTH_PROFILE=%s', (profile) => {
   let test: MailApp
-  let person: SignedIn
+  let signedIn: SignedIn
   let raised: RaisedSession
   let aal1: SignedIn['headers']
   beforeAll(async () => {
@@ -28,15 +28,15 @@ describe.each(['compatible', 'strict'])('an admin with a second factor, AUTH_PRO
   })
   afterAll(() => test.close())
   beforeEach(async () => {
-    person = await createSignedIn(test, { role: 'service_role' })
-    raised = await addApp({ ...test, clock: { now: () => new Date(), advance: () => {} } }, person.headers)
-    aal1 = (await signIn(test, person)).headers
+    signedIn = await createSignedIn(test, { role: 'service_role' })
+    raised = await addApp({ ...test, clock: { now: () => new Date(), advance: () => {} } }, signedIn.headers)
+    aal1 = (await signIn(test, signedIn)).headers
   })
   async function ask(method: Method, url: string, headers: SignedIn['headers'], payload: object = {}) {
     const answer = await test.app.inject({ method, url, headers, ...(method === 'GET' ? {} : { payload }) })
     return { status: answer.statusCode, body: answer.json() }
   }
-  const own = () => `/admin/users/${person.user.id}`
+  const own = () => `/admin/users/${signedIn.user.id}`
 
   // ASVS 8.2.1
   it('403: opens no admin endpoint before the factor is verified', async () => {
@@ -58,7 +58,7 @@ describe.each(['compatible', 'strict'])('an admin with a second factor, AUTH_PRO
   })
 
   it('403: refuses a token from before the session was raised', async () => {
-    expect(await ask('GET', own(), person.headers)).toEqual({ status: 403, body: NEEDS_FACTOR })
+    expect(await ask('GET', own(), signedIn.headers)).toEqual({ status: 403, body: NEEDS_FACTOR })
   })
 
   it("403: refuses a change of the admin's own app_metadata", async () => {
@@ -70,7 +70,7 @@ describe.each(['compatible', 'strict'])('an admin with a second factor, AUTH_PRO
 
   it("200: accepts a raised session, an admin without factors and an operator's token", async () => {
     const other = await createSignedIn(test, { role: 'service_role' })
-    const operator = { authorization: forgeBearer({ role: 'service_role', sub: person.user.id }) }
+    const operator = { authorization: forgeBearer({ role: 'service_role', sub: signedIn.user.id }) }
     for (const headers of [raised.headers, other.headers, operator]) {
       expect((await ask('GET', own(), headers)).status).toBe(200)
       expect((await ask('PUT', own(), headers, { user_metadata: { seen: true } })).status).toBe(200)
@@ -79,7 +79,7 @@ describe.each(['compatible', 'strict'])('an admin with a second factor, AUTH_PRO
 
   it('reads but changes nothing an hour after the sign-in in the strict profile', async () => {
     const old = { updated_at: new Date(Date.now() - 3_600_000) }
-    await test.deps.db.updateTable('mfa_amr_claims').set(old).where('session_id', '=', person.sessionId).execute()
+    await test.deps.db.updateTable('mfa_amr_claims').set(old).where('session_id', '=', signedIn.sessionId).execute()
     expect((await ask('GET', own(), raised.headers)).status).toBe(200)
     const calls = [
       ['PUT', own()],

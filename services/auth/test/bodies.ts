@@ -96,14 +96,14 @@ export function phoneBody(phone: unknown, members: Members = {}): Members {
   })
 }
 
-interface Person {
+interface UserWithEmail {
   /** Default: a user with any id. */
   readonly user?: { readonly id: string }
   readonly email: string | null
 }
 
 /** The user record of somebody whom `createSignedUp` has made. */
-export function signedUpBody({ user, email }: Person, members: Members = {}): Members {
+export function signedUpBody({ user, email }: UserWithEmail, members: Members = {}): Members {
   const own = { confirmation_sent_at: anyTime, user_metadata: { name: 'Ann' } }
   return confirmedBody(user?.id ?? anyId, email, { ...own, ...members })
 }

@@ -305,8 +305,8 @@ async function returnByForm(): Promise<void> {
 /** What an admin does. */
 async function administrate(call: Call): Promise<void> {
   const as = (step: Step) => call({ ...step, headers: OPERATOR })
-  const person = { email: 'grace@example.com', password: PASSWORD, email_confirm: true }
-  const { id } = await as({ is: 'createUser', request: 'POST /admin/users', body: person })
+  const user = { email: 'grace@example.com', password: PASSWORD, email_confirm: true }
+  const { id } = await as({ is: 'createUser', request: 'POST /admin/users', body: user })
   await as({ is: 'createUserWithId', request: `POST /admin/users/${OTHER_ID}`, body: { email: 'alan@example.com' } })
   await as({ is: 'updateUserById', request: `PUT /admin/users/${id}`, body: { user_metadata: { name: 'Grace' } } })
   await as({ is: 'inviteUser', request: 'POST /invite', body: { email: 'edsger@example.com' } })

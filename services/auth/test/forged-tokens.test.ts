@@ -35,11 +35,11 @@ await deps.db
   .execute()
 await deps.signingKeys.load()
 
-const person = await createSignedUp(deps)
+const signedUp = await createSignedUp(deps)
 const now = Math.floor(clock.now().getTime() / 1_000)
 const claims = {
   iss: deps.config.jwt.issuer,
-  sub: person.user.id,
+  sub: signedUp.user.id,
   aud: 'authenticated',
   iat: now,
   exp: now + 3_600,
@@ -227,7 +227,7 @@ const forged: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'no sub': genuine({ ...claims, sub: undefined }),
     'an empty sub': genuine({ ...claims, sub: '' }),
     'a sub that is a number': genuine({ ...claims, sub: 1 }),
-    'a sub that is a list': genuine({ ...claims, sub: [person.user.id] }),
+    'a sub that is a list': genuine({ ...claims, sub: [signedUp.user.id] }),
     'a session that is no UUID': genuine({ ...claims, session_id: "' OR true --" }),
     'a session that is an object': genuine({ ...claims, session_id: {} }),
   },
@@ -328,8 +328,8 @@ describe('genuine tokens', () => {
     ['of JWT_SECRET under a kid that nobody knows', bySecret(named('gone'))],
     ['of a service, without end', bySecret(plain, { ...claims, exp: undefined })],
   ])('200: are still accepted: %s', async (_name, text) => {
-    expectUser(await ask(`Bearer ${text}`), signedUpBody(person))
-    expectUser(await ask(`bearer  ${text}`), signedUpBody(person))
+    expectUser(await ask(`Bearer ${text}`), signedUpBody(signedUp))
+    expectUser(await ask(`bearer  ${text}`), signedUpBody(signedUp))
   })
 })
 

@@ -43,8 +43,8 @@ beforeEach(() => {
 describe('guesses at the codes of an address', () => {
   const verify = (email: string, token: string, address = stranger()) =>
     main.post('/verify', { type: 'recovery', email, token }, from(address))
-  const recovered = (person: SignedUp) =>
-    sessionBody(signedUpBody(person, { recovery_sent_at: anyTime }), { type: 'recovery' })
+  const recovered = (signedUp: SignedUp) =>
+    sessionBody(signedUpBody(signedUp, { recovery_sent_at: anyTime }), { type: 'recovery' })
   const recover = async (email: string) => {
     await main.post('/recover', { email })
     return main.readMail(email)
@@ -71,26 +71,26 @@ describe('guesses at the codes of an address', () => {
 
   // ASVS 6.6.3
   it('are limited to a hundred per day for all messages, and links still work', async () => {
-    const person = await createSignedUp(deps)
-    const { email } = person
+    const signedUp = await createSignedUp(deps)
+    const { email } = signedUp
     await guessAll(email)
     const { code, token } = await recover(email)
     expect((await verify(email, code)).json()).toEqual(EXPIRED)
-    expect((await main.post('/verify', { type: 'recovery', token_hash: token })).json()).toEqual(recovered(person))
+    expect((await main.post('/verify', { type: 'recovery', token_hash: token })).json()).toEqual(recovered(signedUp))
     clock.advance(DAY_MS)
-    expect((await verify(email, (await recover(email)).code)).json()).toEqual(recovered(person))
+    expect((await verify(email, (await recover(email)).code)).json()).toEqual(recovered(signedUp))
   })
 
   it('by strangers do not lock out the owner at the address of a live session', async () => {
-    const person = await createSignedUp(deps)
-    const { email, password } = person
+    const signedUp = await createSignedUp(deps)
+    const { email, password } = signedUp
     await main.post('/token?grant_type=password', { email, password }, from(HOME))
     await addGuesses(email, 100)
     const { code } = await recover(email)
     expect((await verify(email, code)).json()).toEqual(EXPIRED)
-    expect((await verify(email, code, HOME)).json()).toEqual(recovered(person))
+    expect((await verify(email, code, HOME)).json()).toEqual(recovered(signedUp))
     // A right code resets the limit.
-    expect((await verify(email, (await recover(email)).code)).json()).toEqual(recovered(person))
+    expect((await verify(email, (await recover(email)).code)).json()).toEqual(recovered(signedUp))
   })
 
   it('are limited to one per 15 minutes after a hundred, also for a user with only a phone', async () => {
@@ -182,11 +182,11 @@ describe('guesses at the codes of an address', () => {
   })
 
   it('in parallel use up no more than the message has', async () => {
-    const person = await createSignedUp(deps)
-    const { email } = person
+    const signedUp = await createSignedUp(deps)
+    const { email } = signedUp
     const { code } = await recover(email)
     await Promise.all(Array.from({ length: 200 }, () => verify(email, wrongFor(code))))
-    expect((await verify(email, (await recover(email)).code)).json()).toEqual(recovered(person))
+    expect((await verify(email, (await recover(email)).code)).json()).toEqual(recovered(signedUp))
   })
 
   it('are compared with the code of one account when several want the address', async () => {
@@ -250,15 +250,15 @@ describe('guesses at the codes of an address', () => {
 describe('guesses at a second factor', () => {
   /** A user with an app who is signed in at home, and whose password a stranger knows. */
   async function createTarget() {
-    const person = await createSignedIn(main)
-    const raised = await addApp(main, person.headers)
+    const signedIn = await createSignedIn(main)
+    const raised = await addApp(main, signedIn.headers)
     await deps.db
       .updateTable('sessions')
       .set({ last_ip: HOME })
-      .where('user_id', '=', person.user.id)
+      .where('user_id', '=', signedIn.user.id)
       .where('aal', '=', 'aal2')
       .execute()
-    return { person, app: raised.app }
+    return { signedIn, app: raised.app }
   }
   const failuresOf = (id: string) =>
     deps.db.selectFrom('mfa_factors').select('guesses').where('id', '=', id).executeTakeFirstOrThrow()
@@ -270,16 +270,16 @@ describe('guesses at a second factor', () => {
       .execute()
 
   async function answer(target: Awaited<ReturnType<typeof createTarget>>, address: string, right = true) {
-    const { headers } = await signIn(main, target.person)
+    const { headers } = await signIn(main, target.signedIn)
     const { factorId } = target.app
     const code = right ? target.app.code() : wrongFor(target.app.code())
     const answered = await answerChallenge(main, { ...headers, ...from(address) }, { factorId, code })
     return answered.json()
   }
   const REFUSED = errorBody(422, 'mfa_verification_failed', 'Invalid TOTP code entered')
-  const raised = ({ person, app }: Awaited<ReturnType<typeof createTarget>>) => {
+  const raised = ({ signedIn, app }: Awaited<ReturnType<typeof createTarget>>) => {
     const factor = factorBody({ id: app.factorId, last_challenged_at: anyTime })
-    return sessionBody(signedUpBody(person, { factors: [factor] }))
+    return sessionBody(signedUpBody(signedIn, { factors: [factor] }))
   }
 
   // ASVS 6.6.3

@@ -70,19 +70,19 @@ const FAILED = [
 const whatHookSays = { code: 403, error_code: 'hook_rejected', msg: 'Not you' }
 beforeEach(() => answers({}))
 const refuse = (name: string): Answer => ({ [name]: () => rejected })
-const logIn = (payload: object) => test.post('/token?grant_type=password', payload)
+const enterPassword = (payload: object) => test.post('/token?grant_type=password', payload)
 const refresh = (refresh_token: unknown) => test.post('/token?grant_type=refresh_token', { refresh_token })
 
 describe('CUSTOM_ACCESS_TOKEN', () => {
   it('writes the claims of every token and is told the authentication method', async () => {
     answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), plan: 'gold' } }) })
-    const person = await createSignedIn(test)
-    const session = (await refresh(person.refreshToken)).json()
+    const signedIn = await createSignedIn(test)
+    const session = (await refresh(signedIn.refreshToken)).json()
     expect(claimsOf(session.access_token)).toEqual(
       claimsBody({
-        sub: person.user.id,
-        email: person.email,
-        session_id: person.sessionId,
+        sub: signedIn.user.id,
+        email: signedIn.email,
+        session_id: signedIn.sessionId,
         user_metadata: { name: 'Ann' },
         amr: [proof('password')],
         plan: 'gold',
@@ -93,25 +93,25 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     const raised = (await answerChallenge(test, { authorization: `Bearer ${session.access_token}` }, code)).json()
     expect(claimsOf(raised.access_token)).toEqual(
       claimsBody({
-        sub: person.user.id,
-        email: person.email,
+        sub: signedIn.user.id,
+        email: signedIn.email,
         aal: 'aal2',
-        session_id: person.sessionId,
+        session_id: signedIn.sessionId,
         user_metadata: { name: 'Ann' },
         amr: [proof('totp'), proof('password')],
         plan: 'gold',
       }),
     )
-    const calls = stub.callsOf('CUSTOM_ACCESS_TOKEN').filter(({ payload }) => payload.user_id === person.user.id)
+    const calls = stub.callsOf('CUSTOM_ACCESS_TOKEN').filter(({ payload }) => payload.user_id === signedIn.user.id)
     expect(calls.map(({ payload }) => payload.authentication_method)).toEqual(['password', 'token_refresh', 'totp'])
     expect(calls.at(-1)?.payload.claims).toEqual(
       claimsBody({
-        sub: person.user.id,
-        email: person.email,
+        sub: signedIn.user.id,
+        email: signedIn.email,
         user_metadata: { name: 'Ann' },
         aal: 'aal2',
         amr: [proof('totp'), proof('password')],
-        session_id: person.sessionId,
+        session_id: signedIn.sessionId,
       }),
     )
   })
@@ -119,16 +119,16 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
   it('may shorten the life of a token, and expires_at follows', async () => {
     const { email, password } = await createSignedUp(test.deps)
     answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), exp: Object(claims).iat + 60 } }) })
-    const { access_token, expires_in, expires_at } = (await logIn({ email, password })).json()
+    const { access_token, expires_in, expires_at } = (await enterPassword({ email, password })).json()
     expect([expires_in, expires_at]).toEqual([60, claimsOf(access_token).exp])
   })
 
   // ASVS 16.5.3
   it('500: fails for claims that lack a required member', async () => {
-    const person = await createSignedUp(test.deps)
+    const signedUp = await createSignedUp(test.deps)
     for (const claim of ['aud', 'exp', 'iat', 'sub', 'email', 'phone', 'role', 'aal', 'session_id', 'is_anonymous']) {
       answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), [claim]: undefined } }) })
-      const answer = await logIn({ email: person.email, password: person.password })
+      const answer = await enterPassword({ email: signedUp.email, password: signedUp.password })
       expect(statusAndBody(answer)).toEqual(FAILED)
     }
   })
@@ -136,14 +136,14 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
   it.each(['sub', 'session_id'])('500: fails for another %s', async (claim) => {
     const { email, password } = await createSignedUp(test.deps)
     answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), [claim]: randomUUID() } }) })
-    expect(statusAndBody(await logIn({ email, password }))).toEqual(FAILED)
+    expect(statusAndBody(await enterPassword({ email, password }))).toEqual(FAILED)
   })
 
   // ASVS 2.3.3, 16.5.3
   it('leaves no session of a sign-in that it refuses', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
     answers(refuse('CUSTOM_ACCESS_TOKEN'))
-    const { statusCode, body } = await logIn({ email, password })
+    const { statusCode, body } = await enterPassword({ email, password })
     expect([statusCode, JSON.parse(body)]).toEqual([
       403,
       grantErrorBody('invalid_request', 'hook_rejected', 'Not you', 403),
@@ -159,7 +159,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
   })
 
   it('uses up no refresh token during an outage of the hook', async () => {
-    const { refreshToken, ...person } = await createSignedIn(test)
+    const { refreshToken, ...signedIn } = await createSignedIn(test)
     answers(refuse('CUSTOM_ACCESS_TOKEN'))
     expect((await refresh(refreshToken)).json()).toEqual(
       grantErrorBody('invalid_request', 'hook_rejected', 'Not you', 403),
@@ -168,18 +168,18 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
     const query = test.deps.db.updateTable('refresh_tokens').set({ updated_at: new Date(0), created_at: new Date(0) })
     await query.execute()
     answers({})
-    expectSession(await refresh(refreshToken), signedUpBody(person))
+    expectSession(await refresh(refreshToken), signedUpBody(signedIn))
   })
 })
 
 describe('CUSTOM_ACCESS_TOKEN, for a second factor', () => {
   it('uses up no code and no refresh token during an outage of the hook', async () => {
-    const person = await createSignedIn(test)
-    const { app, headers } = await addApp(test, person.headers)
+    const signedIn = await createSignedIn(test)
+    const { app, headers } = await addApp(test, signedIn.headers)
     // Factors are listed by age, so the codes have to be younger than the app.
     test.clock.advance(1)
     const codes = (await test.post('/factors/recovery-codes', {}, headers)).json().codes
-    const later = await signIn(test, person)
+    const later = await signIn(test, signedIn)
     const show = () => answerChallenge(test, later.headers, { factorId: app.factorId, code: app.code(1) })
     const recover = () => test.post('/factors/recovery-codes/verify', { code: codes[0] }, later.headers)
     answers(refuse('CUSTOM_ACCESS_TOKEN'))
@@ -190,13 +190,13 @@ describe('CUSTOM_ACCESS_TOKEN, for a second factor', () => {
       factorBody({ id: app.factorId, last_challenged_at: anyTime }),
       factorBody({ factor_type: 'recovery_code', friendly_name: 'Recovery codes' }),
     ]
-    const expected = signedUpBody(person, { factors })
+    const expected = signedUpBody(signedIn, { factors })
     expectSession(await refresh(later.refreshToken), expected)
     expectSession(await show(), expected)
     expect(claimsOf((await recover()).json().access_token)).toEqual(
       claimsBody({
-        sub: person.user.id,
-        email: person.email,
+        sub: signedIn.user.id,
+        email: signedIn.email,
         aal: 'aal2',
         session_id: later.sessionId,
         user_metadata: { name: 'Ann' },
@@ -209,9 +209,9 @@ describe('CUSTOM_ACCESS_TOKEN, for a second factor', () => {
 describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
   it('is told of right and wrong passwords of known users only', async () => {
     const { user, email, password } = await createSignedUp(test.deps)
-    await logIn({ email, password })
-    await logIn({ email, password: 'wrong' })
-    await logIn({ email: 'nobody@example.com', password })
+    await enterPassword({ email, password })
+    await enterPassword({ email, password: 'wrong' })
+    await enterPassword({ email: 'nobody@example.com', password })
     const calls = stub.callsOf('PASSWORD_VERIFICATION_ATTEMPT').filter(({ payload }) => payload.user_id === user.id)
     expect(calls.map(({ payload }) => payload)).toEqual([
       { user_id: user.id, valid: true },
@@ -227,12 +227,12 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
     const countCodes = async () =>
       (await test.deps.db.selectFrom('flow_state').select('id').where('user_id', '=', user.id).execute()).length
     answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', message: 'Come back later' }) })
-    const refused = await logIn({ email, password })
+    const refused = await enterPassword({ email, password })
     expect(refused.json()).toEqual(grantErrorBody('invalid_grant', 'invalid_credentials', 'Come back later'))
     const next = await refresh(refreshToken)
     expect([next.statusCode, await countCodes()]).toEqual([200, 1])
     answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', should_logout_user: true }) })
-    expect(statusAndBody(await logIn({ email, password }))).toEqual(wrongPassword)
+    expect(statusAndBody(await enterPassword({ email, password }))).toEqual(wrongPassword)
     expect(statusAndBody(await refresh(next.json().refresh_token))).toEqual([
       400,
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
@@ -263,7 +263,7 @@ describe('PASSWORD_VERIFICATION_ATTEMPT', () => {
     const { email, password } = await createSignedUp(test.deps)
     answers({ PASSWORD_VERIFICATION_ATTEMPT: () => ({}) })
     const error = { error: 'server_error', error_description: 'Error running hook', error_id: anyId }
-    expect(statusAndBody(await logIn({ email, password }))).toEqual([
+    expect(statusAndBody(await enterPassword({ email, password }))).toEqual([
       500,
       errorBody(500, 'unexpected_failure', 'Error running hook', error),
     ])
@@ -285,10 +285,10 @@ describe('MFA_VERIFICATION_ATTEMPT', () => {
   })
 
   it('403: refuses a right answer with its own message and signs the user out everywhere', async () => {
-    const person = await createSignedIn(test)
-    const raised = await addApp(test, person.headers)
+    const signedIn = await createSignedIn(test)
+    const raised = await addApp(test, signedIn.headers)
     const codes = (await test.post('/factors/recovery-codes', {}, raised.headers)).json().codes
-    const later = await signIn(test, person)
+    const later = await signIn(test, signedIn)
     answers({ MFA_VERIFICATION_ATTEMPT: () => ({ decision: 'reject', message: 'Too often' }) })
     const answer = await test.post('/factors/recovery-codes/verify', { code: codes[0] }, later.headers)
     expect(answer.json()).toEqual({ code: 403, error_code: 'mfa_verification_rejected', msg: 'Too often' })

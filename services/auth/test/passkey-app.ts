@@ -81,10 +81,10 @@ export async function openPasskeyApp(): Promise<PasskeyApp> {
       return app.post(paths.signInFinish, { challenge_id, credential: key.get(options, wrong) })
     },
     createWithPasskey: async () => {
-      const person = await createSignedIn(app)
+      const signedIn = await createSignedIn(app)
       const key = createAuthenticator()
-      const passkeyId: string = (await register(person.headers, key)).json().id
-      return { ...person, key, passkeyId }
+      const passkeyId: string = (await register(signedIn.headers, key)).json().id
+      return { ...signedIn, key, passkeyId }
     },
     fail: (request, failure) => expectFailure(app, request, failure),
   }

@@ -230,9 +230,9 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
 
   // ASVS 7.5.1
   it('needs the second factor to link and unlink only in the strict profile', async () => {
-    const person = await createSignedIn(test)
-    const { headers: raised } = await addApp(test, person.headers)
-    const again = await signIn(test, person)
+    const signedIn = await createSignedIn(test)
+    const { headers: raised } = await addApp(test, signedIn.headers)
+    const again = await signIn(test, signedIn)
     const begin = ({ headers }: Pick<SignedIn, 'headers'>) =>
       test.app.inject({
         url: `/user/identities/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`,
@@ -289,17 +289,17 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
 
   // ASVS 6.2.3, 7.5.1
   it('needs the current password for a new one only in the strict profile', async () => {
-    const person = await createSignedIn(test)
-    const { password: current_password } = person
+    const signedIn = await createSignedIn(test)
+    const { password: current_password } = signedIn
     const text = 'Current password required when setting new password.'
     const refusal = (code: string) => [400, errorBody(400, code, text)]
-    expect(await change(person, { password: NEW_PASSWORD, current_password: 'not this one' })).toEqual(
+    expect(await change(signedIn, { password: NEW_PASSWORD, current_password: 'not this one' })).toEqual(
       either(200, refusal('current_password_invalid')),
     )
-    expect(await change(person, { password: 'another one of them' })).toEqual(
+    expect(await change(signedIn, { password: 'another one of them' })).toEqual(
       either(200, refusal('current_password_required')),
     )
-    expect(await change(person, { password: 'the last one of them', current_password })).toEqual(200)
+    expect(await change(signedIn, { password: 'the last one of them', current_password })).toEqual(200)
   })
 
   it('voids the password of a stranger once the owner of the address has signed in', async () => {
@@ -317,18 +317,18 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
 
   // ASVS 7.5.1
   it('refuses changes of credentials in an old session only in the strict profile', async () => {
-    const person = await createSignedIn(test)
+    const signedIn = await createSignedIn(test)
     const other = await createSignedIn(test)
     const { app, headers: raised } = await addApp(test, other.headers)
     await test.deps.db
       .updateTable('mfa_amr_claims')
       .set({ updated_at: new Date('2020-01-01') })
-      .where('session_id', 'in', [person.sessionId, other.sessionId])
+      .where('session_id', 'in', [signedIn.sessionId, other.sessionId])
       .execute()
     const authorize = `/user/identities/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`
     const requests = [
       { method: 'PUT', url: '/user', payload: { email: `new${email}` } },
-      { method: 'PUT', url: '/user', payload: { password: NEW_PASSWORD, current_password: person.password } },
+      { method: 'PUT', url: '/user', payload: { password: NEW_PASSWORD, current_password: signedIn.password } },
       { method: 'POST', url: '/factors', payload: { factor_type: 'totp' } },
       { method: 'POST', url: '/passkeys/registration/options' },
       { method: 'GET', url: authorize },
@@ -337,7 +337,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     ] as const
     const refused = { status: 400, code: 'reauthentication_needed' }
     for (const request of requests) {
-      const answer = await test.app.inject({ headers: person.headers, ...request })
+      const answer = await test.app.inject({ headers: signedIn.headers, ...request })
       const code = answer.body.startsWith('{') ? answer.json().error_code : undefined
       const taken = { status: request.url === authorize ? 302 : 200, code: undefined }
       expect({ url: request.url, status: answer.statusCode, code }).toEqual({
@@ -345,9 +345,9 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
         ...either(taken, refused),
       })
     }
-    expect(await change(person, { data: { name: 'Ada' } })).toEqual(200)
+    expect(await change(signedIn, { data: { name: 'Ada' } })).toEqual(200)
     expect(
-      await change(await signIn(test, { ...person, password: either(NEW_PASSWORD, person.password) }), { email }),
+      await change(await signIn(test, { ...signedIn, password: either(NEW_PASSWORD, signedIn.password) }), { email }),
     ).toEqual(200)
   })
 
@@ -419,9 +419,9 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
 
   // ASVS 6.3.3
   it('ends a session of aal1 after 15 minutes when its user has a factor, only in the strict profile', async () => {
-    const person = await createSignedIn(test)
-    await addApp(test, person.headers)
-    const { sessionId, refreshToken } = await signIn(test, person)
+    const signedIn = await createSignedIn(test)
+    await addApp(test, signedIn.headers)
+    const { sessionId, refreshToken } = await signIn(test, signedIn)
     const created_at = new Date(Date.now() - 16 * 60_000)
     await test.deps.db.updateTable('sessions').set({ created_at }).where('id', '=', sessionId).execute()
     const answer = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
@@ -430,10 +430,10 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
   })
 
   it('sends notifications by default only in the strict profile', async () => {
-    const person = await createSignedIn(test)
-    await change(person, { password: NEW_PASSWORD, current_password: person.password })
+    const signedIn = await createSignedIn(test)
+    await change(signedIn, { password: NEW_PASSWORD, current_password: signedIn.password })
     await test.idle()
-    expect(test.recipients().includes(person.email)).toBe(isStrict)
+    expect(test.recipients().includes(signedIn.email)).toBe(isStrict)
   })
 
   // ASVS 6.2.8, 6.2.9, 6.2.10
@@ -441,11 +441,11 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
     // No other test may stand ten years later.
     const later = await openMailApp({ ...SETTINGS, ...stub.settings, AUTH_PROFILE: profile })
     onTestFinished(() => later.close())
-    const person = await createSignedIn(later)
+    const signedIn = await createSignedIn(later)
     const password = ` Ä${'x'.repeat(60)}é `
     const enter = (entered: string) =>
-      later.post('/token?grant_type=password', { email: person.email, password: entered })
-    expect(await change(person, { password, current_password: person.password }, later)).toEqual(200)
+      later.post('/token?grant_type=password', { email: signedIn.email, password: entered })
+    expect(await change(signedIn, { password, current_password: signedIn.password }, later)).toEqual(200)
     later.clock.advance(10 * 365 * 86_400_000)
     for (const other of [password.trim(), password.toLowerCase(), password.normalize('NFD'), password.slice(0, 63)]) {
       expect((await enter(other)).json()).toEqual(
@@ -453,7 +453,7 @@ describe.each(['compatible', 'strict'] as const)('AUTH_PROFILE=%s', (profile) =>
       )
     }
     expect((await enter(password)).json()).toEqual(
-      sessionBody(signedUpBody(person), { expires_in: expect.any(Number) }),
+      sessionBody(signedUpBody(signedIn), { expires_in: expect.any(Number) }),
     )
   })
 })

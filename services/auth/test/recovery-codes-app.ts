@@ -46,11 +46,11 @@ export async function openRecoveryCodesApp(): Promise<RecoveryCodesApp> {
   const generate: RecoveryCodesApp['generate'] = (headers, payload = {}) =>
     service.post(RECOVERY_CODES, payload, headers)
   const createWithApp: RecoveryCodesApp['createWithApp'] = async () => {
-    const person = await createSignedIn(service)
-    const raised = await addApp(service, person.headers, 'app')
+    const signedIn = await createSignedIn(service)
+    const raised = await addApp(service, signedIn.headers, 'app')
     // Factors are listed by age, so the codes have to be younger than the app.
     service.clock.advance(1)
-    return { ...person, ...raised, later: await signIn(service, person) }
+    return { ...signedIn, ...raised, later: await signIn(service, signedIn) }
   }
   return {
     ...service,
@@ -61,9 +61,9 @@ export async function openRecoveryCodesApp(): Promise<RecoveryCodesApp> {
     readStatus: async (headers) => (await service.app.inject({ url: RECOVERY_CODES, headers })).json(),
     createWithApp,
     createWithCodes: async () => {
-      const person = await createWithApp()
-      const { id, codes } = (await generate(person.headers)).json()
-      return { ...person, id, codes }
+      const owner = await createWithApp()
+      const { id, codes } = (await generate(owner.headers)).json()
+      return { ...owner, id, codes }
     },
     fail: (method, url, headers, failure) =>
       expectFailure(service, { method, url, headers, ...(method === 'POST' ? { payload: {} } : {}) }, failure),

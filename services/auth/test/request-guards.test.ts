@@ -159,15 +159,15 @@ describe('request buckets', () => {
     '429: counts a client at /factors/:factorId/%s, whoever is signed in',
     async (step) => {
       const [one, other] = [await createSignedIn(limited), await createSignedIn(limited)]
-      const ask = async (person: SignedIn, from: string) => {
+      const ask = async (signedIn: SignedIn, from: string) => {
         const url = `/factors/${randomUUID()}/${step}`
-        const headers = { ...person.headers, 'x-real-ip': `${from} for ${step}` }
+        const headers = { ...signedIn.headers, 'x-real-ip': `${from} for ${step}` }
         const payload = { challenge_id: randomUUID(), code: '123456' }
         return limited.app.inject({ method: 'POST', url, headers, payload })
       }
       for (let i = 0; i < 30; i += 1) expect((await ask(one, '192.0.2.4')).statusCode).not.toBe(429)
-      for (const person of [one, other]) {
-        expect(statusAndBody(await ask(person, '192.0.2.4'))).toEqual([
+      for (const signedIn of [one, other]) {
+        expect(statusAndBody(await ask(signedIn, '192.0.2.4'))).toEqual([
           429,
           errorBody(429, 'over_request_rate_limit', 'Request rate limit reached'),
         ])

@@ -11,13 +11,13 @@ export interface SignedIn extends SignedUp {
 }
 
 /** Signs somebody in by password. */
-export async function signIn({ app }: Pick<TestApp, 'app'>, person: SignedUp): Promise<SignedIn> {
-  const payload = { email: person.email, password: person.password }
+export async function signIn({ app }: Pick<TestApp, 'app'>, signedUp: SignedUp): Promise<SignedIn> {
+  const payload = { email: signedUp.email, password: signedUp.password }
   const answer = await app.inject({ method: 'POST', url: '/token?grant_type=password', payload })
   const { access_token: token, refresh_token: refreshToken, user: record } = answer.json()
   const claims = JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString())
   const headers = { authorization: `Bearer ${token}` }
-  return { ...person, headers, refreshToken, sessionId: String(claims.session_id), record }
+  return { ...signedUp, headers, refreshToken, sessionId: String(claims.session_id), record }
 }
 
 /** Makes a confirmed user with a password and signs them in. */

@@ -19,7 +19,7 @@ export async function createSignedUp(
   { db, passwords }: Pick<AuthDeps, 'db' | 'passwords'>,
   changes: Partial<Parameters<typeof insertUser>[1]> = {},
 ): Promise<SignedUp> {
-  const email = `person${++count}@example.com`
+  const email = `signed-up-${++count}@example.com`
   const password = `correct horse ${count % PASSWORDS}`
   const user = await insertUser(db, {
     aud: 'authenticated',

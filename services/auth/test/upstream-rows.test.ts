@@ -69,7 +69,7 @@ afterAll(async () => {
 beforeEach(() => {
   people += 1
   id = randomUUID()
-  email = `person${people}@example.com`
+  email = `user${people}@example.com`
 })
 
 type Row = Readonly<Record<string, unknown>>
@@ -257,7 +257,7 @@ describe('a user of a seed file', () => {
 
 describe('an email in mixed case', () => {
   it('200: signs in by the email in any case and returns it as stored', async () => {
-    const mixed = `Person${people}@Example.com`
+    const mixed = `User${people}@Example.com`
     await seed({ email: mixed })
     const user = shown({
       email: mixed,

@@ -68,36 +68,36 @@ const failToVerify = (test: MailApp, payload: object, failure: Failure) =>
   failWith(test, { method: 'POST', url: '/verify', payload: { type: 'email_change', ...payload } }, failure)
 
 /** Asks for a change of email and takes the mails to both addresses. */
-async function askForChange(test: MailApp, person: SignedIn, email: string, extra: object = {}) {
-  const { status, body } = await put(test, { email, ...extra }, person)
+async function askForChange(test: MailApp, signedIn: SignedIn, email: string, extra: object = {}) {
+  const { status, body } = await put(test, { email, ...extra }, signedIn)
   expect({ status, body }).toEqual({
     status: 200,
-    body: signedUpBody(person, { new_email: email, email_change_sent_at: anyTime, last_sign_in_at: anyTime }),
+    body: signedUpBody(signedIn, { new_email: email, email_change_sent_at: anyTime, last_sign_in_at: anyTime }),
   })
   return {
     toNew: await test.readMail(email),
-    toCurrent: test === secure ? await test.readMail(person.email) : undefined,
+    toCurrent: test === secure ? await test.readMail(signedIn.email) : undefined,
   }
 }
 
 describe('PUT /user with an email: secure change', () => {
   it('200: changes the email after both addresses confirm, in either order, by link or code', async () => {
     for (const order of ['new first', 'current first']) {
-      const person = await createSignedIn(secure)
+      const signedIn = await createSignedIn(secure)
       const email = nextEmail()
-      const { body } = await put(secure, { email: email.toUpperCase() }, person)
+      const { body } = await put(secure, { email: email.toUpperCase() }, signedIn)
       expect(body).toEqual({
-        ...person.record,
+        ...signedIn.record,
         new_email: email,
         email_change_sent_at: anyTime,
         updated_at: anyTime,
       })
       const toNew = await secure.readMail(email)
-      const toCurrent = await secure.readMail(person.email)
+      const toCurrent = await secure.readMail(signedIn.email)
       expect(toNew.link.searchParams.get('type')).toBe('email_change')
       for (const { mail } of [toNew, toCurrent]) {
         expect(mail.subject).toBe('Confirm your new email address')
-        expect(mail.text).toContain(`from ${person.email} to ${email}`)
+        expect(mail.text).toContain(`from ${signedIn.email} to ${email}`)
       }
       const steps = [{ email, token: toNew.code }, { token_hash: toCurrent.token }]
       const [first, second] = order === 'new first' ? steps : steps.toReversed()
@@ -107,7 +107,7 @@ describe('PUT /user with an email: secure change', () => {
       expect(done).toEqual({
         status: 200,
         body: sessionBody(
-          confirmedBody(person.user.id, email, {
+          confirmedBody(signedIn.user.id, email, {
             email_confirmed_at: anyTime,
             confirmation_sent_at: anyTime,
             user_metadata: { name: 'Ann' },
@@ -115,31 +115,31 @@ describe('PUT /user with an email: secure change', () => {
           { access_token: expect.any(String), type: 'email_change' },
         ),
       })
-      const notice = await secure.readMail(person.email)
+      const notice = await secure.readMail(signedIn.email)
       expect(notice.mail.subject).toBe('Your email address was changed')
-      expect(notice.mail.text).toContain(`from ${person.email} to ${email}`)
-      const login = await secure.post('/token?grant_type=password', { email, password: person.password })
-      expectSession(login, signedUpBody({ ...person, email }))
+      expect(notice.mail.text).toContain(`from ${signedIn.email} to ${email}`)
+      const login = await secure.post('/token?grant_type=password', { email, password: signedIn.password })
+      expectSession(login, signedUpBody({ ...signedIn, email }))
     }
   })
 
   it('200: another address or another mail starts the change over', async () => {
-    const person = await createSignedIn(secure)
-    const first = await askForChange(secure, person, nextEmail())
+    const signedIn = await createSignedIn(secure)
+    const first = await askForChange(secure, signedIn, nextEmail())
     expect((await verify(secure, { token_hash: first.toCurrent?.token })).body).toEqual(HALF)
     secure.clock.advance(61_000)
     const email = nextEmail()
-    const second = await askForChange(secure, person, email)
+    const second = await askForChange(secure, signedIn, email)
     await failToVerify(secure, { token_hash: first.toNew.token }, DEAD_LINK)
     // The current address has agreed to the first change only.
     expect((await verify(secure, { token_hash: second.toCurrent?.token })).body).toEqual(HALF)
     secure.clock.advance(61_000)
-    await secure.post('/resend', { type: 'email_change', email: person.email })
-    const [toNew, toCurrent] = [await secure.readMail(email), await secure.readMail(person.email)]
+    await secure.post('/resend', { type: 'email_change', email: signedIn.email })
+    const [toNew, toCurrent] = [await secure.readMail(email), await secure.readMail(signedIn.email)]
     await failToVerify(secure, { token_hash: second.toNew.token }, DEAD_LINK)
     expect((await verify(secure, { token_hash: toCurrent.token })).body).toEqual(HALF)
     expect((await verify(secure, { email, token: toNew.code })).body.user).toEqual(
-      confirmedBody(person.user.id, email, {
+      confirmedBody(signedIn.user.id, email, {
         confirmation_sent_at: anyTime,
         last_sign_in_at: anyTime,
         user_metadata: { name: 'Ann' },
@@ -187,9 +187,9 @@ describe('PUT /user with an email: secure change', () => {
   })
 
   it('200 and 403: accepts each of two parallel messages once', async () => {
-    const person = await createSignedIn(secure)
+    const signedIn = await createSignedIn(secure)
     const email = nextEmail()
-    const { toNew, toCurrent } = await askForChange(secure, person, email)
+    const { toNew, toCurrent } = await askForChange(secure, signedIn, email)
     const tokens = [toNew.token, toCurrent?.token, toNew.token, toCurrent?.token]
     const answers = await Promise.all(tokens.map((token_hash) => verify(secure, { token_hash })))
     const late = { status: 403, body: errorBody(403, 'otp_expired', 'Email link is invalid or has expired') }
@@ -199,8 +199,8 @@ describe('PUT /user with an email: secure change', () => {
   })
 
   it('303: the first link ends in a message, the second in a session or a code', async () => {
-    const person = await createSignedIn(secure)
-    const { toNew, toCurrent } = await askForChange(secure, person, nextEmail())
+    const signedIn = await createSignedIn(secure)
+    const { toNew, toCurrent } = await askForChange(secure, signedIn, nextEmail())
     const follow = ({ pathname, search }: URL) => secure.app.inject({ url: pathname + search })
     const message = 'message=Confirmation+link+accepted.+Please+proceed+to+confirm+link+sent+to+the+other+email'
     const half = await follow(toNew.link)
@@ -225,33 +225,33 @@ describe('PUT /user with an email: secure change', () => {
 
 describe('PUT /user with an email: simple change', () => {
   it('200: needs only the new address and sends no mail to the current one', async () => {
-    const person = await createSignedIn(simple)
+    const signedIn = await createSignedIn(simple)
     const email = nextEmail()
-    const { toNew } = await askForChange(simple, person, email)
+    const { toNew } = await askForChange(simple, signedIn, email)
     const { body } = await verify(simple, { token_hash: toNew.token })
     expect(body).toEqual(
       sessionBody(
-        confirmedBody(person.user.id, email, { confirmation_sent_at: anyTime, user_metadata: { name: 'Ann' } }),
+        confirmedBody(signedIn.user.id, email, { confirmation_sent_at: anyTime, user_metadata: { name: 'Ann' } }),
         { type: 'email_change' },
       ),
     )
     await simple.idle()
-    const subjects = simple.recipients().filter((address) => address === person.email)
+    const subjects = simple.recipients().filter((address) => address === signedIn.email)
     expect(subjects).toHaveLength(1)
-    expect((await simple.readMail(person.email)).mail.subject).toBe('Your email address was changed')
+    expect((await simple.readMail(signedIn.email)).mail.subject).toBe('Your email address was changed')
   })
 
   it('422: refuses an address that was taken meanwhile and changes nothing', async () => {
-    const person = await createSignedIn(simple)
+    const signedIn = await createSignedIn(simple)
     const email = nextEmail()
-    const { toNew } = await askForChange(simple, person, email)
+    const { toNew } = await askForChange(simple, signedIn, email)
     await createSignedUp(simple.deps, { email })
     const taken = 'A user with this email address has already been registered'
     await failToVerify(simple, { token_hash: toNew.token }, [422, 'email_exists', taken])
-    expect((await put(simple, {}, person)).body).toEqual(
-      signedUpBody(person, { new_email: email, email_change_sent_at: anyTime, last_sign_in_at: anyTime }),
+    expect((await put(simple, {}, signedIn)).body).toEqual(
+      signedUpBody(signedIn, { new_email: email, email_change_sent_at: anyTime, last_sign_in_at: anyTime }),
     )
-    await failWith(simple, { method: 'PUT', url: '/user', headers: person.headers, payload: { email } }, [
+    await failWith(simple, { method: 'PUT', url: '/user', headers: signedIn.headers, payload: { email } }, [
       422,
       'email_exists',
       taken,
@@ -262,7 +262,7 @@ describe('PUT /user with an email: simple change', () => {
     const email = nextEmail()
     const people = [await createSignedIn(simple), await createSignedIn(simple)]
     const tokens: string[] = []
-    for (const person of people) tokens.push((await askForChange(simple, person, email)).toNew.token)
+    for (const signedIn of people) tokens.push((await askForChange(simple, signedIn, email)).toNew.token)
     // Links identify their message; a code would be compared with only one.
     const answers = await Promise.all(tokens.map((token) => verify(simple, { token_hash: token })))
     expect(answers.filter(({ status }) => status !== 200)).toEqual([
@@ -274,84 +274,84 @@ describe('PUT /user with an email: simple change', () => {
   })
 
   it('200: takes over the address of a staged user', async () => {
-    const person = await createSignedIn(simple)
+    const signedIn = await createSignedIn(simple)
     const email = nextEmail()
     await simple.post('/otp', { email })
     await simple.readMail(email)
-    const { toNew } = await askForChange(simple, person, email)
+    const { toNew } = await askForChange(simple, signedIn, email)
     expect(await verify(simple, { token_hash: toNew.token })).toEqual({
       status: 200,
-      body: sessionBody(signedUpBody({ user: person.user, email }, { last_sign_in_at: anyTime }), {
+      body: sessionBody(signedUpBody({ user: signedIn.user, email }, { last_sign_in_at: anyTime }), {
         type: 'email_change',
       }),
     })
   })
 
   it('429: refuses another change within the interval', async () => {
-    const person = await createSignedIn(simple)
-    await askForChange(simple, person, nextEmail())
+    const signedIn = await createSignedIn(simple)
+    await askForChange(simple, signedIn, nextEmail())
     const failure = 'For security purposes, you can only request this after 60 seconds.'
-    const request = { method: 'PUT', url: '/user', headers: person.headers, payload: { email: nextEmail() } } as const
+    const request = { method: 'PUT', url: '/user', headers: signedIn.headers, payload: { email: nextEmail() } } as const
     await failWith(simple, request, [429, 'over_email_send_rate_limit', failure])
     simple.clock.advance(60_000)
-    await askForChange(simple, person, nextEmail())
+    await askForChange(simple, signedIn, nextEmail())
   })
 
   it('429: changes and counts nothing when too few mails are left', async () => {
     const tight = await openBeside(simple, { ...SETTINGS, AUTH_RATE_LIMIT_EMAIL_SENT: '1' })
-    const person = await createSignedIn(tight)
+    const signedIn = await createSignedIn(tight)
     const email = nextEmail()
     const request = {
       method: 'PUT',
       url: '/user',
-      headers: person.headers,
+      headers: signedIn.headers,
       payload: { email, data: { x: 1 } },
     } as const
     await failWith(tight, request, [429, 'over_email_send_rate_limit', 'email rate limit exceeded'])
-    expect((await put(tight, {}, person)).body.user_metadata).toEqual({ name: 'Ann' })
-    await tight.post('/recover', { email: person.email })
-    expect((await tight.readMail(person.email)).mail.subject).toBe('Reset your password')
+    expect((await put(tight, {}, signedIn)).body.user_metadata).toEqual({ name: 'Ann' })
+    await tight.post('/recover', { email: signedIn.email })
+    expect((await tight.readMail(signedIn.email)).mail.subject).toBe('Reset your password')
     await tight.close()
   })
 })
 
 describe('PUT /user with a phone', () => {
   it('200: confirms the new number by its code and notifies the user by mail', async () => {
-    const person = await createSignedIn(simple, { phone: nextPhone() })
+    const signedIn = await createSignedIn(simple, { phone: nextPhone() })
     const phone = nextPhone()
-    const { body } = await put(simple, { phone: `+${phone}` }, person)
-    expect(body).toEqual({ ...person.record, new_phone: phone, phone_change_sent_at: anyTime, updated_at: anyTime })
+    const { body } = await put(simple, { phone: `+${phone}` }, signedIn)
+    expect(body).toEqual({ ...signedIn.record, new_phone: phone, phone_change_sent_at: anyTime, updated_at: anyTime })
     const { code, channel } = await simple.sms.read(phone)
     expect(channel).toBe('sms')
-    const wrong = { type: 'phone_change', phone: person.user.phone, token: code }
+    const wrong = { type: 'phone_change', phone: signedIn.user.phone, token: code }
     await failToVerify(simple, wrong, DEAD_CODE)
     const done = await verify(simple, { type: 'phone_change', phone, token: code })
     expect(done.body).toEqual(
       sessionBody(
-        signedUpBody(person, {
+        signedUpBody(signedIn, {
           phone,
           phone_confirmed_at: anyTime,
           last_sign_in_at: anyTime,
           app_metadata: { provider: 'email', providers: ['email', 'phone'] },
           identities: [
-            emailIdentity(person.user.id, person.email, { email_verified: true }),
-            phoneIdentity(person.user.id, phone, { phone_verified: true }),
+            emailIdentity(signedIn.user.id, signedIn.email, { email_verified: true }),
+            phoneIdentity(signedIn.user.id, phone, { phone_verified: true }),
           ],
         }),
       ),
     )
-    const { mail } = await simple.readMail(person.email)
+    const { mail } = await simple.readMail(signedIn.email)
     expect(mail.subject).toBe('Your phone number was changed')
-    expect(mail.text).toContain(`from ${person.user.phone} to ${phone}`)
+    expect(mail.text).toContain(`from ${signedIn.user.phone} to ${phone}`)
   })
 
   it('200: sends the code again to the pending number', async () => {
-    const person = await createSignedIn(simple)
+    const signedIn = await createSignedIn(simple)
     const phone = nextPhone()
-    await put(simple, { phone }, person)
+    await put(simple, { phone }, signedIn)
     const first = await simple.sms.read(phone)
     simple.clock.advance(61_000)
-    const again = await simple.post('/resend', { type: 'phone_change', email: person.email })
+    const again = await simple.post('/resend', { type: 'phone_change', email: signedIn.email })
     expect(statusAndBody(again)).toEqual([200, { message_id: anyId }])
     const second = await simple.sms.read(phone)
     expect(simple.sms.messages.filter(({ to }) => to === phone)).toHaveLength(2)

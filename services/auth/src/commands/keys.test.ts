@@ -11,7 +11,7 @@ import { keysCommand } from './keys.ts'
 
 const test = await openTestApp({ settings: { AUTH_JWT_KEY_ID: 'secret' } })
 const { deps } = test
-const person = await createSignedUp(deps)
+const signedUp = await createSignedUp(deps)
 
 /** Processes of one service: each reads the table for itself. */
 const replicas = await Promise.all(
@@ -83,7 +83,7 @@ async function poll(...kids: readonly string[]): Promise<void> {
 }
 
 async function signIn(replica: Replica): Promise<{ readonly token: string; readonly header: unknown }> {
-  const payload = { email: person.email, password: person.password }
+  const payload = { email: signedUp.email, password: signedUp.password }
   const answer = await replica?.app.inject({ method: 'POST', url: '/token?grant_type=password', payload })
   const token: string = answer?.json().access_token
   return { token, header: JSON.parse(Buffer.from(token.split('.')[0] ?? '', 'base64url').toString()) }

@@ -308,16 +308,16 @@ describe('auth users', () => {
   })
 
   it('sessions: lists the sessions of a user, newest first', async () => {
-    const person = await createSignedIn(test)
-    expect(await run('users', 'sessions', person.email)).toEqual([
+    const signedIn = await createSignedIn(test)
+    expect(await run('users', 'sessions', signedIn.email)).toEqual([
       'ID                                    STARTED           REFRESHED  ENDS  LEVEL  ADDRESS    USER AGENT',
       expect.stringMatching(
         /^[0-9a-f-]{36} {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}- {10}- {5}aal1 {3}127\.0\.0\.1 {2}lightMyRequest$/,
       ),
     ])
-    expect(await json('users', 'sessions', person.user.id)).toEqual([
+    expect(await json('users', 'sessions', signedIn.user.id)).toEqual([
       {
-        id: person.sessionId,
+        id: signedIn.sessionId,
         aal: 'aal1',
         created_at: anyTime,
         refreshed_at: null,
@@ -373,20 +373,20 @@ describe('auth token', () => {
   })
 
   it('prints a token of a user, with which /user answers', async () => {
-    const person = await createSignedUp(test.deps)
-    const answer = await json('token', '--user', person.email)
+    const signedUp = await createSignedUp(test.deps)
+    const answer = await json('token', '--user', signedUp.email)
     expect(answer).toEqual({
       access_token: expect.any(String),
       token_type: 'bearer',
       expires_in: 3_600,
       expires_at: issuedAt() + 3_600,
     })
-    const [token] = await run('token', '--user', person.user.id)
+    const [token] = await run('token', '--user', signedUp.user.id)
     expect(claimsOf(token)).toEqual({
       iss: 'http://localhost:8081',
-      sub: person.user.id,
+      sub: signedUp.user.id,
       aud: 'authenticated',
-      email: person.email,
+      email: signedUp.email,
       phone: '',
       app_metadata: { provider: 'email', providers: ['email'] },
       user_metadata: { name: 'Ann' },
@@ -398,7 +398,7 @@ describe('auth token', () => {
       exp: issuedAt() + 3_600,
     })
     const own = await test.app.inject({ url: '/user', headers: { authorization: `Bearer ${token}` } })
-    expect(own.json()).toEqual(signedUpBody(person))
+    expect(own.json()).toEqual(signedUpBody(signedUp))
   })
 
   it('refuses a user who does not exist or is deleted', async () => {

@@ -129,13 +129,13 @@ describe('auth users import', () => {
   })
 
   it('reports each refused line and imports the others', async () => {
-    const person = await createSignedUp(deps)
+    const signedUp = await createSignedUp(deps)
     const input = Buffer.concat([
       Buffer.from('\ufeff{"email":"first@example.com","favourite":"tea"}\r\n\n'),
       Buffer.from('{"email":"nobody"}\n{"email":\n'),
       Buffer.from([0x7b, 0xff, 0x7d, 0x0a]),
       Buffer.from(`{"email":"${'x'.repeat(1_048_576)}"}\n`),
-      Buffer.from(ndjson({ id: randomUUID(), email: person.email }, { email: 'last@example.com' })),
+      Buffer.from(ndjson({ id: randomUUID(), email: signedUp.email }, { email: 'last@example.com' })),
     ])
     expect(await users(['import', '-'], input)).toEqual({
       output: added(2, 0, 5),
@@ -152,11 +152,11 @@ describe('auth users import', () => {
   })
 
   it('--dry-run reports the same and changes nothing', async () => {
-    const person = await createSignedUp(deps)
+    const signedUp = await createSignedUp(deps)
     const lines = [
       { email: 'a@example.com' },
       { email: 'a@example.com' },
-      { email: person.email },
+      { email: signedUp.email },
       { id: randomUUID(), email: 'a@example.com' },
       { email: 'nobody' },
       { email: 'b@example.com', identities: [{ provider: 'google', id: '1' }] },
@@ -170,7 +170,7 @@ describe('auth users import', () => {
   })
 
   it('reports its progress and finds duplicates across batches', async () => {
-    const lines = Array.from({ length: 1_100 }, (_, i) => ({ email: `person${i % 1_050}@example.com` }))
+    const lines = Array.from({ length: 1_100 }, (_, i) => ({ email: `user${i % 1_050}@example.com` }))
     const dry = await users(['import', '--dry-run'], ndjson(...lines))
     const real = await importLines(...lines)
     expect(dry.output).toBe(`nothing changed; would be: ${added(1_050, 50)}`)
@@ -182,7 +182,7 @@ describe('auth users import', () => {
   })
 
   it('two parallel imports add each user once', async () => {
-    const lines = Array.from({ length: 1_200 }, (_, i) => ({ email: `person${i}@example.com`, phone: `1${i + 10}` }))
+    const lines = Array.from({ length: 1_200 }, (_, i) => ({ email: `user${i}@example.com`, phone: `1${i + 10}` }))
     const runs = await Promise.all([importLines(...lines), importLines(...lines), importLines(...lines.toReversed())])
     expect(runs.map(({ failure }) => failure)).toEqual([undefined, undefined, undefined])
     const counts = runs.map(({ output }) => Number(output.split(' ')[0]))
@@ -205,11 +205,11 @@ describe('auth users import', () => {
 
 describe('auth users export', () => {
   it('writes what import reads: exporting, importing and exporting again gives the same lines', async () => {
-    const person = await createSignedUp(deps, { raw_user_meta_data: { é: [1, { x: null }] }, phone: '1415' })
+    const signedUp = await createSignedUp(deps, { raw_user_meta_data: { é: [1, { x: null }] }, phone: '1415' })
     await deps.db
       .insertInto('identities')
       .values({
-        user_id: person.user.id,
+        user_id: signedUp.user.id,
         provider: 'google',
         created_at: new Date(),
         updated_at: new Date(),
@@ -228,20 +228,20 @@ describe('auth users export', () => {
       {
         email: 'b@example.com',
         email_confirm: true,
-        password_hash: await hashOf(person.email),
+        password_hash: await hashOf(signedUp.email),
         invited_at: '2020-01-01T00:00:00Z',
       },
     )
     const { output } = await users(['export'])
     expect(output.split('\n')).toHaveLength(4)
-    const own = output.split('\n').find((line) => line.includes(person.email)) ?? ''
+    const own = output.split('\n').find((line) => line.includes(signedUp.email)) ?? ''
     expect(JSON.parse(own)).toEqual({
-      id: person.user.id,
+      id: signedUp.user.id,
       aud: 'authenticated',
       role: 'authenticated',
-      email: person.email,
+      email: signedUp.email,
       phone: '1415',
-      password_hash: await hashOf(person.email),
+      password_hash: await hashOf(signedUp.email),
       email_confirmed_at: '2026-01-01T00:00:00.000001+00:00',
       confirmation_sent_at: '2026-01-01T00:00:00.000000+00:00',
       app_metadata: { provider: 'email', providers: ['email'] },
@@ -249,8 +249,8 @@ describe('auth users export', () => {
       identities: [
         {
           provider: 'email',
-          provider_id: person.user.id,
-          identity_data: { sub: person.user.id, email: person.email, email_verified: true, phone_verified: false },
+          provider_id: signedUp.user.id,
+          identity_data: { sub: signedUp.user.id, email: signedUp.email, email_verified: true, phone_verified: false },
           created_at: expect.any(String),
           updated_at: expect.any(String),
         },
@@ -264,13 +264,13 @@ describe('auth users export', () => {
       ],
       is_anonymous: false,
       is_sso_user: false,
-      created_at: person.user.createdAt,
-      updated_at: person.user.updatedAt,
+      created_at: signedUp.user.createdAt,
+      updated_at: signedUp.user.updatedAt,
     })
     await deps.db.deleteFrom('users').execute()
     expect((await users(['import'], output)).output).toBe(added(3))
     expect((await users(['export'])).output).toBe(output)
-    expect(await signIn({ email: person.email }, person.password)).toBe(200)
+    expect(await signIn({ email: signedUp.email }, signedUp.password)).toBe(200)
   })
 
   it('exports the time since which an account is claimed although its address is unconfirmed', async () => {
@@ -319,7 +319,7 @@ describe('auth users export', () => {
   })
 
   it('exports every page', async () => {
-    await importLines(...Array.from({ length: 1_001 }, (_, i) => ({ email: `person${i}@example.com` })))
+    await importLines(...Array.from({ length: 1_001 }, (_, i) => ({ email: `user${i}@example.com` })))
     const { output } = await users(['export'])
     expect(
       new Set(

@@ -19,7 +19,7 @@ import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
 let service: MailApp
 let stub: AnybodyStub
 let people = 0
-let person: SignedIn
+let signedIn: SignedIn
 let raised: RaisedSession
 let aal1: SignedIn['headers']
 let phone: string
@@ -43,9 +43,9 @@ beforeEach(async () => {
   people += 1
   thief = { sub: `6${people}`, email: `thief${people}@example.com`, verified: true }
   phone = `1415555${2000 + people}`
-  person = await createSignedIn(service)
-  raised = await addApp(service, person.headers)
-  aal1 = (await signIn(service, person)).headers
+  signedIn = await createSignedIn(service)
+  raised = await addApp(service, signedIn.headers)
+  aal1 = (await signIn(service, signedIn)).headers
   await change({
     email: null,
     email_confirmed_at: null,
@@ -55,7 +55,7 @@ beforeEach(async () => {
 })
 
 const change = (columns: object) =>
-  service.deps.db.updateTable('users').set(columns).where('id', '=', person.user.id).execute()
+  service.deps.db.updateTable('users').set(columns).where('id', '=', signedIn.user.id).execute()
 async function show() {
   const { email, new_email, identities } = (await service.app.inject({ url: '/user', headers: raised.headers })).json()
   return { email, new_email, providers: identities.map(({ provider }: { provider: string }) => provider) }
@@ -84,7 +84,7 @@ describe('linking an identity with an address, for a user with a second factor a
     const { factorId, code } = raised.app
     expectSession(
       await answerChallenge(service, aal1, { factorId, code: code() }),
-      signedUpBody(person, {
+      signedUpBody(signedIn, {
         email: '',
         email_confirmed_at: undefined,
         phone,
@@ -133,7 +133,7 @@ describe('a linked identity of a user with a second factor that later returns an
   })
 
   it('does not sign in while a change of email is pending, and keeps the change', async () => {
-    await change({ email: person.email, email_confirmed_at: null })
+    await change({ email: signedIn.email, email_confirmed_at: null })
     const { fragment } = await signInAs(service, 'keycloak', thief)
     expect(fragment).toEqual({
       error: 'access_denied',
@@ -141,7 +141,7 @@ describe('a linked identity of a user with a second factor that later returns an
       error_description: 'Unverified email with keycloak. Verify the email with keycloak in order to sign in',
       sb: '',
     })
-    expect(await show()).toEqual({ ...UNCHANGED, email: person.email, providers: ['email', 'keycloak'] })
+    expect(await show()).toEqual({ ...UNCHANGED, email: signedIn.email, providers: ['email', 'keycloak'] })
   })
 })
 

@@ -75,7 +75,7 @@ async function whoIs(landing: ReturnType<typeof signInAs>): Promise<Session | un
   return { id: user.id, user, refreshToken: fragment.refresh_token ?? '' }
 }
 
-const signIn = (provider: AnybodyProvider, person: Anybody) => whoIs(signInAs(service, provider, person))
+const signIn = (provider: AnybodyProvider, account: Anybody) => whoIs(signInAs(service, provider, account))
 const refused = async (landing: ReturnType<typeof signInAs>) => (await landing).fragment.error_code
 
 const login = async (password: string) =>
@@ -156,17 +156,17 @@ describe('a user with an account', () => {
   })
 
   it('is not found by an unlinked identity', async () => {
-    const person = await createSignedIn(service)
+    const signedIn = await createSignedIn(service)
     const strange = attacker({ email: `old${people}@example.com`, verified: true })
-    await comeBackAs(service, await beginLinking(service, 'keycloak', person.headers), strange)
-    const user = (await service.app.inject({ url: '/user', headers: person.headers })).json()
+    await comeBackAs(service, await beginLinking(service, 'keycloak', signedIn.headers), strange)
+    const user = (await service.app.inject({ url: '/user', headers: signedIn.headers })).json()
     const [, linked] = user.identities
     const url = `/user/identities/${linked.identity_id}`
-    expect(statusAndBody(await service.app.inject({ method: 'DELETE', url, headers: person.headers }))).toEqual([
+    expect(statusAndBody(await service.app.inject({ method: 'DELETE', url, headers: signedIn.headers }))).toEqual([
       200,
       {},
     ])
-    expect((await signIn('keycloak', strange))?.id).not.toBe(person.user.id)
+    expect((await signIn('keycloak', strange))?.id).not.toBe(signedIn.user.id)
   })
 
   it('is not restored by their provider after deletion', async () => {
@@ -414,9 +414,9 @@ describe('a flow', () => {
   })
 
   it('that links an identity ends with the session that began it', async () => {
-    const person = await createSignedIn(service)
-    const state = await beginLinking(service, 'keycloak', person.headers)
-    await service.app.inject({ method: 'POST', url: '/logout', headers: person.headers })
+    const signedIn = await createSignedIn(service)
+    const state = await beginLinking(service, 'keycloak', signedIn.headers)
+    await service.app.inject({ method: 'POST', url: '/logout', headers: signedIn.headers })
     const { query } = await comeBackAs(service, state, attacker({ email: 'x@example.com', verified: true }))
     expect(query).toEqual(STATE_UNKNOWN)
   })
@@ -441,8 +441,8 @@ describe('a flow', () => {
   it('accepts an invitation only for the invited user, and keeps it otherwise', async () => {
     await service.post('/invite', { email }, OPERATOR)
     const { token } = await service.readMail(email)
-    const accept = async (person: Anybody) =>
-      comeBackAs(service, await begin(service, 'keycloak', { invite_token: token }), person)
+    const accept = async (account: Anybody) =>
+      comeBackAs(service, await begin(service, 'keycloak', { invite_token: token }), account)
     const stranger = attacker({ email: 'somebody.else@example.com', verified: true })
     const { query } = await accept(stranger)
     expect(query.error_description).toBe('Invited email does not match emails from external provider')

@@ -48,11 +48,11 @@ afterAll(async () => {
 
 let people = 0
 let email = ''
-let person: Anybody
+let account: Anybody
 beforeEach(() => {
   people += 1
   email = `early${people}@example.com`
-  person = { sub: `1${people}`, email, verified: false }
+  account = { sub: `1${people}`, email, verified: false }
 })
 
 /** Signs in and reads the user. */
@@ -68,26 +68,26 @@ async function signIn(provider: 'keycloak' | 'gitlab', who: Anybody) {
 
 describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provider has verified', () => {
   it('signs in before a mail confirms it, again and again', async () => {
-    const first = await signIn('gitlab', person)
+    const first = await signIn('gitlab', account)
     // The record has the time of the mail as soon as the mail is sent.
     const { link } = await service.readMail(email)
     await service.idle()
-    const data = accountBody({ iss: stub.url, sub: person.sub, email, email_verified: false })
+    const data = accountBody({ iss: stub.url, sub: account.sub, email, email_verified: false })
     const members = { id: first.user.id, confirmation_sent_at: anyTime }
-    const again = await signIn('gitlab', person)
+    const again = await signIn('gitlab', account)
     const unconfirmed = { ...members, email_confirmed_at: undefined, confirmed_at: undefined }
     expect(again.user).toEqual(externalBody('gitlab', data, unconfirmed))
     await service.app.inject(`${link.pathname}${link.search}`)
-    expect((await signIn('gitlab', person)).user).toEqual(externalBody('gitlab', data, members))
+    expect((await signIn('gitlab', account)).user).toEqual(externalBody('gitlab', data, members))
     await service.idle()
     expect(service.recipients().filter((to) => to === email)).toHaveLength(1)
   })
 
   it('signs in to no account of another user and sends that user nothing', async () => {
     const { user: owner } = await createSignedUp(service.deps, { email })
-    const { user } = await signIn('gitlab', person)
+    const { user } = await signIn('gitlab', account)
     expect(user).toEqual(
-      externalBody('gitlab', accountBody({ iss: stub.url, sub: person.sub, email, email_verified: false }), {
+      externalBody('gitlab', accountBody({ iss: stub.url, sub: account.sub, email, email_verified: false }), {
         email: '',
         email_confirmed_at: undefined,
         confirmed_at: undefined,
@@ -99,7 +99,7 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
   })
 
   it('passes to its owner, who inherits nothing of the stranger', async () => {
-    const stranger = await signIn('gitlab', person)
+    const stranger = await signIn('gitlab', account)
     await service.idle()
     const own = await signIn('keycloak', { sub: `2${people}`, email, verified: true })
     expect(own.user).toEqual(
@@ -115,18 +115,18 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
       400,
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
     ])
-    expect((await signIn('gitlab', person)).user.id).not.toBe(own.user.id)
+    expect((await signIn('gitlab', account)).user.id).not.toBe(own.user.id)
   })
 
   it('must still be confirmed when linking makes it the address of an account', async () => {
     const anonymous = (await service.post('/signup', {})).json()
     const headers = { authorization: `Bearer ${anonymous.access_token}` }
-    const { fragment } = await comeBackAs(service, await beginLinking(service, 'gitlab', headers), person)
+    const { fragment } = await comeBackAs(service, await beginLinking(service, 'gitlab', headers), account)
     expect(fragment).toEqual(MAILED)
     // The identity is linked, but neither record nor token has its address.
     const before = (await service.app.inject({ url: '/user', headers })).json()
     expect(before).toEqual(
-      externalBody('gitlab', accountBody({ iss: stub.url, sub: person.sub, email, email_verified: false }), {
+      externalBody('gitlab', accountBody({ iss: stub.url, sub: account.sub, email, email_verified: false }), {
         id: anonymous.id,
         email: '',
         new_email: email,
@@ -141,7 +141,7 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
       claimsBody({
         sub: before.id,
         app_metadata: { provider: 'gitlab', providers: ['gitlab'] },
-        user_metadata: accountBody({ iss: stub.url, sub: person.sub, email, email_verified: false }),
+        user_metadata: accountBody({ iss: stub.url, sub: account.sub, email, email_verified: false }),
         amr: [proof('anonymous')],
         is_anonymous: true,
       }),
@@ -157,12 +157,12 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
         confirmed_at: anyTime,
         last_sign_in_at: anyTime,
         app_metadata: { provider: 'gitlab', providers: ['gitlab', 'email'] },
-        user_metadata: accountBody({ iss: stub.url, sub: person.sub, email, email_verified: false }),
+        user_metadata: accountBody({ iss: stub.url, sub: account.sub, email, email_verified: false }),
         identities: [
           identityBody({
-            id: person.sub,
+            id: account.sub,
             user_id: before.id,
-            identity_data: accountBody({ iss: stub.url, sub: person.sub, email, email_verified: false }),
+            identity_data: accountBody({ iss: stub.url, sub: account.sub, email, email_verified: false }),
             provider: 'gitlab',
             email,
           }),
@@ -170,14 +170,14 @@ describe('with MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS, an address that no provid
         ],
       }),
     )
-    expect((await signIn('gitlab', person)).user.id).toBe(before.id)
+    expect((await signIn('gitlab', account)).user.id).toBe(before.id)
   })
 
   it('is not revealed as taken by linking, and its owner is sent nothing', async () => {
     await createSignedUp(service.deps, { email })
     const anonymous = (await service.post('/signup', {})).json()
     const headers = { authorization: `Bearer ${anonymous.access_token}` }
-    const { fragment } = await comeBackAs(service, await beginLinking(service, 'gitlab', headers), person)
+    const { fragment } = await comeBackAs(service, await beginLinking(service, 'gitlab', headers), account)
     expect(fragment).toEqual(MAILED)
     await service.idle()
     expect(service.recipients()).not.toContain(email)

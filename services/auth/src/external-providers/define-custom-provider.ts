@@ -68,7 +68,7 @@ async function readClaims(settings: Oidc, { get, idTokenClaims }: ProviderApi): 
   if (userinfo === undefined || attribute(settings.attribute_mapping, claims, 'email') !== undefined) return claims
   const told = await get(userinfo, Claims)
   // Otherwise the answer may be about another user (OpenID Connect Core, section 5.3.2).
-  if (told.sub !== claims.sub) throw new Error('the profile is of another person than the id_token')
+  if (told.sub !== claims.sub) throw new Error('the profile is of another user than the id_token')
   return { ...told, ...claims }
 }
 

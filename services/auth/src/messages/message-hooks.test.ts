@@ -238,18 +238,18 @@ describe('AFTER_USER_CREATED', () => {
   })
 
   it("is told of a user's first sign-in at a provider", async () => {
-    const person = { sub: '77', email: 'external@example.com', verified: true }
-    await signInAs(test, 'keycloak', person)
-    const id = await idOf(person.email)
+    const account = { sub: '77', email: 'external@example.com', verified: true }
+    await signInAs(test, 'keycloak', account)
+    const id = await idOf(account.email)
     expect(await readNews(id)).toEqual({
       metadata: { uuid: anyId, time: '2026-01-02T03:04:05.678Z', name: 'after-user-created', ip_address: '127.0.0.1' },
       user: externalBody(
         'keycloak',
-        accountBody({ iss: provider.url, sub: person.sub, email: person.email, custom_claims: { verified: true } }),
+        accountBody({ iss: provider.url, sub: account.sub, email: account.email, custom_claims: { verified: true } }),
         { id },
       ),
     })
-    await signInAs(test, 'keycloak', person)
+    await signInAs(test, 'keycloak', account)
     await test.idle()
     expect(told(id)).toHaveLength(1)
   })

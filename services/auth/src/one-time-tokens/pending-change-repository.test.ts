@@ -16,7 +16,7 @@ describe.each(['compatible', 'strict'])(
   'a change of address that a thief has asked for, AUTH_PROFILE=%s',
   (profile) => {
     let service: MailApp
-    let person: SignedIn
+    let signedIn: SignedIn
     let phone: string
     let email: string
     beforeAll(async () => {
@@ -38,7 +38,7 @@ describe.each(['compatible', 'strict'])(
       people += 1
       phone = `1415888${1000 + people}`
       email = `thief${people}@example.com`
-      person = await createSignedIn(service)
+      signedIn = await createSignedIn(service)
     })
 
     const put = async (headers: SignedIn['headers'], payload: object) => {
@@ -46,24 +46,24 @@ describe.each(['compatible', 'strict'])(
       expect(outcomeOf(answer)).toBe(200)
     }
     const update = async (payload: object, members: object = {}) => {
-      const url = `/admin/users/${person.user.id}`
+      const url = `/admin/users/${signedIn.user.id}`
       const answer = await service.app.inject({ method: 'PUT', url, headers: OPERATOR, payload })
-      expectUser(answer, signedUpBody(person, { last_sign_in_at: anyTime, ...members }))
+      expectUser(answer, signedUpBody(signedIn, { last_sign_in_at: anyTime, ...members }))
     }
-    const logOut = async (scope: string) => {
-      const owner = await signIn(service, person)
+    const signOut = async (scope: string) => {
+      const owner = await signIn(service, signedIn)
       expect(statusAndBody(await service.post(`/logout?scope=${scope}`, {}, owner.headers))).toEqual([204, ''])
     }
     const setPassword = async () =>
-      put((await signIn(service, person)).headers, { password: NEW_PASSWORD, current_password: person.password })
+      put((await signIn(service, signedIn)).headers, { password: NEW_PASSWORD, current_password: signedIn.password })
     const enrol = async () => {
       const clock = { now: () => new Date(), advance: () => {} }
-      await addApp({ ...service, clock }, (await signIn(service, person)).headers)
+      await addApp({ ...service, clock }, (await signIn(service, signedIn)).headers)
     }
     const EXPIRED = [403, errorBody(403, 'otp_expired', 'Token has expired or is invalid')]
     const verify = async (payload: object) => outcomeOf(await service.post('/verify', payload))
     const resend = async (type: 'email_change' | 'phone_change') =>
-      expect(statusAndBody(await service.post('/resend', { type, email: person.email }))).toEqual([
+      expect(statusAndBody(await service.post('/resend', { type, email: signedIn.email }))).toEqual([
         200,
         { message_id: anyId },
       ])
@@ -72,7 +72,7 @@ describe.each(['compatible', 'strict'])(
       service.deps.db
         .selectFrom('users')
         .select(['email_change', 'email_change_confirm_status', 'phone_change'])
-        .where('id', '=', person.user.id)
+        .where('id', '=', signedIn.user.id)
         .executeTakeFirst()
 
     it.each([
@@ -80,13 +80,17 @@ describe.each(['compatible', 'strict'])(
       ['a password that an admin sets', () => update({ password: NEW_PASSWORD })],
       ['another role', () => update({ role: 'editor' }, { role: 'editor' })],
       ['a first factor', () => enrol()],
-      ['a log-out from everywhere', () => logOut('global')],
+      ['a sign-out from everywhere', () => signOut('global')],
     ])('is voided by %s, also while its mail is sent, and cannot be sent again', async (_name, end) => {
-      await put(person.headers, { phone })
-      await put(person.headers, { email })
+      await put(signedIn.headers, { phone })
+      await put(signedIn.headers, { email })
       const { code: smsCode } = await service.sms.read(phone)
       const { code: mailCode } = await service.readMail(email)
-      const present = { type: 'email_change', email: person.email, token: (await service.readMail(person.email)).code }
+      const present = {
+        type: 'email_change',
+        email: signedIn.email,
+        token: (await service.readMail(signedIn.email)).code,
+      }
       expect(await verify(present)).toBe(200)
       await end()
       expect(await waiting()).toEqual({ email_change: '', email_change_confirm_status: 0, phone_change: '' })
@@ -96,13 +100,16 @@ describe.each(['compatible', 'strict'])(
       await resend('email_change')
       await service.idle()
       expect(mails()).toBe(1)
-      const tokens = service.deps.db.selectFrom('one_time_tokens').select('kind').where('user_id', '=', person.user.id)
+      const tokens = service.deps.db
+        .selectFrom('one_time_tokens')
+        .select('kind')
+        .where('user_id', '=', signedIn.user.id)
       expect(await tokens.execute()).toEqual([])
     })
 
     it.each(['local', 'others'])('survives a sign-out of scope %s', async (scope) => {
-      await put(person.headers, { phone })
-      await logOut(scope)
+      await put(signedIn.headers, { phone })
+      await signOut(scope)
       const { code } = await service.sms.read(phone)
       expect(await verify({ type: 'phone_change', phone, token: code })).toBe(200)
     })
@@ -111,12 +118,12 @@ describe.each(['compatible', 'strict'])(
       const age = (interval: string) => {
         const columns = ['email_change_asked_at', 'phone_change_asked_at'] as const
         const older = columns.map((column) => sql`${sql.ref(column)} = ${sql.ref(column)} - ${interval}::interval`)
-        return sql`UPDATE ${sql.table('users')} SET ${sql.join(older)} WHERE id = ${person.user.id}`.execute(
+        return sql`UPDATE ${sql.table('users')} SET ${sql.join(older)} WHERE id = ${signedIn.user.id}`.execute(
           service.deps.db,
         )
       }
-      await put(person.headers, { phone })
-      await put(person.headers, { email })
+      await put(signedIn.headers, { phone })
+      await put(signedIn.headers, { email })
       await service.readMail(email)
       const first = await service.sms.read(phone)
       await age('23 hours')
@@ -129,7 +136,10 @@ describe.each(['compatible', 'strict'])(
       await resend('phone_change')
       await service.idle()
       expect(mails()).toBe(2)
-      const sent = service.deps.db.selectFrom('one_time_tokens').select('sent_at').where('user_id', '=', person.user.id)
+      const sent = service.deps.db
+        .selectFrom('one_time_tokens')
+        .select('sent_at')
+        .where('user_id', '=', signedIn.user.id)
       const before = await sent.execute()
       await resend('phone_change')
       await service.idle()

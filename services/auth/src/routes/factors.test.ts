@@ -162,8 +162,8 @@ describe('POST /factors', () => {
     const { headers } = await createSignedIn(test)
     for (const name of ['a', 'b', 'c']) await enrolApp(test, headers, name)
     await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'd' }, headers, TOO_MANY)
-    const person = await createSignedIn(test)
-    const first = await addApp(test, person.headers, 'a')
+    const signedIn = await createSignedIn(test)
+    const first = await addApp(test, signedIn.headers, 'a')
     const second = await addApp(test, first.headers, 'b')
     await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'c' }, second.headers, TOO_MANY)
   })
@@ -187,9 +187,9 @@ describe('POST /factors', () => {
 
   // ASVS 7.5.1, 10.3.4
   it('403: refuses to enrol beside a verified factor in a session of aal1', async () => {
-    const person = await createSignedIn(test)
-    await addApp(test, person.headers, 'app')
-    const later = await signIn(test, person)
+    const signedIn = await createSignedIn(test)
+    await addApp(test, signedIn.headers, 'app')
+    const later = await signIn(test, signedIn)
     await expectEnrolFailure({ factor_type: 'totp', friendly_name: 'mine' }, later.headers, NEEDS_AAL2)
   })
 
@@ -202,13 +202,13 @@ describe('POST /factors', () => {
   })
 
   it('403: refuses to verify an older factor in a session of aal1', async () => {
-    const person = await createSignedIn(test)
-    const planted = await enrolApp(test, person.headers, 'planted')
-    const { user } = person
+    const signedIn = await createSignedIn(test)
+    const planted = await enrolApp(test, signedIn.headers, 'planted')
+    const { user } = signedIn
     // The factor has another type, since verifying removes unverified factors of the same type.
     const values = { user_id: user.id, factor_type: 'phone', phone: '14155550100', status: 'verified' }
     await test.deps.db.insertInto('mfa_factors').values(factorRow(values)).execute()
-    const later = await signIn(test, person)
+    const later = await signIn(test, signedIn)
     const answer = await answerChallenge(test, later.headers, { factorId: planted.factorId, code: planted.code() })
     expect([answer.statusCode, answer.json()]).toEqual([
       403,
@@ -243,10 +243,10 @@ describe('DELETE /factors/{factor_id}', () => {
   })
 
   it('200: deletes a verified factor in a session of aal2, lowers the session to aal1 and sends a mail', async () => {
-    const person = await createSignedIn(test)
-    const { app, headers, refreshToken } = await addApp(test, person.headers)
+    const signedIn = await createSignedIn(test)
+    const { app, headers, refreshToken } = await addApp(test, signedIn.headers)
     expect(statusAndBody(await unenrol(app.factorId, headers))).toEqual([200, { id: anyId }])
-    const { mail } = await test.readMail(person.email)
+    const { mail } = await test.readMail(signedIn.email)
     expect(mail.subject).toBe('A verification method was removed from your account')
     expect(mail.text).toContain('(totp)')
     const refreshed = await test.post('/token?grant_type=refresh_token', { refresh_token: refreshToken })
@@ -255,9 +255,9 @@ describe('DELETE /factors/{factor_id}', () => {
   })
 
   it('404 and 422: refuses a factor of another user, and a verified factor in a session of aal1', async () => {
-    const [person, other] = [await createSignedIn(test), await createSignedIn(test)]
-    const { app } = await addApp(test, person.headers)
-    const later = await signIn(test, person)
+    const [signedIn, other] = [await createSignedIn(test), await createSignedIn(test)]
+    const { app } = await addApp(test, signedIn.headers)
+    const later = await signIn(test, signedIn)
     await expectUnenrolFailure(app.factorId, later.headers, [
       422,
       'insufficient_aal',

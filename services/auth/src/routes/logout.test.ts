@@ -47,37 +47,37 @@ describe('POST /logout', () => {
     ['?scope=local', [false, true]],
     ['?scope=others', [true, false]],
   ])('204: scope %j ends the sessions that it names', async (query, alive) => {
-    const person = await createSignedUp(test.deps)
-    const [own, other] = [await signIn(person), await signIn(person)]
+    const signedUp = await createSignedUp(test.deps)
+    const [own, other] = [await signIn(signedUp), await signIn(signedUp)]
     const answer = await signOut(own.authorization, query)
     expect({ status: answer.statusCode, body: answer.body }).toEqual({ status: 204, body: '' })
     expect([await canRefresh(own.refreshToken), await canRefresh(other.refreshToken)]).toEqual(alive)
   })
 
   it('204: accepts a repeated sign-out while the access token is valid', async () => {
-    const person = await createSignedUp(test.deps)
-    const { authorization } = await signIn(person)
+    const signedUp = await createSignedUp(test.deps)
+    const { authorization } = await signIn(signedUp)
     expect(statusAndBody(await signOut(authorization))).toEqual([204, ''])
     expect(statusAndBody(await signOut(authorization))).toEqual([204, ''])
     expectUser(
       await test.app.inject({ url: '/user', headers: { authorization } }),
-      signedUpBody(person, { last_sign_in_at: anyTime }),
+      signedUpBody(signedUp, { last_sign_in_at: anyTime }),
     )
   })
 
   it.each(['', '?scope=global', '?scope=others', '?scope=local'])(
     '204: scope %j with the token of an ended session ends no later session and records nothing',
     async (query) => {
-      const person = await createSignedUp(test.deps)
-      const stolen = await signIn(person)
+      const signedUp = await createSignedUp(test.deps)
+      const stolen = await signIn(signedUp)
       expect(statusAndBody(await signOut(stolen.authorization, '?scope=local'))).toEqual([204, ''])
-      const later = await signIn(person)
+      const later = await signIn(signedUp)
       expect(statusAndBody(await signOut(stolen.authorization, query))).toEqual([204, ''])
       expect(await canRefresh(later.refreshToken)).toBe(true)
       const signOuts = test.deps.db
         .selectFrom('audit_log_entries')
         .select('id')
-        .where('actor_id', '=', person.user.id)
+        .where('actor_id', '=', signedUp.user.id)
         .where('action', '=', 'logout')
       expect(await signOuts.execute()).toHaveLength(1)
     },
@@ -108,10 +108,10 @@ describe('POST /logout', () => {
   })
 
   it('403: refuses a banned and a deleted user', async () => {
-    const person = await createSignedUp(test.deps)
-    const { authorization } = await signIn(person)
+    const signedUp = await createSignedUp(test.deps)
+    const { authorization } = await signIn(signedUp)
     const change = (values: { banned_until?: Date; deleted_at?: Date }) =>
-      test.deps.db.updateTable('users').set(values).where('id', '=', person.user.id).execute()
+      test.deps.db.updateTable('users').set(values).where('id', '=', signedUp.user.id).execute()
     await change({ banned_until: new Date(Date.now() + 60_000) })
     expect((await signOut(authorization)).json()).toEqual({
       code: 403,
@@ -127,9 +127,9 @@ describe('POST /logout', () => {
   })
 
   it('403: refuses a user of another audience and keeps their session', async () => {
-    const person = await createSignedUp(test.deps)
-    const { authorization, refreshToken } = await signIn(person)
-    const own = { id: person.user.id, aud: person.user.audience }
+    const signedUp = await createSignedUp(test.deps)
+    const { authorization, refreshToken } = await signIn(signedUp)
+    const own = { id: signedUp.user.id, aud: signedUp.user.audience }
     const moveTo = (aud: string) => test.deps.db.updateTable('users').set({ aud }).where('id', '=', own.id).execute()
     await moveTo('elsewhere')
     expect((await signOut(authorization)).json()).toEqual({

@@ -36,10 +36,10 @@ describe('/passkeys/{passkey_id}', () => {
   })
 
   it('400, 403 and 404: refuses an empty name, a session below aal2 and a passkey of another user', async () => {
-    const person = await test.createWithPasskey()
-    const { headers } = person
+    const owner = await test.createWithPasskey()
+    const { headers } = owner
     const { headers: other } = await createSignedIn(test)
-    const url = `/passkeys/${person.passkeyId}`
+    const url = `/passkeys/${owner.passkeyId}`
     const rename = { method: 'PATCH', url, payload: { friendly_name: 'mine' } } as const
     const remove = { method: 'DELETE', url } as const
     const empty = [400, 'validation_failed', 'friendly_name may not be empty'] as const
@@ -52,7 +52,7 @@ describe('/passkeys/{passkey_id}', () => {
     const malformed = [404, 'validation_failed', 'passkey_id must be an UUID'] as const
     await test.fail({ ...remove, url: '/passkeys/x', headers: other }, malformed)
     await addApp(test, headers)
-    const later = await signIn(test, person)
+    const later = await signIn(test, owner)
     await test.fail({ ...remove, headers: later.headers }, failures.needsAal2)
     await test.fail({ ...rename, headers: later.headers }, failures.needsAal2)
   })

@@ -34,8 +34,8 @@ const expectFailure = (headers: Headers, failure: Failure) =>
   failWith(test, { method: 'GET', url: '/reauthenticate', headers }, failure)
 
 /** Signs a user in this many milliseconds before the tests' clock. */
-async function signedInAgo(ms: number, person?: SignedIn): Promise<SignedIn> {
-  const signedIn = person ? await signIn(test, person) : await createSignedIn(test)
+async function signedInAgo(ms: number, user?: SignedIn): Promise<SignedIn> {
+  const signedIn = user ? await signIn(test, user) : await createSignedIn(test)
   const created_at = new Date(test.clock.now().getTime() - ms)
   await test.deps.db.updateTable('sessions').set({ created_at }).where('id', '=', signedIn.sessionId).execute()
   return signedIn

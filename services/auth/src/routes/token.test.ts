@@ -119,8 +119,8 @@ describe('POST /token', () => {
   })
 
   it('200: reads the grant from a form body', async () => {
-    const person = await createSignedUp(test.deps)
-    const payload = new URLSearchParams({ grant_type: 'password', email: person.email, password: person.password })
+    const signedUp = await createSignedUp(test.deps)
+    const payload = new URLSearchParams({ grant_type: 'password', email: signedUp.email, password: signedUp.password })
     const { status } = await ask('', payload.toString(), { 'content-type': 'application/x-www-form-urlencoded' })
     expect(status).toBe(200)
   })
@@ -129,12 +129,12 @@ describe('POST /token', () => {
 describe('POST /token?grant_type=password', () => {
   // ASVS 14.2.2, 14.3.2
   it('200: signs in and writes user and method into the access token', async () => {
-    const person = await createSignedUp(test.deps)
-    const { email, password } = person
+    const signedUp = await createSignedUp(test.deps)
+    const { email, password } = signedUp
     const { status, body, headers } = await ask('password', { email: email.toUpperCase(), password })
-    expect({ status, body }).toEqual({ status: 200, body: sessionOf(person) })
-    expect(Object.keys(body)).toEqual(Object.keys(sessionOf(person)))
-    expect(Object.keys(body.user)).toEqual(Object.keys(sessionOf(person).user))
+    expect({ status, body }).toEqual({ status: 200, body: sessionOf(signedUp) })
+    expect(Object.keys(body)).toEqual(Object.keys(sessionOf(signedUp)))
+    expect(Object.keys(body.user)).toEqual(Object.keys(sessionOf(signedUp).user))
     expect([
       headers['cache-control'],
       headers.pragma,
@@ -146,7 +146,7 @@ describe('POST /token?grant_type=password', () => {
     const claims = claimsOf(body.access_token)
     expect(claims).toEqual(
       claimsBody({
-        sub: person.user.id,
+        sub: signedUp.user.id,
         iat: issuedAt,
         exp: issuedAt + 3600,
         email,
@@ -159,31 +159,31 @@ describe('POST /token?grant_type=password', () => {
   it.each(['fe80::1%eth0', 'unknown, ::ffff:1.2.3.4', '2001:DB8::1', '1.2.3'])(
     '200: ignores a malformed X-Forwarded-For: %s',
     async (address) => {
-      const person = await createSignedUp(test.deps)
-      const { email, password } = person
+      const signedUp = await createSignedUp(test.deps)
+      const { email, password } = signedUp
       const headers = { 'x-forwarded-for': address }
       const { body } = await ask('password', { email, password }, headers)
-      expect(body).toEqual(sessionOf(person))
+      expect(body).toEqual(sessionOf(signedUp))
       const refreshed = await ask('refresh_token', { refresh_token: body.refresh_token }, headers)
-      expect(refreshed.body).toEqual(sessionOf(person))
+      expect(refreshed.body).toEqual(sessionOf(signedUp))
     },
   )
 
   it('200: signs in by a phone number in any notation', async () => {
-    const person = await createSignedUp(test.deps, { phone: '14155550100', phone_confirmed_at: new Date() })
-    const { status, body } = await ask('password', { phone: '+1 415 555 0100', password: person.password })
+    const signedUp = await createSignedUp(test.deps, { phone: '14155550100', phone_confirmed_at: new Date() })
+    const { status, body } = await ask('password', { phone: '+1 415 555 0100', password: signedUp.password })
     expect(status).toBe(200)
     expect(body.user).toEqual(
-      signedUpBody(person, { phone: '14155550100', phone_confirmed_at: anyTime, last_sign_in_at: anyTime }),
+      signedUpBody(signedUp, { phone: '14155550100', phone_confirmed_at: anyTime, last_sign_in_at: anyTime }),
     )
   })
 
   it('200: signs in with a password that no longer meets the policy and names what it lacks', async () => {
     const strict = await openTestApp({ database: test.database, settings: { AUTH_PASSWORD_MIN_LENGTH: '40' } })
-    const person = await createSignedUp(strict.deps)
-    const { body } = await ask('password', { email: person.email, password: person.password }, {}, strict)
+    const signedUp = await createSignedUp(strict.deps)
+    const { body } = await ask('password', { email: signedUp.email, password: signedUp.password }, {}, strict)
     const weak_password = { message: 'Password should be at least 40 characters.', reasons: ['length'] }
-    expect(body).toEqual({ ...sessionOf(person), expires_at: expect.any(Number), weak_password })
+    expect(body).toEqual({ ...sessionOf(signedUp), expires_at: expect.any(Number), weak_password })
     await strict.close()
   })
 
@@ -237,22 +237,22 @@ describe('POST /token?grant_type=password', () => {
   })
 
   it('400: refuses a user of another audience', async () => {
-    const person = await createSignedUp(test.deps)
-    const { email, password } = person
+    const signedUp = await createSignedUp(test.deps)
+    const { email, password } = signedUp
     expect((await ask('password', { email, password }, { 'x-jwt-aud': 'elsewhere' })).body).toEqual(
       grantErrorBody('invalid_grant', 'invalid_credentials', 'Invalid login credentials'),
     )
     const own = await ask('password', { email, password }, { 'x-jwt-aud': 'authenticated' })
-    expect(own.body).toEqual(sessionOf(person))
+    expect(own.body).toEqual(sessionOf(signedUp))
   })
 })
 
 describe('POST /token?grant_type=refresh_token', () => {
   const refresh = (refresh_token: unknown, on = test) => ask('refresh_token', { refresh_token }, {}, on)
   async function signIn(on = test) {
-    const person = await createSignedUp(on.deps)
-    const { body } = await ask('password', { email: person.email, password: person.password }, {}, on)
-    return { person, token: String(body.refresh_token), sessionId: String(claimsOf(body.access_token).session_id) }
+    const signedUp = await createSignedUp(on.deps)
+    const { body } = await ask('password', { email: signedUp.email, password: signedUp.password }, {}, on)
+    return { signedUp, token: String(body.refresh_token), sessionId: String(claimsOf(body.access_token).session_id) }
   }
   const alreadyUsed = failure(400, 'refresh_token_already_used', 'Invalid Refresh Token: Already Used', 'invalid_grant')
   const notFound = failure(
@@ -263,15 +263,15 @@ describe('POST /token?grant_type=refresh_token', () => {
   )
 
   it('200: returns the next refresh token and a new access token of the same session', async () => {
-    const { person, token, sessionId } = await signIn()
+    const { signedUp, token, sessionId } = await signIn()
     test.clock.advance(60_000)
     const { status, body } = await refresh(token)
-    expect({ status, body }).toEqual({ status: 200, body: sessionOf(person) })
+    expect({ status, body }).toEqual({ status: 200, body: sessionOf(signedUp) })
     expect(body.refresh_token).toBe(deriveChildToken(test.deps.refreshTokenKey, token))
     expect(claimsOf(body.access_token)).toEqual(
       claimsBody({
-        sub: person.user.id,
-        email: person.email,
+        sub: signedUp.user.id,
+        email: signedUp.email,
         user_metadata: { name: 'Ann' },
         amr: [proof('password')],
         session_id: sessionId,
@@ -306,15 +306,15 @@ describe('POST /token?grant_type=refresh_token', () => {
   it('400: refuses reuse within the interval while rotation is off, and keeps the session', async () => {
     const settings = { AUTH_SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' }
     const off = await openTestApp({ database: test.database, settings })
-    const { token, person } = await signIn(off)
+    const { token, signedUp } = await signIn(off)
     const child = (await refresh(token, off)).body.refresh_token
     await expectFailure('refresh_token', { refresh_token: token }, alreadyUsed, off)
-    expect((await refresh(child, off)).body).toEqual({ ...sessionOf(person), expires_at: expect.any(Number) })
+    expect((await refresh(child, off)).body).toEqual({ ...sessionOf(signedUp), expires_at: expect.any(Number) })
     await off.close()
   })
 
   it('200: a new JWT_SECRET replaces the stored next token', async () => {
-    const { token, sessionId, person } = await signIn()
+    const { token, sessionId, signedUp } = await signIn()
     const before = (await refresh(token)).body
     const { deriveRefreshTokenKey } = await import('../sessions/refresh-token.ts')
     const { grantRefreshToken } = await import('../use-cases/grant-refresh-token.ts')
@@ -322,7 +322,7 @@ describe('POST /token?grant_type=refresh_token', () => {
     const after = await grantRefreshToken(changed, { refreshToken: token, userAgent: null, ip: '' })
     expect(after.refresh_token).not.toBe(before.refresh_token)
     await expectFailure('refresh_token', { refresh_token: before.refresh_token }, notFound)
-    expect((await refresh(after.refresh_token)).body).toEqual(sessionOf(person))
+    expect((await refresh(after.refresh_token)).body).toEqual(sessionOf(signedUp))
     const rows = await test.deps.db
       .selectFrom('refresh_tokens')
       .select('id')
@@ -344,11 +344,11 @@ describe('POST /token?grant_type=refresh_token', () => {
   })
 
   it('400: refuses a banned user', async () => {
-    const { person, token } = await signIn()
+    const { signedUp, token } = await signIn()
     await test.deps.db
       .updateTable('users')
       .set({ banned_until: new Date(Date.now() + 60_000) })
-      .where('id', '=', person.user.id)
+      .where('id', '=', signedUp.user.id)
       .execute()
     await expectFailure(
       'refresh_token',
@@ -374,7 +374,7 @@ describe('POST /token?grant_type=refresh_token', () => {
         .set({ created_at: new Date(Date.now() - minutes * 60_000) })
         .where('id', '=', sessionId)
         .execute()
-    const { token, sessionId, person } = await signIn(limited)
+    const { token, sessionId, signedUp } = await signIn(limited)
     await makeOlder(sessionId, 61)
     await expectFailure(
       'refresh_token',
@@ -390,7 +390,7 @@ describe('POST /token?grant_type=refresh_token', () => {
       limited,
     )
     await makeOlder(sessionId, 10)
-    await ask('password', { email: person.email, password: person.password }, {}, limited)
+    await ask('password', { email: signedUp.email, password: signedUp.password }, {}, limited)
     await expectFailure(
       'refresh_token',
       { refresh_token: token },
@@ -402,8 +402,8 @@ describe('POST /token?grant_type=refresh_token', () => {
 
   it('400: refuses a session of aal1 past its shorter limit when its user has a second factor', async () => {
     const low = await openTestApp({ database: test.database, settings: { AUTH_SESSIONS_ALLOW_LOW_AAL: '10m' } })
-    const { person, token, sessionId } = await signIn(low)
-    const factor = { user_id: person.user.id, factor_type: 'totp', status: 'verified' }
+    const { signedUp, token, sessionId } = await signIn(low)
+    const factor = { user_id: signedUp.user.id, factor_type: 'totp', status: 'verified' }
     await low.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
     const startedAt = new Date(Date.now() - 11 * 60_000)
     await low.deps.db.updateTable('sessions').set({ created_at: startedAt }).where('id', '=', sessionId).execute()

@@ -13,11 +13,11 @@ beforeAll(async () => {
 afterAll(() => test.close())
 
 async function signIn(on = test) {
-  const person = await createSignedUp(on.deps)
-  const payload = { email: person.email, password: person.password }
+  const signedUp = await createSignedUp(on.deps)
+  const payload = { email: signedUp.email, password: signedUp.password }
   const answer = await on.app.inject({ method: 'POST', url: '/token?grant_type=password', payload })
   const { access_token: token, user } = answer.json()
-  return { ...person, token: String(token), record: user }
+  return { ...signedUp, token: String(token), record: user }
 }
 
 async function getUser(authorization: string | undefined, headers: Record<string, string> = {}, on = test) {
@@ -52,9 +52,9 @@ function forge(claims: Readonly<Record<string, unknown>>): string {
 
 describe('GET /user', () => {
   it('200: returns the record of the session', async () => {
-    const { token, record, ...person } = await signIn()
+    const { token, record, ...signedUp } = await signIn()
     const { status, body, headers } = await getUser(`Bearer ${token}`)
-    expect({ status, body }).toEqual({ status: 200, body: signedUpBody(person, { last_sign_in_at: anyTime }) })
+    expect({ status, body }).toEqual({ status: 200, body: signedUpBody(signedUp, { last_sign_in_at: anyTime }) })
     expect(JSON.stringify(body)).toBe(JSON.stringify(record))
     expect([headers['cache-control'], headers.pragma, headers['content-type']]).toEqual([
       'no-store',
@@ -84,9 +84,9 @@ describe('GET /user', () => {
   })
 
   it('200: accepts a trailing slash and the scheme in any case', async () => {
-    const { token, ...person } = await signIn()
+    const { token, ...signedUp } = await signIn()
     const answer = await test.app.inject({ url: '/user/', headers: { authorization: `bEARER ${token}` } })
-    expectUser(answer, signedUpBody(person, { last_sign_in_at: anyTime }))
+    expectUser(answer, signedUpBody(signedUp, { last_sign_in_at: anyTime }))
   })
 
   it('401: refuses a request without an access token', async () => {

@@ -41,21 +41,21 @@ describe('a new key of the database', () => {
   })
 
   it('still accepts earlier second factors and recovery codes', async () => {
-    const person = await createSignedIn(before)
-    const { app, headers } = await addApp(before, person.headers)
+    const signedIn = await createSignedIn(before)
+    const { app, headers } = await addApp(before, signedIn.headers)
     // Factors are listed by age, so the codes have to be younger than the app.
     before.clock.advance(1)
     const { codes } = (await before.post('/factors/recovery-codes', {}, headers)).json()
     before.clock.advance(60_000)
-    const first = await signIn(before, person)
+    const first = await signIn(before, signedIn)
     const answer = await answerChallenge(after, first.headers, { factorId: app.factorId, code: app.code() })
     const factors = [
       factorBody({ id: app.factorId, last_challenged_at: anyTime }),
       factorBody({ factor_type: 'recovery_code', friendly_name: 'Recovery codes' }),
     ]
-    const expected = signedUpBody(person, { factors })
+    const expected = signedUpBody(signedIn, { factors })
     expectSession(answer, expected)
-    const second = await signIn(before, person)
+    const second = await signIn(before, signedIn)
     expectSession(await post('/factors/recovery-codes/verify', { code: codes[0] }, second.headers), expected)
     expect(statusAndBody(await post('/factors/recovery-codes/verify', { code: codes[0] }, second.headers))).toEqual([
       422,

@@ -156,7 +156,7 @@ describe('batchRefreshes', () => {
     const together = fc.array(request, { minLength: 1, maxLength: 10 })
     await fc.assert(
       fc.asyncProperty(fc.array(together, { minLength: 1, maxLength: 5 }), async (rounds) => {
-        const families = (await signInMany(4)).map((person) => ({ ...person, chain: [person.token], isDead: false }))
+        const families = (await signInMany(4)).map((session) => ({ ...session, chain: [session.token], isDead: false }))
         for (const requests of rounds) {
           const asked = requests.map(({ session, back }) => {
             const family = families[session]

@@ -34,7 +34,7 @@ function createUser(changes: Partial<Parameters<typeof insertUser>[1]> = {}): Pr
     role: 'authenticated',
     email,
     email_confirmed_at: confirmed,
-    raw_user_meta_data: { full_name: 'A Person' },
+    raw_user_meta_data: { full_name: 'A User' },
     ...changes,
   })
 }
@@ -213,7 +213,7 @@ describe('updateSession', () => {
       payload: {
         actor_id: user.id,
         actor_username: user.email,
-        actor_name: 'A Person',
+        actor_name: 'A User',
         actor_via_sso: false,
         action,
         log_type: 'token',
@@ -380,7 +380,7 @@ describe('insertPasswordSession', () => {
         payload: {
           actor_id: user.id,
           actor_username: user.email,
-          actor_name: 'A Person',
+          actor_name: 'A User',
           actor_via_sso: false,
           action: 'login',
           log_type: 'account',

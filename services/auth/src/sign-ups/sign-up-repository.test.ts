@@ -20,16 +20,16 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-/** A user who signs up. */
-interface Person {
+/** The address of a user who signs up. */
+interface Address {
   readonly kind: 'email' | 'phone'
   readonly value: string
 }
 
 let count = 0
-const newPerson = (kind: 'email' | 'phone'): Person => ({ kind, value: `${++count}` })
+const newAddress = (kind: 'email' | 'phone'): Address => ({ kind, value: `${++count}` })
 
-function toSignUp({ kind, value }: Person, nowMs: number, autoconfirm: boolean): SignUp {
+function toSignUp({ kind, value }: Address, nowMs: number, autoconfirm: boolean): SignUp {
   const now = new Date(nowMs)
   const userId = randomUUID()
   const message = (name: string) => ({ task: name, data: { to: value } })
@@ -41,7 +41,7 @@ function toSignUp({ kind, value }: Person, nowMs: number, autoconfirm: boolean):
     audience: 'authenticated',
     role: 'authenticated',
     passwordHash: `hash of ${userId}`,
-    data: { full_name: 'A Person' },
+    data: { full_name: 'A User' },
     identityData: { sub: userId, [kind]: value },
     now,
     confirmation: autoconfirm
@@ -72,16 +72,16 @@ function toSignUp({ kind, value }: Person, nowMs: number, autoconfirm: boolean):
   }
 }
 
-const signUp = (person: Person, nowMs = start, autoconfirm = false) =>
-  insertSignUp(database.lanes, toSignUp(person, nowMs, autoconfirm))
-const change = ({ kind, value }: Person, changes: object) =>
+const signUp = (address: Address, nowMs = start, autoconfirm = false) =>
+  insertSignUp(database.lanes, toSignUp(address, nowMs, autoconfirm))
+const change = ({ kind, value }: Address, changes: object) =>
   database.db.updateTable('users').set(changes).where(kind, '=', value).execute()
-const rowsOf = ({ kind, value }: Person) =>
+const rowsOf = ({ kind, value }: Address) =>
   database.db.selectFrom('users').selectAll().where(kind, '=', value).execute()
 /** Turns the identity into that of a provider. */
-const leaveToProvider = ({ value }: Person) =>
+const leaveToProvider = ({ value }: Address) =>
   database.db.updateTable('identities').set({ provider: 'spotify' }).where('email', '=', value).execute()
-const tasksFor = async ({ value }: Person) => {
+const tasksFor = async ({ value }: Address) => {
   const rows = await database.db.selectFrom('outbox').selectAll().orderBy('id').execute()
   return rows.filter(({ data }) => data.to === value).map(({ task }) => task)
 }
@@ -93,8 +93,8 @@ const auditOf = async (actorId: string) => {
 const TABLES_OF_USER = ['identities', 'sessions', 'refresh_tokens', 'mfa_amr_claims', 'audit_log_entries'] as const
 
 /** The outcome and the rows of a sign-up that needs no confirmation, without ids and times. */
-async function signUpAndRead(person: Person) {
-  const input = toSignUp(person, start, true)
+async function signUpAndRead(address: Address) {
+  const input = toSignUp(address, start, true)
   const outcome = await batched(input)
   if (outcome.verdict !== 'signed-in') throw new Error(outcome.verdict)
   const { sessionId } = outcome.session
@@ -115,10 +115,10 @@ async function signUpAndRead(person: Person) {
     [input.userId, 'user'],
     [input.identityId, 'identity'],
     [sessionId, 'session'],
-    [person.value, 'who'],
+    [address.value, 'who'],
     [new Date(start).toISOString().replace('Z', '000+00:00'), 'start'],
   ])
-  const text = JSON.stringify({ outcome, users: await rowsOf(person), rows }, (key, value) => {
+  const text = JSON.stringify({ outcome, users: await rowsOf(address), rows }, (key, value) => {
     if (value?.type === 'Buffer') return 'bytes'
     if (key === 'id' && !names.has(value)) return 'id'
     if (typeof value === 'bigint') return Number(value)
@@ -151,7 +151,7 @@ const signedInUser = (members: object) => ({
   phoneChangeSentAt: null,
   reauthenticationSentAt: null,
   lastSignInAt: anyTime,
-  userMetadata: { full_name: 'A Person' },
+  userMetadata: { full_name: 'A User' },
   bannedUntil: null,
   deletedAt: null,
   isAnonymous: false,
@@ -164,8 +164,8 @@ const signedInUser = (members: object) => ({
 
 describe('insertSignUp', () => {
   it('stores a user with identity, secrets, flow, message and audit entry', async () => {
-    const person = newPerson('email')
-    const input = toSignUp(person, start, false)
+    const address = newAddress('email')
+    const input = toSignUp(address, start, false)
     expect(await insertSignUp(database.lanes, input)).toEqual({ verdict: 'sent', actorId: input.userId })
     const at = '2026-01-02T03:04:05.678000+00:00'
     const stored = database.db
@@ -183,16 +183,16 @@ describe('insertSignUp', () => {
         'created_at',
         'updated_at',
       ])
-    expect(await stored.where('email', '=', person.value).execute()).toEqual([
+    expect(await stored.where('email', '=', address.value).execute()).toEqual([
       {
         id: input.userId,
-        email: person.value,
+        email: address.value,
         phone: null,
         encrypted_password: input.passwordHash,
         confirmation_sent_at: at,
         email_confirmed_at: null,
         raw_app_meta_data: { provider: 'email', providers: ['email'] },
-        raw_user_meta_data: { full_name: 'A Person' },
+        raw_user_meta_data: { full_name: 'A User' },
         is_anonymous: false,
         created_at: at,
         updated_at: at,
@@ -209,7 +209,7 @@ describe('insertSignUp', () => {
         last_sign_in_at: null,
         created_at: anyTime,
         updated_at: anyTime,
-        email: person.value,
+        email: address.value,
         id: input.identityId,
       },
     ])
@@ -223,24 +223,24 @@ describe('insertSignUp', () => {
         guesses,
         sent_at,
       })),
-    ).toEqual([{ kind: 'confirmation', relates_to: person.value, flow_state_id: flow?.id, guesses: 0, sent_at: at }])
-    expect(await tasksFor(person)).toEqual(['first'])
-    const log = { log_type: 'user', actor_via_sso: false, actor_username: person.value, traits: { provider: 'email' } }
+    ).toEqual([{ kind: 'confirmation', relates_to: address.value, flow_state_id: flow?.id, guesses: 0, sent_at: at }])
+    expect(await tasksFor(address)).toEqual(['first'])
+    const log = { log_type: 'user', actor_via_sso: false, actor_username: address.value, traits: { provider: 'email' } }
     expect(await auditOf(input.userId)).toEqual([
       [
         'user_confirmation_requested',
-        { ...log, action: 'user_confirmation_requested', actor_id: input.userId, actor_name: 'A Person' },
+        { ...log, action: 'user_confirmation_requested', actor_id: input.userId, actor_name: 'A User' },
       ],
     ])
   })
 
   it('signs in a user with a confirmed identifier, and an anonymous user', async () => {
-    const person = newPerson('phone')
-    const outcome = await signUp(person, start, true)
+    const address = newAddress('phone')
+    const outcome = await signUp(address, start, true)
     if (outcome.verdict !== 'signed-in') throw new Error(outcome.verdict)
     expect(outcome.session).toEqual({
       user: signedInUser({
-        phone: person.value,
+        phone: address.value,
         phoneConfirmedAt: '2026-01-02T03:04:05.678000+00:00',
         confirmedAt: anyTime,
         appMetadata: { provider: 'phone', providers: ['phone'] },
@@ -251,7 +251,7 @@ describe('insertSignUp', () => {
           userId: anyId,
           provider: 'phone',
           providerId: anyId,
-          data: { sub: anyId, phone: person.value },
+          data: { sub: anyId, phone: address.value },
           email: null,
           lastSignInAt: null,
           createdAt: anyTime,
@@ -264,7 +264,7 @@ describe('insertSignUp', () => {
       startedAt: anyTime,
       amr: [proof('password')],
     })
-    const nobody = { ...toSignUp(person, start, true), email: null, phone: null, passwordHash: null }
+    const nobody = { ...toSignUp(address, start, true), email: null, phone: null, passwordHash: null }
     const anonymous = await insertSignUp(database.lanes, nobody)
     if (anonymous.verdict !== 'signed-in') throw new Error(anonymous.verdict)
     expect(anonymous.session).toEqual({
@@ -284,7 +284,7 @@ describe('insertSignUp', () => {
           traits: { provider: 'anonymous' },
           actor_id: nobody.userId,
           log_type: 'team',
-          actor_name: 'A Person',
+          actor_name: 'A User',
           actor_via_sso: false,
           actor_username: '',
         },
@@ -295,7 +295,7 @@ describe('insertSignUp', () => {
   it.each(['email', 'phone'] as const)(
     'writes the same rows for a new %s and for that of a staged user',
     async (kind) => {
-      const [afterStaged, fresh] = [newPerson(kind), newPerson(kind)]
+      const [afterStaged, fresh] = [newAddress(kind), newAddress(kind)]
       const staged = { aud: 'authenticated', role: 'authenticated', staged_at: new Date(start) }
       await database.db
         .insertInto('users')
@@ -310,24 +310,24 @@ describe('insertSignUp', () => {
   )
 
   it('creates one user for parallel sign-ups, also in place of a staged user', async () => {
-    const person = newPerson('email')
+    const address = newAddress('email')
     await database.db
       .insertInto('users')
       .values({
         id: randomUUID(),
         aud: 'authenticated',
         role: 'authenticated',
-        email: person.value,
+        email: address.value,
         staged_at: new Date(start),
       })
       .execute()
-    const outcomes = await Promise.all(Array.from({ length: 16 }, () => signUp(person)))
+    const outcomes = await Promise.all(Array.from({ length: 16 }, () => signUp(address)))
     expect(outcomes.map(({ verdict }) => verdict).sort()).toEqual([...Array(15).fill('repeated'), 'sent'])
-    const [user, ...others] = await rowsOf(person)
+    const [user, ...others] = await rowsOf(address)
     expect(others).toEqual([])
     expect(user?.staged_at).toBeNull()
     expect(new Set(outcomes.map(({ actorId }) => actorId))).toEqual(new Set([user?.id]))
-    expect(await tasksFor(person)).toEqual(['first'])
+    expect(await tasksFor(address)).toEqual(['first'])
   })
 
   it('decides as its model does', async () => {
@@ -341,8 +341,8 @@ describe('insertSignUp', () => {
     )
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
-        const people = [newPerson('email'), newPerson('phone'), newPerson('email')].map((person) => ({
-          person,
+        const addresses = [newAddress('email'), newAddress('phone'), newAddress('email')].map((address) => ({
+          address,
           holder: 'nobody' as Holder,
           notedAt: Number.NEGATIVE_INFINITY,
           passwordHash: null as string | null,
@@ -354,14 +354,14 @@ describe('insertSignUp', () => {
             now += action.ms
             continue
           }
-          const one = people[action.who]
+          const one = addresses[action.who]
           if (!one) throw new Error('nobody')
           if (action.do === 'sign-up') {
             const { autoconfirm } = action
             const isDue = one.notedAt <= now - INTERVAL_MS
             const verdict = judgeSignUp(one.holder, { autoconfirm, isDue })
             if (!autoconfirm && isDue) one.notedAt = now
-            const input = toSignUp(one.person, now, autoconfirm)
+            const input = toSignUp(one.address, now, autoconfirm)
             expect((await batched(input)).verdict).toBe(verdict)
             if (verdict === 'sent') one.tasks.push('first')
             if (verdict === 'sent-again') one.tasks.push('again')
@@ -370,20 +370,20 @@ describe('insertSignUp', () => {
               one.passwordHash = input.passwordHash
             }
           } else if (one.holder === 'unconfirmed' && action.do === 'confirm') {
-            await change(one.person, { [`${one.person.kind}_confirmed_at`]: new Date(now) })
+            await change(one.address, { [`${one.address.kind}_confirmed_at`]: new Date(now) })
             one.holder = 'confirmed'
-          } else if (one.holder === 'unconfirmed' && action.do === 'claim' && one.person.kind === 'email') {
-            await leaveToProvider(one.person)
+          } else if (one.holder === 'unconfirmed' && action.do === 'claim' && one.address.kind === 'email') {
+            await leaveToProvider(one.address)
             one.holder = 'claimed'
           } else if (one.holder !== 'nobody' && action.do === 'stage') {
-            await change(one.person, { staged_at: new Date(now) })
+            await change(one.address, { staged_at: new Date(now) })
             one.holder = 'staged'
           }
         }
-        for (const { person, holder, passwordHash, tasks } of people) {
-          const rows = await rowsOf(person)
+        for (const { address, holder, passwordHash, tasks } of addresses) {
+          const rows = await rowsOf(address)
           expect(rows.map((row) => row.encrypted_password)).toEqual(holder === 'nobody' ? [] : [passwordHash])
-          expect(await tasksFor(person)).toEqual(tasks)
+          expect(await tasksFor(address)).toEqual(tasks)
         }
       }),
       { numRuns: 60 },

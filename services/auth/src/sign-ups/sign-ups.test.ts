@@ -61,7 +61,7 @@ describe('batchSignUps', () => {
     const inputs = Array.from({ length: 20 }, (_, index) =>
       newSignUp({
         ...(index % 3 ? {} : { email: null, phone: `1415555${1000 + index}` }),
-        data: { full_name: `A "Person" \\ {${index}}`, nothing: null },
+        data: { full_name: `A "User" \\ {${index}}`, nothing: null },
         userAgent: index === 7 ? null : `agent, "${index}" \\ {}`,
         ip: index === 8 ? '' : `10.0.0.${index}`,
         audit: index !== 9,

@@ -40,8 +40,8 @@ async function followMail(email: string): Promise<string> {
   return new URL(answer.headers.location ?? '').searchParams.get('code') ?? ''
 }
 
-async function newCode(person?: SignedUp) {
-  const { user, email } = person ?? (await createSignedUp(deps))
+async function newCode(signedUp?: SignedUp) {
+  const { user, email } = signedUp ?? (await createSignedUp(deps))
   const { verifier, pair } = newPair()
   await main.post('/magiclink', { email, ...pair })
   return { user, email, verifier, code: await followMail(email) }
@@ -177,10 +177,10 @@ describe('POST /token?grant_type=pkce', () => {
   })
 
   it('404: refuses a code from before a new password, whoever has set the password', async () => {
-    const person = await createSignedIn(main)
-    const login = await newCode(person)
+    const signedIn = await createSignedIn(main)
+    const login = await newCode(signedIn)
     const payload = { password: 'another horse' }
-    await app.inject({ method: 'PUT', url: '/user', headers: person.headers, payload })
+    await app.inject({ method: 'PUT', url: '/user', headers: signedIn.headers, payload })
     const body = { auth_code: login.code, code_verifier: login.verifier }
     await expectFailure(body, 404, 'flow_state_not_found', 'invalid flow state, no valid flow state found')
     const { user, code, verifier } = await newCode()
@@ -198,9 +198,9 @@ describe('POST /token?grant_type=pkce', () => {
     ['?scope=others', 404],
     ['?scope=local', 200],
   ])('200 and 404: a code from before POST /logout%s gets %d', async (query, status) => {
-    const person = await createSignedIn(main)
-    const { code, verifier } = await newCode(person)
-    expect(statusAndBody(await main.post(`/logout${query}`, {}, person.headers))).toEqual([204, ''])
+    const signedIn = await createSignedIn(main)
+    const { code, verifier } = await newCode(signedIn)
+    expect(statusAndBody(await main.post(`/logout${query}`, {}, signedIn.headers))).toEqual([204, ''])
     const text = 'invalid flow state, no valid flow state found'
     const refused = [404, grantErrorBody('invalid_grant', 'flow_state_not_found', text, 404)]
     const answer = await exchange({ auth_code: code, code_verifier: verifier })
@@ -208,9 +208,9 @@ describe('POST /token?grant_type=pkce', () => {
   })
 
   it('404: refuses a code from before the first factor', async () => {
-    const person = await createSignedIn(main)
-    const { code, verifier } = await newCode(person)
-    await addApp(main, person.headers)
+    const signedIn = await createSignedIn(main)
+    const { code, verifier } = await newCode(signedIn)
+    await addApp(main, signedIn.headers)
     const body = { auth_code: code, code_verifier: verifier }
     await expectFailure(body, 404, 'flow_state_not_found', 'invalid flow state, no valid flow state found')
   })

@@ -106,7 +106,7 @@ const googleAccount = () =>
 
 describe('keycloak', () => {
   it('signs in with PKCE, an id_token and a profile, in both flows', async () => {
-    openId.person = {
+    openId.account = {
       sub: randomUUID(),
       email,
       email_verified: true,
@@ -132,7 +132,7 @@ describe('keycloak', () => {
           'keycloak',
           accountBody({
             iss: openId.realm,
-            sub: openId.person.sub,
+            sub: openId.account.sub,
             name: 'Ada',
             email,
             full_name: 'Ada',
@@ -180,7 +180,7 @@ describe('keycloak', () => {
 
 describe('google', () => {
   it('signs in by the id_token that comes with the code', async () => {
-    openId.person = google()
+    openId.account = google()
     const { fragment } = await signIn('google', { access_type: 'offline', prompt: 'consent' })
     expect(fragment).toEqual(
       fragmentBody('google', {
@@ -196,7 +196,7 @@ describe('google', () => {
   // ASVS 10.5.4
   it('refuses an id_token of another audience or issuer that comes with a code', async () => {
     for (const changes of [{ aud: 'somebody.else' }, { iss: 'https://evil.example' }, { exp: 1 }]) {
-      openId.person = google(changes)
+      openId.account = google(changes)
       const { query } = await signIn('google')
       expect(query.error_description).toBe('Error getting user profile from external provider')
     }
@@ -300,13 +300,13 @@ describe('POST /token, grant id_token', () => {
   })
 
   it('200: links the identity to the user of the access token; 401 and 403: refuses a missing token and an ended session', async () => {
-    const person = await createSignedIn(service)
+    const signedIn = await createSignedIn(service)
     const link = { provider: 'google', id_token: await openId.sign(google()), link_identity: true }
-    const linked = await grant(link, person.headers)
+    const linked = await grant(link, signedIn.headers)
     expect(linked.body.user).toEqual(
       userBody({
-        id: person.user.id,
-        email: person.email,
+        id: signedIn.user.id,
+        email: signedIn.email,
         email_confirmed_at: anyTime,
         confirmation_sent_at: anyTime,
         confirmed_at: anyTime,
@@ -314,10 +314,10 @@ describe('POST /token, grant id_token', () => {
         app_metadata: { provider: 'email', providers: ['email', 'google'] },
         user_metadata: googleAccount(),
         identities: [
-          emailIdentity(person.user.id, person.email, { email_verified: true }),
+          emailIdentity(signedIn.user.id, signedIn.email, { email_verified: true }),
           identityBody({
             id: expect.any(String),
-            user_id: person.user.id,
+            user_id: signedIn.user.id,
             identity_data: googleAccount(),
             provider: 'google',
             email,
@@ -325,27 +325,27 @@ describe('POST /token, grant id_token', () => {
         ],
       }),
     )
-    const repeated = await grant(link, person.headers)
+    const repeated = await grant(link, signedIn.headers)
     expect(repeated).toEqual(refused(422, 'identity_already_exists', 'Identity is already linked'))
     expect(await grant(link)).toEqual(refused(401, 'no_authorization', 'This endpoint requires a valid Bearer token'))
-    await service.post('/logout', {}, person.headers)
+    await service.post('/logout', {}, signedIn.headers)
     const after = { ...link, id_token: await openId.sign(google({ sub: 'another' })) }
     const text = 'Session from session_id claim in JWT does not exist'
-    expect(await grant(after, person.headers)).toEqual(refused(403, 'session_not_found', text, 'invalid_grant'))
+    expect(await grant(after, signedIn.headers)).toEqual(refused(403, 'session_not_found', text, 'invalid_grant'))
   })
 
   it('403: refuses to link an address before the second factor is verified when the user has no email', async () => {
-    const person = await createSignedIn(service)
-    await addApp({ ...service, clock: { now: service.deps.now, advance: () => {} } }, person.headers)
-    const { headers } = await signInByPassword(service, person)
+    const signedIn = await createSignedIn(service)
+    await addApp({ ...service, clock: { now: service.deps.now, advance: () => {} } }, signedIn.headers)
+    const { headers } = await signInByPassword(service, signedIn)
     const phoneOnly = { email: null, phone: '14155550133', phone_confirmed_at: new Date() }
-    await service.deps.db.updateTable('users').set(phoneOnly).where('id', '=', person.user.id).execute()
+    await service.deps.db.updateTable('users').set(phoneOnly).where('id', '=', signedIn.user.id).execute()
     const link = { provider: 'google', id_token: await openId.sign(google()), link_identity: true }
     const text = 'AAL2 session is required to manage identities when MFA is enabled'
     expect(await grant(link, headers)).toEqual(refused(403, 'insufficient_aal', text))
     const { json } = await service.app.inject({ url: '/user', headers })
     expect(json()).toEqual(
-      signedUpBody(person, {
+      signedUpBody(signedIn, {
         email: '',
         phone: phoneOnly.phone,
         phone_confirmed_at: anyTime,

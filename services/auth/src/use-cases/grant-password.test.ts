@@ -25,9 +25,9 @@ const signIn = ({ email, password }: Guess, verify: PasswordHasher['verify'] = d
 describe('grantPassword', () => {
   it('replaces an outdated hash', async () => {
     const old = await hashByReference('old password', { type: argon2i, memoryCost: 4096, timeCost: 3, parallelism: 1 })
-    const person = await createSignedUp(deps, { encrypted_password: old })
-    const { email, user } = person
-    const session = sessionBody(signedUpBody(person))
+    const signedUp = await createSignedUp(deps, { encrypted_password: old })
+    const { email, user } = signedUp
+    const session = sessionBody(signedUpBody(signedUp))
     expect(await signIn({ email, password: 'old password' })).toEqual(session)
     const row = await deps.db.selectFrom('users').selectAll().where('id', '=', user.id).executeTakeFirst()
     expect(row?.encrypted_password).toMatch(/^\$argon2id\$/)
@@ -35,10 +35,10 @@ describe('grantPassword', () => {
   })
 
   it('refuses a password that was changed while it was verified', async () => {
-    const { user, ...person } = await createSignedUp(deps)
+    const { user, ...signedUp } = await createSignedUp(deps)
     const other = await createSignedUp(deps)
     const encrypted_password = other.user.passwordHash
-    const refused = signIn(person, async (hash, password) => {
+    const refused = signIn(signedUp, async (hash, password) => {
       const verified = await deps.passwords.verify(hash, password)
       await deps.db.updateTable('users').set({ encrypted_password }).where('id', '=', user.id).execute()
       return verified

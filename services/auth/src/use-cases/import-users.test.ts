@@ -30,7 +30,7 @@ describe('auth users import', () => {
     'continues where it stopped after kill -9',
     async () => {
       const file = join(folder, 'users.ndjson')
-      writeFileSync(file, Array.from({ length: LINES }, (_, i) => `{"email":"person${i}@example.com"}\n`).join(''))
+      writeFileSync(file, Array.from({ length: LINES }, (_, i) => `{"email":"user${i}@example.com"}\n`).join(''))
       const start = () => runAuth(['users', 'import', file], deps.config.database.url)
       for (const [run, stored] of [500, 2_000].entries()) {
         const process = start()

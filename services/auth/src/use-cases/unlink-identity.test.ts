@@ -51,23 +51,23 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
   const show = async (headers: SignedIn['headers']) => (await service.app.inject({ url: '/user', headers })).json()
 
   it('422: refuses to unlink the email identity of a confirmed email', async () => {
-    const person = await createSignedIn(service)
-    await link(person, 'github', { email: `thief-${person.email}`, email_verified: true })
-    expect(await unlink(person.headers, own(person))).toEqual(CONFLICT)
-    const kept = { email: person.email, email_confirmed_at: person.record.email_confirmed_at }
-    expect(await show(person.headers)).toEqual(
+    const signedIn = await createSignedIn(service)
+    await link(signedIn, 'github', { email: `thief-${signedIn.email}`, email_verified: true })
+    expect(await unlink(signedIn.headers, own(signedIn))).toEqual(CONFLICT)
+    const kept = { email: signedIn.email, email_confirmed_at: signedIn.record.email_confirmed_at }
+    expect(await show(signedIn.headers)).toEqual(
       userBody({
         ...kept,
-        id: person.user.id,
+        id: signedIn.user.id,
         confirmation_sent_at: anyTime,
         confirmed_at: anyTime,
         last_sign_in_at: anyTime,
         user_metadata: { name: 'Ann' },
         identities: [
-          emailIdentity(person.user.id, person.email, { email_verified: true }),
+          emailIdentity(signedIn.user.id, signedIn.email, { email_verified: true }),
           identityBody({
             id: expect.any(String),
-            user_id: person.user.id,
+            user_id: signedIn.user.id,
             identity_data: { email: expect.any(String), email_verified: true },
             provider: 'github',
             email: expect.any(String),
@@ -79,25 +79,25 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
   })
 
   it('422: refuses to unlink the provider identity of a confirmed email', async () => {
-    const person = await createSignedIn(service)
-    const google = await link(person, 'google', { email: person.email, email_verified: true })
-    await link(person, 'github', { email: `thief-${person.email}`, email_verified: true })
-    expect(await unlink(person.headers, own(person))).toEqual(DONE)
-    expect(await unlink(person.headers, google)).toEqual(CONFLICT)
+    const signedIn = await createSignedIn(service)
+    const google = await link(signedIn, 'google', { email: signedIn.email, email_verified: true })
+    await link(signedIn, 'github', { email: `thief-${signedIn.email}`, email_verified: true })
+    expect(await unlink(signedIn.headers, own(signedIn))).toEqual(DONE)
+    expect(await unlink(signedIn.headers, google)).toEqual(CONFLICT)
   })
 
   it('422: refuses to unlink the only identity with an email', async () => {
-    const person = await createSignedIn(service)
-    await link(person, 'github', {})
-    expect(await unlink(person.headers, own(person))).toEqual(CONFLICT)
-    expect(await show(person.headers)).toEqual(
-      signedUpBody(person, {
+    const signedIn = await createSignedIn(service)
+    await link(signedIn, 'github', {})
+    expect(await unlink(signedIn.headers, own(signedIn))).toEqual(CONFLICT)
+    expect(await show(signedIn.headers)).toEqual(
+      signedUpBody(signedIn, {
         last_sign_in_at: anyTime,
         identities: [
-          emailIdentity(person.user.id, person.email, { email_verified: true }),
+          emailIdentity(signedIn.user.id, signedIn.email, { email_verified: true }),
           identityBody({
             id: expect.any(String),
-            user_id: person.user.id,
+            user_id: signedIn.user.id,
             identity_data: {},
             provider: 'github',
             last_sign_in_at: undefined,
@@ -109,16 +109,16 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
 
   it('403: refuses to unlink an address before the second factor is verified; 200: unlinks it afterwards', async () => {
     phones += 1
-    const person = await createSignedIn(service, { phone: String(phones), phone_confirmed_at: new Date() })
-    const phone = await link(person, 'phone', { phone: String(phones), phone_verified: true })
-    const github = await link(person, 'github', { email: person.email, email_verified: true })
-    const raised = await addApp({ ...service, clock: { now: () => new Date(), advance: () => {} } }, person.headers)
-    const { headers } = await signIn(service, person)
+    const signedIn = await createSignedIn(service, { phone: String(phones), phone_confirmed_at: new Date() })
+    const phone = await link(signedIn, 'phone', { phone: String(phones), phone_verified: true })
+    const github = await link(signedIn, 'github', { email: signedIn.email, email_verified: true })
+    const raised = await addApp({ ...service, clock: { now: () => new Date(), advance: () => {} } }, signedIn.headers)
+    const { headers } = await signIn(service, signedIn)
     expect(await unlink(headers, phone)).toEqual(NEEDS_FACTOR)
     // Existing clients unlink identities without an address at aal1.
     expect(await unlink(headers, github)).toEqual(profile === 'strict' ? NEEDS_FACTOR : DONE)
     expect(await unlink(raised.headers, phone)).toEqual(DONE)
     const left = await show(raised.headers)
-    expect([left.phone, left.email]).toEqual(['', person.email])
+    expect([left.phone, left.email]).toEqual(['', signedIn.email])
   })
 })

@@ -43,7 +43,7 @@ const SIGN_IN_AGAIN = needsReauthentication('Sign in again to change how you sig
 let people = 0
 let test: MailApp
 let stub: AnybodyStub
-let person: SignedIn
+let signedIn: SignedIn
 let phone: string
 let thief: string
 
@@ -64,7 +64,7 @@ function useService(settings: Readonly<Record<string, string>>) {
     people += 1
     phone = `1415555${1000 + people}`
     thief = `thief${people}@example.com`
-    person = await createSignedIn(test)
+    signedIn = await createSignedIn(test)
   })
 }
 
@@ -135,20 +135,20 @@ describe.each(['compatible', 'strict'])(
     const refused = () => (profile === 'strict' ? SIGN_IN_AGAIN : REFUSED)
 
     it('200: accepts a session by a code to an earlier confirmed address', async () => {
-      expect(await setPassword(await signInByMail('/recover', person.email))).toEqual(DONE)
+      expect(await setPassword(await signInByMail('/recover', signedIn.email))).toEqual(DONE)
     })
 
     it('400: refuses the session of a change of phone, and a session by a code to the new phone', async () => {
-      expect(await setPassword(person.headers)).toEqual(REFUSED)
-      expect(await setPassword(await takePhone(person.headers))).toEqual(refused())
+      expect(await setPassword(signedIn.headers)).toEqual(REFUSED)
+      expect(await setPassword(await takePhone(signedIn.headers))).toEqual(refused())
       expect(await setPassword(await signInByPhone())).toEqual(refused())
-      const answer = await test.post('/token?grant_type=password', { ...person, password: NEW_PASSWORD })
+      const answer = await test.post('/token?grant_type=password', { ...signedIn, password: NEW_PASSWORD })
       expect(statusAndBody(answer)).toEqual(wrongPassword)
     })
 
     it('400: refuses the session of a change of email, and a session by a mail to the new address', async () => {
-      expect(await put(person.headers, { email: thief })).toEqual(DONE)
-      const first = { type: 'email_change', email: person.email, token: (await test.readMail(person.email)).code }
+      expect(await put(signedIn.headers, { email: thief })).toEqual(DONE)
+      const first = { type: 'email_change', email: signedIn.email, token: (await test.readMail(signedIn.email)).code }
       const text = 'Confirmation link accepted. Please proceed to confirm link sent to the other email'
       expect(statusAndBody(await test.post('/verify', first))).toEqual([200, { code: '200', msg: text }])
       const changed = await verify({ type: 'email_change', email: thief, token: (await test.readMail(thief)).code })
@@ -158,14 +158,14 @@ describe.each(['compatible', 'strict'])(
     })
 
     it('200: accepts a session by a code to a phone that was added a day before', async () => {
-      await takePhone(person.headers)
+      await takePhone(signedIn.headers)
       await age('24 hours')
       expect(await setPassword(await signInByPhone())).toEqual(DONE)
     })
 
     it('200: the session has the change as its authentication method', async () => {
       const methods = ({ authorization }: Headers) => claimsOf(authorization).amr
-      expect(methods(await takePhone(person.headers))).toEqual([proof('phone_change')])
+      expect(methods(await takePhone(signedIn.headers))).toEqual([proof('phone_change')])
       expect(methods(await signInByPhone())).toEqual([proof('otp')])
     })
   },
@@ -181,20 +181,22 @@ describe('PUT /user with a password that needs reauthentication, in a session of
   beforeEach(async () => {
     const { db } = test.deps
     const days = sql`now() - interval '3 days'`
-    await sql`UPDATE ${sql.table('sessions')} SET created_at = ${days} WHERE id = ${person.sessionId}`.execute(db)
-    await sql`UPDATE ${sql.table('users')} SET created_at = ${days} WHERE id = ${person.user.id}`.execute(db)
-    const ofPerson = sql`session_id = ${person.sessionId}`
-    await sql`UPDATE ${sql.table('mfa_amr_claims')} SET updated_at = ${days} WHERE ${ofPerson}`.execute(db)
-    expect(await setPassword(person.headers)).toEqual(REFUSED)
+    await sql`UPDATE ${sql.table('sessions')} SET created_at = ${days} WHERE id = ${signedIn.sessionId}`.execute(db)
+    await sql`UPDATE ${sql.table('users')} SET created_at = ${days} WHERE id = ${signedIn.user.id}`.execute(db)
+    const ofSession = sql`session_id = ${signedIn.sessionId}`
+    await sql`UPDATE ${sql.table('mfa_amr_claims')} SET updated_at = ${days} WHERE ${ofSession}`.execute(db)
+    expect(await setPassword(signedIn.headers)).toEqual(REFUSED)
   })
 
   it('200: accepts a new sign-in by an address that the user had before', async () => {
-    expect(await setPassword((await signIn(test, person)).headers)).toEqual(DONE)
-    expect(await setPassword(await signInByMail('/magiclink', person.email), { password: 'another one' })).toEqual(DONE)
+    expect(await setPassword((await signIn(test, signedIn)).headers)).toEqual(DONE)
+    expect(await setPassword(await signInByMail('/magiclink', signedIn.email), { password: 'another one' })).toEqual(
+      DONE,
+    )
   })
 
   it('400: refuses a sign-in by a new passkey', async () => {
-    const headers = await signInByNewPasskey(person.headers)
+    const headers = await signInByNewPasskey(signedIn.headers)
     expect(await setPassword(headers)).toEqual(REFUSED)
     await age('24 hours')
     expect(await setPassword(headers)).toEqual(DONE)
@@ -202,7 +204,7 @@ describe('PUT /user with a password that needs reauthentication, in a session of
 
   it('400: refuses a sign-in by a newly linked identity', async () => {
     const account = { sub: `3${people}`, email: thief, verified: true }
-    const linked = await comeBackAs(test, await beginLinking(test, 'keycloak', person.headers), account)
+    const linked = await comeBackAs(test, await beginLinking(test, 'keycloak', signedIn.headers), account)
     expect(await setPassword(bearer(linked.fragment.access_token))).toEqual(REFUSED)
     const again = bearer((await signInAs(test, 'keycloak', account)).fragment.access_token)
     expect(await setPassword(again)).toEqual(REFUSED)
@@ -218,56 +220,59 @@ describe('PUT /user with a password that needs reauthentication, in a session of
   })
 
   it('400 and 422: refuses a mail and a nonce to an email that was changed just now', async () => {
-    expect(await setPassword(await takeEmail(person.headers))).toEqual(REFUSED)
+    expect(await setPassword(await takeEmail(signedIn.headers))).toEqual(REFUSED)
     for (const path of ['/recover', '/magiclink'] as const) {
       expect(await setPassword(await signInByMail(path, thief))).toEqual(REFUSED)
     }
-    const asked = await test.app.inject({ url: '/reauthenticate', headers: person.headers })
+    const asked = await test.app.inject({ url: '/reauthenticate', headers: signedIn.headers })
     const text = 'Your address was changed less than a day ago: sign in again instead'
     expect(statusAndBody(asked)).toEqual([422, errorBody(422, 'address_changed_recently', text)])
     await test.idle()
     // Only the mails of the change and of the two requests above were sent, and no nonce.
     expect(test.recipients().filter((to) => to === thief)).toHaveLength(3)
     await age('24 hours')
-    expect(statusAndBody(await test.app.inject({ url: '/reauthenticate', headers: person.headers }))).toEqual([200, {}])
+    expect(statusAndBody(await test.app.inject({ url: '/reauthenticate', headers: signedIn.headers }))).toEqual([
+      200,
+      {},
+    ])
   })
 
   it('422: refuses a nonce from before the change of email', async () => {
-    await test.app.inject({ url: '/reauthenticate', headers: person.headers })
-    const nonce = /\d{6}/.exec((await test.readMail(person.email)).mail.subject ?? '')?.[0]
-    await takeEmail(person.headers)
-    expect(await setPassword(person.headers, { nonce })).toEqual([
+    await test.app.inject({ url: '/reauthenticate', headers: signedIn.headers })
+    const nonce = /\d{6}/.exec((await test.readMail(signedIn.email)).mail.subject ?? '')?.[0]
+    await takeEmail(signedIn.headers)
+    expect(await setPassword(signedIn.headers, { nonce })).toEqual([
       422,
       errorBody(422, 'reauthentication_not_valid', 'Nonce has expired or is invalid'),
     ])
   })
 
   it('400: refuses a code to a phone that was changed just now, and sends the nonce to the email', async () => {
-    expect(await setPassword(await takePhone(person.headers))).toEqual(REFUSED)
+    expect(await setPassword(await takePhone(signedIn.headers))).toEqual(REFUSED)
     expect(await setPassword(await signInByPhone())).toEqual(REFUSED)
-    await test.app.inject({ url: '/reauthenticate', headers: person.headers })
-    expect((await test.readMail(person.email)).mail.subject).toMatch(/is your verification code$/)
+    await test.app.inject({ url: '/reauthenticate', headers: signedIn.headers })
+    expect((await test.readMail(signedIn.email)).mail.subject).toMatch(/is your verification code$/)
   })
 
   it("422: never adopts the address of a newly linked identity as the user's own", async () => {
-    await comeBackAs(test, await beginLinking(test, 'keycloak', person.headers), {
+    await comeBackAs(test, await beginLinking(test, 'keycloak', signedIn.headers), {
       sub: `5${people}`,
       email: thief,
       verified: true,
     })
-    const { body } = await test.app.inject({ url: '/user', headers: person.headers })
+    const { body } = await test.app.inject({ url: '/user', headers: signedIn.headers })
     const own = JSON.parse(body).identities.find(({ provider }: { provider: string }) => provider === 'email')
     const url = `/user/identities/${own.identity_id}`
-    const answer = await test.app.inject({ method: 'DELETE', url, headers: person.headers })
+    const answer = await test.app.inject({ method: 'DELETE', url, headers: signedIn.headers })
     const text = 'Unable to unlink identity due to email conflict'
     expect(statusAndBody(answer)).toEqual([422, errorBody(422, 'email_conflict_identity_not_deletable', text)])
-    expect(await setPassword(await signInByMail('/magiclink', person.email))).toEqual(DONE)
+    expect(await setPassword(await signInByMail('/magiclink', signedIn.email))).toEqual(DONE)
   })
 
   it('200: accepts a mail to an address that an admin has set just now', async () => {
-    await takeEmail(person.headers)
+    await takeEmail(signedIn.headers)
     const payload = { email: `set${thief}`, email_confirm: true }
-    await test.app.inject({ method: 'PUT', url: `/admin/users/${person.user.id}`, headers: OPERATOR, payload })
+    await test.app.inject({ method: 'PUT', url: `/admin/users/${signedIn.user.id}`, headers: OPERATOR, payload })
     expect(await setPassword(await signInByMail('/magiclink', payload.email))).toEqual(DONE)
   })
 
@@ -282,7 +287,7 @@ describe('a change in the strict profile, which needs a sign-in of the last 15 m
   const REFUSED = SIGN_IN_AGAIN
 
   it('400: refuses a session by a new passkey; 200: accepts it once the passkey is older', async () => {
-    const headers = await signInByNewPasskey(person.headers)
+    const headers = await signInByNewPasskey(signedIn.headers)
     expect(await put(headers, { phone })).toEqual(REFUSED)
     await age('15 minutes')
     expect(await put(headers, { phone })).toEqual(DONE)
@@ -291,7 +296,7 @@ describe('a change in the strict profile, which needs a sign-in of the last 15 m
   it('200: accepts the session of a linked identity for as long as the session before it', async () => {
     const account = { sub: `6${people}`, email: thief, verified: true }
     const url = `/user/identities/authorize?${new URLSearchParams({ provider: 'keycloak', ...PKCE })}`
-    const begun = await test.app.inject({ url, headers: person.headers })
+    const begun = await test.app.inject({ url, headers: signedIn.headers })
     const state = new URL(String(begun.headers.location)).searchParams.get('state') ?? ''
     const { query } = await comeBackAs(test, state, account)
     const exchange = { auth_code: query.code, code_verifier: VERIFIER }
@@ -305,7 +310,7 @@ describe('a change in the strict profile, which needs a sign-in of the last 15 m
   })
 
   it('400: refuses a session that was raised by a new second factor', async () => {
-    const raised = await addApp({ ...test, clock: { now: () => new Date(), advance: () => {} } }, person.headers)
+    const raised = await addApp({ ...test, clock: { now: () => new Date(), advance: () => {} } }, signedIn.headers)
     const stale = sql`updated_at - interval '1 hour'`
     const claims = sql`${sql.table('mfa_amr_claims')} SET updated_at = ${stale} WHERE authentication_method = 'password'`
     await sql`UPDATE ${claims}`.execute(test.deps.db)

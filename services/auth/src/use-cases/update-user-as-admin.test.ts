@@ -24,16 +24,16 @@ const rowOf = ({ user }: SignedIn) =>
 describe('updateUserAsAdmin', () => {
   // ASVS 7.4.5
   it('ends every session by a new password, and voids every message except an invitation', async () => {
-    const person = await createSignedIn(test)
-    const { user, email } = person
+    const signedIn = await createSignedIn(test)
+    const { user, email } = signedIn
     const kinds = ['recovery', 'reauthentication', 'confirmation']
     const tokens = kinds.map((kind) => ({ user_id: user.id, kind, relates_to: email, expires_at: deps.now() }))
     await deps.db.insertInto('one_time_tokens').values(tokens).execute()
-    await update(person, { password: 'another horse' })
+    await update(signedIn, { password: 'another horse' })
     const left = deps.db.selectFrom('one_time_tokens').select('kind').where('user_id', '=', user.id)
     expect(await left.execute()).toEqual([{ kind: 'confirmation' }])
-    expect(await countSessions(person)).toBe(0)
-    const { encrypted_password: hash } = await rowOf(person)
+    expect(await countSessions(signedIn)).toBe(0)
+    const { encrypted_password: hash } = await rowOf(signedIn)
     expect((await deps.passwords.verify(hash, 'another horse')).matches).toBe(true)
   })
 
@@ -44,18 +44,18 @@ describe('updateUserAsAdmin', () => {
     ['a ban', 'keeps', { ban_duration: '1h' }],
     ['a new email', 'keeps', { email: 'changed@example.com' }],
   ])('by %s %s the sessions', async (_change, outcome, fields) => {
-    const person = await createSignedIn(test)
-    await update(person, fields)
-    expect(await countSessions(person)).toBe(outcome === 'ends' ? 0 : 1)
+    const signedIn = await createSignedIn(test)
+    await update(signedIn, fields)
+    expect(await countSessions(signedIn)).toBe(outcome === 'ends' ? 0 : 1)
   })
 
   it('refuses a weak password and a password hash, and changes nothing', async () => {
-    const person = await createSignedIn(test)
-    const before = await rowOf(person)
+    const signedIn = await createSignedIn(test)
+    const before = await rowOf(signedIn)
     const weak = weakPassword({ sentences: WEAKNESS_SENTENCES.length(6) })
-    await expect(update(person, { role: 'editor', password: 'short' })).rejects.toThrow(weak.message)
+    await expect(update(signedIn, { role: 'editor', password: 'short' })).rejects.toThrow(weak.message)
     const hash = `$2b$10$${'a'.repeat(53)}`
-    await expect(update(person, { role: 'editor', password_hash: hash })).rejects.toThrow(passwordHashAtUpdate())
-    expect(await rowOf(person)).toEqual(before)
+    await expect(update(signedIn, { role: 'editor', password_hash: hash })).rejects.toThrow(passwordHashAtUpdate())
+    expect(await rowOf(signedIn)).toEqual(before)
   })
 })

@@ -18,16 +18,16 @@ afterAll(close)
 
 /** Somebody with a factor, and how they answer a challenge of it. */
 async function enrolled() {
-  const person = await createSignedIn(test)
-  const app = await enrolApp(test, person.headers)
+  const signedIn = await createSignedIn(test)
+  const app = await enrolApp(test, signedIn.headers)
   const caller = {
-    userId: person.user.id,
-    sessionId: person.sessionId,
+    userId: signedIn.user.id,
+    sessionId: signedIn.sessionId,
     aal: 'aal1',
     audiences: ['authenticated'],
     isAdmin: false,
   } as const
-  const ask = () => challenge(test, person.headers, app.factorId)
+  const ask = () => challenge(test, signedIn.headers, app.factorId)
   const answer = (challengeId: string, code: string, changes: Partial<VerifyFactorInput> = {}) =>
     verifyFactor(deps, {
       caller,
@@ -40,15 +40,15 @@ async function enrolled() {
       ...changes,
     })
   const wrong = () => (app.code() === '000000' ? '000001' : '000000')
-  return { person, app, ask, answer, wrong }
+  return { signedIn, app, ask, answer, wrong }
 }
 
 describe('verifyFactor', () => {
   it('raises the session to aal2', async () => {
-    const { person, app, ask, answer } = await enrolled()
+    const { signedIn, app, ask, answer } = await enrolled()
     const view = await answer(await ask(), app.code())
     const { aal, session_id, sub } = claimsOf(view.access_token)
-    expect({ aal, session_id, sub }).toEqual({ aal: 'aal2', session_id: person.sessionId, sub: person.user.id })
+    expect({ aal, session_id, sub }).toEqual({ aal: 'aal2', session_id: signedIn.sessionId, sub: signedIn.user.id })
   })
 
   it('leaves a challenge open after a wrong code', async () => {
@@ -101,9 +101,9 @@ describe('verifyFactor', () => {
   })
 
   it('refuses a session that has ended', async () => {
-    const { person, app, ask, answer } = await enrolled()
+    const { signedIn, app, ask, answer } = await enrolled()
     const id = await ask()
-    await deps.db.deleteFrom('sessions').where('id', '=', person.sessionId).execute()
+    await deps.db.deleteFrom('sessions').where('id', '=', signedIn.sessionId).execute()
     await expect(answer(id, app.code())).rejects.toThrow(sessionNotFound())
   })
 })

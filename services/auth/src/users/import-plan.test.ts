@@ -22,7 +22,7 @@ describe('judgeLine', () => {
     ['the same id', { id: 'ann', email: 'other@x.y' }, { verdict: 'present' }],
     ['the same email without an id', { email: 'ann@x.y' }, { verdict: 'present' }],
     ['the same phone without an id', { phone: '111' }, { verdict: 'present' }],
-    ['the same person by email and phone', { email: 'ann@x.y', phone: '111' }, { verdict: 'present' }],
+    ['the same user by email and phone', { email: 'ann@x.y', phone: '111' }, { verdict: 'present' }],
     ['the same email and a new phone', { email: 'ann@x.y', phone: '222' }, { verdict: 'present' }],
     [
       'the email of one and the phone of another',

@@ -74,8 +74,8 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
     outcomeOf(await service.post('/token?grant_type=password', { email, password }))
 
   /** Signs in at the provider, with or without a session to link the account to. */
-  async function signInAs(person: Anybody, state?: string) {
-    const { query } = await comeBackAs(service, state ?? (await begin(service, 'keycloak', PKCE)), person)
+  async function signInAs(account: Anybody, state?: string) {
+    const { query } = await comeBackAs(service, state ?? (await begin(service, 'keycloak', PKCE)), account)
     const exchange = { auth_code: query.code, code_verifier: VERIFIER }
     const answer = await service.post('/token?grant_type=pkce', exchange)
     expect(outcomeOf(answer)).toBe(200)
@@ -116,55 +116,55 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
   })
 
   it('keeps its data after it has lost its address', async () => {
-    const person = await createSignedIn(service)
-    await link((await enrol(person.headers)).headers)
+    const signedIn = await createSignedIn(service)
+    await link((await enrol(signedIn.headers)).headers)
     const { db } = service.deps
     const lost = sql`email = NULL, email_confirmed_at = NULL`
-    await sql`UPDATE ${sql.table('users')} SET ${lost} WHERE id = ${person.user.id}`.execute(db)
+    await sql`UPDATE ${sql.table('users')} SET ${lost} WHERE id = ${signedIn.user.id}`.execute(db)
     const known = { ...account, email: address, verified: true }
-    expect((await signInAs(known)).user.id).toBe(person.user.id)
+    expect((await signInAs(known)).user.id).toBe(signedIn.user.id)
     // The identity was added later, so the second factor guards the address.
     const kept = { email: '', name: 'Ann', providers: ['email', 'keycloak'], factors: 1 }
-    expect(await show(person.user.id)).toEqual(kept)
-    await update(person.user.id, { email: address, email_confirm: true })
-    expect(await tryPassword(address, person.password)).toBe(200)
+    expect(await show(signedIn.user.id)).toEqual(kept)
+    await update(signedIn.user.id, { email: address, email_confirm: true })
+    expect(await tryPassword(address, signedIn.password)).toBe(200)
   })
 
   it.each([
     ['a code', (email: string) => confirm(email)],
     ['a provider', async (email: string) => (await signInAs({ ...account, email, verified: true })).user],
   ])('keeps its data when an admin sets an address and %s confirms it', async (_name, confirmBy) => {
-    const person = await createSignedIn(service)
-    await enrol(person.headers)
+    const signedIn = await createSignedIn(service)
+    await enrol(signedIn.headers)
     expectUser(
-      await update(person.user.id, { email: address }),
+      await update(signedIn.user.id, { email: address }),
       unconfirmedBody(address, {
-        id: person.user.id,
+        id: signedIn.user.id,
         last_sign_in_at: anyTime,
         user_metadata: { name: 'Ann' },
         factors: [factorBody({ last_challenged_at: anyTime })],
       }),
     )
-    expect((await confirmBy(address)).id).toBe(person.user.id)
-    const { email, name, factors } = await show(person.user.id)
+    expect((await confirmBy(address)).id).toBe(signedIn.user.id)
+    const { email, name, factors } = await show(signedIn.user.id)
     expect([email, name, factors]).toEqual([address, 'Ann', 1])
-    expect(await tryPassword(address, person.password)).toBe(200)
+    expect(await tryPassword(address, signedIn.password)).toBe(200)
   })
 
   it('keeps its password when an admin sets an address and invites it', async () => {
-    const person = await createSignedIn(service)
-    await update(person.user.id, { email: address })
+    const signedIn = await createSignedIn(service)
+    await update(signedIn.user.id, { email: address })
     expectUser(
       await service.post('/invite', { email: address }, OPERATOR),
       unconfirmedBody(address, {
-        id: person.user.id,
+        id: signedIn.user.id,
         invited_at: anyTime,
         last_sign_in_at: anyTime,
         user_metadata: { name: 'Ann' },
       }),
     )
-    await update(person.user.id, { email_confirm: true })
-    expect(await tryPassword(address, person.password)).toBe(200)
+    await update(signedIn.user.id, { email_confirm: true })
+    expect(await tryPassword(address, signedIn.password)).toBe(200)
   })
 
   it('keeps the password with which an admin has created it', async () => {
@@ -198,27 +198,27 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
     ['sent the confirmation once more', () => service.post('/resend', { type: 'signup', email: address })],
   ] as const
   async function moveInvited(send: () => ReturnType<MailApp['post']>) {
-    const person = await createSignedIn(service, { invited_at: new Date() })
-    await enrol(person.headers)
-    await update(person.user.id, { email: address })
+    const signedIn = await createSignedIn(service, { invited_at: new Date() })
+    await enrol(signedIn.headers)
+    await update(signedIn.user.id, { email: address })
     expect((await send()).statusCode).toBe(200)
-    return { person, ...(await service.readMail(address)) }
+    return { signedIn, ...(await service.readMail(address)) }
   }
 
   it.each(MESSAGES)('keeps its password when an admin sets an address, which is %s', async (_name, send) => {
-    const { person, code } = await moveInvited(send)
+    const { signedIn, code } = await moveInvited(send)
     const payload = { type: 'invite', email: address, token: code, password: STRANGERS_PASSWORD }
     const answer = await service.post('/verify', payload)
-    expect([answer.statusCode, answer.json().user.id]).toEqual([200, person.user.id])
-    expect([await tryPassword(address, STRANGERS_PASSWORD), await tryPassword(address, person.password)]).toEqual([
+    expect([answer.statusCode, answer.json().user.id]).toEqual([200, signedIn.user.id])
+    expect([await tryPassword(address, STRANGERS_PASSWORD), await tryPassword(address, signedIn.password)]).toEqual([
       wrongPassword,
       200,
     ])
-    expect(await show(person.user.id)).toEqual({ email: address, name: 'Ann', providers: ['email'], factors: 1 })
+    expect(await show(signedIn.user.id)).toEqual({ email: address, name: 'Ann', providers: ['email'], factors: 1 })
   })
 
   it.each(MESSAGES)('gets no identity when an admin sets an address, which is %s', async (_name, send) => {
-    const { person, token } = await moveInvited(send)
+    const { signedIn, token } = await moveInvited(send)
     const state = await begin(service, 'keycloak', { ...PKCE, invite_token: token })
     const { query } = await comeBackAs(service, state, { ...account, email: address, verified: true })
     expect(query).toEqual({
@@ -226,21 +226,21 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
       error_code: 'invite_not_found',
       error_description: 'Invite not found',
     })
-    expect(await show(person.user.id)).toEqual({ email: address, name: 'Ann', providers: ['email'], factors: 1 })
+    expect(await show(signedIn.user.id)).toEqual({ email: address, name: 'Ann', providers: ['email'], factors: 1 })
   })
 
   it('accepts no password by a message while it has a second factor', async () => {
-    const person = await createSignedIn(service)
-    await enrol(person.headers)
+    const signedIn = await createSignedIn(service)
+    await enrol(signedIn.headers)
     const { db } = service.deps
-    await db.updateTable('users').set({ encrypted_password: null }).where('id', '=', person.user.id).execute()
-    await update(person.user.id, { email: address })
+    await db.updateTable('users').set({ encrypted_password: null }).where('id', '=', signedIn.user.id).execute()
+    await update(signedIn.user.id, { email: address })
     await service.post('/resend', { type: 'signup', email: address })
     const { code } = await service.readMail(address)
     const payload = { type: 'signup', email: address, token: code, password: STRANGERS_PASSWORD }
     expectSession(
       await service.post('/verify', payload),
-      signedUpBody({ ...person, email: address }, { factors: [factorBody({ last_challenged_at: anyTime })] }),
+      signedUpBody({ ...signedIn, email: address }, { factors: [factorBody({ last_challenged_at: anyTime })] }),
       { type: 'signup', expires_in },
     )
     expect(await tryPassword(address, STRANGERS_PASSWORD)).toEqual(wrongPassword)

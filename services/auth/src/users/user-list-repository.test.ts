@@ -28,15 +28,15 @@ async function list(query = '', headers: Record<string, string> = {}) {
   }
 }
 
-interface Person {
+interface NewUser {
   readonly email?: string
   readonly phone?: string
   readonly name?: unknown
 }
 
 /** Makes users of an audience, each a second after the one before, in few statements. */
-async function populate(aud: string, people: readonly Person[]): Promise<void> {
-  const values = people.map(({ email, phone, name }, order) => ({
+async function populate(aud: string, users: readonly NewUser[]): Promise<void> {
+  const values = users.map(({ email, phone, name }, order) => ({
     id: randomUUID(),
     aud,
     role: 'authenticated',
@@ -124,7 +124,7 @@ describe('GET /admin/users', () => {
   })
 
   it('200: lists the same record as GET /admin/users/{user_id}', async () => {
-    await populate('alone', [{ email: 'alone@x.y', name: 'A Person' }])
+    await populate('alone', [{ email: 'alone@x.y', name: 'A User' }])
     const { body } = await list('', { 'x-jwt-aud': 'alone' })
     const answer = await test.app.inject({ url: `/admin/users/${body.users[0]?.id}`, headers: OPERATOR })
     expect(body.users).toEqual([answer.json()])

@@ -3,21 +3,21 @@ import { AuthApiError } from '@supabase/auth-js'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { anyId, anyTime, confirmedBody, emailIdentity, factorBody, phoneIdentity, userBody } from '../bodies.ts'
 import { factorRow } from '../factor-row.ts'
-import { dataOf, newPerson, openClientService } from './client-service.ts'
+import { dataOf, newCredentials, openClientService } from './client-service.ts'
 
 const service = await openClientService()
 const { admin } = service
 afterAll(() => service.close())
 
 const register = async (by = admin) => {
-  const person = newPerson()
-  const { user } = dataOf(await by.createUser({ ...person, email_confirm: true }))
-  return { ...person, user }
+  const credentials = newCredentials()
+  const { user } = dataOf(await by.createUser({ ...credentials, email_confirm: true }))
+  return { ...credentials, user }
 }
 
 describe('admin.createUser, getUserById, updateUserById, deleteUser', () => {
   it('create, read, change and delete a user', async () => {
-    const { email, password } = newPerson()
+    const { email, password } = newCredentials()
     const id = randomUUID()
     const created = dataOf(
       await admin.createUser({
@@ -123,7 +123,7 @@ describe('admin.listUsers', () => {
 
 describe('admin.inviteUserByEmail', () => {
   it('sends a link that signs the invited user in', async () => {
-    const { email } = newPerson()
+    const { email } = newCredentials()
     const options = { data: { team: 'blue' }, redirectTo: 'https://app.example.com/invited' }
     const { user } = dataOf(await admin.inviteUserByEmail(email, options))
     expect(user).toEqual(
@@ -148,7 +148,7 @@ describe('admin.generateLink', () => {
     '%s: returns a link and a code that sign in',
     async (type) => {
       for (const by of ['link', 'code'] as const) {
-        const { email, password } = type === 'signup' || type === 'invite' ? newPerson() : await register()
+        const { email, password } = type === 'signup' || type === 'invite' ? newCredentials() : await register()
         const options = { redirectTo: 'https://app.example.com/there' }
         const { properties, user } = dataOf(await admin.generateLink({ type, email, password, options }))
         expect(user?.email).toBe(email)
@@ -172,7 +172,7 @@ describe('admin.generateLink', () => {
 
   it('changes an email by the links of both addresses and sends no mail', async () => {
     const { email } = await register()
-    const { email: newEmail } = newPerson()
+    const { email: newEmail } = newCredentials()
     const hashes = []
     for (const type of ['email_change_current', 'email_change_new'] as const) {
       const { properties } = dataOf(await admin.generateLink({ type, email, newEmail }))
@@ -184,7 +184,7 @@ describe('admin.generateLink', () => {
   })
 
   it('returns user_not_found for an unknown address', async () => {
-    const { error } = await admin.generateLink({ type: 'recovery', email: newPerson().email })
+    const { error } = await admin.generateLink({ type: 'recovery', email: newCredentials().email })
     expect(error).toEqual(new AuthApiError('User with this email not found', 404, 'user_not_found'))
   })
 })

@@ -86,10 +86,10 @@ function headerProblems(headers: Headers, status: number, body: string): readonl
 let people = 0
 
 /** The credentials of a new user. Passwords take turns, because each is hashed once. */
-export function newPerson() {
+export function newCredentials() {
   people += 1
   return {
-    email: `person${people}@example.com`,
+    email: `user${people}@example.com`,
     phone: `1415555${1_000 + people}`,
     password: `correct horse ${people % 4}`,
   }

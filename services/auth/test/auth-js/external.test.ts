@@ -2,7 +2,7 @@ import { AuthApiError } from '@supabase/auth-js'
 import { afterAll, describe, expect, it } from 'vitest'
 import { accountBody, externalBody } from '../bodies.ts'
 import { type OpenIdServer, startOpenIdServer } from '../external/openid-server.ts'
-import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
+import { type ClientService, dataOf, newCredentials, openClientService } from './client-service.ts'
 
 const openId: OpenIdServer = await startOpenIdServer()
 const service: ClientService = await openClientService(
@@ -23,7 +23,12 @@ afterAll(async () => {
 })
 
 const redirectTo = 'https://app.example.com/after'
-const newProfile = () => ({ sub: newPerson().email, email: newPerson().email, email_verified: true, name: 'Ada' })
+const newProfile = () => ({
+  sub: newCredentials().email,
+  email: newCredentials().email,
+  email_verified: true,
+  name: 'Ada',
+})
 
 /** Follows the address of a sign-in as a browser does, to where it ends. */
 async function follow(url: string | null | undefined): Promise<URL> {
@@ -33,7 +38,7 @@ async function follow(url: string | null | undefined): Promise<URL> {
 
 describe('signInWithOAuth', () => {
   it("implicit flow: returns a session and the provider's token in the fragment", async () => {
-    openId.person = newProfile()
+    openId.account = newProfile()
     const client = service.newClient()
     const { url, provider } = dataOf(
       await client.signInWithOAuth({ provider: 'keycloak', options: { redirectTo, scopes: 'openid groups' } }),
@@ -53,9 +58,9 @@ describe('signInWithOAuth', () => {
         'keycloak',
         accountBody({
           iss: openId.realm,
-          sub: openId.person.sub,
+          sub: openId.account.sub,
           name: 'Ada',
-          email: openId.person.email,
+          email: openId.account.email,
           full_name: 'Ada',
         }),
       ),
@@ -63,13 +68,13 @@ describe('signInWithOAuth', () => {
   })
 
   it('PKCE flow: returns a code that exchangeCodeForSession accepts once', async () => {
-    openId.person = newProfile()
+    openId.account = newProfile()
     const client = service.newClient({ flowType: 'pkce' })
     const { url } = dataOf(await client.signInWithOAuth({ provider: 'keycloak', options: { redirectTo } }))
     const landed = await follow(url)
     const code = landed.searchParams.get('code') ?? ''
     const { session, user } = dataOf(await client.exchangeCodeForSession(code))
-    expect(user?.email).toBe(openId.person.email)
+    expect(user?.email).toBe(openId.account.email)
     expect(session?.provider_token).toMatch(/^ey/)
     expect(session?.provider_refresh_token).toBeDefined()
     expect((await client.exchangeCodeForSession(code)).error).not.toBeNull()
@@ -78,11 +83,11 @@ describe('signInWithOAuth', () => {
 
 describe('linkIdentity and unlinkIdentity', () => {
   it('links an identity by a redirect and unlinks it', async () => {
-    const { email, password } = newPerson()
+    const { email, password } = newCredentials()
     await service.admin.createUser({ email, password, email_confirm: true })
     const client = service.newClient()
     dataOf(await client.signInWithPassword({ email, password }))
-    openId.person = newProfile()
+    openId.account = newProfile()
     const { url } = dataOf(await client.linkIdentity({ provider: 'keycloak', options: { redirectTo } }))
     expect(new URL(url ?? '').origin).toBe(openId.realm)
     expect((await follow(url)).hash).toContain('access_token=')
@@ -95,7 +100,7 @@ describe('linkIdentity and unlinkIdentity', () => {
   })
 
   it('links an identity by an id_token', async () => {
-    const { email, password } = newPerson()
+    const { email, password } = newCredentials()
     await service.admin.createUser({ email, password, email_confirm: true })
     const client = service.newClient()
     dataOf(await client.signInWithPassword({ email, password }))

@@ -2,7 +2,7 @@ import { AuthApiError } from '@supabase/auth-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { totpCode } from '../authenticator-app.ts'
 import { anyId, anyTime, confirmedBody, factorBody, proof, sessionBody } from '../bodies.ts'
-import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
+import { type ClientService, dataOf, newCredentials, openClientService } from './client-service.ts'
 
 let service: ClientService
 beforeAll(async () => {
@@ -19,7 +19,7 @@ afterAll(() => service.close())
 
 async function signUp() {
   const client = service.newClient({ experimental: { recoveryCodes: true } })
-  const { email, password, phone } = newPerson()
+  const { email, password, phone } = newCredentials()
   dataOf(await client.signUp({ email, password }))
   return { client, email, password, phone }
 }

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { generateSigningKey } from '../../src/access-tokens/signing-key.ts'
 import { anyId, anyTime, claimsBody, emailIdentity, factorBody, phoneIdentity, proof, userBody } from '../bodies.ts'
 import { factorRow } from '../factor-row.ts'
-import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
+import { type ClientService, dataOf, newCredentials, openClientService } from './client-service.ts'
 
 const key = { ...(await generateSigningKey('ES256', 'es')), key_ops: ['sign', 'verify'] }
 const service = await openClientService({
@@ -15,11 +15,13 @@ afterAll(() => Promise.all([service.close(), bySecret.close()]))
 
 /** A device with a signed-in user. */
 async function signIn(on: ClientService = service) {
-  const person = newPerson()
-  dataOf(await on.admin.createUser({ ...person, email_confirm: true, phone_confirm: true }))
+  const credentials = newCredentials()
+  dataOf(await on.admin.createUser({ ...credentials, email_confirm: true, phone_confirm: true }))
   const client = on.newClient()
-  const { session, user } = dataOf(await client.signInWithPassword({ email: person.email, password: person.password }))
-  return { ...person, client, session, user }
+  const { session, user } = dataOf(
+    await client.signInWithPassword({ email: credentials.email, password: credentials.password }),
+  )
+  return { ...credentials, client, session, user }
 }
 
 /** Another device of the same user. */
@@ -114,7 +116,7 @@ describe('updateUser', () => {
 
   it('changes the email after both addresses confirm it by code', async () => {
     const { client, email } = await signIn()
-    const { email: next } = newPerson()
+    const { email: next } = newCredentials()
     const { user } = dataOf(await client.updateUser({ email: next }))
     expect(user).toEqual(
       userBody({
@@ -143,7 +145,7 @@ describe('updateUser', () => {
 
   it('changes the email after both links are followed', async () => {
     const { client, email } = await signIn()
-    const { email: next } = newPerson()
+    const { email: next } = newCredentials()
     dataOf(await client.updateUser({ email: next }, { emailRedirectTo: 'https://app.example.com/changed' }))
     const first = await service.open((await service.readMail(email)).link)
     expect(new URLSearchParams(first.hash.slice(1)).get('message')).toMatch(/^Confirmation link accepted/)
@@ -154,7 +156,7 @@ describe('updateUser', () => {
 
   it('changes the phone after the new number confirms it', async () => {
     const { client } = await signIn()
-    const { phone } = newPerson()
+    const { phone } = newCredentials()
     expect(dataOf(await client.updateUser({ phone })).user).toEqual(
       userBody({
         email: expect.any(String),
@@ -178,7 +180,7 @@ describe('updateUser', () => {
 
   it('sends the confirmation of a change again', async () => {
     const { client, email, phone } = await signIn()
-    const { email: next, phone: nextPhone } = newPerson()
+    const { email: next, phone: nextPhone } = newCredentials()
     dataOf(await client.updateUser({ email: next }))
     await service.readMail(next)
     dataOf(await client.resend({ type: 'email_change', email }))
@@ -222,10 +224,10 @@ describe('signOut', () => {
     ['local', false, true],
     ['others', true, false],
   ] as const)('scope %s ends the sessions that it names', async (scope, here, there) => {
-    const person = await signIn()
-    const other = await signInAgain(person)
-    expect(await person.client.signOut({ scope })).toEqual({ error: null })
-    expect([await isSignedIn(person.client), await isSignedIn(other)]).toEqual([here, there])
+    const signedIn = await signIn()
+    const other = await signInAgain(signedIn)
+    expect(await signedIn.client.signOut({ scope })).toEqual({ error: null })
+    expect([await isSignedIn(signedIn.client), await isSignedIn(other)]).toEqual([here, there])
   })
 
   it('succeeds twice, and for a deleted user', async () => {

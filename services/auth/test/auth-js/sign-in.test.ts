@@ -1,17 +1,17 @@
 import { AuthApiError } from '@supabase/auth-js'
 import { afterAll, describe, expect, it } from 'vitest'
 import { anyId, anyTime, emailIdentity, phoneIdentity, sessionBody, userBody } from '../bodies.ts'
-import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
+import { type ClientService, dataOf, newCredentials, openClientService } from './client-service.ts'
 
 const service = await openClientService()
 afterAll(() => service.close())
 
 /** A user who has signed up and confirmed. */
 async function register(on: ClientService = service) {
-  const person = newPerson()
-  const attributes = { ...person, email_confirm: true, phone_confirm: true }
+  const credentials = newCredentials()
+  const attributes = { ...credentials, email_confirm: true, phone_confirm: true }
   const { user } = dataOf(await on.admin.createUser(attributes))
-  return { ...person, id: user?.id }
+  return { ...credentials, id: user?.id }
 }
 
 describe('signInWithPassword', () => {
@@ -79,7 +79,7 @@ describe('signInWithOtp', () => {
   })
 
   it('creates a user for a new email once the code is verified', async () => {
-    const { email } = newPerson()
+    const { email } = newCredentials()
     const client = service.newClient()
     dataOf(await client.signInWithOtp({ email, options: { data: { name: 'Ada' } } }))
     expect(dataOf(await service.admin.listUsers()).users.map((user) => user.email)).not.toContain(email)
@@ -101,12 +101,12 @@ describe('signInWithOtp', () => {
   it('refuses a new email when shouldCreateUser is false', async () => {
     const { error } = await service
       .newClient()
-      .signInWithOtp({ email: newPerson().email, options: { shouldCreateUser: false } })
+      .signInWithOtp({ email: newCredentials().email, options: { shouldCreateUser: false } })
     expect(error).toEqual(new AuthApiError('Signups not allowed for otp', 422, 'otp_disabled'))
   })
 
   it('signs in by a known and a new phone', async () => {
-    for (const { phone } of [await register(), newPerson()]) {
+    for (const { phone } of [await register(), newCredentials()]) {
       const client = service.newClient()
       dataOf(await client.signInWithOtp({ phone: `+${phone}` }))
       const { code } = await service.sms.read(phone)
@@ -135,17 +135,17 @@ describe('resetPasswordForEmail', () => {
   })
 
   it('returns the same answer for an unknown address', async () => {
-    expect(await service.newClient().resetPasswordForEmail(newPerson().email)).toEqual({ data: {}, error: null })
+    expect(await service.newClient().resetPasswordForEmail(newCredentials().email)).toEqual({ data: {}, error: null })
   })
 })
 
 describe('verifyOtp', () => {
   it('accepts the token of every kind of link', async () => {
-    const signUp = newPerson()
+    const signUp = newCredentials()
     await service.newClient().signUp(signUp)
     const magic = await register()
     await service.newClient().signInWithOtp({ email: magic.email })
-    const invited = newPerson()
+    const invited = newCredentials()
     await service.admin.inviteUserByEmail(invited.email)
     for (const [email, type] of [
       [signUp.email, 'signup'],
@@ -178,7 +178,7 @@ describe('exchangeCodeForSession', () => {
     [
       'signUp',
       async (client: ReturnType<typeof newPkceClient>) => {
-        const { email, password } = newPerson()
+        const { email, password } = newCredentials()
         dataOf(await client.signUp({ email, password }))
         return email
       },
@@ -206,7 +206,7 @@ describe('exchangeCodeForSession', () => {
     const code = target.searchParams.get('code') ?? ''
     expect([code, target.hash]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), ''])
     const stranger = newPkceClient()
-    await stranger.resetPasswordForEmail(newPerson().email)
+    await stranger.resetPasswordForEmail(newCredentials().email)
     expect((await stranger.exchangeCodeForSession(code)).error).toEqual(
       new AuthApiError('code challenge does not match previously saved code verifier', 400, 'bad_code_verifier'),
     )

@@ -1,7 +1,7 @@
 import { AuthApiError, AuthWeakPasswordError } from '@supabase/auth-js'
 import { afterAll, describe, expect, it } from 'vitest'
 import { anyId, anyTime, emailIdentity, sessionBody, userBody } from '../bodies.ts'
-import { dataOf, newPerson, openClientService } from './client-service.ts'
+import { dataOf, newCredentials, openClientService } from './client-service.ts'
 
 const service = await openClientService()
 const autoconfirm = await openClientService({ AUTH_MAILER_AUTOCONFIRM: 'true', AUTH_SMS_AUTOCONFIRM: 'true' })
@@ -10,7 +10,7 @@ afterAll(() => Promise.all([service.close(), autoconfirm.close()]))
 describe('signUp', () => {
   it('returns the user by email, and a session once the code is verified', async () => {
     const client = service.newClient()
-    const { email, password } = newPerson()
+    const { email, password } = newCredentials()
     const options = { data: { name: 'Ada' }, emailRedirectTo: 'https://app.example.com/welcome' }
     const { user, session } = dataOf(await client.signUp({ email, password, options }))
     expect(session).toBeNull()
@@ -41,7 +41,7 @@ describe('signUp', () => {
 
   it('sends a link that leads back with a session', async () => {
     const client = service.newClient()
-    const { email, password } = newPerson()
+    const { email, password } = newCredentials()
     await client.signUp({ email, password, options: { emailRedirectTo: 'https://app.example.com/welcome' } })
     const target = await service.open((await service.readMail(email)).link)
     expect(target.origin + target.pathname).toBe('https://app.example.com/welcome')
@@ -57,7 +57,7 @@ describe('signUp', () => {
 
   it('returns a session at once when emails need no confirmation', async () => {
     const client = autoconfirm.newClient()
-    const { email, password } = newPerson()
+    const { email, password } = newCredentials()
     const { user, session } = dataOf(await client.signUp({ email, password }))
     const record = userBody({
       id: user?.id,
@@ -72,7 +72,7 @@ describe('signUp', () => {
   })
 
   it('returns the same answer for a confirmed address as for a new one', async () => {
-    const { email, password } = newPerson()
+    const { email, password } = newCredentials()
     const { user } = dataOf(await service.newClient().signUp({ email, password }))
     const { code } = await service.readMail(email)
     await service.newClient().verifyOtp({ email, token: code, type: 'email' })
@@ -83,13 +83,13 @@ describe('signUp', () => {
   })
 
   it('returns the reasons why a password is weak', async () => {
-    const { error } = await service.newClient().signUp({ email: newPerson().email, password: 'x' })
+    const { error } = await service.newClient().signUp({ email: newCredentials().email, password: 'x' })
     expect(error).toEqual(new AuthWeakPasswordError('Password should be at least 6 characters.', 422, ['length']))
   })
 
   it('returns a session by phone once the code is verified', async () => {
     const client = service.newClient()
-    const { phone, password } = newPerson()
+    const { phone, password } = newCredentials()
     const { user, session } = dataOf(await client.signUp({ phone: `+${phone}`, password }))
     expect([user?.phone, session]).toEqual([phone, null])
     const { code } = await service.sms.read(phone)
@@ -99,7 +99,7 @@ describe('signUp', () => {
   })
 
   it('returns a session at once when phones need no confirmation', async () => {
-    const { phone, password } = newPerson()
+    const { phone, password } = newCredentials()
     expect(dataOf(await autoconfirm.newClient().signUp({ phone, password })).session).not.toBeNull()
   })
 })
@@ -118,7 +118,7 @@ describe('signInAnonymously', () => {
       }),
     )
     expect(session?.expires_in).toBe(3600)
-    const { email } = newPerson()
+    const { email } = newCredentials()
     dataOf(await client.updateUser({ email }))
     const { code } = await service.readMail(email)
     const verified = dataOf(await client.verifyOtp({ email, token: code, type: 'email_change' }))
@@ -139,7 +139,7 @@ describe('signInAnonymously', () => {
 describe('resend', () => {
   it('sends the confirmation of an email again', async () => {
     const client = service.newClient()
-    const { email, password } = newPerson()
+    const { email, password } = newCredentials()
     await client.signUp({ email, password })
     const first = await service.readMail(email)
     dataOf(await client.resend({ type: 'signup', email }))
@@ -152,7 +152,7 @@ describe('resend', () => {
 
   it('sends the code of a phone again and returns the id of the message', async () => {
     const client = service.newClient()
-    const { phone, password } = newPerson()
+    const { phone, password } = newCredentials()
     await client.signUp({ phone, password })
     await service.sms.read(phone)
     const { messageId } = dataOf(await client.resend({ type: 'sms', phone }))

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { totpCode } from '../authenticator-app.ts'
 import { anyTime, emailIdentity, errorBody, userBody } from '../bodies.ts'
 import { type OpenIdServer, startOpenIdServer } from '../external/openid-server.ts'
-import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
+import { type ClientService, dataOf, newCredentials, openClientService } from './client-service.ts'
 
 const redirectTo = 'https://app.example.com/after'
 const openId: OpenIdServer = await startOpenIdServer()
@@ -30,15 +30,20 @@ afterAll(async () => {
 })
 
 const codeIn = (address: URL): string => address.searchParams.get('code') ?? ''
-const newProfile = () => ({ sub: newPerson().email, email: newPerson().email, email_verified: true, name: 'Ada' })
+const newProfile = () => ({
+  sub: newCredentials().email,
+  email: newCredentials().email,
+  email_verified: true,
+  name: 'Ada',
+})
 
 /** A device with a user who has just signed in by password. */
 async function signIn() {
-  const person = { ...newPerson(), password: 'a staple of batteries' }
-  await service.admin.createUser({ email: person.email, password: person.password, email_confirm: true })
+  const credentials = { ...newCredentials(), password: 'a staple of batteries' }
+  await service.admin.createUser({ email: credentials.email, password: credentials.password, email_confirm: true })
   const client = service.newClient({ flowType: 'pkce' })
-  dataOf(await client.signInWithPassword({ email: person.email, password: person.password }))
-  return { ...person, client }
+  dataOf(await client.signInWithPassword({ email: credentials.email, password: credentials.password }))
+  return { ...credentials, client }
 }
 
 /** Follows the address of a sign-in as a browser does, to where it ends. */
@@ -51,7 +56,7 @@ async function follow(url: string | null | undefined): Promise<URL> {
 
 describe('a client with PKCE, in the strict profile', () => {
   it('signs up by a code, sets a password, and signs out and in again', async () => {
-    const { email, password } = newPerson()
+    const { email, password } = newCredentials()
     const client = service.newClient({ flowType: 'pkce' })
     dataOf(await client.signUp({ email, password }))
     const { code } = await service.readMail(email)
@@ -68,7 +73,7 @@ describe('a client with PKCE, in the strict profile', () => {
   })
 
   it('signs in by the link of a mail, which ends with a code at a listed address', async () => {
-    const { email } = newPerson()
+    const { email } = newCredentials()
     const client = service.newClient({ flowType: 'pkce' })
     dataOf(await client.signInWithOtp({ email, options: { emailRedirectTo: redirectTo } }))
     const landed = await service.open((await service.readMail(email)).link)
@@ -78,7 +83,7 @@ describe('a client with PKCE, in the strict profile', () => {
   })
 
   it('names what a weak password lacks, and sets a new one after a recovery without the old one', async () => {
-    const { email, password } = newPerson()
+    const { email, password } = newCredentials()
     await service.admin.createUser({ email, password, email_confirm: true })
     const client = service.newClient({ flowType: 'pkce' })
     dataOf(await client.resetPasswordForEmail(email, { redirectTo }))
@@ -99,11 +104,11 @@ describe('a client with PKCE, in the strict profile', () => {
 
 describe('other flows of a client, in the strict profile', () => {
   it('signs in at a provider only with PKCE', async () => {
-    openId.person = newProfile()
+    openId.account = newProfile()
     const client = service.newClient({ flowType: 'pkce' })
     const { url } = dataOf(await client.signInWithOAuth({ provider: 'keycloak', options: { redirectTo } }))
     const { user } = dataOf(await client.exchangeCodeForSession(codeIn(await follow(url))))
-    expect(user?.email).toBe(openId.person.email)
+    expect(user?.email).toBe(openId.account.email)
     const implicit = dataOf(
       await service.newClient().signInWithOAuth({ provider: 'keycloak', options: { redirectTo } }),
     )
@@ -116,7 +121,7 @@ describe('other flows of a client, in the strict profile', () => {
 
   it('links and unlinks an identity', async () => {
     const { client, email } = await signIn()
-    openId.person = newProfile()
+    openId.account = newProfile()
     const { url } = dataOf(await client.linkIdentity({ provider: 'keycloak', options: { redirectTo } }))
     const { user } = dataOf(await client.exchangeCodeForSession(codeIn(await follow(url))))
     expect(user?.email).toBe(email)
@@ -171,7 +176,7 @@ describe('other flows of a client, in the strict profile', () => {
 
   it('changes the email by the links of both addresses', async () => {
     const { client, email } = await signIn()
-    const { email: next } = newPerson()
+    const { email: next } = newCredentials()
     dataOf(await client.updateUser({ email: next }, { emailRedirectTo: redirectTo }))
     const first = await service.open((await service.readMail(email)).link)
     expect(first.searchParams.get('message')).toMatch(/^Confirmation link accepted/)
@@ -194,7 +199,7 @@ describe('other flows of a client, in the strict profile', () => {
   it('makes an anonymous user permanent by the code of a mail', async () => {
     const client = service.newClient({ flowType: 'pkce' })
     const { user } = dataOf(await client.signInAnonymously())
-    const { email } = newPerson()
+    const { email } = newCredentials()
     dataOf(await client.updateUser({ email }))
     const { code } = await service.readMail(email)
     const verified = dataOf(await client.verifyOtp({ email, token: code, type: 'email_change' }))
@@ -213,7 +218,7 @@ describe('other flows of a client, in the strict profile', () => {
   })
 
   it('accepts an invitation by its code, and signs in by SMS', async () => {
-    const { email, phone } = newPerson()
+    const { email, phone } = newCredentials()
     dataOf(await service.admin.inviteUserByEmail(email))
     const client = service.newClient({ flowType: 'pkce' })
     const { code } = await service.readMail(email)
@@ -226,7 +231,7 @@ describe('other flows of a client, in the strict profile', () => {
   })
 
   it("verifies the token hash of a link that leads to the app's own page", async () => {
-    const { email } = newPerson()
+    const { email } = newCredentials()
     const client = service.newClient({ flowType: 'pkce' })
     dataOf(await client.signInWithOtp({ email, options: { emailRedirectTo: redirectTo } }))
     const { token } = await service.readMail(email)

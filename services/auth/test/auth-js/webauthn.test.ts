@@ -2,7 +2,7 @@ import { AuthApiError } from '@supabase/auth-js'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { totpCode } from '../authenticator-app.ts'
 import { anyTime, factorBody, proof } from '../bodies.ts'
-import { type ClientService, dataOf, newPerson, openClientService } from './client-service.ts'
+import { type ClientService, dataOf, newCredentials, openClientService } from './client-service.ts'
 import { pretendToBeBrowser } from './software-browser.ts'
 
 let service: ClientService
@@ -25,7 +25,7 @@ afterAll(async () => {
 
 async function signUp() {
   const client = service.newClient()
-  const { email, password } = newPerson()
+  const { email, password } = newCredentials()
   const { user } = dataOf(await client.signUp({ email, password }))
   return { client, email, password, userId: user?.id ?? '' }
 }

@@ -10,15 +10,15 @@ import { FEATURES, RULES, STRICT } from './settings.ts'
 
 /** What somebody who is signed in is told. */
 function asOwner(
-  makeRequest: (person: SignedIn, service: MailApp) => Request | Promise<Request>,
+  makeRequest: (signedIn: SignedIn, service: MailApp) => Request | Promise<Request>,
   settings: Readonly<Record<string, string>> = {},
 ): ErrorCase {
   return {
     raise: async (world, send) => {
       const service = await world.service(settings)
-      const person = await signIn(service)
-      const request = await makeRequest(person, service)
-      return send(service, { ...request, headers: person.headers })
+      const signedIn = await signIn(service)
+      const request = await makeRequest(signedIn, service)
+      return send(service, { ...request, headers: signedIn.headers })
     },
   }
 }
@@ -41,10 +41,10 @@ const reauthenticate = (makeChanges: () => Updateable<UsersTable>): ErrorCase =>
   })
 
 /** Who takes away what they sign in with, and beside it has an account elsewhere with that email. */
-const unlinkOwn = (makeEmail: (person: SignedIn, service: MailApp) => Promise<string>): ErrorCase =>
-  asOwner(async (person, service) => {
-    const { id: user_id } = person.user
-    const identity_data = { email: await makeEmail(person, service) }
+const unlinkOwn = (makeEmail: (signedIn: SignedIn, service: MailApp) => Promise<string>): ErrorCase =>
+  asOwner(async (signedIn, service) => {
+    const { id: user_id } = signedIn.user
+    const identity_data = { email: await makeEmail(signedIn, service) }
     const identities = service.deps.db.selectFrom('identities').select('id').where('user_id', '=', user_id)
     const { id } = await identities.executeTakeFirstOrThrow()
     const values = { user_id, provider: 'github', provider_id: user_id, identity_data }
@@ -61,13 +61,13 @@ const newPhone = () => `1808555${1_000 + ++phones}`
 export const accountErrors: ErrorCases = {
   appMetadataForAdmins: [asOwner(() => change({ app_metadata: { plan: 'pro' } }))],
   emailExists: [
-    asOwner(async (_person, { deps }) => {
+    asOwner(async (_signedIn, { deps }) => {
       const { email } = await createSignedUp(deps)
       return change({ email })
     }),
   ],
   phoneExists: [
-    asOwner(async (_person, { deps }) => {
+    asOwner(async (_signedIn, { deps }) => {
       const phone = newPhone()
       await createSignedUp(deps, { phone })
       return change({ phone })
@@ -97,8 +97,8 @@ export const accountErrors: ErrorCases = {
     },
   ],
   reauthenticationNeeded: [
-    asOwner(async (person, service) => {
-      await makeOld(service, person)
+    asOwner(async (signedIn, service) => {
+      await makeOld(service, signedIn)
       return change({ password: 'another password 1' })
     }, RULES),
   ],
@@ -117,8 +117,8 @@ export const accountErrors: ErrorCases = {
     }, RULES),
   ],
   reauthenticationNotValid: [
-    asOwner(async (person, service) => {
-      await makeOld(service, person)
+    asOwner(async (signedIn, service) => {
+      await makeOld(service, signedIn)
       return change({ password: 'another password 1', nonce: '000000' })
     }, RULES),
   ],
@@ -140,7 +140,7 @@ export const accountErrors: ErrorCases = {
       return unlink(randomUUID())
     }, FEATURES),
   ],
-  emailConflict: [unlinkOwn(async (_person, { deps }) => (await createSignedUp(deps)).email)],
+  emailConflict: [unlinkOwn(async (_signedIn, { deps }) => (await createSignedUp(deps)).email)],
   foreignAudience: [
     {
       raise: async (world, send) => {

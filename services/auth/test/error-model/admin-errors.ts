@@ -9,7 +9,7 @@ import { RULES } from './settings.ts'
 const asAdmin = (request: Request): Request => ({ ...request, headers: OPERATOR })
 
 /** What an operator is told about a user who is there. */
-const aboutUser = (makeRequest: (person: SignedUp) => Request): ErrorCase => ({
+const aboutUser = (makeRequest: (signedUp: SignedUp) => Request): ErrorCase => ({
   raise: async (world, send) => {
     const service = await world.service()
     return send(service, asAdmin(makeRequest(await createSignedUp(service.deps))))

@@ -22,14 +22,14 @@ const OAUTH2 = {
 let people = 0
 
 /** Somebody new at the provider. */
-const newPerson = (changes: Partial<Anybody> = {}): Anybody => {
+const newAccount = (changes: Partial<Anybody> = {}): Anybody => {
   people += 1
   return { sub: String(people), email: `external${people}@example.com`, verified: true, ...changes }
 }
 
 const callback = (state: string, rest: Readonly<Record<string, string>> = {}): Request =>
   get(`/callback?${new URLSearchParams({ state, ...rest })}`)
-const back = (state: string, person: Anybody): Request => callback(state, { code: toCode(person) })
+const back = (state: string, account: Anybody): Request => callback(state, { code: toCode(account) })
 
 interface Return {
   readonly provider: AnybodyProvider
@@ -62,10 +62,10 @@ const onLinking = (
   ...rest,
   raise: async (world, send) => {
     const service = await world.service(FEATURES)
-    const person = await signIn(service)
+    const signedIn = await signIn(service)
     const { db } = service.deps
-    if (email === null) await db.updateTable('users').set({ email }).where('id', '=', person.user.id).execute()
-    const state = await beginLinking(service, 'keycloak', person.headers)
+    if (email === null) await db.updateTable('users').set({ email }).where('id', '=', signedIn.user.id).execute()
+    const state = await beginLinking(service, 'keycloak', signedIn.headers)
     return send(service, back(state, await choose(service)))
   },
 })
@@ -100,7 +100,7 @@ export const externalErrors: ErrorCases = {
   stateUnknown: [
     onReturn(() => callback(randomUUID())),
     onReturn(async ({ app }, state) => {
-      const again = back(state, newPerson())
+      const again = back(state, newAccount())
       await app.inject(again)
       return again
     }),
@@ -109,13 +109,13 @@ export const externalErrors: ErrorCases = {
     onReturn(async ({ deps }, state) => {
       const long = { created_at: new Date('2020-01-01') }
       await deps.db.updateTable('flow_state').set(long).where('id', '=', state).execute()
-      return back(state, newPerson())
+      return back(state, newAccount())
     }),
   ],
   stateUsed: [
     onReturn(async (service) => {
       const pkce = { code_challenge: 'c'.repeat(43), code_challenge_method: 's256' }
-      const again = back(await begin(service, 'keycloak', pkce), newPerson())
+      const again = back(await begin(service, 'keycloak', pkce), newAccount())
       await service.app.inject(again)
       return again
     }),
@@ -139,7 +139,7 @@ export const externalErrors: ErrorCases = {
       async ({ deps }, state) => {
         const gone = { provider_type: 'gone' }
         await deps.db.updateTable('flow_state').set(gone).where('id', '=', state).execute()
-        return back(state, newPerson())
+        return back(state, newAccount())
       },
       { text: 'Unsupported provider: gone is not enabled' },
     ),
@@ -182,12 +182,12 @@ export const externalErrors: ErrorCases = {
         const identity_data = { email, email_verified: true }
         const identity = { user_id: user.id, provider: 'github', provider_id: user.id, identity_data }
         await service.deps.db.insertInto('identities').values(identity).execute()
-        return send(service, back(await begin(service, 'keycloak'), newPerson({ email })))
+        return send(service, back(await begin(service, 'keycloak'), newAccount({ email })))
       },
     },
   ],
   signupDisabled: [
-    onReturn((_service, state) => back(state, newPerson()), {
+    onReturn((_service, state) => back(state, newAccount()), {
       redirected: 'access_denied',
       settings: NO_SIGNUP,
     }),
@@ -196,7 +196,7 @@ export const externalErrors: ErrorCases = {
     onReturn(
       async ({ deps }, state) => {
         const { email } = await createSignedUp(deps, { banned_until: new Date('2100-01-01') })
-        return back(state, newPerson({ email }))
+        return back(state, newAccount({ email }))
       },
       { redirected: 'access_denied' },
     ),
@@ -204,9 +204,9 @@ export const externalErrors: ErrorCases = {
   externalEmailUnverified: [
     onReturn(
       async (service, state) => {
-        const person = newPerson({ verified: false })
-        await service.app.inject(back(state, person))
-        return back(await begin(service, 'keycloak'), { sub: person.sub })
+        const account = newAccount({ verified: false })
+        await service.app.inject(back(state, account))
+        return back(await begin(service, 'keycloak'), { sub: account.sub })
       },
       {
         text: 'Unverified email with keycloak. Verify the email with keycloak in order to sign in',
@@ -215,14 +215,14 @@ export const externalErrors: ErrorCases = {
     ),
   ],
   externalEmailMailed: [
-    onReturn((_service, state) => back(state, newPerson({ verified: false })), {
+    onReturn((_service, state) => back(state, newAccount({ verified: false })), {
       text: 'Unverified email with keycloak. A confirmation email has been sent to your keycloak email',
       redirected: 'access_denied',
     }),
     onReturn(
       async ({ deps }, state) => {
         const { email } = await createSignedUp(deps)
-        return back(state, newPerson({ email, verified: false }))
+        return back(state, newAccount({ email, verified: false }))
       },
       // The answer must not reveal that the address has a user, so it is that for an unknown address.
       {
@@ -233,7 +233,7 @@ export const externalErrors: ErrorCases = {
   ],
   linkedEmailUnverified: [
     onLinking(
-      () => newPerson({ verified: false }),
+      () => newAccount({ verified: false }),
       {
         text: 'Unverified email with keycloak. A confirmation email has been sent to your keycloak email',
         redirected: 'server_error',
@@ -243,7 +243,7 @@ export const externalErrors: ErrorCases = {
   ],
   emailExists: [
     onLinking(
-      async ({ deps }) => newPerson({ email: (await createSignedUp(deps)).email }),
+      async ({ deps }) => newAccount({ email: (await createSignedUp(deps)).email }),
       { redirected: 'server_error' },
       null,
     ),
@@ -264,7 +264,7 @@ export const externalErrors: ErrorCases = {
         const email = `${randomUUID()}@example.com`
         await service.post('/invite', { email }, OPERATOR)
         const { token } = await service.readMail(email)
-        return send(service, back(await begin(service, 'keycloak', { invite_token: token }), newPerson()))
+        return send(service, back(await begin(service, 'keycloak', { invite_token: token }), newAccount()))
       },
     },
   ],
@@ -273,7 +273,7 @@ export const externalErrors: ErrorCases = {
       async ({ deps }, state) => {
         const accepting = { invite_token_hash: Buffer.alloc(32) }
         await deps.db.updateTable('flow_state').set(accepting).where('id', '=', state).execute()
-        return back(state, newPerson())
+        return back(state, newAccount())
       },
       { redirected: 'server_error' },
     ),
@@ -334,10 +334,10 @@ function linkedTwice(who: 'same' | 'another'): ErrorCase {
     raise: async (world, send) => {
       const service = await world.service(FEATURES)
       const [first, second] = [await signIn(service), await signIn(service)]
-      const person = newPerson()
-      await service.app.inject(back(await beginLinking(service, 'keycloak', first.headers), person))
+      const account = newAccount()
+      await service.app.inject(back(await beginLinking(service, 'keycloak', first.headers), account))
       const { headers } = who === 'same' ? first : second
-      return send(service, back(await beginLinking(service, 'keycloak', headers), person))
+      return send(service, back(await beginLinking(service, 'keycloak', headers), account))
     },
   }
 }

@@ -11,7 +11,7 @@ type Settings = Readonly<Record<string, string>>
 
 /** What somebody who has just signed in is told. */
 export function ask(
-  toRequest: (person: SignedIn, service: MailApp) => Promise<Request> | Request,
+  toRequest: (signedIn: SignedIn, service: MailApp) => Promise<Request> | Request,
   { settings = {}, ...rest }: { readonly settings?: Settings } & Pick<ErrorCase, 'text'> = {},
 ): ErrorCase {
   return {
@@ -25,8 +25,10 @@ export function ask(
 
 const enrol = (headers: Record<string, string>, factor: object = {}) =>
   post('/factors', { factor_type: 'totp', ...factor }, headers)
-const verify = ({ factorId, ...payload }: { factorId: string; challenge_id: string; code: string }, person: SignedIn) =>
-  post(`/factors/${factorId}/verify`, payload, person.headers)
+const verify = (
+  { factorId, ...payload }: { factorId: string; challenge_id: string; code: string },
+  signedIn: SignedIn,
+) => post(`/factors/${factorId}/verify`, payload, signedIn.headers)
 
 /** Stores a factor as enrolling it would: its type may be switched off. */
 async function insertFactor({ deps }: MailApp, { user }: SignedIn, values: Record<string, string>): Promise<string> {
@@ -39,22 +41,22 @@ async function insertFactor({ deps }: MailApp, { user }: SignedIn, values: Recor
 function answerWith(
   toPayload: (
     app: AuthenticatorApp,
-    person: SignedIn,
+    signedIn: SignedIn,
     service: MailApp,
   ) => Promise<{ challenge_id: string; code: string }>,
   text?: RegExp,
 ): ErrorCase {
-  return ask(async (person, service) => {
-    const app = await enrolApp(service, person.headers)
-    return verify({ factorId: app.factorId, ...(await toPayload(app, person, service)) }, person)
+  return ask(async (signedIn, service) => {
+    const app = await enrolApp(service, signedIn.headers)
+    return verify({ factorId: app.factorId, ...(await toPayload(app, signedIn, service)) }, signedIn)
   }, text && { text })
 }
 
 const challengeOfDisabled = (settings: Settings, values: Record<string, string>) =>
   ask(
-    async (person, service) => {
-      const id = await insertFactor(service, person, values)
-      return post(`/factors/${id}/challenge`, {}, person.headers)
+    async (signedIn, service) => {
+      const id = await insertFactor(service, signedIn, values)
+      return post(`/factors/${id}/challenge`, {}, signedIn.headers)
     },
     { settings },
   )
@@ -62,8 +64,8 @@ const challengeOfDisabled = (settings: Settings, values: Record<string, string>)
 /** What somebody is told who has an authenticator app and recovery codes. */
 const withCodes = (toRequest: (headers: Record<string, string>, service: MailApp) => Promise<Request> | Request) =>
   ask(
-    async (person, service) => {
-      const { headers } = await addApp(service, person.headers, 'app')
+    async (signedIn, service) => {
+      const { headers } = await addApp(service, signedIn.headers, 'app')
       await service.post('/factors/recovery-codes', {}, headers)
       return toRequest(headers, service)
     },
@@ -83,41 +85,41 @@ export const factorErrors: ErrorCases = {
     },
   ],
   enrolNeedsSecondFactor: [
-    ask(async (person, service) => {
-      await insertFactor(service, person, { friendly_name: 'app' })
-      return enrol(person.headers)
+    ask(async (signedIn, service) => {
+      await insertFactor(service, signedIn, { friendly_name: 'app' })
+      return enrol(signedIn.headers)
     }),
   ],
   unenrolNeedsSecondFactor: [
-    ask(async (person, service) => {
+    ask(async (signedIn, service) => {
       const set = {
         id: randomUUID(),
-        user_id: person.user.id,
+        user_id: signedIn.user.id,
         friendly_name: 'x',
         created_at: new Date(),
         updated_at: new Date(),
       }
       await service.deps.db.transaction().execute((trx) => insertRecoverySet(trx, set))
-      return { method: 'DELETE', url: '/factors/recovery-codes', headers: person.headers }
+      return { method: 'DELETE', url: '/factors/recovery-codes', headers: signedIn.headers }
     }),
-    ask(async (person, service) => {
-      const id = await insertFactor(service, person, {})
-      return { method: 'DELETE', url: `/factors/${id}`, headers: person.headers }
+    ask(async (signedIn, service) => {
+      const id = await insertFactor(service, signedIn, {})
+      return { method: 'DELETE', url: `/factors/${id}`, headers: signedIn.headers }
     }),
   ],
   phoneFactorExists: [
     ask(
-      async (person, service) => {
-        await insertFactor(service, person, { factor_type: 'phone', phone: '14155550100' })
-        return enrol(person.headers, { factor_type: 'phone', phone: '14155550100' })
+      async (signedIn, service) => {
+        await insertFactor(service, signedIn, { factor_type: 'phone', phone: '14155550100' })
+        return enrol(signedIn.headers, { factor_type: 'phone', phone: '14155550100' })
       },
       { settings: FEATURES },
     ),
   ],
   tooManyFactors: [
     ask(
-      async (person, service) => {
-        const { headers } = await addApp(service, person.headers, 'app')
+      async (signedIn, service) => {
+        const { headers } = await addApp(service, signedIn.headers, 'app')
         return enrol(headers)
       },
       { settings: RULES },
@@ -162,7 +164,7 @@ export const factorErrors: ErrorCases = {
   factorTypeUnsupported: [ask(({ headers }) => enrol(headers, { factor_type: 'x' }))],
   factorPhoneMissing: [ask(({ headers }) => enrol(headers, { factor_type: 'phone' }), { settings: FEATURES })],
   factorCodeMissing: [
-    ask((person) => verify({ factorId: randomUUID(), challenge_id: randomUUID(), code: '' }, person)),
+    ask((signedIn) => verify({ factorId: randomUUID(), challenge_id: randomUUID(), code: '' }, signedIn)),
   ],
   totpCodeWrong: [
     answerWith(async ({ factorId, code }, { headers }, service) => {
@@ -173,10 +175,13 @@ export const factorErrors: ErrorCases = {
   ],
   phoneFactorCodeWrong: [
     ask(
-      async (person, service) => {
+      async (signedIn, service) => {
         const phone = String(1_000_000_000 + Math.trunc(Math.random() * 1_000_000_000))
-        const factorId = await insertFactor(service, person, { factor_type: 'phone', phone })
-        return verify({ factorId, challenge_id: await challenge(service, person.headers, factorId), code: '1' }, person)
+        const factorId = await insertFactor(service, signedIn, { factor_type: 'phone', phone })
+        return verify(
+          { factorId, challenge_id: await challenge(service, signedIn.headers, factorId), code: '1' },
+          signedIn,
+        )
       },
       { settings: FEATURES },
     ),
@@ -209,9 +214,12 @@ export const factorErrors: ErrorCases = {
   recoveryCodeWrong: [withCodes((headers) => guess(headers))],
   webauthnFactorWrong: [
     ask(
-      async (person, service) => {
-        const factorId = await insertFactor(service, person, { factor_type: 'webauthn', status: 'unverified' })
-        return verify({ factorId, challenge_id: await challenge(service, person.headers, factorId), code: 'x' }, person)
+      async (signedIn, service) => {
+        const factorId = await insertFactor(service, signedIn, { factor_type: 'webauthn', status: 'unverified' })
+        return verify(
+          { factorId, challenge_id: await challenge(service, signedIn.headers, factorId), code: 'x' },
+          signedIn,
+        )
       },
       { settings: FEATURES },
     ),

@@ -32,9 +32,9 @@ const soon = (makeRequest: () => Request): ErrorCase => ({
 async function newAuthCode(service: MailApp) {
   const verifier = randomBytes(32).toString('base64url')
   const challenge = createHash('sha256').update(verifier).digest('base64url')
-  const person = await createSignedUp(service.deps)
-  await service.post('/magiclink', { email: person.email, code_challenge: challenge, code_challenge_method: 's256' })
-  const { link } = await service.readMail(person.email)
+  const signedUp = await createSignedUp(service.deps)
+  await service.post('/magiclink', { email: signedUp.email, code_challenge: challenge, code_challenge_method: 's256' })
+  const { link } = await service.readMail(signedUp.email)
   const answer = await service.app.inject(`${link.pathname}${link.search}`)
   return { auth_code: new URL(String(answer.headers.location)).searchParams.get('code'), code_verifier: verifier }
 }

@@ -13,13 +13,13 @@ const settings = FEATURES
 
 /** What somebody is told of the passkey that they have just made. */
 const finish = (
-  prepare: (asked: Registration, service: MailApp, person: SignedIn) => Promise<object> | object,
+  prepare: (asked: Registration, service: MailApp, signedIn: SignedIn) => Promise<object> | object,
 ): ErrorCase =>
   ask(
-    async (person, service) => {
-      const { challenge_id, options } = (await service.post(START, {}, person.headers)).json()
+    async (signedIn, service) => {
+      const { challenge_id, options } = (await service.post(START, {}, signedIn.headers)).json()
       const asked = { challenge_id, credential: createAuthenticator().create(options) }
-      return post(FINISH, await prepare(asked, service, person), person.headers)
+      return post(FINISH, await prepare(asked, service, signedIn), signedIn.headers)
     },
     { settings },
   )
@@ -31,15 +31,15 @@ interface Registration {
 
 /** What somebody is told who signs in with the passkey that they have just registered. */
 export const signInByPasskey = (
-  prepare: (service: MailApp, person: SignedIn) => Promise<unknown> = async () => {},
+  prepare: (service: MailApp, signedIn: SignedIn) => Promise<unknown> = async () => {},
   settings = FEATURES,
 ): ErrorCase =>
   ask(
-    async (person, service) => {
+    async (signedIn, service) => {
       const key = createAuthenticator()
-      const { challenge_id, options } = (await service.post(START, {}, person.headers)).json()
-      await service.post(FINISH, { challenge_id, credential: key.create(options) }, person.headers)
-      await prepare(service, person)
+      const { challenge_id, options } = (await service.post(START, {}, signedIn.headers)).json()
+      await service.post(FINISH, { challenge_id, credential: key.create(options) }, signedIn.headers)
+      await prepare(service, signedIn)
       const asked = (await service.post('/passkeys/authentication/options', {})).json()
       const payload = { challenge_id: asked.challenge_id, credential: key.get(asked.options) }
       return post('/passkeys/authentication/verify', payload)

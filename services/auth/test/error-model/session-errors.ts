@@ -18,13 +18,13 @@ export interface SignedIn extends SignedUp {
 
 /** Somebody new who has just signed in. */
 export async function signIn(service: TestApp, changes: Parameters<typeof createSignedUp>[1] = {}): Promise<SignedIn> {
-  const person = await createSignedUp(service.deps, changes)
-  const { email, password } = person
+  const signedUp = await createSignedUp(service.deps, changes)
+  const { email, password } = signedUp
   const answer = await service.app.inject(post('/token?grant_type=password', { email, password }))
   const { access_token, refresh_token } = answer.json()
   const { session_id } = JSON.parse(Buffer.from(access_token.split('.')[1], 'base64url').toString())
   return {
-    ...person,
+    ...signedUp,
     headers: { authorization: `Bearer ${access_token}` },
     sessionId: session_id,
     refreshToken: refresh_token,
@@ -35,31 +35,31 @@ const refresh = (refresh_token: string) => post('/token?grant_type=refresh_token
 
 /** What a refresh is told after something has happened to the session. */
 function refreshAfter(
-  happen: (service: TestApp, person: SignedIn) => Promise<unknown>,
+  happen: (service: TestApp, signedIn: SignedIn) => Promise<unknown>,
   settings: Readonly<Record<string, string>> = {},
 ): ErrorCase {
   return {
     oauth: 'invalid_grant',
     raise: async (world, send) => {
       const service = await world.service(settings)
-      const person = await signIn(service)
-      await happen(service, person)
-      return send(service, refresh(person.refreshToken))
+      const signedIn = await signIn(service)
+      await happen(service, signedIn)
+      return send(service, refresh(signedIn.refreshToken))
     },
   }
 }
 
 /** What an endpoint with a bearer is told after something has happened to its user. */
 function askAfter(
-  happen: (service: TestApp, person: SignedIn) => Promise<unknown>,
+  happen: (service: TestApp, signedIn: SignedIn) => Promise<unknown>,
   settings: Readonly<Record<string, string>> = {},
 ): ErrorCase {
   return {
     raise: async (world, send) => {
       const service = await world.service(settings)
-      const person = await signIn(service)
-      await happen(service, person)
-      return send(service, get('/user', person.headers))
+      const signedIn = await signIn(service)
+      await happen(service, signedIn)
+      return send(service, get('/user', signedIn.headers))
     },
   }
 }
@@ -101,10 +101,10 @@ export const sessionErrors: ErrorCases = {
     {
       raise: async (world, send) => {
         const service = await world.service()
-        const person = await createSignedUp(service.deps)
-        await service.app.inject(post('/magiclink', { email: person.email }))
-        const { token } = await service.readMail(person.email)
-        await ban(service, person)
+        const signedUp = await createSignedUp(service.deps)
+        await service.app.inject(post('/magiclink', { email: signedUp.email }))
+        const { token } = await service.readMail(signedUp.email)
+        await ban(service, signedUp)
         return send(service, post('/verify', { type: 'magiclink', token_hash: token }))
       },
     },
@@ -139,10 +139,10 @@ export const sessionErrors: ErrorCases = {
     ),
   ],
   sessionLowAal: [
-    refreshAfter(async (service, person) => {
-      const factor = { user_id: person.user.id, factor_type: 'totp', status: 'verified' }
+    refreshAfter(async (service, signedIn) => {
+      const factor = { user_id: signedIn.user.id, factor_type: 'totp', status: 'verified' }
       await service.deps.db.insertInto('mfa_factors').values(factorRow(factor)).execute()
-      await makeOlder(2)(service, person)
+      await makeOlder(2)(service, signedIn)
     }, RULES),
   ],
   tooManyRefreshes: [

@@ -3,7 +3,7 @@ import { type ErrorCase, type ErrorCases, post, type Request } from './error-cas
 import { refused } from './request-errors.ts'
 import { NO_CODES, NO_METHODS, NO_SIGNUP, RULES } from './settings.ts'
 
-const person = { email: 'somebody@example.com', password: 'correct horse' }
+const credentials = { email: 'somebody@example.com', password: 'correct horse' }
 const caller = { phone: '14155550100', password: 'correct horse' }
 const login = (payload: object) => post('/token?grant_type=password', payload)
 
@@ -39,28 +39,28 @@ export const signInErrors: ErrorCases = {
       },
     },
   ],
-  signupDisabled: [under(NO_SIGNUP, post('/signup', person)), under(NO_SIGNUP, post('/signup', {}))],
-  emailSignupsDisabled: [under(NO_METHODS, post('/signup', person))],
+  signupDisabled: [under(NO_SIGNUP, post('/signup', credentials)), under(NO_SIGNUP, post('/signup', {}))],
+  emailSignupsDisabled: [under(NO_METHODS, post('/signup', credentials))],
   phoneSignupsDisabled: [under(NO_METHODS, post('/signup', caller))],
   anonymousDisabled: [under(NO_METHODS, post('/signup', {}))],
   emailSignInsDisabled: [
-    under(NO_METHODS, login(person), { oauth: 'unauthorized_client' }),
-    under(NO_METHODS, post('/otp', { email: person.email })),
-    under(NO_METHODS, post('/magiclink', { email: person.email })),
+    under(NO_METHODS, login(credentials), { oauth: 'unauthorized_client' }),
+    under(NO_METHODS, post('/otp', { email: credentials.email })),
+    under(NO_METHODS, post('/magiclink', { email: credentials.email })),
   ],
   phoneSignInsDisabled: [under(NO_METHODS, login(caller), { oauth: 'unauthorized_client' })],
   weakPassword: [
-    refused(post('/signup', { ...person, password: 'short' }), {
+    refused(post('/signup', { ...credentials, password: 'short' }), {
       text: 'Password should be at least 6 characters.',
       details: { weak_password: { reasons: ['length'] } },
     }),
-    under(RULES, post('/signup', { ...person, password: 'x' }), {
+    under(RULES, post('/signup', { ...credentials, password: 'x' }), {
       text: 'Password should be at least 6 characters. Password should contain at least one character of each: abc, 123.',
       details: { weak_password: { reasons: ['length', 'characters'] } },
     }),
   ],
   invalidCredentials: [
-    refused(login(person), { oauth: 'invalid_grant' }),
+    refused(login(credentials), { oauth: 'invalid_grant' }),
     {
       oauth: 'invalid_grant',
       raise: async (world, send) => {

@@ -27,11 +27,11 @@ export async function startAnybodyProvider(): Promise<AnybodyStub> {
   const stub = await startStubProvider(({ method, url, headers, body }) => {
     if (method === 'POST')
       return { body: { access_token: new URLSearchParams(body).get('code'), token_type: 'bearer' } }
-    const person = fromCode(headers.authorization?.slice('Bearer '.length) ?? '')
-    if (url.endsWith('/userinfo')) return { body: { ...person, email_verified: person.verified ?? false } }
-    if (url.endsWith('/emails')) return { body: (person.others ?? []).map((email) => ({ email })) }
+    const account = fromCode(headers.authorization?.slice('Bearer '.length) ?? '')
+    if (url.endsWith('/userinfo')) return { body: { ...account, email_verified: account.verified ?? false } }
+    if (url.endsWith('/emails')) return { body: (account.others ?? []).map((email) => ({ email })) }
     return {
-      body: { id: Number(person.sub), email: person.email, confirmed_at: person.verified ? '2020-01-01' : null },
+      body: { id: Number(account.sub), email: account.email, confirmed_at: account.verified ? '2020-01-01' : null },
     }
   })
   const settings = (['KEYCLOAK', 'GITLAB'] as const).flatMap((name) => [
@@ -45,8 +45,8 @@ export async function startAnybodyProvider(): Promise<AnybodyStub> {
 }
 
 /** The code of the provider for an account. */
-export function toCode(person: Anybody): string {
-  return Buffer.from(JSON.stringify(person)).toString('base64url')
+export function toCode(account: Anybody): string {
+  return Buffer.from(JSON.stringify(account)).toString('base64url')
 }
 
 function fromCode(code: string): Anybody {
@@ -74,14 +74,14 @@ export async function beginLinking(
 }
 
 /** Comes back as a user. @returns where the browser ends */
-export async function comeBackAs({ app }: Pick<TestApp, 'app'>, state: string, person: Anybody) {
-  return land(await app.inject(`/callback?${new URLSearchParams({ state, code: toCode(person) })}`))
+export async function comeBackAs({ app }: Pick<TestApp, 'app'>, state: string, account: Anybody) {
+  return land(await app.inject(`/callback?${new URLSearchParams({ state, code: toCode(account) })}`))
 }
 
 /** The fragment with which a sign-in at one of these providers ends: it has the token of the provider too. */
 export const landedBody = (provider: AnybodyProvider) => fragmentBody(provider, { provider_token: expect.any(String) })
 
 /** Signs in, from /authorize to where the browser ends. */
-export async function signInAs(service: Pick<TestApp, 'app'>, provider: AnybodyProvider, person: Anybody) {
-  return comeBackAs(service, await begin(service, provider), person)
+export async function signInAs(service: Pick<TestApp, 'app'>, provider: AnybodyProvider, account: Anybody) {
+  return comeBackAs(service, await begin(service, provider), account)
 }

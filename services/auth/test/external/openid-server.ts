@@ -13,7 +13,7 @@ export interface OpenIdServer {
   /** On loopback, as the setting of Keycloak names it. */
   readonly realm: string
   /** Claims of the next tokens, and the profile. */
-  person: Record<string, unknown>
+  account: Record<string, unknown>
   /** Signs a token of any claims, under a header of any parameters. */
   sign(claims: JWTPayload, header?: Readonly<Record<string, string>>): Promise<string>
   /** Agrees for the user, as a browser would let them. @returns where the provider sends it back to */
@@ -44,7 +44,7 @@ export async function startOpenIdServer(): Promise<OpenIdServer> {
   const called: string[] = []
   const openId: OpenIdServer = {
     realm,
-    person: {},
+    account: {},
     called,
     sign: (claims, parameters = {}) =>
       server.issuer.buildToken({
@@ -64,9 +64,9 @@ export async function startOpenIdServer(): Promise<OpenIdServer> {
     },
     stop: () => server.stop(),
   }
-  server.service.on('beforeTokenSigning', (token) => Object.assign(token.payload, openId.person))
+  server.service.on('beforeTokenSigning', (token) => Object.assign(token.payload, openId.account))
   server.service.on('beforeUserinfo', (answer) => {
-    answer.body = { ...openId.person }
+    answer.body = { ...openId.account }
   })
   // The issuer has another name at the public host than on loopback.
   server.service.on('beforeWellKnownOpenIdConfiguration', (answer) => {

@@ -77,7 +77,7 @@ async function signIn(provider: string, query: Readonly<Record<string, string>> 
 }
 
 /** The data of an identity and the metadata of its user. */
-const accountOf = ({ sub, email }: Pick<ReturnType<typeof newPerson>, 'sub' | 'email'>, more: object = {}) => ({
+const accountOf = ({ sub, email }: Pick<ReturnType<typeof newAccount>, 'sub' | 'email'>, more: object = {}) => ({
   iss: ISSUER,
   sub,
   name: 'Ada',
@@ -89,10 +89,10 @@ const accountOf = ({ sub, email }: Pick<ReturnType<typeof newPerson>, 'sub' | 'e
   ...more,
 })
 
-const newPerson = () => {
+const newAccount = () => {
   people += 1
   return {
-    sub: `person-${people}`,
+    sub: `account-${people}`,
     email: `custom${people}@example.com`,
     email_verified: true,
     name: 'Ada',
@@ -212,9 +212,9 @@ describe('POST /admin/custom-providers', () => {
       401,
       errorBody(401, 'no_authorization', 'This endpoint requires a valid Bearer token'),
     ])
-    const person = { authorization: forgeBearer({ role: 'authenticated' }) }
+    const headers = { authorization: forgeBearer({ role: 'authenticated' }) }
     const refused = { status: 403, body: errorBody(403, 'not_admin', 'User not allowed') }
-    expect(await ask('GET', '', undefined, person)).toEqual(refused)
+    expect(await ask('GET', '', undefined, headers)).toEqual(refused)
   })
 })
 
@@ -256,8 +256,8 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
 describe('a sign-in at a custom provider', () => {
   it("302: uses the provider's metadata and PKCE, and verifies the id_token", async () => {
     await ask('POST', '', oidc({ acceptable_client_ids: ['company-app'] }))
-    const person = newPerson()
-    openId.person = person
+    const account = newAccount()
+    openId.account = account
     const { authorize, fragment } = await signIn('custom:company', { scopes: 'groups', login_hint: 'ada' })
     expect(authorize.origin).toBe(ISSUER)
     expect(Object.fromEntries(authorize.searchParams)).toEqual({
@@ -281,34 +281,34 @@ describe('a sign-in at a custom provider', () => {
       provider_refresh_token: anyId,
       sb: '',
     })
-    const claims = { ...person, aud: 'company-app' }
+    const claims = { ...account, aud: 'company-app' }
     const nonce = 'nonce'
     const id_token = await openId.sign({ ...claims, nonce: createHash('sha256').update(nonce).digest('hex') })
     const granted = await service.post('/token?grant_type=id_token', { provider: 'custom:company', id_token, nonce })
-    expect(granted.json().user).toEqual(externalBody('custom:company', accountOf(person)))
-    openId.person = { ...newPerson(), iss: 'https://evil.example' }
+    expect(granted.json().user).toEqual(externalBody('custom:company', accountOf(account)))
+    openId.account = { ...newAccount(), iss: 'https://evil.example' }
     expect((await signIn('custom:company')).query.error_description).toMatch(/user profile from external provider$/)
   })
 
   it('302: reads the profile when the id_token has no address, and refuses the profile of another user', async () => {
     await ask('POST', '', oidc({ attribute_mapping: { email: 'mail' }, custom_claims_allowlist: ['groups'] }))
-    const person = newPerson()
-    openId.person = person
+    const account = newAccount()
+    openId.account = account
     const without = await signIn('custom:company')
     expect(without.query.error_description).toBe('Error getting user email from external provider')
-    openId.person = { ...person, mail: person.email, groups: ['staff'] }
+    openId.account = { ...account, mail: account.email, groups: ['staff'] }
     const { fragment } = await signIn('custom:company')
     const headers = { authorization: `Bearer ${fragment.access_token}` }
     const user = (await service.app.inject({ url: '/user', headers })).json()
-    expect(user).toEqual(externalBody('custom:company', accountOf(person, { custom_claims: { groups: ['staff'] } })))
+    expect(user).toEqual(externalBody('custom:company', accountOf(account, { custom_claims: { groups: ['staff'] } })))
   })
 
   it('302: maps the members of a profile when the provider has no OpenID', async () => {
     await ask('POST', '', oauth2())
-    const person = newPerson()
-    openId.person = {
+    const account = newAccount()
+    openId.account = {
       account: { id: 4, 'nick/name': 'Countess' },
-      mail: person.email,
+      mail: account.email,
       mail_checked: true,
       groups: ['x'],
     }
@@ -330,7 +330,7 @@ describe('a sign-in at a custom provider', () => {
         identity_data: {
           iss: 'https://idp.example.com',
           sub: '4',
-          email: person.email,
+          email: account.email,
           nickname: 'Countess',
           provider_id: '4',
           custom_claims: { groups: ['x'] },
@@ -338,14 +338,14 @@ describe('a sign-in at a custom provider', () => {
           phone_verified: false,
         },
         provider: 'custom:old',
-        email: person.email,
+        email: account.email,
       }),
     ])
   })
 
   it('400: is refused while the provider, or every custom provider, is switched off or deleted', async () => {
     await ask('POST', '', oidc())
-    openId.person = newPerson()
+    openId.account = newAccount()
     await ask('PUT', '/custom:company', { enabled: false })
     const refused = await service.app.inject('/authorize?provider=custom:company')
     const body = errorBody(400, 'validation_failed', 'Unsupported provider: provider is not enabled')

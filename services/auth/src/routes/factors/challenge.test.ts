@@ -44,9 +44,9 @@ async function enrolPhone(headers: Headers, phone: string): Promise<string> {
 
 let phones = 0
 async function createWithPhone() {
-  const person = await createSignedIn(test)
+  const signedIn = await createSignedIn(test)
   const phone = `1415555${String(++phones).padStart(4, '0')}`
-  return { ...person, phone, factorId: await enrolPhone(person.headers, phone) }
+  return { ...signedIn, phone, factorId: await enrolPhone(signedIn.headers, phone) }
 }
 
 describe('POST /factors/{factor_id}/challenge', () => {
@@ -114,11 +114,11 @@ describe('POST /factors/{factor_id}/challenge', () => {
   })
 
   it('200: accepts the fixed code of a test phone and sends nothing', async () => {
-    const { headers, ...person } = await createSignedIn(test)
+    const { headers, ...signedIn } = await createSignedIn(test)
     const factorId = await enrolPhone(headers, '15005550001')
     expectSession(
       await answerChallenge(test, headers, { factorId, code: '12345678' }),
-      signedUpBody(person, {
+      signedUpBody(signedIn, {
         factors: [
           factorBody({
             id: factorId,
@@ -180,7 +180,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
   })
 
   it('429: refuses more challenges than a client may start', async () => {
-    const { headers: own, ...person } = await createSignedIn(test)
+    const { headers: own, ...signedIn } = await createSignedIn(test)
     const app = await enrolApp(test, own)
     const client = { ...own, 'x-client': 'one' }
     for (let count = 0; count < 30; count += 1)
@@ -201,7 +201,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     })
     expectSession(
       answer,
-      signedUpBody(person, { factors: [factorBody({ id: app.factorId, last_challenged_at: anyTime })] }),
+      signedUpBody(signedIn, { factors: [factorBody({ id: app.factorId, last_challenged_at: anyTime })] }),
     )
   })
 

@@ -107,8 +107,8 @@ describe('DELETE /factors/recovery-codes', () => {
 
 describe('the last other factor', () => {
   it.each(['its owner', 'an admin'] as const)('200: deletes the recovery codes too when %s deletes it', async (who) => {
-    const person = await test.createWithCodes()
-    const { user, headers, app } = person
+    const owner = await test.createWithCodes()
+    const { user, headers, app } = owner
     const path = who === 'an admin' ? `/admin/users/${user.id}/factors` : '/factors'
     const request = { url: `${path}/${app.factorId}`, headers: who === 'an admin' ? OPERATOR : headers }
     expect((await test.app.inject({ method: 'DELETE', ...request })).json()).toEqual(
@@ -117,7 +117,7 @@ describe('the last other factor', () => {
         : { id: app.factorId },
     )
     expect((await test.app.inject({ url: '/user', headers })).json()).toEqual(
-      signedUpBody(person, { last_sign_in_at: anyTime }),
+      signedUpBody(owner, { last_sign_in_at: anyTime }),
     )
   })
 })

@@ -65,12 +65,12 @@ async function inTurn<T>(items: readonly T[], run: (item: T) => Promise<unknown>
 }
 
 async function createWithApp() {
-  const person = await createSignedIn(test)
-  const app = await enrolApp(test, person.headers)
-  const ask = (headers: { readonly authorization: string } = person.headers) => challenge(test, headers, app.factorId)
+  const signedIn = await createSignedIn(test)
+  const app = await enrolApp(test, signedIn.headers)
+  const ask = (headers: { readonly authorization: string } = signedIn.headers) => challenge(test, headers, app.factorId)
   /** The user record once the app is verified. */
-  const expected = signedUpBody(person, { factors: [factorBody({ id: app.factorId, last_challenged_at: anyTime })] })
-  return { ...person, app, ask, expected }
+  const expected = signedUpBody(signedIn, { factors: [factorBody({ id: app.factorId, last_challenged_at: anyTime })] })
+  return { ...signedIn, app, ask, expected }
 }
 
 describe('POST /factors/{factor_id}/verify', () => {
@@ -127,19 +127,19 @@ describe('POST /factors/{factor_id}/verify', () => {
 
   // ASVS 7.2.4, 7.4.3
   it('200: ends the other sessions of aal1 and removes unverified authenticator apps', async () => {
-    const person = await createSignedIn(test)
-    const elsewhere = await signIn(test, person)
+    const signedIn = await createSignedIn(test)
+    const elsewhere = await signIn(test, signedIn)
     const planted = await enrolApp(test, elsewhere.headers, 'planted')
-    const raised = await addApp(test, person.headers, 'mine')
+    const raised = await addApp(test, signedIn.headers, 'mine')
     expect((await refresh(elsewhere.refreshToken)).json()).toEqual(
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
     )
-    const other = await signIn(test, person)
+    const other = await signIn(test, signedIn)
     const { headers } = other
     const code = { factorId: raised.app.factorId, code: raised.app.code(1) }
     const otherRaised = (await answerChallenge(test, headers, code)).json()
     const mine = factorBody({ id: raised.app.factorId, friendly_name: 'mine', last_challenged_at: anyTime })
-    const expected = signedUpBody(person, { factors: [mine] })
+    const expected = signedUpBody(signedIn, { factors: [mine] })
     // Both sessions have verified a factor, so both stay.
     expectSession(await refresh(raised.refreshToken), expected)
     expectSession(await refresh(otherRaised.refresh_token), expected)
@@ -148,9 +148,9 @@ describe('POST /factors/{factor_id}/verify', () => {
 
   // ASVS 7.2.4
   it('400: the earlier refresh token neither returns nor replaces the new one', async () => {
-    const person = await createSignedIn(test)
-    const { refreshToken } = await addApp(test, person.headers)
-    const old = await refresh(person.refreshToken)
+    const signedIn = await createSignedIn(test)
+    const { refreshToken } = await addApp(test, signedIn.headers)
+    const old = await refresh(signedIn.refreshToken)
     expect(statusAndBody(old)).toEqual([
       400,
       grantErrorBody('invalid_grant', 'refresh_token_already_used', 'Invalid Refresh Token: Already Used'),

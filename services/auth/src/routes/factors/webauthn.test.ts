@@ -48,22 +48,22 @@ const verify = (factorId: string, payload: object, headers: Headers) =>
   test.post(`/factors/${factorId}/verify`, payload, headers)
 
 /** The user record of somebody whose authenticator is verified. */
-const withKey = (person: SignedIn, id: string) =>
-  signedUpBody(person, { factors: [factorBody({ id, factor_type: 'webauthn', last_challenged_at: anyTime })] })
+const withKey = (signedIn: SignedIn, id: string) =>
+  signedUpBody(signedIn, { factors: [factorBody({ id, factor_type: 'webauthn', last_challenged_at: anyTime })] })
 
 async function createWithKey() {
-  const person = await createSignedIn(test)
+  const signedIn = await createSignedIn(test)
   const key = createAuthenticator()
-  const factorId = await enrol(person.headers)
-  const { challenge_id, options } = await ask(factorId, person.headers)
+  const factorId = await enrol(signedIn.headers)
+  const { challenge_id, options } = await ask(factorId, signedIn.headers)
   const webauthn = { type: 'create', credential_response: key.create(options) }
-  const answer = await verify(factorId, { challenge_id, webauthn }, person.headers)
+  const answer = await verify(factorId, { challenge_id, webauthn }, signedIn.headers)
   return {
-    ...person,
+    ...signedIn,
     key,
     factorId,
     answer,
-    expected: withKey(person, factorId),
+    expected: withKey(signedIn, factorId),
     raised: { authorization: `Bearer ${answer.json().access_token}` },
   }
 }
@@ -103,19 +103,19 @@ describe('a WebAuthn factor', () => {
   })
 
   it('200: raises the session, now and after the next sign-in', async () => {
-    const person = await createWithKey()
-    const { key, factorId, answer, sessionId } = person
+    const owner = await createWithKey()
+    const { key, factorId, answer, sessionId } = owner
     expect(claimsOf(answer.json().access_token)).toEqual(
       claimsBody({
-        sub: person.user.id,
-        email: person.email,
+        sub: owner.user.id,
+        email: owner.email,
         user_metadata: { name: 'Ann' },
         aal: 'aal2',
         amr: [proof('mfa/webauthn'), proof('password')],
         session_id: sessionId,
       }),
     )
-    const later = await signIn(test, person)
+    const later = await signIn(test, owner)
     const { type, options, challenge_id } = await ask(factorId, later.headers)
     expect([type, options.allowCredentials]).toEqual([
       'request',
@@ -126,8 +126,8 @@ describe('a WebAuthn factor', () => {
     const verified = await verify(factorId, { challenge_id, webauthn }, later.headers)
     expect(claimsOf(verified.json().access_token)).toEqual(
       claimsBody({
-        sub: person.user.id,
-        email: person.email,
+        sub: owner.user.id,
+        email: owner.email,
         user_metadata: { name: 'Ann' },
         aal: 'aal2',
         amr: [proof('mfa/webauthn'), proof('password')],

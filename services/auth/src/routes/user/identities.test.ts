@@ -45,28 +45,31 @@ const expectFailure = ({ headers }: Pick<SignedIn, 'headers'>, id: string, failu
 
 describe('DELETE /user/identities/{identity_id}', () => {
   it('200: unlinks an identity, removes its provider and notifies the user', async () => {
-    const person = await createSignedIn(test)
-    const id = await link(person, 'github', { email: person.email, email_verified: true })
-    const { status, body, user } = await unlink(person, id.toUpperCase())
+    const signedIn = await createSignedIn(test)
+    const id = await link(signedIn, 'github', { email: signedIn.email, email_verified: true })
+    const { status, body, user } = await unlink(signedIn, id.toUpperCase())
     expect({ status, body }).toEqual({ status: 200, body: {} })
     expect(user).toEqual(
-      signedUpBody(person, { email_confirmed_at: person.record.email_confirmed_at, last_sign_in_at: anyTime }),
+      signedUpBody(signedIn, { email_confirmed_at: signedIn.record.email_confirmed_at, last_sign_in_at: anyTime }),
     )
-    const { mail } = await test.readMail(person.email)
+    const { mail } = await test.readMail(signedIn.email)
     expect(mail.subject).toBe('A sign-in method was removed from your account')
     expect(mail.text).toContain('github')
-    const query = test.deps.db.selectFrom('audit_log_entries').select('payload').where('actor_id', '=', person.user.id)
-    const { user: actor } = person
+    const query = test.deps.db
+      .selectFrom('audit_log_entries')
+      .select('payload')
+      .where('actor_id', '=', signedIn.user.id)
+    const { user: actor } = signedIn
     const traits = {
       identity_id: id.toUpperCase().toLowerCase(),
       provider: 'github',
-      provider_id: `github-${person.user.id}`,
+      provider_id: `github-${signedIn.user.id}`,
     }
     expect((await query.execute()).map(({ payload }) => payload)).toContainEqual({
       action: 'identity_unlinked',
       log_type: 'user',
       actor_id: actor.id,
-      actor_username: person.email,
+      actor_username: signedIn.email,
       actor_via_sso: false,
       traits,
     })
@@ -74,51 +77,51 @@ describe('DELETE /user/identities/{identity_id}', () => {
 
   it('200: unlinking removes an unconfirmed email and adopts a verified email of another identity that is free', async () => {
     const other = await createSignedUp(test.deps)
-    const person = await createSignedIn(test)
-    await unconfirm(person)
-    const token = { user_id: person.user.id, kind: 'recovery', relates_to: person.email, expires_at: new Date() }
+    const signedIn = await createSignedIn(test)
+    await unconfirm(signedIn)
+    const token = { user_id: signedIn.user.id, kind: 'recovery', relates_to: signedIn.email, expires_at: new Date() }
     await test.deps.db.insertInto('one_time_tokens').values(token).execute()
-    await link(person, 'gitlab', { email: `old-${person.email}`, email_verified: false })
-    await link(person, 'google', { email: other.email, email_verified: true })
-    await link(person, 'github', { email: `new-${person.email}`, email_verified: true })
-    const { user } = await unlink(person, ownIdentity(person))
-    expect([user.email, user.email_confirmed_at]).toEqual([`new-${person.email}`, toTimestamp(test.clock.now())])
-    const left = test.deps.db.selectFrom('one_time_tokens').select('id').where('user_id', '=', person.user.id)
+    await link(signedIn, 'gitlab', { email: `old-${signedIn.email}`, email_verified: false })
+    await link(signedIn, 'google', { email: other.email, email_verified: true })
+    await link(signedIn, 'github', { email: `new-${signedIn.email}`, email_verified: true })
+    const { user } = await unlink(signedIn, ownIdentity(signedIn))
+    expect([user.email, user.email_confirmed_at]).toEqual([`new-${signedIn.email}`, toTimestamp(test.clock.now())])
+    const left = test.deps.db.selectFrom('one_time_tokens').select('id').where('user_id', '=', signedIn.user.id)
     expect(await left.execute()).toEqual([])
-    expect((await test.readMail(person.email)).mail.subject).toMatch(/^A sign-in method was removed/)
+    expect((await test.readMail(signedIn.email)).mail.subject).toMatch(/^A sign-in method was removed/)
   })
 
   // An access token with an unverified address would let its owner impersonate somebody.
   it('422: never adopts an email that its provider has not verified', async () => {
-    const person = await createSignedIn(test)
-    await unconfirm(person)
-    await link(person, 'gitlab', { email: 'ceo@corp.example', email_verified: false })
-    await link(person, 'bitbucket', { email: 'cto@corp.example' })
-    await expectFailure(person, ownIdentity(person), [422, 'email_conflict_identity_not_deletable', CONFLICT])
-    const refreshed = await test.post('/token?grant_type=refresh_token', { refresh_token: person.refreshToken })
+    const signedIn = await createSignedIn(test)
+    await unconfirm(signedIn)
+    await link(signedIn, 'gitlab', { email: 'ceo@corp.example', email_verified: false })
+    await link(signedIn, 'bitbucket', { email: 'cto@corp.example' })
+    await expectFailure(signedIn, ownIdentity(signedIn), [422, 'email_conflict_identity_not_deletable', CONFLICT])
+    const refreshed = await test.post('/token?grant_type=refresh_token', { refresh_token: signedIn.refreshToken })
     expect(claimsOf(refreshed.json().access_token)).toEqual(
       claimsBody({
-        sub: person.user.id,
-        email: person.email,
+        sub: signedIn.user.id,
+        email: signedIn.email,
         user_metadata: { name: 'Ann' },
         amr: [proof('password')],
-        session_id: person.sessionId,
+        session_id: signedIn.sessionId,
       }),
     )
   })
 
   it('200: unlinking removes the phone, and an unconfirmed email without a replacement', async () => {
-    const person = await createSignedIn(test, { phone: '14155550160', phone_confirmed_at: new Date() })
-    const phone = await link(person, 'phone', { phone: '14155550160', phone_verified: true })
-    const first = await unlink(person, phone)
+    const signedIn = await createSignedIn(test, { phone: '14155550160', phone_confirmed_at: new Date() })
+    const phone = await link(signedIn, 'phone', { phone: '14155550160', phone_verified: true })
+    const first = await unlink(signedIn, phone)
     expect(first.status).toBe(200)
-    expect(first.user).toEqual(signedUpBody(person, { last_sign_in_at: anyTime }))
-    await link(person, 'phone', { phone: '14155550161', phone_verified: true })
-    await unconfirm(person)
-    const second = await unlink(person, ownIdentity(person))
+    expect(first.user).toEqual(signedUpBody(signedIn, { last_sign_in_at: anyTime }))
+    await link(signedIn, 'phone', { phone: '14155550161', phone_verified: true })
+    await unconfirm(signedIn)
+    const second = await unlink(signedIn, ownIdentity(signedIn))
     expect(second.user).toEqual(
       userBody({
-        id: person.user.id,
+        id: signedIn.user.id,
         confirmation_sent_at: anyTime,
         last_sign_in_at: anyTime,
         app_metadata: { provider: 'phone', providers: ['phone'] },
@@ -126,7 +129,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
         identities: [
           identityBody({
             id: expect.any(String),
-            user_id: person.user.id,
+            user_id: signedIn.user.id,
             identity_data: { phone: '14155550161', phone_verified: true },
             provider: 'phone',
             last_sign_in_at: undefined,
@@ -137,37 +140,37 @@ describe('DELETE /user/identities/{identity_id}', () => {
   })
 
   it('422: refuses the last identity, an unknown identity and a conflict of emails', async () => {
-    const person = await createSignedIn(test)
-    const own = ownIdentity(person)
+    const signedIn = await createSignedIn(test)
+    const own = ownIdentity(signedIn)
     const single = 'User must have at least 1 identity after unlinking'
-    await expectFailure(person, own, [422, 'single_identity_not_deletable', single])
+    await expectFailure(signedIn, own, [422, 'single_identity_not_deletable', single])
     const other = await createSignedIn(test)
-    await link(person, 'github', { email: other.email, email_verified: true })
-    await unconfirm(person)
-    await expectFailure(person, ownIdentity(other), [422, 'identity_not_found', "Identity doesn't exist"])
-    await expectFailure(person, own, [422, 'email_conflict_identity_not_deletable', CONFLICT])
+    await link(signedIn, 'github', { email: other.email, email_verified: true })
+    await unconfirm(signedIn)
+    await expectFailure(signedIn, ownIdentity(other), [422, 'identity_not_found', "Identity doesn't exist"])
+    await expectFailure(signedIn, own, [422, 'email_conflict_identity_not_deletable', CONFLICT])
   })
 
   it('200 and 422: keeps one identity when parallel requests unlink the last two', async () => {
-    const person = await createSignedIn(test)
-    const github = await link(person, 'github', { email: person.email, email_verified: true })
-    const answers = await Promise.all([unlink(person, github), unlink(person, ownIdentity(person))])
+    const signedIn = await createSignedIn(test)
+    const github = await link(signedIn, 'github', { email: signedIn.email, email_verified: true })
+    const answers = await Promise.all([unlink(signedIn, github), unlink(signedIn, ownIdentity(signedIn))])
     const single = 'User must have at least 1 identity after unlinking'
     const refused = answers.filter(({ status }) => status !== 200).map(({ status, body }) => ({ status, body }))
     expect(refused).toEqual([{ status: 422, body: errorBody(422, 'single_identity_not_deletable', single) }])
   })
 
   it('401, 403 and 404: refuses no session, another audience, a malformed id and a request while linking is off', async () => {
-    const person = await createSignedIn(test)
+    const signedIn = await createSignedIn(test)
     const id = randomUUID()
-    await expectFailure(person, 'x', [404, 'validation_failed', 'identity_id must be an UUID'])
-    const elsewhere = { headers: { ...person.headers, 'x-jwt-aud': 'elsewhere' } }
+    await expectFailure(signedIn, 'x', [404, 'validation_failed', 'identity_id must be an UUID'])
+    const elsewhere = { headers: { ...signedIn.headers, 'x-jwt-aud': 'elsewhere' } }
     await expectFailure(elsewhere, id, [403, 'unexpected_audience', "Token audience doesn't match request audience"])
     const nobody = { headers: { authorization: '' } }
     await expectFailure(nobody, id, [401, 'no_authorization', 'This endpoint requires a valid Bearer token'])
-    await test.deps.db.deleteFrom('sessions').where('user_id', '=', person.user.id).execute()
+    await test.deps.db.deleteFrom('sessions').where('user_id', '=', signedIn.user.id).execute()
     const ended = 'Session from session_id claim in JWT does not exist'
-    await expectFailure(person, id, [403, 'session_not_found', ended])
+    await expectFailure(signedIn, id, [403, 'session_not_found', ended])
     const off = await openMailApp()
     const there = await createSignedIn(off)
     await expectFailure(there, id, [404, 'manual_linking_disabled', 'Manual linking is disabled'], off)

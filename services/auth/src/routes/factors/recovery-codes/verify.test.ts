@@ -30,9 +30,9 @@ const wrong = errorBody(...failures.wrong)
 const locked = errorBody(429, 'mfa_recovery_codes_locked', 'Too many wrong recovery codes, please retry later')
 
 /** The session that a code has raised. */
-const raisedBody = ({ id, app, ...person }: CodeOwner) =>
+const raisedBody = ({ id, app, ...owner }: CodeOwner) =>
   sessionBody(
-    signedUpBody(person, {
+    signedUpBody(owner, {
       factors: [
         factorBody({ id: app.factorId, friendly_name: 'app', last_challenged_at: anyTime }),
         factorBody({ id, factor_type: 'recovery_code', friendly_name: 'Recovery codes' }),
@@ -43,44 +43,44 @@ const raisedBody = ({ id, app, ...person }: CodeOwner) =>
 describe('POST /factors/recovery-codes/verify', () => {
   // ASVS 6.4.4, 6.5.1
   it('200: raises the session to aal2 once per code, in any case and spacing', async () => {
-    const person = await test.createWithCodes()
-    const { later, codes } = person
+    const owner = await test.createWithCodes()
+    const { later, codes } = owner
     const [first = '', second = ''] = codes
     const typed = ` ${first.toUpperCase().replaceAll(/(.{4})(?=.)/g, '$1-')}\n`
     const answer = await test.verify(later.headers, typed)
-    expect([answer.statusCode, answer.json()]).toEqual([200, raisedBody(person)])
+    expect([answer.statusCode, answer.json()]).toEqual([200, raisedBody(owner)])
     expect(answer.headers['cache-control']).toBe('no-store')
     expect(claimsOf(answer.json().access_token)).toEqual(
       claimsBody({
-        sub: person.user.id,
-        email: person.email,
+        sub: owner.user.id,
+        email: owner.email,
         user_metadata: { name: 'Ann' },
         aal: 'aal2',
         amr: [proof('mfa/recovery_code'), proof('password')],
         session_id: later.sessionId,
       }),
     )
-    const left = { id: person.id, type: 'recovery_code', total: 10, remaining: 9 }
-    expect(await test.readStatus(person.headers)).toEqual(left)
+    const left = { id: owner.id, type: 'recovery_code', total: 10, remaining: 9 }
+    expect(await test.readStatus(owner.headers)).toEqual(left)
     expect((await test.verify(later.headers, first)).json()).toEqual(wrong)
-    expect((await test.verify(later.headers, second)).json()).toEqual(raisedBody(person))
+    expect((await test.verify(later.headers, second)).json()).toEqual(raisedBody(owner))
   })
 
   it('200 and 422: accepts one of many parallel uses of a code', async () => {
-    const person = await test.createWithCodes()
+    const owner = await test.createWithCodes()
     const answers = await Promise.all(
-      Array.from({ length: 20 }, () => test.verify(person.later.headers, person.codes[0])),
+      Array.from({ length: 20 }, () => test.verify(owner.later.headers, owner.codes[0])),
     )
     expect(answers.filter(({ statusCode }) => statusCode === 200).map((answer) => answer.json())).toEqual([
-      raisedBody(person),
+      raisedBody(owner),
     ])
     expect(answers.filter(({ statusCode }) => statusCode >= 500)).toEqual([])
   })
 
   // ASVS 6.6.3
   it('429: refuses every code after five guesses in 15 minutes, also parallel guesses and the right code', async () => {
-    const person = await test.createWithCodes()
-    const { later, codes, headers } = person
+    const owner = await test.createWithCodes()
+    const { later, codes, headers } = owner
     const guesses = await Promise.all(Array.from({ length: 12 }, () => test.verify(later.headers, 'a'.repeat(16))))
     expect(bodiesByStatus(guesses)).toEqual([...Array(5).fill(wrong), ...Array(7).fill(locked)])
     const refused = await test.verify(later.headers, codes[0])
@@ -88,10 +88,10 @@ describe('POST /factors/recovery-codes/verify', () => {
     test.clock.advance(899_999)
     expect((await test.verify(later.headers, codes[0])).headers['retry-after']).toBe('1')
     test.clock.advance(1)
-    expect((await test.verify(later.headers, codes[0])).json()).toEqual(raisedBody(person))
+    expect((await test.verify(later.headers, codes[0])).json()).toEqual(raisedBody(owner))
     // The right code has reset the limit, so five guesses are left again.
     for (let guess = 0; guess < 4; guess += 1) expect((await test.verify(headers, 'x')).json()).toEqual(wrong)
-    expect((await test.verify(headers, codes[1])).json()).toEqual(raisedBody(person))
+    expect((await test.verify(headers, codes[1])).json()).toEqual(raisedBody(owner))
   })
 
   it('404 and 422: refuses a user without codes and a malformed code', async () => {

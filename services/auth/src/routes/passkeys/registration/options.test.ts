@@ -62,9 +62,9 @@ describe('POST /passkeys/registration/options', () => {
     const anonymous = { authorization: `Bearer ${access_token}` }
     const refused = 'Anonymous user not allowed to perform these actions'
     await test.fail({ ...request, headers: anonymous }, [403, 'no_authorization', refused])
-    const person = await createSignedIn(test)
-    await addApp(test, person.headers)
-    const later = await signIn(test, person)
+    const signedIn = await createSignedIn(test)
+    await addApp(test, signedIn.headers)
+    const later = await signIn(test, signedIn)
     await test.fail({ ...request, headers: later.headers }, failures.needsAal2)
   })
 })
