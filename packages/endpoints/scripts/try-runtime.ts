@@ -42,7 +42,7 @@ export async function tryRuntime(tarball: string, runtime: Runtime): Promise<str
   const program = installRuntime(runtime)
   const file = `controllers.${language}`
   const text = language === 'ts' ? quickStart : quickStartInJavaScript
-  const cwd = folder(`watch-${slug(name)}`, { [file]: text })
+  const cwd = folder(`watch-${toFolderName(name)}`, { [file]: text })
   install(cwd, tarball, 'zod')
   run(cwd, 'npm', ['pkg', 'set', 'type=module'])
   const main = join(cwd, 'node_modules', '@trestle', 'endpoints', 'bin', 'endpoints.mjs')
@@ -92,11 +92,11 @@ export async function tryRuntime(tarball: string, runtime: Runtime): Promise<str
 
 /** Installs a runtime. Returns its program. */
 function installRuntime({ name, package: spec, file }: Runtime): string {
-  const cwd = folder(`runtime-${slug(name)}`, {})
+  const cwd = folder(`runtime-${toFolderName(name)}`, {})
   install(cwd, spec)
   return join(cwd, 'node_modules', spec.slice(0, spec.lastIndexOf('@')), file)
 }
 
-function slug(name: string): string {
+function toFolderName(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9.]+/g, '-').toLowerCase()
 }

@@ -52,7 +52,7 @@ async function askAuth(path: string, body: object): Promise<string> {
   throw new Error(`no token: ${JSON.stringify(answer)}`)
 }
 
-const PERSON = { email: 'clerk@example.com', password: 'correct horse battery' }
+const CLERK = { email: 'clerk@example.com', password: 'correct horse battery' }
 
 const send = (token: string | undefined, method: 'GET' | 'POST' | 'HEAD', url = '/products') =>
   inventory.app.inject({
@@ -75,12 +75,12 @@ const UNAUTHORIZED = refusedBody(401, 'UNAUTHENTICATED', 'The access token is no
 describe('tokens of the authentication service', () => {
   // ASVS 8.2.1
   it('get scopes from the role and from app_metadata; anonymous users get none', async () => {
-    const token = await askAuth('/signup', PERSON)
+    const token = await askAuth('/signup', CLERK)
     expect(await outcomesOf(token)).toEqual([200, WRITE_REFUSED])
     expect(await outcomesOf(await askAuth('/signup', {}))).toEqual([READ_REFUSED, WRITE_REFUSED])
     await execute(`UPDATE auth.users SET raw_app_meta_data = raw_app_meta_data || '{"scopes":["inventory:write"]}'
       WHERE email = 'clerk@example.com'`)
-    const clerk = await askAuth('/token?grant_type=password', PERSON)
+    const clerk = await askAuth('/token?grant_type=password', CLERK)
     expect(await outcomesOf(clerk)).toEqual([200, 201])
     expect((await send(clerk, 'HEAD')).statusCode).toBe(200)
   })

@@ -146,10 +146,10 @@ describe('a database that goes away under load', () => {
     const slow = await startInventory({ INVENTORY_DB_STATEMENT_TIMEOUT_MS: '100' })
     await slow.query('BEGIN')
     await slow.query('LOCK TABLE inventory.products IN ACCESS EXCLUSIVE MODE')
-    const upload = { headers: { 'content-type': 'text/csv' }, payload: 'sku,attributes\nA,{}\n' }
+    const file = { headers: { 'content-type': 'text/csv' }, payload: 'sku,attributes\nA,{}\n' }
     const transfers = Promise.all([
       slow.app.inject({ url: '/products/export' }),
-      slow.app.inject({ method: 'POST', url: '/products/import', ...upload }),
+      slow.app.inject({ method: 'POST', url: '/products/import', ...file }),
     ])
     const waiting = `SELECT FROM pg_locks WHERE relation = 'inventory.products'::regclass
       AND clock_timestamp() - waitstart > interval '300 milliseconds'`

@@ -36,15 +36,13 @@ function begin(query: string): ClientRequest {
   const port = portOf(inventory.app.server)
   const headers = { ...HEADERS, 'transfer-encoding': 'chunked' }
   const path = `/products/import?${query}`
-  const upload = request({ host: '127.0.0.1', port, method: 'POST', path, headers, agent: false })
-  upload.on('error', () => {})
-  return upload
+  const sent = request({ host: '127.0.0.1', port, method: 'POST', path, headers, agent: false })
+  sent.on('error', () => {})
+  return sent
 }
 
-async function answerOf(
-  upload: ClientRequest,
-): Promise<{ readonly status: number | undefined; readonly body: string }> {
-  const [response]: IncomingMessage[] = await once(upload, 'response')
+async function answerOf(sent: ClientRequest): Promise<{ readonly status: number | undefined; readonly body: string }> {
+  const [response]: IncomingMessage[] = await once(sent, 'response')
   if (response === undefined) throw new Error('no answer')
   return { status: response.statusCode, body: await text(response) }
 }
@@ -66,8 +64,8 @@ describe('an atomic import', () => {
     const [held] = await inventory.query(`SELECT id FROM inventory.products WHERE sku = 'W-00007'`)
     const productId = await requests.addProduct()
     await requests.move({ type: 'receive', productId, locationId: 1, quantity: 100 })
-    const upload = begin('mode=upsert&atomic=true')
-    upload.write(`sku,attributes\n${rows('W-', 1_600, 2)}W-new,{}\n`)
+    const sent = begin('mode=upsert&atomic=true')
+    sent.write(`sku,attributes\n${rows('W-', 1_600, 2)}W-new,{}\n`)
     await expect.poll(staged).toBeGreaterThanOrEqual(1_500)
     const patches = Array.from({ length: 48 }, (_, n) =>
       requests.send('PATCH', `/products/${held?.id}`, { attributes: { by: n } }),
@@ -76,8 +74,8 @@ describe('an atomic import', () => {
     const reserved = requests.reserve({ productId, locationId: 1, quantity: 1 })
     const statuses = (await Promise.all([...patches, created, reserved])).map(({ statusCode }) => statusCode)
     expect(new Set(statuses)).toEqual(new Set([200, 201]))
-    const answered = answerOf(upload)
-    upload.end()
+    const answered = answerOf(sent)
+    sent.end()
     const { status, body } = await answered
     expect([status, JSON.parse(body).data]).toEqual([
       200,
@@ -171,10 +169,10 @@ describe('an atomic import', () => {
   })
 
   it('leaves nothing behind when its client leaves, nor when its process ends', async () => {
-    const upload = begin('atomic=true')
-    upload.write(`sku,attributes\n${rows('G-', 1_200, 1)}`)
+    const sent = begin('atomic=true')
+    sent.write(`sku,attributes\n${rows('G-', 1_200, 1)}`)
     await expect.poll(staged).toBeGreaterThanOrEqual(1_000)
-    upload.destroy()
+    sent.destroy()
     await expect.poll(staged).toBe(0)
     expect(await versionsOf('G-')).toEqual([])
     await inventory.query('DELETE FROM inventory.imports')
@@ -189,12 +187,12 @@ describe('an atomic import', () => {
 
   // ASVS 16.5.3
   it('503: stores nothing when rows of the file are gone', async () => {
-    const upload = begin('atomic=true')
-    upload.write(`sku,attributes\n${rows('L-', 600, 1)}`)
+    const sent = begin('atomic=true')
+    sent.write(`sku,attributes\n${rows('L-', 600, 1)}`)
     await expect.poll(staged).toBeGreaterThanOrEqual(500)
     await inventory.query('DELETE FROM inventory.import_rows')
-    const answered = answerOf(upload)
-    upload.end()
+    const answered = answerOf(sent)
+    sent.end()
     const { status, body } = await answered
     expect([status, JSON.parse(body)]).toEqual([
       503,

@@ -82,8 +82,8 @@ function agent(bic: string | undefined): string {
   return bic === undefined ? element('Othr', [element('Id', 'NOTPROVIDED')]) : element('BIC', bic)
 }
 
-function inEuro(cents: bigint): string {
-  const digits = cents.toString().padStart(3, '0')
+function inEuro(amount: bigint): string {
+  const digits = amount.toString().padStart(3, '0')
   return `${digits.slice(0, -2)}.${digits.slice(-2)}`
 }
 
