@@ -1,3 +1,4 @@
+import type { ParamPattern } from 'oxc-parser'
 import type { Problem, Rule, SourceFile, SourceTree } from './source-tree.ts'
 import { commentsOf, lineAt, visitSyntax } from './syntax.ts'
 import { titledCallsOf } from './titled-calls.ts'
@@ -76,7 +77,7 @@ interface Passage {
 
 /**
  * One thing has one name. A word of the column *Not* of the glossary stands in no comment, no title of a test, no name that
- * production code declares and no document. Code in backticks is left alone, and so are the words of `ORDINARY`.
+ * a file declares and no document. Code in backticks is left alone, and so are the words of `ORDINARY`.
  */
 export const refusedWords: Rule = (tree) => {
   const sections = readGlossary(tree)
@@ -163,15 +164,22 @@ function titlesOf(file: SourceFile): readonly Passage[] {
     .map(({ title, start }) => prose({ text: title, line: lineAt(file.text, start) }))
 }
 
-/** Names that production code declares. Names in snake case belong to tables, requests and others. */
+/** Names of variables, functions, parameters, types and their members. Names in snake case belong to tables, requests and others. */
 function declaredNames(file: SourceFile): readonly Passage[] {
   const found: Passage[] = []
-  if (file.path.endsWith('.test.ts') || !file.path.includes('/src/')) return found
   const add = (name: string, start: number): void => {
     if (!/^[a-z\d]+(_[a-z\d]+)+$/.test(name)) found.push({ text: wordsOf(name), line: lineAt(file.text, start) })
   }
+  const addAll = (params: readonly ParamPattern[]): void => {
+    for (const param of params) if (param.type === 'Identifier') add(param.name, param.start)
+  }
   visitSyntax(file, {
-    FunctionDeclaration: ({ id, start }) => id && add(id.name, start),
+    FunctionDeclaration: ({ id, params, start }) => {
+      if (id) add(id.name, start)
+      addAll(params)
+    },
+    FunctionExpression: ({ params }) => addAll(params),
+    ArrowFunctionExpression: ({ params }) => addAll(params),
     VariableDeclarator: ({ id, start }) => id.type === 'Identifier' && add(id.name, start),
     TSInterfaceDeclaration: ({ id, start }) => add(id.name, start),
     TSTypeAliasDeclaration: ({ id, start }) => add(id.name, start),
