@@ -1,4 +1,4 @@
-import type { ColumnType, Generated, Kysely } from 'kysely'
+import type { ColumnType, Generated, Kysely, Transaction } from 'kysely'
 import type * as factors from './factors/factor-tables.ts'
 import type { ExternalAccount } from './identities/external-account.ts'
 import type { TokenKind } from './one-time-tokens/one-time-token.ts'
@@ -225,3 +225,12 @@ export interface AuthTables {
 
 /** A connection to the tables, or an open transaction on them. */
 export type Db = Kysely<AuthTables>
+
+/**
+ * An open transaction on the tables. What a function does with it is committed together with what its caller does, or not at
+ * all.
+ *
+ * Lock order: a user before what belongs to the user, so that two transactions never wait for each other. The function sign_up
+ * (migrations/auth/functions) says where the intervals of messages stand in this order.
+ */
+export type Trx = Transaction<AuthTables>

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
-import type { Db } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
-import type { Trx } from '../transaction.ts'
 import type { PublicJwk, SigningAlgorithm } from './signing-key.ts'
 
 /**

@@ -3,8 +3,8 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { CONTEXT } from '../../test/request-context.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
+import type { Trx } from '../database.ts'
 import type { MessageRequest } from '../messages/message-request.ts'
-import type { Trx } from '../transaction.ts'
 import { resendEmailChange, resendPhoneChange, sendEmailChange, sendPhoneChange } from './send-address-change.ts'
 
 const { deps, clock, close } = await openTestApp()

@@ -1,7 +1,7 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { AuthConfig } from '../config.ts'
+import type { Trx } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
-import type { Trx } from '../transaction.ts'
 import { auditName, type User } from '../users/user.ts'
 
 /** Who did what is recorded: a user, or an admin, whose token may name no user. */

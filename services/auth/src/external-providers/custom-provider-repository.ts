@@ -1,9 +1,8 @@
 import { type Selectable, sql } from 'kysely'
-import type { CustomProvidersTable, Db } from '../database.ts'
+import type { CustomProvidersTable, Db, Trx } from '../database.ts'
 import { customProviderNotFound } from '../external-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
-import type { Trx } from '../transaction.ts'
 import { CustomProviderSettings } from './custom-provider.ts'
 
 /** A custom provider, which an admin has added. */

@@ -1,4 +1,4 @@
-import type { Trx } from '../transaction.ts'
+import type { Trx } from '../database.ts'
 import type { Factor } from './factor.ts'
 import { deleteFactor, listFactors } from './factor-repository.ts'
 import { isEnrolled } from './factor-switches.ts'

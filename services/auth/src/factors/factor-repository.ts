@@ -1,8 +1,7 @@
 import { type Insertable, type RawBuilder, type Selectable, sql } from 'kysely'
-import type { Db } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import type { StoredCredential } from '../passkeys/credential.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
-import type { Trx } from '../transaction.ts'
 import { FACTOR_METHODS, type Factor } from './factor.ts'
 import type { MfaFactorsTable, UserFactorsView } from './factor-tables.ts'
 

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto'
 import { type Selectable, sql } from 'kysely'
 import type { AssuranceLevel } from '../access-tokens/access-token.ts'
-import type { Db, FlowStateTable } from '../database.ts'
+import type { Db, FlowStateTable, Trx } from '../database.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { SealedSecret } from '../secrets/sealed-secret.ts'
-import type { Trx } from '../transaction.ts'
 import type { PkceChallenge } from './pkce.ts'
 
 /** A sign-in at an external provider, from the moment when the browser is sent there. */

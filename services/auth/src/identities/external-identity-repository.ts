@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../database.ts'
-import type { Trx } from '../transaction.ts'
+import type { Db, Trx } from '../database.ts'
 import type { ExternalAccount } from './external-account.ts'
 import type { Identity } from './identity.ts'
 import { insertIdentity, toIdentity } from './identity-repository.ts'

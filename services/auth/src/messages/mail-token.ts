@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { AuthConfig } from '../config.ts'
+import type { Trx } from '../database.ts'
 import { type FlowMethod, insertMailFlow } from '../flows/flow-repository.ts'
 import type { FlowKind, PkceChallenge } from '../flows/pkce.ts'
 import {
@@ -15,7 +16,6 @@ import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-t
 import type { RequestContext } from '../requests/request-context.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
-import type { Trx } from '../transaction.ts'
 import type { User } from '../users/user.ts'
 import { confirmationUrl } from './confirmation-url.ts'
 import type { MailKind } from './default-templates.ts'

@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { type Selectable, sql } from 'kysely'
-import type { Db, OneTimeTokensTable } from '../database.ts'
+import type { Db, OneTimeTokensTable, Trx } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import type { Trx } from '../transaction.ts'
 import type { TokenKind } from './one-time-token.ts'
 
 /** A stored message: the hashes of its two secrets, and their user and address. */

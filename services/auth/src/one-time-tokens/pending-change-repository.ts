@@ -1,6 +1,5 @@
-import type { Db } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
-import type { Trx } from '../transaction.ts'
 import { deleteTokensOfKinds } from './one-time-token-repository.ts'
 
 /** Ends the pending changes of email and phone, since a thief may have asked for them. */

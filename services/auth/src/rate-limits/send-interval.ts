@@ -1,9 +1,8 @@
 import { createHmac } from 'node:crypto'
 import { sql } from 'kysely'
-import type { Db } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { emailTooSoon, smsTooSoon } from '../errors.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
-import type { Trx } from '../transaction.ts'
 import { retryAfterSeconds } from './windows.ts'
 
 /** Messages that share an interval: a magic link counts as a recovery. */

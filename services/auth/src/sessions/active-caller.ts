@@ -1,6 +1,5 @@
-import type { Db } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { signInTooOld } from '../errors.ts'
-import type { Trx } from '../transaction.ts'
 import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
 import { type Caller, callerAudience } from './caller.ts'

@@ -1,4 +1,4 @@
-import type { Db } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { reauthenticationNotValid } from '../errors.ts'
 import { hashCode } from '../one-time-tokens/one-time-token.ts'
 import { consumeToken, countGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
@@ -6,7 +6,6 @@ import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limi
 import type { UserIdentifier } from '../requests/identifier.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
-import type { Trx } from '../transaction.ts'
 import type { User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { PASSWORD_PROOF_MS } from './proof-repository.ts'

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
+import type { Trx } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
-import type { Trx } from '../transaction.ts'
 import { updateCredentialSince } from './proof-repository.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from './refresh-token.ts'
 import { type IssuedSession, requireSession, type SessionOrigin } from './session.ts'

@@ -2,9 +2,8 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { AssuranceLevel, AuthenticationMethod } from '../access-tokens/access-token.ts'
-import type { Db } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { NO_TIME, type Timestamp } from '../records/timestamp.ts'
-import type { Trx } from '../transaction.ts'
 import {
   type ProfileJson,
   type ProfileRow,

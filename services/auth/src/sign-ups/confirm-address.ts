@@ -1,7 +1,7 @@
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
+import type { Trx } from '../database.ts'
 import { mergeIdentityData } from '../identities/identity-repository.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
-import type { Trx } from '../transaction.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { replaceIdentityData, type SignUpContent, takeSignUpContent } from './sign-up-content-repository.ts'

@@ -1,7 +1,7 @@
 import type { Jobs } from '@trestle/jobs/jobs.ts'
+import type { Trx } from '../database.ts'
 import { issueMailToken, type MailTokenDeps } from '../messages/mail-token.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import type { Trx } from '../transaction.ts'
 import { requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { isStaged, type User } from '../users/user.ts'

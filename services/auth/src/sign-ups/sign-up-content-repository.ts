@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
+import type { Trx } from '../database.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
-import type { Trx } from '../transaction.ts'
 import type { User } from '../users/user.ts'
 
 /** The content of a request that sends a message. The account takes it on if this message is the first to confirm the account. */

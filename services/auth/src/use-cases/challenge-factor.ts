@@ -1,6 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto'
 import { violates } from '@trestle/database/violations.ts'
 import { recordAudit } from '../audit/audit-log.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { challengeEnd } from '../factors/challenge.ts'
 import { CHALLENGE_MOMENT_KEY, insertChallenge, type NewChallenge } from '../factors/challenge-repository.ts'
@@ -17,7 +18,6 @@ import { requireInterval } from '../rate-limits/send-interval.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
-import type { Trx } from '../transaction.ts'
 import type { User } from '../users/user.ts'
 
 type ChallengeFactorDeps = Pick<

@@ -1,5 +1,6 @@
 import { violates } from '@trestle/database/violations.ts'
 import { type AuditAction, recordAudit } from '../audit/audit-log.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { dropFactor } from '../factors/drop-factor.ts'
 import { refuseTakenPhone } from '../factors/enrolment.ts'
@@ -7,7 +8,6 @@ import { type Factor, requireFactor } from '../factors/factor.ts'
 import { FACTOR_PHONE_KEY, listFactors, lockFactor, updateFactor } from '../factors/factor-repository.ts'
 import { requireFreeName } from '../factors/require-friendly-name.ts'
 import type { Admin } from '../sessions/admin.ts'
-import type { Trx } from '../transaction.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
 type ChangeFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now'>

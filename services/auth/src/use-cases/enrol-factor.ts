@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { violates } from '@trestle/database/violations.ts'
 import { recordAudit } from '../audit/audit-log.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { judgeEnrolment, refuseTakenPhone, requireAllowed, type WantedFactor } from '../factors/enrolment.ts'
 import {
@@ -18,7 +19,6 @@ import { sealOptional } from '../secrets/sealed-secret.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
-import type { Trx } from '../transaction.ts'
 
 type EnrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'encryptionKeys'>
 

@@ -1,3 +1,4 @@
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { acceptInvitation } from '../external-accounts/accept-invitation.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
@@ -30,7 +31,6 @@ import { createSession } from '../sessions/create-session.ts'
 import { requireIdentityFactor } from '../sessions/require-owner.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
-import type { Trx } from '../transaction.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 
 /** What a sign-in at a provider needs to finish. */

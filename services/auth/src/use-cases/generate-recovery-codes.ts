@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { recordAudit } from '../audit/audit-log.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { recoveryCodesAlone, recoveryCodesExist, recoveryEnrolDisabled } from '../factor-errors.ts'
 import { judgeRecoveryCodes, requireAllowed } from '../factors/enrolment.ts'
@@ -13,7 +14,6 @@ import { notify } from '../messages/notification.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { type FactorOwner, requireFactorOwner } from '../sessions/require-owner.ts'
-import type { Trx } from '../transaction.ts'
 
 type GenerateRecoveryCodesDeps = Pick<
   AuthDeps,

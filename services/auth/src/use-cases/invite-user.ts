@@ -1,9 +1,9 @@
 import { adminTraits, recordAudit } from '../audit/audit-log.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { findOrMakeInvited, type InvitedUser, mailInvitation } from '../sign-ups/invitation.ts'
-import type { Trx } from '../transaction.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 
 type InviteUserDeps = Pick<

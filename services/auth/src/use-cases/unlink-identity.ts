@@ -1,4 +1,5 @@
 import { recordAudit } from '../audit/audit-log.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { emailConflict, foreignAudience, identityNotFound, singleIdentity } from '../errors.ts'
 import { requireManualLinking } from '../external-accounts/link.ts'
@@ -9,7 +10,6 @@ import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository
 import { lockCaller } from '../sessions/active-caller.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
 import { requireIdentityOwner, requireShownFactor } from '../sessions/require-owner.ts'
-import type { Trx } from '../transaction.ts'
 import { isTaken, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'

@@ -1,4 +1,5 @@
 import { recordAudit } from '../audit/audit-log.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
   challengeExpired,
@@ -43,7 +44,6 @@ import { prepareRaisedClaims } from '../sessions/raised-claims.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signSessionView } from '../sessions/session-view.ts'
-import type { Trx } from '../transaction.ts'
 
 type VerifyFactorDeps = Pick<
   AuthDeps,

@@ -1,7 +1,6 @@
 import { columns } from '@trestle/database/batches/columns.ts'
 import { sql } from 'kysely'
-import type { Db } from '../database.ts'
-import type { Trx } from '../transaction.ts'
+import type { Db, Trx } from '../database.ts'
 import type { Holders } from './import-plan.ts'
 import { type ImportedUser, identityKey } from './imported-user.ts'
 import { BLANK } from './user-change-repository.ts'

@@ -1,7 +1,7 @@
+import type { Trx } from '../database.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { listIdentities, upsertIdentity } from '../identities/identity-repository.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
-import type { Trx } from '../transaction.ts'
 import type { User } from './user.ts'
 import { updateUser } from './user-change-repository.ts'
 

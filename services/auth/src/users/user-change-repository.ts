@@ -1,9 +1,8 @@
 import { type Insertable, sql, type Updateable } from 'kysely'
-import type { Db, UsersTable } from '../database.ts'
+import type { Db, Trx, UsersTable } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
-import type { Trx } from '../transaction.ts'
 import type { User } from './user.ts'
 import { toUser } from './user-repository.ts'
 

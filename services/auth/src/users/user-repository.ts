@@ -1,12 +1,11 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
-import type { AuthTables, Db, UsersTable } from '../database.ts'
+import type { AuthTables, Db, Trx, UsersTable } from '../database.ts'
 import { toMetadata } from '../identities/identity.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
 import { NO_TIME } from '../records/timestamp.ts'
 import { normaliseEmail, type UserIdentifier } from '../requests/identifier.ts'
-import type { Trx } from '../transaction.ts'
 import { isStaged, requireUser, type User } from './user.ts'
 
 type Row = Selectable<UsersTable>
