@@ -92,20 +92,22 @@ describe('inventory', () => {
 
 /** The settings of the processes that serve: their database is empty at first. */
 let serving: Readonly<Record<string, string>>
+beforeAll(async () => {
+  serving = {
+    ...(await emptyDatabase()),
+    INVENTORY_DB_ROLE: 'inventory_service',
+    INVENTORY_LOG_LEVL: 'hidden',
+    INVENTORY_METRICS_ENABLED: 'true',
+    INVENTORY_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
+    INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT: '0',
+    INVENTORY_RESERVATION_SWEEP_MS: '50',
+  }
+})
 
 describe('inventory serve', () => {
   let pair: readonly { readonly inventory: InventoryProcess; readonly address: string; readonly users: Response }[] = []
   /** Two that start together on an empty database. One test ends the process that has migrated; another uses the other. */
   beforeAll(async () => {
-    serving = {
-      ...(await emptyDatabase()),
-      INVENTORY_DB_ROLE: 'inventory_service',
-      INVENTORY_LOG_LEVL: 'hidden',
-      INVENTORY_METRICS_ENABLED: 'true',
-      INVENTORY_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
-      INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT: '0',
-      INVENTORY_RESERVATION_SWEEP_MS: '50',
-    }
     const started = [1, 2].map(() => run([], serving))
     pair = await Promise.all(
       started.map(async (inventory) => {
