@@ -179,7 +179,7 @@ export function toTelemetryConfig(values: SettingValues<ReturnType<typeof teleme
 }
 
 /**
- * What to do when required settings of a service are missing. The file is that of packages/stack.
+ * What to do when required settings of a service are missing. packages/stack writes the file that this names.
  * @param service its name, as in `auth`
  */
 export function adviceForMissing(service: string): string {

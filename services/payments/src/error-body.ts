@@ -54,7 +54,7 @@ function describePage(status: number): string {
 }
 
 /**
- * The errors of a path that is a page at one host alone, or only while its parameter can be decoded. Otherwise they are
+ * The errors of a path that is a page only at one host, or only while its parameter can be decoded. In other cases they are
  * JSON.
  */
 export function pageOrErrorAnswers<const Status extends number>(...statuses: readonly Status[]) {

@@ -46,7 +46,7 @@ export const homeRoutes: FastifyPluginAsync<HomeOptions> = async (app, { linkHos
     tags: ['Pages'],
     summary: 'Show the links of the service, or a payment page at the host of payment links',
     description:
-      'At the host of PAYMENTS_POS_URL this is the page of a payment link; a browser that sends no query sees a page with links. At other hosts a browser sees that page with any query, and anything else is 404. The page with links exists while PAYMENTS_DOCS_ENABLED is true.',
+      'At the host of PAYMENTS_POS_URL this is the page of a payment link. A browser that sends no query there sees a page with links. At other hosts a browser sees the page with links whatever its query is, and any other client gets 404. The page with links exists while PAYMENTS_DOCS_ENABLED is true.',
     security: [],
     response: { ...pageAnswers(200, 400), ...pageOrErrorAnswers(404, 500, 503) },
   }

@@ -36,7 +36,7 @@ export function isWebhookUrl(text: string): boolean {
 const HOST = '([^\\u0000-\\u0020\\u007f#%/:<>?@\\[\\\\\\]^|]+|\\[[0-9A-Fa-f:.]+\\])'
 const PORT =
   '(10(2[4-9]|[3-9][0-9])|1[1-9][0-9]{2}|[2-9][0-9]{3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])'
-/** The same, for the API document. */
+/** The URLs that `isWebhookUrl` accepts, for the API document. */
 export const WEBHOOK_URL_PATTERN = `^(https://${HOST}(:(443|8443|${PORT}))?|http://${HOST}:${PORT})([/?#][^\\u0000]*)?$`
 
 /** The body and the headers with which an event is sent, signed by each secret (reference: Deliveries). */
