@@ -1,13 +1,18 @@
 import type { Span, SpanOptions, Tracer } from '@opentelemetry/api'
 
 /** Makes the spans of queries. A span has the name of its query, never its values. */
-export type QuerySpans = NonNullable<Awaited<ReturnType<typeof loadQuerySpans>>>
+export interface QuerySpans {
+  /** Runs a query inside a span; outside a traced request without a span. */
+  readonly within: <T>(name: string, run: () => Promise<T>) => Promise<T>
+  /** Records a query that has ended just now and took `durationMs`. */
+  readonly record: (name: string, durationMs: number, failed: boolean) => void
+}
 
 /**
  * Loads what makes the spans of queries.
  * @returns undefined where requests are not traced: then the library, which has 50 files, is not loaded
  */
-export async function loadQuerySpans(isTraced: boolean) {
+export async function loadQuerySpans(isTraced: boolean): Promise<QuerySpans | undefined> {
   if (!isTraced) return undefined
   const { SpanKind, SpanStatusCode, trace } = await import('@opentelemetry/api')
   const tracer: Tracer = trace.getTracer('@trestle/database')
@@ -24,10 +29,8 @@ export async function loadQuerySpans(isTraced: boolean) {
       }
     })
   return {
-    /** Runs a query inside a span; outside a traced request without a span. */
     within: <T>(name: string, run: () => Promise<T>): Promise<T> =>
       trace.getActiveSpan() === undefined ? run() : runInSpan(name, run),
-    /** Records a query that has ended just now and took `durationMs`. */
     record: (name: string, durationMs: number, failed: boolean): void => {
       // OpenTelemetry accepts times of this clock. They are exact to microseconds and do not jump with the wall clock.
       const end = performance.now()

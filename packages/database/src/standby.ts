@@ -28,8 +28,16 @@ const STANDBY_POSITION = position(
   'CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END',
 )
 
-/** Chooses the server of each read that may lag behind. It asks both servers for their positions once a second. */
-export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby: Ask) {
+/** Where reads that may lag behind run, and how far the standby is behind. */
+export interface Standby {
+  /** Runs the read on the standby if it keeps up, otherwise, or when the standby fails, on the primary. */
+  readonly choose: <T>(onStandby: () => Promise<T>, onPrimary: () => Promise<T>) => Promise<T>
+  readonly state: () => StandbyState
+  readonly close: () => void
+}
+
+/** Returns what chooses the server of each read that may lag behind. It asks both servers for their positions once a second. */
+export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby: Ask): Standby {
   const lag = trackReplicationLag()
   const reads = { standby: 0, primary: 0 }
   let wasUsed: boolean | undefined
@@ -53,7 +61,6 @@ export function watchStandby(config: StandbyConfig, askPrimary: Ask, askStandby:
   void checkAlone()
   const timer = setInterval(checkAlone, CHECK_MS).unref()
   return {
-    /** Runs the read on the standby if it keeps up, otherwise, or when the standby fails, on the primary. */
     choose: async <T>(onStandby: () => Promise<T>, onPrimary: () => Promise<T>): Promise<T> => {
       if (isUsed()) {
         try {
@@ -96,32 +103,36 @@ function readPosition([row]: Rows): { readonly system: bigint; readonly position
   return { system, position: value }
 }
 
-type ReplicationLag = ReturnType<typeof trackReplicationLag>
+interface ReplicationLag {
+  /** @param position bytes of the write-ahead log. @param atMs when the primary was asked, on a monotonic clock */
+  readonly notePrimary: (position: bigint, atMs: number) => void
+  /** Call it after `notePrimary`. @param position up to where the standby has replayed the log */
+  readonly noteStandby: (position: bigint) => void
+  /** The standby has everything that was committed before so many milliseconds. Undefined: not known yet. */
+  readonly lagMs: (nowMs: number) => number | undefined
+}
 
 /** Positions of the primary that are kept. With one position a second, a lag of more than ten minutes is not measured exactly. */
 const SAMPLES_MAX = 600
 
 /**
- * Measures how far a standby is behind. The standby is as new as the latest known position of the primary that it has replayed.
+ * Returns what measures how far a standby is behind. The standby is as new as the latest known position of the primary that it has replayed.
  * Its own clocks do not help: while a primary writes nothing, the time of the last replayed commit grows old, and a standby that
  * has lost its primary is up to date with all that it has received.
  */
-export function trackReplicationLag() {
+export function trackReplicationLag(): ReplicationLag {
   let samples: { readonly position: bigint; readonly atMs: number }[] = []
   let coveredMs: number | undefined
   return {
-    /** @param position bytes of the write-ahead log. @param atMs when the primary was asked, on a monotonic clock */
     notePrimary: (position: bigint, atMs: number) => {
       samples = [...samples, { position, atMs }].slice(-SAMPLES_MAX)
     },
-    /** Call it after `notePrimary`. @param position up to where the standby has replayed the log */
     noteStandby: (position: bigint) => {
       const covered = samples.findLastIndex((sample) => sample.position <= position)
       if (covered < 0) return
       coveredMs = samples[covered]?.atMs
       samples = samples.slice(covered)
     },
-    /** The standby has everything that was committed before so many milliseconds. Undefined: not known yet. */
     lagMs: (nowMs: number) => (coveredMs === undefined ? undefined : nowMs - coveredMs),
   }
 }

@@ -12,7 +12,14 @@ export interface OutboxEntry {
  * Moves jobs from the table `outbox` to the queue. A row is deleted in the transaction that adds its job, so that no job is
  * lost or added twice.
  */
-export type Outbox = ReturnType<typeof createOutbox>
+export interface Outbox {
+  /** Moves jobs soon, in the background. Call it after the commit that wrote them, so that they do not wait for a poll. */
+  readonly wake: () => void
+  /** Starts to move jobs, and to check every second for jobs that other processes have left. */
+  readonly start: () => void
+  /** Stops after the current batch. */
+  readonly stop: () => Promise<void>
+}
 
 /** Where the rows of an outbox are taken from, and where their jobs go. */
 export interface OutboxOptions {
@@ -40,8 +47,8 @@ export type TakeRows = (
 const POLL_MS = 1_000
 const BATCH_ROWS = 100
 
-/** Makes the mover of a service's outbox. It moves nothing before `start`. */
-export function createOutbox(options: OutboxOptions) {
+/** Returns the mover of a service's outbox. It moves nothing before `start`. */
+export function createOutbox(options: OutboxOptions): Outbox {
   let timer: NodeJS.Timeout | undefined
   let running: Promise<void> | undefined
   let again = false
@@ -63,14 +70,11 @@ export function createOutbox(options: OutboxOptions) {
     else running = run()
   }
   return {
-    /** Moves jobs soon, in the background. Call it after the commit that wrote them, so that they do not wait for a poll. */
     wake,
-    /** Starts to move jobs, and to check every second for jobs that other processes have left. */
     start: (): void => {
       timer ??= setInterval(wake, POLL_MS)
       wake()
     },
-    /** Stops after the current batch. */
     stop: async (): Promise<void> => {
       clearInterval(timer)
       timer = undefined

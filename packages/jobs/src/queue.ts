@@ -23,8 +23,8 @@ const ANSWER_MS = STATEMENT_MS + 2_000
 const SUPERVISE_SECONDS = 5
 const REDRIVE_BATCH_JOBS = 1_000
 
-/** Loads the libraries of the queue and of sealed payloads, 80 files. A start answers requests before they are loaded. */
-export function loadLibraries() {
+/** Loads and returns the libraries of the queue and of sealed payloads, 80 files. A start answers requests before they are loaded. */
+export function loadLibraries(): Promise<[typeof import('pg-boss'), typeof import('jose')]> {
   return Promise.all([import('pg-boss'), import('jose')])
 }
 

@@ -12,10 +12,11 @@ import {
   text,
   url,
 } from '@trestle/common/config/setting.ts'
-import { LOG_LEVELS } from '@trestle/common/telemetry/logger.ts'
-import { OTLP_PROTOCOLS } from '@trestle/common/telemetry/otlp-exporters.ts'
+import { LOG_LEVELS, type LogLevel } from '@trestle/common/telemetry/logger.ts'
+import { OTLP_PROTOCOLS, type OtlpProtocol } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import { ROLE_PATTERN } from '@trestle/database/rights/roles.ts'
+import type { z } from 'zod'
 import { toPoolSize } from './pool-size.ts'
 
 /** A PostgreSQL connection string. Never shown: it carries a password. */
@@ -81,8 +82,24 @@ type DatabaseValues = SettingValues<typeof databaseSettings & typeof standbySett
   readonly DB_POOL_SIZE: number
 }
 
-/** What the settings say of the database and its standby. */
-export function toDatabaseConfig(values: DatabaseValues) {
+/** The database of a service and its standby, as the settings say. */
+export interface DatabaseSettings {
+  readonly url: string
+  readonly migrationUrl: string
+  readonly isProduction: boolean
+  readonly standby: {
+    readonly url: string | undefined
+    readonly lagMsMax: number
+  }
+  readonly role: string | undefined
+  readonly namespace: string
+  readonly poolSize: number
+  readonly prepared: boolean
+  readonly connectTimeoutMs: number
+}
+
+/** Returns what the settings say of the database and its standby. */
+export function toDatabaseConfig(values: DatabaseValues): DatabaseSettings {
   return {
     url: values.DATABASE_URL,
     migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DATABASE_URL,
@@ -125,13 +142,28 @@ export const shutdownSettings = {
     ),
 } as const
 
-/** Settings of logs, metrics and traces, except the log file. */
+/** Not an interface: only a type alias is a record of settings. */
+type TelemetrySettings = {
+  readonly LOG_LEVEL: Defaulted<LogLevel>
+  readonly TRACING_ENABLED: Defaulted<boolean>
+  readonly METRICS_ENABLED: Defaulted<boolean>
+  readonly METRICS_EXPORTER: Defaulted<MetricsExporter>
+  readonly OTEL_EXPORTER_OTLP_PROTOCOL: Defaulted<OtlpProtocol>
+  readonly OTEL_EXPORTER_PROMETHEUS_HOST: Defaulted<string>
+  readonly OTEL_EXPORTER_PROMETHEUS_PORT: Defaulted<number>
+  readonly DOCS_ENABLED: Defaulted<boolean>
+}
+
+type Defaulted<Value> = z.ZodPrefault<z.ZodType<Value, string>>
+type MetricsExporter = 'prometheus' | 'opentelemetry'
+
+/** Returns the settings of logs, metrics and traces, except the log file. */
 export function telemetrySettings(defaults: {
   readonly metrics: 'true' | 'false'
-  readonly exporter: 'prometheus' | 'opentelemetry'
+  readonly exporter: MetricsExporter
   readonly host: string
   readonly port: string
-}) {
+}): TelemetrySettings {
   return {
     LOG_LEVEL: oneOf(...LOG_LEVELS)
       .prefault('info')
@@ -162,8 +194,22 @@ export function telemetrySettings(defaults: {
   } as const
 }
 
-/** What the settings say of logs, metrics, traces and the pages of documents. */
-export function toTelemetryConfig(values: SettingValues<ReturnType<typeof telemetrySettings>>) {
+/** Logs, metrics, traces and the pages of documents, as the settings say. */
+export interface TelemetryConfig {
+  readonly logLevel: LogLevel
+  readonly metrics: {
+    readonly enabled: boolean
+    readonly exporter: MetricsExporter
+    readonly host: string
+    readonly port: number
+  }
+  readonly otlpProtocol: OtlpProtocol
+  readonly tracingEnabled: boolean
+  readonly docsEnabled: boolean
+}
+
+/** Returns what the settings say of logs, metrics, traces and the pages of documents. */
+export function toTelemetryConfig(values: SettingValues<TelemetrySettings>): TelemetryConfig {
   return {
     logLevel: values.LOG_LEVEL,
     metrics: {

@@ -11,11 +11,21 @@ export interface MemoryLimiterOptions {
   readonly keysMax: number
 }
 
+/** Counts uses by key, in this process alone. */
+export interface MemoryLimiter {
+  /** Counts one use. @returns the milliseconds to wait when that was one too many, else undefined */
+  readonly consume: (key: string) => Promise<number | undefined>
+  /** The milliseconds to wait when no use is left, else undefined. Counts nothing. */
+  readonly waitMs: (key: string) => Promise<number | undefined>
+  /** Takes one use back. */
+  readonly reward: (key: string) => Promise<void>
+}
+
 /**
- * Counts uses in this process. Beyond `keysMax` keys, those whose window began first are counted roughly. So a client that tries
+ * Returns a limiter that counts uses in this process. Beyond `keysMax` keys, those whose window began first are counted roughly. So a client that tries
  * one name after the other does not fill the memory, and a flood of other keys gives no key its uses back.
  */
-export function memoryLimiter({ name, points, durationSeconds, keysMax }: MemoryLimiterOptions) {
+export function memoryLimiter({ name, points, durationSeconds, keysMax }: MemoryLimiterOptions): MemoryLimiter {
   const periodMs = durationSeconds * 1_000
   const limiter = new RateLimiterMemory({ keyPrefix: name, points, duration: durationSeconds })
   /** Keys that are counted exactly, in the order in which their windows began, with the uses that they had then. */
@@ -33,7 +43,6 @@ export function memoryLimiter({ name, points, durationSeconds, keysMax }: Memory
   }
   const usesBefore = (key: string) => rough?.read(key, performance.now()) ?? 0
   return {
-    /** Counts one use. @returns the milliseconds to wait when that was one too many, else undefined */
     consume: async (key: string): Promise<number | undefined> => {
       const used = await consume(limiter, key)
       if (used.consumedPoints !== 1) return used.consumedPoints > points ? used.msBeforeNext : undefined
@@ -45,13 +54,11 @@ export function memoryLimiter({ name, points, durationSeconds, keysMax }: Memory
       if (before > 0) await limiter.penalty(key, before)
       return before >= points ? used.msBeforeNext : undefined
     },
-    /** The milliseconds to wait when no use is left, else undefined. Counts nothing. */
     waitMs: async (key: string): Promise<number | undefined> => {
       const state = await limiter.get(key)
       if (state) return state.remainingPoints <= 0 ? state.msBeforeNext : undefined
       return usesBefore(key) >= points ? periodMs : undefined
     },
-    /** Takes one use back. */
     reward: async (key: string): Promise<void> => {
       await limiter.reward(key)
     },

@@ -27,12 +27,20 @@ export interface ServiceGroupOptions extends SharedSettings {
   readonly stop: AbortSignal
 }
 
+/** The services of the stack, which are kept running until `end`. */
+export interface ServiceGroup {
+  /** Never resolves. Rejects when a service does not stay up. */
+  readonly failed: Promise<never>
+  /** Ends all services. Resolves when the last one has ended. */
+  readonly end: () => Promise<void>
+}
+
 /**
- * Starts all services at once and waits until each is ready.
+ * Starts all services at once, and returns them when each is ready.
  *
  * @throws StackFailure with the last lines of a service that ended early or was not ready in time. No service runs then
  */
-export async function startServices(plan: StackPlan, options: ServiceGroupOptions) {
+export async function startServices(plan: StackPlan, options: ServiceGroupOptions): Promise<ServiceGroup> {
   const children: StartedService[] = []
   try {
     for (const service of plan.services) children.push({ service, child: await startService(service, plan, options) })
@@ -48,7 +56,6 @@ export async function startServices(plan: StackPlan, options: ServiceGroupOption
     ? await watchAll(children, plan, options)
     : children.map((one) => keep(one, plan, options))
   return {
-    /** Never resolves. Rejects when a service does not stay up. */
     failed: Promise.race(running.map(({ failed }) => failed)),
     end: async (): Promise<void> => {
       await Promise.all(running.map((service) => service.end()))

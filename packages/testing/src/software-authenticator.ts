@@ -37,18 +37,45 @@ const USER_VERIFIED = 0x04
 const ATTESTED = 0x40
 
 /** An authenticator with its browser. */
-export type SoftwareAuthenticator = ReturnType<typeof createAuthenticator>
+export interface SoftwareAuthenticator {
+  readonly credentials: Credential[]
+  /** `navigator.credentials.create` */
+  readonly create: (options: AskedOptions, wrong?: Misbehaviour) => CredentialAnswer<Attestation>
+  /** `navigator.credentials.get` */
+  readonly get: (options: AskedOptions, wrong?: Misbehaviour) => CredentialAnswer<Assertion>
+}
+
+interface CredentialAnswer<Response> {
+  readonly response: Response
+  readonly id: string
+  readonly rawId: string
+  readonly type: 'public-key'
+  readonly clientExtensionResults: Record<string, never>
+  readonly authenticatorAttachment: 'platform'
+}
+
+interface Attestation {
+  readonly clientDataJSON: string
+  readonly attestationObject: string
+  readonly transports: string[]
+}
+
+interface Assertion {
+  readonly clientDataJSON: string
+  readonly authenticatorData: string
+  readonly signature: string
+  readonly userHandle: string
+}
 
 /**
- * A WebAuthn authenticator (level 3, ES256), written from the standard. Its answers are the JSON that browsers send.
+ * Returns a WebAuthn authenticator (level 3, ES256), written from the standard. Its answers are the JSON that browsers send.
  * @param origin of the page that uses it
  */
-export function createAuthenticator(origin = 'https://app.example.com') {
+export function createAuthenticator(origin = 'https://app.example.com'): SoftwareAuthenticator {
   const credentials: Credential[] = []
   const find = (id: string) => credentials.find((credential) => credential.id === id)
   return {
     credentials,
-    /** `navigator.credentials.create` */
     create: (options: AskedOptions, wrong: Misbehaviour = {}) => {
       if (options.excludeCredentials?.some(({ id }) => find(id))) throw new Error('it has one of these already')
       const { credential, attested } = makeCredential(options, wrong)
@@ -63,7 +90,6 @@ export function createAuthenticator(origin = 'https://app.example.com') {
       const response = { clientDataJSON, attestationObject: attestationObject.toString('base64url') }
       return { ...answerOf(credential), response: { ...response, transports: ['internal'] } }
     },
-    /** `navigator.credentials.get` */
     get: (options: AskedOptions, wrong: Misbehaviour = {}) => {
       const allowed = options.allowCredentials
       const credential = allowed ? allowed.map(({ id }) => find(id)).find(Boolean) : credentials.at(-1)

@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import type { Meter } from '@opentelemetry/api'
 import type { FastifyBaseLogger } from 'fastify'
 import { addressKey } from '../server/address-key.ts'
@@ -38,10 +38,10 @@ const KEEP_ALIVE_MS = 72_000
 const CUT_REPORT_MS = 10_000
 
 /**
- * Makes a server that bounds every client: each part of a request and of an answer has a time limit, and the memory of each
+ * Returns a server that bounds every client: each part of a request and of an answer has a time limit, and the memory of each
  * client is limited.
  */
-export function boundedServer(options: BoundedServerOptions, handler: RequestListener) {
+export function boundedServer(options: BoundedServerOptions, handler: RequestListener): Server {
   const bounds = { ...CONNECTION_BOUNDS, bodyLimit: options.bodyLimit, ...options.connections }
   const report = createCutReport(options)
   const releaseSoon = createReleaseAfterCuts()

@@ -75,12 +75,20 @@ export interface BoundOptions {
   readonly clientOf?: (request: IncomingMessage) => string
 }
 
+/** What a server with bounds calls for its requests and its connections. */
+export interface BoundedConnections {
+  /** Handles a request in the place of the handler. */
+  readonly handle: Handle
+  /** Watches the connections of the server as soon as it listens. */
+  readonly watch: (server: Server) => void
+}
+
 /**
- * Bounds what clients can make the process keep in memory. It handles the requests of a connection one after the other, since
+ * Bounds what clients can make the process keep in memory. Returns what the server calls. It handles the requests of a connection one after the other, since
  * their answers leave in that order anyway: a client that sends a thousand requests has one answer in memory. It cuts
  * connections whose clients do not read, and, when too many bytes wait, connections of the clients with the most waiting bytes.
  */
-export function boundConnections(handler: Handle, options: BoundOptions = {}) {
+export function boundConnections(handler: Handle, options: BoundOptions = {}): BoundedConnections {
   const {
     bounds = CONNECTION_BOUNDS,
     onCut = () => {},
@@ -117,9 +125,7 @@ export function boundConnections(handler: Handle, options: BoundOptions = {}) {
   const handleWithPlace: Handle = (request, response) =>
     bodies.enter(request, response, () => handler(request, response))
   return {
-    /** Replaces the handler. */
     handle: handleInTurn(handleWithPlace, open, { pipelinedMax: bounds.pipelinedMax, cut, makeRoom }),
-    /** Watches the connections of the server as soon as it listens. */
     watch: (server: Server): void => {
       server.on('connection', (socket) => {
         open.set(socket, openConnection(socket))

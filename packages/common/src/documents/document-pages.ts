@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { z } from 'zod'
 import { renderDocumentPage } from './document-page.ts'
-import { pack, sharedAsset } from './shared-asset.ts'
+import { pack, type ServeAsset, sharedAsset } from './shared-asset.ts'
 
 /** The path of the page about the API. Its script is below it. */
 export const DOCS_PATH = '/docs'
@@ -16,19 +16,23 @@ const ASK_EACH_TIME = 'no-cache'
 const KEEP_FOREVER = 'public, max-age=31536000, immutable'
 
 /** What a service registers at `/openapi.json`, `/docs` and `/docs/js/scalar.js`. */
-export type DocumentPages = ReturnType<typeof createDocumentPages>
+export interface DocumentPages {
+  readonly document: ServeAsset
+  readonly page: ServeAsset
+  readonly script: ServeAsset
+}
 
 /**
  * Makes the handlers of the API document and of the page about it. A trailing slash must reach the handler of `/docs` too.
  * @param title the name of the API
  * @param describe makes the text of the OpenAPI document, once
  */
-export function createDocumentPages(title: string, describe: () => Promise<Buffer>) {
+export function createDocumentPages(title: string, describe: () => Promise<Buffer>): DocumentPages {
   return { document: documentAsset(describe), page: pageWithRedirect(title), script: scriptAsset() }
 }
 
 /** Serves the API document at `/openapi.json`. */
-function documentAsset(describe: () => Promise<Buffer>): Serve {
+function documentAsset(describe: () => Promise<Buffer>): ServeAsset {
   const json = runOnce(describe)
   return sharedAsset({
     type: 'application/json; charset=utf-8',
@@ -38,12 +42,12 @@ function documentAsset(describe: () => Promise<Buffer>): Serve {
 }
 
 /** Serves the page at `/docs/`, and redirects `/docs` there, because the page names its script by a relative URL. */
-function pageWithRedirect(title: string): Serve {
+function pageWithRedirect(title: string): ServeAsset {
   const servePage = pageAsset(title)
   return async (request, reply) => (isPage(request.url) ? servePage(request, reply) : reply.redirect(PAGE_PATH, 301))
 }
 
-function scriptAsset(): Serve {
+function scriptAsset(): ServeAsset {
   return sharedAsset({
     type: 'application/javascript; charset=utf-8',
     cacheControl: KEEP_FOREVER,
@@ -51,10 +55,8 @@ function scriptAsset(): Serve {
   })
 }
 
-type Serve = ReturnType<typeof sharedAsset>
-
 /** The page, with a content security policy that allows its one inline script. */
-function pageAsset(title: string): Serve {
+function pageAsset(title: string): ServeAsset {
   const open = runOnce(async () => {
     const script = `${SCRIPT_PATH.slice(PAGE_PATH.length)}?v=${await readLibraryVersion()}`
     const { html, policy } = renderDocumentPage({ title, script, document: '/openapi.json' })

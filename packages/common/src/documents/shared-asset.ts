@@ -15,16 +15,19 @@ export interface SharedAssetOptions {
   readonly load: (encoding: Encoding) => Promise<Buffer>
 }
 
+/** Answers a request with an asset, or with 304. */
+export type ServeAsset = (request: FastifyRequest, reply: FastifyReply) => Promise<never>
+
 interface Variant {
   readonly bytes: Buffer
   readonly etag: string
 }
 
 /**
- * Answers every client with the same bytes in memory, compressed once for each encoding: thousands of clients that do not read
+ * Returns a handler that answers every client with the same bytes in memory, compressed once for each encoding: thousands of clients that do not read
  * share one copy. A client that has the bytes already gets 304.
  */
-export function sharedAsset({ type, cacheControl, headers, load }: SharedAssetOptions) {
+export function sharedAsset({ type, cacheControl, headers, load }: SharedAssetOptions): ServeAsset {
   const variants = new Map<Encoding, Promise<Variant>>()
   const find = (encoding: Encoding): Promise<Variant> => {
     const known = variants.get(encoding)
@@ -35,7 +38,7 @@ export function sharedAsset({ type, cacheControl, headers, load }: SharedAssetOp
     loading.catch(() => variants.delete(encoding))
     return loading
   }
-  return async (request: FastifyRequest, reply: FastifyReply) => {
+  return async (request, reply) => {
     const encoding = chooseEncoding(request.headers['accept-encoding'])
     const { bytes, etag } = await find(encoding)
     reply.headers({ ...headers, 'cache-control': cacheControl, etag, vary: 'accept-encoding' })

@@ -15,23 +15,34 @@ const SEND_CHECK_MS = 20
 /** How long a connection waits for its next request, when its last answer allowed one before the drain began. */
 const KEEP_ALIVE_MS = 100
 
-/** Stops a server that takes requests, losing as few as possible. Call it before the server listens. */
-export function createDrain(app: FastifyInstance) {
+/** The steps in which a server stops, in their order. */
+export interface Drain {
+  /** From now on each answer closes its connection, so that the next request of the client may go to another process. */
+  readonly begin: () => void
+  /**
+   * Resolves when no request has arrived for a while, except for readiness: load balancers have noticed. Also resolves after
+   * the given milliseconds.
+   */
+  readonly quiet: (limitMs: number) => Promise<void>
+  /**
+   * Accepts connections that wait in the kernel, then no more. Waits for the answers to all requests, and cuts the rest after
+   * the given milliseconds.
+   */
+  readonly close: (limitMs: number) => Promise<void>
+}
+
+/** Returns the steps that stop a server and lose as few requests as possible. Call it before the server listens. */
+export function createDrain(app: FastifyInstance): Drain {
   const { server } = app
   const sockets = watchSockets(server)
   let lastRequestMs = Number.NEGATIVE_INFINITY
   return {
-    /** From now on each answer closes its connection, so that the next request of the client may go to another process. */
     begin: (): void => {
       server.prependListener('request', (request, response: ServerResponse) => {
         if (request.url !== READY_PATH) lastRequestMs = performance.now()
         response.shouldKeepAlive = false
       })
     },
-    /**
-     * Resolves when no request has arrived for a while, except for readiness: load balancers have noticed. Also resolves after
-     * the given milliseconds.
-     */
     quiet: async (limitMs: number): Promise<void> => {
       const endMs = performance.now() + limitMs
       for (;;) {
@@ -42,10 +53,6 @@ export function createDrain(app: FastifyInstance) {
         await delay(restMs)
       }
     },
-    /**
-     * Accepts connections that wait in the kernel, then no more. Waits for the answers to all requests, and cuts the rest after
-     * the given milliseconds.
-     */
     close: async (limitMs: number): Promise<void> => {
       const late = setTimeout(() => server.closeAllConnections(), limitMs)
       try {

@@ -1,7 +1,16 @@
 import type { HttpError } from '../errors/define-error.ts'
 
 /** Whether a process should get requests: it goes from `starting` to `ready` to `draining`, and never back. */
-export type Readiness = ReturnType<typeof createReadiness>
+export interface Readiness {
+  /** Call it when the start is done. */
+  readonly markReady: () => void
+  /** Call it when the process is about to stop. */
+  readonly drain: () => void
+  /** What is missing; undefined when the process is ready. The outcome of a check is up to a second old. */
+  readonly missing: () => Promise<Missing | undefined>
+  /** Whether each check passes, by name, and `process`: whether it has started and is not about to stop. */
+  readonly report: () => Promise<Readonly<Record<string, boolean>>>
+}
 
 /** What must work, by name: `{ database: () => database.ping() }`. A check throws when it fails. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<void>>>
@@ -14,20 +23,17 @@ const OUTCOME_MS = 1_000
 /** Why a process should get no requests: its own state, or the check that fails. */
 export type Missing = { readonly state: 'starting' | 'draining' } | { readonly check: string }
 
-/** Makes the readiness of a process, which is not ready before `markReady`. */
-export function createReadiness(checks: ReadinessChecks) {
+/** Returns the readiness of a process, which is not ready before `markReady`. */
+export function createReadiness(checks: ReadinessChecks): Readiness {
   let state: 'starting' | 'ready' | 'draining' = 'starting'
   const asked = Object.entries(checks).map(([name, check]) => [name, shareOutcome(() => passes(check))] as const)
   return {
-    /** Call it when the start is done. */
     markReady: (): void => {
       if (state === 'starting') state = 'ready'
     },
-    /** Call it when the process is about to stop. */
     drain: (): void => {
       state = 'draining'
     },
-    /** What is missing; undefined when the process is ready. The outcome of a check is up to a second old. */
     missing: async (): Promise<Missing | undefined> => {
       if (state !== 'ready') return { state }
       for (const [name, isInOrder] of asked) {
@@ -35,7 +41,6 @@ export function createReadiness(checks: ReadinessChecks) {
       }
       return undefined
     },
-    /** Whether each check passes, by name, and `process`: whether it has started and is not about to stop. */
     report: async (): Promise<Readonly<Record<string, boolean>>> => {
       const entries = asked.map(async ([name, isInOrder]) => [name, await isInOrder()] as const)
       return { process: state === 'ready', ...Object.fromEntries(await Promise.all(entries)) }

@@ -65,13 +65,21 @@ export function answerSlowBody(request: IncomingMessage, answer: () => void): vo
   answers.set(request, answer)
 }
 
+/** The places of a process for requests with large bodies. */
+export interface BodyPlaces {
+  /** Begins a request: at once if its body is small, otherwise when its body has a place, or when the wait is over. */
+  readonly enter: (request: IncomingMessage, response: ServerResponse, begin: () => void) => void
+  /** Makes slow requests give way to waiting ones. Call it once a second. */
+  readonly endSlow: () => void
+}
+
 /**
- * Makes places for requests with large bodies, which handlers keep in memory until the whole body has arrived. A request without
+ * Returns places for requests with large bodies, which handlers keep in memory until the whole body has arrived. A request without
  * a place waits, and its body is not read. Clients take turns, and when too many requests wait, the client with the most of them
  * is refused first. So a client with many requests does not keep others out. A request with a place gives way when its body
  * hardly arrives.
  */
-export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cut }: BodyPlacesOptions) {
+export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cut }: BodyPlacesOptions): BodyPlaces {
   const each = Math.min(bytesMax, Math.max(bytesMax / 2, bodyLimit))
   const gate = new FairGate({ places: bytesMax, each, patienceMs, refuse: noPlace })
   const held = new Set<Entry>()
@@ -97,7 +105,6 @@ export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cu
     begin()
   }
   return {
-    /** Begins a request: at once if its body is small, otherwise when its body has a place, or when the wait is over. */
     enter: (request: IncomingMessage, response: ServerResponse, begin: () => void) => {
       const declared = declaredBytes(request)
       // A body that declares too many bytes is refused, or read by a handler that keeps none of it.
@@ -116,7 +123,6 @@ export function createBodyPlaces({ bytesMax, bodyLimit, patienceMs, clientOf, cu
       const waitsUntil = new AbortController()
       void waitForPlace({ request, client, bytes, waitsUntil, received: 0, fastMs: 0 }, response, begin)
     },
-    /** Makes slow requests give way to waiting ones. Call it once a second. */
     endSlow: () => endSlow(held, waiting, cut),
   }
 }

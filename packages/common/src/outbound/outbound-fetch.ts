@@ -8,16 +8,23 @@ interface FetchOptions {
   readonly body?: unknown
 }
 
+/** What libraries use in the place of `fetch`. @throws what `Outbound.send` throws */
+export type OutboundFetch = (url: string, options: FetchOptions) => Promise<Response>
+
 const TIMEOUT_MS = 10_000
 /** Some APIs refuse callers without a User-Agent. */
 const USER_AGENT = 'Trestle'
 
 /**
- * Makes a `fetch` for libraries that uses the guarded client: checked addresses, no redirects, bounded answers.
+ * Returns a `fetch` for libraries that uses the guarded client: checked addresses, no redirects, bounded answers.
  * @param timeoutMs for a whole call
  */
-export function outboundFetch(outbound: Outbound, origin: OutboundRequest['origin'], timeoutMs = TIMEOUT_MS) {
-  return async (url: string, { method, headers, body }: FetchOptions): Promise<Response> => {
+export function outboundFetch(
+  outbound: Outbound,
+  origin: OutboundRequest['origin'],
+  timeoutMs = TIMEOUT_MS,
+): OutboundFetch {
+  return async (url, { method, headers, body }) => {
     const answer = await outbound.send({
       method: method === 'POST' ? 'POST' : 'GET',
       url,

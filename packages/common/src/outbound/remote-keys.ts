@@ -1,4 +1,4 @@
-import { createRemoteJWKSet, customFetch, type RemoteJWKSetOptions } from 'jose'
+import { createRemoteJWKSet, customFetch, type RemoteJWKSet, type RemoteJWKSetOptions } from 'jose'
 import { createOutbound, hostOf, type Outbound, type OutboundRequest } from './outbound.ts'
 import { outboundFetch } from './outbound-fetch.ts'
 
@@ -15,11 +15,11 @@ interface RemoteKeysSource extends Pick<OutboundRequest, 'url' | 'origin'> {
   readonly outbound: Outbound
 }
 
-/** The public keys (JWKS) of an issuer. The guarded client fetches them when they are first needed. */
+/** Returns the public keys (JWKS) of an issuer. The guarded client fetches them when they are first needed. */
 export function openRemoteKeys(
   { outbound, url, origin }: RemoteKeysSource,
   { timeoutMs, ...cache }: RemoteKeysOptions,
-) {
+): RemoteJWKSet {
   return createRemoteJWKSet(new URL(url), {
     ...cache,
     timeoutDuration: timeoutMs,
@@ -27,7 +27,7 @@ export function openRemoteKeys(
   })
 }
 
-/** The public keys at a URL that a setting names. The host may be in the internal network, but never a metadata service. */
-export function openConfiguredKeys(url: string, options: RemoteKeysOptions) {
+/** Returns the public keys at a URL that a setting names. The host may be in the internal network, but never a metadata service. */
+export function openConfiguredKeys(url: string, options: RemoteKeysOptions): RemoteJWKSet {
   return openRemoteKeys({ outbound: createOutbound([hostOf(url)]), url, origin: 'operator' }, options)
 }

@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
+import type { Server as HttpServer, IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Meter } from '@opentelemetry/api'
-import { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, fastify, LogController } from 'fastify'
+import {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+  LogController,
+} from 'fastify'
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod'
 import { boundedServer } from '../connections/bounded-server.ts'
 import type { ConnectionBounds } from '../connections/connection-bounds.ts'
@@ -50,12 +57,15 @@ export interface ServerOptions {
   readonly brokenRequestHeaders?: (headers: IncomingHttpHeaders) => Readonly<Record<string, string>>
 }
 
+/** A server with zod schemas: the types of requests and answers follow from the schemas of a route. */
+export type Server = FastifyInstance<HttpServer, IncomingMessage, ServerResponse, FastifyBaseLogger, ZodTypeProvider>
+
 const URL_BYTES_MAX = 8_192
 /** Where Fastify looks for the name of a plugin. */
 const DISPLAY_NAME = Symbol.for('fastify.display-name')
 
-/** Makes a Fastify server with the limits, request ids, zod compilers and error envelope that all services share. */
-export function createServer(options: ServerOptions) {
+/** Returns a Fastify server with the limits, request ids, zod compilers and error envelope that all services share. */
+export function createServer(options: ServerOptions): Server {
   const { vocabulary, trustedProxies = 0 } = options
   const browserHeaders = createBrowserHeaders(trustedProxies)
   const app = fastify({
@@ -177,6 +187,3 @@ function countHosts({ rawHeaders }: IncomingMessage): number {
 function isReplaced(): never {
   throw new Error('schemas are compiled by zod')
 }
-
-/** A server with zod schemas: the types of requests and answers follow from the schemas of a route. */
-export type Server = ReturnType<typeof createServer>

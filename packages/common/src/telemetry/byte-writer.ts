@@ -134,8 +134,24 @@ function toError(cause: unknown): Error {
 /** Bytes in a queue, or a function to call when all bytes before it have left. */
 type Item = Buffer | (() => void)
 
-/** Bytes in the order in which they are written, piece by piece. A piece stays until all of it is written. */
-export function createByteQueue(bytesMax: number) {
+/** Bytes that wait to be written. */
+export interface ByteQueue {
+  /** Adds a piece. @returns false when the queue is full and the piece is dropped */
+  readonly add: (bytes: Buffer) => boolean
+  /** The piece that is written next. */
+  readonly first: () => Buffer | undefined
+  /** Removes bytes from the start of the first piece, once they are written or given up. */
+  readonly drop: (count: number) => void
+  /** Removes all bytes. */
+  readonly takeAll: () => Buffer
+  /** Removes all bytes but the first piece. */
+  readonly takeRest: () => Buffer
+  /** Resolves when everything that was added before has left the queue. */
+  readonly passed: () => Promise<void>
+}
+
+/** Returns an empty queue of bytes, which are written piece by piece. A piece stays until all of it is written. */
+export function createByteQueue(bytesMax: number): ByteQueue {
   let items: Item[] = []
   let length = 0
   const callPassed = (): void => {
@@ -152,16 +168,13 @@ export function createByteQueue(bytesMax: number) {
     return bytes
   }
   return {
-    /** Adds a piece. @returns false when the queue is full and the piece is dropped */
     add: (bytes: Buffer): boolean => {
       if (length >= bytesMax) return false
       items.push(bytes)
       length += bytes.length
       return true
     },
-    /** The piece that is written next. */
     first: (): Buffer | undefined => (typeof items[0] === 'function' ? undefined : items[0]),
-    /** Removes bytes from the start of the first piece, once they are written or given up. */
     drop: (count: number): void => {
       const [first] = items
       if (typeof first !== 'object') return
@@ -170,11 +183,8 @@ export function createByteQueue(bytesMax: number) {
       length -= count
       callPassed()
     },
-    /** Removes all bytes. */
     takeAll: (): Buffer => take([], items),
-    /** Removes all bytes but the first piece. */
     takeRest: (): Buffer => take(items.slice(0, 1), items.slice(1)),
-    /** Resolves when everything that was added before has left the queue. */
     passed: (): Promise<void> =>
       new Promise((resolve) => {
         items.push(resolve)

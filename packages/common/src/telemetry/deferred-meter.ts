@@ -10,11 +10,18 @@ import type {
 
 type Act = (meter: Meter) => void
 
+/** A meter that works before its library is loaded. */
+export interface DeferredMeter {
+  readonly meter: Meter
+  /** Makes all instruments on the real meter, and records the values so far there. Call it once. */
+  readonly attach: (target: Meter) => void
+}
+
 /**
- * Makes a meter whose instruments work before their library is loaded, which has 300 files and would delay a start. Their values
+ * Returns a meter whose instruments work before their library is loaded, which has 300 files and would delay a start. Their values
  * wait, in order.
  */
-export function createDeferredMeter() {
+export function createDeferredMeter(): DeferredMeter {
   let real: Meter | undefined
   let waiting: Act[] = []
   const whenAttached = (act: Act): void => {
@@ -57,7 +64,6 @@ export function createDeferredMeter() {
   }
   return {
     meter,
-    /** Makes all instruments on the real meter, and records the values so far there. Call it once. */
     attach: (target: Meter): void => {
       const acts = waiting
       waiting = []

@@ -13,14 +13,24 @@ const BUFFER_BYTES = 65_536
 const BYTES_PER_UNIT = 3
 const WAIT_MS = 200
 
+/** A buffer of lines that all sinks share. */
+export interface LineBuffer {
+  readonly write: (line: string) => void
+  /** Passes on all lines, and flushes the sinks. */
+  readonly flush: () => Promise<void>
+}
+
 /**
- * Collects lines up to 64 KiB for at most 200 ms, and gives each sink the same bytes. Lines become bytes at once: pino makes a
+ * Returns a buffer that collects lines up to 64 KiB for at most 200 ms, and gives each sink the same bytes. Lines become bytes at once: pino makes a
  * line as a tree of pieces, and these trees were most of what each garbage collection had to move. pino's own buffer counts all
  * bytes that it holds again with each line: at 16 KiB that took longer than making the line. Lines that are held when the
  * process ends, even by an error, are still written.
  * @param scrub gets one line at a time. If it got many, one suspicious line would make it search all of them
  */
-export function createLineBuffer(sinks: readonly ByteSink[], scrub: (text: string) => string = (text) => text) {
+export function createLineBuffer(
+  sinks: readonly ByteSink[],
+  scrub: (text: string) => string = (text) => text,
+): LineBuffer {
   const held = Buffer.allocUnsafeSlow(BUFFER_BYTES)
   let length = 0
   let timer: NodeJS.Timeout | undefined
@@ -43,7 +53,6 @@ export function createLineBuffer(sinks: readonly ByteSink[], scrub: (text: strin
       add(scrub(line))
       if (length > 0) timer ??= setTimeout(passOn, WAIT_MS).unref()
     },
-    /** Passes on all lines, and flushes the sinks. */
     flush: async (): Promise<void> => {
       passOn()
       await Promise.all(sinks.map((sink) => sink.flush()))

@@ -38,11 +38,17 @@ const WAITING_MAX = 4_096
 /** How long an item waits, in milliseconds: as long as a pool waits for a connection. */
 const WAIT_MS_MAX = 5_000
 
+/** Items of this process on their way to the database. */
+export interface GroupCommit<Item, Result> {
+  /** @throws the error of `tooMany`, or what `carryOut` throws */
+  readonly add: (item: Item) => Promise<Result>
+}
+
 /**
- * Group commit: items that arrive while batches are in the database go together in the next batch. An item that arrives alone
+ * Returns a group commit: items that arrive while batches are in the database go together in the next batch. An item that arrives alone
  * goes at once. Correctness must not depend on batches, since several processes work on the same rows.
  */
-export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>) {
+export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item, Result>): GroupCommit<Item, Result> {
   type Entry = Waiting<Item, Result>
   const waiting = createWaitingList(options)
   /** Batches in the database that are not slow yet. An item that is repeated alone is a batch. */
@@ -89,7 +95,6 @@ export function createGroupCommit<Item, Result>(options: GroupCommitOptions<Item
     })
   }
   return {
-    /** @throws the error of `tooMany`, or what `carryOut` throws */
     add: (item: Item): Promise<Result> => {
       const result = waiting.add(item)
       schedule()

@@ -19,7 +19,12 @@ export interface CorsOptions {
 }
 
 /** What an application says to browsers about requests from pages of other origins (Fetch Standard, CORS protocol). */
-export type CorsPolicy = NonNullable<ReturnType<typeof corsPolicy>>
+export interface CorsPolicy {
+  /** Adds the headers of an answer to a request from the origin. */
+  readonly apply: (origin: string | undefined, response: ResponseState) => void
+  /** Adds the headers of the answer to a preflight request. */
+  readonly preflight: (asked: Preflight, response: ResponseState) => void
+}
 
 /** What a preflight asks, and the methods that its path allows. */
 export interface Preflight {
@@ -31,10 +36,10 @@ export interface Preflight {
 const MAX_AGE_SECONDS = 3_600
 
 /**
- * The policy of the options; undefined when CORS is off.
+ * Returns the policy of the options; undefined when CORS is off.
  * @throws Error when credentials are allowed for any origin
  */
-export function corsPolicy(options: boolean | CorsOptions | undefined) {
+export function corsPolicy(options: boolean | CorsOptions | undefined): CorsPolicy | undefined {
   if (options === undefined || options === false) return undefined
   const {
     origins,

@@ -31,7 +31,21 @@ export interface MailSummary {
 }
 
 /** The latest mails, in memory, and in a folder if it has one. */
-export type MailStore = ReturnType<typeof createMailStore>
+export interface MailStore {
+  /** Parses and keeps a mail. Beyond the limits, the oldest mails are dropped. */
+  readonly add: (raw: Buffer, recipients: readonly string[]) => Promise<void>
+  /** Newest first. */
+  readonly list: () => readonly CaughtMail[]
+  readonly find: (id: number) => CaughtMail | undefined
+  /** The bytes of the mail as they were sent. */
+  readonly findSource: (id: number) => Buffer | undefined
+  /** Whether nobody has opened the page of the mail. Programs that read the JSON form leave it unread. */
+  readonly isUnread: (id: number) => boolean
+  readonly markRead: (id: number) => void
+  /** False: there was no such mail. */
+  readonly remove: (id: number) => boolean
+  readonly clear: () => void
+}
 
 /** How many mails, and how many bytes of them, are kept. The newest mail is always kept. */
 export interface MailLimits {
@@ -67,8 +81,8 @@ export async function openMailStore(path: string, now: () => Date, limits = defa
   return createMailStore(now, limits, { path, found })
 }
 
-/** Makes an empty store, or that of a folder. @param now the clock for the times of arrival */
-export function createMailStore(now: () => Date, limits: MailLimits = defaultLimits, folder?: MailFolder) {
+/** Returns an empty store, or that of a folder. @param now the clock for the times of arrival */
+export function createMailStore(now: () => Date, limits: MailLimits = defaultLimits, folder?: MailFolder): MailStore {
   let kept: readonly KeptMail[] = folder?.found ?? []
   let lastId = kept[0]?.mail.id ?? 0
   const keep = (next: readonly KeptMail[]): void => {
@@ -78,7 +92,6 @@ export function createMailStore(now: () => Date, limits: MailLimits = defaultLim
   const read = new Set<number>()
   const entryOf = (id: number) => kept.find(({ mail }) => mail.id === id)
   return {
-    /** Parses and keeps a mail. Beyond the limits, the oldest mails are dropped. */
     add: async (raw: Buffer, recipients: readonly string[]): Promise<void> => {
       lastId += 1
       const head = { id: lastId, received: now().toISOString(), to: recipients, bytes: raw.length }
@@ -86,15 +99,11 @@ export function createMailStore(now: () => Date, limits: MailLimits = defaultLim
       if (folder) saveMail(folder.path, added)
       keep(within([added, ...kept], limits))
     },
-    /** Newest first. */
     list: (): readonly CaughtMail[] => kept.map(({ mail }) => mail),
     find: (id: number): CaughtMail | undefined => entryOf(id)?.mail,
-    /** The bytes of the mail as they were sent. */
     findSource: (id: number): Buffer | undefined => entryOf(id)?.source,
-    /** Whether nobody has opened the page of the mail. Programs that read the JSON form leave it unread. */
     isUnread: (id: number): boolean => !read.has(id),
     markRead: (id: number): void => void read.add(id),
-    /** False: there was no such mail. */
     remove: (id: number): boolean => {
       const left = kept.filter(({ mail }) => mail.id !== id)
       const isFound = left.length < kept.length

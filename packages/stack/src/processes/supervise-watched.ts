@@ -1,6 +1,7 @@
 import { StackFailure } from '../stack-failure.ts'
 import { type Child, reasonOf } from './child.ts'
 import type { EndStep } from './end-process.ts'
+import type { Supervised } from './supervise.ts'
 
 /** How to restart a service whenever its sources change. */
 export interface WatchedOptions {
@@ -12,11 +13,19 @@ export interface WatchedOptions {
   readonly say: (line: string) => void
 }
 
+/** A service that restarts at each change until `end`. */
+export interface WatchedService extends Supervised {
+  /** Takes note of changed files. */
+  readonly change: (files: readonly string[]) => void
+  /** Never resolves, and rejects only when the program cannot be run. */
+  readonly failed: Promise<never>
+}
+
 /**
- * Restarts a service at each change. A service that ends by itself waits for the next change, because it would only end again.
+ * Restarts a service at each change. Returns how to end it, and what tells it of changes. A service that ends by itself waits for the next change, because it would only end again.
  * It prints each restart and each end. Why a service has ended is in its log, which the terminal shows anyway.
  */
-export function superviseWatched(first: Child, options: WatchedOptions) {
+export function superviseWatched(first: Child, options: WatchedOptions): WatchedService {
   const { start, untilReady, endSteps, say } = options
   const changes = createChanges()
   let child = first
@@ -56,9 +65,7 @@ export function superviseWatched(first: Child, options: WatchedOptions) {
   // The caller awaits it only when everything is up. Until then a failure must not count as unhandled.
   failed.catch(() => undefined)
   return {
-    /** Takes note of changed files. */
     change: (files: readonly string[]): void => changes.add(files),
-    /** Never resolves, and rejects only when the program cannot be run. */
     failed,
     end: async (): Promise<void> => {
       isEnding = true

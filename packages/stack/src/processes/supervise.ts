@@ -14,15 +14,20 @@ export interface SuperviseOptions {
 }
 
 /** A process that is kept running until `end`. */
-export type Supervised = ReturnType<typeof supervise>
+export interface Supervised {
+  /** Never resolves. Rejects when the process ends too often. */
+  readonly failed: Promise<never>
+  /** Ends the process, which does not start again. Resolves when it has ended. */
+  readonly end: () => Promise<void>
+}
 
 const RESTART_DELAY_MS = 500
 /** After this many ends without a quiet minute in between, the stack gives up. */
 const RESTARTS_MAX = 5
 const QUIET_MS = 60_000
 
-/** Starts a process again when it ends by itself, for example after `kill -9`. */
-export function supervise(first: Child, options: SuperviseOptions) {
+/** Returns a process that starts again when it ends by itself, for example after `kill -9`. */
+export function supervise(first: Child, options: SuperviseOptions): Supervised {
   const ending = new AbortController()
   let child = first
   const keepRunning = async (): Promise<void> => {
@@ -46,7 +51,6 @@ export function supervise(first: Child, options: SuperviseOptions) {
   // The caller awaits it only when everything is up. Until then a failure must not count as unhandled.
   failed.catch(() => undefined)
   return {
-    /** Never resolves. Rejects when the process ends too often. */
     failed,
     end: async (): Promise<void> => {
       ending.abort()
