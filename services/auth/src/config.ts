@@ -4,31 +4,55 @@ import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { adviceForMissing } from '@trestle/service/common-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { dangerousSettings } from './config/dangers.ts'
-import { toDatabaseSettings } from './config/database.ts'
-import { externalRules, externalWarnings, toExternalConfig } from './config/external.ts'
-import { hookRules, toHooksConfig } from './config/hooks.ts'
-import { jwtRules, jwtWarnings, toJwtConfig } from './config/jwt.ts'
-import { mailRules, mailWarnings, toMailConfig } from './config/mail.ts'
-import { toMfaConfig } from './config/mfa.ts'
+import { type DatabaseSettings, toDatabaseSettings } from './config/database.ts'
+import { type ExternalConfig, externalRules, externalWarnings, toExternalConfig } from './config/external.ts'
+import { type HooksConfig, hookRules, toHooksConfig } from './config/hooks.ts'
+import { type JwtConfig, jwtRules, jwtWarnings, toJwtConfig } from './config/jwt.ts'
+import { type MailConfig, mailRules, mailWarnings, toMailConfig } from './config/mail.ts'
+import { type MfaConfig, toMfaConfig } from './config/mfa.ts'
 import { plainHttpSettings } from './config/plain-http.ts'
 import { profileRules, strictSettings } from './config/profile.ts'
-import { securityRules, securityWarnings, toRateLimitConfig, toSecurityConfig } from './config/security.ts'
-import { serverWarnings, toServerConfig } from './config/server.ts'
-import { toPasswordConfig, toSessionConfig } from './config/sessions.ts'
+import {
+  type RateLimitConfig,
+  type SecurityConfig,
+  securityRules,
+  securityWarnings,
+  toRateLimitConfig,
+  toSecurityConfig,
+} from './config/security.ts'
+import { type ServerConfig, serverWarnings, toServerConfig } from './config/server.ts'
+import { type PasswordConfig, type SessionConfig, toPasswordConfig, toSessionConfig } from './config/sessions.ts'
 import { settings } from './config/settings.ts'
-import { toSignupConfig } from './config/signup.ts'
-import { smsWarnings, toSmsConfig } from './config/sms.ts'
-import { toWebauthnConfig, webauthnRules } from './config/webauthn.ts'
+import { type SignupConfig, toSignupConfig } from './config/signup.ts'
+import { type SmsConfig, smsWarnings, toSmsConfig } from './config/sms.ts'
+import { toWebauthnConfig, type WebauthnConfig, webauthnRules } from './config/webauthn.ts'
 
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
-export type AuthConfig = ReturnType<typeof loadAuthConfig>
+export interface AuthConfig {
+  readonly server: ServerConfig
+  readonly database: DatabaseSettings
+  readonly signup: SignupConfig
+  readonly jwt: JwtConfig
+  readonly security: SecurityConfig
+  readonly rateLimits: RateLimitConfig
+  readonly sessions: SessionConfig
+  readonly passwords: PasswordConfig
+  readonly mfa: MfaConfig
+  readonly webauthn: WebauthnConfig
+  readonly hooks: HooksConfig
+  readonly external: ExternalConfig
+  readonly mail: MailConfig
+  readonly sms: SmsConfig
+  /** Warnings for the operator. */
+  readonly warnings: readonly string[]
+}
 
 /**
- * Reads the settings from the environment and an env file.
+ * Returns the settings of the environment and an env file.
  * @param file another file than `.env`
  * @throws ConfigError with one line for each problem
  */
-export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string) {
+export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): AuthConfig {
   const source = { prefix: 'AUTH_', env, file }
   const { PROFILE: profile } = loadConfig({ PROFILE: text().default('') }, source)
   const isStrict = profile.toLowerCase() === 'strict'
@@ -61,7 +85,6 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string) {
     external: toExternalConfig(values),
     mail: toMailConfig(values),
     sms: toSmsConfig(values),
-    /** Warnings for the operator. */
     warnings: [
       ...findUnknownSettings(settings, source),
       ...serverWarnings(values),

@@ -39,13 +39,26 @@ export const databaseSettings = group('Database', {
 type DatabaseValues = SettingValues<typeof databaseSettings>
 
 /** The settings of the database, of roles and of retention. */
-export type DatabaseSettings = ReturnType<typeof toDatabaseSettings>
+export interface DatabaseSettings {
+  readonly url: string
+  readonly migrationUrl: string
+  readonly isProduction: boolean
+  readonly poolSize: number
+  readonly prepared: boolean
+  readonly connectTimeoutMs: number
+  readonly role: string | undefined
+  readonly namespace: string
+  readonly cleanupEnabled: boolean
+  readonly auditInPostgres: boolean
+  readonly auditRetentionMs: number | 'off'
+  readonly unconfirmedRetentionMs: number | 'off'
+}
 
 /**
- * Groups the settings of the database. A pool size of 0 becomes the size that the service chooses; a retention of `off` keeps
+ * Returns the settings of the database. A pool size of 0 becomes the size that the service chooses; a retention of `off` keeps
  * rows for ever.
  */
-export function toDatabaseSettings(values: DatabaseValues) {
+export function toDatabaseSettings(values: DatabaseValues): DatabaseSettings {
   return {
     url: values.DB_DATABASE_URL,
     migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DB_DATABASE_URL,

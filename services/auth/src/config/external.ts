@@ -112,16 +112,25 @@ export interface ProviderConfig {
 const FLOW_STATE_LIFETIME_MS_MIN = 300_000
 
 /** The settings of external providers, fixed and custom. */
-export type ExternalConfig = ReturnType<typeof toExternalConfig>
+export interface ExternalConfig {
+  readonly providers: ReadonlyMap<ProviderName, ProviderConfig>
+  readonly flowStateLifetimeMs: number
+  /** The issuers that the id_token grant accepts. */
+  readonly idTokenIssuers: readonly string[]
+  /** Where every sign-in ends; undefined: where the client asks for. */
+  readonly redirectUrl: string | undefined
+  readonly custom: {
+    readonly enabled: boolean
+    readonly providersMax: number
+  }
+}
 
-/** Groups the settings of external providers. A flow lives for at least 300 s, whatever the setting says. */
-export function toExternalConfig(values: ExternalValues) {
+/** Returns the settings of external providers. A flow lives for at least 300 s, whatever the setting says. */
+export function toExternalConfig(values: ExternalValues): ExternalConfig {
   return {
     providers: new Map<ProviderName, ProviderConfig>(PROVIDERS.map((name) => [name, toProviderConfig(values, name)])),
     flowStateLifetimeMs: Math.max(values.EXTERNAL_FLOW_STATE_EXPIRY_DURATION, FLOW_STATE_LIFETIME_MS_MIN),
-    /** The issuers that the id_token grant accepts. */
     idTokenIssuers: values.EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS,
-    /** Where every sign-in ends; undefined: where the client asks for. */
     redirectUrl: values.EXTERNAL_REDIRECT_URL,
     custom: { enabled: values.CUSTOM_OAUTH_ENABLED, providersMax: values.CUSTOM_OAUTH_MAX_PROVIDERS },
   }

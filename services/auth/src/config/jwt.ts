@@ -42,27 +42,38 @@ const SECRET_BYTES_MIN = 32
 const DEFAULT_ROLE = 'authenticated'
 
 /** How access tokens are made and verified, as `toJwtConfig` groups it. */
-export type JwtConfig = ReturnType<typeof toJwtConfig>
+export interface JwtConfig {
+  readonly secret: string
+  readonly lifetimeSeconds: number
+  /** Audience of new users. */
+  readonly audience: string
+  /** The audiences that any client may name in X-JWT-AUD; JWT_AUD is one of them. */
+  readonly allowedAudiences: Set<string>
+  /** The values of the claim `role` of admins; the first is the role of services. */
+  readonly adminRoles: readonly string[]
+  /** Role of new users. */
+  readonly defaultRole: string
+  readonly issuer: string
+  /** `kid` of tokens that JWT_SECRET signs. */
+  readonly secretKeyId: string | undefined
+  /** Keys that are inserted into a table that lacks them. */
+  readonly seedKeys: readonly PrivateJwk[]
+  /** The accepted algorithms; undefined: those of the keys, and HS256. */
+  readonly validMethods: readonly string[] | undefined
+}
 
-/** How access tokens are made and verified. */
-export function toJwtConfig(values: JwtValues & { readonly API_EXTERNAL_URL: string }) {
+/** Returns how access tokens are made and verified. */
+export function toJwtConfig(values: JwtValues & { readonly API_EXTERNAL_URL: string }): JwtConfig {
   return {
     secret: values.JWT_SECRET,
     lifetimeSeconds: values.JWT_EXP,
-    /** Audience of new users. */
     audience: values.JWT_AUD,
-    /** The audiences that any client may name in X-JWT-AUD; JWT_AUD is one of them. */
     allowedAudiences: new Set([values.JWT_AUD, ...values.JWT_ALLOWED_AUDIENCES]),
-    /** The values of the claim `role` of admins; the first is the role of services. */
     adminRoles: values.JWT_ADMIN_ROLES,
-    /** Role of new users. */
     defaultRole: values.JWT_DEFAULT_GROUP_NAME ?? DEFAULT_ROLE,
     issuer: values.JWT_ISSUER ?? values.API_EXTERNAL_URL,
-    /** `kid` of tokens that JWT_SECRET signs. */
     secretKeyId: values.JWT_KEY_ID,
-    /** Keys that are inserted into a table that lacks them. */
     seedKeys: values.JWT_KEYS,
-    /** The accepted algorithms; undefined: those of the keys, and HS256. */
     validMethods: values.JWT_VALID_METHODS,
   }
 }

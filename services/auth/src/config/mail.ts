@@ -2,11 +2,11 @@ import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer, oneOf, parsed, port, secret, text } from '@trestle/common/config/setting.ts'
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../messages/default-templates.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'
 import { emailProblem } from '../requests/identifier.ts'
-import { codeLength, lifetimeSeconds, type ProfileValues, templateText, urlReference } from './rules.ts'
+import { codeLength, lifetimeSeconds, mailHeaders, type ProfileValues, templateText, urlReference } from './rules.ts'
 
 /** What users may be notified of. Each has a switch MAILER_NOTIFICATIONS_<NAME>_ENABLED, which is off by default. */
 export const NOTIFICATIONS = [
@@ -121,24 +121,39 @@ export interface SmtpConfig {
 }
 
 /** The settings of mails: server, sender, links, intervals, templates and notifications. */
-export type MailConfig = ReturnType<typeof toMailConfig>
+export interface MailConfig {
+  /** Undefined where no server is set, and mails are dropped (reference: Environment). */
+  readonly smtp: SmtpConfig | undefined
+  readonly autoconfirm: boolean
+  /** Whether users may sign in with an email that nobody has verified. */
+  readonly allowsUnverified: boolean
+  readonly codeLifetimeSeconds: number
+  readonly codeLength: number
+  readonly secureEmailChange: boolean
+  readonly linkMode: 'confirm' | 'direct'
+  /** The least time between two mails of a kind to one address (reference: Intervals between messages). */
+  readonly intervalMs: { readonly confirmation: number; readonly other: number }
+  readonly linkPaths: Readonly<Record<'invite' | 'confirmation' | 'recovery' | 'emailChange', string>>
+  readonly subject: (kind: MailKind) => Template
+  readonly templateUrl: (kind: MailKind) => string | undefined
+  readonly templates: { readonly sizeMax: number; readonly ageMsMax: number; readonly retryMs: number }
+  readonly inviteOnAdminCreate: boolean
+  readonly isNotified: (name: NotificationName) => boolean
+}
 
 const SECOND_MS = 1_000
 
-/** Groups the settings of mails. Paths of templates become URLs under SITE_URL. */
-export function toMailConfig(values: MailValues & ProfileValues & { readonly SITE_URL: string }) {
+/** Returns the settings of mails. Paths of templates become URLs under SITE_URL. */
+export function toMailConfig(values: MailValues & ProfileValues & { readonly SITE_URL: string }): MailConfig {
   const frequencyMs = values.SMTP_MAX_FREQUENCY
   return {
-    /** Undefined where no server is set, and mails are dropped (reference: Environment). */
     smtp: toSmtpConfig(values),
     autoconfirm: values.MAILER_AUTOCONFIRM,
-    /** Whether users may sign in with an email that nobody has verified. */
     allowsUnverified: values.MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS,
     codeLifetimeSeconds: values.MAILER_OTP_EXP,
     codeLength: values.MAILER_OTP_LENGTH,
     secureEmailChange: values.MAILER_SECURE_EMAIL_CHANGE_ENABLED,
     linkMode: values.MAILER_LINK_MODE,
-    /** The least time between two mails of a kind to one address (reference: Intervals between messages). */
     intervalMs: { confirmation: frequencyMs ?? 900 * SECOND_MS, other: frequencyMs ?? 60 * SECOND_MS },
     linkPaths: {
       invite: values.MAILER_URLPATHS_INVITE,
@@ -229,17 +244,4 @@ function emailAddress(): z.ZodType<string, string> {
   return parsed({ form: 'email address', problem: 'must be an email address' }, (value) =>
     emailProblem(value) === undefined ? value : undefined,
   )
-}
-
-const HeaderLists = z.record(z.string().regex(/^[A-Za-z0-9-]+$/), z.array(z.string().regex(/^[^\r\n]*$/)))
-
-function mailHeaders(): z.ZodType<Readonly<Record<string, readonly string[]>>, string> {
-  const form = 'JSON object of header names to lists of values'
-  return parsed({ form, problem: `must be a ${form}` }, (value) => {
-    try {
-      return HeaderLists.parse(JSON.parse(value))
-    } catch {
-      return undefined
-    }
-  })
 }

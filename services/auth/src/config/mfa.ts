@@ -1,6 +1,7 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
+import type { Template } from '../messages/mail-template.ts'
 import { codeLength, limit, templateText } from './rules.ts'
 import type { webauthnSettings } from './webauthn.ts'
 
@@ -35,8 +36,35 @@ const LIFETIME_SECONDS_MIN = 300
 type MfaValues = SettingValues<typeof mfaSettings> &
   Pick<SettingValues<typeof webauthnSettings>, 'MFA_WEBAUTHN_ENROLL_ENABLED' | 'MFA_WEBAUTHN_VERIFY_ENABLED'>
 
-/** Groups the settings of second factors. Challenges and unverified factors live for at least 300 s. */
-export function toMfaConfig(values: MfaValues) {
+/** The settings of second factors. */
+export interface MfaConfig {
+  readonly challengeLifetimeSeconds: number
+  readonly unverifiedLifetimeMs: number
+  readonly enrolledFactorsMax: number
+  readonly verifiedFactorsMax: number
+  readonly totp: {
+    readonly enrolEnabled: boolean
+    readonly verifyEnabled: boolean
+  }
+  readonly recoveryCodes: {
+    readonly enrolEnabled: boolean
+    readonly verifyEnabled: boolean
+  }
+  readonly webauthn: {
+    readonly enrolEnabled: boolean
+    readonly verifyEnabled: boolean
+  }
+  readonly phone: {
+    readonly enrolEnabled: boolean
+    readonly verifyEnabled: boolean
+    readonly codeLength: number
+    readonly template: Template
+    readonly intervalMs: number
+  }
+}
+
+/** Returns the settings of second factors. Challenges and unverified factors live for at least 300 s. */
+export function toMfaConfig(values: MfaValues): MfaConfig {
   return {
     challengeLifetimeSeconds: Math.max(values.MFA_CHALLENGE_EXPIRY_DURATION, LIFETIME_SECONDS_MIN),
     unverifiedLifetimeMs: Math.max(values.MFA_FACTOR_EXPIRY_DURATION, LIFETIME_SECONDS_MIN * 1_000),

@@ -13,8 +13,9 @@ import {
 } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import { limitStoreRule, limitStoreSettings } from '@trestle/service/common-settings.ts'
+import type { LimiterStoreSettings } from '@trestle/service/limiter-store.ts'
 import type { z } from 'zod'
-import { limit, type ProfileValues, rate } from './rules.ts'
+import { limit, type ProfileValues, type Rate, rate } from './rules.ts'
 import type { serverSettings } from './server.ts'
 import type { passwordSettings } from './sessions.ts'
 import type { signupSettings } from './signup.ts'
@@ -96,36 +97,60 @@ type SecurityValues = SettingValues<typeof securitySettings> &
   > &
   Pick<SettingValues<typeof signupSettings>, 'SECURITY_MANUAL_LINKING_ENABLED'>
 
-/** Groups the settings of guesses, encryption, proxies and captcha, with what the profile decides. */
-export function toSecurityConfig(values: SecurityValues & ProfileValues) {
+/** The settings of guesses, encryption, proxies and captcha. */
+export interface SecurityConfig {
+  readonly reauthenticateForPassword: boolean
+  readonly currentPasswordForPassword: boolean
+  readonly manualLinkingEnabled: boolean
+  /** Whether a user with a second factor must show it to link or unlink identities. */
+  readonly factorGuardsIdentities: boolean
+  /** Whether the id_token grant requires a nonce. A token without one can be replayed. */
+  readonly idTokenNonceRequired: boolean
+  /** Whether an email address counts as verified if the provider could say so but does not. */
+  readonly assumesVerified: boolean
+  readonly captcha: CaptchaConfig | undefined
+  readonly forwardedForEnabled: boolean
+  readonly codeAttemptsMax: number
+  /** Undefined: derived from the JWT secret. */
+  readonly encryptionKey: Buffer | undefined
+  readonly decryptionKeys: readonly Buffer[]
+  /** Private hosts and CIDRs that outbound calls may reach. */
+  readonly outboundAllowedHosts: readonly string[]
+}
+
+/** Returns the settings of guesses, encryption, proxies and captcha, with what the profile decides. */
+export function toSecurityConfig(values: SecurityValues & ProfileValues): SecurityConfig {
   return {
     reauthenticateForPassword: values.SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION,
     currentPasswordForPassword: values.SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD,
     manualLinkingEnabled: values.SECURITY_MANUAL_LINKING_ENABLED,
-    /** Whether a user with a second factor must show it to link or unlink identities. */
     factorGuardsIdentities: values.PROFILE === 'strict',
-    /** Whether the id_token grant requires a nonce. A token without one can be replayed. */
     idTokenNonceRequired: values.PROFILE === 'strict',
-    /** Whether an email address counts as verified if the provider could say so but does not. */
     assumesVerified: values.PROFILE === 'compatible',
     captcha: toCaptchaConfig(values),
     forwardedForEnabled: values.SECURITY_FORWARDED_FOR_ENABLED,
     codeAttemptsMax: values.SECURITY_OTP_MAX_ATTEMPTS,
-    /** Undefined: derived from the JWT secret. */
     encryptionKey: values.SECURITY_DATABASE_ENCRYPTION_KEY,
     decryptionKeys: values.SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS,
-    /** Private hosts and CIDRs that outbound calls may reach. */
     outboundAllowedHosts: values.SECURITY_OUTBOUND_ALLOWED_HOSTS,
   }
 }
 
-/** The settings of limits. `off` switches a limit off; an undefined header means that limits count by the client address. */
-export type RateLimitConfig = ReturnType<typeof toRateLimitConfig>
+type ClientLimit = 'token' | 'verify' | 'otp' | 'sso' | 'passkey' | 'anonymousUsers' | 'factors'
 
-/** Groups the settings of limits. Names of headers become lower case, as Node gives them. */
+/** The settings of limits. `off` switches a limit off; an undefined header means that limits count by the client address. */
+export interface RateLimitConfig extends LimiterStoreSettings, Readonly<Record<ClientLimit, number | 'off'>> {
+  readonly header: string | undefined
+  readonly email: 'off' | Rate
+  readonly sms: 'off' | Rate
+  /** The wrong passwords and codes in a quarter of an hour, for an identifier and an address. */
+  readonly failedChecks: number | 'off'
+}
+
+/** Returns the settings of limits. Names of headers become lower case, as Node gives them. */
 export function toRateLimitConfig(
   values: SecurityValues & { readonly MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: number | 'off' },
-) {
+): RateLimitConfig {
   return {
     header: values.RATE_LIMIT_HEADER?.toLowerCase(),
     store: values.RATE_LIMIT_STORE,
@@ -139,7 +164,6 @@ export function toRateLimitConfig(
     passkey: values.RATE_LIMIT_PASSKEY,
     anonymousUsers: values.RATE_LIMIT_ANONYMOUS_USERS,
     factors: values.MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY,
-    /** The wrong passwords and codes in a quarter of an hour, for an identifier and an address. */
     failedChecks: values.SECURITY_FAILED_ATTEMPTS,
   }
 }

@@ -12,7 +12,13 @@ import {
   url,
 } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import { shutdownSettings, telemetrySettings, toTelemetryConfig } from '@trestle/service/common-settings.ts'
+import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
+import {
+  shutdownSettings,
+  type TelemetryConfig,
+  telemetrySettings,
+  toTelemetryConfig,
+} from '@trestle/service/common-settings.ts'
 import { absoluteUri, globList } from './rules.ts'
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/
@@ -85,15 +91,29 @@ export const settingsWithoutEffect = group(
 type ServerValues = SettingValues<typeof serverSettings>
 
 /** How the process listens, logs and reports metrics. */
-export function toServerConfig(values: ServerValues) {
+export interface ServerConfig extends TelemetryConfig {
+  readonly host: string
+  readonly port: number
+  /** Base of links and default issuer, as written. */
+  readonly externalUrl: string
+  readonly requestDurationMsMax: number
+  readonly shutdownDelayMs: number
+  /** Undefined: no setting says which proxies there are, and none is trusted. */
+  readonly trustedProxies: TrustedProxies | undefined
+  readonly requestIdHeader: string | undefined
+  readonly corsAllowedHeaders: readonly string[]
+  readonly logFile: string | undefined
+  readonly serviceName: string
+}
+
+/** Returns how the process listens, logs and reports metrics. */
+export function toServerConfig(values: ServerValues): ServerConfig {
   return {
     host: values.API_HOST,
     port: values.API_PORT,
-    /** Base of links and default issuer, as written. */
     externalUrl: values.API_EXTERNAL_URL,
     requestDurationMsMax: values.API_MAX_REQUEST_DURATION,
     shutdownDelayMs: values.SHUTDOWN_DELAY,
-    /** Undefined: no setting says which proxies there are, and none is trusted. */
     trustedProxies: values.TRUSTED_PROXIES,
     requestIdHeader: values.REQUEST_ID_HEADER,
     corsAllowedHeaders: values.CORS_ALLOWED_HEADERS,

@@ -69,22 +69,31 @@ export const passwordSettings = group('Passwords', {
 const PASSWORD_LENGTH_MIN = 6
 
 /** The settings of sessions and refresh tokens. Undefined is no limit. */
-export type SessionConfig = ReturnType<typeof toSessionConfig>
+export interface SessionConfig {
+  /** Whether the use of a spent token revokes its whole family. */
+  readonly revokeFamilyOnReuse: boolean
+  readonly reuseIntervalMs: number
+  readonly timeboxMs: number | undefined
+  readonly inactivityTimeoutMs: number | undefined
+  /** How long an aal1 session lives whose user has a verified second factor. */
+  readonly lowAalMs: number | undefined
+  /** How long after its last proof a session may change credentials; undefined: while it lives. */
+  readonly freshForMs: number | undefined
+  readonly singlePerUser: boolean
+  /** Whether every endpoint with a bearer needs a live session (reference: Live sessions). */
+  readonly enforceOnAccessToken: boolean
+}
 
-/** Groups the settings of sessions and refresh tokens. */
-export function toSessionConfig(values: SettingValues<typeof sessionSettings>) {
+/** Returns the settings of sessions and refresh tokens. */
+export function toSessionConfig(values: SettingValues<typeof sessionSettings>): SessionConfig {
   return {
-    /** Whether the use of a spent token revokes its whole family. */
     revokeFamilyOnReuse: values.SECURITY_REFRESH_TOKEN_ROTATION_ENABLED,
     reuseIntervalMs: values.SECURITY_REFRESH_TOKEN_REUSE_INTERVAL,
     timeboxMs: values.SESSIONS_TIMEBOX,
     inactivityTimeoutMs: values.SESSIONS_INACTIVITY_TIMEOUT,
-    /** How long an aal1 session lives whose user has a verified second factor. */
     lowAalMs: values.SESSIONS_ALLOW_LOW_AAL,
-    /** How long after its last proof a session may change credentials; undefined: while it lives. */
     freshForMs: values.SESSIONS_FRESH_FOR,
     singlePerUser: values.SESSIONS_SINGLE_PER_USER,
-    /** Whether every endpoint with a bearer needs a live session (reference: Live sessions). */
     enforceOnAccessToken: values.SESSIONS_ENFORCE_ON_ACCESS_TOKEN,
   }
 }
@@ -102,7 +111,7 @@ type PasswordValues = SettingValues<typeof passwordSettings> &
   ProfileValues &
   Readonly<Record<'SITE_URL' | 'API_EXTERNAL_URL', string>>
 
-/** Groups the settings of passwords. The strict profile adds common passwords, and the words in the hosts of the service. */
+/** Returns the settings of passwords. The strict profile adds common passwords, and the words in the hosts of the service. */
 export function toPasswordConfig(values: PasswordValues): PasswordConfig {
   const isStrict = values.PROFILE === 'strict'
   const hosts = isStrict ? [values.SITE_URL, values.API_EXTERNAL_URL].map((url) => new URL(url).hostname) : []

@@ -1,6 +1,7 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { flag } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
+import type { Glob } from '../flows/glob.ts'
 import type { ProfileValues } from './rules.ts'
 import type { serverSettings } from './server.ts'
 
@@ -18,7 +19,28 @@ export const signupSettings = group('Signing up', {
 type SignupValues = SettingValues<typeof signupSettings> & SettingValues<typeof serverSettings> & ProfileValues
 
 /** Who may sign up and how, and where redirects may go. */
-export function toSignupConfig(values: SignupValues) {
+export interface SignupConfig {
+  readonly disabled: boolean
+  readonly emailEnabled: boolean
+  readonly phoneEnabled: boolean
+  readonly anonymousEnabled: boolean
+  readonly redirects: {
+    readonly siteUrl: string
+    readonly allowsHost: boolean
+    readonly allowList: readonly Glob[]
+  }
+  /** Whether flows may end with a session in the fragment, or only with the code of a PKCE flow. */
+  readonly pkce: 'optional' | 'required'
+  /** Whether the first confirmation of an account removes its password and sessions, which may be a stranger's. */
+  readonly confirmerOwnsAccount: boolean
+  /** Whether a right password is answered that the account is not confirmed. That tells a stranger who signed up whether the owner has confirmed. */
+  readonly tellsUnconfirmed: boolean
+  /** The hosts that links may have in place of the host of `externalUrl`, in lower case. */
+  readonly linkHosts: string[]
+}
+
+/** Returns who may sign up and how, and where redirects may go. */
+export function toSignupConfig(values: SignupValues): SignupConfig {
   const isStrict = values.PROFILE === 'strict'
   return {
     disabled: values.DISABLE_SIGNUP,
@@ -26,13 +48,9 @@ export function toSignupConfig(values: SignupValues) {
     phoneEnabled: values.EXTERNAL_PHONE_ENABLED,
     anonymousEnabled: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
     redirects: { siteUrl: values.SITE_URL, allowsHost: !isStrict, allowList: values.URI_ALLOW_LIST },
-    /** Whether flows may end with a session in the fragment, or only with the code of a PKCE flow. */
     pkce: isStrict ? ('required' as const) : ('optional' as const),
-    /** Whether the first confirmation of an account removes its password and sessions, which may be a stranger's. */
     confirmerOwnsAccount: isStrict,
-    /** Whether a right password is answered that the account is not confirmed. That tells a stranger who signed up whether the owner has confirmed. */
     tellsUnconfirmed: !isStrict,
-    /** The hosts that links may have in place of the host of `externalUrl`, in lower case. */
     linkHosts: values.MAILER_EXTERNAL_HOSTS.map((host) => host.toLowerCase()),
   }
 }

@@ -7,6 +7,7 @@ import { messagebird } from '../messages/gateways/messagebird.ts'
 import { textlocal } from '../messages/gateways/textlocal.ts'
 import { twilio } from '../messages/gateways/twilio.ts'
 import { vonage } from '../messages/gateways/vonage.ts'
+import type { Template } from '../messages/mail-template.ts'
 import { normalisePhone } from '../requests/identifier.ts'
 import { codeLength, lifetimeSeconds, templateText } from './rules.ts'
 
@@ -69,21 +70,31 @@ const CREDENTIALS = {
 } as const satisfies Record<SmsGatewayName, readonly (keyof SmsValues)[]>
 
 /** The settings of SMS and of the one gateway that sends them. */
-export type SmsConfig = ReturnType<typeof toSmsConfig>
+export interface SmsConfig {
+  readonly autoconfirm: boolean
+  readonly intervalMs: number
+  readonly codeLifetimeSeconds: number
+  readonly codeLength: number
+  readonly template: Template
+  /** The fixed codes of test phones, by number (digits). Nothing is sent to these phones. */
+  readonly testCodes: ReadonlyMap<string, string>
+  readonly testCodesValidUntil: Date | undefined
+  readonly provider: 'messagebird' | 'textlocal' | 'twilio' | 'vonage' | undefined
+  /** Undefined where no gateway is set, or one of its credentials is missing or malformed. */
+  readonly gateway: GatewayProtocol | LibraryGateway | undefined
+}
 
-/** Groups the settings of SMS, and makes the gateway of them. */
-export function toSmsConfig(values: SmsValues) {
+/** Returns the settings of SMS, and the gateway that they name. */
+export function toSmsConfig(values: SmsValues): SmsConfig {
   return {
     autoconfirm: values.SMS_AUTOCONFIRM,
     intervalMs: values.SMS_MAX_FREQUENCY,
     codeLifetimeSeconds: values.SMS_OTP_EXP,
     codeLength: values.SMS_OTP_LENGTH,
     template: values.SMS_TEMPLATE,
-    /** The fixed codes of test phones, by number (digits). Nothing is sent to these phones. */
     testCodes: values.SMS_TEST_OTP,
     testCodesValidUntil: values.SMS_TEST_OTP_VALID_UNTIL,
     provider: values.SMS_PROVIDER,
-    /** Undefined where no gateway is set, or one of its credentials is missing or malformed. */
     gateway: toGateway(values),
   }
 }

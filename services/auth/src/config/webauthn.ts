@@ -37,10 +37,18 @@ export const webauthnSettings = { ...factorSettings, ...passkeySettings } as con
 
 type WebauthnValues = SettingValues<typeof webauthnSettings>
 
-/** Groups the settings of passkeys and WebAuthn factors. */
-export function toWebauthnConfig(values: WebauthnValues) {
+/** The settings of passkeys and WebAuthn factors. */
+export interface WebauthnConfig {
+  /** Undefined where one of its parts is missing. */
+  readonly relyingParty: RelyingParty | undefined
+  readonly challengeLifetimeMs: number
+  readonly passkeysEnabled: boolean
+  readonly passkeysMax: number
+}
+
+/** Returns the settings of passkeys and WebAuthn factors. */
+export function toWebauthnConfig(values: WebauthnValues): WebauthnConfig {
   return {
-    /** Undefined where one of its parts is missing. */
     relyingParty: toRelyingParty(values),
     challengeLifetimeMs: values.WEBAUTHN_CHALLENGE_EXPIRY_DURATION,
     passkeysEnabled: values.PASSKEY_ENABLED,

@@ -28,12 +28,24 @@ export function recordFailedCheck(deps: FailedCheckDeps, check: FailedCheckKey):
   return deps.rateLimits.failedChecks.record(toKey(deps, check))
 }
 
+/** The counters of wrong answers to a second factor. */
+export interface FailedFactorChecks {
+  /** Whether there were too many wrong answers. */
+  readonly isBlocked: () => Promise<boolean>
+  /** Counts a wrong answer. */
+  readonly record: () => Promise<void>
+}
+
 /**
- * The counters that a wrong answer to a second factor adds to. A wrong code also counts for the user from all addresses
+ * Returns the counters that a wrong answer to a second factor adds to. A wrong code also counts for the user from all addresses
  * together, because somebody who has the password could guess six digits from a thousand addresses. The signature of an
  * authenticator cannot be guessed.
  */
-export function createFailedFactorChecks(deps: FailedCheckDeps, check: FailedCheckKey, factorType: string) {
+export function createFailedFactorChecks(
+  deps: FailedCheckDeps,
+  check: FailedCheckKey,
+  factorType: string,
+): FailedFactorChecks {
   const { failedChecks, failedFactorChecks } = deps.rateLimits
   const ofPair = { limit: failedChecks, key: toKey(deps, check) }
   const ofUser = { limit: failedFactorChecks, key: toKey(deps, { ...check, ip: '' }) }
