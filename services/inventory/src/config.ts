@@ -1,25 +1,45 @@
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
+import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import {
   adviceForMissing,
+  type DatabaseSettings,
   limitStoreRule,
+  type TelemetryConfig,
   toDatabaseConfig,
   toTelemetryConfig,
 } from '@trestle/service/common-settings.ts'
+import type { LimiterStoreSettings } from '@trestle/service/limiter-store.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
+import type { TokenRules } from './access/token-verifier.ts'
 import { accessRules, openDoorWarnings, PREFIX, toAccess } from './config/access.ts'
 import { settings } from './config/settings.ts'
 
 /** The settings, with the names that the code uses. */
-export type InventoryConfig = ReturnType<typeof loadInventoryConfig>
+export interface InventoryConfig {
+  readonly server: ServerConfig
+  readonly database: DatabaseSettings & { readonly statementTimeoutMs: number; readonly migrate: boolean }
+  readonly defaultLimit: number
+  readonly limitMax: number
+  readonly bodyBytesMax: number
+  readonly attributesBytesMax: number
+  readonly access: TokenRules | undefined
+  readonly importBytesMax: number
+  readonly exportSpoolBytesMax: number
+  readonly requireIfMatch: boolean
+  readonly rateLimit: LimiterStoreSettings & { readonly requestsPerMinute: number }
+  readonly cleanUpEveryMs: number
+  /** Warnings for the operator. */
+  readonly warnings: readonly string[]
+}
 
 /**
- * Reads the settings of the inventory from the environment and an env file under it.
+ * Returns the settings of the inventory, from the environment and an env file under it.
  * @param file another file than `.env`
  * @throws ConfigError with every problem at once
  */
-export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: string) {
+export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: string): InventoryConfig {
   const values = loadConfig(settings, {
     prefix: PREFIX,
     env,
@@ -49,7 +69,6 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: string) {
       redisUrl: values.REDIS_URL,
     },
     cleanUpEveryMs: values.RESERVATION_SWEEP_MS,
-    /** Warnings for the operator. */
     warnings: [
       ...findUnknownSettings(settings, { prefix: PREFIX, env, file }),
       ...largePoolWarnings(`${PREFIX}DB_POOL_SIZE`, values.DB_POOL_SIZE),
@@ -57,13 +76,23 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: string) {
         ? plainHttpWarnings(`${PREFIX}AUTH_JWKS_URL`, values.AUTH_JWKS_URL)
         : openDoorWarnings(values)),
     ],
-  } as const
+  }
 }
 
 type InventoryValues = SettingValues<typeof settings>
 
 /** How the process listens, logs and reports metrics. */
-function toServerConfig(values: InventoryValues) {
+interface ServerConfig extends TelemetryConfig {
+  readonly port: number
+  readonly host: string
+  readonly shutdownDelayMs: number
+  readonly logFile: string
+  readonly logStdout: boolean
+  readonly corsOrigins: readonly string[]
+  readonly trustedProxies: TrustedProxies
+}
+
+function toServerConfig(values: InventoryValues): ServerConfig {
   return {
     port: values.PORT,
     host: values.HOST,

@@ -32,25 +32,25 @@ export function validationError(issues: readonly [Issue, ...Issue[]]): HttpError
   return invalidValues(issues[0], { details: { issues: issues.slice(0, ISSUES_MAX) } })
 }
 
-export const idempotencyKeyMalformed = () =>
+export const idempotencyKeyMalformed = (): HttpError =>
   validationError([{ path: 'Idempotency-Key', message: 'must be 1 to 255 visible characters of ASCII' }])
-export const limitTooHigh = (limitMax: number) =>
+export const limitTooHigh = (limitMax: number): HttpError =>
   validationError([{ path: 'limit', message: `must be at most ${limitMax}` }])
-export const cursorForeign = () =>
+export const cursorForeign = (): HttpError =>
   validationError([{ path: 'cursor', message: 'must come from the Link header of a page of this list' }])
-export const flattenWithoutCsv = () => validationError([{ path: 'flatten', message: 'is for CSV' }])
-export const tooManyFilters = (filtersMax: number) =>
+export const flattenWithoutCsv = (): HttpError => validationError([{ path: 'flatten', message: 'is for CSV' }])
+export const tooManyFilters = (filtersMax: number): HttpError =>
   validationError([{ path: '', message: `must have at most ${filtersMax} filters` }])
-export const filtersTooLong = (lengthMax: number) =>
+export const filtersTooLong = (lengthMax: number): HttpError =>
   validationError([{ path: '', message: `must have at most ${lengthMax} characters of filters, URL-encoded` }])
-export const tooManyFilterValues = (valuesMax: number) =>
+export const tooManyFilterValues = (valuesMax: number): HttpError =>
   validationError([{ path: '', message: `must have at most ${valuesMax} values in all lists` }])
-export const mergedToNull = () => validationError([{ path: 'attributes', message: FIELD_TEXTS.nothing }])
-export const mergedTooLarge = (bytesMax: number) =>
+export const mergedToNull = (): HttpError => validationError([{ path: 'attributes', message: FIELD_TEXTS.nothing }])
+export const mergedTooLarge = (bytesMax: number): HttpError =>
   validationError([{ path: 'attributes', message: `must stay at most ${bytesMax} bytes of JSON` }])
-export const mergedTooDeep = (levelsMax: number) =>
+export const mergedTooDeep = (levelsMax: number): HttpError =>
   validationError([{ path: 'attributes', message: `must stay nested at most ${levelsMax} levels deep` }])
-export const mergedTooManyKeys = (keysMax: number) =>
+export const mergedTooManyKeys = (keysMax: number): HttpError =>
   validationError([{ path: 'attributes', message: `must stay at most ${keysMax} keys in all` }])
 
 /** `details.report` says what became of each record. */

@@ -9,27 +9,31 @@ interface RateLimitSettings extends LimiterStoreSettings {
 }
 
 /** Bounds the requests of a client in a window of a minute. */
-export type RateLimit = NonNullable<Awaited<ReturnType<typeof openRateLimit>>>
+export interface RateLimit {
+  /** Counts a request. Resolves to the whole seconds to wait when there were too many, else to undefined. */
+  readonly consume: (address: string) => Promise<number | undefined>
+  /** @throws Error when the store does not answer */
+  readonly check: () => Promise<void>
+  readonly close: () => void
+}
 
 const MINUTE_SECONDS = 60
 
-/** Opens the limit that the settings ask for (reference: Rate limit). Undefined for no limit. */
+/** Opens the limit that the settings ask for (reference: Rate limit). Resolves to undefined for no limit. */
 export async function openRateLimit(
   settings: RateLimitSettings,
   database: Pick<Database<InventoryTables>, 'db' | 'names'>,
   onError: (error: Error) => void,
-) {
+): Promise<RateLimit | undefined> {
   if (settings.requestsPerMinute === 0) return undefined
   const { openLimiterStore } = await import('@trestle/service/limiter-store.ts')
   const { store, check, close } = await openLimiterStore(settings, database, onError)
   const limiter = store('client', { points: settings.requestsPerMinute, durationSeconds: MINUTE_SECONDS })
   return {
-    /** Counts a request. Resolves to the whole seconds to wait when there were too many, else to undefined. */
     consume: async (address: string): Promise<number | undefined> => {
       const waitMs = await limiter.consume(addressKey(address))
       return waitMs === undefined ? undefined : Math.max(1, Math.ceil(waitMs / 1_000))
     },
-    /** @throws Error when the store does not answer */
     check,
     close,
   }

@@ -1,13 +1,23 @@
 const WIDTH = 30
 
+/** Shows how much of a file has passed. */
+export interface ProgressBar {
+  /** Passes bytes on, and counts them. */
+  readonly watch: (source: AsyncIterable<Uint8Array>) => AsyncGenerator<Uint8Array, void>
+  /** @param rows how many there were so far */
+  readonly show: (rows: number) => void
+  /** Ends the line. May be called more than once. */
+  readonly end: () => void
+}
+
 /**
- * Shows the progress of a file on a terminal. Writes nothing to other outputs.
+ * Returns a bar that shows the progress of a file on a terminal. Writes nothing to other outputs.
  * @param bytesTotal undefined when the size is not known
  */
 export function createProgressBar(
   terminal: Pick<NodeJS.WriteStream, 'isTTY' | 'write'>,
   bytesTotal: number | undefined,
-) {
+): ProgressBar {
   let bytes = 0
   let isOpen = false
   const draw = (rows?: number): void => {
@@ -16,7 +26,6 @@ export function createProgressBar(
     terminal.write(`\r${renderProgress(bytes, bytesTotal)}${rows === undefined ? '' : `  ${rows} products`}`)
   }
   return {
-    /** Passes bytes on, and counts them. */
     async *watch(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
       for await (const piece of source) {
         bytes += piece.byteLength
@@ -24,9 +33,7 @@ export function createProgressBar(
         yield piece
       }
     },
-    /** @param rows how many there were so far */
     show: (rows: number): void => draw(rows),
-    /** Ends the line. May be called more than once. */
     end: (): void => {
       if (isOpen) terminal.write('\n')
       isOpen = false

@@ -20,7 +20,9 @@ export interface Refused<Refusal extends string> {
 /** What a SQL function returns that answers a request. */
 export type Answer<Body extends object, Refusal extends string> = Answered<Body> | Refused<Refusal>
 
-/** Selects the answer of a call of such a function. */
-export function answerOf<Body extends object, Refusal extends string>(call: RawBuilder<unknown>) {
+/** Returns SQL that selects the answer of a call of such a function. */
+export function answerOf<Body extends object, Refusal extends string>(
+  call: RawBuilder<unknown>,
+): RawBuilder<Answer<Body, Refusal>> {
   return sql<Answer<Body, Refusal>>`SELECT verdict, answer AS body, quantity::float8, line FROM ${call}`
 }

@@ -2,12 +2,17 @@ import { RawJson } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 
 /** The schema of `{ statusCode, data: […] }`, for the OpenAPI document. `listBody` writes such bodies. */
-export function listEnvelope<T extends z.ZodType>(record: T) {
+export function listEnvelope<T extends z.ZodType>(
+  record: T,
+): z.ZodObject<{ statusCode: z.ZodLiteral<200>; data: z.ZodArray<T> }> {
   return z.object({ statusCode: z.literal(200), data: z.array(record) })
 }
 
 /** The schema of `{ statusCode, data: {…} }`. `recordBody` writes such bodies. */
-export function recordEnvelope<T extends z.ZodType, const Status extends number>(record: T, status: Status) {
+export function recordEnvelope<T extends z.ZodType, const Status extends number>(
+  record: T,
+  status: Status,
+): z.ZodObject<{ statusCode: z.ZodLiteral<Status>; data: T }> {
   return z.object({ statusCode: z.literal(status), data: record })
 }
 

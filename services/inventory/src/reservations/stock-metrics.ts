@@ -6,10 +6,14 @@ import { RESERVATION_STATUSES, type ReservationStatus } from './reservation.ts'
 import { findOverdueSeconds } from './reservation-repository.ts'
 
 /** The counters of movements and reservations. */
-export type StockMetrics = ReturnType<typeof createStockMetrics>
+export interface StockMetrics {
+  readonly countMovement: (type: MovementType) => void
+  /** @param status that the reservations have now */
+  readonly countReservation: (status: ReservationStatus, count?: number) => void
+}
 
-/** Counts movements and reservations. Each series starts at 0, so that its first increment is visible. */
-export function createStockMetrics(meter: Metrics['meter']) {
+/** Returns what counts movements and reservations. Each series starts at 0, so that its first increment is visible. */
+export function createStockMetrics(meter: Metrics['meter']): StockMetrics {
   const movements = startAtZero(
     meter.createCounter('inventory_movements_total', { description: 'Movements of stock by type' }),
     MOVEMENT_TYPES.map((type) => ({ type })),
@@ -20,7 +24,6 @@ export function createStockMetrics(meter: Metrics['meter']) {
   )
   return {
     countMovement: (type: MovementType): void => movements.add(1, { type }),
-    /** @param status that the reservations have now */
     countReservation: (status: ReservationStatus, count = 1): void => reservations.add(count, { status }),
   }
 }
