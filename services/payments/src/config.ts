@@ -4,35 +4,61 @@ import type { EnvironmentOptions } from '@trestle/common/config/environment.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
+import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import {
   adviceForMissing,
+  type DatabaseSettings,
   limitStoreRule,
+  type TelemetryConfig,
   toDatabaseConfig,
   toTelemetryConfig,
 } from '@trestle/service/common-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
-import { toAcquiringConfig } from './config/acquiring.ts'
-import { toCheckoutConfig } from './config/checkout.ts'
-import { messageRules, toMessageConfig } from './config/messages.ts'
-import { toPostingConfig } from './config/posting.ts'
-import { toPricingConfig } from './config/pricing.ts'
-import { toRateLimitConfig } from './config/rate-limits.ts'
-import { toRegistrationConfig } from './config/registration.ts'
+import { type AcquiringConfig, toAcquiringConfig } from './config/acquiring.ts'
+import { type CheckoutConfig, toCheckoutConfig } from './config/checkout.ts'
+import { type MessageConfig, messageRules, toMessageConfig } from './config/messages.ts'
+import { type PostingConfig, toPostingConfig } from './config/posting.ts'
+import { type PricingConfig, toPricingConfig } from './config/pricing.ts'
+import { type RateLimitConfig, toRateLimitConfig } from './config/rate-limits.ts'
+import { type RegistrationConfig, toRegistrationConfig } from './config/registration.ts'
 import { KEY_BYTES, settings } from './config/settings.ts'
-import { signInRules, toSignInConfig } from './config/sign-in.ts'
+import { type SignInConfig, signInRules, toSignInConfig } from './config/sign-in.ts'
 
 const PREFIX = 'PAYMENTS_'
 
 /** The settings, read and named for the code. */
-export type PaymentsConfig = ReturnType<typeof loadPaymentsConfig>
+export interface PaymentsConfig
+  extends PricingConfig,
+    MessageConfig,
+    AcquiringConfig,
+    CheckoutConfig,
+    RegistrationConfig,
+    PostingConfig,
+    RateLimitConfig {
+  readonly server: ServerConfig
+  readonly database: DatabaseSettings
+  readonly pepper: Buffer
+  readonly vaultKeys: PaymentsValues['VAULT_KEYS']
+  /** The settings whose keys were made for this process. */
+  readonly throwAwayKeys: readonly string[]
+  /** Warnings for the operator. */
+  readonly warnings: readonly string[]
+  /** Undefined: users cannot call. */
+  readonly signIn: SignInConfig | undefined
+  readonly dayLimits: {
+    readonly authorizationExpiryDays: number
+    readonly confirmationDays: number
+    readonly rateAgeDaysMax: number
+  }
+}
 
 /**
- * Reads the settings of payments from the environment and an env file. With PAYMENTS_DEV, keys that are not set are
+ * Returns the settings of payments, from the environment and an env file. With PAYMENTS_DEV, keys that are not set are
  * made for this process only; `throwAwayKeys` names them, for a warning.
  * @param file another file than `.env`
  * @throws ConfigError that lists all problems
  */
-export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: string) {
+export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: string): PaymentsConfig {
   const source = { prefix: PREFIX, env, file }
   const pepper = randomBytes(KEY_BYTES)
   const vaultKey = { id: 0, key: randomBytes(KEY_BYTES) } as const
@@ -50,7 +76,6 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: string) {
       ...(values.PEPPER === pepper ? [`${PREFIX}PEPPER`] : []),
       ...(values.VAULT_KEYS[0] === vaultKey ? [`${PREFIX}VAULT_KEYS`] : []),
     ],
-    /** Warnings for the operator. */
     warnings: [
       ...findUnknownSettings(settings, source),
       ...largePoolWarnings(`${PREFIX}DB_POOL_SIZE`, values.DB_POOL_SIZE),
@@ -69,13 +94,22 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: string) {
       rateAgeDaysMax: values.FX_MAX_AGE_DAYS,
     },
     ...toRateLimitConfig(values),
-  } as const
+  }
 }
 
 type PaymentsValues = SettingValues<typeof settings>
 
 /** How the process listens, logs and reports metrics. */
-function toServerConfig(values: PaymentsValues) {
+interface ServerConfig extends TelemetryConfig {
+  readonly port: number
+  readonly host: string
+  readonly baseUrl: string
+  readonly shutdownDelayMs: number
+  readonly logFile: string | undefined
+  readonly trustedProxies: TrustedProxies
+}
+
+function toServerConfig(values: PaymentsValues): ServerConfig {
   return {
     port: values.PORT,
     host: values.HOST,

@@ -21,17 +21,24 @@ type ErrorAnswers<Status extends number> = {
   readonly [Each in Status]: Each extends 400 ? typeof FieldErrorsView : typeof ErrorView
 }
 
-/** The errors of a route, for its schema. Statuses that all routes with a rate limit have are added. */
-export function errorAnswers<const Status extends ErrorStatus>(...statuses: readonly Status[]) {
+/** The pages of a route by status. Handlers send or throw them as they are, so their type is left open. */
+type PageAnswers<Status extends number> = { readonly [Each in Status]: unknown }
+
+/** Returns the errors of a route, for its schema. Statuses that all routes with a rate limit have are added. */
+export function errorAnswers<const Status extends ErrorStatus>(
+  ...statuses: readonly Status[]
+): ErrorAnswers<Status | 429 | 500 | 503> {
   return toAnswers([...statuses, 429, 500, 503])
 }
 
-/** The errors of a route that no rate limit guards. */
-export function errorAnswersWithoutLimit<const Status extends ErrorStatus>(...statuses: readonly Status[]) {
+/** Returns the errors of a route that no rate limit guards. */
+export function errorAnswersWithoutLimit<const Status extends ErrorStatus>(
+  ...statuses: readonly Status[]
+): ErrorAnswers<Status | 500 | 503> {
   return toAnswers([...statuses, 500, 503])
 }
 
-function toAnswers<Status extends number>(statuses: readonly Status[]) {
+function toAnswers<Status extends number>(statuses: readonly Status[]): ErrorAnswers<Status> {
   const views = statuses.map((status) => [
     status,
     (status === 400 ? FieldErrorsView : ErrorView).describe(STATUS_CODES[status] ?? ''),
@@ -40,11 +47,11 @@ function toAnswers<Status extends number>(statuses: readonly Status[]) {
   return Object.fromEntries(views) as ErrorAnswers<Status>
 }
 
-/** The answers of a page for browsers, for its schema: HTML, and the errors that are JSON. */
-export function pageAnswers<const Status extends number>(...statuses: readonly Status[]) {
+/** Returns the answers of a page for browsers, for its schema: HTML, and the errors that are JSON. */
+export function pageAnswers<const Status extends number>(...statuses: readonly Status[]): PageAnswers<Status> {
   const answers = statuses.map((status) => [status, { description: describePage(status), content: PAGE }])
-  // Object.fromEntries loses the statuses. Handlers send pages as they are, so their type is left open.
-  return Object.fromEntries(answers) as { readonly [Each in Status]: unknown }
+  // Object.fromEntries loses the statuses.
+  return Object.fromEntries(answers) as PageAnswers<Status>
 }
 
 const PAGE = { 'text/html': { schema: z.string() } } as const
@@ -54,14 +61,14 @@ function describePage(status: number): string {
 }
 
 /**
- * The errors of a path that is a page only at one host, or only while its parameter can be decoded. In other cases they are
- * JSON.
+ * Returns the errors of a path that is a page only at one host, or only while its parameter can be decoded. In other
+ * cases they are JSON.
  */
-export function pageOrErrorAnswers<const Status extends number>(...statuses: readonly Status[]) {
+export function pageOrErrorAnswers<const Status extends number>(...statuses: readonly Status[]): PageAnswers<Status> {
   const content = { ...PAGE, 'application/json': { schema: ErrorView } }
   const answers = statuses.map((status) => [status, { description: STATUS_CODES[status], content }])
-  // Object.fromEntries loses the statuses. Handlers throw errors, so the type of answers is left open.
-  return Object.fromEntries(answers) as { readonly [Each in Status]: unknown }
+  // Object.fromEntries loses the statuses.
+  return Object.fromEntries(answers) as PageAnswers<Status>
 }
 
 /** A redirect to the next page, for the schema of a page. */
@@ -88,14 +95,18 @@ const CheckoutErrorView = ErrorView.extend({
 
 type CheckoutStatus = 400 | 413 | 429 | 500 | 503
 
-/** The errors of an endpoint of the checkout, for its schema. Statuses that all of them have are added. */
-export function checkoutErrors<const Status extends 404 | 409 = never>(...statuses: readonly Status[]) {
+type CheckoutAnswers<Status extends number> = { readonly [Each in Status]: typeof CheckoutErrorView }
+
+/** Returns the errors of an endpoint of the checkout, for its schema. Statuses that all of them have are added. */
+export function checkoutErrors<const Status extends 404 | 409 = never>(
+  ...statuses: readonly Status[]
+): CheckoutAnswers<CheckoutStatus | Status> {
   const views = [400, ...statuses, 413, 429, 500, 503].map((status) => [
     status,
     CheckoutErrorView.describe(STATUS_CODES[status] ?? ''),
   ])
   // Object.fromEntries loses the statuses. The line above gives the view to each of them.
-  return Object.fromEntries(views) as { readonly [Each in CheckoutStatus | Status]: typeof CheckoutErrorView }
+  return Object.fromEntries(views) as CheckoutAnswers<CheckoutStatus | Status>
 }
 
 /** The 400 of a route that charges or keeps a card. */

@@ -134,30 +134,32 @@ function fieldInvalid(field: string, code: FieldErrorCode, message: string): Htt
 }
 
 // Rules of endpoints about one field. Schemas say what a value must look like (`requests/`).
-export const bodyMalformed = (cause: unknown) =>
+export const bodyMalformed = (cause: unknown): HttpError =>
   invalidFields([{ field: 'body', message: 'is not a well-formed request', code: 'FORMAT' }], cause)
-export const idempotencyKeyMalformed = () =>
+export const idempotencyKeyMalformed = (): HttpError =>
   fieldInvalid('Idempotency-Key', 'FORMAT', 'must be 1 to 255 printable ASCII characters without spaces')
-export const idempotencyKeyUsed = () => fieldInvalid('Idempotency-Key', 'MISMATCH', 'was used with another body')
-export const idempotencyKeySpent = () =>
+export const idempotencyKeyUsed = (): HttpError =>
+  fieldInvalid('Idempotency-Key', 'MISMATCH', 'was used with another body')
+export const idempotencyKeySpent = (): HttpError =>
   fieldInvalid('Idempotency-Key', 'MISMATCH', 'was used for a key that is revoked')
-export const lastKey = () => fieldInvalid('keyId', 'LIMIT_EXCEEDED', 'is the last active key')
-export const lastApp = () => fieldInvalid('appId', 'LIMIT_EXCEEDED', 'is the only app of the merchant')
-export const unknownApp = () => fieldInvalid('appId', 'UNKNOWN', 'is no app')
-export const clockTooFar = () => fieldInvalid('advance', 'RANGE', 'must not lead more than 100 years ahead')
-export const webhookWithoutTls = () =>
+export const lastKey = (): HttpError => fieldInvalid('keyId', 'LIMIT_EXCEEDED', 'is the last active key')
+export const lastApp = (): HttpError => fieldInvalid('appId', 'LIMIT_EXCEEDED', 'is the only app of the merchant')
+export const unknownApp = (): HttpError => fieldInvalid('appId', 'UNKNOWN', 'is no app')
+export const clockTooFar = (): HttpError => fieldInvalid('advance', 'RANGE', 'must not lead more than 100 years ahead')
+export const webhookWithoutTls = (): HttpError =>
   fieldInvalid(
     'url',
     'FORMAT',
     'must be an https URL: http is for test merchants where PAYMENTS_WEBHOOK_ALLOW_HTTP is set',
   )
-export const webhookInside = () =>
+export const webhookInside = (): HttpError =>
   fieldInvalid(
     'url',
     'FORMAT',
     'must not be an address inside a network, unless PAYMENTS_WEBHOOK_ALLOWED_HOSTS names it',
   )
-export const tooManyWebhooks = () => fieldInvalid('body', 'LIMIT_EXCEEDED', 'a merchant has at most 10 webhooks')
+export const tooManyWebhooks = (): HttpError =>
+  fieldInvalid('body', 'LIMIT_EXCEEDED', 'a merchant has at most 10 webhooks')
 const AMOUNT_TEXTS = {
   capture: (possible: string) => `Can capture at most ${possible}`,
   refund: (possible: string) => `Can refund at most ${possible}`,
@@ -165,17 +167,18 @@ const AMOUNT_TEXTS = {
   dispute: (possible: string) => `Can dispute at most ${possible}`,
 } as const
 /** `possible` is money as text: `EUR 3.00`. */
-export const amountBeyondLimit = (act: keyof typeof AMOUNT_TEXTS, possible: string) =>
+export const amountBeyondLimit = (act: keyof typeof AMOUNT_TEXTS, possible: string): HttpError =>
   fieldInvalid('amount', 'LIMIT_EXCEEDED', AMOUNT_TEXTS[act](possible))
 /** `currency` is that of the transaction. */
-export const otherCurrency = (currency: string) => fieldInvalid('currency', 'MISMATCH', `must be ${currency}`)
-export const trailFull = () => fieldInvalid('body', 'LIMIT_EXCEEDED', 'the trail of the transaction is full')
-export const currencyWithoutRate = () => fieldInvalid('currency', 'UNKNOWN', FIELD_TEXTS.noRate)
+export const otherCurrency = (currency: string): HttpError =>
+  fieldInvalid('currency', 'MISMATCH', `must be ${currency}`)
+export const trailFull = (): HttpError => fieldInvalid('body', 'LIMIT_EXCEEDED', 'the trail of the transaction is full')
+export const currencyWithoutRate = (): HttpError => fieldInvalid('currency', 'UNKNOWN', FIELD_TEXTS.noRate)
 /** One text whether the source is unknown, another merchant's or refused: a caller learns nothing of other merchants. */
-export const unknownSource = (field: string) =>
+export const unknownSource = (field: string): HttpError =>
   fieldInvalid(field, 'UNKNOWN', 'must be of a successful payment of this merchant')
 /** `reason` says why nothing is paid out. */
-export const payoutSkipped = (reason: 'negative' | 'below_minimum' | 'no_iban') =>
+export const payoutSkipped = (reason: 'negative' | 'below_minimum' | 'no_iban'): HttpError =>
   fieldInvalid('balance', 'LIMIT_EXCEEDED', reason)
 /** Stands beside other errors of the same body. */
 export const immutable = (field: string): FieldError => ({ field, message: 'cannot be changed', code: 'IMMUTABLE' })

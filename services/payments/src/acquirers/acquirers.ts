@@ -2,7 +2,14 @@ import type { Histogram, Meter } from '@opentelemetry/api'
 import type { Acquirer, AuthorizationOutcome, AuthorizationRequest } from './acquirer.ts'
 
 /** The acquirers of this installation. Test merchants have the simulator. An operator chooses the acquirer of a live merchant. */
-export type Acquirers = ReturnType<typeof createAcquirers>
+export interface Acquirers {
+  /** The acquirers that a live merchant may have. */
+  readonly names: readonly string[]
+  /** Undefined for a name that is no longer configured. Null is the simulator. */
+  readonly find: (name: string | null) => Acquirer | undefined
+  /** Asks for an authorization. Without an answer within 10 s the outcome is unknown. */
+  readonly authorize: (name: string | null, request: AuthorizationRequest) => Promise<AuthorizationOutcome>
+}
 
 /** What acquirers are made of. `others`: the acquirers of the settings by their name. The simulator has no name. */
 export interface AcquirersOptions {
@@ -16,8 +23,8 @@ export interface AcquirersOptions {
 
 const BUDGET_MS = 10_000
 
-/** Makes the way to all acquirers. Counts each authorization by its outcome, and measures each call. */
-export function createAcquirers({ simulator, others, meter, logger, wait }: AcquirersOptions) {
+/** Returns the way to all acquirers. Counts each authorization by its outcome, and measures each call. */
+export function createAcquirers({ simulator, others, meter, logger, wait }: AcquirersOptions): Acquirers {
   const authorizations = meter.createCounter('payments_authorizations_total', {
     description: 'Authorizations by outcome',
   })
@@ -27,11 +34,8 @@ export function createAcquirers({ simulator, others, meter, logger, wait }: Acqu
   const names: readonly string[] = [...others.keys()]
   const find = (name: string | null): Acquirer | undefined => (name === null ? own : byName.get(name))
   return {
-    /** The acquirers that a live merchant may have. */
     names,
-    /** Undefined for a name that is no longer configured. Null is the simulator. */
     find,
-    /** Asks for an authorization. Without an answer within 10 s the outcome is unknown. */
     authorize: async (name: string | null, request: AuthorizationRequest): Promise<AuthorizationOutcome> => {
       const patience = new AbortController()
       const late = wait(BUDGET_MS, patience.signal).then((): AuthorizationOutcome => ({ verdict: 'unknown' }))

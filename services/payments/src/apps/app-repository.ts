@@ -35,10 +35,13 @@ const createInvitedQuery = prepare(
 )
 
 /**
- * Makes an app with the code of an invitation, and uses the code up. Undefined when the code is not good; no app is
- * made then.
+ * Makes an app with the code of an invitation, and uses the code up. Resolves to its id, or to undefined when the code is not good and no
+ * app is made.
  */
-export async function callCreateInvitedApp(lanes: Lanes, app: NewApp & { readonly codeHash: Buffer }) {
+export async function callCreateInvitedApp(
+  lanes: Lanes,
+  app: NewApp & { readonly codeHash: Buffer },
+): Promise<string | undefined> {
   return (await lanes.write.one(createInvitedQuery, app)).id ?? undefined
 }
 

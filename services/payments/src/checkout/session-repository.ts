@@ -129,8 +129,15 @@ export async function updateOutcome(lanes: Lanes, key: SessionKey, outcome: TdsS
   return (await lanes.write.first(decideQuery, { ...key, outcome })) !== undefined
 }
 
+/** How many rows of each table were deleted. */
+export interface DeletedSessions {
+  readonly payment_sessions: number
+  readonly spent_tokens: number
+  readonly token_merchants: number
+}
+
 /** Deletes sessions and tokens that have expired. Resolves to how many rows of each table were deleted. */
-export async function deleteExpiredSessions(db: Db) {
+export async function deleteExpiredSessions(db: Db): Promise<DeletedSessions> {
   const expired = { column: 'expires', age: '0' }
   return {
     payment_sessions: await deleteOldRows(db, 'payment_sessions', expired),

@@ -53,14 +53,28 @@ export interface DayLimits {
   readonly rateAgeDaysMax: number
 }
 
-/** The settings of acquirers and payouts, with the names that the code uses. Delays are days. */
-export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings>) {
+/** The settings of acquirers and payouts. Delays are days. */
+export interface AcquiringConfig {
+  readonly acquirers: readonly AcquirerAddress[]
+  readonly payouts: {
+    readonly schedule: 'daily' | 'off'
+    /** In major units of the merchant's currency. */
+    readonly minimum: number
+    readonly delayDays: {
+      readonly live: number
+      readonly test: number
+    }
+  }
+  readonly seedAllowed: boolean
+}
+
+/** Returns the settings of acquirers and payouts, with the names that the code uses. Delays are days. */
+export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings>): AcquiringConfig {
   const delay = values.PAYOUT_DELAY_DAYS
   return {
     acquirers: values.ACQUIRERS,
     payouts: {
       schedule: values.PAYOUT_SCHEDULE,
-      /** In major units of the merchant's currency. */
       minimum: values.PAYOUT_MIN,
       delayDays: { live: delay ?? DELAY_DAYS.live, test: delay ?? DELAY_DAYS.test },
     },

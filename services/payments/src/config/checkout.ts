@@ -19,22 +19,32 @@ export const checkoutSettings = group('Checkout', {
     ),
 })
 
-/** The settings of the checkout and the payment page, with the names that the code uses. */
+/** The settings of the checkout and the payment page. */
+export interface CheckoutConfig {
+  readonly checkout: {
+    /** The URL of the payment page, as customers reach it. */
+    readonly posUrl: string
+    /** A host whose root is that page too. */
+    readonly posHost: string | undefined
+    /** The host whose root is the vault. */
+    readonly vaultHost: string | undefined
+    /** Whether live card data must come by TLS. */
+    readonly requireTls: boolean
+  }
+}
+
+/** Returns the settings of the checkout and the payment page, with the names that the code uses. */
 export function toCheckoutConfig({
   VAULT_HOST,
   REQUIRE_TLS,
   POS_URL,
   BASE_URL,
-}: SettingValues<typeof checkoutSettings> & { readonly BASE_URL: string }) {
+}: SettingValues<typeof checkoutSettings> & { readonly BASE_URL: string }): CheckoutConfig {
   return {
     checkout: {
-      /** The URL of the payment page, as customers reach it. */
       posUrl: POS_URL ?? `${BASE_URL}/pos`,
-      /** A host whose root is that page too. */
       posHost: POS_URL === undefined ? undefined : new URL(POS_URL).hostname,
-      /** The host whose root is the vault. */
       vaultHost: VAULT_HOST,
-      /** Whether live card data must come by TLS. */
       requireTls: REQUIRE_TLS,
     },
   } as const

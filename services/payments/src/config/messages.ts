@@ -29,18 +29,33 @@ export const messageRules: readonly Rule<Pick<MessageValues, 'SMTP_URL' | 'MAIL_
       : undefined,
 ]
 
-/** The settings of mails and webhooks, with the names that the code uses. */
-export function toMessageConfig({ SMTP_URL, SMTP_REQUIRE_TLS, MAIL_FROM, ...values }: MessageValues) {
+/** The settings of mails and webhooks. */
+export interface MessageConfig {
+  /** Undefined: mails wait in the queue. */
+  readonly smtp:
+    | {
+        readonly url: string
+        readonly from: string
+        readonly requireTls: boolean
+      }
+    | undefined
+  readonly webhooks: {
+    /** For test merchants. */
+    readonly allowHttp: boolean
+    /** Hosts, addresses and networks of the operator's own network that may have webhooks. */
+    readonly allowedHosts: readonly string[]
+  }
+}
+
+/** Returns the settings of mails and webhooks, with the names that the code uses. */
+export function toMessageConfig({ SMTP_URL, SMTP_REQUIRE_TLS, MAIL_FROM, ...values }: MessageValues): MessageConfig {
   return {
-    /** Undefined: mails wait in the queue. */
     smtp:
       SMTP_URL === undefined || MAIL_FROM === undefined
         ? undefined
         : { url: SMTP_URL, from: MAIL_FROM, requireTls: SMTP_REQUIRE_TLS },
     webhooks: {
-      /** For test merchants. */
       allowHttp: values.WEBHOOK_ALLOW_HTTP,
-      /** Hosts, addresses and networks of the operator's own network that may have webhooks. */
       allowedHosts: values.WEBHOOK_ALLOWED_HOSTS,
     },
   } as const

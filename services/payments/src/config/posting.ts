@@ -22,10 +22,19 @@ export const postingSettings = group('Captures, refunds and exchange rates', {
     .describe('Share that is taken off an amount that is exchanged.'),
 })
 
-/** The settings of captures, refunds and voids. The margin is in basis points, the age of rates in days. */
-export function toPostingConfig(values: SettingValues<typeof postingSettings>) {
+/** The settings of captures, refunds and voids. */
+export interface PostingConfig {
+  /** Whose operations one call of the database may contain. */
+  readonly batchScope: 'any' | 'merchant'
+  readonly rateTerms: {
+    readonly marginBasisPoints: number
+    readonly ageDaysMax: number
+  }
+}
+
+/** Returns the settings of captures, refunds and voids. The margin is in basis points, the age of rates in days. */
+export function toPostingConfig(values: SettingValues<typeof postingSettings>): PostingConfig {
   return {
-    /** Whose operations one call of the database may contain. */
     batchScope: values.BATCH,
     rateTerms: { marginBasisPoints: values.FX_MARGIN_BPS, ageDaysMax: values.FX_MAX_AGE_DAYS },
   } as const

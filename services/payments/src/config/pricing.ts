@@ -1,7 +1,7 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { integer, parsed } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import { readMoney } from '../money/minor-units.ts'
+import { type Money, readMoney } from '../money/minor-units.ts'
 
 const BASIS_POINTS_MAX = 10_000
 
@@ -12,8 +12,17 @@ export const pricingSettings = group('Fees of new merchants', {
   FEE_DISPUTE: money().prefault('EUR:2500').describe('Fee of a dispute.'),
 })
 
-/** The prices of new merchants: `rate` in basis points, the others as amounts of money. */
-export function toPricingConfig(values: SettingValues<typeof pricingSettings>) {
+/** The prices of new merchants. */
+export interface PricingConfig {
+  readonly pricing: {
+    readonly rate: number
+    readonly flat: Money
+    readonly dispute: Money
+  }
+}
+
+/** Returns the prices of new merchants: `rate` in basis points, the others as amounts of money. */
+export function toPricingConfig(values: SettingValues<typeof pricingSettings>): PricingConfig {
   return { pricing: { rate: values.FEE_RATE_BPS, flat: values.FEE_FLAT, dispute: values.FEE_DISPUTE } } as const
 }
 

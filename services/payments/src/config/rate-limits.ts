@@ -33,7 +33,22 @@ export const rateLimitSettings = group(
 )
 
 /** The rate limits. A limit of 0 is off. */
-export function toRateLimitConfig(values: SettingValues<typeof rateLimitSettings>) {
+export interface RateLimitConfig {
+  readonly rateLimitStore: 'memory' | 'postgres' | 'redis'
+  readonly redisUrl: string | undefined
+  readonly rateLimits: {
+    readonly requestsPerSecond: number
+    readonly appsPerMinute: number
+    readonly failuresPerMinute: number
+    readonly checkoutsPerSecond: number
+    readonly refusalsPerTenMinutes: number
+    readonly mailsPerHour: number
+    readonly invitationsPerHour: number
+  }
+}
+
+/** Returns the rate limits. A limit of 0 is off. */
+export function toRateLimitConfig(values: SettingValues<typeof rateLimitSettings>): RateLimitConfig {
   return {
     rateLimitStore: values.RATE_LIMIT_STORE,
     redisUrl: values.REDIS_URL,

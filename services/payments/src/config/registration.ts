@@ -16,12 +16,21 @@ export const registrationSettings = group('Apps', {
     .describe('Time after which an app is deleted that manages no merchant and was not used. 0: never.'),
 })
 
-/** The settings of making and deleting apps, with the names that the code uses. */
-export function toRegistrationConfig({ REGISTRATION, UNUSED_APP_DAYS }: SettingValues<typeof registrationSettings>) {
+/** The settings of making and deleting apps. */
+export interface RegistrationConfig {
+  /** Who may make an app: anybody, whoever has a code of the operator, or only the operator. */
+  readonly registration: 'closed' | 'invited' | 'open'
+  /** The days after which an app without merchants is deleted when nobody uses it; 0: never. */
+  readonly unusedAppDays: number
+}
+
+/** Returns the settings of making and deleting apps, with the names that the code uses. */
+export function toRegistrationConfig({
+  REGISTRATION,
+  UNUSED_APP_DAYS,
+}: SettingValues<typeof registrationSettings>): RegistrationConfig {
   return {
-    /** Who may make an app: anybody, whoever has a code of the operator, or only the operator. */
     registration: REGISTRATION,
-    /** The days after which an app without merchants is deleted when nobody uses it; 0: never. */
     unusedAppDays: UNUSED_APP_DAYS,
   } as const
 }

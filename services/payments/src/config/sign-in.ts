@@ -33,7 +33,18 @@ export const signInRules: readonly Rule<SignInValues>[] = [
       : undefined,
 ]
 
-/** The service that signs tokens of users. Undefined: users cannot call. */
-export function toSignInConfig({ USER_JWKS_URL: jwksUrl, USER_ISSUER: issuer, USER_AUDIENCE: audience }: SignInValues) {
+/** The service that signs tokens of users. */
+export interface SignInConfig {
+  readonly jwksUrl: string
+  readonly issuer: string
+  readonly audience: string | undefined
+}
+
+/** Returns the service that signs tokens of users. Undefined: users cannot call. */
+export function toSignInConfig({
+  USER_JWKS_URL: jwksUrl,
+  USER_ISSUER: issuer,
+  USER_AUDIENCE: audience,
+}: SignInValues): SignInConfig | undefined {
   return jwksUrl === undefined || issuer === undefined ? undefined : { jwksUrl, issuer, audience }
 }

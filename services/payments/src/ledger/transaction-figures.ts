@@ -37,8 +37,8 @@ const PAGE_ROWS = 500
 const sumOf = (column: string, condition: string) =>
   sql.raw(`coalesce(sum(${column}) FILTER (WHERE ${condition}), 0)::bigint`)
 
-/** The figures of a merchant's transactions. Memory holds one page. */
-export async function* streamFigures(db: Db, merchantId: string) {
+/** Yields the figures of a merchant's transactions. Memory holds one page. */
+export async function* streamFigures(db: Db, merchantId: string): AsyncGenerator<TransactionFigures, void> {
   for (let after = ''; ; ) {
     const rows = await listFigures(db, merchantId, after)
     yield* rows

@@ -74,7 +74,11 @@ function verifiedEmail(claims: JWTPayload): string | undefined {
 }
 
 /** Checks the tokens of users who call with one of the sign-in service instead of an app's key. */
-export type UserTokens = ReturnType<typeof createUserTokens>
+export interface UserTokens {
+  readonly verify: VerifyUserToken
+  /** Makes the user of an email address, unless there is one. A user need not have been invited before. */
+  readonly register: (email: string) => Promise<void>
+}
 
 const SEEN_USERS_MAX = 10_000
 
@@ -88,12 +92,11 @@ export function openUserTokens(lanes: Lanes, options: UserTokenOptions): UserTok
   return createUserTokens(lanes, createUserTokenVerifier(options))
 }
 
-/** Makes what checks tokens of users. It remembers the users that exist, because they are never deleted. */
-export function createUserTokens(lanes: Lanes, verify: VerifyUserToken) {
+/** Returns what checks tokens of users. It remembers the users that exist, because they are never deleted. */
+export function createUserTokens(lanes: Lanes, verify: VerifyUserToken): UserTokens {
   const seen = new LRUCache<string, true>({ max: SEEN_USERS_MAX })
   return {
     verify,
-    /** Makes the user of an email address, unless there is one. A user need not have been invited before. */
     register: async (email: string): Promise<void> => {
       if (seen.has(email)) return
       await lanes.write.one(registerQuery, { email })

@@ -16,7 +16,7 @@ export function toStorable(value: string): string {
 }
 
 /** A text that can be stored. */
-export function text() {
+export function text(): z.ZodString {
   return z
     .string()
     .refine(isStorable, { error: FIELD_TEXTS.notStorable, params: { code: 'FORMAT' } })
@@ -36,12 +36,12 @@ const WEBSITE_PATTERN = `^(${HOST_PATTERN}|https?://${HOST_PATTERN}(:[1-9][0-9]{
 export const URL_PATTERN = `^https?://${HOST_PATTERN}(:[1-9][0-9]{0,3})?${PATH_PATTERN}$`
 
 /** A trimmed name of 1 to 255 characters. */
-export function name() {
+export function name(): z.ZodString {
   return text().trim().min(1).max(255)
 }
 
 /** At most 254 characters, one `@`, a host name with a dot as domain. */
-export function email() {
+export function email(): z.ZodString {
   return text()
     .trim()
     .max(254)
@@ -58,7 +58,7 @@ function isEmail(value: string): boolean {
 const LOCAL_PART = /^[^\s\p{C}<>()[\]:;,"\\]+$/u
 
 /** An absolute http(s) URL or a bare host name, at most 2048 characters, kept as given. */
-export function website() {
+export function website(): z.ZodString {
   return text()
     .trim()
     .max(2048)
@@ -78,7 +78,7 @@ export function isHttpUrl(value: string): boolean {
 }
 
 /** Text on bank statements: 2 to 22 printable ASCII characters, kept as given (reference: Text). */
-export function descriptor() {
+export function descriptor(): z.ZodString {
   return text()
     .min(2)
     .max(22)
@@ -89,8 +89,10 @@ export function descriptor() {
     .meta({ pattern: '^[ -~]*$' })
 }
 
+type PathField<Schema extends z.ZodType> = z.core.$ZodBranded<Schema, 'path', 'out'>
+
 /** An id in the path, in lower case. Any other text becomes the empty text, which names no object: 404, never 400. */
-export function pathId() {
+export function pathId(): PathField<z.ZodPipe<z.ZodString, z.ZodTransform<string, string>>> {
   return z
     .string()
     .meta({ pattern: ID_PATTERN })
@@ -99,7 +101,7 @@ export function pathId() {
 }
 
 /** Any other text in the path. */
-export function pathText() {
+export function pathText(): PathField<z.ZodString> {
   return z.string().brand<'path'>()
 }
 
@@ -109,7 +111,7 @@ export type PathValues = Readonly<Record<string, string & z.$brand<'path'>>>
 const ID = /^[0-9a-f]{24}$/i
 
 /** An id in a body or a query, in lower case. It may name no object. */
-export function id() {
+export function id(): z.ZodString {
   return text()
     .refine((value) => ID.test(value), { error: FIELD_TEXTS.notId, params: { code: 'FORMAT' } })
     .toLowerCase()
@@ -120,7 +122,7 @@ export function id() {
  * An instant of RFC 3339, converted to UTC: PostgreSQL accepts fewer offsets, and writes some years differently from
  * JavaScript.
  */
-export function instant() {
+export function instant(): z.ZodPipe<z.ZodISODateTime, z.ZodTransform<string, string>> {
   return z.iso
     .datetime({ offset: true })
     .refine((value) => Date.parse(value) >= 0 && Date.parse(value) < YEAR_10000, {
@@ -136,8 +138,14 @@ const INSTANT_PATTERN =
   '^(19[7-9][0-9]|[2-9][0-9]{3})-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]+)?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$'
 const YEAR_10000 = Date.UTC(10_000)
 
-/** One of several alternatives in the API document: an object that has this member, a text. */
-export function withText(name: string) {
+/** A schema of the API document: an object with one text. */
+interface TextAlternative {
+  readonly properties: Record<string, { readonly type: 'string'; readonly minLength: number }>
+  readonly required: string[]
+}
+
+/** Returns one of several alternatives in the API document: an object that has this member, a text. */
+export function withText(name: string): TextAlternative {
   return { properties: { [name]: { type: 'string', minLength: 1 } }, required: [name] }
 }
 
@@ -153,12 +161,12 @@ export const ListQuery = z.object({
 })
 
 /** An amount in minor units, at least one of them. */
-export function amount() {
+export function amount(): z.ZodInt {
   return z.int().min(1).max(Number(AMOUNT_MAX))
 }
 
 /** A currency that new transactions may have. */
-export function currency() {
+export function currency(): z.ZodString {
   return text()
     .trim()
     .refine((code) => /^[A-Z]{3}$/.test(code), { error: FIELD_TEXTS.notCurrencyCode })
@@ -167,7 +175,7 @@ export function currency() {
 }
 
 /** The merchant's own name for a payment or an operation: 1 to 255 characters. */
-export function reference() {
+export function reference(): z.ZodString {
   return text().min(1).max(255)
 }
 
@@ -181,12 +189,12 @@ export function referenceOf(given: unknown): string | undefined {
 }
 
 /** An object of the merchant's own, stored as it is given. */
-export function custom() {
+export function custom(): z.ZodRecord<z.ZodString, z.ZodUnknown> {
   return storableJson(z.record(z.string(), z.unknown()))
 }
 
 /** `custom` at the checkout, where it may be any JSON value. */
-export function anyCustom() {
+export function anyCustom(): z.ZodUnknown {
   return storableJson(z.unknown())
 }
 

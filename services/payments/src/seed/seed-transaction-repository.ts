@@ -1,8 +1,9 @@
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
 
-/** The instant in an id: its first eight digits are seconds since 1970. */
-export const createdOf = (id: string) => sql<Date>`${sql.table('created_at')}(${sql.table('id_number')}(${id}))`
+/** SQL for the instant in an id: its first eight digits are seconds since 1970. */
+export const createdOf = (id: string): RawBuilder<Date> =>
+  sql<Date>`${sql.table('created_at')}(${sql.table('id_number')}(${id}))`
 
 /** A card as it is stored, with the scenario of the simulator. */
 export interface SeedInstrument {
@@ -59,8 +60,14 @@ export async function hasTransaction(db: Db, merchantId: string, id: string): Pr
   return row !== undefined
 }
 
-/** A transaction and its card as JSON, as the SQL functions take them. */
-export function seedRows({ id, currency, amount, created, instrument }: SeededTransaction) {
+/** Two rows as JSON. */
+export interface SeedRows {
+  readonly transaction: string
+  readonly card: string
+}
+
+/** Returns a transaction and its card as JSON, as the SQL functions take them. */
+export function seedRows({ id, currency, amount, created, instrument }: SeededTransaction): SeedRows {
   const { sealed, keyId, mac, ...card } = instrument
   return {
     transaction: JSON.stringify({ id, currency, amount, created }),

@@ -50,17 +50,24 @@ export interface OperationGroupOptions {
 }
 
 /** The way of captures, refunds and voids to the database: those that arrive together go in one call. */
-export type OperationGroup = ReturnType<typeof createOperationGroup>
+export interface OperationGroup {
+  /**
+   * Carries out an operation.
+   * @throws serverBusy before anything is done, when it would wait for more than 5 s; conflict instead, when the request
+   * that it repeats is still running by then
+   */
+  readonly run: (operation: Operation) => Promise<OperationResult>
+}
 
 const BATCH_OPERATIONS_MAX = 128
 
 /**
- * The way of all captures, refunds and voids of this process to the database. Operations that arrive while batches are under
+ * Returns the way of all captures, refunds and voids of this process to the database. Operations that arrive while batches are under
  * way go together in the next one. A batch contains each transaction once, so a repeat with the same Idempotency-Key waits here
  * until the first request has ended, and then finds in the database what that left. Other processes do the same, so correctness
  * depends on the locks of the database alone (reference: Batches, Idempotency-Key).
  */
-export function createOperationGroup({ lanes, meter, terms, scope }: OperationGroupOptions) {
+export function createOperationGroup({ lanes, meter, terms, scope }: OperationGroupOptions): OperationGroup {
   const count = createCounters(meter)
   const running = new Set<string>()
   const group = createGroupCommit<Operation, OperationResult>({
@@ -72,11 +79,6 @@ export function createOperationGroup({ lanes, meter, terms, scope }: OperationGr
     tooMany: serverBusy,
   })
   return {
-    /**
-     * Carries out an operation.
-     * @throws serverBusy before anything is done, when it would wait for more than 5 s; conflict instead, when the request
-     * that it repeats is still running by then
-     */
     run: async (operation: Operation): Promise<OperationResult> => {
       const name = nameOf(operation)
       const isRepeat = name !== undefined && running.has(name)

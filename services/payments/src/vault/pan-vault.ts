@@ -23,10 +23,18 @@ export interface SealedPan {
 export type OpenPurpose = 'authorization' | 'rotation'
 
 /** Seals and opens card numbers. Stored card numbers are opened only here. */
-export type PanVault = ReturnType<typeof createPanVault>
+export interface PanVault {
+  /** The id of the key that seals. */
+  readonly keyId: number
+  readonly seal: (pan: string, place: PanPlace) => SealedPan
+  /** @throws OpenError when the number was altered, belongs to another row, or its key is gone */
+  readonly open: (sealed: Buffer, place: PanPlace, purpose: OpenPurpose) => string
+  /** The digests that a number may be stored under: one for each key. */
+  readonly macs: (pan: string) => readonly Buffer[]
+}
 
-/** The first key seals. Every opening of a number is counted (reference: Security). */
-export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], meter: Meter) {
+/** Returns what seals and opens card numbers. The first key seals. Every opening of a number is counted (reference: Security). */
+export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], meter: Meter): PanVault {
   const opens = startAtZero(
     meter.createCounter('payments_vault_opens_total', { description: 'Card numbers opened by purpose' }),
     [{ purpose: 'authorization' }, { purpose: 'rotation' }],
@@ -39,19 +47,16 @@ export function createPanVault(vaultKeys: readonly [VaultKey, ...VaultKey[]], me
   const macKey = deriveKey(first, 'pan/mac')
   const macKeys = vaultKeys.map((key) => deriveKey(key, 'pan/mac'))
   return {
-    /** The id of the key that seals. */
     keyId: first.id,
     seal: (pan: string, place: PanPlace): SealedPan => ({
       sealed: seal(sealing, pan, textOf(place)),
       keyId: first.id,
       mac: digest(macKey, pan),
     }),
-    /** @throws OpenError when the number was altered, belongs to another row, or its key is gone */
     open: (sealed: Buffer, place: PanPlace, purpose: OpenPurpose): string => {
       opens.add(1, { purpose })
       return openSealed(sealing, sealed, textOf(place))
     },
-    /** The digests that a number may be stored under: one for each key. */
     macs: (pan: string): readonly Buffer[] => macKeys.map((key) => digest(key, pan)),
   }
 }

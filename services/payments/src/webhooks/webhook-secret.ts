@@ -2,7 +2,13 @@ import { OpenError, openSealed, type SealingKeys, seal } from '../vault/seal.ts'
 import { deriveKey, type VaultKey } from '../vault/vault-keys.ts'
 
 /** Seals secrets of webhooks, each for its merchant. */
-export type WebhookSecrets = ReturnType<typeof createWebhookSecrets>
+export interface WebhookSecrets {
+  readonly seal: (secret: string, merchantId: string) => Buffer
+  /** @throws OpenError when the text was altered, belongs to another merchant, or its key is gone */
+  readonly open: (sealed: Buffer, merchantId: string) => string
+  /** Whether the first key has sealed it. */
+  readonly isCurrent: (sealed: Buffer, merchantId: string) => boolean
+}
 
 /** The keys that seal and open secrets of webhooks. */
 export interface WebhookSecretKeys {
@@ -16,8 +22,8 @@ const SECRET_BYTES = 32
 /** The key id of secrets that the pepper sealed. A key of the vault may have the same id. */
 const PEPPER_ID = 0
 
-/** Makes what seals and opens secrets of webhooks. A secret is bound to its merchant: sealed for one, it opens for no other. */
-export function createWebhookSecrets({ vaultKeys, pepper }: WebhookSecretKeys) {
+/** Returns what seals and opens secrets of webhooks. A secret is bound to its merchant: sealed for one, it opens for no other. */
+export function createWebhookSecrets({ vaultKeys, pepper }: WebhookSecretKeys): WebhookSecrets {
   const [{ id: sealing }] = vaultKeys
   const keys = new Map(vaultKeys.map((key) => [key.id, deriveKey(key, 'webhook/secret')]))
   const former: SealingKeys = {
@@ -28,9 +34,7 @@ export function createWebhookSecrets({ vaultKeys, pepper }: WebhookSecretKeys) {
     tryToOpen({ sealing, keys }, sealed, merchantId) ?? openSealed(former, sealed, merchantId)
   return {
     seal: (secret: string, merchantId: string): Buffer => seal({ sealing, keys }, secret, merchantId),
-    /** @throws OpenError when the text was altered, belongs to another merchant, or its key is gone */
     open,
-    /** Whether the first key has sealed it. */
     isCurrent: (sealed: Buffer, merchantId: string): boolean =>
       sealed[0] === sealing && tryToOpen({ sealing, keys }, sealed, merchantId) !== undefined,
   }

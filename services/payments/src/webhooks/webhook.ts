@@ -39,8 +39,18 @@ const PORT =
 /** The URLs that `isWebhookUrl` accepts, for the API document. */
 export const WEBHOOK_URL_PATTERN = `^(https://${HOST}(:(443|8443|${PORT}))?|http://${HOST}:${PORT})([/?#][^\\u0000]*)?$`
 
-/** The body and the headers with which an event is sent, signed by each secret (reference: Deliveries). */
-export function toDelivery(event: MerchantEvent, secrets: readonly string[], now: Date) {
+/** What is sent to the URL of a webhook. */
+export interface DeliveryRequest {
+  readonly body: string
+  readonly headers: {
+    readonly 'content-type': string
+    readonly 'user-agent': string
+    readonly 'x-signature': string
+  }
+}
+
+/** Returns the body and the headers with which an event is sent, signed by each secret (reference: Deliveries). */
+export function toDelivery(event: MerchantEvent, secrets: readonly string[], now: Date): DeliveryRequest {
   const body = JSON.stringify(viewEvent(event))
   return {
     body,
