@@ -27,6 +27,7 @@ import { pinnedImages } from './layout/pinned-images.ts'
 import { portableCore } from './layout/portable-core.ts'
 import { pureFiles } from './layout/pure-files.ts'
 import { refusedWords } from './layout/refused-words.ts'
+import { returnTypes } from './layout/return-types.ts'
 import { rootEntries } from './layout/root-entries.ts'
 import { singleImporters } from './layout/single-importers.ts'
 import { sizes } from './layout/sizes.ts'
@@ -78,6 +79,7 @@ export const rules: readonly Rule[] = [
   functionFiles,
   walks,
   docstrings,
+  returnTypes,
   namedErrors,
   testsBeside,
   testTitles,

@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest'
+import { returnTypes } from './return-types.ts'
+import { problemsOf } from './shop-tree.ts'
+
+const path = 'services/shop/src/items/item.ts'
+/** Without the functions of the shop, which state no type. */
+const onlyItem = (text: string) => ({
+  'services/shop/src/routes/items.ts': '',
+  'services/shop/src/items/item-view.ts': '',
+  'packages/database/src/connect.ts': '',
+  [path]: `${text}\n`,
+})
+
+describe('return types of exported functions', () => {
+  it.each([
+    'export function price() {}',
+    'export async function price() {}',
+    'export const price = () => 1n',
+    'export const price = function () {}',
+    'export function price(a: 1)\nexport function price(a: 1): bigint {\n  return 1n\n}',
+  ])('refuses %j', async (text) => {
+    expect(await problemsOf(returnTypes, onlyItem(text))).toEqual([
+      `${path}:1 exports price without a return type: name what it returns`,
+    ])
+  })
+
+  it.each([
+    'export function price(): bigint {\n  return 1n\n}',
+    'export const price = (): bigint => 1n',
+    'export const price: () => bigint = () => 1n',
+    'export const PRICE = 1n',
+    'export interface Price {}',
+    'function price() {}',
+    'const price = () => 1n',
+  ])('allows %j', async (text) => {
+    expect(await problemsOf(returnTypes, onlyItem(text))).toEqual([])
+  })
+
+  it.each([
+    'services/shop/src/items/item.test.ts',
+    'services/shop/test/orders.ts',
+    'migrations/shop/0002-create-orders.ts',
+  ])('allows functions of %s without a return type', async (exempt) => {
+    expect(await problemsOf(returnTypes, { ...onlyItem(''), [exempt]: 'export const price = () => 1n\n' })).toEqual([])
+  })
+})

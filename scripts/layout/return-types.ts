@@ -1,0 +1,38 @@
+import type { Declaration } from 'oxc-parser'
+import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
+import { lineAt, programOf } from './syntax.ts'
+
+/** Numbered migrations are all of the type that they import, `Migration`. */
+const MIGRATION = /^migrations\/[^/]+\/\d{4}-[^/]+\.ts$/
+
+/**
+ * An exported function states what it returns: a reader learns it from the signature, and a change of the body cannot change it
+ * unseen. A constant with a type of its own, such as `const rule: Rule`, states it too.
+ */
+export const returnTypes: Rule = (tree) =>
+  productionFiles(tree, 'migrations', 'packages', 'scripts', 'services')
+    .filter(({ path }) => !MIGRATION.test(path))
+    .flatMap(untypedFunctions)
+
+function untypedFunctions(file: SourceFile): readonly Problem[] {
+  return programOf(file).body.flatMap((node) => {
+    if (node.type !== 'ExportNamedDeclaration' || node.declaration === null) return []
+    return untypedNames(node.declaration).map((name) => ({
+      path: file.path,
+      line: lineAt(file.text, node.start),
+      message: `exports ${name} without a return type: name what it returns`,
+    }))
+  })
+}
+
+function untypedNames(declaration: Declaration): readonly string[] {
+  if (declaration.type === 'FunctionDeclaration' || declaration.type === 'TSDeclareFunction') {
+    return declaration.returnType ? [] : [declaration.id?.name ?? 'a function']
+  }
+  if (declaration.type !== 'VariableDeclaration') return []
+  return declaration.declarations.flatMap(({ id, init }) => {
+    const isFunction = init?.type === 'ArrowFunctionExpression' || init?.type === 'FunctionExpression'
+    const isTyped = id.type === 'Identifier' && id.typeAnnotation
+    return !isFunction || init.returnType || isTyped ? [] : [id.type === 'Identifier' ? id.name : 'a pattern']
+  })
+}
