@@ -42,20 +42,24 @@ it('counts failures with the same operation and check and code once', async () =
     scenario('fuzzing', { body: '{"code":422,"error_code":"email_exists"}', failed: ['some_check', 'more'] }),
     scenario('fuzzing', { body: '{"code":"UNKNOWN"}', status: 404, method: 'TRACE' }),
     scenario('fuzzing', { body: '{"error":{"type":"CONFLICT"}}', status: 409, method: 'PUT' }),
+    scenario('fuzzing', { body: '{"code":"no_grant","error":"unsupported_grant_type"}', method: 'PATCH' }),
+    scenario('fuzzing', { body: '{"error":"invalid_grant"}', method: 'PATCH' }),
     scenario('stateful', { body: '<html>', status: 501, failed: [] }),
     scenario('stateful', { body: '[{"field":"a.b","message":"is","code":"TYPE"},{"field":"c","code":"RANGE"}]' }),
   ]
   writeFileSync(file, lines.join('\n'))
   const { failures, summary, withExample } = await readReport(file)
-  expect([summary, [...withExample]]).toEqual(['2 examples, 2 coverage, 6 fuzzing, 4 stateful', ['POST /users']])
+  expect([summary, [...withExample]]).toEqual(['2 examples, 2 coverage, 10 fuzzing, 4 stateful', ['POST /users']])
   expect(failures.map(({ operation, check, code, count }) => [operation, check, code, count])).toEqual([
+    ['PATCH /users', 'some_check', '422 no_grant', 1],
+    ['PATCH /users', 'some_check', '422 invalid_grant', 1],
     ['POST /users', 'some_check', '422 email_exists', 2],
     ['POST /users', 'more', '422 email_exists', 1],
     ['POST /users', 'some_check', '422 a.b TYPE, c RANGE', 1],
     ['PUT /users', 'some_check', '409 CONFLICT', 1],
     ['TRACE /users', 'some_check', '404 UNKNOWN', 1],
   ])
-  expect(failures[0]).toEqual({
+  expect(failures[2]).toEqual({
     ...{ operation: 'POST /users', check: 'some_check', code: '422 email_exists', count: 2 },
     message: 'Wrong: by some_check\nindeed',
     request: `curl -X POST -H "Accept: */*" -d "{}" "http://localhost/users" → {"code":422,"error_code":"email_exists"}`,

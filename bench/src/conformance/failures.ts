@@ -57,7 +57,8 @@ const Event = z.object({
 const ErrorBody = z.object({
   error_code: z.string().optional(),
   code: z.union([z.string(), z.number()]).optional(),
-  error: z.object({ type: z.string().optional() }).optional(),
+  /** An object in payments, an OAuth error code in answers of auth's token endpoint. */
+  error: z.union([z.object({ type: z.string().optional() }), z.string().transform((type) => ({ type }))]).optional(),
 })
 /** The body of an error that names each field that is wrong. */
 const FieldErrors = z.array(z.object({ field: z.string(), code: z.string() }))
