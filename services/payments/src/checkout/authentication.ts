@@ -29,31 +29,33 @@ function sessionState({ step, isTaken, outcome }: Authentication): SessionState 
   }
 }
 
+/** The step that an order takes next, or the final status of its authentication. */
+export type NextStep =
+  | { readonly verdict: 'step'; readonly step: Step }
+  | { readonly verdict: 'final'; readonly status: TdsStatus }
+
 /**
  * The next step, or the final status. An order without a session begins with the lookup. A fingerprint is offered until the
  * client has its task, so that a repeated request gets the same answer; after that it is skipped, with or without its hint. A
  * challenge is offered until the bank has answered and the client has the hint, or until the time is over (reference: Rules of
  * challenges).
  */
-export function nextOf(
-  authentication: Authentication | undefined,
-  done: ReadonlySet<Step>,
-): { readonly step: Step } | { readonly status: TdsStatus } {
-  if (!authentication) return { step: 'card-lookup' }
+export function nextOf(authentication: Authentication | undefined, done: ReadonlySet<Step>): NextStep {
+  if (!authentication) return { verdict: 'step', step: 'card-lookup' }
   const { enrolment, step, outcome, isTimedOut } = authentication
   switch (sessionState(authentication)) {
     case 'looked_up':
     case 'given_out': {
       const next = enrolment.steps[enrolment.steps.indexOf(step) + 1]
-      return next === undefined ? { status: enrolment.status } : { step: next }
+      return next === undefined ? { verdict: 'final', status: enrolment.status } : { verdict: 'step', step: next }
     }
     case 'fingerprint':
-      return { step }
+      return { verdict: 'step', step }
     case 'challenge':
-      return isTimedOut ? { status: 'rejected' } : { step: 'tds-challenge' }
+      return isTimedOut ? { verdict: 'final', status: 'rejected' } : { verdict: 'step', step: 'tds-challenge' }
     case 'answered':
-      if (outcome !== null && done.has('tds-challenge')) return { status: outcome }
-      return isTimedOut ? { status: 'rejected' } : { step: 'tds-challenge' }
+      if (outcome !== null && done.has('tds-challenge')) return { verdict: 'final', status: outcome }
+      return isTimedOut ? { verdict: 'final', status: 'rejected' } : { verdict: 'step', step: 'tds-challenge' }
   }
 }
 
@@ -62,15 +64,15 @@ export function wasOffered({ enrolment: { steps }, step: offered }: Authenticati
   return steps.includes(step) && steps.indexOf(step) <= steps.indexOf(offered)
 }
 
-/** The mark of the transaction, or why the payment is refused. */
+/** How 3-D Secure marks the transaction, or the status code of its refusal. */
 export type TdsVerdict =
-  | { readonly tds: 'full' | 'attempt' | null }
-  | { readonly refusal: 'TDSECURE_REQUIRED' | 'TDSECURE_FAILED' }
+  | { readonly verdict: 'accepted'; readonly tds: 'full' | 'attempt' | null }
+  | { readonly verdict: 'refused'; readonly statusCode: 'TDSECURE_REQUIRED' | 'TDSECURE_FAILED' }
 
 /** Judges an authentication by the mode of the merchant (reference: 3-D Secure). */
 export function tdsVerdict(status: TdsStatus, mode: 'attempt' | 'full'): TdsVerdict {
-  if (status === 'rejected') return { refusal: 'TDSECURE_FAILED' }
-  if (status === 'authenticated') return { tds: 'full' }
-  if (mode === 'full') return { refusal: 'TDSECURE_REQUIRED' }
-  return { tds: status === 'attempted' ? 'attempt' : null }
+  if (status === 'rejected') return { verdict: 'refused', statusCode: 'TDSECURE_FAILED' }
+  if (status === 'authenticated') return { verdict: 'accepted', tds: 'full' }
+  if (mode === 'full') return { verdict: 'refused', statusCode: 'TDSECURE_REQUIRED' }
+  return { verdict: 'accepted', tds: status === 'attempted' ? 'attempt' : null }
 }

@@ -22,7 +22,12 @@ export interface Payee {
 }
 
 /** How a payment ended: a transaction, or the status code of its refusal. */
-export type PaymentEnd = { readonly transactionId: string } | { readonly statusCode: string }
+export type PaymentEnd =
+  | { readonly verdict: 'paid'; readonly transactionId: string }
+  | { readonly verdict: 'refused'; readonly statusCode: string }
+
+/** What became of an order whose payment was to begin. `gone`: its session ended before. */
+export type PaymentOutcome = PaymentEnd | { readonly verdict: 'gone' }
 
 /** A payment that runs, or that ended less than 30 minutes ago. */
 export interface Session extends Authentication {
@@ -150,6 +155,6 @@ function toRepeated(row: CheckoutRow, { fingerprint }: Repeat): Checkout['repeat
  * code counts first.
  */
 export function toEnd(transactionId: string | null, statusCode: string | null): PaymentEnd | undefined {
-  if (statusCode !== null) return { statusCode }
-  return transactionId === null ? undefined : { transactionId }
+  if (statusCode !== null) return { verdict: 'refused', statusCode }
+  return transactionId === null ? undefined : { verdict: 'paid', transactionId }
 }

@@ -52,7 +52,7 @@ const open = (order: object, changes: Partial<CheckoutDeps> = {}, isSecure = tru
 describe('openCheckout', () => {
   it('opens an order with its merchant, its money and its card', async () => {
     const opened = await open(await orderOf())
-    if ('end' in opened) expect.unreachable()
+    if (opened.verdict === 'ended') expect.unreachable()
     expect([opened.payee.id, opened.money]).toEqual([shop.id, { currency: 'EUR', amount: 1_000 }])
     expect([opened.tokens.number.value, opened.tokens.code.value]).toEqual(['1000000000000000', '111'])
     expect([opened.session, opened.done]).toEqual([undefined, new Set()])
@@ -60,14 +60,15 @@ describe('openCheckout', () => {
 
   it('verifies a card alone in the currency of the merchant', async () => {
     const opened = await open(await orderOf({ amount: undefined, unplanned: { merchant: true } }))
-    expect('money' in opened && opened.money).toEqual({ currency: 'EUR', amount: 0 })
+    expect(opened.verdict === 'open' && opened.money).toEqual({ currency: 'EUR', amount: 0 })
   })
 
   it('tells how the order ended before it looks at the tokens, which are spent by then', async () => {
     const order = await orderOf()
     const { hints, body } = await walk(browser, order)
     expect(await open({ ...order, hints })).toEqual({
-      end: { transactionId: body.transactionId },
+      verdict: 'ended',
+      end: { verdict: 'paid', transactionId: body.transactionId },
       scheme: { verdict: 'supported', scheme: 'visa' },
       replayed: false,
       bound: { digest: expect.any(Buffer), sessionId: anyId },

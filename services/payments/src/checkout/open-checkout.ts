@@ -40,6 +40,7 @@ export interface OrderRequest {
 
 /** A valid order. Only its card may still be refused. */
 export interface OpenOrder {
+  readonly verdict: 'open'
   readonly order: Order
   readonly payee: Payee
   readonly money: Money
@@ -58,6 +59,7 @@ export interface OpenOrder {
 
 /** How the same order ended before. */
 export interface EndedOrder {
+  readonly verdict: 'ended'
   readonly end: PaymentEnd
   readonly scheme: SchemeVerdict
   /** Whether the Idempotency-Key led to it. */
@@ -95,7 +97,7 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
   const { order, repeat } = request
   const number = openToken(deps.seals.tokens, order.card.number, 'pcn')
   const code = openToken(deps.seals.tokens, order.card.code, 'pcsc')
-  const digest = 'token' in number ? orderDigest(order, number.token.jti) : undefined
+  const digest = number.verdict === 'opened' ? orderDigest(order, number.token.jti) : undefined
   const progress = digest && readHints(deps.seals.hints, digest, order.hints)
   const checkout = UUID.test(order.integration.key)
     ? await findCheckout(deps.lanes, {
@@ -104,7 +106,7 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
         rateAgeDaysMax: deps.rateAgeDaysMax,
         digest: digest ?? null,
         sessionId: progress?.sessionId ?? null,
-        jtis: [number, code].flatMap((opened) => ('token' in opened ? [opened.token.jti] : [])),
+        jtis: [number, code].flatMap((opened) => (opened.verdict === 'opened' ? [opened.token.jti] : [])),
         repeat,
       })
     : undefined
@@ -113,17 +115,18 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
   const { payee, session, repeated, spent, instrumentId } = checkout
   judgeRequest(deps, request, payee)
   if (repeated === 'mismatch') refuseUsedKey()
-  const scheme = schemeOf('token' in number ? number.token.value : '', payee)
+  const scheme = schemeOf(number.verdict === 'opened' ? number.token.value : '', payee)
   const end = repeated ?? session?.end
   if (end) {
     const bound = digest && progress?.sessionId ? { digest, sessionId: progress.sessionId } : undefined
-    return { end, scheme, replayed: repeated !== undefined, bound }
+    return { verdict: 'ended', end, scheme, replayed: repeated !== undefined, bound }
   }
   judgeOrder(deps, order, checkout)
   const use = { now: deps.now(), spent }
   const tokens = { number: usableToken(number, 'card.number', use), code: usableToken(code, 'card.code', use) }
   const changes = payee.test ? scenarioOfPayment(tokens.number.value, order.test ?? {}) : {}
   return {
+    verdict: 'open',
     order,
     payee,
     tokens,
@@ -174,8 +177,8 @@ function usableToken(
   path: TokenPath,
   { now, spent }: { readonly now: Date; readonly spent: readonly string[] },
 ): CardToken {
-  if ('problem' in opened && opened.problem === 'unexpected') throw tokenTypeUnexpected({ details: { path } })
-  const token = 'token' in opened ? opened.token : undefined
+  if (opened.verdict === 'unexpected') throw tokenTypeUnexpected({ details: { path } })
+  const token = opened.verdict === 'opened' ? opened.token : undefined
   if (!token || token.expires <= now || spent.includes(token.jti)) refuseToken(path)
   return token
 }

@@ -64,14 +64,14 @@ class Model {
   readonly transactions: PaymentEnd[] = []
 
   /** Undefined: an attempt. */
-  begin({ session, tokens, key, body }: Begin): Exclude<BegunPayment, { attemptId: string }> | undefined {
-    if (session === SESSIONS) return { refusal: 'gone' }
+  begin({ session, tokens, key, body }: Begin): Exclude<BegunPayment, { verdict: 'begun' }> | undefined {
+    if (session === SESSIONS) return { verdict: 'gone' }
     const state = session === undefined ? undefined : this.#sessions.get(session)
-    if (state !== undefined) return state === 'running' ? { refusal: 'running' } : { end: state }
+    if (state !== undefined) return state === 'running' ? { verdict: 'running' } : { verdict: 'ended', end: state }
     const held = key === undefined ? undefined : this.#keys.get(key)
-    if (held && held.body !== body) return { refusal: 'key-mismatch' }
-    if (held) return held.end ? { end: held.end } : { refusal: 'running' }
-    if (tokens.some((token) => this.#spent.has(token))) return { refusal: 'spent' }
+    if (held && held.body !== body) return { verdict: 'key-mismatch' }
+    if (held) return held.end ? { verdict: 'ended', end: held.end } : { verdict: 'running' }
+    if (tokens.some((token) => this.#spent.has(token))) return { verdict: 'spent' }
     for (const token of tokens) this.#spent.add(token)
     if (session !== undefined) this.#sessions.set(session, 'running')
     if (key !== undefined) this.#keys.set(key, { body, end: undefined })
@@ -85,7 +85,7 @@ class Model {
     if (claim.session !== undefined) this.#sessions.set(claim.session, end)
     const held = claim.key === undefined ? undefined : this.#keys.get(claim.key)
     if (held) held.end = end
-    if ('statusCode' in end) for (const token of claim.tokens) this.#spent.delete(token)
+    if (end.verdict === 'refused') for (const token of claim.tokens) this.#spent.delete(token)
   }
 }
 
@@ -160,7 +160,7 @@ it('begin_payment and finish_payment agree with the model after any sequence of 
           const expected = model.begin(step)
           const begun = await world.begin(step)
           if (expected) expect(begun).toEqual(expected)
-          else attempts.push('attemptId' in begun ? begun.attemptId : expect.fail(JSON.stringify(begun)))
+          else attempts.push(begun.verdict === 'begun' ? begun.attemptId : expect.fail(JSON.stringify(begun)))
           continue
         }
         const claim = model.claims[step.attempt % Math.max(1, attempts.length)]
@@ -169,7 +169,11 @@ it('begin_payment and finish_payment agree with the model after any sequence of 
         const transactionId = await world.finish(attemptId, step.outcome)
         expect(transactionId !== undefined).toBe(claim.isOpen)
         const statusCode = CODES[step.outcome]
-        if (transactionId !== undefined) model.finish(claim, statusCode === null ? { transactionId } : { statusCode })
+        if (transactionId !== undefined)
+          model.finish(
+            claim,
+            statusCode === null ? { verdict: 'paid', transactionId } : { verdict: 'refused', statusCode },
+          )
       }
       const rows = await payments.database.db
         .selectFrom('transactions')
@@ -177,7 +181,9 @@ it('begin_payment and finish_payment agree with the model after any sequence of 
         .where('merchant_id', '=', world.merchantId)
         .orderBy('id')
         .execute()
-      expect(rows.map(({ successful }) => successful)).toEqual(model.transactions.map((end) => 'transactionId' in end))
+      expect(rows.map(({ successful }) => successful)).toEqual(
+        model.transactions.map(({ verdict }) => verdict === 'paid'),
+      )
     }),
     { numRuns: 30 },
   )

@@ -49,13 +49,14 @@ interface BegunPaymentRow {
 }
 
 /**
- * An attempt to make; how the session or the Idempotency-Key has ended; or a refusal. `running`: another request makes the
- * payment. `spent`: the tokens have paid before. `gone`: the session has ended.
+ * `begun`: the acquirer may be asked. `ended`: how the session, or the first request with the Idempotency-Key, has ended.
+ * `running`: another request makes the payment. `spent`: a token has paid this merchant before. `gone`: the session has
+ * expired, or the merchant has no such session. `key-mismatch`: the Idempotency-Key was used with another order.
  */
 export type BegunPayment =
-  | { readonly attemptId: string }
-  | { readonly end: PaymentEnd }
-  | { readonly refusal: 'running' | 'spent' | 'gone' | 'key-mismatch' }
+  | { readonly verdict: 'begun'; readonly attemptId: string }
+  | { readonly verdict: 'ended'; readonly end: PaymentEnd }
+  | { readonly verdict: 'running' | 'spent' | 'gone' | 'key-mismatch' }
 
 const beginQuery = prepare(
   'begin_payment',
@@ -71,11 +72,11 @@ const beginQuery = prepare(
  */
 export async function callBeginPayment(lanes: Lanes, input: BeginPaymentColumns): Promise<BegunPayment> {
   const { verdict, attempt_id: attemptId, transaction_id, status_code } = await lanes.write.one(beginQuery, input)
-  if (verdict !== 'done' && verdict !== 'finished') return { refusal: verdict }
-  if (attemptId !== null) return { attemptId }
+  if (verdict !== 'done' && verdict !== 'finished') return { verdict }
+  if (attemptId !== null) return { verdict: 'begun', attemptId }
   const end = toEnd(transaction_id, status_code)
   if (!end) throw new Error(`begin_payment answered ${verdict} without an end`)
-  return { end }
+  return { verdict: 'ended', end }
 }
 
 const paidQuery = prepare(

@@ -1,12 +1,13 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { memoryStore } from '@trestle/service/limiter-store.ts'
 import { expect, it } from 'vitest'
-import type { PaymentEnd } from '../checkout/checkout-repository.ts'
+import type { PaymentOutcome } from '../checkout/checkout-repository.ts'
 import { createRefusalLimit, createTurns } from './card-testing.ts'
 import { createRateLimits } from './rate-limits.ts'
 
-const REFUSED: PaymentEnd = { statusCode: 'PAYMENT_REJECTED_BY_ISSUER' }
-const APPROVED: PaymentEnd = { transactionId: '65a1b2c30000000000000001' }
+const REFUSED: PaymentOutcome = { verdict: 'refused', statusCode: 'PAYMENT_REJECTED_BY_ISSUER' }
+const APPROVED: PaymentOutcome = { verdict: 'paid', transactionId: '65a1b2c30000000000000001' }
+const GONE: PaymentOutcome = { verdict: 'gone' }
 const LIMITED = { code: 'RATE_LIMITED', message: 'Too many requests' }
 
 /** Two processes with one store, which permits three refusals, and an acquirer that answers when it is told to. */
@@ -23,7 +24,7 @@ function start() {
     },
     memoryStore(),
   )
-  const asked: ((end: PaymentEnd | undefined) => void)[] = []
+  const asked: ((outcome: PaymentOutcome) => void)[] = []
   const openProcess = () => {
     const limitRefusals = createRefusalLimit(limits, createNoopMeter())
     return (address = '192.0.2.1') =>
@@ -60,9 +61,9 @@ it('lets payments that are sent at once take turns while none is refused', async
   for (const index of payments.keys()) {
     await expect.poll(() => asked[index]).toBeDefined()
     expect(asked.length).toBeLessThanOrEqual(index + 3)
-    asked[index]?.(index === 5 ? undefined : APPROVED)
+    asked[index]?.(index === 5 ? GONE : APPROVED)
   }
-  expect(await Promise.all(payments)).toEqual(payments.map((_, index) => (index === 5 ? undefined : APPROVED)))
+  expect(await Promise.all(payments)).toEqual(payments.map((_, index) => (index === 5 ? GONE : APPROVED)))
 })
 
 it('counts payments that are under way in another process', async () => {

@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { addressKey } from '@trestle/common/server/address-key.ts'
-import type { PaymentEnd } from '../checkout/checkout-repository.ts'
+import type { PaymentOutcome } from '../checkout/checkout-repository.ts'
 import { createRefusal } from './create-refusal.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { RateLimits } from './rate-limits.ts'
@@ -10,10 +10,7 @@ import type { RateLimits } from './rate-limits.ts'
  * many refusals (reference: Rate limits).
  * @throws rateLimited when too many cards from the address were refused
  */
-export type LimitRefusals = (
-  ip: string,
-  decide: () => Promise<PaymentEnd | undefined>,
-) => Promise<PaymentEnd | undefined>
+export type LimitRefusals = (ip: string, decide: () => Promise<PaymentOutcome>) => Promise<PaymentOutcome>
 
 /**
  * Makes the limit of refused cards (reference: Rate limits). A payment that succeeds gives back what it took.
@@ -41,9 +38,9 @@ export function createRefusalLimit({ refusals }: Pick<RateLimits, 'refusals'>, m
     })
     let isRefused = false
     try {
-      const end = await decide()
-      isRefused = end !== undefined && 'statusCode' in end
-      return end
+      const outcome = await decide()
+      isRefused = outcome.verdict === 'refused'
+      return outcome
     } finally {
       try {
         if (!isRefused) await refusals.giveBack(client)

@@ -28,7 +28,7 @@ export const paymentsRoutes: Routes = async (app) => {
       const repeat = repeatOf(request)
       if (repeat === 'refused') throw orderKeyMalformed()
       const answer = await pay(app.deps, { ...toOrderRequest(request), repeat })
-      if ('challenges' in answer) return reply.code(200).send(answer)
+      if (answer.verdict === 'challenged') return reply.code(200).send({ challenges: answer.challenges })
       const { transactionId, replayed } = answer
       if (replayed) reply.header('idempotent-replayed', 'true')
       return reply.code(201).send({ authorizationId: transactionId, transactionId })

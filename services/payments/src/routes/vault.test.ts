@@ -38,6 +38,7 @@ describe('POST /vault', () => {
     ).toBe(1)
     expect(Buffer.from(tokens[1] ?? '', 'base64').toString('latin1')).not.toContain('100000')
     expect(openToken(payments.deps.seals.tokens, tokens[1] ?? '', 'pcn')).toEqual({
+      verdict: 'opened',
       token: { value: '1000000000000000', jti: expect.any(String), expires: expect.any(Date) },
     })
     expect(JSON.stringify(lines)).not.toContain('1000000000000000')

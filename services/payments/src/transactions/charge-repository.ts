@@ -66,8 +66,8 @@ export interface Attempt {
 
 /** How a charge ended: a transaction, or the number of a processing error. `failedId`: the failed transaction, unless repeated. */
 export type ChargeEnd =
-  | { readonly transactionId: string }
-  | { readonly errorCode: number; readonly failedId: string | undefined }
+  | { readonly verdict: 'charged'; readonly transactionId: string }
+  | { readonly verdict: 'refused'; readonly errorCode: number; readonly failedId: string | undefined }
 
 /** After access: an attempt to make, an end that is known already, or a refusal. */
 export interface BegunCharge extends AccessResult {
@@ -156,6 +156,6 @@ function toAttempt(row: BegunChargeRow): Attempt | undefined {
 }
 
 function toChargeEnd({ transaction_id, error_code }: BegunChargeRow): ChargeEnd | undefined {
-  if (error_code !== null) return { errorCode: error_code, failedId: undefined }
-  return transaction_id === null ? undefined : { transactionId: transaction_id }
+  if (error_code !== null) return { verdict: 'refused', errorCode: error_code, failedId: undefined }
+  return transaction_id === null ? undefined : { verdict: 'charged', transactionId: transaction_id }
 }

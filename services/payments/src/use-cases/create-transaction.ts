@@ -44,7 +44,7 @@ export async function createTransaction(
   input: CreateTransactionInput,
 ): Promise<{ readonly transactionId: string; readonly replayed: boolean }> {
   const { end, replayed } = await chargeCard(deps, input)
-  if ('errorCode' in end) refuseCard(end.errorCode, { replayed })
+  if (end.verdict === 'refused') refuseCard(end.errorCode, { replayed })
   return { transactionId: end.transactionId, replayed }
 }
 
@@ -95,9 +95,13 @@ async function makeAttempt(deps: ChargeDeps, charge: MerchantCharge, attempt: At
     acquirerRef: outcome.verdict === 'approved' ? outcome.ref : null,
   })
   // The answer was so late that a job has called the attempt unknown, which repeats of the request have got.
-  if (finished.verdict === 'settled') return { errorCode: processingErrorOf(UNKNOWN_OUTCOME), failedId: undefined }
+  if (finished.verdict === 'settled') {
+    return { verdict: 'refused', errorCode: processingErrorOf(UNKNOWN_OUTCOME), failedId: undefined }
+  }
   const { transactionId } = finished
-  return errorCode === null ? { transactionId } : { errorCode, failedId: transactionId }
+  return errorCode === null
+    ? { verdict: 'charged', transactionId }
+    : { verdict: 'refused', errorCode, failedId: transactionId }
 }
 
 /** An expired card is refused before the acquirer is asked (reference: Recurring payments). */

@@ -59,7 +59,7 @@ async function takeSteps(
   for (let steps = 0; steps < STEPS_MAX; steps++) {
     const request = { order: { ...order, hints }, repeat, ip, isSecure }
     const answer = await pay(deps, request)
-    if ('transactionId' in answer) return toReceipt(deps, link, answer.transactionId)
+    if (answer.verdict === 'paid') return toReceipt(deps, link, answer.transactionId)
     const step = answer.challenges[0]?.name
     if (step === undefined) break
     const way = step === 'tds-challenge' ? 'redirect' : 'iframe'

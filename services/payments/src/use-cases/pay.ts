@@ -4,10 +4,10 @@ import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import { cardRefusal } from '../acquirers/simulator.ts'
 import { lastDay } from '../cards/card-expiry.ts'
 import { visibleDigits } from '../cards/card-number.ts'
-import { nextOf, tdsVerdict } from '../checkout/authentication.ts'
+import { type NextStep, nextOf, type TdsVerdict, tdsVerdict } from '../checkout/authentication.ts'
 import { refusalDetails, schemeName } from '../checkout/card-judgement.ts'
 import { type Challenge, challengesOf } from '../checkout/challenge.ts'
-import type { PaymentEnd } from '../checkout/checkout-repository.ts'
+import type { PaymentEnd, PaymentOutcome } from '../checkout/checkout-repository.ts'
 import { claimTokens, refuseToken } from '../checkout/claim-tokens.ts'
 import type { Step, TdsStatus } from '../checkout/enrolment.ts'
 import {
@@ -19,12 +19,7 @@ import {
   openCheckout,
 } from '../checkout/open-checkout.ts'
 import { refuseUsedKey, toDescriptor } from '../checkout/order.ts'
-import {
-  type BeginPaymentColumns,
-  type BegunPayment,
-  callBeginPayment,
-  callFinishPayment,
-} from '../checkout/payment-repository.ts'
+import { type BeginPaymentColumns, callBeginPayment, callFinishPayment } from '../checkout/payment-repository.ts'
 import { updateOfferedStep } from '../checkout/session-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { orderRefused } from '../errors.ts'
@@ -37,33 +32,55 @@ export type PayDeps = CheckoutDeps & Pick<PaymentsDeps, 'acquirers' | 'vault' | 
 
 /** What a client is to do next, or the transaction that its order became. */
 export type PaymentAnswer =
-  | { readonly challenges: readonly Challenge[] }
-  | { readonly transactionId: string; readonly replayed: boolean }
+  | { readonly verdict: 'challenged'; readonly challenges: readonly Challenge[] }
+  | { readonly verdict: 'paid'; readonly transactionId: string; readonly replayed: boolean }
 
 /**
  * Takes a customer's order one step further: offers the next challenge or, when none is left, asks for the authorization. The
  * same order and hints never pay twice (reference: Paying once).
- * @throws orderRefused with the status code of the refusal, rateLimited when too many cards of the address were refused, and what
- * `authorizePayment` and `openCheckout` throw
+ * @throws orderRefused with the status code of the refusal, rateLimited when too many cards of the address were refused, conflict
+ * while another request makes the payment, orderKeyUsed when the Idempotency-Key was used with another body, tokenInvalid for a
+ * token that is unknown, too old, spent or another merchant's, tokenTypeUnexpected for a token of another kind,
+ * integrationKeyUnknown, integrationDisabled, testMissing, testUnexpected, cardDataInsecure, orderInvalid, returnUrlElsewhere and
+ * rateUnavailable as `openCheckout` throws them
  */
 export async function pay(deps: PayDeps, request: OrderRequest): Promise<PaymentAnswer> {
   const opened = await openCheckout(deps, request)
-  if ('end' in opened) return toAnswer(opened)
-  const refusal = judgeCardOf(opened)
-  const next = refusal === undefined ? nextOf(opened.session, opened.done) : { refusal }
-  if ('step' in next) return offerStep(deps, opened, next.step)
-  const decision = 'status' in next ? judgeAuthentication(opened, next.status) : next
+  if (opened.verdict === 'ended') return toAnswer(opened)
+  const decision = decideOrder(opened)
+  if (decision.verdict === 'step') return offerStep(deps, opened, decision.step)
   const authorize = () => authorizePayment(deps, { opened, repeat: request.repeat, decision })
   const end = await (opened.payee.test ? authorize() : deps.limitRefusals(request.ip, authorize))
-  if (!end) return offerStep(deps, { ...opened, session: undefined }, 'card-lookup')
-  return toAnswer({ end, scheme: opened.scheme, replayed: false, bound: undefined })
+  // 3-D Secure must begin again. The lookup of the card makes a new session.
+  if (end.verdict === 'gone') return offerStep(deps, { ...opened, session: undefined }, 'card-lookup')
+  return toAnswer({ end, scheme: opened.scheme, replayed: false })
+}
+
+/** What to do with an order: offer a step, ask the acquirer, or refuse the order without asking. */
+function decideOrder(opened: OpenOrder): Extract<NextStep, { verdict: 'step' }> | Decision {
+  const statusCode = judgeCardOf(opened)
+  if (statusCode !== undefined) return { verdict: 'refused', statusCode }
+  const next = nextOf(opened.session, opened.done)
+  switch (next.verdict) {
+    case 'step':
+      return next
+    case 'final':
+      return judgeAuthentication(opened, next.status)
+  }
 }
 
 /** The simulator refuses a card before 3-D Secure refuses the payment. */
-function judgeAuthentication({ payee, scenario }: OpenOrder, status: TdsStatus): AuthenticationDecision {
-  const verdict = tdsVerdict(status, payee.tdsMode)
-  if ('tds' in verdict) return verdict
-  return { refusal: (payee.test ? cardRefusal(scenario, 'customer') : undefined) ?? verdict.refusal }
+function judgeAuthentication({ payee, scenario }: OpenOrder, status: TdsStatus): Decision {
+  const judged = tdsVerdict(status, payee.tdsMode)
+  switch (judged.verdict) {
+    case 'accepted':
+      return judged
+    case 'refused':
+      return {
+        verdict: 'refused',
+        statusCode: (payee.test ? cardRefusal(scenario, 'customer') : undefined) ?? judged.statusCode,
+      }
+  }
 }
 
 async function offerStep({ lanes }: PayDeps, { order, payee, session }: OpenOrder, step: Step): Promise<PaymentAnswer> {
@@ -71,46 +88,66 @@ async function offerStep({ lanes }: PayDeps, { order, payee, session }: OpenOrde
     await updateOfferedStep(lanes, { merchantId: payee.id, id: session.id }, { from: session.step, to: step })
   }
   const polls = session?.enrolment.polls ?? false
-  return { challenges: challengesOf(step, { polls, canReturn: order.returnUrl !== undefined }) }
+  return { verdict: 'challenged', challenges: challengesOf(step, { polls, canReturn: order.returnUrl !== undefined }) }
 }
 
-function toAnswer({ end, scheme, replayed }: EndedOrder): PaymentAnswer {
-  if ('transactionId' in end) return { transactionId: end.transactionId, replayed }
-  throw orderRefused(end.statusCode, { replayed, details: refusalDetails(end.statusCode, scheme) })
+function toAnswer({ end, scheme, replayed }: Omit<EndedOrder, 'verdict' | 'bound'>): PaymentAnswer {
+  switch (end.verdict) {
+    case 'paid':
+      return { verdict: 'paid', transactionId: end.transactionId, replayed }
+    case 'refused':
+      throw orderRefused(end.statusCode, { replayed, details: refusalDetails(end.statusCode, scheme) })
+  }
 }
 
-/** How 3-D Secure marks the transaction, or the status code of its refusal. */
-type AuthenticationDecision = { readonly tds: 'full' | 'attempt' | null } | { readonly refusal: string }
+/** An order without further steps: the acquirer is asked, or the order is refused with a status code. */
+type Decision = TdsVerdict | { readonly verdict: 'refused'; readonly statusCode: string }
 
 /** An order without further steps: an acquirer is asked about its card, unless it is refused already. */
 interface DecidedOrder {
   readonly opened: OpenOrder
   readonly repeat: Repeat | undefined
-  readonly decision: AuthenticationDecision
+  readonly decision: Decision
 }
 
 /**
  * Writes the attempt, asks the acquirer unless the order is refused already, and writes the transaction. A refused payment has a
- * transaction too (reference: Paying once). Undefined when the session has just ended.
+ * transaction too (reference: Paying once).
  * @throws conflict while another request asks the acquirer, orderKeyUsed when the Idempotency-Key was used with another body,
  * tokenInvalid when a token is spent, or another merchant was the first to use it
  */
-async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<PaymentEnd | undefined> {
+async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<PaymentOutcome> {
   const { payee, tokens } = decided.opened
   await claimTokens(deps.lanes, payee.id, tokens)
   const input = toPaymentColumns(deps, decided)
   const begun = await beginOnceFree({
     begin: () => callBeginPayment(deps.lanes, input),
-    isRunning: (attempted) => 'refusal' in attempted && attempted.refusal === 'running',
+    isRunning: ({ verdict }) => verdict === 'running',
     wait: deps.wait,
   })
-  if ('end' in begun) return begun.end
-  if ('refusal' in begun) return refuseBegin(begun.refusal)
-  const outcome = await askAcquirer(deps, decided, begun.attemptId)
+  switch (begun.verdict) {
+    case 'begun':
+      return makeAttempt(deps, decided, begun.attemptId)
+    case 'ended':
+      return begun.end
+    case 'gone':
+      return { verdict: 'gone' }
+    case 'running':
+      return refuseRunning()
+    case 'spent':
+      return refuseToken('card.number')
+    case 'key-mismatch':
+      return refuseUsedKey()
+  }
+}
+
+/** Asks the acquirer without holding a lock or a connection, and writes the transaction. */
+async function makeAttempt(deps: PayDeps, decided: DecidedOrder, attemptId: string): Promise<PaymentEnd> {
+  const outcome = await askAcquirer(deps, decided, attemptId)
   const statusCode = toStatusCode(outcome)
   const transactionId = await callFinishPayment(deps.lanes, {
-    merchantId: payee.id,
-    attemptId: begun.attemptId,
+    merchantId: decided.opened.payee.id,
+    attemptId,
     outcome: outcome.verdict,
     statusCode,
     errorCode: statusCode === null ? null : processingErrorOf(statusCode),
@@ -118,14 +155,8 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
     networkRef: outcome.verdict === 'approved' ? outcome.networkRef : null,
   })
   // The answer was so late that another process has called the attempt unknown. An approval is then reversed.
-  if (transactionId === undefined) return { statusCode: UNKNOWN_OUTCOME }
-  return statusCode === null ? { transactionId } : { statusCode }
-}
-
-function refuseBegin(refusal: Extract<BegunPayment, { refusal: string }>['refusal']): undefined {
-  if (refusal === 'running') refuseRunning()
-  if (refusal === 'spent') refuseToken('card.number')
-  if (refusal === 'key-mismatch') refuseUsedKey()
+  if (transactionId === undefined) return { verdict: 'refused', statusCode: UNKNOWN_OUTCOME }
+  return statusCode === null ? { verdict: 'paid', transactionId } : { verdict: 'refused', statusCode }
 }
 
 function toPaymentColumns({ vault }: PayDeps, { opened, repeat, decision }: DecidedOrder): BeginPaymentColumns {
@@ -145,7 +176,7 @@ function toPaymentColumns({ vault }: PayDeps, { opened, repeat, decision }: Deci
       descriptor: descriptorOf(opened),
       reference: order.reference ?? referenceOf(order.custom),
       custom: order.custom,
-      tds: 'tds' in decision ? decision.tds : null,
+      tds: decision.verdict === 'accepted' ? decision.tds : null,
       plan: order.plan,
       unplanned: order.unplanned,
       tokens: [tokens.number, tokens.code].map(({ jti, expires }) => ({ jti, expires })),
@@ -171,7 +202,7 @@ function askAcquirer(
   { opened, decision }: DecidedOrder,
   attemptId: string,
 ): Promise<AuthorizationOutcome> | AuthorizationOutcome {
-  if ('refusal' in decision) return { verdict: 'declined', statusCode: decision.refusal }
+  if (decision.verdict === 'refused') return { verdict: 'declined', statusCode: decision.statusCode }
   const { order, payee, money, tokens, scheme, scenario } = opened
   return acquirers.authorize(payee.test ? null : payee.acquirer, {
     idempotencyRef: attemptId,

@@ -55,13 +55,13 @@ const POLL_INTERVAL_MS = 2_000
  */
 export async function takeChallenge(deps: ChallengeDeps, request: ChallengeRequest): Promise<ChallengeTask> {
   const opened = await openCheckout(deps, request)
-  if ('end' in opened) return toEndedTask(deps, opened, request.step)
+  if (opened.verdict === 'ended') return toEndedTask(deps, opened, request.step)
   requireStep(judgeCardOf(opened) === undefined)
   const { session, done } = opened
   if (request.step === 'card-lookup' && !session) return lookUpCard(deps, opened)
   requireStep(session !== undefined && wasOffered(session, request.step))
   if (request.step !== 'tds-challenge') return startFingerprint(deps, { opened, session, request })
-  requireStep('step' in nextOf(session, done))
+  requireStep(nextOf(session, done).verdict === 'step')
   return startChallenge(deps, { opened, session, request })
 }
 

@@ -120,7 +120,7 @@ async function charge(actor: Actor): Promise<string> {
 /** The same with a card that is refused, so that the transaction fails. */
 async function chargeRefusedCard(actor: Actor): Promise<string> {
   const { end } = await chargeCard(...(await toCharge(actor, REFUSED_LATER)))
-  if ('errorCode' in end && end.failedId !== undefined) return end.failedId
+  if (end.verdict === 'refused' && end.failedId !== undefined) return end.failedId
   throw new Error(`the card ${REFUSED_LATER} was not refused`)
 }
 

@@ -14,6 +14,7 @@ describe('sealToken and openToken', () => {
   it('make a number expire after a day, and a code after an hour', () => {
     const opened = openToken(tokens, sealToken(tokens, moment, number), 'pcn')
     expect(opened).toEqual({
+      verdict: 'opened',
       token: {
         value: number.value,
         jti: expect.stringMatching(/^[\w-]{22}$/),
@@ -22,13 +23,14 @@ describe('sealToken and openToken', () => {
     })
     const code = openToken(tokens, sealToken(tokens, moment, { type: 'pcsc', value: '123' }), 'pcsc')
     expect(code).toEqual({
+      verdict: 'opened',
       token: { value: '123', expires: new Date('2026-11-20T13:00:00.000Z'), jti: expect.any(String) },
     })
   })
 
   it('distinguish a token of the other kind from other texts', () => {
     const text = sealToken(tokens, moment, number)
-    expect(openToken(tokens, text, 'pcsc')).toEqual({ problem: 'unexpected' })
+    expect(openToken(tokens, text, 'pcsc')).toEqual({ verdict: 'unexpected' })
     for (const other of [
       '',
       'x',
@@ -38,14 +40,14 @@ describe('sealToken and openToken', () => {
       hints.seal({}, 'vault/pcn'),
       `${text} `,
     ]) {
-      expect(openToken(tokens, other, 'pcn')).toEqual({ problem: 'invalid' })
+      expect(openToken(tokens, other, 'pcn')).toEqual({ verdict: 'invalid' })
     }
   })
 
   it('open tokens that an older key of the vault has sealed', () => {
     const text = sealToken(tokens, moment, number)
     expect(openToken(createCheckoutSeals([second, first]).tokens, text, 'pcn')).toEqual(openToken(tokens, text, 'pcn'))
-    expect(openToken(createCheckoutSeals([second]).tokens, text, 'pcn')).toEqual({ problem: 'invalid' })
+    expect(openToken(createCheckoutSeals([second]).tokens, text, 'pcn')).toEqual({ verdict: 'invalid' })
   })
 })
 

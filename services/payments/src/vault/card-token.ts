@@ -13,7 +13,9 @@ export interface CardToken {
 }
 
 /** A token, or why the text is refused. `unexpected`: the token stands for another kind of value. */
-export type OpenedToken = { readonly token: CardToken } | { readonly problem: 'invalid' | 'unexpected' }
+export type OpenedToken =
+  | { readonly verdict: 'opened'; readonly token: CardToken }
+  | { readonly verdict: 'invalid' | 'unexpected' }
 
 const LIFETIMES_MS: Readonly<Record<TokenType, number>> = { pcn: 24 * 3_600_000, pcsc: 3_600_000 }
 const JTI_BYTES = 16
@@ -39,9 +41,9 @@ export function sealToken(
 export function openToken(tokens: TextSeal, text: string, type: TokenType): OpenedToken {
   const read = Content.safeParse(tokens.open(text, placeOf(type)))
   if (!read.success)
-    return { problem: tokens.open(text, placeOf(otherOf(type))) === undefined ? 'invalid' : 'unexpected' }
+    return { verdict: tokens.open(text, placeOf(otherOf(type))) === undefined ? 'invalid' : 'unexpected' }
   const { value, iat, jti } = read.data
-  return { token: { value, jti, expires: new Date(iat + LIFETIMES_MS[type]) } }
+  return { verdict: 'opened', token: { value, jti, expires: new Date(iat + LIFETIMES_MS[type]) } }
 }
 
 function placeOf(type: TokenType): string {
