@@ -101,9 +101,11 @@ describe.concurrent('payments deliveries', () => {
       ...Object.keys(data.merchant).map((member) => ['merchant', member, expect.any(String)]),
     ])
     expect(await json('deliveries', 'list', '--webhook', webhook.id, '--status', 'failed')).toEqual([])
-    expect((await run('deliveries', 'list', '--webhook', webhook.id)).map((line) => line.split(/ {2,}/))).toEqual([
-      ['ID', 'STATUS', 'TYPE', 'EVENT ID', 'LAST ATTEMPT', 'FAILURE'],
-      [first?.id, 'retrying', 'merchant.updated', event.id, expect.stringMatching(/^\d{4}-/), 'answered 503'],
+    const table = await run('deliveries', 'list', '--webhook', webhook.id)
+    expect(Math.max(...table.map((line) => line.length))).toBeLessThanOrEqual(80)
+    expect(table.map((line) => line.split(/ {2,}/))).toEqual([
+      ['ID', 'STATUS', 'FAILURE', 'TYPE'],
+      [first?.id, 'retrying', 'answered 503', 'merchant.updated'],
     ])
     await sql`UPDATE ${sql.id('payments_jobs', 'job')} SET start_after = now(), retry_count = 11
         WHERE state = 'retry' AND data ->> 'webhookId' = ${webhook.id}`.execute(payments.database.db)

@@ -48,9 +48,8 @@ async function list({ database }: OperatorDeps, { options, format }: CommandInpu
     status: STATUSES.find((known) => known === status),
   })
   if (format === 'json') return deliveries
-  return deliveries.map(({ id, status: state, type, eventId, lastAttempt, failure }) => {
-    return { id, status: state, type, eventId, lastAttempt, failure }
-  })
+  // Columns that fit 80 characters. A terminal narrows the last one first; `show` has the rest.
+  return deliveries.map(({ id, status: state, failure, type }) => ({ id, status: state, failure, type }))
 }
 
 async function show({ database }: OperatorDeps, { words: [id = ''], format }: CommandInput): Promise<object> {
