@@ -58,6 +58,8 @@ function runScript(script: string): readonly (readonly string[])[] {
     PRACTICE_SERVER: 'postgres://practice',
     DATABASE_URL: 'postgres://old',
   }
+  // Set by an earlier command of its document.
+  const MERCHANT = '0'.repeat(24)
   const text = script
     .replaceAll(/<([a-z][a-z ]*)>/g, (_all, words: string) => words.replaceAll(' ', '-'))
     .replaceAll(ON_MACHINE, `${folder}/`)
@@ -72,6 +74,7 @@ function runScript(script: string): readonly (readonly string[])[] {
       INSTALL: findProgram('install'),
       OWNER: 'trestle',
       PGDATA: join(folder, 'pg'),
+      MERCHANT,
       ...servers,
     },
   })

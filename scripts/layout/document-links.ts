@@ -8,7 +8,6 @@ const PATH_IN_BACKTICKS = /`((?:[A-Za-z0-9][\w.-]*\/)*[A-Za-z0-9][\w.-]*(?:\/|\.
 /** Documents that name files of an application of the reader. */
 const OF_READERS = new Set([
   'docs/quick-start/reserve-stock.md',
-  'docs/quick-start/take-a-payment.md',
   'docs/reference/endpoints.md',
   'packages/endpoints/README.md',
 ])

@@ -68,6 +68,8 @@ export interface TestOptions {
   readonly registration?: PaymentsDeps['registration']
   readonly trustedProxies?: number
   readonly docsEnabled?: boolean
+  /** The public address. Default: one that nobody can call. */
+  readonly baseUrl?: string
   /** The host whose root is the payment page. */
   readonly posHost?: string
   /** The clock of the process. Default: the real one. */
@@ -210,7 +212,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     randomBytes,
     jobs,
     outbox,
-    baseUrl: 'https://payments.example',
+    baseUrl: options.baseUrl ?? 'https://payments.example',
     webhooks: {
       // Tests listen on loopback.
       outbound: createOutbound(options.webhookHosts ?? []),

@@ -1,27 +1,16 @@
-import { spawn } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { programEnvironment } from '@trestle/testing/program-environment.ts'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { z } from 'zod'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { signDelivery } from '../src/webhooks/webhook.ts'
-import { basic, startPayments, type TestPayments } from './payments-app.ts'
-
-const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
-const CreatedMerchant = z.object({ merchant: z.object({ id: z.string(), key: z.string() }) })
-const CreatedWebhook = z.object({ webhook: z.object({ secret: z.string() }) })
-const Transactions = z.array(z.object({ id: z.string() }))
+import { startPayments, type TestPayments } from './payments-app.ts'
 
 removeFoldersAtEnd()
-
-let payments: TestPayments
-beforeAll(async () => {
-  payments = await startPayments({ webhookHosts: ['localhost'] })
-})
-afterAll(() => payments.close())
 
 const read = (path: string) => readFileSync(new URL(path, import.meta.url), 'utf8')
 const quickStart = read('../../../docs/quick-start/take-a-payment.md')
@@ -30,144 +19,124 @@ const quickStart = read('../../../docs/quick-start/take-a-payment.md')
 const examplesOf = (document: string, language: string) =>
   [...document.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(([, code = '']) => code)
 
-/** What a reader puts in the place of `<app key>` and others. */
-type Known = Record<string, string>
+/** The commands of a document, one a line, without those that another test runs with stand-ins. */
+const commandsOf = (document: string) =>
+  examplesOf(document, 'sh')
+    .join('')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('npm -s run payments'))
 
-const fill = (text: string, known: Known) =>
-  text.replaceAll(/<(\w+ \w+)>/g, (_, name: string) => known[name] ?? expect.fail(name))
+const commands = commandsOf(quickStart)
+const [receiver = '', checkout = '', ...otherPrograms] = examplesOf(quickStart, 'js')
 
-/** Runs the curl commands of a document in their order, and pays at its link before the first list. */
-async function runCommands(document: string): Promise<{ readonly statuses: readonly number[]; readonly known: Known }> {
-  const known: Known = {}
-  const statuses: number[] = []
-  for (const [command] of document.matchAll(/^(?:curl|echo) .*$/gm)) {
-    const [, url = ''] = /"\$PAYMENTS_URL([^"]+)"/.exec(fill(command, known)) ?? []
-    if (command.startsWith('echo')) {
-      await payOnPage(url, /card `([\d ]+)`/i.exec(document)?.[1] ?? '')
-      continue
-    }
-    const key = known['app key']
-    const [, idempotencyKey] = /-H 'idempotency-key: ([^']+)'/.exec(command) ?? []
-    const [, payload] = /-d '(.*)'$/.exec(command) ?? []
-    const answer = await payments.app.inject({
-      method: payload === undefined && !command.includes('-X POST') ? 'GET' : 'POST',
-      url,
-      headers: {
-        ...(key === undefined ? {} : basic(key)),
-        ...(payload === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
-      },
-      ...(payload === undefined ? {} : { payload }),
+let payments: TestPayments
+let address: string
+let folder: string
+/** Where the receiver listens, in place of 3000. */
+let port: string
+beforeAll(async () => {
+  const own = await freePort()
+  address = `http://localhost:${own}`
+  port = String(await freePort())
+  payments = await startPayments({ work: true, webhookHosts: ['localhost'], baseUrl: address })
+  await payments.app.listen({ host: 'localhost', port: own })
+  folder = newFolder()
+  for (const name of ['bin', 'repository', 'my-shop']) mkdirSync(join(folder, name))
+  writeFileSync(join(folder, 'my-shop/receiver.mjs'), receiver)
+  writeFileSync(join(folder, 'my-shop/checkout.mjs'), checkout)
+  // `npx node` is the Node.js of this test, and `npm -s start -- status -o env` names this service.
+  const npm = `case "$*" in '-s start -- status -o env') echo export PAYMENTS_URL=${address} ;; *) echo "npm $*" ;; esac`
+  const programs = { npx: `shift; exec '${process.execPath}' "$@"`, npm }
+  for (const [name, text] of Object.entries(programs))
+    writeFileSync(join(folder, 'bin', name), `#!/bin/sh\n${text}\n`, { mode: 0o755 })
+})
+afterAll(() => payments.close())
+
+/** A program that runs, with what it has printed until now. */
+interface Running {
+  readonly child: ChildProcess
+  printed: string
+}
+
+/** Starts bash, which runs what is written to its input, in a folder beside that of the shop. */
+function startShell(): Running {
+  const env = { ...programEnvironment, PATH: `${join(folder, 'bin')}:${programEnvironment.PATH}`, PORT: port }
+  const child = spawn('bash', ['--norc', '-eu'], { cwd: join(folder, 'repository'), env })
+  const running: Running = { child, printed: '' }
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => {
+      running.printed += text
     })
-    statuses.push(answer.statusCode)
-    Object.assign(known, valuesOf(answer.json()))
-  }
-  return { statuses, known }
+  return running
+}
+
+/** Types commands, and waits until the shell has printed all of some texts. */
+async function type(shell: Running, lines: readonly string[], ...texts: readonly string[]): Promise<void> {
+  for (const line of lines) shell.child.stdin?.write(`${line.replaceAll('localhost:3000', `localhost:${port}`)}\n`)
+  await vi.waitFor(() => expect(texts.filter((text) => !shell.printed.includes(text))).toEqual([]), {
+    timeout: 10_000,
+    interval: 20,
+  })
 }
 
 /** Pays by the form of the page, as a browser without scripts. */
 async function payOnPage(link: string, card: string): Promise<void> {
-  const { body } = await payments.app.inject(link)
-  const page = /name="page" value="([^"]+)"/.exec(body)?.[1] ?? ''
+  const page = /name="page" value="([^"]+)"/.exec(await (await fetch(link)).text())?.[1] ?? ''
   const form = { link: String(link.split('?')[1]), page, number: card, expiry: '08/66', code: '111' }
-  await payments.app.inject({
-    method: 'POST',
-    url: '/pos/pay',
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    payload: new URLSearchParams(form).toString(),
-  })
+  await fetch(`${address}/pos/pay`, { method: 'POST', body: new URLSearchParams(form), redirect: 'manual' })
 }
 
-/** The values that later commands need. */
-function valuesOf(body: unknown): Known {
-  const app = CreatedApp.safeParse(body).data?.app
-  const merchant = CreatedMerchant.safeParse(body).data?.merchant
-  const webhook = CreatedWebhook.safeParse(body).data?.webhook
-  const transaction = Transactions.safeParse(body).data?.[0]
-  return {
-    ...(app && { 'app key': app.key }),
-    ...(merchant && { 'merchant id': merchant.id, 'merchant key': merchant.key }),
-    ...(webhook && { 'webhook secret': webhook.secret }),
-    ...(transaction && { 'transaction id': transaction.id }),
-  }
-}
-
-interface Sent {
-  readonly headers?: Record<string, string>
-  readonly body: string | URLSearchParams
-}
-
-/** Runs a program of the quick start, which calls the service by fetch. @returns what it prints */
-async function runProgram(code: string): Promise<readonly string[]> {
-  const printed: string[] = []
-  const send = async (url: string, { headers, body }: Sent) => {
-    const form = { 'content-type': 'application/x-www-form-urlencoded' }
-    const { pathname, search } = new URL(url)
-    const answer = await payments.app.inject({
-      method: 'POST',
-      url: pathname + search,
-      headers: { ...(typeof body === 'string' ? {} : form), ...headers },
-      payload: body.toString(),
-    })
-    const isGood = answer.statusCode < 400
-    return { ok: isGood, status: answer.statusCode, text: async () => answer.body, json: async () => answer.json() }
-  }
-  const log = (...words: readonly unknown[]) => printed.push(words.join(' '))
-  const process = { env: { PAYMENTS_URL: 'http://payments' } }
-  await new Function('fetch', 'console', 'process', `return (async () => {${code}})()`)(send, { log }, process)
-  return printed
-}
-
-it('every step of the first run succeeds, in the order of the README', async () => {
-  expect((await runCommands(read('../README.md'))).statuses).toEqual([201, 201, 200, 201])
+it('the first run of the README has commands of the quick start', () => {
+  const first = commandsOf(read('../README.md'))
+  expect(first).toHaveLength(6)
+  expect(commands.filter((line) => first.includes(line))).toEqual(first)
 })
 
 describe('the quick start', () => {
-  let ran: Awaited<ReturnType<typeof runCommands>>
-  beforeAll(async () => {
-    ran = await runCommands(quickStart)
-  })
+  it('takes a payment, gives it back and hears of both, by the commands in their order', async () => {
+    expect(otherPrograms).toEqual([])
+    const shell = startShell()
+    const linked = commands.findIndex((line) => line.startsWith('echo ')) + 1
+    await type(shell, commands.slice(0, linked), 'waiting for events', '/pos?')
+    const [link = ''] = /^http.*\/pos\?.*$/m.exec(shell.printed) ?? []
+    await payOnPage(link, /card `([\d ]+)`/i.exec(quickStart)?.[1] ?? '')
+    const events = ['transaction.created', 'transaction.captured', 'transaction.refunded']
+    await type(shell, commands.slice(linked, -1), ...events, '\npaid ')
+    const pay = commands.find((line) => line.includes('checkout.mjs')) ?? expect.fail('no line pays')
+    await type(shell, [`${pay} decline`], '\nnot paid')
+    const [, paid] = /\npaid ([0-9a-f]{24})\n/.exec(shell.printed) ?? []
+    await type(shell, commands.slice(-1), `transaction.created ${paid}`, 'npm start -- stop')
+    shell.child.stdin?.end()
+    expect(await once(shell.child, 'close')).toEqual([0, null])
 
-  it('takes a payment, gives it back and makes a webhook, by curl and by fetch', async () => {
-    const { statuses, known } = ran
-    expect(statuses).toEqual([201, 201, 200, 201, 201, 201])
-    const [made = '', ...otherAnswers] = examplesOf(quickStart, 'json')
-    const app = { id: expect.stringMatching(/^[0-9a-f]{24}$/), key: known['app key'] }
-    expect([JSON.parse(fill(made, known)), otherAnswers]).toEqual([{ app }, []])
-    const [refund = '', checkout = '', ...others] = examplesOf(quickStart, 'ts')
-    expect(others).toEqual([])
-    expect(await runProgram(fill(refund, known))).toEqual(['201'])
-    expect(await runProgram(fill(checkout, known))).toEqual([
-      'card-lookup fetch',
-      'device-fingerprint background-iframe',
-      'tds-fingerprint background-iframe',
-      'tds-challenge redirect',
-      expect.stringMatching(/^paid [0-9a-f]{24}$/),
+    const lines = shell.printed.split(/\r?\n/)
+    const [capture, refund] = lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line).transaction)
+    expect([capture.capturedAmount, refund.capturedAmount, refund.refundedAmount]).toEqual([1099, 1099, 500])
+    expect(lines.filter((line) => line.startsWith('transaction.')).sort()).toEqual(
+      [...events.map((event) => `${event} ${capture.id}`), `transaction.created ${paid}`].sort(),
+    )
+    const [forged = ''] = /`(HTTP\/1.1 [^`]+)`/.exec(quickStart)?.slice(1) ?? []
+    const [refused = ''] = /`(refused: [^`]+)`/.exec(quickStart)?.slice(1) ?? []
+    expect(lines.filter((line) => line === forged || line === refused).sort()).toEqual([forged, refused])
+
+    const [shown = ''] = examplesOf(quickStart, 'text')
+    const steps = shown.trimEnd().split('\n').slice(0, -1)
+    const [declined] = /`(not paid[^`]+)`/.exec(quickStart)?.slice(1) ?? []
+    expect(lines.filter((line) => steps.includes(line) || /^(?:not )?paid/.test(line))).toEqual([
+      ...steps,
+      `paid ${paid}`,
+      ...steps,
+      declined,
     ])
-    const declined = checkout.replace("decision: 'approve'", "decision: 'decline'")
-    await expect(runProgram(fill(declined, known))).rejects.toThrow('TDSECURE_FAILED')
   })
 
   it('receives each event once, and nothing that the secret of the webhook has not signed', async () => {
-    const [receiver = ''] = examplesOf(quickStart, 'js')
     const [reference = ''] = examplesOf(read('../../../docs/reference/payments.md'), 'js')
     expect(receiver).toContain(reference.slice(reference.indexOf('/**')))
-    const file = join(newFolder(), 'receiver.mjs')
-    writeFileSync(file, receiver)
-    const { known } = ran
-    const { 'webhook secret': secret = '', 'merchant id': merchantId, 'app key': key = '' } = known
-    const events = await payments.app.inject({
-      url: `/merchants/${merchantId}/events?limit=100`,
-      headers: basic(key),
-    })
-    const event = z
-      .array(z.looseObject({ type: z.string(), data: z.looseObject({}) }))
-      .parse(events.json())
-      .find(({ type }) => type === 'transaction.captured')
-    const body = JSON.stringify(event)
-    const PORT = String(await freePort())
-    const child = spawn(process.execPath, [file], {
-      env: { ...programEnvironment, WEBHOOK_SECRET: secret, PORT },
+    const body = JSON.stringify({ id: '1', type: 'transaction.captured', data: { transaction: { id: '2' } } })
+    const secret = 'the secret of the webhook'
+    const child = spawn(process.execPath, [join(folder, 'my-shop/receiver.mjs')], {
+      env: { ...programEnvironment, WEBHOOK_SECRET: secret, PORT: port },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]()
@@ -175,13 +144,14 @@ describe('the quick start', () => {
     const deliver = async (secrets: readonly string[]) => {
       const signature = signDelivery(secrets, Math.floor(Date.now() / 1_000), body)
       const headers = secrets.length > 0 ? { 'x-signature': signature } : {}
-      return (await fetch(`http://localhost:${PORT}/hook`, { method: 'POST', headers, body })).status
+      return (await fetch(`http://localhost:${port}/hook`, { method: 'POST', headers, body })).status
     }
     const statuses = [await deliver([secret]), await deliver([secret]), await deliver(['other']), await deliver([])]
     expect(statuses).toEqual([204, 204, 400, 400])
     child.kill()
     const printed: string[] = []
     for await (const line of lines) printed.push(line)
-    expect(printed).toEqual([`transaction.captured ${known['transaction id']}`])
+    const refused = 'refused: not signed with the secret'
+    expect(printed).toEqual(['transaction.captured 2', refused, refused])
   })
 })
