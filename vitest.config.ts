@@ -31,7 +31,8 @@ export default defineConfig({
       // What runs as a process of its own is tested from outside, where coverage does not look.
       exclude: ['**/*.test.ts', '**/main.ts', 'packages/stack/**', 'packages/testing/**'],
       reporter: ['text-summary'],
-      thresholds: { lines: 85, branches: 85 },
+      // A point below what the tests cover, so that new code without tests is noticed.
+      thresholds: { lines: 94, branches: 91 },
     },
   },
 })
