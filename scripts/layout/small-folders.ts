@@ -5,7 +5,8 @@ import type { Problem, Rule } from './source-tree.ts'
 const FILES_MIN = 3
 /**
  * The roots of sources. Each folder below them is judged. `bin/` and the examples of the framework are none: npm looks for a
- * program in the first, and an example is as small as what it shows.
+ * program in the first, and an example is as small as what it shows. `scripts/test/` holds what tests of scripts share, and is not
+ * counted either.
  */
 const ROOT = /^(?:(?:services|packages)\/[^/]+\/(?:src|test)|bench\/src|scripts|examples\/[^/]+)(?=\/)/
 
