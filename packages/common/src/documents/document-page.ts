@@ -65,7 +65,8 @@ const MENDED: readonly (readonly [string, string, string | null])[] = [
   ['button.show-more[aria-label]', 'aria-label', null],
   ['button[data-testid^="response-variant-pic"][aria-label]', 'aria-label', null],
   ['button[role="none"]', 'role', null],
-  // A screen reader lists landmarks. Twenty that are all named alike hide the one `main`.
+  // The library makes each sample answer a landmark, all with one name. The list of landmarks that a screen reader offers would
+  // consist of them, and `main` would be hard to find.
   ['.response-card[role="region"]', 'role', 'group'],
   ['main ~ main, main main, [role="dialog"] main', 'role', 'group'],
   // The keyboard can scroll only what takes the focus.
