@@ -37,6 +37,11 @@ const WITH_REDIRECT: ReadonlySet<string> = new Set([
 export const documentNotes: DocumentNotes = {
   servers: [{ url: '/', description: 'This process' }],
   tags,
+  parameters: {
+    identifier: 'The identifier of the provider, such as custom:acme',
+    state: 'The state that the provider got from auth',
+    code: 'The code with which auth asks the provider who has signed in',
+  },
   requestHeaders,
   answerHeaders,
   examples,

@@ -62,6 +62,24 @@ describe('completeDocument', () => {
     expect(document.paths['/things'].post).toBe(operation)
   })
 
+  it('describes parameters by their schemas, by their names, and ids by their objects', () => {
+    const described = { name: 'limit', in: 'query', schema: { type: 'integer', description: 'How many' } }
+    const parameters = [
+      { name: 'thingId', in: 'path' },
+      { name: 'color', in: 'query' },
+      { name: 'size', in: 'query', description: 'How large' },
+      described,
+    ]
+    const paths = { '/things': { post: { ...operation, parameters } } }
+    const complete = completeDocument({ ...document, paths }, { ...notes, parameters: { color: 'Which color' } })
+    expect(complete.paths['/things'].post.parameters).toEqual([
+      { name: 'thingId', in: 'path', description: 'The id of the thing' },
+      { name: 'color', in: 'query', description: 'Which color' },
+      { name: 'size', in: 'query', description: 'How large' },
+      described,
+    ])
+  })
+
   it('adds examples of a request and of its answers', () => {
     const example = { summary: 'A red one', request: { body: { color: 'red' } }, answers: { 200: { id: 1 } } }
     const { paths } = completeDocument(document, { ...notes, examples: { createThing: { red: example } } })
@@ -81,6 +99,12 @@ describe('completeDocument', () => {
     paths: Object.fromEntries(list.map((get, at) => [`/${at}`, { get }])),
   })
   it.each([
+    [
+      'a parameter that nothing describes',
+      operations({ operationId: 'a', tags: ['things'], parameters: [{ name: 'color', in: 'query' }] }),
+      {},
+      'GET /0 does not describe color',
+    ],
     ['an operation without an id', operations({ tags: ['things'] }), {}, 'GET /0 has no operationId'],
     [
       'an id that two operations have',

@@ -34,6 +34,8 @@ export interface DocumentNotes {
   readonly tags: readonly { readonly name: string; readonly description: string }[]
   /** What the service sends to servers of others, by name (OpenAPI 3.1, `webhooks`). */
   readonly webhooks?: Json
+  /** What parameters in paths and queries are, by name, where the schema of the route does not say it. */
+  readonly parameters?: Readonly<Record<string, string>>
   readonly requestHeaders?: (operation: DocumentedOperation) => Readonly<Record<string, HeaderNote>>
   readonly answerHeaders?: (operation: DocumentedOperation, status: string) => Readonly<Record<string, HeaderNote>>
   /** Examples by `operationId`, each with its name. */
@@ -46,10 +48,11 @@ const LICENSE = { name: 'MIT', identifier: 'MIT' }
 const JSON_TYPE = 'application/json'
 
 /**
- * Adds what schemas of routes do not say to an OpenAPI document: servers, tags, license, webhooks, headers and examples.
+ * Adds what schemas of routes do not say to an OpenAPI document: servers, tags, license, webhooks, headers, descriptions and
+ * examples.
  * @returns a new document
- * @throws Error when two operations have the same id, an operation has none, or an example belongs to no operation, or a header
- * has two descriptions
+ * @throws Error when two operations have the same id, an operation has none, or an example belongs to no operation, a header has
+ * two descriptions, or a parameter has none
  */
 export function completeDocument<Document extends object>(document: Document, notes: DocumentNotes): Document {
   const { servers, tags, webhooks } = notes
@@ -58,7 +61,8 @@ export function completeDocument<Document extends object>(document: Document, no
   requireIds(operations, notes)
   const headers = new Map<string, HeaderNote>()
   for (const { operation, part } of operations) {
-    addParameters(operation, part, notes)
+    describeParameters(operation, part, notes)
+    addHeaders(operation, part, notes)
     addAnswerHeaders(operation, part, notes, headers)
     addExamples(part, notes.examples?.[operation.operationId] ?? {})
   }
@@ -84,7 +88,22 @@ function requireIds(operations: readonly OperationPart[], { tags, examples = {} 
   if (other !== undefined) throw new Error(`${other.method} ${other.path} has no tag of the document`)
 }
 
-function addParameters(operation: DocumentedOperation, part: DocumentPart, notes: DocumentNotes): void {
+/** Describes the parameters of a route. The id of an object in a path is called after the object, as `merchantId` is. */
+function describeParameters(
+  { method, path }: DocumentedOperation,
+  part: DocumentPart,
+  { parameters = {} }: DocumentNotes,
+): void {
+  for (const parameter of listOf(part.parameters).map(asPart)) {
+    const name = String(parameter.name)
+    const [, noun] = (parameter.in === 'path' && /^(\w+)Id$/.exec(name)) || []
+    const known = parameter.description ?? asPart(parameter.schema).description ?? parameters[name]
+    if (known === undefined && noun === undefined) throw new Error(`${method} ${path} does not describe ${name}`)
+    if (asPart(parameter.schema).description === undefined) parameter.description = known ?? `The id of the ${noun}`
+  }
+}
+
+function addHeaders(operation: DocumentedOperation, part: DocumentPart, notes: DocumentNotes): void {
   const headers = Object.entries(notes.requestHeaders?.(operation) ?? {})
   const added = headers.map(([name, note]) => ({ name, in: 'header', ...note }))
   if (added.length > 0) part.parameters = [...listOf(part.parameters), ...added]

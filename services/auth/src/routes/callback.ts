@@ -25,8 +25,8 @@ const OAUTH1_ONLY = 'Of a provider of OAuth 1.0a'
 const CallbackAnswer = z.object({
   state: z.string().optional(),
   code: z.string().optional(),
-  error: z.string().optional(),
-  error_description: z.string().optional(),
+  error: z.string().optional().meta({ description: 'Why the provider refused' }),
+  error_description: z.string().optional().meta({ description: 'The same, for people' }),
   user: z.string().optional().meta({ description: 'The name of a user of Apple, as JSON' }),
   oauth_token: z.string().optional().meta({ description: OAUTH1_ONLY }),
   oauth_verifier: z.string().optional().meta({ description: OAUTH1_ONLY }),
