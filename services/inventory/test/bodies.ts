@@ -1,7 +1,8 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { expect } from 'vitest'
 
-const anyNumber: unknown = expect.any(Number)
+/** Any number, such as an id. */
+export const anyNumber: unknown = expect.any(Number)
 
 /** The differences from a whole body. */
 type Differences = Readonly<Record<string, unknown>>

@@ -50,8 +50,8 @@ const TEXTS = [
   ',',
 ]
 
-describe('the document and the service take the same texts', () => {
-  it('as SKU', async () => {
+describe('the service takes exactly what its document describes', () => {
+  it('201, else 400: each text as SKU of a product', async () => {
     const { sku } = bodyOf('/products').properties
     for (const text of TEXTS) {
       const isTaken = (await post('/products', { sku: text, attributes: {} })) === 201
@@ -59,7 +59,7 @@ describe('the document and the service take the same texts', () => {
     }
   })
 
-  it('as name of a location', async () => {
+  it('201, else 400: each text as name of a location', async () => {
     const { name } = bodyOf('/locations').properties
     for (const [at, text] of TEXTS.entries()) {
       const isTaken = (await post('/locations', { code: `N${at}`, name: text })) === 201
@@ -67,7 +67,7 @@ describe('the document and the service take the same texts', () => {
     }
   })
 
-  it.each(['sku', 'sku[in]', 'sku[prefix]', 'q', 'contains'])('as filter %s', async (name) => {
+  it.each(['sku', 'sku[in]', 'sku[prefix]', 'q', 'contains'])('200, else 400: each text as filter %s', async (name) => {
     const schema = queryOf('/products', name)
     const texts = name === 'contains' ? ['{}', ' [1]', '"a"', '-1', 'null', '', 'x', '+1'] : TEXTS
     // The document has no bound for each SKU of a list.
@@ -77,7 +77,7 @@ describe('the document and the service take the same texts', () => {
     }
   })
 
-  it('as attributes', async () => {
+  it('201, else 400: each text as attributes of a product', async () => {
     const { attributes } = bodyOf('/products').properties
     for (const [at, text] of ['{}', ' [1]', '"a"', '-1', 'true', 'null', '', 'x', '+1'].entries()) {
       const isTaken = (await post('/products', { sku: `T${at}`, attributes: text })) === 201
@@ -85,7 +85,7 @@ describe('the document and the service take the same texts', () => {
     }
   })
 
-  it('as a boolean of a form', async () => {
+  it('201, else 400: each word as boolean of a form', async () => {
     const [, { enum: words }] = bodyOf('/locations', FORM).properties.active.anyOf
     for (const [at, word] of [...words, 'maybe', ''].entries()) {
       const isTaken = (await post('/locations', `code=B${at}&name=a&active=${word}`, FORM)) === 201
