@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { programEnvironment } from './packages/testing/src/program-environment.ts'
 
 export default defineConfig({
   // The examples of the framework import it as those do who install it.
@@ -23,6 +24,9 @@ export default defineConfig({
     // A worker keeps few objects for long. With a young generation of four times the usual size, collecting garbage takes a
     // twentieth less of a run.
     execArgv: ['--max-semi-space-size=64'],
+    // Programs that tests start find their modules compiled by earlier ones, and workers find the packages of node_modules. What
+    // coverage judges is loaded by vitest, which does not use this cache.
+    env: { NODE_COMPILE_CACHE: programEnvironment.NODE_COMPILE_CACHE },
     reporters: process.env.CI ? ['default'] : ['dot'],
     coverage: {
       provider: 'custom',
