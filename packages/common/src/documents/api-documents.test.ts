@@ -20,7 +20,7 @@ async function startApp(module: URL | undefined) {
   return app
 }
 
-it('describes the routes', async () => {
+it('lists each route in a document with the title and the version of the service', async () => {
   await using app = await startApp(undefined)
   await app.ready()
   expect(await app.describeApi()).toEqual({
