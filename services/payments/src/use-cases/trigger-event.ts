@@ -14,7 +14,7 @@ import { advanceClock } from './advance-clock.ts'
 import { closeDispute } from './close-dispute.ts'
 import { createApp } from './create-app.ts'
 import { createOperatedMerchant } from './create-operated-merchant.ts'
-import { chargeCard, createTransaction } from './create-transaction.ts'
+import { type CreateTransactionInput, chargeCard, createTransaction } from './create-transaction.ts'
 import { openDispute } from './open-dispute.ts'
 import { payOut } from './pay-out.ts'
 import { reportFraud } from './report-fraud.ts'
@@ -105,35 +105,38 @@ async function findTestMerchant(deps: OperatorDeps, id: string | undefined): Pro
 const GOOD_CARD = '1000000000000000'
 /** Authorized for its customer, and refused for lack of money when the merchant charges it again (reference: Test numbers). */
 const REFUSED_LATER = '1000000000090007'
-/** In major units. Payouts have a minimum, which comes on top. */
-const MAJOR_UNITS = 100
+/** What is charged, in major units. Payouts have a minimum, which comes on top. */
+const CHARGED_MAJOR_UNITS = 100
 
 function amountOf({ deps, merchant }: Actor): number {
-  return (MAJOR_UNITS + deps.payouts.minimum) * 10 ** (currencyExponent(merchant.currency) ?? 0)
+  return (CHARGED_MAJOR_UNITS + deps.payouts.minimum) * 10 ** (currencyExponent(merchant.currency) ?? 0)
 }
 
 /** Charges a card again, and resolves to the id of the transaction. */
 async function charge(actor: Actor): Promise<string> {
-  return (await createTransaction(...(await toCharge(actor, GOOD_CARD)))).transactionId
+  const input = await toChargeInput(actor, GOOD_CARD)
+  return (await createTransaction(toChargeDeps(actor), input)).transactionId
 }
 
 /** The same with a card that is refused, so that the transaction fails. */
 async function chargeRefusedCard(actor: Actor): Promise<string> {
-  const { end } = await chargeCard(...(await toCharge(actor, REFUSED_LATER)))
+  const input = await toChargeInput(actor, REFUSED_LATER)
+  const { end } = await chargeCard(toChargeDeps(actor), input)
   if (end.verdict === 'refused' && end.failedId !== undefined) return end.failedId
   throw new Error(`the card ${REFUSED_LATER} was not refused`)
 }
 
 /** The first payment of the card is a seeded one, which leaves no event. */
-async function toCharge(actor: Actor, number: string): Promise<Parameters<typeof chargeCard>> {
-  const { deps, merchant, caller } = actor
+async function toChargeInput(actor: Actor, number: string): Promise<CreateTransactionInput> {
+  const { merchant, caller } = actor
   const transactionId = await seedPayment(actor, number)
   const values = { transactionId, currency: merchant.currency, amount: amountOf(actor) }
   const asked = { charge: values, sourceField: 'transactionId' }
-  return [
-    { ...deps, lanes: deps.database.lanes },
-    { caller, problem: undefined, merchantId: merchant.id, asked },
-  ]
+  return { caller, problem: undefined, merchantId: merchant.id, asked }
+}
+
+function toChargeDeps({ deps }: Actor): OperatorDeps & Pick<OperatorDeps['database'], 'lanes'> {
+  return { ...deps, lanes: deps.database.lanes }
 }
 
 async function seedPayment({ deps, merchant, tag }: Actor, number: string): Promise<string> {
