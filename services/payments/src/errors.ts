@@ -186,13 +186,17 @@ export const immutable = (field: string): FieldError => ({ field, message: 'cann
 /**
  * 400 for a card payment with this processing error (reference: Processing errors). The header names the error, also in a
  * repeat.
+ * @throws RangeError when the table of processing errors lacks the number, which a row past the service may hold
  */
 export function paymentRefused(errorCode: number, { replayed }: { readonly replayed: boolean }): HttpError {
   const [body, statusCode] = [processingError(errorCode), statusCodeOf(errorCode)]
   return toRefusal(statusCode, { message: body.message, details: { body }, replayed })
 }
 
-/** 400 of the checkout for a payment that was refused (reference: Checkout errors). */
+/**
+ * 400 of the checkout for a payment that was refused (reference: Checkout errors).
+ * @throws RangeError when no processing error has the status code, which a row past the service may hold
+ */
 export function orderRefused(
   statusCode: string,
   { replayed, details }: { readonly replayed: boolean; readonly details: Readonly<Record<string, unknown>> },

@@ -36,7 +36,8 @@ const STEPS_MAX = 8
 /**
  * Pays for browsers without a script, as the script of the page does. It can show no frame, so it skips fingerprints
  * and meets the bank by a redirect (reference: Payment page). It only looks up a payment that the script has finished.
- * @throws what `pay` and `takeChallenge` throw with another status than 400
+ * @throws conflict while another request makes the payment, rateLimited when too many cards of the address were refused, and
+ * rateUnavailable when the exchange rate is too old: the errors of `pay` and `takeChallenge` with another status than 400
  */
 export async function payByLink(deps: PayDeps & ChallengeDeps, payment: LinkPayment): Promise<LinkPaymentAnswer> {
   try {

@@ -50,7 +50,7 @@ export type PageAnswer =
 
 /**
  * Pays on the page of a link, or continues a payment whose customer was at the bank (reference: Payment page).
- * @throws what `payByLink` throws
+ * @throws conflict, rateLimited and rateUnavailable as `payByLink` throws them
  */
 export async function payOnPage(deps: PageDeps, payment: PagePayment): Promise<PageAnswer> {
   const link = await resolveLink(deps, payment.query)
