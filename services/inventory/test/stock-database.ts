@@ -58,8 +58,8 @@ export const NOBODY: Caller = { actor: null, repeat: undefined }
 
 /** A request with a key; `content` is what it asks for. */
 export function withKey(key: string, content: unknown, actor: string | null = null): Caller {
-  const requestHash = createHash('sha256').update(JSON.stringify(content)).digest()
-  return { actor, repeat: { key, path: '/test', requestHash } }
+  const fingerprint = createHash('sha256').update(JSON.stringify(content)).digest()
+  return { actor, repeat: { key, path: '/test', fingerprint } }
 }
 
 /** Adds products, answers their ids. */

@@ -6,7 +6,7 @@ export interface Repeat {
   readonly key: string
   readonly path: string
   /** SHA-256 of the request as it was understood. */
-  readonly requestHash: Buffer
+  readonly fingerprint: Buffer
 }
 
 /** Who asks for a change. */
@@ -22,15 +22,15 @@ export interface CallerColumns {
   readonly actor: string | null
   readonly key: string | null
   readonly path: string | null
-  readonly requestHash: Buffer | null
+  readonly fingerprint: Buffer | null
 }
 
 /** A caller as inputs of a prepared query: `{ ...callerColumns(caller), id }`. */
 export function callerColumns({ actor, repeat }: Caller): CallerColumns {
-  return { actor, key: repeat?.key ?? null, path: repeat?.path ?? null, requestHash: repeat?.requestHash ?? null }
+  return { actor, key: repeat?.key ?? null, path: repeat?.path ?? null, fingerprint: repeat?.fingerprint ?? null }
 }
 
 /** The SQL row `caller` in a prepared query. */
 export function callerRow(p: CallerColumns): RawBuilder<unknown> {
-  return sql`ROW(${p.actor}::text, ${p.key}::text, ${p.path}::text, ${p.requestHash}::bytea)::${sql.table('caller')}`
+  return sql`ROW(${p.actor}::text, ${p.key}::text, ${p.path}::text, ${p.fingerprint}::bytea)::${sql.table('caller')}`
 }

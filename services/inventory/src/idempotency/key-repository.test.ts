@@ -13,7 +13,7 @@ afterAll(() => inventory.close())
 
 const caller = () => ({
   actor: null,
-  repeat: { key: randomUUID(), path: '/somethings', requestHash: Buffer.alloc(32) },
+  repeat: { key: randomUUID(), path: '/somethings', fingerprint: Buffer.alloc(32) },
 })
 
 /** Work that loses this many conflicts before it succeeds. */

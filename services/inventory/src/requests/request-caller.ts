@@ -19,6 +19,6 @@ export function callerOf(request: EndpointRequest, path: string, content: unknow
   if (!KEY.test(key)) {
     throw idempotencyKeyMalformed()
   }
-  const requestHash = createHash('sha256').update(JSON.stringify(content)).digest()
-  return { actor, repeat: { key, path, requestHash } }
+  const fingerprint = createHash('sha256').update(JSON.stringify(content)).digest()
+  return { actor, repeat: { key, path, fingerprint } }
 }
