@@ -26,6 +26,7 @@ import { pinnedActions } from './layout/pinned-actions.ts'
 import { pinnedImages } from './layout/pinned-images.ts'
 import { portableCore } from './layout/portable-core.ts'
 import { pureFiles } from './layout/pure-files.ts'
+import { queryVerbs } from './layout/query-verbs.ts'
 import { refusedWords } from './layout/refused-words.ts'
 import { returnTypes } from './layout/return-types.ts'
 import { rootEntries } from './layout/root-entries.ts'
@@ -75,6 +76,7 @@ export const rules: readonly Rule[] = [
   smallFolders,
   sizes,
   pureFiles,
+  queryVerbs,
   refusedWords,
   functionFiles,
   walks,
