@@ -27,9 +27,9 @@ export interface LinkPayment extends Pick<OrderRequest, 'ip' | 'isSecure'> {
  * `hints`.
  */
 export type LinkPaymentAnswer =
-  | Omit<Receipt, 'paid'>
-  | { readonly statusCode: string }
-  | { readonly bankUrl: string; readonly hints: readonly string[] }
+  | { readonly verdict: 'paid'; readonly receipt: Omit<Receipt, 'paid'> }
+  | { readonly verdict: 'refused'; readonly statusCode: string }
+  | { readonly verdict: 'at-bank'; readonly bankUrl: string; readonly hints: readonly string[] }
 
 const STEPS_MAX = 8
 
@@ -44,7 +44,7 @@ export async function payByLink(deps: PayDeps & ChallengeDeps, payment: LinkPaym
     return await takeSteps(deps, payment)
   } catch (error) {
     // The customer is told what is wrong with an order, and nothing about other errors.
-    if (error instanceof HttpError && error.status === 400) return { statusCode: error.code }
+    if (error instanceof HttpError && error.status === 400) return { verdict: 'refused', statusCode: error.code }
     throw error
   }
 }
@@ -60,7 +60,9 @@ async function takeSteps(
   for (let steps = 0; steps < STEPS_MAX; steps++) {
     const request = { order: { ...order, hints }, repeat, ip, isSecure }
     const answer = await pay(deps, request)
-    if (answer.verdict === 'paid') return toReceipt(deps, link, answer.transactionId)
+    if (answer.verdict === 'paid') {
+      return { verdict: 'paid', receipt: await toReceipt(deps, link, answer.transactionId) }
+    }
     const step = answer.challenges[0]?.name
     if (step === undefined) break
     const way = step === 'tds-challenge' ? 'redirect' : 'iframe'
@@ -71,9 +73,9 @@ async function takeSteps(
     if (!task) continue
     hints.push(...task.hints)
     // A fingerprint that was begun and has no hint is skipped.
-    if (step === 'tds-challenge' && task.url !== undefined) return { bankUrl: task.url, hints }
+    if (step === 'tds-challenge' && task.url !== undefined) return { verdict: 'at-bank', bankUrl: task.url, hints }
   }
-  return { statusCode: challengeUnavailable.code }
+  return { verdict: 'refused', statusCode: challengeUnavailable.code }
 }
 
 function ignoreUnavailable(error: unknown): undefined {

@@ -91,16 +91,20 @@ async function continuePayment(
   const place = placeOf(payment, link)
   const returnUrl = new URL(`${path}?${link.query}`, deps.posUrl).href
   const answer = await payByLink(deps, { link, card, pageId, ip, isSecure, locale, returnUrl })
-  if ('statusCode' in answer) {
-    return { outcome: 'refused', link, tried: { expiry, problems: {}, refusal: refusalOf(answer.statusCode) } }
+  switch (answer.verdict) {
+    case 'refused':
+      return { outcome: 'refused', link, tried: { expiry, problems: {}, refusal: refusalOf(answer.statusCode) } }
+    case 'at-bank': {
+      const underWay = { expiry, card: { ...card, hints: [...answer.hints] } }
+      return { outcome: 'at-bank', bankUrl: answer.bankUrl, keep: { card: sealUnderWay(frames, underWay, place) } }
+    }
+    case 'paid': {
+      const { receipt } = answer
+      // The tokens are spent: without the receipt, a reload could only ask for the card again.
+      const keep = 'kept' in source ? { card: '', paid: sealReceipt(frames, receipt, place) } : undefined
+      return { outcome: 'paid', link, receipt, keep }
+    }
   }
-  if ('bankUrl' in answer) {
-    const underWay = { expiry, card: { ...card, hints: [...answer.hints] } }
-    return { outcome: 'at-bank', bankUrl: answer.bankUrl, keep: { card: sealUnderWay(frames, underWay, place) } }
-  }
-  // The tokens are spent: without the receipt, a reload could only ask for the card again.
-  const keep = 'kept' in source ? { card: '', paid: sealReceipt(frames, answer, place) } : undefined
-  return { outcome: 'paid', link, receipt: answer, keep }
 }
 
 function placeOf({ pageId }: PagePayment, { query }: PayableLink): CardPlace {
