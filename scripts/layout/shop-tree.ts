@@ -14,7 +14,7 @@ export const shop = {
     "import { itemsRoutes } from './routes/items.ts'\n/** The app. */ export const app = itemsRoutes\n",
   'services/shop/src/routes/items.ts':
     "import { listItems } from '../use-cases/list-items.ts'\n" +
-    "/** The routes. */ export const itemsRoutes = (app) => {\n  app.get('/items', listItems)\n  app.post('/items', listItems)\n" +
+    "/** The routes. */ export const itemsRoutes = (app): void => {\n  app.get('/items', listItems)\n  app.post('/items', listItems)\n" +
     "  app.get('/items/:itemId', listItems)\n}\n",
   'services/shop/src/routes/items.test.ts': '',
   'services/shop/src/use-cases/list-items.ts':
@@ -23,9 +23,9 @@ export const shop = {
     "import { sql } from 'kysely'\nimport { connect } from '@trestle/database/connect.ts'\n/** The query. */ export const findItems = [sql, connect]\n",
   'services/shop/src/items/item-stock.ts':
     "import { connect } from '@trestle/database/connect.ts'\nimport { findItems } from './item-repository.ts'\n/** The stock. */ export const stock = [connect, findItems]\n",
-  'services/shop/src/items/item-view.ts': '/** The view. */ export const itemView = (item) => item\n',
+  'services/shop/src/items/item-view.ts': '/** The view. */ export const itemView = (item): unknown => item\n',
   'scripts/layout/impure-files.json': '{ "services/shop/src/items": ["item-stock"] }',
-  'packages/database/src/connect.ts': '/** The pool. */ export const connect = (now) => now\n',
+  'packages/database/src/connect.ts': '/** The pool. */ export const connect = (now): unknown => now\n',
   'migrations/shop.ts':
     "/** The migrations. */ export const shopMigrations = { '0001-create-items': () => import('./shop/0001-create-items.ts') }\n",
   'migrations/shop/0001-create-items.ts':
