@@ -7,7 +7,7 @@ import { notify } from '../messages/notification.ts'
 import { claimIdentifier, refuseTaken } from '../users/claim-identifier.ts'
 import { setOwnIdentity } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
-import { recordAddressChange, updateUser } from '../users/user-change-repository.ts'
+import { updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 import { type EmailChangeToken, judgeEmailChange } from './email-change.ts'
 
 /** What a change that is applied works with: it is recorded in the audit log, and the old address is notified. */
@@ -56,7 +56,7 @@ export async function applyEmailChange(
     is_anonymous: false,
     updated_at: at,
   })
-  await recordAddressChange(trx, user, { kind: 'email', at })
+  await upsertAddressChange(trx, user, { kind: 'email', at })
   const owner = await setOwnIdentity(trx, changed, { identifier, isVerified: true, at })
   if (user.email !== null) {
     await notify(trx, deps, owner, { name: 'EMAIL_CHANGED', variables: { OldEmail: user.email } })
@@ -85,7 +85,7 @@ export async function applyPhoneChange(
     is_anonymous: false,
     updated_at: at,
   })
-  await recordAddressChange(trx, user, { kind: 'phone', at })
+  await upsertAddressChange(trx, user, { kind: 'phone', at })
   const owner = await setOwnIdentity(trx, changed, { identifier, isVerified: true, at })
   const variables = { Phone: newPhone, OldPhone: user.phone }
   await notify(trx, deps, owner, { name: 'PHONE_CHANGED', variables })

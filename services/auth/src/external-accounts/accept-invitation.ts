@@ -4,7 +4,7 @@ import { invitedEmailElsewhere, inviteNotFound } from '../external-errors.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { findExternalIdentity, insertExternalIdentity } from '../identities/external-identity-repository.ts'
 import { identitySince } from '../identities/identity.ts'
-import { consumeToken, findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
+import { claimToken, findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
 import { awaitsFirstSignIn } from '../users/take-over-account.ts'
 import { requireNotBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
@@ -57,7 +57,7 @@ async function lockInvitedUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, li
   if (!isValid || !user || user.invitedAt === null || user.deletedAt !== null) return refuseInvitation()
   requireNotBanned(user, now())
   // An account that somebody signs in to gets no further way in by a mail alone.
-  const isConsumed = (await awaitsFirstSignIn({ db: trx }, user)) && (await consumeToken(trx, token, { linkHash }))
+  const isConsumed = (await awaitsFirstSignIn({ db: trx }, user)) && (await claimToken(trx, token, { linkHash }))
   if (!isConsumed) refuseInvitation()
   return user
 }

@@ -11,7 +11,7 @@ import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-calle
 import { requireIdentityFactor, requireShownFactor } from '../sessions/require-owner.ts'
 import { claimAccountEmail } from '../users/claim-identifier.ts'
 import type { User } from '../users/user.ts'
-import { recordAddressChange, updateUser } from '../users/user-change-repository.ts'
+import { updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 import { adoptProfile } from './find-owner.ts'
 import type { ExternalOutcome } from './sign-in.ts'
 
@@ -80,6 +80,6 @@ async function adoptEmail(
   if (user.email !== null || !account.email || !isTrusted) return user
   const { email } = account.email
   await claimAccountEmail(trx, email, user.id)
-  await recordAddressChange(trx, user, { kind: 'email', at: now() })
+  await upsertAddressChange(trx, user, { kind: 'email', at: now() })
   return updateUser(trx, user.id, { email, email_confirmed_at: now(), is_anonymous: false })
 }

@@ -6,7 +6,7 @@ import { deleteOtherIdentities } from '../identities/external-identity-repositor
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { User } from '../users/user.ts'
-import { deleteBelongings, recordAddressChange, updateUser } from '../users/user-change-repository.ts'
+import { deleteBelongings, updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 import { isUnclaimed } from '../users/user-repository.ts'
 import { adoptProfile, type ExternalOwner, type FindOwnerDeps, findExternalOwner, freeEmail } from './find-owner.ts'
 import type { UnverifiedEmail } from './unverified-email.ts'
@@ -98,7 +98,7 @@ export async function confirmOwner(
   }
   const email = user.email === wanted ? wanted : await freeEmail(trx, account)
   if (decision !== 'create' && email !== null && email !== user.email) {
-    await recordAddressChange(trx, user, { kind: 'email', at })
+    await upsertAddressChange(trx, user, { kind: 'email', at })
   }
   const confirmed = await updateUser(trx, user.id, {
     // A confirmed email replaces one that was never confirmed. If another user has it, the account has none.

@@ -77,7 +77,7 @@ export async function countChallengeGuess(db: Db, id: string, guessesMax: number
 }
 
 /** Consumes a challenge. False when another request was first. */
-export async function consumeChallenge(trx: Db, id: string, now: Date): Promise<boolean> {
+export async function claimChallenge(trx: Db, id: string, now: Date): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('mfa_challenges')
     .set({ verified_at: now })

@@ -94,7 +94,7 @@ export async function hasRecoveryCode(db: Db, { factorId, hashes }: CodeOfFactor
 }
 
 /** Consumes a code, and forgets earlier guesses. False for a wrong code, and when another request was first. */
-export async function consumeRecoveryCode(
+export async function claimRecoveryCode(
   trx: Db,
   { factorId, hashes, now }: CodeOfFactor & { readonly now: Date },
 ): Promise<boolean> {

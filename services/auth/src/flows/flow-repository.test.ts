@@ -8,12 +8,12 @@ import {
   deleteFinishedFlows,
   deleteFlow,
   findFlowByCode,
-  finishAuthorizationFlow,
   hashAuthCode,
   insertAuthorizationFlow,
   insertMailFlow,
-  issueAuthCode,
   type NewAuthorizationFlow,
+  updateFinishedFlow,
+  updateMailFlow,
 } from './flow-repository.ts'
 
 let database: TestDatabase
@@ -59,7 +59,7 @@ async function createFinished(code: string, members: Partial<NewAuthorizationFlo
     linkedAccount: null,
     at: AT,
   }
-  expect(await transact((trx) => finishAuthorizationFlow(trx, flow.id, end))).toBe(true)
+  expect(await transact((trx) => updateFinishedFlow(trx, flow.id, end))).toBe(true)
   return { id: flow.id, userId }
 }
 
@@ -127,7 +127,7 @@ describe('findFlowByCode', () => {
     const userId = await createUserId()
     const id = await transact((trx) => insertMailFlow(trx, userId, 'email/signup', PKCE))
     expect(await findFlowByCode(database.db, 'of a mail')).toBeUndefined()
-    expect(await transact((trx) => issueAuthCode(trx, id, { code: 'of a mail', now: AT }))).toBe(true)
+    expect(await transact((trx) => updateMailFlow(trx, id, { code: 'of a mail', now: AT }))).toBe(true)
     expect(await findFlowByCode(database.db, 'of a mail')).toEqual({
       id,
       codeHash: hashAuthCode('of a mail'),
@@ -191,8 +191,8 @@ describe('a flow that has been cleaned up', () => {
       linkedAccount: null,
       at: AT,
     }
-    expect(await transact((trx) => finishAuthorizationFlow(trx, randomUUID(), end))).toBe(false)
-    expect(await transact((trx) => issueAuthCode(trx, randomUUID(), { code: 'late', now: AT }))).toBe(false)
+    expect(await transact((trx) => updateFinishedFlow(trx, randomUUID(), end))).toBe(false)
+    expect(await transact((trx) => updateMailFlow(trx, randomUUID(), { code: 'late', now: AT }))).toBe(false)
   })
 })
 

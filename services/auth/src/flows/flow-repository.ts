@@ -104,7 +104,7 @@ interface FlowEnd {
 }
 
 /** Stores the auth code that ends a flow, and what its exchange needs. False when the flow has been cleaned up. */
-export async function finishAuthorizationFlow(trx: Trx, id: string, end: FlowEnd): Promise<boolean> {
+export async function updateFinishedFlow(trx: Trx, id: string, end: FlowEnd): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('flow_state')
     .set({
@@ -158,7 +158,7 @@ export async function insertMailFlow(
 }
 
 /** Stores the auth code of a flow whose mail was confirmed. False when the flow has been cleaned up. */
-export async function issueAuthCode(
+export async function updateMailFlow(
   trx: Trx,
   flowStateId: string,
   { code, now }: { readonly code: string; readonly now: Date },

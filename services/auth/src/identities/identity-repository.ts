@@ -45,7 +45,7 @@ export async function upsertIdentity(
 }
 
 /** Merges keys into the data of a user's identities of one provider. */
-export async function mergeIdentityData(
+export async function updateIdentityData(
   trx: Db,
   owner: { readonly userId: string; readonly provider: string },
   data: Readonly<Record<string, unknown>>,

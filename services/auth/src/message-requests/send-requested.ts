@@ -10,7 +10,7 @@ import { issueMailToken } from '../messages/mail-token.ts'
 import type { MessagePurpose, MessageRequest } from '../messages/message-request.ts'
 import { issueSmsCode } from '../messages/sms-code.ts'
 import { queueSms } from '../messages/sms-job.ts'
-import { keepSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
+import { upsertSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
 import { lockOrStageUser, type StageDeps } from '../sign-ups/stage-user.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
@@ -62,7 +62,7 @@ async function sendRecovery(trx: Trx, deps: SendDeps, request: MessageRequest): 
   const { audience, identifier, ip, pkce } = request
   const user = await lockUserByIdentifier(trx, identifier)
   if (!user || isStaged(user) || user.audience !== audience || (await hasClaimedEmail(trx, user))) return false
-  await keepSignUpContent(trx, user, { kind: 'recovery', audience: audience, data: {}, passwordHash: null })
+  await upsertSignUpContent(trx, user, { kind: 'recovery', audience: audience, data: {}, passwordHash: null })
   await updateUser(trx, user.id, { recovery_sent_at: deps.now() })
   await issueMailToken(trx, deps, {
     user,

@@ -4,10 +4,10 @@ import { openTestDatabase } from '../../test/auth-database.ts'
 import { insertUser } from '../users/user-change-repository.ts'
 import type { TokenKind } from './one-time-token.ts'
 import {
-  consumeToken,
+  claimToken,
   countGuess,
+  deleteGuesses,
   findTokenByLink,
-  forgetGuesses,
   hasTokenSince,
   type NewOneTimeToken,
   replaceToken,
@@ -42,7 +42,7 @@ async function guess(identifier: string, changes: Partial<Parameters<typeof coun
   return found.map(({ userId }) => userId)
 }
 const uses = (token: NewOneTimeToken, id: string) =>
-  db.transaction().execute((trx) => consumeToken(trx, { id }, { codeHash: token.codeHash }))
+  db.transaction().execute((trx) => claimToken(trx, { id }, { codeHash: token.codeHash }))
 const idOf = async ({ userId }: NewOneTimeToken) =>
   (await db.selectFrom('one_time_tokens').select('id').where('user_id', '=', userId).executeTakeFirstOrThrow()).id
 
@@ -135,7 +135,7 @@ describe('the guesses of a day', () => {
   it('begin again a day later, and once the owner has entered a code', async () => {
     const { identifier } = await send()
     await exhaust(identifier)
-    await forgetGuesses(db, { keyHash: Buffer.from(identifier) })
+    await deleteGuesses(db, { keyHash: Buffer.from(identifier) })
     await exhaust(identifier)
     expect(await guess(identifier, { now: hours(24) })).toHaveLength(1)
     expect(await guess(identifier, { now: hours(24) })).toHaveLength(1)

@@ -125,7 +125,7 @@ export function hashGuessKey(
  * statement still makes the commit wait for the disk. Otherwise its time would reveal which addresses have a code, and so which
  * addresses POST /recover knows.
  *
- * Lock order: the code, the counts by their key. Guesses and `forgetGuesses` take the counts in this order, so that two of them
+ * Lock order: the code, the counts by their key. Guesses and `deleteGuesses` take the counts in this order, so that two of them
  * never wait for each other.
  */
 export async function countGuess(
@@ -175,7 +175,7 @@ export async function countGuess(
 type GuessKeys = Pick<Guess, 'keyHash' | 'networkHash'>
 
 /** Deletes the counts of guesses at the codes of an address, after its owner has entered one. Lock order: see `countGuess`. */
-export async function forgetGuesses(db: Db, { keyHash, networkHash = keyHash }: GuessKeys): Promise<void> {
+export async function deleteGuesses(db: Db, { keyHash, networkHash = keyHash }: GuessKeys): Promise<void> {
   const counts = db.selectFrom('code_guesses').select('key_hash').where('key_hash', 'in', [keyHash, networkHash])
   await db.deleteFrom('code_guesses').where('key_hash', 'in', counts.orderBy('key_hash').forUpdate()).execute()
 }
@@ -190,7 +190,7 @@ export async function returnGuess(db: Db, tokenId: string): Promise<void> {
 }
 
 /** Uses a message up. False when another request was first, or a newer message has replaced it. */
-export async function consumeToken(
+export async function claimToken(
   trx: Trx,
   token: Pick<OneTimeToken, 'id'>,
   secret: { readonly linkHash: Buffer } | { readonly codeHash: Buffer },

@@ -54,7 +54,7 @@ interface PasskeyOfUser {
 }
 
 /** Renames a passkey of a user. @throws passkeyNotFound */
-export async function renamePasskey(
+export async function updatePasskeyName(
   trx: Db,
   { userId, passkeyId }: PasskeyOfUser,
   { friendlyName, now }: Pick<NewPasskey, 'friendlyName' | 'now'>,
@@ -84,7 +84,7 @@ function requirePasskey<Found>(row: Found | undefined): Found {
  * Stores the use of a passkey. False when the passkey has been deleted, or its stored counter is not lower: of concurrent answers
  * with one counter, all but one come from a copy. Authenticators that do not count send 0.
  */
-export async function touchPasskey(
+export async function updatePasskeyUse(
   trx: Db,
   { id, counter, now }: { readonly id: string; readonly counter: number; readonly now: Date },
 ): Promise<boolean> {

@@ -1,7 +1,7 @@
 import type { Db, Trx } from '../database.ts'
 import { reauthenticationNotValid } from '../errors.ts'
 import { hashCode } from '../one-time-tokens/one-time-token.ts'
-import { consumeToken, countGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
+import { claimToken, countGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
 import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
@@ -74,7 +74,7 @@ export async function checkNonce(
 
 /** Uses a nonce up. A concurrent request may have done that since the check. @throws reauthenticationNotValid */
 export async function consumeNonce(trx: Trx, nonce: CheckedNonce): Promise<void> {
-  if (!(await consumeToken(trx, nonce, nonce))) refuseNonce()
+  if (!(await claimToken(trx, nonce, nonce))) refuseNonce()
 }
 
 /** Refuses a nonce that is wrong, too old or used up. @throws reauthenticationNotValid */

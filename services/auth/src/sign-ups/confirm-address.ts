@@ -1,10 +1,10 @@
 import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
-import { mergeIdentityData } from '../identities/identity-repository.ts'
+import { updateIdentityData } from '../identities/identity-repository.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
-import { replaceIdentityData, type SignUpContent, takeSignUpContent } from './sign-up-content-repository.ts'
+import { claimSignUpContent, replaceIdentityData, type SignUpContent } from './sign-up-content-repository.ts'
 
 /** The use of a message that went to the user's own email or phone. */
 export interface AddressConfirmation {
@@ -46,7 +46,7 @@ export async function confirmAddress(
   })
   const value = user[kind]
   if (content && value !== null) await replaceIdentityData(trx, user, { kind, value }, content.data)
-  await mergeIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
+  await updateIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
   const action = confirmedAt !== null ? 'login' : user.invitedAt !== null ? 'invite_accepted' : 'user_signedup'
   await recordAudit(trx, deps, { action, actor: user, ip, traits: { provider: kind } })
 }
@@ -54,7 +54,7 @@ export async function confirmAddress(
 /** Takes the content of the sign-up whose message is the first to confirm the account. */
 async function takeContent(trx: Trx, user: User, tokenKind: TokenKind): Promise<SignUpContent | undefined> {
   if (user.confirmedAt !== null || isStaged(user)) return undefined
-  const content = await takeSignUpContent(trx, user.id, tokenKind)
+  const content = await claimSignUpContent(trx, user.id, tokenKind)
   // An invited user keeps what the admin wrote: the content may be that of a stranger, who signed up before the invitation.
   return user.invitedAt === null ? content : undefined
 }

@@ -8,7 +8,7 @@ import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
 import { isUnclaimed, lockOwnerOfIdentifier } from '../users/user-repository.ts'
 import { insertOwnUser, type OwnUserDeps } from './insert-own-user.ts'
-import { keepSignUpContent, replaceIdentityData } from './sign-up-content-repository.ts'
+import { replaceIdentityData, upsertSignUpContent } from './sign-up-content-repository.ts'
 
 /** A user whom an admin invites. */
 export interface InvitedUser {
@@ -49,7 +49,7 @@ export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation:
   if (holder && !isStaged(holder)) {
     requireUnconfirmed(holder, context.audience)
     // The admin invites without the metadata with which a stranger may have signed up.
-    const isStrange = await keepSignUpContent(trx, holder, {
+    const isStrange = await upsertSignUpContent(trx, holder, {
       kind: 'confirmation',
       audience: holder.audience,
       data,

@@ -3,7 +3,7 @@ import { type ApplyDeps, applyPhoneChange, confirmEmailChange } from '../address
 import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
 import { linkExpired } from '../errors.ts'
-import { issueAuthCode } from '../flows/flow-repository.ts'
+import { updateMailFlow } from '../flows/flow-repository.ts'
 import { type FlowKind, makeAuthCode } from '../flows/pkce.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import type { Hooks } from '../hooks/hooks.ts'
@@ -11,7 +11,7 @@ import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import {
-  consumeToken,
+  claimToken,
   deleteTokensOfUser,
   findTokenByLink,
   type OneTimeToken,
@@ -116,7 +116,7 @@ export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): P
     if (!user || user.deletedAt !== null) return redemption.refuse()
     requireNotBanned(user, deps.now())
     if (addressFor(redemption.token.kind, user) !== redemption.token.identifier) return redemption.refuse()
-    if (!(await consumeToken(trx, redemption.token, redemption.secret))) return redemption.refuse()
+    if (!(await claimToken(trx, redemption.token, redemption.secret))) return redemption.refuse()
     // While the password was hashed, somebody may have signed in or added a second factor.
     const locked = { ...deps, db: trx }
     const isWanted = hashed && (await judgeVerificationPassword(locked, { type, user })) !== 'ignored'
@@ -181,7 +181,7 @@ async function signIn(
     return { verdict: 'session', session, type: answeredType(type, token.kind) }
   }
   const code = makeAuthCode(deps.randomBytes)
-  if (!(await issueAuthCode(trx, token.flowStateId ?? '', { code, now: deps.now() }))) refuse()
+  if (!(await updateMailFlow(trx, token.flowStateId ?? '', { code, now: deps.now() }))) refuse()
   return { verdict: 'auth-code', code }
 }
 

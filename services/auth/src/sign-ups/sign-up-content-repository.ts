@@ -18,7 +18,7 @@ export interface SignUpContent {
  * account that is confirmed or did not begin with a sign-up.
  * @param user locked @returns whether the account takes the content on once the message confirms it
  */
-export async function keepSignUpContent(
+export async function upsertSignUpContent(
   trx: Trx,
   user: Pick<User, 'id' | 'confirmedAt' | 'invitedAt'>,
   { kind, audience, data, passwordHash }: SignUpContent & { readonly kind: TokenKind },
@@ -36,7 +36,11 @@ export async function keepSignUpContent(
 }
 
 /** Deletes the contents of all requests for an account. @returns that of a kind of message, undefined if none */
-export async function takeSignUpContent(trx: Trx, userId: string, kind: TokenKind): Promise<SignUpContent | undefined> {
+export async function claimSignUpContent(
+  trx: Trx,
+  userId: string,
+  kind: TokenKind,
+): Promise<SignUpContent | undefined> {
   const rows = await trx.deleteFrom('sign_up_contents').where('user_id', '=', userId).returningAll().execute()
   const row = rows.find((content) => content.kind === kind)
   return row && { audience: row.aud, data: row.data, passwordHash: row.password_hash }

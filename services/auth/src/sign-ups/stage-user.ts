@@ -9,7 +9,7 @@ import { isStaged, type User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { hasClaimedEmail, lockOwnerOfIdentifier, lockUserByIdentifier } from '../users/user-repository.ts'
 import { insertOwnUser, type OwnUserDeps } from './insert-own-user.ts'
-import { keepSignUpContent, replaceIdentityData } from './sign-up-content-repository.ts'
+import { replaceIdentityData, upsertSignUpContent } from './sign-up-content-repository.ts'
 
 /** What staging a user works with. */
 export interface StageDeps extends OwnUserDeps {
@@ -78,7 +78,7 @@ async function keepWantedContent(
   if (holder.audience !== audience && !stage) return undefined
   const kind = identifier.kind === 'email' ? 'recovery' : 'sms'
   const content = { kind, audience, data: stage?.data ?? {}, passwordHash: null } as const
-  const isOpen = await keepSignUpContent(trx, holder, content)
+  const isOpen = await upsertSignUpContent(trx, holder, content)
   if (holder.audience === audience) return holder
   return isOpen ? updateUser(trx, holder.id, { aud: audience }) : undefined
 }

@@ -1,7 +1,7 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import type { Passkey } from '../passkeys/passkey.ts'
-import { deletePasskey, listPasskeys, renamePasskey } from '../passkeys/passkey-repository.ts'
+import { deletePasskey, listPasskeys, updatePasskeyName } from '../passkeys/passkey-repository.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Admin } from '../sessions/admin.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -39,7 +39,7 @@ export async function renameOwnPasskey(
   return deps.db.transaction().execute(async (trx) => {
     const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
     const changes = { friendlyName, now: deps.now() }
-    const passkey = await renamePasskey(trx, { userId: user.id, passkeyId }, changes)
+    const passkey = await updatePasskeyName(trx, { userId: user.id, passkeyId }, changes)
     const traits = { passkey_id: passkeyId }
     await recordAudit(trx, deps, { action: 'passkey_updated', actor: user, sessionId: session.id, ip, traits })
     return passkey

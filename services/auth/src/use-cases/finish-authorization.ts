@@ -19,8 +19,8 @@ import { findProvider } from '../external-providers/find-provider.ts'
 import {
   type AuthorizationFlow,
   claimAuthorizationFlow,
-  finishAuthorizationFlow,
   hashAuthCode,
+  updateFinishedFlow,
 } from '../flows/flow-repository.ts'
 import { makeAuthCode, requirePkce } from '../flows/pkce.ts'
 import { parseId } from '../records/ids.ts'
@@ -210,7 +210,7 @@ async function createSessionOrCode(
     }
   }
   const code = makeAuthCode(deps.randomBytes)
-  const isBound = await finishAuthorizationFlow(trx, flow.id, {
+  const isBound = await updateFinishedFlow(trx, flow.id, {
     userId: user.id,
     codeHash: hashAuthCode(code),
     tokens: { access: sealSecret(deps, flow.id, tokens.access), refresh: sealOptional(deps, flow.id, tokens.refresh) },

@@ -17,7 +17,7 @@ import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
 import { findOrMakeInvited } from '../sign-ups/invitation.ts'
-import { keepSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
+import { upsertSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
 import { requireHolderAudience, requireNewIdentifier, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { getProfile } from '../users/profile-repository.ts'
@@ -166,7 +166,7 @@ async function findLinkOwner(trx: Trx, deps: LinkOwnerDeps, search: Search): Pro
   }
   if (!user) throw emailUnknown()
   if (type === 'magiclink' || type === 'recovery') {
-    await keepSignUpContent(trx, user, { kind: 'recovery', audience: user.audience, data: {}, passwordHash: null })
+    await upsertSignUpContent(trx, user, { kind: 'recovery', audience: user.audience, data: {}, passwordHash: null })
     return { user, type, address }
   }
   return { user, type, address: await storeEmailChange(trx, deps, user, search) }
@@ -203,7 +203,7 @@ async function findOrSignUp(
 ): Promise<User | undefined> {
   if (user) {
     const content = { kind: 'confirmation', audience: user.audience, data, passwordHash: passwordHash ?? null } as const
-    await keepSignUpContent(trx, user, content)
+    await upsertSignUpContent(trx, user, content)
     return updateUser(trx, user.id, { ...KEPT, raw_user_meta_data: mergeMetadata(user.userMetadata, data) })
   }
   if (type === 'signup') requireSignUpPassword(deps.config.passwords.policy, password)

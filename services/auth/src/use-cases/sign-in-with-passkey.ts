@@ -8,7 +8,7 @@ import {
   type PasskeyQuestion,
   requirePasskeyChallenge,
 } from '../passkeys/passkey-challenge-repository.ts'
-import { findPasskeyByCredential, touchPasskey } from '../passkeys/passkey-repository.ts'
+import { findPasskeyByCredential, updatePasskeyUse } from '../passkeys/passkey-repository.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { requireNotBanned } from '../users/user.ts'
@@ -50,7 +50,7 @@ export async function signInWithPasskey(
     const user = await lockUserById(trx, passkey.userId)
     if (!user || user.deletedAt !== null) refusePasskey()
     requireNotBanned(user, deps.now())
-    if (!(await touchPasskey(trx, { id: passkey.id, counter: used.counter, now: deps.now() }))) refusePasskey()
+    if (!(await updatePasskeyUse(trx, { id: passkey.id, counter: used.counter, now: deps.now() }))) refusePasskey()
     await recordAudit(trx, deps, { action: 'login', actor: user, ip, traits: { provider: 'passkey' } })
     return createSession(trx, deps, user, { userAgent, ip, method: 'passkey', credentialSince: passkey.createdAt })
   })

@@ -13,7 +13,7 @@ import { requireIdentityOwner, requireShownFactor } from '../sessions/require-ow
 import { isTaken, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
-import { recordAddressChange, updateUser } from '../users/user-change-repository.ts'
+import { updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 
 type UnlinkIdentityDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'jobs'>
 
@@ -92,7 +92,7 @@ async function replaceEmail(
   }
   if (!adopted && candidates.length > 0) refuseConflict()
   await deleteTokensOfUser(trx, user.id)
-  await recordAddressChange(trx, user, { kind: 'email', at: now() })
+  await upsertAddressChange(trx, user, { kind: 'email', at: now() })
   return updateUser(trx, user.id, {
     email: adopted?.email ?? null,
     email_confirmed_at: adopted ? now() : null,

@@ -2,7 +2,7 @@ import { adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
-import { mergeIdentityData } from '../identities/identity-repository.ts'
+import { updateIdentityData } from '../identities/identity-repository.ts'
 import { deleteTokensOfKinds, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
@@ -109,7 +109,7 @@ async function updateIdentifier(trx: Trx, user: User, { kind, wanted, at }: Iden
   const permanent = isConfirmed ? { is_anonymous: false } : {}
   if (value === undefined || value === user[kind]) {
     if (!isConfirmed || user[kind] === null) return user
-    await mergeIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
+    await updateIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
     return updateUser(trx, user.id, { updated_at: at, [`${kind}_confirmed_at`]: confirmedAt ?? at, ...permanent })
   }
   const identifier = { kind, value }

@@ -9,12 +9,7 @@ import {
   webauthnFactorWrong,
 } from '../factor-errors.ts'
 import { type Challenge, judgeChallenge, requireChallenge } from '../factors/challenge.ts'
-import {
-  consumeChallenge,
-  countChallengeGuess,
-  deleteChallenge,
-  findChallenge,
-} from '../factors/challenge-repository.ts'
+import { claimChallenge, countChallengeGuess, deleteChallenge, findChallenge } from '../factors/challenge-repository.ts'
 import { judgeActivation, requireAllowed } from '../factors/enrolment.ts'
 import { FACTOR_METHODS, requireFactor } from '../factors/factor.ts'
 import {
@@ -159,7 +154,7 @@ async function acceptProof(
   if (isFirst) requireAllowed(judgeActivation(factors, session.aal, deps.config.mfa))
   // In this order, so that a code which was used before leaves the challenge open for another code.
   if (!(await acceptFactor(trx, { id: factor.id, now, ...proof }))) return undefined
-  if (!(await consumeChallenge(trx, challenge.id, now))) refuseChallenge()
+  if (!(await claimChallenge(trx, challenge.id, now))) refuseChallenge()
   const { factorType } = factor
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType })
   const method = FACTOR_METHODS[factorType]

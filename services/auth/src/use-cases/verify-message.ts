@@ -4,7 +4,7 @@ import { otpExpired } from '../errors.ts'
 import { hashCode } from '../one-time-tokens/one-time-token.ts'
 import {
   countGuess,
-  forgetGuesses,
+  deleteGuesses,
   hashGuessKey,
   type OneTimeToken,
   returnGuess,
@@ -105,7 +105,7 @@ export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCodeInput): 
   // Only a right code is refused because of a ban, since the refusal reveals that the account exists.
   try {
     const redeemed = await redeemMessage(deps, { ...input, ...message, flow: 'implicit', refuse: refuseCode })
-    await forgetGuesses(deps.db, guess)
+    await deleteGuesses(deps.db, guess)
     return redeemed
   } catch (error) {
     await returnGuess(deps.db, token.id)

@@ -5,7 +5,7 @@ import { FACTOR_METHODS, requireFactor } from '../factors/factor.ts'
 import { hashRecoveryCode, normaliseRecoveryCode } from '../factors/recovery-code.ts'
 import {
   type CodeOfFactor,
-  consumeRecoveryCode,
+  claimRecoveryCode,
   countRecoveryGuess,
   findRecoveryFactor,
   hasRecoveryCode,
@@ -79,7 +79,7 @@ async function raiseByRecoveryCode(
 ): Promise<IssuedSession | undefined> {
   return deps.db.transaction().execute(async (trx) => {
     const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
-    if (!(await consumeRecoveryCode(trx, { factorId, hashes, now: deps.now() }))) return undefined
+    if (!(await claimRecoveryCode(trx, { factorId, hashes, now: deps.now() }))) return undefined
     const shown = { userId: user.id, sessionId: session.id, factorId, method: FACTOR_METHODS.recovery_code }
     const raised = await raiseSession(trx, deps, { ...shown, credentialSince, userAgent, ip })
     const traits = { factor_id: factorId }

@@ -105,7 +105,7 @@ export async function findAddressChange(db: Db, userId: string, kind: Identifier
  * no older way to sign in to the account.
  * @param user as they were before
  */
-export async function recordAddressChange(
+export async function upsertAddressChange(
   trx: Trx,
   { id, isAnonymous }: Pick<User, 'id' | 'isAnonymous'>,
   { kind, at }: { readonly kind: IdentifierKind; readonly at: Date },
