@@ -33,7 +33,8 @@ program
   .action((names: string[], { watch, demo }: { watch?: true; demo?: true }) =>
     run(async () => {
       const { start } = await import('./commands/start.ts')
-      await start(commandContext(), { names, isWatched: watch === true, isDemo: demo === true })
+      const commands = program.commands.map((command) => command.name())
+      await start(commandContext(), { names, isWatched: watch === true, isDemo: demo === true, commands })
     }),
   )
 

@@ -1,4 +1,4 @@
-import { closestMatch } from 'leven'
+import { findMeantWord } from '../commands/meant-word.ts'
 import { type EnvironmentOptions, readEnvironment } from './environment.ts'
 import type { Settings } from './setting.ts'
 import { metaOf } from './setting-description.ts'
@@ -30,6 +30,6 @@ export function findUnknownSettings(settings: Settings, options: KnownNames): re
 const KUBERNETES = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/
 
 function describeUnknown(name: string, known: readonly string[]): string {
-  const meant = closestMatch(name, known, { maxDistance: Math.floor(name.length / 3) })
+  const meant = findMeantWord(name, known)
   return meant === undefined ? `unknown setting ${name}` : `unknown setting ${name}, did you mean ${meant}?`
 }

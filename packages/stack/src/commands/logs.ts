@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { findMeantWord } from '@trestle/common/commands/meant-word.ts'
 import { followLogs, showLastLines } from '../log-lines/show-logs.ts'
 import { planStack } from '../settings/plan.ts'
 import { services } from '../settings/services.ts'
@@ -39,5 +40,11 @@ function chooseLogs(names: readonly string[]): readonly string[] {
   const known = [...ofServices, 'postgres']
   const unknown = names.filter((name) => !known.includes(name))
   if (unknown.length === 0) return names.length === 0 ? ofServices : names
-  throw new StackFailure(unknown.map((name) => `There is no log "${name}". The logs are ${known.join(', ')}.`))
+  throw new StackFailure(
+    unknown.map((name) => {
+      const meant = findMeantWord(name, known)
+      const question = meant === undefined ? '' : ` Did you mean ${meant}?`
+      return `There is no log "${name}". The logs are ${known.join(', ')}.${question}`
+    }),
+  )
 }

@@ -12,6 +12,8 @@ export interface StartOptions {
   readonly isWatched: boolean
   /** Whether to fill the services with a shop. */
   readonly isDemo: boolean
+  /** The commands of the program, for a name that no service has. */
+  readonly commands: readonly string[]
 }
 
 /**
@@ -19,10 +21,11 @@ export interface StartOptions {
  *
  * @throws StackFailure when it cannot start or stay up
  */
-export async function start(context: CommandContext, { names, isWatched, isDemo }: StartOptions): Promise<void> {
+export async function start(context: CommandContext, options: StartOptions): Promise<void> {
   const { say, ...given } = context
+  const { names, isWatched, isDemo, commands } = options
   const stop = watchStopSignals(process.env.npm_lifecycle_event !== undefined)
-  const plan = planStack({ ...given, names, isWatched })
+  const plan = planStack({ ...given, names, isWatched, commands })
   let requests: LogFollower | undefined
   await runStack(plan, {
     // What a service has written before its end comes before the line that it has ended.

@@ -104,6 +104,11 @@ describe('logs', () => {
     await expect(showLogs(context(), { ...request, names: ['auht'] })).rejects.toEqual(
       new StackFailure(['There is no log "auht". The logs are inventory, auth, payments, postgres.']),
     )
+    await expect(showLogs(context(), { ...request, names: ['paymnts'] })).rejects.toEqual(
+      new StackFailure([
+        'There is no log "paymnts". The logs are inventory, auth, payments, postgres. Did you mean payments?',
+      ]),
+    )
     const empty = newFolder()
     await expect(showLogs(context([], empty), request)).rejects.toEqual(
       new StackFailure([`${join(empty, '.data', 'logs')} has no such log yet. Start the stack first: npm start`]),

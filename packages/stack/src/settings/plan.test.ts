@@ -73,6 +73,16 @@ describe('planStack', () => {
       new StackFailure(['There is no service "auht". The services are inventory, auth, payments.']),
     )
   })
+
+  it('suggests the service or the command that a misspelt word may mean', () => {
+    const commands = ['start', 'status', 'stop', 'logs']
+    expect(() => planStack({ ...request, names: ['statu', 'paymnts'], commands })).toThrow(
+      new StackFailure([
+        'There is no service "statu". The services are inventory, auth, payments. Did you mean status?',
+        'There is no service "paymnts". The services are inventory, auth, payments. Did you mean payments?',
+      ]),
+    )
+  })
 })
 
 describe('environmentOf', () => {

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { findMeantWord } from '@trestle/common/commands/meant-word.ts'
 import type { WantedPort } from '../processes/free-ports.ts'
 import { StackFailure } from '../stack-failure.ts'
 import { dataDirectoryOf, type Environment } from './environment.ts'
@@ -52,11 +53,13 @@ export interface PlanRequest {
   /** Names of services. Empty: all of them. */
   readonly names: readonly string[]
   readonly isWatched: boolean
+  /** The other commands. A name that no service has may be one of them, misspelt. */
+  readonly commands?: readonly string[] | undefined
 }
 
 /** Plans a start. @throws StackFailure when a name or a setting is not valid */
-export function planStack({ root, program, env, names, isWatched }: PlanRequest): StackPlan {
-  const chosen = chooseServices(names).map((definition) => ({
+export function planStack({ root, program, env, names, isWatched, commands = [] }: PlanRequest): StackPlan {
+  const chosen = chooseServices(names, commands).map((definition) => ({
     definition,
     address: addressOf(definition, env),
     entry: join(root, 'services', definition.name, 'src', 'main.ts'),
@@ -84,11 +87,17 @@ export function planStack({ root, program, env, names, isWatched }: PlanRequest)
   return { ...bare, ports: portsOf(bare) }
 }
 
-function chooseServices(names: readonly string[]): readonly ServiceDefinition[] {
+function chooseServices(names: readonly string[], commands: readonly string[]): readonly ServiceDefinition[] {
   const unknown = names.filter((name) => !services.some((service) => service.name === name))
   if (unknown.length > 0) {
-    const known = services.map(({ name }) => name).join(', ')
-    throw new StackFailure(unknown.map((name) => `There is no service "${name}". The services are ${known}.`))
+    const known = services.map(({ name }) => name)
+    throw new StackFailure(
+      unknown.map((name) => {
+        const meant = findMeantWord(name, [...known, ...commands])
+        const question = meant === undefined ? '' : ` Did you mean ${meant}?`
+        return `There is no service "${name}". The services are ${known.join(', ')}.${question}`
+      }),
+    )
   }
   return names.length === 0 ? services : services.filter(({ name }) => names.includes(name))
 }

@@ -27,7 +27,11 @@ describe('payments trigger', () => {
 
   it.each([
     [['nothing.here'], `cannot trigger nothing.here; can trigger ${TRIGGERED_TYPES.join(', ')}`],
-    [['transaction.rejected'], `cannot trigger transaction.rejected; can trigger ${TRIGGERED_TYPES.join(', ')}`],
+    [['account.closed'], `cannot trigger account.closed; can trigger ${TRIGGERED_TYPES.join(', ')}`],
+    [
+      ['dispute.opend'],
+      `cannot trigger dispute.opend; can trigger ${TRIGGERED_TYPES.join(', ')}; did you mean dispute.opened?`,
+    ],
     [['transaction.created', '--merchant', UNKNOWN_ID], `there is no merchant ${UNKNOWN_ID}`],
     [['transaction.created', '--merchant', 'x'], '--merchant must be 24 hexadecimal digits'],
   ])('refuses %j', async (words, message) => {

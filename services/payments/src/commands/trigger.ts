@@ -1,3 +1,4 @@
+import { findMeantWord } from '@trestle/common/commands/meant-word.ts'
 import type { Command } from 'commander'
 import { isTriggered, TRIGGERED_TYPES, triggerEvent } from '../use-cases/trigger-event.ts'
 import { type Operator, toCommand } from './operator-command.ts'
@@ -10,9 +11,15 @@ export function triggerCommand(operator: Operator): Command {
     description: `make an event happen at a test merchant: ${TRIGGERED_TYPES.join(', ')}`,
     options: [['--merchant <id>', 'a test merchant; default: the newest, or a new one where there is none']],
     run: async (deps, { words: [type = ''], options: { merchant } }) => {
-      if (!isTriggered(type)) throw new Error(`cannot trigger ${type}; can trigger ${TRIGGERED_TYPES.join(', ')}`)
+      if (!isTriggered(type)) throw new Error(describeUnknown(type))
       const merchantId = merchant === undefined ? undefined : readId('--merchant', merchant)
       return { event: type, ...(await triggerEvent(deps, { type, merchantId })) }
     },
   })
+}
+
+function describeUnknown(type: string): string {
+  const meant = findMeantWord(type, TRIGGERED_TYPES)
+  const question = meant === undefined ? '' : `; did you mean ${meant}?`
+  return `cannot trigger ${type}; can trigger ${TRIGGERED_TYPES.join(', ')}${question}`
 }
