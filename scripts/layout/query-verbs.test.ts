@@ -42,7 +42,3 @@ it('allows functions that ask no database, functions of the file alone, and file
   }
   expect(await problemsOf(queryVerbs, { ...files, [carts]: text })).toEqual([])
 })
-
-it('allows a query of auth that has a verb of its reference', async () => {
-  expect(await problemsOfCarts('export async function renamePasskey(db) {}')).toEqual([])
-})

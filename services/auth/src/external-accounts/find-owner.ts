@@ -10,7 +10,7 @@ import {
   findExternalIdentity,
   insertExternalIdentity,
   listOwnersOfEmails,
-  refreshExternalIdentity,
+  updateExternalIdentity,
 } from '../identities/external-identity-repository.ts'
 import { type Identity, identitySince } from '../identities/identity.ts'
 import type { Timestamp } from '../records/timestamp.ts'
@@ -78,7 +78,7 @@ async function signInKnownIdentity(
   const owner = await lockActiveUser(trx, deps, userId)
   // The lock may have waited for a request that unlinked the identity.
   if ((await findExternalIdentity(trx, account))?.userId !== userId) throw new StaleView()
-  await refreshExternalIdentity(trx, id, account.data, deps.now())
+  await updateExternalIdentity(trx, id, account.data, deps.now())
   const user = await adoptProfile(trx, deps, owner, account)
   return {
     decision: 'existing',

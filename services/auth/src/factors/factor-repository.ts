@@ -102,7 +102,7 @@ export async function countFactorGuess(
   return numUpdatedRows > 0n
 }
 
-interface AcceptedFactor {
+interface ClaimedProof {
   readonly id: string
   readonly step?: number
   readonly credential?: StoredCredential
@@ -110,12 +110,12 @@ interface AcceptedFactor {
 }
 
 /**
- * Accepts the proof of a factor, and verifies the factor by it.
- * @param accepted `step`, of a TOTP code, must be above the last accepted step, so that of concurrent requests one succeeds. A
+ * Claims the proof of a factor, and verifies the factor by it.
+ * @param proof `step`, of a TOTP code, must be above the last accepted step, so that of concurrent requests one succeeds. A
  *   `credential` replaces only itself, and only with a higher counter (or 0, if its authenticator does not count)
  * @returns false where the proof was used before
  */
-export async function acceptFactor(trx: Db, { id, step, credential, now }: AcceptedFactor): Promise<boolean> {
+export async function claimFactorProof(trx: Db, { id, step, credential, now }: ClaimedProof): Promise<boolean> {
   const { numUpdatedRows } = await trx
     .updateTable('mfa_factors')
     .set({

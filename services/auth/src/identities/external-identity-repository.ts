@@ -36,7 +36,7 @@ export function insertExternalIdentity(
 }
 
 /** Merges the provider's current claims. Earlier claims stay, since some providers send a name only the first time. */
-export async function refreshExternalIdentity(
+export async function updateExternalIdentity(
   trx: Trx,
   id: string,
   data: ExternalAccount['data'],

@@ -79,8 +79,8 @@ export async function deleteIdentity(trx: Db, id: string): Promise<void> {
   await trx.deleteFrom('identities').where('id', '=', id).execute()
 }
 
-/** Removes the data of an identity and obscures its subject (reference: Deletion). */
-export async function anonymiseIdentity(
+/** Removes the data of an identity of a deleted user, and obscures its subject (reference: Deletion). */
+export async function updateDeletedIdentity(
   trx: Db,
   { id, providerId }: { readonly id: string; readonly providerId: string },
   now: Date,

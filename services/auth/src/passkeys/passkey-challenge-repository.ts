@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { Db } from '../database.ts'
-import { passkeyChallengeExpired, passkeyChallengeNotFound } from '../factor-errors.ts'
-import { parseId } from '../records/ids.ts'
 import type { CredentialRequest } from './ceremony.ts'
 import type { CredentialOptions } from './credential.ts'
 
@@ -24,16 +22,16 @@ export async function insertPasskeyChallenge(
 }
 
 /** A challenge that was deleted, so that nobody can answer it again. */
-interface TakenChallenge {
+interface ClaimedChallenge {
   readonly challenge: string
   readonly isExpired: boolean
 }
 
 /** Deletes a challenge of a user or of a sign-in, and returns it. Of concurrent requests one gets it. */
-async function takePasskeyChallenge(
+export async function claimPasskeyChallenge(
   db: Db,
   { id, userId, now }: { readonly id: string; readonly userId: string | null; readonly now: Date },
-): Promise<TakenChallenge | undefined> {
+): Promise<ClaimedChallenge | undefined> {
   const row = await db
     .deleteFrom('webauthn_challenges')
     .where('id', '=', id)
@@ -41,16 +39,4 @@ async function takePasskeyChallenge(
     .returning(['challenge', 'expires_at'])
     .executeTakeFirst()
   return row && { challenge: row.challenge, isExpired: Date.parse(row.expires_at) <= now.getTime() }
-}
-
-/** Takes the challenge that a request answers. It can be answered once. @throws passkeyChallengeNotFound, passkeyChallengeExpired */
-export async function requirePasskeyChallenge(
-  { db, now }: { readonly db: Db; readonly now: () => Date },
-  { challengeId, userId }: { readonly challengeId: string; readonly userId: string | null },
-): Promise<string> {
-  const id = parseId(challengeId)
-  const taken = id === undefined ? undefined : await takePasskeyChallenge(db, { id, userId, now: now() })
-  if (!taken) throw passkeyChallengeNotFound()
-  if (taken.isExpired) throw passkeyChallengeExpired()
-  return taken.challenge
 }

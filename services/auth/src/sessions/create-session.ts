@@ -8,7 +8,7 @@ import type { Timestamp } from '../records/timestamp.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
 import { batchCalls } from './batch-calls.ts'
-import { copyProofs, updateCredentialSince } from './proof-repository.ts'
+import { updateCredentialSince, upsertCopiedProofs } from './proof-repository.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from './refresh-token.ts'
 import type { IssuedSession, SessionOrigin, SignInMethod, StoredSession } from './session.ts'
 import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from './session-repository.ts'
@@ -38,7 +38,7 @@ export async function createSession(
   if (credentialSince !== null) {
     await updateCredentialSince(trx, { sessionId: stored.sessionId, method: signIn.method }, credentialSince)
   }
-  if (continues !== null) await copyProofs(trx, { from: continues, to: stored.sessionId })
+  if (continues !== null) await upsertCopiedProofs(trx, { from: continues, to: stored.sessionId })
   return { ...stored, refreshToken }
 }
 

@@ -52,7 +52,10 @@ export async function updateCredentialSince(
  * Copies the proofs of a session to another session of its user, without those of second factors. A copied proof replaces a
  * proof of the same method, since it tells what the earlier credential has proven.
  */
-export async function copyProofs(trx: Db, { from, to }: { readonly from: string; readonly to: string }): Promise<void> {
+export async function upsertCopiedProofs(
+  trx: Db,
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<void> {
   const columns = ['authentication_method', 'credential_since', 'created_at', 'updated_at'] as const
   await trx
     .insertInto('mfa_amr_claims')

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { anonymiseIdentity, listIdentities } from '../identities/identity-repository.ts'
+import { listIdentities, updateDeletedIdentity } from '../identities/identity-repository.ts'
 import type { Admin } from '../sessions/admin.ts'
 import type { User } from '../users/user.ts'
 import { deleteBelongings, deleteUser, updateUser } from '../users/user-change-repository.ts'
@@ -38,7 +38,7 @@ async function anonymiseUser(trx: Trx, user: User, at: Date): Promise<void> {
   const { id } = user
   await deleteBelongings(trx, id)
   for (const identity of await listIdentities(trx, id)) {
-    await anonymiseIdentity(trx, { id: identity.id, providerId: hashAddress(id, identity.providerId) }, at)
+    await updateDeletedIdentity(trx, { id: identity.id, providerId: hashAddress(id, identity.providerId) }, at)
   }
   await updateUser(trx, id, {
     email: hashAddress(id, user.email),

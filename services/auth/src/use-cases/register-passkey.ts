@@ -4,12 +4,9 @@ import { passkeyExists, tooManyPasskeys } from '../factor-errors.ts'
 import { askForCreation, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Registration } from '../passkeys/credential.ts'
 import { type Passkey, refusePasskey } from '../passkeys/passkey.ts'
-import {
-  insertPasskeyChallenge,
-  type PasskeyQuestion,
-  requirePasskeyChallenge,
-} from '../passkeys/passkey-challenge-repository.ts'
+import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-challenge-repository.ts'
 import { insertPasskey, listPasskeys } from '../passkeys/passkey-repository.ts'
+import { requirePasskeyChallenge } from '../passkeys/require-passkey-challenge.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requirePasskeyOwner } from '../sessions/require-owner.ts'

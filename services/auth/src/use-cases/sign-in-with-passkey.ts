@@ -3,12 +3,9 @@ import type { AuthDeps } from '../deps.ts'
 import { askForAssertion, namesUser, verifyAssertion } from '../passkeys/ceremony.ts'
 import type { Assertion } from '../passkeys/credential.ts'
 import { refusePasskey } from '../passkeys/passkey.ts'
-import {
-  insertPasskeyChallenge,
-  type PasskeyQuestion,
-  requirePasskeyChallenge,
-} from '../passkeys/passkey-challenge-repository.ts'
+import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-challenge-repository.ts'
 import { findPasskeyByCredential, updatePasskeyUse } from '../passkeys/passkey-repository.ts'
+import { requirePasskeyChallenge } from '../passkeys/require-passkey-challenge.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
 import { requireNotBanned } from '../users/user.ts'

@@ -13,7 +13,7 @@ import { claimChallenge, countChallengeGuess, deleteChallenge, findChallenge } f
 import { judgeActivation, requireAllowed } from '../factors/enrolment.ts'
 import { FACTOR_METHODS, requireFactor } from '../factors/factor.ts'
 import {
-  acceptFactor,
+  claimFactorProof,
   countFactorGuess,
   deleteUnverifiedFactors,
   type FactorWithSecrets,
@@ -153,7 +153,7 @@ async function acceptProof(
   const isFirst = current.status === 'unverified'
   if (isFirst) requireAllowed(judgeActivation(factors, session.aal, deps.config.mfa))
   // In this order, so that a code which was used before leaves the challenge open for another code.
-  if (!(await acceptFactor(trx, { id: factor.id, now, ...proof }))) return undefined
+  if (!(await claimFactorProof(trx, { id: factor.id, now, ...proof }))) return undefined
   if (!(await claimChallenge(trx, challenge.id, now))) refuseChallenge()
   const { factorType } = factor
   await deleteUnverifiedFactors(trx, { userId: user.id, factorType })
