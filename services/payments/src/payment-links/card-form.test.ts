@@ -12,7 +12,7 @@ it.each([
   [{ expiry: '03/26' }, { ...card, expiry: { month: 3, year: 2026 } }],
   ...['8/30', '08/2030', '0830', '08 / 30', '08-30', ' 08 30 '].map((expiry) => [{ expiry }, card] as const),
 ] as const)('reads a form with %j as the card %j', (changes, read) => {
-  expect(readCardInput({ ...good, ...changes }, now)).toEqual(read)
+  expect(readCardInput({ ...good, ...changes }, now)).toEqual({ verdict: 'read', card: read })
 })
 
 it.each([
@@ -30,7 +30,7 @@ it.each([
     { number: 'numberInvalid', expiry: 'expiryInvalid', code: 'codeInvalid' },
   ],
 ] as const)('finds what is wrong with %j', (changes, problems) => {
-  expect(readCardInput({ ...good, ...changes }, now)).toEqual({ problems })
+  expect(readCardInput({ ...good, ...changes }, now)).toEqual({ verdict: 'problem', problems })
 })
 
 it('reads tokens only from the script', () => {

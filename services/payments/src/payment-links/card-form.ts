@@ -21,13 +21,18 @@ export type FieldProblem = 'numberInvalid' | 'expiryInvalid' | 'expiryPast' | 'c
 /** What is wrong with the fields of a card form. A field without a problem is absent. */
 export type FieldProblems = Partial<Readonly<Record<CardField, FieldProblem>>>
 
+/** The card of a form, or what is wrong with its fields. */
+export type ReadCard =
+  | { readonly verdict: 'read'; readonly card: WrittenCard }
+  | { readonly verdict: 'problem'; readonly problems: FieldProblems }
+
 const NUMBER = /^\d{10,19}$/
 const CODE = /^\d{3}$/
 const EXPIRY = /^(0?[1-9]|1[0-2])\s*[/.\-\s]?\s*(?:20)?(\d{2})$/
 const CENTURY = 2_000
 
 /** Reads the form. Whether the card exists is not checked here. */
-export function readCardInput(input: CardInput, now: Date): WrittenCard | { readonly problems: FieldProblems } {
+export function readCardInput(input: CardInput, now: Date): ReadCard {
   const number = input.number.replaceAll(/[\s-]/g, '')
   const code = input.code.trim()
   const expiry = readExpiry(input.expiry)
@@ -37,7 +42,8 @@ export function readCardInput(input: CardInput, now: Date): WrittenCard | { read
     ...(expiryProblem ? { expiry: expiryProblem } : {}),
     ...(CODE.test(code) ? {} : { code: 'codeInvalid' }),
   }
-  return expiry && Object.keys(problems).length === 0 ? { number, expiry, code } : { problems }
+  if (!expiry || Object.keys(problems).length > 0) return { verdict: 'problem', problems }
+  return { verdict: 'read', card: { number, expiry, code } }
 }
 
 function readExpiry(text: string): CardExpiry | undefined {

@@ -4,7 +4,9 @@ import { type Decimal, readDecimal } from '../money/decimal.ts'
 /** Why a text is no amount. */
 export type AmountProblem = 'invalid' | 'too-large'
 /** An amount in minor units, or what is wrong with the text. */
-export type ReadAmount = { readonly amount: number } | { readonly problem: AmountProblem }
+export type ReadAmount =
+  | { readonly verdict: 'read'; readonly amount: number }
+  | { readonly verdict: 'problem'; readonly problem: AmountProblem }
 
 /** The most characters of a typed amount. */
 export const TYPED_LENGTH_MAX = 40
@@ -19,7 +21,7 @@ const TYPED = [
 
 /** Reads the `value` of a link, in major units (reference: Parameters of a link). */
 export function readValue(value: string, currency: string): ReadAmount {
-  return VALUE.test(value) ? toAmount(readDecimal(value), currency) : { problem: 'invalid' }
+  return VALUE.test(value) ? toAmount(readDecimal(value), currency) : { verdict: 'problem', problem: 'invalid' }
 }
 
 /**
@@ -29,15 +31,15 @@ export function readValue(value: string, currency: string): ReadAmount {
 export function readTypedAmount(text: string, currency: string): ReadAmount {
   const typed = text.replaceAll(/[\s'’]/g, '')
   const [, whole, decimals] = TYPED.map((form) => form.exec(typed)).find((found) => found !== null) ?? []
-  if (whole === undefined) return { problem: 'invalid' }
+  if (whole === undefined) return { verdict: 'problem', problem: 'invalid' }
   const digits = whole.replaceAll(/[.,]/g, '')
   return toAmount(readDecimal(decimals === undefined ? digits : `${digits}.${decimals}`), currency)
 }
 
 function toAmount({ digits, scale }: Decimal, currency: string): ReadAmount {
   const exponent = currencyExponent(currency) ?? 0
-  if (scale > exponent) return { problem: 'invalid' }
+  if (scale > exponent) return { verdict: 'problem', problem: 'invalid' }
   const amount = digits * 10n ** BigInt(exponent - scale)
-  if (amount > AMOUNT_MAX) return { problem: 'too-large' }
-  return amount === 0n ? { problem: 'invalid' } : { amount: Number(amount) }
+  if (amount > AMOUNT_MAX) return { verdict: 'problem', problem: 'too-large' }
+  return amount === 0n ? { verdict: 'problem', problem: 'invalid' } : { verdict: 'read', amount: Number(amount) }
 }

@@ -11,30 +11,34 @@ const payee = {
   hasRate: true,
 }
 const judge = (text: string, changes = {}) => judgeLink(new URLSearchParams(`test=1&${text}`), { ...payee, ...changes })
+/** What a link is read as. */
+const read = (link: object) => ({ verdict: 'read', link })
 
 describe('judgeLink', () => {
   it('reads each parameter, and the first one of a repeated parameter', () => {
     expect(
       judge('value=10.99&value=1&currency=DKK&reference=R-1&text=T&redirect=https://a.example/b&recurring=y&x=1'),
-    ).toEqual({
-      payee,
-      currency: 'DKK',
-      money: { currency: 'DKK', amount: 1_099 },
-      amountProblem: undefined,
-      reference: 'R-1',
-      text: 'T',
-      redirect: 'https://a.example/b',
-      recurring: true,
-      query:
-        'test=1&value=10.99&value=1&currency=DKK&reference=R-1&text=T&redirect=https%3A%2F%2Fa.example%2Fb&recurring=y&x=1',
-    })
+    ).toEqual(
+      read({
+        payee,
+        currency: 'DKK',
+        money: { currency: 'DKK', amount: 1_099 },
+        amountProblem: undefined,
+        reference: 'R-1',
+        text: 'T',
+        redirect: 'https://a.example/b',
+        recurring: true,
+        query:
+          'test=1&value=10.99&value=1&currency=DKK&reference=R-1&text=T&redirect=https%3A%2F%2Fa.example%2Fb&recurring=y&x=1',
+      }),
+    )
   })
 
   it('leaves the amount open, in the currency of the merchant, when the link has none or a malformed one', () => {
     const asking = { payee, currency: 'EUR', money: undefined, amountProblem: undefined, recurring: false }
-    expect(judge('')).toEqual({ ...asking, query: 'test=1' })
-    expect(judge('value=')).toEqual({ ...asking, query: 'test=1&value=' })
-    expect(judge('value=1,5')).toEqual({ ...asking, amountProblem: 'invalid', query: 'test=1&value=1%2C5' })
+    expect(judge('')).toEqual(read({ ...asking, query: 'test=1' }))
+    expect(judge('value=')).toEqual(read({ ...asking, query: 'test=1&value=' }))
+    expect(judge('value=1,5')).toEqual(read({ ...asking, amountProblem: 'invalid', query: 'test=1&value=1%2C5' }))
   })
 
   // ASVS 1.2.2, 1.3.3
@@ -50,7 +54,7 @@ describe('judgeLink', () => {
     [`text=${'a'.repeat(256)}`, {}, 'text'],
     ['', { test: false }, 'live-only'],
   ] as const)('refuses the parameters %j of a merchant with %j: %s', (text, changes, problem) => {
-    expect(judge(text, changes)).toBe(problem)
+    expect(judge(text, changes)).toEqual({ verdict: 'problem', problem })
   })
 
   it.each([
@@ -61,18 +65,15 @@ describe('judgeLink', () => {
     const live = { ...payee, test: false }
     const query = new URLSearchParams({ redirect })
     const link = { payee: live, currency: 'EUR', redirect, recurring: false, query: query.toString() }
-    expect(judgeLink(query, live)).toEqual(isOnSite ? link : 'redirect')
+    expect(judgeLink(query, live)).toEqual(isOnSite ? read(link) : { verdict: 'problem', problem: 'redirect' })
   })
 
   it.each(['', 'test=0', 'test=yes', 'test='])('refuses the live link %j of a test merchant', (text) => {
-    expect(judgeLink(new URLSearchParams(text), payee)).toBe('test-only')
+    expect(judgeLink(new URLSearchParams(text), payee)).toEqual({ verdict: 'problem', problem: 'test-only' })
     const live = { ...payee, test: false }
-    expect(judgeLink(new URLSearchParams(text), live)).toEqual({
-      payee: live,
-      currency: 'EUR',
-      recurring: false,
-      query: new URLSearchParams(text).toString(),
-    })
+    expect(judgeLink(new URLSearchParams(text), live)).toEqual(
+      read({ payee: live, currency: 'EUR', recurring: false, query: new URLSearchParams(text).toString() }),
+    )
   })
 })
 
@@ -81,8 +82,8 @@ it.each([
   [{ canPay: false }, 'unavailable'],
   [{ hasRate: false }, 'currency'],
 ])('problemBeforePayment: a merchant with %j gives %j', (changes, problem) => {
-  const link = judge('', changes)
-  expect(typeof link === 'string' ? link : problemBeforePayment(link)).toBe(problem)
+  const judged = judge('', changes)
+  expect(judged.verdict === 'read' && problemBeforePayment(judged.link)).toBe(problem)
 })
 
 it.each([

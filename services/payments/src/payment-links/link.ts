@@ -36,6 +36,11 @@ export interface PaymentLink {
   readonly query: string
 }
 
+/** A link as it was read, or why it leads to no payment. */
+export type JudgedLink =
+  | { readonly verdict: 'read'; readonly link: PaymentLink }
+  | { readonly verdict: 'problem'; readonly problem: LinkProblem }
+
 /** A link with an amount. */
 export type PayableLink = PaymentLink & { readonly money: Money }
 
@@ -53,26 +58,33 @@ const REDIRECT_LENGTH_MAX = 2_048
  * Reads the parameters of a link whose merchant was found. The first of repeated parameters counts (reference:
  * Parameters of a link).
  */
-export function judgeLink(query: URLSearchParams, payee: LinkPayee): PaymentLink | LinkProblem {
+export function judgeLink(query: URLSearchParams, payee: LinkPayee): JudgedLink {
   const { test, value, reference, text, redirect, recurring } = firstOf(query)
-  if (payee.test !== (test === '1')) return payee.test ? 'test-only' : 'live-only'
+  if (payee.test !== (test === '1')) return problemOf(payee.test ? 'test-only' : 'live-only')
   const currency = currencyOf(query) ?? payee.currency
-  if (!isChargeable(currency)) return 'currency'
-  if (redirect !== undefined && !isRedirect(redirect, payee)) return 'redirect'
-  if (!isShortText(reference)) return 'reference'
-  if (!isShortText(text)) return 'text'
+  if (!isChargeable(currency)) return problemOf('currency')
+  if (redirect !== undefined && !isRedirect(redirect, payee)) return problemOf('redirect')
+  if (!isShortText(reference)) return problemOf('reference')
+  if (!isShortText(text)) return problemOf('text')
   const read = value === undefined ? undefined : readValue(value, currency)
   return {
-    payee,
-    currency,
-    reference,
-    text,
-    redirect,
-    recurring: recurring === 'y',
-    query: query.toString(),
-    money: read && 'amount' in read ? { currency, amount: read.amount } : undefined,
-    amountProblem: read && 'problem' in read ? read.problem : undefined,
+    verdict: 'read',
+    link: {
+      payee,
+      currency,
+      reference,
+      text,
+      redirect,
+      recurring: recurring === 'y',
+      query: query.toString(),
+      money: read?.verdict === 'read' ? { currency, amount: read.amount } : undefined,
+      amountProblem: read?.verdict === 'problem' ? read.problem : undefined,
+    },
   }
+}
+
+function problemOf(problem: LinkProblem): JudgedLink {
+  return { verdict: 'problem', problem }
 }
 
 /** Why no new payment can begin under a link; undefined when one can. A payment that has ended is still shown. */

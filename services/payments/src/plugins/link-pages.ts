@@ -62,10 +62,10 @@ export function visitOf(request: FastifyRequest, reply: FastifyReply, query = li
 
 /** Finds the link of a visit on which a payment can begin. When none can, sends a page that says why and returns undefined. */
 export async function openVisitedLink(visit: PageVisit, query: URLSearchParams): Promise<PaymentLink | undefined> {
-  const link = await resolveLink(visit.request.server.deps, query)
-  const problem = typeof link === 'string' ? link : problemBeforePayment(link)
+  const judged = await resolveLink(visit.request.server.deps, query)
+  const problem = judged.verdict === 'read' ? problemBeforePayment(judged.link) : judged.problem
   if (problem !== undefined) sendProblem(visit, problem)
-  return typeof link === 'string' || problem !== undefined ? undefined : link
+  return judged.verdict === 'problem' || problem !== undefined ? undefined : judged.link
 }
 
 /** Sends a page that says why a link cannot be paid. */

@@ -51,7 +51,7 @@ export const posRoutes: Routes = async (app) => {
       const link = await openVisitedLink(visitOf(request, reply, query), query)
       if (!link) return reply
       const read = readTypedAmount(typed, link.currency)
-      query.set('value', 'amount' in read ? formatAmount(link.currency, BigInt(read.amount)) : typed)
+      query.set('value', read.verdict === 'read' ? formatAmount(link.currency, BigInt(read.amount)) : typed)
       return reply.redirect(`/pos?${query}`, 303)
     },
   )

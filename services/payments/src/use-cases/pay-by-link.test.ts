@@ -12,8 +12,8 @@ beforeAll(async () => {
   payments = await startPayments()
   const { key } = await createTestMerchant(payments, await createTestApp(payments), { currency: 'EUR', test: true })
   const opened = await resolveLink(payments.deps, new URLSearchParams({ key: String(key), test: '1', value: '10' }))
-  if (typeof opened === 'string' || !isPayable(opened)) throw new Error('the link cannot be paid')
-  link = opened
+  if (opened.verdict === 'problem' || !isPayable(opened.link)) throw new Error('the link cannot be paid')
+  link = opened.link
 })
 afterAll(() => payments.close())
 

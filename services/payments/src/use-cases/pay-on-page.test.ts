@@ -1,6 +1,7 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
+import type { PaymentLink } from '../payment-links/link.ts'
 import { type KeptPayment, type PageAnswer, type PagePayment, payOnPage } from './pay-on-page.ts'
 import { resolveLink } from './resolve-link.ts'
 
@@ -21,20 +22,20 @@ afterAll(() => payments.close())
 function formOf(fields: { readonly number?: string; readonly expiry?: string; readonly tokens?: string }): PagePayment {
   const { number = PAID, expiry = '08 / 66', tokens } = fields
   const pageId = String(++pages).padStart(22, 'p')
-  const source = { form: { tokens, number, expiry, code: '111' } }
+  const source = { type: 'form', form: { tokens, number, expiry, code: '111' } } as const
   return { query, pageId, path: `/pos/pay/${pageId}`, ip: '192.0.2.1', isSecure: true, locale: 'en', source }
 }
 
 const keptOf = (payment: PagePayment, kept: Partial<KeptPayment>): PagePayment => ({
   ...payment,
-  source: { kept: { card: '', paid: '', ...kept } },
+  source: { type: 'kept', kept: { card: '', paid: '', ...kept } },
 })
 
 /** A payment whose customer is at the bank. */
-async function payAtBank(): Promise<{ payment: PagePayment; answer: Extract<PageAnswer, { outcome: 'at-bank' }> }> {
+async function payAtBank(): Promise<{ payment: PagePayment; answer: Extract<PageAnswer, { verdict: 'at-bank' }> }> {
   const payment = formOf({ number: ASKED })
   const answer = await payOnPage(payments.deps, payment)
-  if (answer.outcome !== 'at-bank') throw new Error(`the bank is not asked: ${answer.outcome}`)
+  if (answer.verdict !== 'at-bank') throw new Error(`the bank is not asked: ${answer.verdict}`)
   return { payment, answer }
 }
 
@@ -46,17 +47,24 @@ async function decide(bankUrl: string, decision: 'approve' | 'decline'): Promise
   await payments.app.inject({ method: 'POST', url: pathname, headers, payload })
 }
 
+/** The link of the tests. */
+async function openLink(): Promise<PaymentLink> {
+  const judged = await resolveLink(payments.deps, query)
+  if (judged.verdict === 'problem') throw new Error(`the link leads to no payment: ${judged.problem}`)
+  return judged.link
+}
+
 /** What a refused form of this link gets. */
 const refused = async (tried: object) => ({
-  outcome: 'refused',
-  link: await resolveLink(payments.deps, query),
+  verdict: 'refused',
+  link: await openLink(),
   tried: { expiry: '08 / 66', problems: {}, refusal: undefined, ...tried },
 })
 
 /** What a paid form of this link gets. */
 const paid = async (keep: object | undefined, receipt: object = {}) => ({
-  outcome: 'paid',
-  link: await resolveLink(payments.deps, query),
+  verdict: 'paid',
+  link: await openLink(),
   receipt: {
     merchant: 'example.com',
     test: true,
@@ -76,7 +84,7 @@ describe('payOnPage with a form', () => {
 
   it('leads to the bank that asks, and lets the browser keep the card', async () => {
     expect((await payAtBank()).answer).toEqual({
-      outcome: 'at-bank',
+      verdict: 'at-bank',
       bankUrl: expect.stringMatching(/^https:\/\/payments\.example\/acs\/challenge\?state=/),
       keep: { card: expect.stringMatching(/^[\w+/]+=*$/) },
     })
@@ -103,7 +111,7 @@ describe('payOnPage with a form', () => {
   it('finds no link of an unknown key', async () => {
     const unknown = new URLSearchParams({ key: 'nobody' })
     expect(await payOnPage(payments.deps, { ...formOf({}), query: unknown })).toEqual({
-      outcome: 'no-link',
+      verdict: 'no-link',
       problem: 'key-unknown',
     })
   })
@@ -111,7 +119,7 @@ describe('payOnPage with a form', () => {
   it('is too late for a link without an amount', async () => {
     const open = new URLSearchParams(query)
     open.delete('value')
-    expect(await payOnPage(payments.deps, { ...formOf({}), query: open })).toEqual({ outcome: 'too-late' })
+    expect(await payOnPage(payments.deps, { ...formOf({}), query: open })).toEqual({ verdict: 'too-late' })
   })
 })
 
@@ -121,7 +129,7 @@ describe('payOnPage with what the browser kept', () => {
     await decide(answer.bankUrl, 'approve')
     const first = await payOnPage(payments.deps, keptOf(payment, answer.keep))
     expect(first).toEqual(await paid({ card: '', paid: expect.stringMatching(/^[\w+/]+=*$/) }))
-    if (first.outcome !== 'paid') throw new Error(`the page is not paid: ${first.outcome}`)
+    if (first.verdict !== 'paid') throw new Error(`the page is not paid: ${first.verdict}`)
     const { transactionId } = first.receipt
     const again = await payOnPage(payments.deps, keptOf(payment, first.keep ?? {}))
     expect(again).toEqual(await paid(undefined, { transactionId, paid: expect.any(Date) }))
@@ -138,7 +146,7 @@ describe('payOnPage with what the browser kept', () => {
   it('leads to the bank again while the customer has not decided', async () => {
     const { payment, answer } = await payAtBank()
     expect(await payOnPage(payments.deps, keptOf(payment, answer.keep))).toEqual({
-      outcome: 'at-bank',
+      verdict: 'at-bank',
       bankUrl: expect.stringMatching(/^https:\/\/payments\.example\/acs\/challenge\?state=/),
       keep: { card: expect.stringMatching(/^[\w+/]+=*$/) },
     })
@@ -147,7 +155,7 @@ describe('payOnPage with what the browser kept', () => {
   it('is too late without a card, and with the card of another page', async () => {
     const { answer } = await payAtBank()
     for (const kept of [{}, answer.keep]) {
-      expect(await payOnPage(payments.deps, keptOf(formOf({}), kept))).toEqual({ outcome: 'too-late' })
+      expect(await payOnPage(payments.deps, keptOf(formOf({}), kept))).toEqual({ verdict: 'too-late' })
     }
   })
 })

@@ -30,19 +30,32 @@ export interface PagePayment extends Pick<LinkPayment, 'ip' | 'isSecure' | 'page
   readonly query: URLSearchParams
   /** The path to which the customer's bank returns. */
   readonly path: string
-  readonly source: { readonly form: CardForm } | { readonly kept: KeptPayment }
+  readonly source:
+    | { readonly type: 'form'; readonly form: CardForm }
+    | { readonly type: 'kept'; readonly kept: KeptPayment }
+}
+
+/** A payment on the page of a link that has an amount. */
+interface PaidLink {
+  readonly payment: PagePayment
+  readonly link: PayableLink
 }
 
 type TriedCard = Pick<PaymentPage, 'expiry' | 'problems' | 'refusal'>
 
+/** A form whose card can be charged, or what the page says about it. */
+type ReadForm =
+  | { readonly verdict: 'read'; readonly underWay: UnderWay }
+  | { readonly verdict: 'refused'; readonly tried: TriedCard }
+
 /** What the page shows next. The browser keeps the texts in `keep`; an empty one deletes what it kept. */
 export type PageAnswer =
-  | { readonly outcome: 'no-link'; readonly problem: LinkProblem }
-  | { readonly outcome: 'too-late' }
-  | { readonly outcome: 'refused'; readonly link: PayableLink; readonly tried: TriedCard }
-  | { readonly outcome: 'at-bank'; readonly bankUrl: string; readonly keep: Pick<KeptPayment, 'card'> }
+  | { readonly verdict: 'no-link'; readonly problem: LinkProblem }
+  | { readonly verdict: 'too-late' }
+  | { readonly verdict: 'refused'; readonly link: PayableLink; readonly tried: TriedCard }
+  | { readonly verdict: 'at-bank'; readonly bankUrl: string; readonly keep: Pick<KeptPayment, 'card'> }
   | {
-      readonly outcome: 'paid'
+      readonly verdict: 'paid'
       readonly link: PayableLink
       readonly receipt: Omit<Receipt, 'paid'>
       readonly keep: KeptPayment | undefined
@@ -53,37 +66,59 @@ export type PageAnswer =
  * @throws conflict, rateLimited and rateUnavailable as `payByLink` throws them
  */
 export async function payOnPage(deps: PageDeps, payment: PagePayment): Promise<PageAnswer> {
-  const link = await resolveLink(deps, payment.query)
-  if (typeof link === 'string') return { outcome: 'no-link', problem: link }
-  if (!isPayable(link)) return { outcome: 'too-late' }
-  if ('form' in payment.source) {
-    const read = readForm(deps, payment.source.form)
-    return 'card' in read ? continuePayment(deps, { payment, link }, read) : { outcome: 'refused', link, tried: read }
+  const judged = await resolveLink(deps, payment.query)
+  if (judged.verdict === 'problem') return { verdict: 'no-link', problem: judged.problem }
+  const { link } = judged
+  if (!isPayable(link)) return { verdict: 'too-late' }
+  switch (payment.source.type) {
+    case 'form':
+      return payByForm(deps, { payment, link }, payment.source.form)
+    case 'kept':
+      return continueKept(deps, { payment, link }, payment.source.kept)
   }
-  const { kept } = payment.source
+}
+
+async function payByForm(deps: PageDeps, { payment, link }: PaidLink, form: CardForm): Promise<PageAnswer> {
+  const read = readForm(deps, form)
+  switch (read.verdict) {
+    case 'read':
+      return continuePayment(deps, { payment, link }, read.underWay)
+    case 'refused':
+      return { verdict: 'refused', link, tried: read.tried }
+  }
+}
+
+function readForm(deps: PageDeps, { tokens, ...input }: CardForm): ReadForm {
+  const { expiry } = input
+  if (tokens !== undefined) {
+    const card = readTokenizedCard(tokens)
+    if (card) return { verdict: 'read', underWay: { card, expiry } }
+    return { verdict: 'refused', tried: { expiry, problems: {}, refusal: refusalOf('TOKEN_INVALID') } }
+  }
+  const written = readCardInput(input, deps.now())
+  switch (written.verdict) {
+    case 'problem':
+      return { verdict: 'refused', tried: { expiry, problems: written.problems, refusal: undefined } }
+    case 'read': {
+      const number = tokenizeCard(deps, { type: 'pcn', value: written.card.number }).token
+      const code = tokenizeCard(deps, { type: 'pcsc', value: written.card.code }).token
+      return { verdict: 'read', underWay: { card: { number, code, expiry: written.card.expiry, hints: [] }, expiry } }
+    }
+  }
+}
+
+/** Continues after the bank, or shows the receipt again of a payment that has ended. */
+async function continueKept(deps: PageDeps, { payment, link }: PaidLink, kept: KeptPayment): Promise<PageAnswer> {
   const place = placeOf(payment, link)
   const underWay = openUnderWay(deps.seals.frames, kept.card, place)
   if (underWay) return continuePayment(deps, { payment, link }, underWay)
   const receipt = openReceipt(deps.seals.frames, kept.paid, place)
-  return receipt ? { outcome: 'paid', link, receipt, keep: undefined } : { outcome: 'too-late' }
-}
-
-function readForm(deps: PageDeps, { tokens, ...input }: CardForm): UnderWay | TriedCard {
-  const { expiry } = input
-  if (tokens !== undefined) {
-    const card = readTokenizedCard(tokens)
-    return card ? { card, expiry } : { expiry, problems: {}, refusal: refusalOf('TOKEN_INVALID') }
-  }
-  const written = readCardInput(input, deps.now())
-  if ('problems' in written) return { expiry, problems: written.problems, refusal: undefined }
-  const number = tokenizeCard(deps, { type: 'pcn', value: written.number }).token
-  const code = tokenizeCard(deps, { type: 'pcsc', value: written.code }).token
-  return { card: { number, code, expiry: written.expiry, hints: [] }, expiry }
+  return receipt ? { verdict: 'paid', link, receipt, keep: undefined } : { verdict: 'too-late' }
 }
 
 async function continuePayment(
   deps: PageDeps,
-  { payment, link }: { readonly payment: PagePayment; readonly link: PayableLink },
+  { payment, link }: PaidLink,
   { card, expiry }: UnderWay,
 ): Promise<PageAnswer> {
   const { pageId, ip, isSecure, locale, path, source } = payment
@@ -93,16 +128,16 @@ async function continuePayment(
   const answer = await payByLink(deps, { link, card, pageId, ip, isSecure, locale, returnUrl })
   switch (answer.verdict) {
     case 'refused':
-      return { outcome: 'refused', link, tried: { expiry, problems: {}, refusal: refusalOf(answer.statusCode) } }
+      return { verdict: 'refused', link, tried: { expiry, problems: {}, refusal: refusalOf(answer.statusCode) } }
     case 'at-bank': {
       const underWay = { expiry, card: { ...card, hints: [...answer.hints] } }
-      return { outcome: 'at-bank', bankUrl: answer.bankUrl, keep: { card: sealUnderWay(frames, underWay, place) } }
+      return { verdict: 'at-bank', bankUrl: answer.bankUrl, keep: { card: sealUnderWay(frames, underWay, place) } }
     }
     case 'paid': {
       const { receipt } = answer
       // The tokens are spent: without the receipt, a reload could only ask for the card again.
-      const keep = 'kept' in source ? { card: '', paid: sealReceipt(frames, receipt, place) } : undefined
-      return { outcome: 'paid', link, receipt, keep }
+      const keep = source.type === 'kept' ? { card: '', paid: sealReceipt(frames, receipt, place) } : undefined
+      return { verdict: 'paid', link, receipt, keep }
     }
   }
 }

@@ -1,17 +1,17 @@
 import type { PaymentsDeps } from '../deps.ts'
 import { isChargeable } from '../money/currencies.ts'
-import { currencyOf, judgeLink, type LinkProblem, type PaymentLink } from '../payment-links/link.ts'
+import { currencyOf, type JudgedLink, judgeLink } from '../payment-links/link.ts'
 import { findLinkPayee } from '../payment-links/payee-repository.ts'
 
 /** Finds what a link asks to pay, or why it cannot be paid (reference: Parameters of a link). */
 export async function resolveLink(
   { lanes, acquirers, rateAgeDaysMax }: Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'rateAgeDaysMax'>,
   query: URLSearchParams,
-): Promise<PaymentLink | LinkProblem> {
+): Promise<JudgedLink> {
   const key = query.get('key')?.trim() ?? ''
-  if (key === '') return 'key-missing'
+  if (key === '') return { verdict: 'problem', problem: 'key-missing' }
   const currency = currencyOf(query)
   const asked = currency !== undefined && isChargeable(currency) ? currency : null
   const payee = await findLinkPayee(lanes, { key, currency: asked }, { acquirers: acquirers.names, rateAgeDaysMax })
-  return payee ? judgeLink(query, payee) : 'key-unknown'
+  return payee ? judgeLink(query, payee) : { verdict: 'problem', problem: 'key-unknown' }
 }

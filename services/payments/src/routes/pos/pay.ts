@@ -58,7 +58,7 @@ export const posPayRoutes: Routes = async (app) => {
       const query = new URLSearchParams(link)
       return answerPayment(visitOf(request, reply, query), query, {
         pageId,
-        source: { form: { tokens, number, expiry, code } },
+        source: { type: 'form', form: { tokens, number, expiry, code } },
       })
     },
   )
@@ -67,7 +67,7 @@ export const posPayRoutes: Routes = async (app) => {
     await refuse(request.ip)
     const { cookie = '' } = request.headers
     const kept = { card: cookieOf(cookie, 'card'), paid: cookieOf(cookie, 'paid') }
-    return answerPayment(visitOf(request, reply), linkQueryOf(request), { pageId, source: { kept } })
+    return answerPayment(visitOf(request, reply), linkQueryOf(request), { pageId, source: { type: 'kept', kept } })
   }
   // GET: the customer's bank redirects the browser to this URL.
   app.get(
@@ -114,17 +114,24 @@ async function answerPayment(visit: PageVisit, query: URLSearchParams, asked: Ca
   const page = { query, path, ip, isSecure: protocol === 'https', locale: visit.locale.tag }
   const answer = await payOnPage(server.deps, { ...asked, ...page })
   // After HEAD the browser still has the card, by which the next GET finds the payment.
-  const isKept = answer.outcome === 'at-bank' || (answer.outcome === 'paid' && method === 'GET')
+  const isKept = answer.verdict === 'at-bank' || (answer.verdict === 'paid' && method === 'GET')
   if (isKept && answer.keep) setCookies(visit, path, answer.keep)
   return sendAnswer(visit, query, answer)
 }
 
 function sendAnswer(visit: PageVisit, query: URLSearchParams, answer: PageAnswer): FastifyReply {
-  if (answer.outcome === 'no-link') return sendProblem(visit, answer.problem)
-  if (answer.outcome === 'too-late') return sendTooLate(visit, query)
-  if (answer.outcome === 'refused') return sendPaymentPage(visit, answer.link, answer.tried)
-  if (answer.outcome === 'at-bank') return visit.reply.redirect(answer.bankUrl, 303)
-  return sendPaid(visit, answer)
+  switch (answer.verdict) {
+    case 'no-link':
+      return sendProblem(visit, answer.problem)
+    case 'too-late':
+      return sendTooLate(visit, query)
+    case 'refused':
+      return sendPaymentPage(visit, answer.link, answer.tried)
+    case 'at-bank':
+      return visit.reply.redirect(answer.bankUrl, 303)
+    case 'paid':
+      return sendPaid(visit, answer)
+  }
 }
 
 function sendTooLate(visit: PageVisit, query: URLSearchParams): FastifyReply {
@@ -134,7 +141,7 @@ function sendTooLate(visit: PageVisit, query: URLSearchParams): FastifyReply {
 
 function sendPaid(
   visit: PageVisit,
-  { link: { redirect }, receipt }: Extract<PageAnswer, { outcome: 'paid' }>,
+  { link: { redirect }, receipt }: Extract<PageAnswer, { verdict: 'paid' }>,
 ): FastifyReply {
   const { request, reply, locale } = visit
   if (redirect !== undefined) return sendPage(visit, 200, returnPage(redirect, receipt, locale))
