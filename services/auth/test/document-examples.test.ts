@@ -25,6 +25,8 @@ const FORM = 'application/x-www-form-urlencoded'
 const BAD_REQUEST: ReadonlySet<number> = new Set([400, 422])
 const EMAIL = 'ada@example.com'
 const PASSWORD = 'correct horse battery staple'
+/** Methods of PKCE that the service takes, and others. */
+const METHODS = ['S256', 's256', 'pLAIN', 'md5', 's256 ']
 const OTHER_ID = 'a11ce000-0000-4000-8000-000000000000'
 const PROVIDER = {
   provider_type: 'oauth2',
@@ -176,6 +178,24 @@ it('takes null for a body where the document does', async () => {
   expect(bad).toEqual([])
 })
 
+it('takes the methods of PKCE that the document names, in any case', async () => {
+  const taken: unknown[] = []
+  const documented: unknown[] = []
+  for (const { operationId, method, path, tags } of operations) {
+    const patterns = methodPatterns(path, method)
+    if (patterns.length === 0) continue
+    for (const name of METHODS) {
+      const pkce = { code_challenge: 'c'.repeat(43), code_challenge_method: name }
+      const { url, body } = sent[operationId] ?? { url: `${path}?${new URLSearchParams(pkce)}`, body: undefined }
+      const payload = body && { payload: { ...body, ...pkce } }
+      const answer = await send(method, url, { headers: credentials(tags), ...payload })
+      taken.push([operationId, name, !answer.body.includes('unsupported code_challenge_method')])
+      documented.push([operationId, name, patterns.every((each) => each.test(name))])
+    }
+  }
+  expect([taken.length, taken]).toEqual([8 * METHODS.length, documented])
+})
+
 it('takes an empty parameter where the document says that it may be empty', async () => {
   for (const { method, path, tags, parameters } of operations) {
     const inQuery = parameters.filter((each) => each.in === 'query')
@@ -189,6 +209,23 @@ it('takes an empty parameter where the document says that it may be empty', asyn
     expect([path, empty.statusCode]).toEqual([path, without.statusCode])
   }
 })
+
+const Described = z.object({ pattern: z.string() })
+const MethodParameter = z.object({ name: z.literal('code_challenge_method'), schema: Described })
+
+/** What the document says of `code_challenge_method` in the query or the body of an operation. */
+function methodPatterns(path: string, method: string): readonly RegExp[] {
+  const item = Object.entries(document.paths).find(([name]) => name === path)?.[1] ?? {}
+  const [, operation] = Object.entries(item).find(([name]) => name.toUpperCase() === method) ?? []
+  const found: string[] = []
+  JSON.parse(JSON.stringify(operation), (key, value: unknown) => {
+    const member = key === 'code_challenge_method' ? Described.safeParse(value).data : undefined
+    const described = member ?? MethodParameter.safeParse(value).data?.schema
+    if (described) found.push(described.pattern)
+    return value
+  })
+  return found.map((pattern) => new RegExp(pattern))
+}
 
 function takesNull({ type, anyOf }: z.output<typeof Body>): boolean {
   return [{ type }, ...anyOf].some((each) => [each.type].flat().includes('null'))

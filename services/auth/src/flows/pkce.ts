@@ -12,10 +12,11 @@ import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
 
 const CHALLENGE = '^[A-Za-z0-9._~-]{43,128}$'
-const METHODS = ['s256', 'S256', 'plain']
+/** s256 or plain in any case. */
+const METHOD = '^([sS]256|[pP][lL][aA][iI][nN])$'
 
-/** The members of a body that begins a PKCE flow. */
-export const pkceFields = {
+/** The members of a body that begins a PKCE flow in some of its forms. Its other forms ignore these members, whatever they hold. */
+export const pkceFieldsOfForms = {
   code_challenge: z
     .string()
     .optional()
@@ -25,16 +26,25 @@ export const pkceFields = {
   code_challenge_method: z
     .string()
     .optional()
-    .meta({ description: `One of ${METHODS.join(', ')}` }),
+    .meta({ description: `s256 or plain, in any case: ${METHOD}` }),
+}
+
+/** The members of a body that begins a PKCE flow in each of its forms. */
+export const pkceFields = {
+  code_challenge: pkceFieldsOfForms.code_challenge.meta({
+    pattern: `^$|${CHALLENGE}`,
+    description: 'Begins a PKCE flow, together with code_challenge_method',
+  }),
+  code_challenge_method: pkceFieldsOfForms.code_challenge_method.meta({
+    pattern: `^$|${METHOD}`,
+    description: 's256 or plain, in any case',
+  }),
 }
 
 /** The same parameters of a query. */
 export const pkceParameters = {
-  code_challenge: pkceFields.code_challenge.meta({
-    pattern: CHALLENGE,
-    description: 'Begins a PKCE flow, together with code_challenge_method',
-  }),
-  code_challenge_method: pkceFields.code_challenge_method.meta({ enum: METHODS }),
+  code_challenge: pkceFields.code_challenge.meta({ pattern: CHALLENGE }),
+  code_challenge_method: pkceFields.code_challenge_method.meta({ pattern: METHOD }),
 }
 
 /** For the API document: each of the two members needs the other, and empty ones count as absent. */
@@ -43,7 +53,7 @@ export const PKCE_TOGETHER = {
   // biome-ignore lint/suspicious/noThenProperty: it is a keyword of JSON Schema
   then: {
     required: ['code_challenge_method'],
-    properties: { code_challenge: { pattern: CHALLENGE }, code_challenge_method: { enum: METHODS } },
+    properties: { code_challenge: { pattern: CHALLENGE }, code_challenge_method: { type: 'string', pattern: METHOD } },
   },
   else: withTexts([], ['code_challenge_method']),
 }

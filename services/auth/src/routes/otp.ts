@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { PKCE_TOGETHER, parsePkce, pkceFields } from '../flows/pkce.ts'
+import { PKCE_TOGETHER, parsePkce, pkceFieldsOfForms } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
 import { requireChannel } from '../messages/require-channel.ts'
@@ -28,7 +28,7 @@ const OtpBody = z
       .meta({ default: true, description: 'Whether to make a user with the address if there is none' }),
     data: Metadata.optional(),
     channel: channelField,
-    ...pkceFields,
+    ...pkceFieldsOfForms,
     ...captchaFields,
   })
   .meta({

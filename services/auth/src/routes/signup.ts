@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { PKCE_TOGETHER, pkceFields } from '../flows/pkce.ts'
+import { PKCE_TOGETHER, pkceFieldsOfForms } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { readContext } from '../plugins/request-context.ts'
 import {
@@ -26,14 +26,14 @@ const SignUpBody = z
     password: z.string().optional().meta({ example: 'correct horse battery staple' }),
     data: Metadata.optional(),
     channel: freeChannelField,
-    ...pkceFields,
+    ...pkceFieldsOfForms,
     ...captchaFields,
   })
   .meta({
     description: 'Without an email and a phone, the user is anonymous',
     anyOf: [
       { ...withNewPassword(withTexts(['email'], ['phone'])), ...PKCE_TOGETHER },
-      withChannel(withNewPassword(withTexts(['phone'], ['email', ...Object.keys(pkceFields)]))),
+      withChannel(withNewPassword(withTexts(['phone'], ['email', ...Object.keys(pkceFieldsOfForms)]))),
       withTexts([], ['email', 'phone']),
     ],
   })
