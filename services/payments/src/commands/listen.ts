@@ -53,7 +53,7 @@ async function listen(
     for await (const event of followEvents(deps, { merchantId, signal })) {
       if (wanted.size > 0 && !wanted.has(event.type)) continue
       const outcome = await send?.(event)
-      print(json ? printableJson({ event: viewEvent(event), ...outcome }) : describe(event, outcome))
+      print(json ? printableJson({ event: viewEvent(event), ...viewOutcome(outcome) }) : describe(event, outcome))
     }
   } catch (error) {
     throw explainRefusal(error)
@@ -98,8 +98,8 @@ function greet(secret: string, url: string | undefined): string {
 
 /** What became of an event that was sent. */
 type Outcome =
-  | { readonly status: number; readonly durationMs: number }
-  | { readonly failure: string; readonly durationMs: number }
+  | { readonly verdict: 'answered'; readonly status: number; readonly durationMs: number }
+  | { readonly verdict: 'failed'; readonly failure: string; readonly durationMs: number }
 
 const ANSWER_MS = 5_000
 const ANSWER_BYTES_MAX = 65_536
@@ -119,9 +119,9 @@ function openSender({ now }: OperatorDeps, url: string, secret: string): (event:
         beyondMax: 'cut',
         origin: 'operator',
       })
-      return { status, durationMs: durationMs() }
+      return { verdict: 'answered', status, durationMs: durationMs() }
     } catch (error) {
-      return { failure: failureOf(error), durationMs: durationMs() }
+      return { verdict: 'failed', failure: failureOf(error), durationMs: durationMs() }
     }
   }
 }
@@ -132,10 +132,22 @@ function failureOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
+/** The members of the JSON document of an event that was sent. */
+function viewOutcome(outcome: Outcome | undefined): object {
+  switch (outcome?.verdict) {
+    case undefined:
+      return {}
+    case 'answered':
+      return { status: outcome.status, durationMs: outcome.durationMs }
+    case 'failed':
+      return { failure: outcome.failure, durationMs: outcome.durationMs }
+  }
+}
+
 function describe({ id, type, created, merchantId }: MerchantEvent, outcome: Outcome | undefined): string {
   const line = `${created.toISOString()}  ${type.padEnd(TYPE_WIDTH)}  ${id}  merchant ${merchantId}`
   if (outcome === undefined) return line
-  const answer = 'status' in outcome ? String(outcome.status) : outcome.failure
+  const answer = outcome.verdict === 'answered' ? String(outcome.status) : outcome.failure
   return printable(`${line}  ${answer} (${outcome.durationMs} ms)`)
 }
 
