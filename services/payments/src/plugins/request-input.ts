@@ -116,26 +116,36 @@ const FormText = z.object({ formText: z.string() })
 
 function takeBody(request: FastifyRequest, body: Buffer | string): ParsedInput {
   const read = readBody(request, body)
-  if (typeof read === 'object' && 'value' in read) return read.value
-  request.problem = {
-    stage: 'parse',
-    error: read === 'unsupported' ? unsupportedMediaType() : invalidFields(read.errors),
+  switch (read.verdict) {
+    case 'read':
+      return read.value
+    case 'malformed':
+      request.problem = { stage: 'parse', error: invalidFields(read.errors) }
+      break
+    case 'unsupported':
+      request.problem = { stage: 'parse', error: unsupportedMediaType() }
   }
   return new ParsedInput('json', {})
 }
 
-/**
- * Reads a body by its media type (reference: Media types). `unsupported`: neither JSON nor a form, compressed, or not in
- * UTF-8.
- */
-function readBody({ headers }: FastifyRequest, body: Buffer | string): Parsed<ParsedInput> | 'unsupported' {
+/** A body, or why it cannot be read. `unsupported`: neither JSON nor a form, compressed, or not in UTF-8. */
+type ReadBody = Parsed<ParsedInput> | { readonly verdict: 'unsupported' }
+
+/** Reads a body by its media type (reference: Media types). */
+function readBody({ headers }: FastifyRequest, body: Buffer | string): ReadBody {
   const type = mediaType(headers['content-type'])
-  if (type === undefined) return body.length === 0 ? { value: new ParsedInput('json', {}) } : 'unsupported'
-  if (headers['content-encoding'] !== undefined && body.length > 0) return 'unsupported'
+  if (type === undefined && body.length === 0) return { verdict: 'read', value: new ParsedInput('json', {}) }
+  if (type === undefined) return { verdict: 'unsupported' }
+  if (headers['content-encoding'] !== undefined && body.length > 0) return { verdict: 'unsupported' }
   const text = decode(body)
   if (text === undefined) return refuseBody(FIELD_TEXTS.notUtf8)
   const parsed = type === 'json' ? parseJson(text) : parseForm(text)
-  return 'errors' in parsed ? parsed : { value: new ParsedInput(type, parsed.value) }
+  switch (parsed.verdict) {
+    case 'read':
+      return { verdict: 'read', value: new ParsedInput(type, parsed.value) }
+    case 'malformed':
+      return parsed
+  }
 }
 
 /** Undefined for any other media type, and for another character set than UTF-8. */
@@ -163,7 +173,7 @@ function decode(body: Buffer | string): string | undefined {
  * empty object (reference: JSON bodies).
  */
 function parseJson(text: string): Parsed<object> {
-  if (text === '') return { value: {} }
+  if (text === '') return { verdict: 'read', value: {} }
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -172,7 +182,7 @@ function parseJson(text: string): Parsed<object> {
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return refuseBody(FIELD_TEXTS.notObject)
   const problem = jsonProblem(value, 1)
-  return problem === undefined ? { value } : refuseBody(problem)
+  return problem === undefined ? { verdict: 'read', value } : refuseBody(problem)
 }
 
 function jsonProblem(value: unknown, depth: number): string | undefined {
@@ -191,13 +201,13 @@ function hasPrototype(member: unknown): boolean {
 }
 
 function refuseBody(message: string): Parsed<never> {
-  return { errors: [{ field: 'body', message, code: 'FORMAT' }] }
+  return { verdict: 'malformed', errors: [{ field: 'body', message, code: 'FORMAT' }] }
 }
 
 function takeQuery(request: FastifyRequest): ParsedInput {
   const at = request.url.indexOf('?')
   const parsed = parseForm(at < 0 ? '' : request.url.slice(at + 1))
-  if ('value' in parsed) return new ParsedInput('query', parsed.value)
+  if (parsed.verdict === 'read') return new ParsedInput('query', parsed.value)
   const fields = parsed.errors.map((error) => (error.field === 'body' ? { ...error, field: 'query' } : error))
   request.problem ??= { stage: 'validation', error: invalidFields(fields) }
   return new ParsedInput('query', {})

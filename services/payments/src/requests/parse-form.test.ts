@@ -26,7 +26,7 @@ describe('parseForm', () => {
     ['hasOwnProperty=1', { hasOwnProperty: '1' }],
   ])('reads %j as %j', (text, expected) => {
     const parsed = parseForm(text)
-    expect('value' in parsed && JSON.parse(JSON.stringify(parsed.value))).toEqual(expected)
+    expect(parsed.verdict === 'read' && JSON.parse(JSON.stringify(parsed.value))).toEqual(expected)
   })
 
   // ASVS 1.5.2, 15.3.6, 15.3.7
@@ -48,15 +48,17 @@ describe('parseForm', () => {
       [{ field: 'a.b.c.d.e.f.g', message: 'must not nest deeper than 5 levels', code: 'RANGE' }],
     ],
   ])('refuses %j', (text, errors) => {
-    expect(parseForm(text)).toEqual({ errors })
+    expect(parseForm(text)).toEqual({ verdict: 'malformed', errors })
   })
 
   it('takes 500 pairs and refuses 501', () => {
     const pairs = (count: number) => Array.from({ length: count }, (_, index) => `k${index}=`).join('&')
     expect(parseForm(pairs(500))).toEqual({
+      verdict: 'read',
       value: Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`k${index}`, ''])),
     })
     expect(parseForm(pairs(501))).toEqual({
+      verdict: 'malformed',
       errors: [{ field: 'body', message: 'must have at most 500 fields', code: 'RANGE' }],
     })
   })
@@ -76,7 +78,7 @@ describe('parseForm', () => {
     fc.assert(
       fc.property(fc.dictionary(key, level(level(level(leaf))), { maxKeys: 5 }), (form) => {
         const parsed = parseForm(write(form))
-        expect('value' in parsed && plain(parsed.value)).toEqual(plain(form))
+        expect(parsed.verdict === 'read' && plain(parsed.value)).toEqual(plain(form))
       }),
     )
   })
@@ -103,7 +105,7 @@ describe('parseForm', () => {
         fc.array(piece).map((pieces) => pieces.join('')),
         (text) => {
           const parsed = parseForm(text)
-          if ('value' in parsed) expect(Object.getPrototypeOf(parsed.value)).toBeNull()
+          if (parsed.verdict === 'read') expect(Object.getPrototypeOf(parsed.value)).toBeNull()
           expect(({} as Record<string, unknown>).a).toBeUndefined()
         },
       ),

@@ -9,7 +9,9 @@ export interface FormObject {
 }
 
 /** A parsed body or query, or why it cannot be read. */
-export type Parsed<Value> = { readonly value: Value } | { readonly errors: readonly FieldError[] }
+export type Parsed<Value> =
+  | { readonly verdict: 'read'; readonly value: Value }
+  | { readonly verdict: 'malformed'; readonly errors: readonly FieldError[] }
 
 const PAIRS_MAX = 500
 const LEVELS_MAX = 5
@@ -23,17 +25,21 @@ const FORBIDDEN: ReadonlySet<string> = new Set(['__proto__', 'prototype', 'const
 export function parseForm(text: string): Parsed<FormObject> {
   const pairs = text.split('&').filter((pair) => pair !== '')
   if (pairs.length > PAIRS_MAX)
-    return { errors: [fieldError('body', FIELD_TEXTS.tooManyFields({ max: PAIRS_MAX }), 'RANGE')] }
+    return malformed(fieldError('body', FIELD_TEXTS.tooManyFields({ max: PAIRS_MAX }), 'RANGE'))
   const value = emptyObject()
   const errors = new Map<string, FieldError>()
   for (const pair of pairs) {
     const decoded = decodePair(pair)
-    if (!decoded) return { errors: [fieldError('body', FIELD_TEXTS.notPercentEncoded, 'FORMAT')] }
+    if (!decoded) return malformed(fieldError('body', FIELD_TEXTS.notPercentEncoded, 'FORMAT'))
     const path = segments(decoded.key)
     const error = path.length > LEVELS_MAX + 1 ? tooDeep(path) : putAtPath(value, path, decoded.text)
     if (error && !errors.has(error.field)) errors.set(error.field, error)
   }
-  return errors.size === 0 ? { value } : { errors: [...errors.values()] }
+  return errors.size === 0 ? { verdict: 'read', value } : malformed(...errors.values())
+}
+
+function malformed(...errors: readonly FieldError[]): Parsed<never> {
+  return { verdict: 'malformed', errors }
 }
 
 function decodePair(pair: string): { key: string; text: string } | undefined {
