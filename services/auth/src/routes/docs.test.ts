@@ -1,10 +1,22 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { afterAll, expect, it } from 'vitest'
+import { z } from 'zod'
 import { openTestApp } from '../../test/auth-app.ts'
 import { errorBody } from '../../test/bodies.ts'
 
-const open = await openTestApp()
+/** The levels of a line that asks nobody to act. */
+const QUIET = ['info', 'warn']
+const folder = mkdtempSync(join(tmpdir(), 'docs-'))
+const log = createLogger({ level: 'debug', file: join(folder, 'log'), stdout: false })
+const open = await openTestApp({ logger: log.logger })
 const silent = await openTestApp({ settings: { AUTH_DOCS_ENABLED: 'false' } })
-afterAll(() => Promise.all([open.close(), silent.close()]))
+afterAll(async () => {
+  await Promise.all([open.close(), silent.close()])
+  rmSync(folder, { recursive: true })
+})
 
 it('200 and 304: GET /docs/ serves a page by default, which may be cached', async () => {
   const { statusCode, headers, body } = await open.app.inject('/docs/')
@@ -28,3 +40,28 @@ it('404: GET /docs is not found when the documents are switched off', async () =
   const answer = await silent.app.inject('/docs')
   expect([answer.statusCode, answer.json()]).toEqual([404, errorBody(404, 'not_found', 'Not found')])
 })
+
+it.each(['/', '/docs', '/docs/', '/docs/js/scalar.js', '/openapi.json', '/metrics'])(
+  'logs no error for %s, whichever way a client asks',
+  async (url) => {
+    const before = (await logLines()).length
+    const headers = { accept: 'text/html,*/*;q=0.8' }
+    const { headers: answered } = await open.app.inject({ url, headers })
+    await open.app.inject(url)
+    await open.app.inject({ method: 'HEAD', url, headers })
+    await open.app.inject({ url, headers: { ...headers, 'if-none-match': answered.etag ?? '"none"' } })
+    const lines = (await logLines()).slice(before)
+    // A path that is not there is a warning: / for programs, and /metrics, which has an address of its own.
+    expect(lines.map(({ level, msg }) => [msg, QUIET.includes(level)])).toEqual(
+      Array.from({ length: 4 }, () => ['request', true]),
+    )
+  },
+)
+
+const Line = z.object({ level: z.string(), msg: z.string() })
+
+async function logLines() {
+  await log.flush()
+  const text = readFileSync(join(folder, 'log'), 'utf8')
+  return text.split('\n').flatMap((line) => (line === '' ? [] : [Line.parse(JSON.parse(line))]))
+}

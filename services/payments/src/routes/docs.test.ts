@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startPayments, type TestPayments } from '../../test/payments-app.ts'
 
+/** The levels of a line that asks nobody to act: info and warn. */
+const QUIET: readonly unknown[] = [30, 40]
+const lines: Record<string, unknown>[] = []
 let payments: TestPayments
 beforeAll(async () => {
-  payments = await startPayments()
+  payments = await startPayments({ onLog: (line) => lines.push(line) })
 })
 afterAll(() => payments.close())
 
@@ -19,3 +22,19 @@ describe('GET /docs', () => {
     expect(response.body).not.toMatch(/https?:\/\//)
   })
 })
+
+it.each(['/', '/docs', '/docs/', '/docs/js/scalar.js', '/openapi.json', '/metrics'])(
+  'logs no error for %s, whichever way a client asks',
+  async (url) => {
+    lines.length = 0
+    const headers = { accept: 'text/html,*/*;q=0.8' }
+    const { headers: answered } = await payments.app.inject({ url, headers })
+    await payments.app.inject(url)
+    await payments.app.inject({ method: 'HEAD', url, headers })
+    await payments.app.inject({ url, headers: { ...headers, 'if-none-match': answered.etag ?? '"none"' } })
+    // A path that is not there is a warning: / for programs, and /metrics, which has an address of its own.
+    expect(lines.map(({ level, msg }) => [msg, QUIET.includes(level)])).toEqual(
+      Array.from({ length: 4 }, () => ['request', true]),
+    )
+  },
+)
