@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
-import { afterAll, expect, it } from 'vitest'
+import { afterAll, expect, it, onTestFinished, vi } from 'vitest'
 import { writePidFile } from '../processes/pid-file.ts'
 import { planStack } from '../settings/plan.ts'
 import { makeFolders } from '../stack.ts'
@@ -48,6 +48,19 @@ it('names a stack that does not end, and leaves it running', async () => {
   const { root, child, pid } = await runAsStack('{}')
   await expect(stop(root, 100)).rejects.toEqual(
     new StackFailure([`Trestle (process ${pid}) has not stopped in 0.1 s.`]),
+  )
+  expect(child.exitCode).toBeNull()
+})
+
+it('says that the stack belongs to another user, and leaves it running', async () => {
+  const { root, child, pid } = await runAsStack('process.exit(0)')
+  // What the system answers to each signal of a user who is not the owner.
+  const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
+    throw Object.assign(new Error('kill EPERM'), { code: 'EPERM', syscall: 'kill' })
+  })
+  onTestFinished(() => kill.mockRestore())
+  await expect(stop(root)).rejects.toEqual(
+    new StackFailure([`Process ${pid} belongs to another user. Stop it as that user.`]),
   )
   expect(child.exitCode).toBeNull()
 })

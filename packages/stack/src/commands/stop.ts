@@ -12,7 +12,7 @@ const WAIT_MS = 60_000
  * Stops the stack that runs from this checkout, as a Ctrl-C does, and waits until it has ended. It is no failure when none
  * runs.
  *
- * @throws StackFailure when the stack does not end
+ * @throws StackFailure when the stack does not end, or belongs to another user
  */
 export async function stopStack(context: CommandContext, waitMs = WAIT_MS): Promise<void> {
   const { runDirectory } = planStack({ ...context, names: [], isWatched: false })

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { StackFailure } from '../stack-failure.ts'
 import { isAlive } from './process-identity.ts'
 
 /** A signal, and how long to wait for the end of the process before the next signal, in milliseconds. */
@@ -11,7 +12,12 @@ export interface EndStep {
 
 const POLL_MS = 20
 
-/** Ends a process step by step, even if it is not a child of this one. @returns whether it has ended */
+/**
+ * Ends a process step by step, even if it is not a child of this one.
+ *
+ * @returns whether it has ended
+ * @throws StackFailure when the process belongs to another user
+ */
 export async function endProcess(pid: number, steps: readonly EndStep[]): Promise<boolean> {
   for (const step of steps) {
     sendSignal(pid, step)
@@ -21,11 +27,14 @@ export async function endProcess(pid: number, steps: readonly EndStep[]): Promis
   return !isAlive(pid)
 }
 
-/** Sends a signal. A process that has ended already is no error. */
+/** Sends a signal. A process that has ended already is no error. @throws StackFailure when it belongs to another user */
 export function sendSignal(pid: number, { signal, target }: Omit<EndStep, 'waitMs'>): void {
   try {
     process.kill(target === 'group' ? -pid : pid, signal)
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'ESRCH') return
+    if (code !== 'EPERM') throw error
+    throw new StackFailure([`Process ${pid} belongs to another user. Stop it as that user.`], { cause: error })
   }
 }
