@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import { anyId } from '@trestle/testing/any-value.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { callerOf } from '../../test/caller.ts'
+import { customerPayment } from '../../test/customer-payment.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from '../../test/payments-app.ts'
+import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
+import type { Repeat } from '../access/caller.ts'
+import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
+import {
+  currencyWithoutRate,
+  forbidden,
+  idempotencyKeyUsed,
+  notFound,
+  paymentRefused,
+  unauthorized,
+  unknownSource,
+} from '../errors.ts'
+import type { Charge } from '../transactions/charge-repository.ts'
+import { chargeCard, createTransaction } from './create-transaction.ts'
+
+const north: StubAcquirer = createStubAcquirer()
+let payments: TestPayments
+let app: TestApp
+let stranger: TestApp
+/** A live merchant, whose cards the stub authorizes. */
+let merchantId: string
+let source: string
+beforeAll(async () => {
+  payments = await startPayments({ acquirers: new Map([['north', north]]) })
+  ;[app, stranger] = await Promise.all([createTestApp(payments), createTestApp(payments)])
+  merchantId = (await createTestMerchant(payments, app, { currency: 'EUR' })).id
+  const { db } = payments.database
+  await db.updateTable('merchants').set({ acquirer: 'north' }).where('id', '=', merchantId).execute()
+  source = await customerPayment(payments, merchantId, { number: '4242424242424242' })
+})
+beforeEach(() => {
+  Object.assign(north.answers, createStubAcquirer().answers)
+  north.asked.authorizations.splice(0)
+})
+afterAll(() => payments.close())
+
+interface Asked {
+  readonly merchantId?: string
+  /** The key of the app that asks. */
+  readonly key?: string
+  readonly repeat?: Repeat
+  readonly charge?: Partial<Charge>
+}
+
+const inputOf = ({ key = app.key, repeat, charge, ...asked }: Asked) => ({
+  caller: callerOf({ key }, repeat),
+  problem: undefined,
+  merchantId,
+  asked: {
+    charge: { transactionId: source, currency: 'EUR', amount: 500, ...charge },
+    sourceField: 'transactionId',
+  },
+  ...asked,
+})
+/** Charges EUR 5.00, unless `asked` says otherwise. @returns the result, or what was thrown */
+const create = (asked: Asked = {}) => createTransaction(payments.deps, inputOf(asked)).catch((error: unknown) => error)
+
+const withKey = (key: string, content = 'a'): Repeat => ({
+  method: 'POST',
+  path: '/transactions',
+  key,
+  fingerprint: createHash('sha256').update(content).digest(),
+})
+
+describe('createTransaction', () => {
+  it('answers the transaction that the acquirer has approved', async () => {
+    expect(await create()).toEqual({ transactionId: anyId, replayed: false })
+    expect(north.asked.authorizations).toHaveLength(1)
+  })
+
+  it.each<[why: string, outcome: AuthorizationOutcome, errorCode: number]>([
+    ['declined', { verdict: 'declined', statusCode: 'PAYMENT_REJECTED' }, 11],
+    ['not answered', { verdict: 'unknown' }, 12],
+  ])(
+    'refuses a charge that was %s, and names the failed transaction to `chargeCard`',
+    async (_why, outcome, errorCode) => {
+      north.answers.authorize = async () => outcome
+      expect(await create()).toEqual(paymentRefused(errorCode, { replayed: false }))
+      expect(await chargeCard(payments.deps, inputOf({}))).toEqual({
+        end: { verdict: 'refused', errorCode, failedId: anyId },
+        replayed: false,
+      })
+    },
+  )
+
+  it('answers a repeat as the first request, and asks the acquirer once', async () => {
+    const first = await create({ repeat: withKey('one') })
+    expect(first).toEqual({ transactionId: anyId, replayed: false })
+    expect(await create({ repeat: withKey('one') })).toEqual({ ...Object(first), replayed: true })
+    expect(await create({ repeat: withKey('one', 'b') })).toEqual(idempotencyKeyUsed())
+    expect(north.asked.authorizations).toHaveLength(1)
+  })
+
+  it('answers a repeat of a refused charge with the same refusal', async () => {
+    north.answers.authorize = async () => ({ verdict: 'declined', statusCode: 'PAYMENT_REJECTED' })
+    expect(await create({ repeat: withKey('two') })).toEqual(paymentRefused(11, { replayed: false }))
+    expect(await create({ repeat: withKey('two') })).toEqual(paymentRefused(11, { replayed: true }))
+    expect(north.asked.authorizations).toHaveLength(1)
+  })
+
+  it.each<[why: string, asked: () => Asked, error: Error]>([
+    ['an unknown key', () => ({ key: 'x' }), unauthorized()],
+    ['an app that is no member', () => ({ key: stranger.key }), forbidden()],
+    ['an unknown merchant', () => ({ merchantId: UNKNOWN_ID }), notFound()],
+    ['an unknown source', () => ({ charge: { transactionId: UNKNOWN_ID } }), unknownSource('transactionId')],
+    ['a currency without a rate', () => ({ charge: { currency: 'XAU' } }), currencyWithoutRate()],
+  ])('refuses %s before it asks the acquirer', async (_why, asked, error) => {
+    expect(await create(asked())).toEqual(error)
+    expect(north.asked.authorizations).toEqual([])
+  })
+})
