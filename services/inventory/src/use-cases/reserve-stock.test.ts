@@ -1,0 +1,106 @@
+import { anyTime } from '@trestle/testing/any-value.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  addLocations,
+  addProducts,
+  NOBODY,
+  openStockDatabase,
+  type StockDatabase,
+  withKey,
+} from '../../test/stock-database.ts'
+import { insufficientStock, keyMismatch, locationNotFound, productNotFound } from '../errors.ts'
+import { callMoveStock } from '../movements/movement-repository.ts'
+import type { NewReservation } from '../reservations/reservation.ts'
+import { reserveStock } from './reserve-stock.ts'
+
+const ABSENT = 9_007_199_254_740_991
+let stock: StockDatabase
+let productId: number
+let locationId: number
+beforeAll(async () => {
+  stock = await openStockDatabase()
+})
+afterAll(() => stock.close())
+/** A product of which ten are on hand. */
+beforeEach(async () => {
+  ;[productId = 0] = await addProducts(stock, 1)
+  ;[locationId = 0] = await addLocations(stock, 1)
+  await callMoveStock(stock.lanes, NOBODY, [{ type: 'receive', productId, locationId, quantity: 10 }])
+  counted.splice(0)
+})
+
+const counted: (readonly [status: string, count: number])[] = []
+const stockMetrics = {
+  countMovement: () => {},
+  countReservation: (status: string, count = 1) => void counted.push([status, count]),
+}
+
+/** Reserves four, unless `changes` say otherwise. @returns the answer, or what was thrown */
+const reserve = (changes: Partial<NewReservation> = {}, caller = NOBODY) =>
+  reserveStock({ lanes: stock.lanes, stockMetrics }, caller, {
+    productId,
+    locationId,
+    quantity: 4,
+    expiresInSeconds: 60,
+    ...changes,
+  }).catch((error: unknown) => error)
+const levels = () =>
+  stock.query('SELECT on_hand, reserved FROM inventory.stock_levels WHERE product_id = $1', [productId])
+
+/** An answer with a reservation of which nothing is committed. */
+const reserved = (
+  quantity: number,
+  { verdict = 'done', reference = null }: { verdict?: string; reference?: unknown } = {},
+) => ({
+  verdict,
+  body: {
+    ...{ id: expect.any(Number), productId, locationId, quantity, remaining: quantity, reference },
+    ...{ status: 'active', expiresAt: anyTime, createdAt: anyTime },
+  },
+  quantity: null,
+  line: null,
+})
+
+describe('reserveStock', () => {
+  it('reserves what is available, and counts the reservation', async () => {
+    expect(await reserve({ reference: 'cart 1' })).toEqual(reserved(4, { reference: 'cart 1' }))
+    expect(await reserve({ quantity: 6 })).toEqual(reserved(6))
+    expect(await levels()).toEqual([{ on_hand: 10, reserved: 10 }])
+    expect(counted).toEqual([
+      ['active', 1],
+      ['active', 1],
+    ])
+  })
+
+  it.each<[why: string, changes: Partial<NewReservation>, error: Error]>([
+    ['an unknown product', { productId: ABSENT }, productNotFound()],
+    ['an unknown location', { locationId: ABSENT }, locationNotFound()],
+    ['more than is available', { quantity: 11 }, insufficientStock({ details: { available: 10 } })],
+  ])('refuses %s, reserves nothing and counts nothing', async (_why, changes, error) => {
+    expect(await reserve(changes)).toEqual(error)
+    expect(await levels()).toEqual([{ on_hand: 10, reserved: 0 }])
+    expect(counted).toEqual([])
+  })
+
+  it('answers a repeat as the first request, counts it once, and refuses its key for another request', async () => {
+    const key = `reserve-${productId}`
+    const first = await reserve({}, withKey(key, 4))
+    expect(first).toEqual(reserved(4))
+    expect(await reserve({}, withKey(key, 4))).toEqual({ ...Object(first), verdict: 'replayed' })
+    expect(await reserve({ quantity: 5 }, withKey(key, 5))).toEqual(keyMismatch())
+    expect(await levels()).toEqual([{ on_hand: 10, reserved: 4 }])
+    expect(counted).toEqual([['active', 1]])
+  })
+
+  it('reserves again what a reservation has held that is due, and counts its expiry', async () => {
+    await reserve({ quantity: 10 })
+    await stock.query('UPDATE inventory.reservations SET expires_at = now() WHERE product_id = $1', [productId])
+    expect(await reserve()).toEqual(reserved(4))
+    expect(await levels()).toEqual([{ on_hand: 10, reserved: 4 }])
+    expect(counted).toEqual([
+      ['active', 1],
+      ['expired', 1],
+      ['active', 1],
+    ])
+  })
+})
