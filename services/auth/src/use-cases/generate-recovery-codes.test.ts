@@ -1,0 +1,104 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { openTestApp } from '../../test/auth-app.ts'
+import { anyId, anyTime } from '../../test/bodies.ts'
+import { factorRow } from '../../test/factor-row.ts'
+import { createSignedIn, type SignedIn } from '../../test/signed-in.ts'
+import { sessionNotFound } from '../errors.ts'
+import {
+  enrolNeedsSecondFactor,
+  factorNameTaken,
+  factorNotFound,
+  recoveryCodesAlone,
+  recoveryCodesExist,
+  recoveryEnrolDisabled,
+} from '../factor-errors.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { generateRecoveryCodes, regenerateRecoveryCodes } from './generate-recovery-codes.ts'
+
+const test = await openTestApp({ settings: { AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true' } })
+const { deps, close } = test
+afterAll(close)
+
+const ip = '192.0.2.1'
+
+/** Somebody with a verified app in a session of aal2. */
+async function createAppOwner(): Promise<SignedIn> {
+  const signedIn = await createSignedIn(test)
+  const app = factorRow({ user_id: signedIn.user.id, friendly_name: 'app', status: 'verified' })
+  await deps.db.insertInto('mfa_factors').values(app).execute()
+  await deps.db.updateTable('sessions').set({ aal: 'aal2' }).where('id', '=', signedIn.sessionId).execute()
+  return signedIn
+}
+
+const callerOf = ({ user, sessionId }: SignedIn, aal: Caller['aal'] = 'aal2'): Caller => ({
+  userId: user.id,
+  sessionId,
+  aal,
+  audiences: ['authenticated'],
+  isAdmin: false,
+})
+/** @returns the codes, or what was thrown */
+const generate = (caller: Caller, friendlyName = 'Safe', on = deps) =>
+  generateRecoveryCodes(on, { caller, friendlyName, ip }).catch((error: unknown) => error)
+const regenerate = (caller: Caller, on = deps) =>
+  regenerateRecoveryCodes(on, { caller, ip }).catch((error: unknown) => error)
+
+const factor = {
+  ...{ id: anyId, friendlyName: 'Safe', factorType: 'recovery_code', status: 'verified', phone: null },
+  ...{ lastChallengedAt: null, createdAt: anyTime, updatedAt: anyTime },
+}
+const newCodes = { factor, codes: Array(10).fill(expect.stringMatching(/^[a-z2-9]{16}$/)) }
+
+const countStored = async ({ user }: SignedIn) => {
+  const query = deps.db
+    .selectFrom('mfa_recovery_codes')
+    .innerJoin('mfa_recovery_sets', 'mfa_recovery_sets.id', 'mfa_recovery_codes.set_id')
+  return (await query.select('mfa_recovery_codes.id').where('user_id', '=', user.id).execute()).length
+}
+
+describe('generateRecoveryCodes', () => {
+  it('makes the first set of ten codes, and no second one', async () => {
+    const owner = await createAppOwner()
+    expect(await generate(callerOf(owner))).toEqual(newCodes)
+    expect(await generate(callerOf(owner), 'Another')).toEqual(recoveryCodesExist())
+    expect(await countStored(owner)).toBe(10)
+  })
+
+  it.each<[why: string, generated: (owner: SignedIn) => Promise<unknown>, error: Error]>([
+    ['a session of aal1', (owner) => generate(callerOf(owner, 'aal1')), enrolNeedsSecondFactor()],
+    ['a token without session', (owner) => generate({ ...callerOf(owner), sessionId: null }), sessionNotFound()],
+    ['the name of another factor', (owner) => generate(callerOf(owner), 'app'), factorNameTaken({ name: 'app' })],
+  ])('refuses %s and stores nothing', async (_why, generated, error) => {
+    const owner = await createAppOwner()
+    expect(await generated(owner)).toEqual(error)
+    expect(await countStored(owner)).toBe(0)
+  })
+
+  it('refuses somebody without another verified factor', async () => {
+    expect(await generate(callerOf(await createSignedIn(test)))).toEqual(recoveryCodesAlone())
+  })
+})
+
+describe('regenerateRecoveryCodes', () => {
+  it('replaces the codes by others', async () => {
+    const owner = await createAppOwner()
+    expect(await regenerate(callerOf(owner))).toEqual(factorNotFound())
+    const first = await generate(callerOf(owner))
+    const second = await regenerate(callerOf(owner))
+    expect(second).toEqual(newCodes)
+    expect(Object(second).codes).not.toEqual(Object(first).codes)
+    expect(await regenerate(callerOf(owner, 'aal1'))).toEqual(enrolNeedsSecondFactor())
+    expect(await countStored(owner)).toBe(10)
+  })
+})
+
+it('refuses both while recovery codes are switched off, before it reads the session', async () => {
+  const { mfa } = deps.config
+  const recoveryCodes = { ...mfa.recoveryCodes, enrolEnabled: false }
+  const off = { ...deps, config: { ...deps.config, mfa: { ...mfa, recoveryCodes } } }
+  const caller = { userId: '', sessionId: '', aal: 'aal2', audiences: [], isAdmin: false } as const
+  expect([await generate(caller, 'Safe', off), await regenerate(caller, off)]).toEqual([
+    recoveryEnrolDisabled(),
+    recoveryEnrolDisabled(),
+  ])
+})
