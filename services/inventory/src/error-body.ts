@@ -58,10 +58,15 @@ export const errorVocabulary = {
   isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
 } satisfies ErrorVocabulary
 
-/** An error of the framework, in the words of this service. */
-export function fromCallError(error: CallError): HttpError {
+/**
+ * An error of the framework, in the words of this service.
+ *
+ * @param contentType of the request
+ */
+export function fromCallError(error: CallError, contentType: string | undefined): HttpError {
   const { status, message, headers } = error
-  const [first, ...others] = error instanceof ValidationError ? error.issues.map(explainJsonAsForm) : []
+  const issues = error instanceof ValidationError ? error.issues : []
+  const [first, ...others] = isJsonAsForm(issues, contentType) ? [JSON_AS_FORM] : issues
   if (first !== undefined) return errors.validationError([first, ...others])
   const factory = errorsByStatus[status]
   if (factory !== undefined) return factory({ headers, cause: error })
@@ -69,10 +74,15 @@ export function fromCallError(error: CallError): HttpError {
   return errorVocabulary.unexpected(error)
 }
 
-/** A client that forgets the content type, such as curl, sends JSON as a form: all of it is the name of a field. */
-function explainJsonAsForm(issue: errors.Issue): errors.Issue {
-  const isJson = issue.message === FIELD_TEXTS.unknown && issue.path.startsWith('{')
-  return isJson ? { ...issue, message: FIELD_TEXTS.jsonAsForm } : issue
+const JSON_AS_FORM: errors.Issue = { path: '', message: FIELD_TEXTS.jsonAsForm }
+
+/**
+ * Whether a client, such as curl, sent JSON without its content type. Then the names of the form are the JSON, with its values,
+ * which an error must not repeat.
+ */
+function isJsonAsForm(issues: readonly errors.Issue[], contentType = ''): boolean {
+  if (!/^application\/x-www-form-urlencoded\b/i.test(contentType)) return false
+  return issues.some(({ path, message }) => message === FIELD_TEXTS.unknown && /^\s*[[{]/.test(path))
 }
 
 const byStatus = {

@@ -21,8 +21,8 @@ export const FIELD_TEXTS = {
   invalid: 'is not valid',
   required: 'is required',
   unknown: 'is not known here',
-  /** A form without `=` is one name. */
-  jsonAsForm: 'is not known here; JSON needs the header Content-Type: application/json',
+  /** Of the request as a whole. */
+  jsonAsForm: 'is JSON, which needs the header Content-Type: application/json',
   givenTwice: 'must be given once',
 
   notString: 'must be a string',

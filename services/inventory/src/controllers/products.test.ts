@@ -83,16 +83,25 @@ describe('POST /products', () => {
     expect(product.json().data).toEqual({ sku: 'ä form+', attributes: { 'a b': 'c&d' }, id: expect.any(Number) })
   })
 
-  it('400: says which header JSON needs that came as a form', async () => {
-    const response = await inventory.app.inject({
-      method: 'POST',
-      url: '/products',
-      headers: { 'content-type': 'application/x-www-form-urlencoded' },
-      payload: '{"sku":"A"}',
-    })
-    const message = 'is not known here; JSON needs the header Content-Type: application/json'
-    const issues = [{ path: '{"sku":"A"}', message }]
-    expect(response.json()).toEqual(refusedBody(400, 'VALIDATION_ERROR', `{"sku":"A"}: ${message}`, { issues }))
+  it.each(['{"sku":"A"}', '[{"sku":"A"}]', ' {"sku":"A=B&C=D","attributes":{}}'])(
+    '400: says which header %s needs that came as a form, and repeats none of it',
+    async (payload) => {
+      const response = await inventory.app.inject({
+        method: 'POST',
+        url: '/products',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        payload,
+      })
+      const message = 'is JSON, which needs the header Content-Type: application/json'
+      const issues = [{ path: '', message }]
+      expect(response.json()).toEqual(refusedBody(400, 'VALIDATION_ERROR', `The request: ${message}`, { issues }))
+    },
+  )
+
+  it('400: names an unknown member of JSON that begins like JSON', async () => {
+    const response = await post({ sku: newSku(), attributes: {}, '{a': 1 })
+    const issues = [{ path: '{a', message: 'is not known here' }]
+    expect(response.json()).toEqual(refusedBody(400, 'VALIDATION_ERROR', '{a: is not known here', { issues }))
   })
 
   // ASVS 1.2.4

@@ -57,7 +57,7 @@ export function refusalOfMethod(
 /** Turns a thrown value into the error that the client sees. A value that is no known error becomes a 500. */
 function toCallError(thrown: unknown, request: EndpointRequest): CallError {
   const fastifyRequest = fastifyRequestOf(request)
-  const cause = thrown instanceof CallError ? fromCallError(thrown) : thrown
+  const cause = thrown instanceof CallError ? fromCallError(thrown, fastifyRequest.headers['content-type']) : thrown
   const error = toHttpError(errorVocabulary, cause, fastifyRequest)
   fastifyRequest.errorCode = error.code
   const { status, code, message, headers } = error
