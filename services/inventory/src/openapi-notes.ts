@@ -6,10 +6,10 @@ const text = { type: 'string' }
 
 const tags = [
   { name: 'products', description: 'Products with free-form attributes, their import and export.' },
+  { name: 'locations', description: 'Places that keep stock.' },
   { name: 'stock', description: 'How much there is of a product at a location.' },
   { name: 'movements', description: 'The ledger: every change of a level of stock.' },
   { name: 'reservations', description: 'Stock that is kept for an order until it is committed, released or expires.' },
-  { name: 'locations', description: 'Places that keep stock.' },
   { name: 'users', description: 'The users that the database has.' },
   { name: 'service', description: 'Health and API documents.' },
 ]
