@@ -103,3 +103,17 @@ it('lists every setting that a document names', () => {
   expect(named.length).toBeGreaterThan(100)
   expect(named.filter(({ name }) => !names.test(name))).toEqual([])
 })
+
+it.each(['auth', 'payments', 'inventory'])('SECURITY.md states the default limits of %s as they are', (name) => {
+  const table = readFileSync(join(root, 'SECURITY.md'), 'utf8').split('## Expensive requests')[1] ?? ''
+  const stated = [...table.matchAll(/`([A-Z_]+)=(\w+)`/g)].filter(([, setting]) =>
+    setting?.startsWith(`${name.toUpperCase()}_`),
+  )
+  // `npm run check` compares this page with the configuration. Its first table of a setting has the default.
+  const page = readFileSync(join(root, 'docs/settings', `${name}.md`), 'utf8')
+  const defaultOf = (setting = '') => new RegExp(`^\\| \`${setting}\` \\|[^|]*\\| \`(\\w+)\` \\|`, 'm').exec(page)?.[1]
+  expect(stated.length).toBeGreaterThan(0)
+  expect(stated.map(([, setting, value]) => [setting, value])).toEqual(
+    stated.map(([, setting]) => [setting, defaultOf(setting)]),
+  )
+})
