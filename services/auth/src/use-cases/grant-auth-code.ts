@@ -65,8 +65,9 @@ export async function grantAuthCode(deps: GrantAuthCodeDeps, input: GrantAuthCod
   if (deps.now().getTime() >= Date.parse(flow.codeIssuedAt) + flowStateLifetimeMs) throw flowStateExpired()
   if (!matchesChallenge(flow.pkce, codeVerifier)) throw badCodeVerifier()
   const outcome = await withUniqueAccount(deps, (trx) => exchangeFlow(trx, deps, { ...input, flow }))
-  if ('session' in outcome)
+  if (outcome.verdict === 'signed-in') {
     return { ...(await signNewSession(deps, outcome.session)), ...openProviderTokens(deps, flow) }
+  }
   const { user, mailTo } = outcome
   const linking = flow.link?.target
   const context = {
@@ -92,11 +93,15 @@ function openProviderTokens(
   }
 }
 
+type ExchangedFlow =
+  | { readonly verdict: 'signed-in'; readonly session: IssuedSession }
+  | Extract<ExternalOutcome, { verdict: 'unverified' }>
+
 async function exchangeFlow(
   trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
   { flow, userAgent, ip }: SessionOrigin & { readonly flow: FinishedFlow },
-): Promise<{ readonly session: IssuedSession } | Extract<ExternalOutcome, { verdict: 'unverified' }>> {
+): Promise<ExchangedFlow> {
   const user = await lockUserById(trx, flow.userId)
   if (!user || user.deletedAt !== null) refuseFlow()
   if (isBanned(user, deps.now())) refuseBannedSignIn()
@@ -108,7 +113,8 @@ async function exchangeFlow(
   const isByMail = method !== 'oauth'
   const credentialSince = isByMail ? ((await findAddressChange(trx, user.id, 'email')) ?? null) : flow.credentialSince
   const proof = { method, credentialSince, continues: flow.linkingSessionId }
-  return { session: await createSession(trx, deps, user, { ...proof, userAgent, ip }) }
+  const session = await createSession(trx, deps, user, { ...proof, userAgent, ip })
+  return { verdict: 'signed-in', session }
 }
 
 /** Refuses a code whose flow or user is gone, or that a concurrent request has used. @throws flowStateNotFound */

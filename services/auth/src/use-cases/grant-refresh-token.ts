@@ -50,7 +50,7 @@ export async function grantRefreshToken(
   })
   countReuse(deps, result)
   logEvents(deps, result, input.ip)
-  if (!('session' in result)) return refuseRefresh(result.verdict)
+  if (result.verdict !== 'rotated' && result.verdict !== 'reused') return refuseRefresh(result.verdict)
   const session = { ...result.session, refreshToken: child }
   return signSessionView(deps, session, claims ?? (await makeClaims(deps, session, METHOD)))
 }
@@ -94,7 +94,9 @@ function refuseRefresh(verdict: RefreshRefusal): never {
 
 /** Logs the events that the SQL function records in the database. */
 function logEvents(deps: Pick<AuthDeps, 'config' | 'logger'>, result: RefreshResult, ip: string): void {
-  if ('session' in result) auditToLog(deps, { action: 'token_refreshed', actorId: result.session.user.id, ip })
+  if (result.verdict === 'rotated' || result.verdict === 'reused') {
+    auditToLog(deps, { action: 'token_refreshed', actorId: result.session.user.id, ip })
+  }
   if (result.verdict === 'rotated') auditToLog(deps, { action: 'token_revoked', actorId: result.session.user.id, ip })
   if (result.verdict === 'stolen' && deps.config.sessions.revokeFamilyOnReuse) {
     auditToLog(deps, { action: 'token_revoked', actorId: result.userId, ip })
