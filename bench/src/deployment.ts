@@ -1,5 +1,6 @@
 import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Environment } from '@trestle/stack/settings/environment.ts'
 import { loadSecrets, type Secrets } from '@trestle/stack/settings/secrets-file.ts'
 import { environmentOf } from '@trestle/stack/settings/service-environment.ts'
 import { type ServiceDefinition, services } from '@trestle/stack/settings/services.ts'
@@ -109,7 +110,10 @@ export interface EnvironmentOptions extends Pick<DeploymentOptions, 'databaseUrl
 }
 
 /** The environment of a process: ports that are free, and otherwise the settings of `npm start`, with NODE_ENV as in an image. */
-export async function deployedEnvironment(definition: ServiceDefinition, options: EnvironmentOptions) {
+export async function deployedEnvironment(
+  definition: ServiceDefinition,
+  options: EnvironmentOptions,
+): Promise<Environment> {
   const own = {
     PATH: process.env.PATH ?? '',
     NODE_ENV: 'production',

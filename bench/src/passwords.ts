@@ -66,7 +66,7 @@ const PAIRS = 3
  * Measures sign-ins and sign-ups beside the reference and the bare hash rate just before and after them; and `GET /user` alone
  * and during sign-ins, with health checks during the sign-ins.
  */
-export async function measurePasswords(options: PasswordOptions) {
+export async function measurePasswords(options: PasswordOptions): Promise<ReturnType<typeof toResults>> {
   const { servers, generate, rounds } = options
   const { ours } = servers
   const loads = await createLoads(ours.url)

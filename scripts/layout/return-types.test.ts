@@ -12,6 +12,13 @@ const onlyItem = (text: string) => ({
 })
 
 describe('return types of exported functions', () => {
+  it.each(['bench/src/shop.ts', 'scripts/prices.ts'])('refuses them in %s', async (file) => {
+    const files = { ...onlyItem(''), [file]: 'export const price = () => 1n\n' }
+    expect(await problemsOf(returnTypes, files)).toEqual([
+      `${file}:1 exports price without a return type: name what it returns`,
+    ])
+  })
+
   it.each([
     'export function price() {}',
     'export async function price() {}',

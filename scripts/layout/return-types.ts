@@ -10,7 +10,7 @@ const MIGRATION = /^migrations\/[^/]+\/\d{4}-[^/]+\.ts$/
  * unseen. A constant with a type of its own, such as `const rule: Rule`, states it too.
  */
 export const returnTypes: Rule = (tree) =>
-  productionFiles(tree, 'migrations', 'packages', 'scripts', 'services')
+  productionFiles(tree, 'bench', 'migrations', 'packages', 'scripts', 'services')
     .filter(({ path }) => !MIGRATION.test(path))
     .flatMap(untypedFunctions)
 

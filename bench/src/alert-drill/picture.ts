@@ -25,7 +25,7 @@ export const COLOURS = {
 }
 
 /** An axis of times, in the plot of an index. */
-export function timeAxis(gridIndex: number, bounds: { readonly min?: number; readonly max?: number }) {
+export function timeAxis(gridIndex: number, bounds: { readonly min?: number; readonly max?: number }): object {
   return {
     type: 'time',
     gridIndex,
@@ -43,18 +43,18 @@ export function cardOf(shape: {
   readonly top: number
   readonly width: number
   readonly height: number
-}) {
+}): object {
   const { left: x, top: y, width, height } = shape
   return { type: 'rect', z: -1, silent: true, shape: { x, y, width, height, r: 8 }, style: { fill: COLOURS.card } }
 }
 
 /** The title of a picture. */
-export function heading(text: string) {
+export function heading(text: string): object {
   return { left: GAP, top: GAP, text, textStyle: textOf(20, 700), padding: 0 }
 }
 
 /** The style of a text. */
-export function textOf(fontSize: number, fontWeight: number) {
+export function textOf(fontSize: number, fontWeight: number): object {
   return { fontFamily: FONT, fontSize, fontWeight, color: COLOURS.text }
 }
 

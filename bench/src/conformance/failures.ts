@@ -169,8 +169,14 @@ export function parseAccepted(text: string): readonly AcceptedFailure[] {
   return entries
 }
 
+/** Failures that nobody accepted, and the entries that accept the others. */
+interface JudgedFailures {
+  readonly unexpected: readonly Failure[]
+  readonly expected: readonly AcceptedFailure[]
+}
+
 /** Divides failures into those that nobody accepted, and the entries that accept the others. */
-export function judge(failures: readonly Failure[], accepted: readonly AcceptedFailure[]) {
+export function judge(failures: readonly Failure[], accepted: readonly AcceptedFailure[]): JudgedFailures {
   const entries = new Map(accepted.map((entry) => [keyOf(entry), entry]))
   return {
     unexpected: failures.filter((failure) => !entries.has(keyOf(failure))),

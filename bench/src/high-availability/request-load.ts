@@ -27,7 +27,12 @@ export function startCount(): RequestCount {
 }
 
 /** Sends requests at a fixed rate while the work lasts, without waiting for answers. */
-export async function sendAtRate(mix: RequestMix, count: RequestCount, perSecond: number, work: Promise<unknown>) {
+export async function sendAtRate(
+  mix: RequestMix,
+  count: RequestCount,
+  perSecond: number,
+  work: Promise<unknown>,
+): Promise<void> {
   const open = new Set<Promise<void>>()
   const startMs = performance.now()
   let sent = 0
@@ -50,7 +55,12 @@ export async function sendAtRate(mix: RequestMix, count: RequestCount, perSecond
 }
 
 /** Runs a number of clients that send one request after the other while the work lasts. */
-export async function sendAtOnce(mix: RequestMix, count: RequestCount, clients: number, work: Promise<unknown>) {
+export async function sendAtOnce(
+  mix: RequestMix,
+  count: RequestCount,
+  clients: number,
+  work: Promise<unknown>,
+): Promise<void> {
   let isOver = false
   const over = work.finally(() => {
     isOver = true

@@ -7,10 +7,19 @@ export interface ClientRequest {
   readonly body?: object
 }
 
+/** What a service has answered. */
+interface ClientAnswer {
+  readonly status: number
+  readonly body: string
+}
+
 const REQUEST_MS = 15_000
 
 /** Sends a request. @returns the answer, or in words why there is none */
-export async function send(url: string, { method, path, headers, body }: ClientRequest) {
+export async function send(
+  url: string,
+  { method, path, headers, body }: ClientRequest,
+): Promise<ClientAnswer | string> {
   try {
     const response = await fetch(url + path, {
       method,

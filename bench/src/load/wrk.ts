@@ -38,7 +38,7 @@ export function createWrk({ folder, cores }: GeneratorOptions): LoadGenerator {
 }
 
 /** @throws Error unless the script has printed its line */
-export function readWrkOutput(output: string) {
+export function readWrkOutput(output: string): z.output<typeof Result> {
   const line = /@@(\{.*\})@@/.exec(output)?.[1]
   if (line === undefined) throw new Error(`wrk has printed no result: ${output}`)
   return Result.parse(JSON.parse(line))

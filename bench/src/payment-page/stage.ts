@@ -98,9 +98,11 @@ export const MERCHANT = {
   company: { country: 'DK' },
 }
 
+type Caller = (method: string, path: string, body?: object, key?: string) => Promise<unknown>
+
 /** Sends JSON to a service, with an API key of payments if there is one. The function throws an Error for a refusal. */
-export function createCaller(url: string) {
-  return async (method: string, path: string, body?: object, key?: string): Promise<unknown> => {
+export function createCaller(url: string): Caller {
+  return async (method, path, body, key): Promise<unknown> => {
     const response = await fetch(url + path, {
       method,
       headers: {

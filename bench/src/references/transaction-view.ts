@@ -56,7 +56,7 @@ export interface CapturedRow extends TransactionRow {
 }
 
 /** The transaction as the service shows it (payments reference: Transaction object). JSON drops undefined members. */
-export function transactionView(row: TransactionRow, added: readonly TrailRow[] = []) {
+export function transactionView(row: TransactionRow, added: readonly TrailRow[] = []): object {
   return {
     id: row.id,
     merchantId: row.merchant_id,

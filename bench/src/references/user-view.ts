@@ -41,7 +41,7 @@ export interface UserRow {
 }
 
 /** The user as the service shows it (auth reference: User record). JSON drops undefined members. */
-export function userView(user: UserRow) {
+export function userView(user: UserRow): object {
   return {
     id: user.id,
     aud: user.aud,

@@ -84,7 +84,11 @@ function startElsewhere(tokens: readonly string[]): readonly string[] {
 }
 
 /** Adds authorized transactions below each merchant, or below one. Nobody can charge their cards. */
-export async function insertTransactions(execute: ScenarioContext['execute'], count: number, merchantId?: string) {
+export async function insertTransactions(
+  execute: ScenarioContext['execute'],
+  count: number,
+  merchantId?: string,
+): Promise<void> {
   const condition = merchantId === undefined ? '' : `WHERE b.merchant_id = '${merchantId}'`
   await execute(`
     WITH card AS (
@@ -114,7 +118,7 @@ async function listTransactions(execute: ScenarioContext['execute'], rest: strin
 }
 
 /** The smallest row of a test merchant. */
-export function newMerchant(count: number) {
+export function newMerchant(count: number): object {
   return {
     name: `Shop ${count}`,
     currency: 'DKK',

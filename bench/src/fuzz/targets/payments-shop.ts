@@ -34,8 +34,15 @@ export function basic(key: string | undefined): { readonly authorization: string
   return { authorization: `Basic ${Buffer.from(`:${key}`).toString('base64')}` }
 }
 
+/** A merchant of an actor: the key of its app, its public key, and ids. */
+interface ActorMerchant {
+  readonly key: string
+  readonly publicKey: string
+  readonly shop: Readonly<Record<'merchantId' | 'userId' | 'appId' | 'webhookId', string>>
+}
+
 /** Makes a new app with a merchant, since the last app may have lost its keys or its merchant. */
-export async function createMerchant(ask: Ask, actor: number) {
+export async function createMerchant(ask: Ask, actor: number): Promise<ActorMerchant> {
   const newApp = async (body: object) => NewApp.parse(await ask({ actor, method: 'POST', target: '/apps', body })).app
   const [other, app] = [await newApp({}), await newApp({ name: `Actor ${actor}` })]
   const headers = basic(app.key)
@@ -78,8 +85,8 @@ export async function sell({ ask, memory, actor, publicKey: key, step }: OrderSh
 }
 
 /** The parameters of a payment link of a merchant. */
-export function linkOf(key: string) {
-  return { key, test: '1', value: '10' } as const
+export function linkOf(key: string): Readonly<Record<'key' | 'test' | 'value', string>> {
+  return { key, test: '1', value: '10' }
 }
 
 /** Leaves a customer who pays by a payment link at the bank, with the cookie of the page. */
