@@ -143,7 +143,7 @@ async function runExport(
   if (paths.length > 0 && format !== 'csv') throw new Error('--flatten is for CSV; pass --format csv, or leave it out')
   // Paths are joined with commas too, as in the query of the endpoint.
   const read = readColumnPaths(paths.flatMap((text) => text.split(',')))
-  if ('problem' in read) throw new Error(`--flatten: ${read.problem}`)
+  if (read.verdict === 'refused') throw new Error(`--flatten: ${read.problem}`)
   const { paths: flatten } = read
   const form = format === 'csv' ? csvForm({ flatten, spreadsheetSafe: spreadsheetSafe ?? false }) : jsonLines
   const database = openCommandDatabase(config, 'export')

@@ -63,13 +63,16 @@ function withoutFormula(text: string): string {
 /** An import takes at most 100 columns, and the file also has `id`, `sku` and `attributes`. */
 export const PATHS_MAX = 97
 
+/** The paths of the values that get columns of their own, or why a file cannot have these columns. */
+export type ReadPaths =
+  | { readonly verdict: 'accepted'; readonly paths: readonly AttributePath[] }
+  | { readonly verdict: 'refused'; readonly problem: string }
+
 /** Reads the paths of the values that get columns of their own, or says why a file cannot have these columns. */
-export function readColumnPaths(
-  texts: readonly string[],
-): { readonly paths: readonly AttributePath[] } | { readonly problem: string } {
-  if (texts.length > PATHS_MAX) return { problem: FIELD_TEXTS.tooManyPaths({ max: PATHS_MAX }) }
+export function readColumnPaths(texts: readonly string[]): ReadPaths {
+  if (texts.length > PATHS_MAX) return { verdict: 'refused', problem: FIELD_TEXTS.tooManyPaths({ max: PATHS_MAX }) }
   const paths = texts.map(parseAttributePath).filter((path) => path !== undefined)
-  if (paths.length < texts.length) return { problem: FIELD_TEXTS.notPaths }
+  if (paths.length < texts.length) return { verdict: 'refused', problem: FIELD_TEXTS.notPaths }
   const clash = findClash(paths)
-  return clash === undefined ? { paths } : { problem: FIELD_TEXTS.pathsClash }
+  return clash === undefined ? { verdict: 'accepted', paths } : { verdict: 'refused', problem: FIELD_TEXTS.pathsClash }
 }

@@ -100,7 +100,11 @@ function readForm(
 
 /** @throws validationError for paths that cannot be columns of one file */
 function readFlatten(texts: readonly string[]): readonly AttributePath[] {
-  const paths = readColumnPaths(texts)
-  if ('problem' in paths) throw validationError([{ path: 'flatten', message: paths.problem }])
-  return paths.paths
+  const read = readColumnPaths(texts)
+  switch (read.verdict) {
+    case 'accepted':
+      return read.paths
+    case 'refused':
+      throw validationError([{ path: 'flatten', message: read.problem }])
+  }
 }
