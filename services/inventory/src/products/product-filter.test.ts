@@ -34,8 +34,8 @@ describe('readFilter', () => {
         listed: 2,
       },
     ],
-  ])('reads %s=%s as %j', (name, value, verdict) => {
-    expect(readFilter(name, value)).toEqual(verdict)
+  ])('reads %s=%s as %j', (name, value, read) => {
+    expect(readFilter(name, value)).toEqual({ verdict: 'accepted', ...read })
   })
 
   const list = (count: number) => Array.from({ length: count }, (_, n) => n).join(',')
@@ -56,13 +56,13 @@ describe('readFilter', () => {
     ['q', ' ', FIELD_TEXTS.wrongLength({ max: 200 })],
     ['q', '🧦'.repeat(201), FIELD_TEXTS.wrongLength({ max: 200 })],
   ])('refuses %j=%.20j: %s', (name, value, problem) => {
-    expect(readFilter(name, value)).toEqual({ problem })
+    expect(readFilter(name, value)).toEqual({ verdict: 'refused', problem })
   })
 
   it.each([
     ['sku[in]', list(VALUES_MAX), VALUES_MAX],
     ['sku', '🧦'.repeat(255), 1],
   ])('accepts the most that %s may have', (name, value, listed) => {
-    expect(readFilter(name, value)).toEqual({ filter: expect.anything(), listed })
+    expect(readFilter(name, value)).toEqual({ verdict: 'accepted', filter: expect.anything(), listed })
   })
 })

@@ -25,11 +25,12 @@ export type ProductFilter =
 /** A filter, or why a parameter is not a filter. */
 export type FilterVerdict =
   | {
+      readonly verdict: 'accepted'
       readonly filter: ProductFilter
       /** How many values the filter lists. */
       readonly listed?: number
     }
-  | { readonly problem: string }
+  | { readonly verdict: 'refused'; readonly problem: string }
 
 /** Values of one list, and of all lists of a request together. */
 export const VALUES_MAX = 100
@@ -40,45 +41,48 @@ const NUMBER_LENGTH_MAX = 1_000
 
 /** Reads one parameter of the list, such as `attributes.price[gte]` and `10` (reference: Product filters). */
 export function readFilter(name: string, value: string): FilterVerdict {
-  if (value.includes('\0') || name.includes('\0')) return { problem: FIELD_TEXTS.nulCharacter }
+  if (value.includes('\0') || name.includes('\0')) return { verdict: 'refused', problem: FIELD_TEXTS.nulCharacter }
   if (name === 'q') return readSearch(value)
   if (name === 'contains') return readContained(value)
   const [, subject = '', operator = 'eq'] = /^(.*?)(?:\[(\w+)\])?$/s.exec(name) ?? []
   if (subject === 'sku') return readSku(operator, value)
-  if (!subject.startsWith('attributes.')) return { problem: FIELD_TEXTS.unknown }
+  if (!subject.startsWith('attributes.')) return { verdict: 'refused', problem: FIELD_TEXTS.unknown }
   const path = parseAttributePath(subject.slice('attributes.'.length))
-  if (path === undefined) return { problem: FIELD_TEXTS.tooManyPathKeys }
+  if (path === undefined) return { verdict: 'refused', problem: FIELD_TEXTS.tooManyPathKeys }
   const read = Object.hasOwn(operators, operator) ? operators[operator] : undefined
-  return read === undefined ? { problem: FIELD_TEXTS.unknownOperator } : read(path, value)
+  return read === undefined ? { verdict: 'refused', problem: FIELD_TEXTS.unknownOperator } : read(path, value)
 }
 
 function readSearch(text: string): FilterVerdict {
   const length = [...text].length
   if (text.trim() === '' || length > SEARCH_LENGTH_MAX) {
-    return { problem: FIELD_TEXTS.wrongLength({ max: SEARCH_LENGTH_MAX }) }
+    return { verdict: 'refused', problem: FIELD_TEXTS.wrongLength({ max: SEARCH_LENGTH_MAX }) }
   }
-  return { filter: { kind: 'search', text: text.trim() } }
+  return { verdict: 'accepted', filter: { kind: 'search', text: text.trim() } }
 }
 
 function readContained(json: string): FilterVerdict {
   const checked = checkAttributes(json, CONTAINED_BYTES_MAX)
-  if (checked.verdict === 'refused' && json.trim() !== 'null') return { problem: checked.reason }
-  return { filter: { kind: 'contains', values: [json], negated: false } }
+  if (checked.verdict === 'refused' && json.trim() !== 'null') return { verdict: 'refused', problem: checked.reason }
+  return { verdict: 'accepted', filter: { kind: 'contains', values: [json], negated: false } }
 }
 
 function readSku(operator: string, value: string): FilterVerdict {
   const values = operator === 'in' ? splitList(value)?.map(textOf) : [value]
-  if (values?.some(isTooLongForSku)) return { problem: FIELD_TEXTS.tooLong({ max: SKU_LENGTH_MAX }) }
-  if (operator === 'prefix') return { filter: { kind: 'sku-prefix', prefix: value } }
-  if (operator !== 'in' && operator !== 'eq') return { problem: FIELD_TEXTS.unknownOperator }
-  return values === undefined ? wrongCount : { filter: { kind: 'sku', values }, listed: values.length }
+  if (values?.some(isTooLongForSku))
+    return { verdict: 'refused', problem: FIELD_TEXTS.tooLong({ max: SKU_LENGTH_MAX }) }
+  if (operator === 'prefix') return { verdict: 'accepted', filter: { kind: 'sku-prefix', prefix: value } }
+  if (operator !== 'in' && operator !== 'eq') return { verdict: 'refused', problem: FIELD_TEXTS.unknownOperator }
+  return values === undefined
+    ? wrongCount
+    : { verdict: 'accepted', filter: { kind: 'sku', values }, listed: values.length }
 }
 
 function isTooLongForSku(value: string): boolean {
   return value.length > SKU_LENGTH_MAX && [...value].length > SKU_LENGTH_MAX
 }
 
-const wrongCount: FilterVerdict = { problem: FIELD_TEXTS.wrongCount({ max: VALUES_MAX }) }
+const wrongCount: FilterVerdict = { verdict: 'refused', problem: FIELD_TEXTS.wrongCount({ max: VALUES_MAX }) }
 
 /**
  * Splits a comma list. As in CSV, a part in double quotes may hold commas, and quotes that are written twice. The part keeps its
@@ -105,12 +109,13 @@ const operators: Readonly<Record<string, ReadOperator>> = {
   lt: compare('<'),
   lte: compare('<='),
   prefix: (path, value) => ({
+    verdict: 'accepted',
     filter: { kind: 'predicate', jsonPath: `${toJsonPath(path)} starts with ${JSON.stringify(textOf(value))}` },
   }),
   exists: (path, value) =>
     value === 'true' || value === 'false'
-      ? { filter: { kind: 'exists', jsonPath: toJsonPath(path), wanted: value === 'true' } }
-      : { problem: FIELD_TEXTS.notBoolean },
+      ? { verdict: 'accepted', filter: { kind: 'exists', jsonPath: toJsonPath(path), wanted: value === 'true' } }
+      : { verdict: 'refused', problem: FIELD_TEXTS.notBoolean },
 }
 
 interface Containment {
@@ -126,24 +131,31 @@ function contains(
   const literals = values.flatMap(scalarsOf)
   if (literals.some((literal) => !isNumberInBounds(literal))) return numberTooLong
   const nested = literals.map((literal) => nestJson(path, inArray ? `[${literal}]` : literal))
-  return { filter: { kind: 'contains', values: nested, negated } }
+  return { verdict: 'accepted', filter: { kind: 'contains', values: nested, negated } }
 }
 
 function oneOf(path: AttributePath, values: readonly string[]): FilterVerdict {
   const literals = values.flatMap(scalarsOf)
   if (literals.some((literal) => !isNumberInBounds(literal))) return numberTooLong
   const nested = literals.map((literal) => nestJson(path, literal))
-  return { filter: { kind: 'one-of', jsonPath: toJsonPath(path), literals, nested }, listed: values.length }
+  return {
+    verdict: 'accepted',
+    filter: { kind: 'one-of', jsonPath: toJsonPath(path), literals, nested },
+    listed: values.length,
+  }
 }
 
-const numberTooLong: FilterVerdict = { problem: FIELD_TEXTS.longNumber }
+const numberTooLong: FilterVerdict = { verdict: 'refused', problem: FIELD_TEXTS.longNumber }
 
 /** Compares a JSON number with numbers, and any other value with texts by code point. */
 function compare(operator: '>' | '>=' | '<' | '<='): ReadOperator {
   return (path, value) => {
     const literal = isNumber(value) ? value : JSON.stringify(textOf(value))
     if (!isNumberInBounds(literal)) return numberTooLong
-    return { filter: { kind: 'predicate', jsonPath: `${toJsonPath(path)} ${operator} ${literal}` } }
+    return {
+      verdict: 'accepted',
+      filter: { kind: 'predicate', jsonPath: `${toJsonPath(path)} ${operator} ${literal}` },
+    }
   }
 }
 

@@ -21,8 +21,8 @@ afterAll(() => inventory.close())
 /** The indexes that the plan of a page uses. */
 async function indexesOf(parameters: readonly (readonly [string, string])[], sort: ProductSort, after?: string[]) {
   const filters = parameters.flatMap(([name, value]) => {
-    const verdict = readFilter(name, value)
-    return 'filter' in verdict ? [verdict.filter] : []
+    const read = readFilter(name, value)
+    return read.verdict === 'accepted' ? [read.filter] : []
   })
   await using database = openInventory()
   const page = pageStatement({ filters, sort }, { limit: 51, after })

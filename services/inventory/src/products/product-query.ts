@@ -85,18 +85,19 @@ export function readSelection({
   ...parameters
 }: FilterInput & { sort: ProductSelection['sort'] }): ProductSelection {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined)
-  const verdicts = given.map(([name, value]) => ({ name, verdict: readFilter(name, String(value)) }))
-  const [first, ...others] = verdicts.flatMap(({ name, verdict }): Issue[] =>
-    'problem' in verdict ? [{ path: name.slice(0, 64), message: verdict.problem }] : [],
+  const reads = given.map(([name, value]) => ({ name, read: readFilter(name, String(value)) }))
+  const [first, ...others] = reads.flatMap(({ name, read }): Issue[] =>
+    read.verdict === 'refused' ? [{ path: name.slice(0, 64), message: read.problem }] : [],
   )
   if (first !== undefined) throw validationError([first, ...others])
   if (given.length > FILTERS_MAX) throw tooManyFilters(FILTERS_MAX)
   if (lengthInUrl(given) > FILTERS_LENGTH_MAX) {
     throw filtersTooLong(FILTERS_LENGTH_MAX)
   }
-  const listed = verdicts.reduce((sum, { verdict }) => sum + ('listed' in verdict ? verdict.listed : 0), 0)
+  const accepted = reads.flatMap(({ read }) => (read.verdict === 'accepted' ? [read] : []))
+  const listed = accepted.reduce((sum, { listed: count = 0 }) => sum + count, 0)
   if (listed > VALUES_MAX) throw tooManyFilterValues(VALUES_MAX)
-  return { sort, filters: verdicts.flatMap(({ verdict }) => ('filter' in verdict ? [verdict.filter] : [])) }
+  return { sort, filters: accepted.map(({ filter }) => filter) }
 }
 
 function lengthInUrl(parameters: readonly (readonly [string, unknown])[]): number {
