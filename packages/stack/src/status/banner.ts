@@ -69,6 +69,7 @@ function trials(
     INVENTORY_URL && '  npx node examples/list-stock.ts   receive, reserve and ship stock',
     PAYMENTS_URL && `  ${listenCommand(folders)}`,
     PAYMENTS_URL && '      sends events of payments to your program; trigger in place of listen makes one happen',
+    '  docs/quick-start                  a page for each service, with curl and TypeScript',
   ].filter((line): line is string => Boolean(line))
   return [heading('Try, in another terminal'), ...lines]
 }

@@ -104,7 +104,8 @@ Keys of auth (service may do everything: for servers only)
 
 Try, in another terminal
   npx node examples/sign-up.ts      sign up, read the mail, follow its link, sign in
-  npx node examples/list-stock.ts   receive, reserve and ship stock`)
+  npx node examples/list-stock.ts   receive, reserve and ship stock
+  docs/quick-start                  a page for each service, with curl and TypeScript`)
   })
 
   it('leaves out what was not started, and names folders elsewhere in full', async () => {
@@ -119,7 +120,8 @@ Try, in another terminal
   this again  npm start -- status [-o env|json]
 
 Try, in another terminal
-  npx node examples/list-stock.ts   receive, reserve and ship stock`)
+  npx node examples/list-stock.ts   receive, reserve and ship stock
+  docs/quick-start                  a page for each service, with curl and TypeScript`)
   })
 
   it.each([
