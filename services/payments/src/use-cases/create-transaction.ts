@@ -37,7 +37,9 @@ type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait' | 
  * Charges a card again (reference: Charging again). Writes the attempt, asks the acquirer without holding a lock or a
  * connection, and writes the answer.
  * @throws paymentRefused with the processing error, unknownSource when the merchant has no such source, currencyWithoutRate when
- * the currency cannot be exchanged, rateUnavailable when the rate is too old for live money, and what `requireAccess` throws
+ * the currency cannot be exchanged, rateUnavailable when the rate is too old for live money, idempotencyKeyUsed when
+ * the key was used with another body, conflict while its first request runs, unauthorized, notFound, forbidden, and the error of
+ * `problem`
  */
 export async function createTransaction(
   deps: ChargeDeps,
@@ -50,7 +52,8 @@ export async function createTransaction(
 
 /**
  * The same for a caller that needs the failed transaction of a refused card, which the error does not name.
- * @throws unknownSource, currencyWithoutRate, rateUnavailable, and what `requireAccess` throws
+ * @throws unknownSource, currencyWithoutRate, rateUnavailable, idempotencyKeyUsed, conflict, unauthorized, notFound, forbidden, and
+ * the error of `problem`
  */
 export async function chargeCard(
   deps: ChargeDeps,

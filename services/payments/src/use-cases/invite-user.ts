@@ -18,7 +18,7 @@ type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'
 /**
  * Invites a user by email address. `isMember`: they are a member already, and nothing was done. The job of the mail is
  * written in the same transaction, and the answer does not wait for the mail.
- * @throws what `requireAccess` throws
+ * @throws unauthorized, notFound, forbidden, the error of `problem`, and idempotencyKeyUsed when the key was used with another body
  */
 export async function inviteUser(
   deps: InviteDeps,

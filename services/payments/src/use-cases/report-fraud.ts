@@ -12,7 +12,10 @@ export interface ReportFraudInput {
   readonly fraud: NewFraud | null
 }
 
-/** Stores a fraud alert, as the acquirer would report it. @throws what `requireAccess` throws */
+/**
+ * Stores a fraud alert, as the acquirer would report it.
+ * @throws unauthorized, notFound, forbidden, the error of `problem`, and idempotencyKeyUsed when the key was used with another body
+ */
 export async function reportFraud(
   { lanes }: { readonly lanes: Lanes },
   { caller, problem, transactionId, fraud: given }: ReportFraudInput,
