@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { describe, expect, it } from 'vitest'
 import { StackFailure } from '../stack-failure.ts'
@@ -28,6 +28,20 @@ describe('requireFreePorts', () => {
     server.close()
     await once(server, 'close')
     await expect(requireFreePorts([want(taken, 'A_PORT')])).resolves.toBeUndefined()
+  })
+
+  it('tells an outgoing connection from a program that listens', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const client = connect(portOf(server), '127.0.0.1')
+    await once(client, 'connect')
+    const port = client.localPort ?? 0
+    const advice = 'Try again, or choose ports below 32768: set A_PORT or TRESTLE_PORT_BASE.'
+    await expect(requireFreePorts([want(port, 'A_PORT')])).rejects.toEqual(
+      new StackFailure([`Port ${port} (auth) is in use by an outgoing connection of this machine. ${advice}`]),
+    )
+    client.destroy()
+    server.close()
   })
 })
 

@@ -1,4 +1,4 @@
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { StackFailure } from '../stack-failure.ts'
 import { findPortOwner, type PortOwner } from './port-owner.ts'
 
@@ -51,15 +51,34 @@ export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<v
     }
     const code = await tryPort(want)
     if (code === 'EADDRINUSE') {
-      const owner = await findPortOwner(want.port)
-      problems.push(
-        `Port ${want.port} (${want.purpose}) is in use by ${nameOf(owner)}. Stop that, or set ${want.setting}.`,
-      )
+      problems.push(`Port ${want.port} (${want.purpose}) is in use by ${await describeUse(want)}`)
     } else if (code !== undefined) {
       problems.push(`Port ${want.port} (${want.purpose}) cannot be opened: ${code}. Set ${want.setting} to another.`)
     }
   }
   if (problems.length > 0) throw new StackFailure(problems)
+}
+
+/** Who has a port that is in use, and what to do. */
+async function describeUse({ host, port, setting }: WantedPort): Promise<string> {
+  const owner = await findPortOwner(port)
+  if (owner !== undefined || !(await isRefused(host, port))) return `${nameOf(owner)}. Stop that, or set ${setting}.`
+  const advice = 'Try again, or choose ports below 32768'
+  return `an outgoing connection of this machine. ${advice}: set ${setting} or TRESTLE_PORT_BASE.`
+}
+
+/** Whether nothing listens on a port. The system may have given it to a client. */
+function isRefused(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, timeout: 1_000 })
+    const end = (refused: boolean) => {
+      socket.destroy()
+      resolve(refused)
+    }
+    socket.once('connect', () => end(false))
+    socket.once('timeout', () => end(false))
+    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code === 'ECONNREFUSED'))
+  })
 }
 
 const NAME_LENGTH_MAX = 80
