@@ -8,12 +8,12 @@ import { deploy } from './deployment.ts'
 import type { Server } from './processes/server.ts'
 import { post } from './services/http-client.ts'
 
-// Lets 1,000 buyers ask two replicas of inventory for the last unit at once, again and again: `node bench/src/oversell.ts
+// Lets 1,000 customers ask two replicas of inventory for the last unit at once, again and again: `node bench/src/oversell.ts
 // [rounds]`, 100 by default. In each round, 200 clients also want the same new SKU. Exactly one of them may succeed each time,
 // no level may ever be below zero, and `inventory doctor` must prove every level from the ledger. Exit status 1 when one of
 // these is not so.
 
-const BUYERS = 1_000
+const CUSTOMERS = 1_000
 const CLIENTS_OF_A_SKU = 200
 const MAIN = 1
 
@@ -50,7 +50,7 @@ try {
   for (const problem of problems) say(problem)
   if (problems.length > 0) process.exitCode = 1
   await deployment.runCommand('doctor')
-  say(`${rounds} last units, ${BUYERS} buyers each: ${rounds - problems.length} times exactly one got it`)
+  say(`${rounds} last units, ${CUSTOMERS} customers each: ${rounds - problems.length} times exactly one got it`)
   say('no level was below zero, every level is the sum of its movements')
 } finally {
   rmSync(folder, { recursive: true, force: true })
@@ -61,15 +61,15 @@ async function raceForSku(replicas: readonly Server[], round: number): Promise<r
   return judge(`sku ${body.sku}`, await race(replicas, CLIENTS_OF_A_SKU, () => ['/products', body]))
 }
 
-/** Half of the buyers reserve the unit, the other half ship it at once. */
+/** Half of the customers reserve the unit, the other half ship it at once. */
 async function raceForLastUnit([first, ...others]: readonly Server[], round: number): Promise<readonly string[]> {
   if (!first) throw new Error('there is no replica')
   const { data } = Created.parse(await post(`${first.url}/products`, { sku: `LAST-${round}`, attributes: '{}' }))
   const unit = { productId: data.id, locationId: MAIN, quantity: 1 }
   await post(`${first.url}/movements`, { type: 'receive', ...unit })
-  const buy = (buyer: number): [string, object] =>
-    buyer % 4 < 2 ? ['/reservations', unit] : ['/movements', { type: 'ship', ...unit }]
-  return judge(`last unit of product ${data.id}`, await race([first, ...others], BUYERS, buy))
+  const buy = (customer: number): [string, object] =>
+    customer % 4 < 2 ? ['/reservations', unit] : ['/movements', { type: 'ship', ...unit }]
+  return judge(`last unit of product ${data.id}`, await race([first, ...others], CUSTOMERS, buy))
 }
 
 /** Sends all requests at once, to the replicas in turn, and counts the answers by status. */

@@ -85,7 +85,7 @@ export interface MovementTable {
   readonly created_at: Date
 }
 
-/** Stock that is kept for a buyer (see reservations/README.md). */
+/** Stock that is kept for a customer (see reservations/README.md). */
 export interface ReservationTable {
   readonly id: bigint
   readonly product_id: bigint

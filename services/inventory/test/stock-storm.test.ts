@@ -72,16 +72,16 @@ describe('stock', () => {
     process.stdout.write(`storm of seed ${options.seed}: ${JSON.stringify(Object.fromEntries([...answers].sort()))}\n`)
   }, 1_800_000)
 
-  it('sells the last unit to one of many buyers on two replicas', async () => {
+  it('sells the last unit to one of many customers on two replicas', async () => {
     const { addProduct, move } = stockRequests(inventory)
     for (let round = 0; round < ROUNDS; round++) {
       const productId = await addProduct()
       await move({ type: 'receive', productId, locationId: 1, quantity: 1 })
       const answers = await Promise.all(
-        Array.from({ length: 100 }, (_, buyer) => {
-          const buy = stockRequests(replicas[buyer % replicas.length] ?? inventory)
+        Array.from({ length: 100 }, (_, customer) => {
+          const buy = stockRequests(replicas[customer % replicas.length] ?? inventory)
           const wanted = { productId, locationId: 1, quantity: 1 }
-          return buyer % 4 < 2 ? buy.reserve(wanted) : buy.move({ type: 'ship', ...wanted })
+          return customer % 4 < 2 ? buy.reserve(wanted) : buy.move({ type: 'ship', ...wanted })
         }),
       )
       const refused = answers.filter(({ statusCode }) => statusCode !== 201).map((answer) => answer.json())
