@@ -93,7 +93,7 @@ export async function hasRecoveryCode(db: Db, { factorId, hashes }: CodeOfFactor
   return row !== undefined
 }
 
-/** Consumes a code, and forgets earlier guesses. False for a wrong code, and when another request was first. */
+/** Claims a code, and forgets earlier guesses. False for a wrong code, and when another request was first. */
 export async function claimRecoveryCode(
   trx: Db,
   { factorId, hashes, now }: CodeOfFactor & { readonly now: Date },
