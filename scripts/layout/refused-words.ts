@@ -45,7 +45,7 @@ const ALLOWED = new RegExp(
     'master start timeout',
     '[Ww]eb [Ff]rontend [Ss]ecurity',
     'sender refused, quota',
-    // Networks of addresses, where those of cards are schemes, and a field of the protocol of acquirers.
+    // IP networks, and a field of the protocol of acquirers. What the glossary calls a scheme is a network of cards.
     '(?:inside a|own|IPv6|by its|needs no) networks?\\b',
     'addresses and networks\\b',
     '^network Ref$',
@@ -53,7 +53,10 @@ const ALLOWED = new RegExp(
   'g',
 )
 
-/** Phrases in which an ordinary word has the refused meaning after all, each with the term to say instead. */
+/**
+ * Phrases with a word of `ORDINARY` that are refused, because the word has the meaning of the column *Not* there. Each stands
+ * with the term to say instead.
+ */
 const PHRASES: readonly (readonly [phrase: RegExp, term: string])[] = [
   [/\b(?:hold|holds|holding|held) (?:\w+ )?(?:stock|(?:\w+ )?for an? (?:buyer|order))\b/g, 'reserve'],
   [/\bstock (?:that )?(?:(?:is|was) )?held\b/g, 'reserved'],
