@@ -22,8 +22,9 @@ export interface MemoryLimiter {
 }
 
 /**
- * Returns a limiter that counts uses in this process. Beyond `keysMax` keys, those whose window began first are counted roughly. So a client that tries
- * one name after the other does not fill the memory, and a flood of other keys gives no key its uses back.
+ * Returns a limiter that counts uses in this process. Beyond `keysMax` keys, those whose window began first are counted
+ * roughly. So a client that tries one name after the other does not fill the memory, and a flood of other keys gives no key its
+ * uses back.
  */
 export function memoryLimiter({ name, points, durationSeconds, keysMax }: MemoryLimiterOptions): MemoryLimiter {
   const periodMs = durationSeconds * 1_000

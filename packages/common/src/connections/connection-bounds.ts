@@ -84,9 +84,10 @@ export interface BoundedConnections {
 }
 
 /**
- * Bounds what clients can make the process keep in memory. Returns what the server calls. It handles the requests of a connection one after the other, since
- * their answers leave in that order anyway: a client that sends a thousand requests has one answer in memory. It cuts
- * connections whose clients do not read, and, when too many bytes wait, connections of the clients with the most waiting bytes.
+ * Bounds what clients can make the process keep in memory. Returns what the server calls. It handles the requests of a
+ * connection one after the other, since their answers leave in that order anyway: a client that sends a thousand requests has
+ * one answer in memory. It cuts connections whose clients do not read, and, when too many bytes wait, connections of the
+ * clients with the most waiting bytes.
  */
 export function boundConnections(handler: Handle, options: BoundOptions = {}): BoundedConnections {
   const {

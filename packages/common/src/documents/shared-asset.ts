@@ -24,8 +24,8 @@ interface Variant {
 }
 
 /**
- * Returns a handler that answers every client with the same bytes in memory, compressed once for each encoding: thousands of clients that do not read
- * share one copy. A client that has the bytes already gets 304.
+ * Returns a handler that answers every client with the same bytes in memory, compressed once for each encoding: thousands of
+ * clients that do not read share one copy. A client that has the bytes already gets 304.
  */
 export function sharedAsset({ type, cacheControl, headers, load }: SharedAssetOptions): ServeAsset {
   const variants = new Map<Encoding, Promise<Variant>>()

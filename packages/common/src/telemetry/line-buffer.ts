@@ -21,10 +21,10 @@ export interface LineBuffer {
 }
 
 /**
- * Returns a buffer that collects lines up to 64 KiB for at most 200 ms, and gives each sink the same bytes. Lines become bytes at once: pino makes a
- * line as a tree of pieces, and these trees were most of what each garbage collection had to move. pino's own buffer counts all
- * bytes that it holds again with each line: at 16 KiB that took longer than making the line. Lines that are held when the
- * process ends, even by an error, are still written.
+ * Returns a buffer that collects lines up to 64 KiB for at most 200 ms, and gives each sink the same bytes. Lines become bytes
+ * at once: pino makes a line as a tree of pieces, and these trees were most of what each garbage collection had to move. pino's
+ * own buffer counts all bytes that it holds again with each line: at 16 KiB that took longer than making the line. Lines that
+ * are held when the process ends, even by an error, are still written.
  * @param scrub gets one line at a time. If it got many, one suspicious line would make it search all of them
  */
 export function createLineBuffer(

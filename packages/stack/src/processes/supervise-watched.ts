@@ -22,8 +22,9 @@ export interface WatchedService extends Supervised {
 }
 
 /**
- * Restarts a service at each change. Returns how to end it, and what tells it of changes. A service that ends by itself waits for the next change, because it would only end again.
- * It prints each restart and each end. Why a service has ended is in its log, which the terminal shows anyway.
+ * Restarts a service at each change. Returns how to end it, and what tells it of changes. A service that ends by itself waits
+ * for the next change, because it would only end again. The function prints each restart and each end. Why a service has ended
+ * is in its log, which the terminal shows anyway.
  */
 export function superviseWatched(first: Child, options: WatchedOptions): WatchedService {
   const { start, untilReady, endSteps, say } = options
