@@ -45,7 +45,7 @@ export const checkout = fp(
   { name: 'checkout', dependencies: ['request-input'] },
 )
 
-/** The order in a request of the checkout. */
+/** The order in a request of the checkout. @throws what `requireBody` throws */
 export function toOrderRequest(request: FastifyRequest & { readonly body: Order | null }): OrderRequest {
   return {
     order: requireBody(request),
