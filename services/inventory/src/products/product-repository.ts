@@ -113,7 +113,10 @@ export async function insertProduct(
   return orDuplicate(names, lanes.write.one(insertQuery, product).then(toInserted))
 }
 
-/** Adds a product once for an Idempotency-Key. */
+/**
+ * Adds a product once for an Idempotency-Key.
+ * @throws what `runOnce` throws
+ */
 export async function insertProductOnce(
   db: Db,
   names: Names,
