@@ -151,11 +151,9 @@ describe('PATCH /locations/:locationId', () => {
 
   it('200: changes the given members', async () => {
     const id = await requests.addLocation()
-    expect((await patch(id, { active: false })).json().data).toEqual({
-      id,
-      name: 'A shelf',
-      active: false,
-      code: expect.any(String),
+    expect((await patch(id, { active: false })).json()).toEqual({
+      statusCode: 200,
+      data: { id, name: 'A shelf', active: false, code: expect.any(String) },
     })
     const response = await patch(id, { code: 'NEW', name: 'Renamed' })
     const location = { id, code: 'NEW', name: 'Renamed', active: false }
@@ -210,7 +208,10 @@ describe('the version of a location', () => {
     ])
     expect((await patch(id, { name: 'x' }, first)).headers.etag).toBe(first)
     expect((await patch(id, { name: 'y' }, first)).headers.etag).toBe(`"l${id}-2"`)
-    expect((await requests.get(`/locations/${id}`, { 'if-none-match': first })).json().data.name).toBe('y')
+    expect((await requests.get(`/locations/${id}`, { 'if-none-match': first })).json()).toEqual({
+      statusCode: 200,
+      data: { id, code: 'V.1', name: 'y', active: true },
+    })
   })
 
   it('412: refuses all but one of many changes that are based on one version', async () => {
