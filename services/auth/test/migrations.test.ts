@@ -65,7 +65,7 @@ describe('migrations of auth', () => {
   })
 
   // ASVS 6.3.2
-  it('create no user', async () => {
+  it('leave the table of users empty, so that no default account exists', async () => {
     expect(await database.db.selectFrom('users').selectAll().execute()).toEqual([])
   })
 
