@@ -61,8 +61,8 @@ const runOperation = (operation: object, margin = 0) =>
   attack(sql<{ verdict: string; possible: string | null }>`
     SELECT verdict, possible FROM ${sql.table('run_operations')}(${JSON.stringify([{ keyMac, ...operation }])}, ${margin}, 7)`)
 
-describe('the login of the service cannot choose', () => {
-  it('a margin out of range', async () => {
+describe('what the login of the service chooses', () => {
+  it('refuses a margin out of range', async () => {
     const { id } = await createCaptured('USD')
     for (const margin of [-1_000_000, -1, 10_001]) {
       const operation = { transactionId: id, kind: 'capture', amount: 100, currency: 'USD' }
@@ -70,7 +70,7 @@ describe('the login of the service cannot choose', () => {
     }
   })
 
-  it('an amount below 1', async () => {
+  it('refuses an amount below 1', async () => {
     const { merchantId, id } = await createCaptured()
     const [trailId] = (
       await payments.owner.db.selectFrom('trail_entries').select('id').where('transaction_id', '=', id).execute()
@@ -108,7 +108,7 @@ describe('the login of the service cannot choose', () => {
     },
   )
 
-  it('test money at a live merchant', async () => {
+  it('refuses test money at a live merchant', async () => {
     const live = await createMerchant({ test: false })
     const cardId = `${'5'.repeat(16)}${live.slice(16)}`
     const begin = (acquirer: string | null) => {
@@ -134,7 +134,7 @@ describe('the login of the service cannot choose', () => {
     expect(await made.execute()).toEqual([{ test: false }])
   })
 
-  it('when a merchant is paid out', async () => {
+  it('never decides when a merchant is paid out', async () => {
     const live = await createMerchant({ test: false })
     const clock = (merchantId: string, seconds: number) =>
       attack(sql`SELECT verdict FROM ${sql.table('advance_clock')}(NULL, ${merchantId}, ${seconds})`)
