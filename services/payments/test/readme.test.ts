@@ -153,7 +153,7 @@ describe('the quick start', () => {
     child.kill()
     const printed: string[] = []
     for await (const line of lines) printed.push(line)
-    const refused = 'refused: not signed with the secret'
+    const refused = 'refused: bad signature, or older than five minutes'
     expect(printed).toEqual(['transaction.captured 2', refused, refused])
   })
 })
