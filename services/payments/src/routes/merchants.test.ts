@@ -1,4 +1,5 @@
 import { anyId, anyUuid } from '@trestle/testing/any-value.ts'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorBodies, refusals, refusedField, statusAndBody } from '../../test/bodies.ts'
 import {
@@ -126,6 +127,9 @@ describe('POST /merchants', () => {
     expect(await db.selectFrom('merchant_apps').selectAll().where('merchant_id', '=', id).execute()).toEqual([
       { merchant_id: id, app_id: member.id, pending: false, invited_by: null, created: row.created },
     ])
+    const {
+      rows: [session],
+    } = await sql<{ login: string }>`SELECT session_user::text AS login`.execute(db)
     const [state] = await db.selectFrom('state_entries').selectAll().where('merchant_id', '=', id).execute()
     expect(state).toEqual({
       table_name: 'merchants',
@@ -136,7 +140,7 @@ describe('POST /merchants', () => {
       money: expect.any(Buffer),
       party: expect.any(Buffer),
       terms: expect.any(Buffer),
-      login: 'trestle',
+      login: session?.login,
       hash: expect.any(Buffer),
       hash_version: 1,
     })
