@@ -30,8 +30,9 @@ async function addApp(client: Client) {
   const { id, totp } = dataOf(await client.mfa.enroll({ factorType: 'totp', friendlyName: 'app', issuer: 'Trestle' }))
   const code = (stepsFromNow = 0) => totpCode(totp.secret, new Date(), stepsFromNow)
   const challenged = dataOf(await client.mfa.challenge({ factorId: id }))
-  const session = dataOf(await client.mfa.verify({ factorId: id, challengeId: challenged.id, code: code() }))
-  return { id, totp, code, session }
+  const used = code()
+  const session = dataOf(await client.mfa.verify({ factorId: id, challengeId: challenged.id, code: used }))
+  return { id, totp, code, used, session }
 }
 
 const levelOf = async (client: Client) => {
@@ -71,9 +72,11 @@ describe('mfa with an authenticator app', () => {
 
   it('refuses a wrong code and a replayed one', async () => {
     const { client } = await signUp()
-    const { id, code } = await addApp(client)
-    const { error } = await client.mfa.challengeAndVerify({ factorId: id, code: code() })
-    expect(error).toEqual(new AuthApiError('Invalid TOTP code entered', 422, 'mfa_verification_failed'))
+    const { id, totp, used } = await addApp(client)
+    const wrong = totpCode(totp.secret, new Date(), 1_000)
+    const answers = [used, wrong].map((code) => client.mfa.challengeAndVerify({ factorId: id, code }))
+    const refused = new AuthApiError('Invalid TOTP code entered', 422, 'mfa_verification_failed')
+    expect((await Promise.all(answers)).map(({ error }) => error)).toEqual([refused, refused])
   })
 
   it('unenrols a factor only in a session that has verified it', async () => {
