@@ -37,6 +37,8 @@ let people = 0
 
 describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (profile) => {
   const expires_in = profile === 'strict' ? 900 : 3_600
+  // A token ends with a session that lacks the second factor, and so counts from the second in which the session began.
+  const untilSessionEnds = expect.toSatisfy((seconds) => seconds === expires_in || seconds === expires_in - 1)
   let service: MailApp
   let stub: AnybodyStub
   let address: string
@@ -241,7 +243,7 @@ describe.each(['compatible', 'strict'])('a claimed account, AUTH_PROFILE=%s', (p
     expectSession(
       await service.post('/verify', payload),
       signedUpBody({ ...signedIn, email: address }, { factors: [factorBody({ last_challenged_at: anyTime })] }),
-      { type: 'signup', expires_in },
+      { type: 'signup', expires_in: untilSessionEnds },
     )
     expect(await tryPassword(address, STRANGERS_PASSWORD)).toEqual(wrongPassword)
   })
