@@ -154,7 +154,7 @@ describe('a client that reads its answer', () => {
     let longestSame = 0
     for (let second = 0; second < 50; second += ASK_SECONDS) {
       const before = socket && progressOf(socket)
-      await readSome(client, ASK_SECONDS * 16 * 1_024)
+      await readSome(client, ASK_SECONDS * 12 * 1_024)
       vi.advanceTimersByTime(ASK_SECONDS * 1_000)
       // The server's check of the kernel has begun: two of the same, one after the other, end after it.
       for (let count = 0; count < 2; count += 1) await unacknowledgedBytes(sockets)
