@@ -18,7 +18,7 @@ export const prepared = inject('poolerUrl') === undefined
 export interface TemporaryDatabase {
   /** `postgres://…/<name>`: a database for one test file, through the pooler if there is one. */
   readonly url: string
-  /** The same database without a pooler, for tests about the connection to the server itself. */
+  /** The same database by TCP and without a pooler, for tests about the connection to the server itself. */
   readonly directUrl: string
   readonly drop: () => Promise<void>
 }
@@ -76,7 +76,7 @@ async function createFrom(template: string): Promise<TemporaryDatabase> {
   const serverUrl = inject('postgresUrl')
   return {
     url: databaseUrl(inject('poolerUrl') ?? serverUrl, name),
-    directUrl: databaseUrl(serverUrl, name),
+    directUrl: byTcp(databaseUrl(serverUrl, name)),
     drop: () => administer(`DROP DATABASE ${name} WITH (FORCE)`),
   }
 }
@@ -93,6 +93,13 @@ async function connect(connectionString: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString })
   await client.connect()
   return client
+}
+
+/** The embedded server has a socket file too, which `host` names. */
+function byTcp(serverUrl: string): string {
+  const url = new URL(serverUrl)
+  url.searchParams.delete('host')
+  return url.href
 }
 
 function databaseUrl(serverUrl: string, name: string): string {

@@ -9,5 +9,7 @@ import { portOf } from './free-port.ts'
 export async function urlThrough(listener: Server, serverUrl: string): Promise<string> {
   listener.listen(0, '127.0.0.1')
   await once(listener, 'listening')
-  return Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port: String(portOf(listener)) }).href
+  const url = Object.assign(new URL(serverUrl), { hostname: '127.0.0.1', port: String(portOf(listener)) })
+  url.searchParams.delete('host')
+  return url.href
 }

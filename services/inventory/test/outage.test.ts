@@ -52,6 +52,7 @@ beforeAll(async () => {
   door = new Door(direct.databaseUrl)
   await door.open()
   const url = new URL(direct.databaseUrl)
+  url.searchParams.delete('host')
   url.port = String(door.port)
   const config = loadInventoryConfig({
     INVENTORY_DATABASE_URL: url.href,

@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
-import { portOf } from '@trestle/testing/free-port.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
+import { urlThrough } from '@trestle/testing/url-through.ts'
 import { types } from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { NoConnectionError } from '../unavailable.ts'
@@ -29,11 +28,8 @@ beforeAll(async () => {
       from.on('error', () => to.destroy())
     }
   })
-  await once(proxy.listen(0, '127.0.0.1'), 'listening')
-  const url = new URL(database.url)
-  url.port = String(portOf(proxy))
   clients = startPipelinedClients(
-    { connectionString: url.href },
+    { connectionString: await urlThrough(proxy, database.url) },
     {
       count: 2,
       silenceMs: 300,
