@@ -220,8 +220,10 @@ it('changes of a product that is locked for long leave connections to other requ
   expect((await requests.reserve({ productId, locationId: 1, quantity: 1 })).statusCode).toBe(201)
   expect(await waiting()).toHaveLength(9)
   // A statement with the lock timeout of all others begins to wait after the changes, and gives up before they do.
-  const other = new pg.Client({ connectionString: inventory.databaseUrl, lock_timeout: LOCK_TIMEOUT_MS })
+  const other = new pg.Client({ connectionString: inventory.databaseUrl })
   await other.connect()
+  await other.query('BEGIN')
+  await other.query(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`)
   const lock = other.query('SELECT FROM inventory.products WHERE id = $1 FOR UPDATE', [productId])
   await expect(lock).rejects.toMatchObject({ code: '55P03' })
   await other.end()
