@@ -7,12 +7,12 @@
 -- p_skus, p_attributes: the products, in the order of the file.
 -- Returns for each place in the batch, from 1, the verdict created, updated or exists.
 --
--- Lock order: products in the order of the batch. Batches of two imports may hold products in opposite orders. PostgreSQL then
--- ends one of them with a deadlock, and the caller stores that batch again.
+-- Lock order: new products in the order of the batch, then products that exist in the order of their ids. Only two batches that
+-- create the same products in opposite orders can deadlock. PostgreSQL then ends one of them, and the caller stores it again.
 CREATE OR REPLACE FUNCTION {{import_products}}(p_replace boolean, p_skus text[], p_attributes text[])
 RETURNS TABLE (place bigint, verdict text)
 LANGUAGE plpgsql
-SET plan_cache_mode = 'force_generic_plan'
+SET plan_cache_mode = 'force_custom_plan'
 SET enable_seqscan = 'off'
 AS $$
 #variable_conflict use_column
@@ -37,11 +37,13 @@ BEGIN
     -- No SKU comes twice. A written product is new when its version is 1.
     RETURN QUERY
       WITH chosen AS (
-        SELECT place, sku, attributes
+        SELECT place, u.sku, u.attributes, (
+          SELECT p.id FROM {{products}} p WHERE p.sku = u.sku AND p.deleted_at IS NULL
+        ) AS held_id
         FROM unnest(p_skus, p_attributes) WITH ORDINALITY AS u (sku, attributes, place)
       ), written AS (
         INSERT INTO {{products}} AS p (sku, attributes)
-        SELECT sku, attributes::jsonb FROM chosen ORDER BY place
+        SELECT sku, attributes::jsonb FROM chosen ORDER BY held_id NULLS FIRST, place
         ON CONFLICT (sku) WHERE deleted_at IS NULL DO UPDATE
           SET attributes = EXCLUDED.attributes, version = p.version + 1,
             revision = nextval('{{product_revision_seq}}'), updated_at = now()
@@ -65,16 +67,16 @@ BEGIN
           lead(place) OVER in_sku IS NULL AS is_last
         FROM digested WINDOW in_sku AS (PARTITION BY sku ORDER BY place)
       ), held AS MATERIALIZED (
-        SELECT place, (
-          SELECT sha256(convert_to(p.attributes::text, 'UTF8')) FROM {{products}} p
-          WHERE p.sku = compared.sku AND p.deleted_at IS NULL
-        ) AS own
-        FROM compared WHERE place = first_place
+        SELECT place, p.id, sha256(convert_to(p.attributes::text, 'UTF8')) AS own
+        FROM compared LEFT JOIN LATERAL (
+          SELECT id, attributes FROM {{products}} WHERE sku = compared.sku AND deleted_at IS NULL LIMIT 1
+        ) p ON true
+        WHERE place = first_place
       ), chosen AS (
         SELECT first_place AS place, sku, attributes FROM compared JOIN given USING (place, sku) WHERE is_last
       ), written AS (
         INSERT INTO {{products}} AS p (sku, attributes)
-        SELECT sku, attributes::jsonb FROM chosen ORDER BY place
+        SELECT sku, attributes FROM chosen JOIN held USING (place) ORDER BY held.id NULLS FIRST, place
         ON CONFLICT (sku) WHERE deleted_at IS NULL DO UPDATE
           SET attributes = EXCLUDED.attributes, version = p.version + 1,
             revision = nextval('{{product_revision_seq}}'), updated_at = now()

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
 import { callImportProducts, type ImportVerdict } from './import-repository.ts'
@@ -31,4 +32,23 @@ it('stores one product for each SKU of a batch, and reports every row', async ()
     }),
     { numRuns: 60 },
   )
+})
+
+it.each([
+  { what: 'each SKU once', copies: 1 },
+  { what: 'each SKU twice', copies: 2 },
+])('stores batches with $what that name products in opposite orders without a deadlock', async ({ copies }) => {
+  const skus = Array.from({ length: 500 }, (_, n) => `O-${n}`)
+  const store = (value: number, batch: readonly string[]) => {
+    const products = Array.from({ length: copies }, () => batch).flat()
+    const attributes = products.map(() => JSON.stringify(value))
+    return sql`SELECT FROM inventory.import_products(true, ${products}, ${attributes})`.execute(stock.db)
+  }
+  await store(0, skus)
+  const stored = await Promise.all(
+    Array.from({ length: 40 }, (_, at) => store(at, at % 2 === 0 ? skus : skus.toReversed())),
+  )
+  expect(stored.every(({ rows }) => rows.length === 500 * copies)).toBe(true)
+  const values = await stock.query("SELECT DISTINCT attributes FROM inventory.products WHERE sku LIKE 'O-%'")
+  expect(values).toHaveLength(1)
 })
