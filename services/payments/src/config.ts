@@ -19,7 +19,7 @@ import { type CheckoutConfig, toCheckoutConfig } from './config/checkout.ts'
 import { type MessageConfig, messageRules, toMessageConfig } from './config/messages.ts'
 import { type PostingConfig, toPostingConfig } from './config/posting.ts'
 import { type PricingConfig, toPricingConfig } from './config/pricing.ts'
-import { type RateLimitConfig, toRateLimitConfig } from './config/rate-limits.ts'
+import { type LimiterConfig, toLimiterConfig } from './config/rate-limits.ts'
 import { type RegistrationConfig, toRegistrationConfig } from './config/registration.ts'
 import { KEY_BYTES, settings } from './config/settings.ts'
 import { type SignInConfig, signInRules, toSignInConfig } from './config/sign-in.ts'
@@ -34,7 +34,7 @@ export interface PaymentsConfig
     CheckoutConfig,
     RegistrationConfig,
     PostingConfig,
-    RateLimitConfig {
+    LimiterConfig {
   readonly server: ServerConfig
   readonly database: DatabaseSettings
   readonly pepper: Buffer
@@ -93,7 +93,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: string): Payme
       confirmationDays: values.CONFIRMATION_DAYS,
       rateAgeDaysMax: values.FX_MAX_AGE_DAYS,
     },
-    ...toRateLimitConfig(values),
+    ...toLimiterConfig(values),
   }
 }
 

@@ -32,23 +32,26 @@ export const rateLimitSettings = group(
   },
 )
 
-/** The rate limits. A limit of 0 is off. */
+/** The limits of payments; 0 switches one off. */
 export interface RateLimitConfig {
-  readonly rateLimitStore: 'memory' | 'postgres' | 'redis'
-  readonly redisUrl: string | undefined
-  readonly rateLimits: {
-    readonly requestsPerSecond: number
-    readonly appsPerMinute: number
-    readonly failuresPerMinute: number
-    readonly checkoutsPerSecond: number
-    readonly refusalsPerTenMinutes: number
-    readonly mailsPerHour: number
-    readonly invitationsPerHour: number
-  }
+  readonly requestsPerSecond: number
+  readonly appsPerMinute: number
+  readonly failuresPerMinute: number
+  readonly checkoutsPerSecond: number
+  readonly refusalsPerTenMinutes: number
+  readonly mailsPerHour: number
+  readonly invitationsPerHour: number
 }
 
-/** Returns the rate limits. A limit of 0 is off. */
-export function toRateLimitConfig(values: SettingValues<typeof rateLimitSettings>): RateLimitConfig {
+/** The limits, and where they are counted. */
+export interface LimiterConfig {
+  readonly rateLimitStore: 'memory' | 'postgres' | 'redis'
+  readonly redisUrl: string | undefined
+  readonly rateLimits: RateLimitConfig
+}
+
+/** Returns the limits, and where they are counted. */
+export function toLimiterConfig(values: SettingValues<typeof rateLimitSettings>): LimiterConfig {
   return {
     rateLimitStore: values.RATE_LIMIT_STORE,
     redisUrl: values.REDIS_URL,
@@ -61,5 +64,5 @@ export function toRateLimitConfig(values: SettingValues<typeof rateLimitSettings
       mailsPerHour: values.RATE_MAILS,
       invitationsPerHour: values.RATE_INVITATIONS,
     },
-  } as const
+  }
 }

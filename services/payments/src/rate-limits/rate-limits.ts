@@ -1,4 +1,5 @@
 import type { LimiterStore } from '@trestle/service/limiter-store.ts'
+import type { RateLimitConfig } from '../config/rate-limits.ts'
 import { byAddress, createRateLimit, type RateLimit } from './rate-limit.ts'
 
 /** The limits of the service. An IPv6 address counts by its network (reference: Rate limits). */
@@ -19,17 +20,6 @@ export interface RateLimits {
   readonly invitations: RateLimit
   /** Requests for invitations, by address. */
   readonly invitationAddresses: RateLimit
-}
-
-/** The settings of the limits; 0 switches one off. */
-export interface RateLimitConfig {
-  readonly requestsPerSecond: number
-  readonly appsPerMinute: number
-  readonly failuresPerMinute: number
-  readonly checkoutsPerSecond: number
-  readonly refusalsPerTenMinutes: number
-  readonly mailsPerHour: number
-  readonly invitationsPerHour: number
 }
 
 /** Windows longer than a second let a client send unevenly. */
