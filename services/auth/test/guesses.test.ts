@@ -72,16 +72,20 @@ describe('guesses at the codes of an address', () => {
   }
 
   // ASVS 6.6.3
-  it('are limited to a hundred per day for all messages, and links still work', async () => {
-    const signedUp = await createSignedUp(deps)
-    const { email } = signedUp
-    await guessAll(email)
-    const { code, token } = await recover(email)
-    expect((await verify(email, code)).json()).toEqual(EXPIRED)
-    expect((await main.post('/verify', { type: 'recovery', token_hash: token })).json()).toEqual(recovered(signedUp))
-    clock.advance(DAY_MS)
-    expect((await verify(email, (await recover(email)).code)).json()).toEqual(recovered(signedUp))
-  }, POLLED_MAILS_MS)
+  it(
+    'are limited to a hundred per day for all messages, and links still work',
+    async () => {
+      const signedUp = await createSignedUp(deps)
+      const { email } = signedUp
+      await guessAll(email)
+      const { code, token } = await recover(email)
+      expect((await verify(email, code)).json()).toEqual(EXPIRED)
+      expect((await main.post('/verify', { type: 'recovery', token_hash: token })).json()).toEqual(recovered(signedUp))
+      clock.advance(DAY_MS)
+      expect((await verify(email, (await recover(email)).code)).json()).toEqual(recovered(signedUp))
+    },
+    POLLED_MAILS_MS,
+  )
 
   it('by strangers do not lock out the owner at the address of a live session', async () => {
     const signedUp = await createSignedUp(deps)
