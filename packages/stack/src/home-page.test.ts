@@ -43,6 +43,7 @@ it('200: links to everything that runs', async () => {
   expect([...body.matchAll(/<code[^>]*>([^<]+)/g)].map(([, command]) => command)).toEqual([
     'npx node examples/sign-up.ts',
     'npx node examples/list-stock.ts',
+    'docs/quick-start/take-a-payment.md',
     'npx node examples/shop/server.ts',
     'npm start -- status',
     'npm start -- logs',

@@ -8,7 +8,7 @@ import {
 } from '@trestle/common/documents/front-page.ts'
 import { isForThisMachine, type LocalServer, startLocalServer } from './local-server.ts'
 import type { StackPlan } from './settings/plan.ts'
-import { listenCommand } from './status/banner.ts'
+import { listenCommand, TAKE_A_PAYMENT } from './status/banner.ts'
 
 /**
  * Serves the page of the stack: links to everything that runs. `AUTH_SITE_URL` is its address, so a sign-in by a link of a mail
@@ -79,7 +79,7 @@ function linkOf({ definition: { name }, address: { url, metrics } }: StackPlan['
   }
 }
 
-/** A command to copy. It is shown when the services that it needs run. */
+/** A command to copy, or the path of a file. It is shown when the services that it needs run. */
 interface ShownCommand {
   readonly needs: readonly string[]
   /** What the command does. */
@@ -97,6 +97,11 @@ const EXAMPLES: readonly ShownCommand[] = [
     needs: ['inventory'],
     about: 'Create a product, then receive, reserve and ship it:',
     command: 'npx node examples/list-stock.ts',
+  },
+  {
+    needs: ['payments'],
+    about: 'Take a payment, and receive its webhook, step by step in this file:',
+    command: TAKE_A_PAYMENT,
   },
   {
     needs: Object.keys(abouts),

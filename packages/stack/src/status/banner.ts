@@ -7,6 +7,10 @@ import type { StackStatus } from './stack-status.ts'
 export type StackFolders = Pick<StackPlan, 'root' | 'dataDirectory' | 'logDirectory'>
 
 const NAME_WIDTH = 12
+const TRIAL_WIDTH = 38
+
+/** The document that leads through a first payment, from the root of the checkout. */
+export const TAKE_A_PAYMENT = 'docs/quick-start/take-a-payment.md'
 
 /**
  * What the terminal shows of a running stack: where everything is, the keys of auth, the settings, and what to try next. What was
@@ -63,15 +67,20 @@ function trials(
 ): readonly string[] {
   const hasAll = AUTH_URL && PAYMENTS_URL && INVENTORY_URL
   const lines = [
-    AUTH_URL && MAIL_URL && '  npx node examples/sign-up.ts      sign up, read the mail, follow its link, sign in',
-    PAYMENTS_URL && !hasAll && '  npx node examples/create-merchant.ts  make an app and merchants',
-    hasAll && '  npx node examples/shop/server.ts  a shop that uses all three services',
-    INVENTORY_URL && '  npx node examples/list-stock.ts   receive, reserve and ship stock',
+    AUTH_URL && MAIL_URL && trial('npx node examples/sign-up.ts', 'sign up, read the mail, follow its link, sign in'),
+    PAYMENTS_URL && !hasAll && trial('npx node examples/create-merchant.ts', 'make an app and merchants'),
+    hasAll && trial('npx node examples/shop/server.ts', 'a shop that uses all three services'),
+    INVENTORY_URL && trial('npx node examples/list-stock.ts', 'receive, reserve and ship stock'),
+    PAYMENTS_URL && trial(TAKE_A_PAYMENT, 'take a payment, step by step'),
     PAYMENTS_URL && `  ${listenCommand(folders)}`,
     PAYMENTS_URL && '      sends events of payments to your program; trigger in place of listen makes one happen',
-    '  docs/quick-start                  a page for each service, with curl and TypeScript',
+    trial('docs/quick-start', 'a page for each service, with curl and TypeScript'),
   ].filter((line): line is string => Boolean(line))
   return [heading('Try, in another terminal'), ...lines]
+}
+
+function trial(what: string, about: string): string {
+  return `  ${what.padEnd(TRIAL_WIDTH)}${about}`
 }
 
 /** How a developer has events of payments sent to a program. */

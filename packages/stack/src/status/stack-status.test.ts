@@ -103,9 +103,9 @@ Keys of auth (service may do everything: for servers only)
   this again  npm start -- status [-o env|json]
 
 Try, in another terminal
-  npx node examples/sign-up.ts      sign up, read the mail, follow its link, sign in
-  npx node examples/list-stock.ts   receive, reserve and ship stock
-  docs/quick-start                  a page for each service, with curl and TypeScript`)
+  npx node examples/sign-up.ts          sign up, read the mail, follow its link, sign in
+  npx node examples/list-stock.ts       receive, reserve and ship stock
+  docs/quick-start                      a page for each service, with curl and TypeScript`)
   })
 
   it('leaves out what was not started, and names folders elsewhere in full', async () => {
@@ -120,12 +120,16 @@ Try, in another terminal
   this again  npm start -- status [-o env|json]
 
 Try, in another terminal
-  npx node examples/list-stock.ts   receive, reserve and ship stock
-  docs/quick-start                  a page for each service, with curl and TypeScript`)
+  npx node examples/list-stock.ts       receive, reserve and ship stock
+  docs/quick-start                      a page for each service, with curl and TypeScript`)
   })
 
   it.each([
-    ['all services', { AUTH_URL: 'a', PAYMENTS_URL: 'p', INVENTORY_URL: 'i' }, 'shop/server.ts  a shop that uses all'],
+    [
+      'all services',
+      { AUTH_URL: 'a', PAYMENTS_URL: 'p', INVENTORY_URL: 'i' },
+      'shop/server.ts      a shop that uses all',
+    ],
     ['payments alone', { PAYMENTS_URL: 'p' }, 'create-merchant.ts  make an app and merchants'],
   ])('offers an example for %s', (_parts, status, example) => {
     const [, examples = ''] = print(bannerLines(status, folders)).split('Try, in another terminal')
@@ -133,8 +137,9 @@ Try, in another terminal
     expect(examples).toContain(`npx node examples/${example}`)
   })
 
-  it('says how events of payments reach a program', () => {
+  it('names the first steps of payments, and how its events reach a program', () => {
     const lines = bannerLines({ PAYMENTS_URL: 'p' }, folders)
+    expect(lines).toContain('  docs/quick-start/take-a-payment.md    take a payment, step by step')
     expect(lines).toContain('  npm -s run payments -- -c .data/payments.env listen --forward-to localhost:3000/hook')
   })
 })
