@@ -8,6 +8,7 @@ const root = join(import.meta.dirname, '..', '..', '..')
 enableCompileCache(join(root, 'node_modules', '.cache', 'node'))
 const { Command, InvalidArgumentError, Option } = await import('commander')
 const { readUserEnvironment } = await import('./settings/environment.ts')
+const { describePorts } = await import('./settings/ports.ts')
 const { StackFailure } = await import('./stack-failure.ts')
 
 /** Exit status of a wrong command line, as in the services. */
@@ -22,6 +23,7 @@ const commandContext = () => ({
 
 const program = new Command('npm start --')
   .description('Runs Trestle on this machine: an embedded PostgreSQL, a mail catcher and the services.')
+  .addHelpText('after', describePorts())
   .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : USAGE))
 
 program

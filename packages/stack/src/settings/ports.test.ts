@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { StackFailure } from '../stack-failure.ts'
-import { portFrom } from './ports.ts'
+import { describePorts, portFrom } from './ports.ts'
 
 describe('portFrom', () => {
   it.each([
@@ -29,5 +29,26 @@ describe('portFrom', () => {
     expect(() => portFrom({ TRESTLE_PORT_BASE: '65527' }, 'AUTH_API_PORT')).toThrow(
       new StackFailure(['config: TRESTLE_PORT_BASE must be a port from 1 to 65526 (got "65527")']),
     )
+  })
+})
+
+describe('describePorts', () => {
+  it('says what moves all ports, and where each one goes', () => {
+    expect(describePorts()).toBe(`
+Ports:
+  TRESTLE_PORT_BASE in the environment or .env moves all of them.
+  A setting of a single port wins.
+
+  Setting                                  Usual  With TRESTLE_PORT_BASE=20000
+  INVENTORY_PORT                            8080  20000
+  AUTH_API_PORT                             8081  20001
+  PAYMENTS_PORT                             8082  20002
+  TRESTLE_HOME_PORT                         8083  20003
+  MAIL_WEB_PORT                             8025  20004
+  MAIL_SMTP_PORT                            1025  20005
+  TRESTLE_DATABASE_PORT                    15432  20006
+  AUTH_OTEL_EXPORTER_PROMETHEUS_PORT        9100  20007
+  PAYMENTS_OTEL_EXPORTER_PROMETHEUS_PORT    9101  20008
+  INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT   9102  20009`)
   })
 })

@@ -44,6 +44,22 @@ export function portFrom(env: Environment, setting: PortSetting, alias: string =
   return env[BASE] ? readPort(env, BASE, BASE_MAX) + distance : usual
 }
 
+/** What `--help` says about the ports: each setting, its usual port, and its port after `TRESTLE_PORT_BASE=20000`. */
+export function describePorts(): string {
+  const example = 20_000
+  const width = Math.max(...Object.keys(ports).map((name) => name.length)) + 2
+  const rows = Object.entries(ports).map(
+    ([name, { usual, distance }]) => `  ${name.padEnd(width)}${String(usual).padStart(5)}  ${example + distance}`,
+  )
+  return `
+Ports:
+  ${BASE} in the environment or .env moves all of them.
+  A setting of a single port wins.
+
+  ${'Setting'.padEnd(width)}Usual  With ${BASE}=${example}
+${rows.join('\n')}`
+}
+
 function readPort(env: Environment, setting: string, max: number): number {
   const text = env[setting] ?? ''
   const port = Number(text)
