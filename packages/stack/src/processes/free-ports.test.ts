@@ -6,7 +6,9 @@ import { StackFailure } from '../stack-failure.ts'
 import { requireFreePorts, requireNoOtherStack } from './free-ports.ts'
 import { findCommandLine } from './process-identity.ts'
 
-const want = (port: number, setting: string) => ({ purpose: 'auth', host: '127.0.0.1', port, setting })
+const want = (port: number, setting: string, isCounted = false) => {
+  return { purpose: 'auth', host: '127.0.0.1', port, setting, isCounted }
+}
 
 describe('requireFreePorts', () => {
   it('names every port that is in use or wanted twice, and the setting that changes it', async () => {
@@ -28,6 +30,25 @@ describe('requireFreePorts', () => {
     server.close()
     await once(server, 'close')
     await expect(requireFreePorts([want(taken, 'A_PORT')])).resolves.toBeUndefined()
+  })
+
+  it('names a free base when the port is counted from another', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const taken = portOf(server)
+    const failure: unknown = await requireFreePorts([want(taken, 'A_PORT', true)]).catch((error) => error)
+    server.close()
+    const advice = /\. Stop that, or use other ports: TRESTLE_PORT_BASE=(2\d|3[0-2])000 npm start$/
+    expect(failure).toHaveProperty('problems', [expect.stringMatching(advice)])
+  })
+
+  it('proposes no base of which a port is in use', async () => {
+    const server = createServer().listen(20_009, '127.0.0.1')
+    // Another program may have the port already, which serves as well.
+    await Promise.race([once(server, 'listening'), once(server, 'error')])
+    const failure: unknown = await requireFreePorts([want(20_009, 'A_PORT', true)]).catch((error) => error)
+    server.close()
+    expect(failure).toHaveProperty('problems', [expect.stringMatching(/TRESTLE_PORT_BASE=(2[1-9]|3[0-2])000 /)])
   })
 
   it('tells an outgoing connection from a program that listens', async () => {
@@ -53,11 +74,10 @@ describe('requireNoOtherStack', () => {
     const commandLine = (await findCommandLine(process.pid)) ?? ''
     const other = { program: commandLine, root: '/elsewhere' }
     const where = `in ${process.cwd()} (process ${process.pid})`
-    await expect(requireNoOtherStack(port, other)).rejects.toEqual(
-      new StackFailure([
-        `Trestle is already running ${where}. Stop that first, or use other ports: TRESTLE_PORT_BASE=20000 npm start`,
-      ]),
-    )
+    const failure: unknown = await requireNoOtherStack(port, other).catch((error) => error)
+    expect(failure).toBeInstanceOf(StackFailure)
+    const problem = `Trestle is already running ${where}. Stop that first, or use other ports: TRESTLE_PORT_BASE=`
+    expect(failure).toHaveProperty('problems', [expect.stringContaining(problem)])
     await expect(requireNoOtherStack(port, { ...other, program: '/another/program.ts' })).resolves.toBeUndefined()
     server.close()
     await once(server, 'close')

@@ -1,4 +1,5 @@
 import { connect, createServer } from 'node:net'
+import { portsFromBase } from '../settings/ports.ts'
 import { StackFailure } from '../stack-failure.ts'
 import { findPortOwner, type PortOwner } from './port-owner.ts'
 
@@ -8,6 +9,8 @@ export interface WantedPort {
   readonly host: string
   readonly port: number
   readonly setting: string
+  /** Whether `TRESTLE_PORT_BASE` decides the port, because the setting is not set. */
+  readonly isCounted: boolean
 }
 
 /** How another stack is recognised: by a text of its command line, and by its working directory. */
@@ -32,7 +35,7 @@ export async function requireNoOtherStack(port: number, { program, root }: Stack
   }
   const place = directory === undefined ? '' : ` in ${directory}`
   throw new StackFailure([
-    `Trestle is already running${place} (process ${pid}). Stop that first, or use other ports: TRESTLE_PORT_BASE=20000 npm start`,
+    `Trestle is already running${place} (process ${pid}). Stop that first, or use other ports: ${await otherPorts()}`,
   ])
 }
 
@@ -60,11 +63,26 @@ export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<v
 }
 
 /** Who has a port that is in use, and what to do. */
-async function describeUse({ host, port, setting }: WantedPort): Promise<string> {
+async function describeUse({ host, port, setting, isCounted }: WantedPort): Promise<string> {
   const owner = await findPortOwner(port)
-  if (owner !== undefined || !(await isRefused(host, port))) return `${nameOf(owner)}. Stop that, or set ${setting}.`
+  if (owner !== undefined || !(await isRefused(host, port))) {
+    const advice = isCounted ? `use other ports: ${await otherPorts()}` : `set ${setting}.`
+    return `${nameOf(owner)}. Stop that, or ${advice}`
+  }
   const advice = 'Try again, or choose ports below 32768'
   return `an outgoing connection of this machine. ${advice}: set ${setting} or TRESTLE_PORT_BASE.`
+}
+
+/** Round numbers below the ports that Linux takes for outgoing connections, which begin at 32768. */
+const BASES = Array.from({ length: 13 }, (_, thousands) => 20_000 + thousands * 1000)
+
+/** The command that starts on other ports, all of which are free at this moment. */
+async function otherPorts(): Promise<string> {
+  for (const base of BASES) {
+    const codes = await Promise.all(portsFromBase(base).map((port) => tryPort({ host: '127.0.0.1', port })))
+    if (codes.every((code) => code === undefined)) return `TRESTLE_PORT_BASE=${base} npm start`
+  }
+  return 'TRESTLE_PORT_BASE=… npm start'
 }
 
 /** Whether nothing listens on a port. The system may have given it to a client. */

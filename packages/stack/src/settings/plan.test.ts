@@ -50,6 +50,18 @@ describe('planStack', () => {
     expect(ports.sort()).toEqual(Array.from({ length: 10 }, (_, distance) => 20_000 + distance))
   })
 
+  it('knows which ports are counted from the base', () => {
+    const env = { TRESTLE_PORT_BASE: '20000', AUTH_PORT: '9000', TRESTLE_HOME_PORT: '9001' }
+    const { ports } = planStack({ ...request, env, names: ['auth'] })
+    expect(ports.flatMap(({ isCounted, setting }) => (isCounted ? [setting] : []))).toEqual([
+      'AUTH_OTEL_EXPORTER_PROMETHEUS_PORT',
+      'MAIL_SMTP_PORT',
+      'MAIL_WEB_PORT',
+      'TRESTLE_DATABASE_PORT',
+    ])
+    expect(planStack(request).ports.filter(({ isCounted }) => isCounted)).toEqual([])
+  })
+
   it('plans a service that sends no mail without the mail catcher', () => {
     const plan = planStack({ ...request, names: ['inventory'] })
     expect(plan.ports.map(({ setting }) => setting)).toEqual([

@@ -3,7 +3,7 @@ import { findMeantWord } from '@trestle/common/commands/meant-word.ts'
 import type { WantedPort } from '../processes/free-ports.ts'
 import { StackFailure } from '../stack-failure.ts'
 import { dataDirectoryOf, type Environment } from './environment.ts'
-import { portFrom } from './ports.ts'
+import { isCountedFromBase, type PortSetting, portFrom } from './ports.ts'
 import { addressOf, type ServiceAddress } from './service-environment.ts'
 import { type ServiceDefinition, services } from './services.ts'
 
@@ -103,19 +103,27 @@ function chooseServices(names: readonly string[], commands: readonly string[]): 
 }
 
 function portsOf(plan: Omit<StackPlan, 'ports'>): readonly WantedPort[] {
-  const host = '127.0.0.1'
-  const ofServices = plan.services.flatMap(({ definition: { name, portSetting }, address }) => [
-    { purpose: name, host: address.host, port: address.port, setting: portSetting },
-    ...(address.metrics ? [{ purpose: `metrics of ${name}`, ...address.metrics }] : []),
+  const want = (purpose: string, setting: PortSetting, { host = '127.0.0.1', port, alias }: WantedAt): WantedPort => {
+    return { purpose, host, port, setting, isCounted: isCountedFromBase(plan.env, setting, alias) }
+  }
+  const ofServices = plan.services.flatMap(({ definition: { name, portSetting, portAlias }, address }) => [
+    want(name, portSetting, { ...address, alias: portAlias }),
+    ...(address.metrics ? [want(`metrics of ${name}`, address.metrics.setting, address.metrics)] : []),
   ])
-  const home = { purpose: 'home page', host, port: plan.homePort, setting: 'TRESTLE_HOME_PORT' }
+  const home = want('home page', 'TRESTLE_HOME_PORT', { port: plan.homePort })
   const ofMail = [
-    { purpose: 'mail, SMTP', host, port: plan.smtpPort, setting: 'MAIL_SMTP_PORT' },
-    { purpose: 'mail, web page', host, port: plan.webPort, setting: 'MAIL_WEB_PORT' },
+    want('mail, SMTP', 'MAIL_SMTP_PORT', { port: plan.smtpPort }),
+    want('mail, web page', 'MAIL_WEB_PORT', { port: plan.webPort }),
   ]
+  const { databasePort } = plan
   const ofDatabase =
-    plan.databasePort === undefined
-      ? []
-      : [{ purpose: 'PostgreSQL', host, port: plan.databasePort, setting: 'TRESTLE_DATABASE_PORT' }]
+    databasePort === undefined ? [] : [want('PostgreSQL', 'TRESTLE_DATABASE_PORT', { port: databasePort })]
   return [...ofServices, home, ...(plan.hasMail ? ofMail : []), ...ofDatabase]
+}
+
+interface WantedAt {
+  readonly host?: string
+  readonly port: number
+  /** Another name of the setting. */
+  readonly alias?: string | undefined
 }

@@ -28,8 +28,14 @@ export function usualPort(setting: PortSetting): number {
 
 const PORT_MAX = 65_535
 const BASE = 'TRESTLE_PORT_BASE'
+const distances = Object.values(ports).map(({ distance }) => distance)
 /** The largest base whose last port still exists. */
-const BASE_MAX = PORT_MAX - Math.max(...Object.values(ports).map(({ distance }) => distance))
+const BASE_MAX = PORT_MAX - Math.max(...distances)
+
+/** All ports of a stack with this `TRESTLE_PORT_BASE`. */
+export function portsFromBase(base: number): readonly number[] {
+  return distances.map((distance) => base + distance)
+}
 
 /**
  * Reads a port from the settings: from its own setting, or from another name of it, else counted from `TRESTLE_PORT_BASE`, else
@@ -42,6 +48,11 @@ export function portFrom(env: Environment, setting: PortSetting, alias: string =
   const named = [setting, alias].find((name) => env[name])
   if (named !== undefined) return readPort(env, named, PORT_MAX)
   return env[BASE] ? readPort(env, BASE, BASE_MAX) + distance : usual
+}
+
+/** Whether `TRESTLE_PORT_BASE` decides the port of a setting. */
+export function isCountedFromBase(env: Environment, setting: PortSetting, alias: string = setting): boolean {
+  return Boolean(env[BASE]) && !env[setting] && !env[alias]
 }
 
 /** What `--help` says about the ports: each setting, its usual port, and its port after `TRESTLE_PORT_BASE=20000`. */
