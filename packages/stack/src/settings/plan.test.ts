@@ -80,9 +80,10 @@ describe('planStack', () => {
     expect(planStack({ ...request, env: own }).databasePort).toBe(15_432)
   })
 
-  it('refuses an unknown service, and names the known ones', () => {
-    expect(() => planStack({ ...request, names: ['auht'] })).toThrow(
-      new StackFailure(['There is no service "auht". The services are inventory, auth, payments.']),
+  it('refuses an unknown service, names the known ones, and says where commands are listed', () => {
+    const lists = 'npm start -- --help lists the commands, and npm -s run inventory -- --help those of a service.'
+    expect(() => planStack({ ...request, names: ['products'] })).toThrow(
+      new StackFailure([`There is no service "products". The services are inventory, auth, payments. ${lists}`]),
     )
   })
 

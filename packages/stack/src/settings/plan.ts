@@ -87,6 +87,10 @@ export function planStack({ root, program, env, names, isWatched, commands = [] 
   return { ...bare, ports: portsOf(bare) }
 }
 
+/** For a word such as `products`, which may be a command of a service, or none. */
+const WHERE_COMMANDS_ARE =
+  'npm start -- --help lists the commands, and npm -s run inventory -- --help those of a service.'
+
 function chooseServices(names: readonly string[], commands: readonly string[]): readonly ServiceDefinition[] {
   const unknown = names.filter((name) => !services.some((service) => service.name === name))
   if (unknown.length > 0) {
@@ -94,8 +98,8 @@ function chooseServices(names: readonly string[], commands: readonly string[]): 
     throw new StackFailure(
       unknown.map((name) => {
         const meant = findMeantWord(name, [...known, ...commands])
-        const question = meant === undefined ? '' : ` Did you mean ${meant}?`
-        return `There is no service "${name}". The services are ${known.join(', ')}.${question}`
+        const hint = meant === undefined ? WHERE_COMMANDS_ARE : `Did you mean ${meant}?`
+        return `There is no service "${name}". The services are ${known.join(', ')}. ${hint}`
       }),
     )
   }
