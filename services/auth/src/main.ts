@@ -21,4 +21,8 @@ await runCommandLine(program, process, {
     const { otherCommands } = await import('./commands/other-commands.ts')
     return otherCommands({ load, now: () => new Date(), process })
   },
+  insteadOf: {
+    factors: '/admin/users/:userId/factors of the API',
+    providers: '/admin/custom-providers of the API',
+  },
 })

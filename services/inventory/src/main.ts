@@ -21,4 +21,9 @@ await runCommandLine(program, process, {
     const { otherCommands } = await import('./commands/other-commands.ts')
     return otherCommands({ load, process })
   },
+  insteadOf: {
+    products: 'import, export, or /products of the API',
+    reservations: '/reservations of the API',
+    movements: 'stock, or /movements of the API',
+  },
 })

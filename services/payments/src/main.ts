@@ -21,4 +21,11 @@ await runCommandLine(program, process, {
     const { otherCommands } = await import('./commands/other-commands.ts')
     return otherCommands({ load, now: () => new Date(), process })
   },
+  insteadOf: {
+    payments: 'transactions, or /transactions of the API',
+    captures: '/transactions/:transactionId/captures of the API',
+    refunds: '/transactions/:transactionId/refunds of the API',
+    voids: '/transactions/:transactionId/voids of the API',
+    webhooks: 'listen, deliveries, or /merchants/:merchantId/webhooks of the API',
+  },
 })

@@ -19,7 +19,11 @@ export interface Commands {
   readonly serve: () => Promise<void>
   /** Loads the table of the other commands only when one is needed, so that a start of the service does not wait for it. */
   readonly loadOthers: () => Promise<CommandLoaders>
+  /** What there is instead of commands that an operator may expect, by their names. */
+  readonly insteadOf?: Instead
 }
+
+type Instead = Readonly<Record<string, string>>
 
 /** Makes commands by their names. Each loads its own modules: to load those of all commands takes longer than most runs. */
 export type CommandLoaders = Readonly<Record<string, () => Promise<Command>>>
@@ -60,19 +64,19 @@ export function configFile(program: Command): string | undefined {
 export async function runCommandLine(
   program: Command,
   process: CommandProcess,
-  { serve, loadOthers }: Commands,
+  { serve, loadOthers, insteadOf = {} }: Commands,
 ): Promise<void> {
   // Without a listener, the first process of a container ignores these signals. A server replaces the listeners with its own.
   process.once('SIGINT', () => process.exit(SIGNALLED.SIGINT))
   process.once('SIGTERM', () => process.exit(SIGNALLED.SIGTERM))
   program.command(SERVE).description('run the HTTP service (also without a command)').action(serve)
   try {
-    reportUsage(program, process)
+    reportUsage(program, process, { insteadOf })
     const { called, words } = findCall(program, process.argv.slice(2))
     if (called !== SERVE) {
       process.stdout.on('error', (error: Error) => exitWhenOutputFails(process, error))
       await addCommands(program, await loadOthers(), called)
-      reportUsage(program, process)
+      reportUsage(program, process, { insteadOf })
     }
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
@@ -113,20 +117,26 @@ async function addCommands(program: Command, loaders: CommandLoaders, called: st
 }
 
 /** Prints problems of usage on one line: what is wrong, and where to look. */
-function reportUsage(command: Command, process: CommandProcess, path = command.name()): void {
+function reportUsage(
+  command: Command,
+  process: CommandProcess,
+  { path = command.name(), insteadOf = {} }: { readonly path?: string; readonly insteadOf?: Instead },
+): void {
   command.exitOverride().configureOutput({
     writeOut: (text) => void process.stdout.write(text),
     writeErr: (text) => void process.stderr.write(text),
-    outputError: (text, write) => write(`${describeUsage(text, path)}\n`),
+    outputError: (text, write) => write(`${describeUsage(text, path, insteadOf)}\n`),
   })
-  for (const child of command.commands) reportUsage(child, process, `${path} ${child.name()}`)
+  for (const child of command.commands) reportUsage(child, process, { path: `${path} ${child.name()}` })
 }
 
 /** @param text as Commander has it: `error: unknown command 'usr'`, and perhaps a second line with a suggestion */
-function describeUsage(text: string, path: string): string {
+function describeUsage(text: string, path: string, insteadOf: Instead): string {
   const [problem = '', suggestion = ''] = text.trimEnd().split('\n')
   const [, meant] = /^\(Did you mean (.+)\)$/.exec(suggestion) ?? []
-  const advice = meant === undefined ? `see ${path} --help` : `did you mean ${meant}`
+  const [, word = ''] = /^error: unknown command '(.+)'$/.exec(problem) ?? []
+  const help = meant === undefined ? `see ${path} --help` : `did you mean ${meant}`
+  const advice = Object.hasOwn(insteadOf, word) ? `use ${insteadOf[word]}` : help
   return printable(`${problem.replace(/^error: /, '').replace(/\.$/, '')}; ${advice}`)
 }
 
