@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { buildOpenApi, requireToken } from './openapi.ts'
+import { buildOpenApi, withoutTokens } from './openapi.ts'
 
 const Operation = z.object({ responses: z.record(z.string(), z.unknown()) })
 const Document = z.object({
@@ -87,7 +87,7 @@ describe('buildOpenApi', () => {
     expect(components.securitySchemes).toEqual({
       token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description },
     })
-    expect([paths['/products'].get.security, paths['/health'].get.security]).toEqual([[{}, { token: [] }], undefined])
+    expect([paths['/products'].get.security, paths['/health'].get.security]).toEqual([[{ token: [] }], undefined])
     const headersOf = ({ parameters = [] }: { parameters?: { in: string; name: string }[] }) =>
       parameters.flatMap((each) => (each.in === 'header' ? [each.name] : []))
     const one = paths['/products/{productId}']
@@ -103,20 +103,18 @@ describe('buildOpenApi', () => {
     ])
   })
 
-  it('calls a token optional, unless the service checks tokens', () => {
-    const checked = JSON.parse(requireToken(Buffer.from(JSON.stringify(document))).toString())
+  it('asks for a token in every operation on data, and in none when the service checks no tokens', () => {
     const securities = (paths: object) =>
-      Object.values(paths)
-        .flatMap(Object.values)
-        .map(({ security }) => security)
-    const open = securities(document.paths).filter((security) => security === undefined)
-    expect(new Set(securities(document.paths).map((each) => JSON.stringify(each)))).toEqual(
-      new Set([undefined, '[{},{"token":[]}]']),
-    )
-    expect(new Set(securities(checked.paths).map((each) => JSON.stringify(each)))).toEqual(
-      new Set([undefined, '[{"token":[]}]']),
-    )
-    expect(securities(checked.paths).filter((security) => security === undefined)).toEqual(open)
+      Object.entries(paths).flatMap(([path, item]) =>
+        Object.values<{ security?: object }>(item).map(({ security }) => ({ path, security })),
+      )
+    const operations = securities(document.paths)
+    const open = operations.filter(({ security }) => security === undefined)
+    expect(open.map(({ path }) => path)).toEqual(['/', '/docs', '/health', '/openapi.json', '/ready'])
+    const needed = operations.filter(({ security }) => security !== undefined)
+    expect(new Set(needed.map(({ security }) => JSON.stringify(security)))).toEqual(new Set(['[{"token":[]}]']))
+    const unchecked = JSON.parse(withoutTokens(Buffer.from(JSON.stringify(document))).toString())
+    expect(securities(unchecked.paths).filter(({ security }) => security !== undefined)).toEqual([])
   })
 
   it('has an example of each error, with its status', () => {

@@ -1,5 +1,5 @@
 import { completeDocument } from '@trestle/common/documents/complete-document.ts'
-import { asPart, listOf, listOperations } from '@trestle/common/documents/document-part.ts'
+import { listOperations } from '@trestle/common/documents/document-part.ts'
 import { Application, type OpenApiDocument } from '@trestle/endpoints/endpoints.ts'
 import { z } from 'zod'
 import { ErrorView, errorBody } from './error-body.ts'
@@ -38,19 +38,17 @@ const Operation = z.object({
     .looseObject({ content: z.record(z.string(), z.looseObject({ schema: Schema.optional() })) })
     .optional(),
   responses: z.record(z.string(), z.looseObject({})),
-  security: z.array(z.record(z.string(), z.array(z.string()))).optional(),
 })
 
 /** Says what no controller does: files, JSON in forms, examples of errors, and what the server refuses before any controller. */
 function describe(operation: object): void {
-  const { operationId, requestBody, responses, security } = Operation.parse(operation)
+  const { operationId, requestBody, responses } = Operation.parse(operation)
   Object.assign(operation, {
     responses: describeResponses(operationId, {
       ...responses,
       414: { description: 'The URL is too long' },
       431: { description: 'The header of the request is too large' },
     }),
-    ...(security && { security: [{}, ...security] }),
     ...(operationId === 'postProductsImport' && { requestBody: IMPORT_BODY }),
   })
   const form = requestBody?.content[FORM]?.schema
@@ -91,12 +89,10 @@ function addFiles(operationId: string, { content }: { readonly content?: unknown
   }
 }
 
-/** A token is optional by default, and needed while the service checks tokens. @param text of the document */
-export function requireToken(text: Buffer): Buffer {
+/** Removes what says that operations need a token, for a service that checks none. @param text of the document */
+export function withoutTokens(text: Buffer): Buffer {
   const document = z.looseObject({}).parse(JSON.parse(text.toString()))
-  for (const { part } of listOperations(document)) {
-    if (part.security) part.security = listOf(part.security).filter((each) => Object.keys(asPart(each)).length > 0)
-  }
+  for (const { part } of listOperations(document)) Reflect.deleteProperty(part, 'security')
   return Buffer.from(JSON.stringify(document))
 }
 

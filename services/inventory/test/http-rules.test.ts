@@ -248,6 +248,11 @@ describe('the API document and its page', () => {
     expect([again.statusCode, again.body]).toEqual([304, ''])
   })
 
+  it('200: asks for no token in /openapi.json while the service checks none', async () => {
+    const { statusCode, body } = await inventory.app.inject({ url: '/openapi.json' })
+    expect([statusCode, JSON.parse(body).paths['/products'].get.security]).toEqual([200, undefined])
+  })
+
   // ASVS 13.4.5
   it('404: hides the API document and its page where they are switched off', async () => {
     const silent = await startInventory({ INVENTORY_DOCS_ENABLED: 'false' })
