@@ -28,6 +28,11 @@ describe.each(Object.entries(texts).filter(([language]) => language !== 'en'))('
   })
 })
 
+it('hints at the security code on one line, beside the field of the expiry date, on a phone', () => {
+  const long = Object.entries(texts).filter(([, { codeHint }]) => codeHint.length > 22)
+  expect(long).toEqual([])
+})
+
 it('puts each value in its place', () => {
   expect(translatorOf('da')('pay', { amount: '10,00 kr.' })).toBe('Betal 10,00 kr.')
   expect(translatorOf('en')('pay')).toBe('Pay {amount}')
