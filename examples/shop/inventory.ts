@@ -9,6 +9,7 @@ const Stock = z.object({ data: z.object({ locations: z.array(z.object({ location
 const Made = z.object({ data: z.object({ id: int }) }).optional()
 /** What is reserved for an order. */
 export const Reservation = z.object({ id: int, locationId: int, expiresAt: text })
+export type Reservation = z.infer<typeof Reservation>
 /** A product on the shelf. The price is in cents. */
 export const Product = z.object({ id: int, sku: text, name: text, about: text, price: int, available: int })
 export type Product = z.infer<typeof Product>
@@ -27,10 +28,10 @@ export async function listProducts(): Promise<readonly Product[]> {
 }
 
 /** Reserves one piece for an order, wherever there is one. Undefined when none is left. */
-export async function reserve({ id: productId }: Product, reference: string, key = reference) {
-  const { data } = Stock.parse(await call('GET', `${inventory}/stock/${productId}`))
+export async function reserve({ id }: Product, order: string, key = order): Promise<Reservation | undefined> {
+  const { data } = Stock.parse(await call('GET', `${inventory}/stock/${id}`))
   for (const { locationId } of data.locations.filter(({ available }) => available > 0)) {
-    const body = { productId, locationId, quantity: 1, expiresInSeconds: 900, reference }
+    const body = { productId: id, locationId, quantity: 1, expiresInSeconds: 900, reference: order }
     const answer = await post('/reservations', body, `${key}-${locationId}`).catch(unless(409))
     if (answer) return z.object({ data: Reservation }).parse(answer).data
   }
@@ -46,10 +47,10 @@ export async function ship(reservationId: number, product: Product, orderId: str
 }
 
 /** Puts back what was not paid. After its time it is back already. */
-export const release = (id: number) => call('DELETE', `${inventory}/reservations/${id}`).catch(unless(409))
-
+export const release = (id: number): Promise<unknown> =>
+  call('DELETE', `${inventory}/reservations/${id}`).catch(unless(409))
 /** Puts back what a customer returns. */
-export const takeBack = (productId: number, locationId: number, orderId: string) =>
+export const takeBack = (productId: number, locationId: number, orderId: string): Promise<unknown> =>
   post('/movements', { type: 'receive', productId, locationId, quantity: 1 }, `return-${orderId}`)
 
 async function fillShelf(): Promise<void> {

@@ -9,7 +9,7 @@ const Order = Purchase.extend({ transactionId: z.string().optional(), state: Sta
 /** A piece of a product that a customer buys, and what has become of it. */
 export type Order = z.infer<typeof Order>
 /** The orders of a customer, the newest first. */
-export const listOrders = (userId: string) => list(userId).map((object) => Order.parse(object))
+export const listOrders = (userId: string): readonly Order[] => list(userId).map((object) => Order.parse(object))
 const keep = (order: Order) => save(order.id, order.userId, order)
 const isOpen = ({ state }: Order) => state === 'reserved' || state === 'declined'
 const turns = new Map<string, Promise<unknown>>()
@@ -22,7 +22,7 @@ function inTurn<Result>(id: string, work: (order: Order | undefined) => Promise<
 }
 
 /** Reserves one piece, at the price of the shop. Undefined when none is left. The same id again is the same order. */
-export const placeOrder = (id: string, userId: string, sku: string) =>
+export const placeOrder = (id: string, userId: string, sku: string): Promise<Order | undefined> =>
   inTurn(id, async (known) => {
     if (known) return known.userId === userId ? known : undefined
     const product = (await listProducts()).find((each) => each.sku === sku)
@@ -38,7 +38,7 @@ async function giveUp(order: Order, state: 'cancelled' | 'declined'): Promise<vo
 }
 
 /** Does what a payment asks for. The webhook and the redirect both tell of it, in any order, and again after a failure. */
-export const settle = (id: string, transactionId: string) =>
+export const settle = (id: string, transactionId: string): Promise<void> =>
   inTurn(id, async (order) => {
     const payment = await findPayment(transactionId)
     if (payment.reference !== id) return
@@ -58,7 +58,7 @@ export const settle = (id: string, transactionId: string) =>
   })
 
 /** Cancels what is not paid. What is paid is returned: the money goes to the customer, and the goods to the shelf. */
-export const endOrder = (id: string, userId: string) =>
+export const endOrder = (id: string, userId: string): Promise<void> =>
   inTurn(id, async (order) => {
     if (order?.userId !== userId) return
     if (order.state !== 'paid' || !order.transactionId) return giveUp(order, 'cancelled')

@@ -4,10 +4,10 @@ import type { Product } from './inventory.ts'
 import type { Order } from './orders.ts'
 import shopFile from './shop.json' with { type: 'json' }
 
+type Html = ReturnType<typeof html>
 const euro = new Intl.NumberFormat('en', { style: 'currency', currency: 'EUR' })
-
 /** The page of the shop. The tag `html` escapes what it is given. */
-export const drawPage = (email: string, products: readonly Product[], orders: readonly Order[], problem: string) =>
+export const drawPage = (email: string, goods: readonly Product[], orders: readonly Order[], problem: string): Html =>
   html`<!doctype html><html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Nordhavn Coffee</title>
 <link rel="icon" href="/pictures.svg"><link rel="stylesheet" href="/style.css"><script type="module" src="/sign-in.js"></script></head>
@@ -16,7 +16,7 @@ export const drawPage = (email: string, products: readonly Product[], orders: re
 ${email ? html`<button type="button" id="sign-out">Sign out</button>` : signIn('Sign in')}</header>
 <main><h1>Roasted at the harbour, sent the same day</h1><p role="alert">${problem}</p>
 <section id="orders" aria-label="Your orders">${orders.map(drawOrder)}</section>
-<section id="shelf" aria-label="Products">${products.map((product) => drawProduct(product, email))}</section></main>
+<section id="shelf" aria-label="Products">${goods.map((product) => drawProduct(product, email))}</section></main>
 <dialog popover id="sign-in" aria-label="Sign in"><form name="sign-in">
 <label>Email <input name="email" type="email" autocomplete="username" required autofocus></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>

@@ -38,7 +38,7 @@ export function paymentPage(reference: string, { name: text, price }: Product): 
 }
 
 /** Asks payments what a payment is: the shop believes neither a browser nor a webhook. */
-export const findPayment = async (id: string) =>
+export const findPayment = async (id: string): Promise<z.infer<typeof Payment>['transaction']> =>
   Payment.parse(await call('GET', `${payments}/transactions/${encodeURIComponent(id)}`, secret)).transaction
 
 /** Captures, voids or refunds money of a payment. Each happens once, however often it is sent. */

@@ -28,7 +28,6 @@ async function findUser(context: Context) {
   const user = await call('GET', `${auth}/user`, { authorization }).catch(unless(401)).catch(unless(403))
   return z.object({ id: z.string(), email: z.string() }).optional().parse(user)
 }
-
 async function showPage(context: Context, problem = '') {
   const [user, products] = await Promise.all([findUser(context), listProducts()])
   context.header('cache-control', 'no-store')

@@ -15,6 +15,6 @@ export async function call(method: string, url: string, headers: object = {}, bo
 }
 
 /** For `catch`: a refusal with this status becomes undefined. */
-export const unless = (status: number) => (error: Error) => {
+export const unless: (status: number) => (error: Error) => undefined = (status) => (error) => {
   if (error.cause !== status) throw error
 }

@@ -14,9 +14,9 @@ const one = database.prepare('SELECT body FROM objects WHERE id = ?')
 const all = database.prepare('SELECT body FROM objects WHERE owner = ? ORDER BY rowid DESC LIMIT 20')
 const put = database.prepare('INSERT INTO objects VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET body = excluded.body')
 /** The object with this id: an order, or the account of the shop at payments. */
-export const find = (id: string) => Row.optional().parse(one.get(id))?.body
+export const find = (id: string): unknown => Row.optional().parse(one.get(id))?.body
 /** The objects of an owner, the newest first. */
-export const list = (owner: string) => all.all(owner).map((row) => Row.parse(row).body)
+export const list = (owner: string): readonly unknown[] => all.all(owner).map((row) => Row.parse(row).body)
 /** Inserts or replaces an object, and returns it. */
 export function save<Kept extends object>(id: string, owner: string, object: Kept): Kept {
   put.run(id, owner, JSON.stringify(object))
