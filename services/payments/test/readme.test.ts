@@ -105,8 +105,8 @@ describe('the quick start', () => {
     const pay = commands.find((line) => line.includes('checkout.mjs')) ?? expect.fail('no line pays')
     await type(shell, [`${pay} decline`], '\nnot paid')
     const [, paid] = /\npaid ([0-9a-f]{24})\n/.exec(shell.printed) ?? []
-    // The last command ends the receiver, which must have heard of the payment by then.
-    await type(shell, [], `transaction.created ${paid}`)
+    // The last command ends the receiver, which must have heard of both payments by then.
+    await type(shell, [], `transaction.created ${paid}`, '\ntransaction.failed ')
     await type(shell, commands.slice(-1), 'npm start -- stop')
     shell.child.stdin?.end()
     expect(await once(shell.child, 'close')).toEqual([0, null])
@@ -114,8 +114,11 @@ describe('the quick start', () => {
     const lines = shell.printed.split(/\r?\n/)
     const [capture, refund] = lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line).transaction)
     expect([capture.capturedAmount, refund.capturedAmount, refund.refundedAmount]).toEqual([1099, 1099, 500])
-    expect(lines.filter((line) => line.startsWith('transaction.')).sort()).toEqual(
-      [...events.map((event) => `${event} ${capture.id}`), `transaction.created ${paid}`].sort(),
+    const heard = lines.filter((line) => line.startsWith('transaction.'))
+    const refusals = heard.filter((line) => /^transaction\.failed [0-9a-f]{24}$/.test(line))
+    expect(refusals).toHaveLength(1)
+    expect(heard.sort()).toEqual(
+      [...events.map((event) => `${event} ${capture.id}`), `transaction.created ${paid}`, ...refusals].sort(),
     )
     const [forged = ''] = /`(HTTP\/1.1 [^`]+)`/.exec(quickStart)?.slice(1) ?? []
     const [refused = ''] = /`(refused: [^`]+)`/.exec(quickStart)?.slice(1) ?? []
