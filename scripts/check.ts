@@ -1,5 +1,5 @@
-// Runs every check and every test: `node scripts/check.ts`. With `--static`, runs no test. With `--coverage`, also fails when the
-// tests cover too little. Exit status 0 only when all passed.
+// Runs every check and every test: `node scripts/check.ts`. Fails also when the tests cover too little. With `--static`, runs no
+// test. Exit status 0 only when all passed.
 
 import { spawn } from 'node:child_process'
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -55,14 +55,12 @@ async function runAll(steps: readonly Step[]): Promise<readonly StepResult[]> {
 }
 
 /** Runs the tests with their usual output, and reads the counts from the JSON report. */
-async function runTests(
-  coverage: readonly string[],
-): Promise<{ readonly result: StepResult; readonly summary: string }> {
+async function runTests(): Promise<{ readonly result: StepResult; readonly summary: string }> {
   const folder = mkdtempSync(join(tmpdir(), 'trestle-check-'))
   try {
     const report = join(folder, 'tests.json')
     const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
-    const step = { name: 'tests', command: tool('vitest'), args: ['run', ...coverage, ...reporters] }
+    const step = { name: 'tests', command: tool('vitest'), args: ['run', '--coverage', ...reporters] }
     const result = await runStep(step, root, 'inherit')
     const counts = countTests(existsSync(report) ? readFileSync(report, 'utf8') : '', result.passed)
     const passed = result.passed && counts.passed > 0 && counts.failed === 0
@@ -131,11 +129,9 @@ export function countTests(report: string, runPassed: boolean): { readonly passe
 }
 
 if (import.meta.main) {
-  const option = { type: 'boolean', default: false } as const
-  const { values } = parseArgs({ options: { static: option, coverage: option } })
-  const coverage = values.coverage ? ['--coverage'] : []
+  const { values } = parseArgs({ options: { static: { type: 'boolean', default: false } } })
   // The tests often wait for locks, retries and processes, so the other checks run beside them.
-  const [tests, results] = await Promise.all([values.static ? undefined : runTests(coverage), runAll(staticSteps())])
+  const [tests, results] = await Promise.all([values.static ? undefined : runTests(), runAll(staticSteps())])
   const failed = [...results, ...(tests ? [tests.result] : [])].filter(({ passed }) => !passed)
   for (const { name, output } of failed) if (output !== '') console.log(`\n--- ${name}\n${output.trimEnd()}`)
   console.log(failed.length === 0 ? '\nEvery check passed' : `\nFailed: ${failed.map(({ name }) => name).join('; ')}`)
