@@ -1,5 +1,6 @@
 // Fails on a broken rule of layout: `node scripts/check-layout.ts`. Each rule is a file of scripts/layout.
 import { join } from 'node:path'
+import { aliases } from './layout/aliases.ts'
 import { arrows } from './layout/arrows.ts'
 import { catalogueTexts } from './layout/catalogue-texts.ts'
 import { charters } from './layout/charters.ts'
@@ -48,6 +49,7 @@ export const rules: readonly Rule[] = [
   forbiddenNames,
   urlFiles,
   arrows,
+  aliases,
   catalogueTexts,
   thrownOnce,
   clockAndEnvironment,

@@ -11,14 +11,14 @@ export const shop = {
     '## Nouns\n\n- `items/`: what the shop sells.\n',
   'services/shop/src/config.ts': '/** The port. */ export const port = process.env.SHOP_PORT\n',
   'services/shop/src/app.ts':
-    "import { itemsRoutes } from './routes/items.ts'\n/** The app. */ export const app = itemsRoutes\n",
+    "import { itemsRoutes } from './routes/items.ts'\n/** The app. */ export const app = [itemsRoutes]\n",
   'services/shop/src/routes/items.ts':
     "import { listItems } from '../use-cases/list-items.ts'\n" +
     "/** The routes. */ export const itemsRoutes = (app): void => {\n  app.get('/items', listItems)\n  app.post('/items', listItems)\n" +
     "  app.get('/items/:itemId', listItems)\n}\n",
   'services/shop/src/routes/items.test.ts': '',
   'services/shop/src/use-cases/list-items.ts':
-    "import { findItems } from '../items/item-repository.ts'\n/** The list. */ export const listItems = findItems\n",
+    "import { findItems } from '../items/item-repository.ts'\n/** The list. */ export const listItems = [findItems]\n",
   'services/shop/src/items/item-repository.ts':
     "import { sql } from 'kysely'\nimport { connect } from '@trestle/database/connect.ts'\n/** The query. */ export const findItems = [sql, connect]\n",
   'services/shop/src/items/item-stock.ts':

@@ -3,7 +3,8 @@ import { sendEmailChange } from '../address-changes/send-address-change.ts'
 import { overEmailRateLimit } from '../errors.ts'
 import { externalEmailMailed, externalEmailUnverified, linkedEmailUnverified } from '../external-errors.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
-import { type RequestMessageDeps, requestMessage } from '../message-requests/request-message.ts'
+import type { AnswerDeps } from '../message-requests/message-request-job.ts'
+import { requestMessage } from '../message-requests/request-message.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-caller.ts'
@@ -11,7 +12,7 @@ import { requireShownFactor } from '../sessions/require-owner.ts'
 import type { User } from '../users/user.ts'
 
 /** What the confirmation of a provider's email works with. */
-export type UnverifiedDeps = RequestMessageDeps & ActiveCallerDeps
+export type UnverifiedDeps = AnswerDeps & ActiveCallerDeps
 
 /** An email that its provider has not verified. The identity has been stored by then. */
 export interface UnverifiedEmail {

@@ -15,9 +15,6 @@ import type { RequestContext } from '../requests/request-context.ts'
 import type { AnswerDeps } from './message-request-job.ts'
 import { sendRequested } from './send-requested.ts'
 
-/** What a request for a message works with. */
-export type RequestMessageDeps = AnswerDeps
-
 /** What a client asks for, with what the job needs of the request: no more of it is stored. */
 export interface RequestMessageInput
   extends Pick<MessageRequest, 'purpose' | 'identifier' | 'pkce' | 'stage' | 'channel'> {
@@ -31,7 +28,7 @@ export interface RequestMessageInput
  * @returns our own id of the message
  * @throws overEmailRateLimit, overSmsRateLimit, and what `requireInterval` throws
  */
-export async function requestMessage(deps: RequestMessageDeps, input: RequestMessageInput): Promise<string> {
+export async function requestMessage(deps: AnswerDeps, input: RequestMessageInput): Promise<string> {
   const { purpose, identifier } = input
   const request = toMessageRequest(deps, input)
   const allowance = await takeAllowance(deps, request, input.context.limitKey)
@@ -54,24 +51,20 @@ export async function requestMessage(deps: RequestMessageDeps, input: RequestMes
  * Whether the message goes to a test phone. A test knows the code in advance and uses it at once, so the code must be stored
  * before the answer. A test phone has no account to hide.
  */
-function isForTestPhone({ config, now }: RequestMessageDeps, { identifier: { kind, value } }: MessageRequest): boolean {
+function isForTestPhone({ config, now }: AnswerDeps, { identifier: { kind, value } }: MessageRequest): boolean {
   return kind === 'phone' && findTestCode(config.sms, value, now()) !== undefined
 }
 
 /** The request in the form of its job. */
 export function toMessageRequest(
-  { now }: Pick<RequestMessageDeps, 'now'>,
+  { now }: Pick<AnswerDeps, 'now'>,
   { context, ...input }: RequestMessageInput,
 ): MessageRequest {
   const { audience, redirectTo, linkBase, ip } = context
   return { ...input, audience, redirectTo, linkBase, ip, messageId: randomUUID(), askedAt: now().toISOString() }
 }
 
-function takeAllowance(
-  deps: RequestMessageDeps,
-  request: MessageRequest,
-  limitKey: string | undefined,
-): Promise<Allowance> {
+function takeAllowance(deps: AnswerDeps, request: MessageRequest, limitKey: string | undefined): Promise<Allowance> {
   if (messageMedium(request) === 'email') {
     const mails = countMessages(request, deps.config.mail.secureEmailChange)
     return takeAllowances(Array.from({ length: mails }, () => () => deps.rateLimits.email.take(limitKey)))

@@ -1,16 +1,17 @@
 import { randomUUID } from 'node:crypto'
+import type { InjectOptions } from 'fastify'
 import type { Updateable } from 'kysely'
 import type { UsersTable } from '../../src/database.ts'
 import { factorRow } from '../factor-row.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
-import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
+import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
 import { type SignedIn, signIn } from './session-errors.ts'
 import { FEATURES, RULES, STRICT } from './settings.ts'
 
 /** What somebody who is signed in is told. */
 function asOwner(
-  makeRequest: (signedIn: SignedIn, service: MailApp) => Request | Promise<Request>,
+  makeRequest: (signedIn: SignedIn, service: MailApp) => InjectOptions | Promise<InjectOptions>,
   settings: Readonly<Record<string, string>> = {},
 ): ErrorCase {
   return {
@@ -23,7 +24,7 @@ function asOwner(
   }
 }
 
-const change = (payload: object): Request => ({ method: 'PUT', url: '/user', payload })
+const change = (payload: object): InjectOptions => ({ method: 'PUT', url: '/user', payload })
 
 /** A session of which nobody may be sure any more. */
 const makeOld = ({ deps }: MailApp, { sessionId }: SignedIn) =>
@@ -52,7 +53,7 @@ const unlinkOwn = (makeEmail: (signedIn: SignedIn, service: MailApp) => Promise<
     return unlink(id)
   }, FEATURES)
 
-const unlink = (id: string): Request => ({ method: 'DELETE', url: `/user/identities/${id}` })
+const unlink = (id: string): InjectOptions => ({ method: 'DELETE', url: `/user/identities/${id}` })
 
 let phones = 0
 const newPhone = () => `1808555${1_000 + ++phones}`

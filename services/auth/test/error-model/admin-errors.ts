@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import type { InjectOptions } from 'fastify'
 import { factorRow } from '../factor-row.ts'
 import { forgeBearer, OPERATOR } from '../forged-token.ts'
 import { createSignedUp, type SignedUp } from '../signed-up.ts'
-import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
+import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
 import { refused } from './request-errors.ts'
 import { RULES } from './settings.ts'
 
-const asAdmin = (request: Request): Request => ({ ...request, headers: OPERATOR })
+const asAdmin = (request: InjectOptions): InjectOptions => ({ ...request, headers: OPERATOR })
 
 /** What an operator is told about a user who is there. */
-const aboutUser = (makeRequest: (signedUp: SignedUp) => Request): ErrorCase => ({
+const aboutUser = (makeRequest: (signedUp: SignedUp) => InjectOptions): ErrorCase => ({
   raise: async (world, send) => {
     const service = await world.service()
     return send(service, asAdmin(makeRequest(await createSignedUp(service.deps))))

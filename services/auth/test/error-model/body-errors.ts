@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
+import type { InjectOptions } from 'fastify'
 import { OPERATOR } from '../forged-token.ts'
 import { createSignedUp } from '../signed-up.ts'
-import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
+import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
 import { ask } from './factor-errors.ts'
 import { refused } from './request-errors.ts'
 import { FEATURES } from './settings.ts'
@@ -13,15 +14,15 @@ const phone = '14155550100'
 const password = 'correct horse'
 const HASH = `$2b$10$${'x'.repeat(53)}`
 
-const byAdmin = (request: Request, rest: Omit<ErrorCase, 'raise'> = {}): ErrorCase =>
+const byAdmin = (request: InjectOptions, rest: Omit<ErrorCase, 'raise'> = {}): ErrorCase =>
   refused({ ...request, headers: OPERATOR }, rest)
-const signUp = (body: object): Request => post('/signup', { password, ...body })
-const makeUser = (body: object): Request => post('/admin/users', body)
+const signUp = (body: object): InjectOptions => post('/signup', { password, ...body })
+const makeUser = (body: object): InjectOptions => post('/admin/users', body)
 const invalidGrant = { oauth: 'invalid_request' }
-const token = (grant: string, body: object): Request => post(`/token?grant_type=${grant}`, body)
-const pkce = (challenge: string, method = 's256'): Request =>
+const token = (grant: string, body: object): InjectOptions => post(`/token?grant_type=${grant}`, body)
+const pkce = (challenge: string, method = 's256'): InjectOptions =>
   signUp({ email, code_challenge: challenge, code_challenge_method: method })
-const form = (payload: string, suffix = ''): Request =>
+const form = (payload: string, suffix = ''): InjectOptions =>
   post('/token?grant_type=password', payload, { 'content-type': `application/x-www-form-urlencoded${suffix}` })
 
 /** Errors of requests that are not well-formed. */

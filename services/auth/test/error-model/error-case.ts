@@ -13,11 +13,8 @@ export interface World {
   broken(name: string, replace: TestAppOptions['replace']): Promise<TestApp>
 }
 
-/** A request, as Fastify injects it. */
-export type Request = InjectOptions
-
 /** Sends a request in one of the two versions. */
-export type Send = (service: TestApp, request: Request) => Promise<LightMyRequestResponse>
+export type Send = (service: TestApp, request: InjectOptions) => Promise<LightMyRequestResponse>
 
 /** One way to an error: the text that a client reads, and a request that raises it. */
 export interface ErrorCase {

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { LightMyRequestResponse } from 'fastify'
+import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { afterAll, describe, expect, it } from 'vitest'
 import * as generalErrors from '../../src/errors.ts'
 import * as ofProviders from '../../src/external-errors.ts'
@@ -10,7 +10,7 @@ import { type MailApp, openBeside, openMailApp } from '../mail-app.ts'
 import { accountErrors } from './account-errors.ts'
 import { adminErrors } from './admin-errors.ts'
 import { bodyErrors, memberErrors } from './body-errors.ts'
-import type { ErrorCase, Request, Send, World } from './error-case.ts'
+import type { ErrorCase, Send, World } from './error-case.ts'
 import { externalErrors } from './external-errors.ts'
 import { factorErrors } from './factor-errors.ts'
 import { failRoutes, failureErrors } from './failure-errors.ts'
@@ -91,7 +91,7 @@ const patterns = operations.map(({ name, method, path }) => {
 })
 
 /** The operation that answers a request. Undefined where the API document has none. */
-function operationOf({ method = 'GET', url }: Request): string | undefined {
+function operationOf({ method = 'GET', url }: InjectOptions): string | undefined {
   const path = String(url).split('?', 1)[0] ?? ''
   const found = patterns.filter((operation) => operation.method === method && operation.pattern.test(path))
   return (found.find(({ isExact }) => isExact) ?? found[0])?.name

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import type { InjectOptions } from 'fastify'
 import { answerBehind } from '../answer-behind.ts'
 import { type Anybody, type AnybodyProvider, begin, beginLinking, toCode } from '../external/anybody-provider.ts'
 import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
-import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
+import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
 import { refused } from './request-errors.ts'
 import { signIn } from './session-errors.ts'
 import { FEATURES, NO_SIGNUP, RULES, STRICT } from './settings.ts'
@@ -27,9 +28,9 @@ const newAccount = (changes: Partial<Anybody> = {}): Anybody => {
   return { sub: String(people), email: `external${people}@example.com`, verified: true, ...changes }
 }
 
-const callback = (state: string, rest: Readonly<Record<string, string>> = {}): Request =>
+const callback = (state: string, rest: Readonly<Record<string, string>> = {}): InjectOptions =>
   get(`/callback?${new URLSearchParams({ state, ...rest })}`)
-const back = (state: string, account: Anybody): Request => callback(state, { code: toCode(account) })
+const back = (state: string, account: Anybody): InjectOptions => callback(state, { code: toCode(account) })
 
 interface Return {
   readonly provider: AnybodyProvider
@@ -39,7 +40,7 @@ interface Return {
 
 /** Where a browser ends that comes back from the provider. */
 const onReturn = (
-  makeRequest: (service: MailApp, state: string) => Request | Promise<Request>,
+  makeRequest: (service: MailApp, state: string) => InjectOptions | Promise<InjectOptions>,
   rest: Omit<ErrorCase, 'raise' | 'redirected'> & Partial<Return> = {},
 ): ErrorCase => {
   const { settings = FEATURES, provider = 'keycloak', redirected = 'invalid_request', ...others } = rest

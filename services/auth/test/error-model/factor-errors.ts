@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import type { InjectOptions } from 'fastify'
 import { insertRecoverySet } from '../../src/factors/recovery-code-repository.ts'
 import { type AuthenticatorApp, addApp, challenge, enrolApp } from '../authenticator-app.ts'
 import { factorRow } from '../factor-row.ts'
 import type { MailApp } from '../mail-app.ts'
-import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
+import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
 import { type SignedIn, signIn } from './session-errors.ts'
 import { FEATURES, NO_CODES, RULES } from './settings.ts'
 
@@ -11,7 +12,7 @@ type Settings = Readonly<Record<string, string>>
 
 /** What somebody who has just signed in is told. */
 export function ask(
-  toRequest: (signedIn: SignedIn, service: MailApp) => Promise<Request> | Request,
+  toRequest: (signedIn: SignedIn, service: MailApp) => Promise<InjectOptions> | InjectOptions,
   { settings = {}, ...rest }: { readonly settings?: Settings } & Pick<ErrorCase, 'text'> = {},
 ): ErrorCase {
   return {
@@ -62,7 +63,9 @@ const challengeOfDisabled = (settings: Settings, values: Record<string, string>)
   )
 
 /** What somebody is told who has an authenticator app and recovery codes. */
-const withCodes = (toRequest: (headers: Record<string, string>, service: MailApp) => Promise<Request> | Request) =>
+const withCodes = (
+  toRequest: (headers: Record<string, string>, service: MailApp) => Promise<InjectOptions> | InjectOptions,
+) =>
   ask(
     async (signedIn, service) => {
       const { headers } = await addApp(service, signedIn.headers, 'app')

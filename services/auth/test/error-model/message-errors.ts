@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { InjectOptions } from 'fastify'
 import { hashAuthCode } from '../../src/flows/flow-repository.ts'
 import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
-import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
+import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
 import { refused } from './request-errors.ts'
 import { signIn } from './session-errors.ts'
 import { NO_CODES, NO_MESSAGES, NO_METHODS, RULES, STRICT } from './settings.ts'
@@ -18,7 +19,7 @@ const newEmail = () => `new${++people}@example.com`
 const newPhone = () => `1628555${1_000 + ++people}`
 
 /** What the second request of two is told that come too soon after each other. */
-const soon = (makeRequest: () => Request): ErrorCase => ({
+const soon = (makeRequest: () => InjectOptions): ErrorCase => ({
   text: SOON,
   raise: async (world, send) => {
     const service = await world.service()

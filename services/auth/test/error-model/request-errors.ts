@@ -1,14 +1,15 @@
 import { NoConnectionError } from '@trestle/database/unavailable.ts'
+import type { InjectOptions } from 'fastify'
 import { createPasswordHasher } from '../../src/passwords/password-hasher.ts'
 import { createSignedUp } from '../signed-up.ts'
-import { type ErrorCase, type ErrorCases, get, post, type Request } from './error-case.ts'
+import { type ErrorCase, type ErrorCases, get, post } from './error-case.ts'
 import { CAPTCHA_AWAY, CAPTCHA_REFUSED } from './settings.ts'
 
 /** A task that never ends. */
 export const never = () => new Promise<never>(() => {})
 
 /** A request that the service with its usual settings refuses. */
-export const refused = (request: Request, rest: Omit<ErrorCase, 'raise'> = {}): ErrorCase => ({
+export const refused = (request: InjectOptions, rest: Omit<ErrorCase, 'raise'> = {}): ErrorCase => ({
   ...rest,
   raise: async (world, send) => send(await world.service(), request),
 })

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import type { InjectOptions } from 'fastify'
 import { z } from 'zod'
 import { buildOpenApi } from '../../src/openapi.ts'
 import { factorRow } from '../factor-row.ts'
 import { forgeBearer, OPERATOR } from '../forged-token.ts'
-import type { ErrorCase, ErrorCases, Request } from './error-case.ts'
+import type { ErrorCase, ErrorCases } from './error-case.ts'
 import { signIn } from './session-errors.ts'
 import { FEATURES } from './settings.ts'
 
@@ -54,9 +55,9 @@ export const bearerOf = (operation: Operation) => (isForAdmins(operation) ? OPER
 /** A request to an operation. Every parameter of its path has the same value. */
 export const request = (
   { method, path }: Operation,
-  headers: Request['headers'],
+  headers: InjectOptions['headers'],
   parameter: string = randomUUID(),
-): Request => ({
+): InjectOptions => ({
   method,
   url: path.replaceAll(/\{\w+\}/g, parameter),
   headers: { ...headers },
@@ -66,7 +67,7 @@ export const request = (
 /** The same error of every operation that meets a condition. */
 const ofAll = (
   applies: (operation: Operation) => boolean,
-  toRequest: (operation: Operation) => Request,
+  toRequest: (operation: Operation) => InjectOptions,
   {
     settings = FEATURES,
     ...rest

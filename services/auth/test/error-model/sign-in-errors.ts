@@ -1,5 +1,6 @@
+import type { InjectOptions } from 'fastify'
 import { createSignedUp } from '../signed-up.ts'
-import { type ErrorCase, type ErrorCases, post, type Request } from './error-case.ts'
+import { type ErrorCase, type ErrorCases, post } from './error-case.ts'
 import { refused } from './request-errors.ts'
 import { NO_CODES, NO_METHODS, NO_SIGNUP, RULES } from './settings.ts'
 
@@ -10,7 +11,7 @@ const login = (payload: object) => post('/token?grant_type=password', payload)
 /** A request that the service refuses under certain settings. */
 export const under = (
   settings: Readonly<Record<string, string>>,
-  request: Request,
+  request: InjectOptions,
   rest: Omit<ErrorCase, 'raise'> = {},
 ): ErrorCase => ({ ...rest, raise: async (world, send) => send(await world.service(settings), request) })
 

@@ -1,9 +1,10 @@
+import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Command } from 'commander'
 import { insertAppInvitation, updateAllKeysRevoked, updateAppHidden } from '../apps/app-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { drawToken } from '../members/invitation.ts'
 import { createApp } from '../use-cases/create-app.ts'
-import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
+import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
 /** `payments apps …`: apps and invitations to register them. */
 export function appsCommand(operator: Operator): Command {

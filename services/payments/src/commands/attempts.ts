@@ -1,3 +1,4 @@
+import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Command } from 'commander'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { bookReversal } from '../acquirers/book-answers.ts'
@@ -8,7 +9,7 @@ import {
   type UnsettledAttempt,
   updateUnknownAttempt,
 } from '../transactions/attempt-repository.ts'
-import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
+import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
 /** `payments attempts …`: authorizations without a known outcome. */
 export function attemptsCommand(operator: Operator): Command {

@@ -1,10 +1,11 @@
+import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import { type Command, Option } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
 import { listDeliveries } from '../webhooks/delivery-repository.ts'
 import { findEvent } from '../webhooks/event-repository.ts'
 import { viewEvent } from '../webhooks/event-view.ts'
 import { callReplayWebhook } from '../webhooks/webhook-repository.ts'
-import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
+import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 import { LIMIT_OPTION, readId } from './read-options.ts'
 
 /** `payments deliveries …`: events on their way to webhooks. */

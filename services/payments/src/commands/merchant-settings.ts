@@ -1,8 +1,9 @@
+import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
 import { type Claim, DEFAULT_CLAIM, type Pricing } from '../merchants/merchant.ts'
 import { updateOperatorSettings } from '../merchants/merchant-repository.ts'
 import { type Money, readMoney } from '../money/minor-units.ts'
-import type { CommandInput, OperatorCommand } from './operator-command.ts'
+import type { OperatorCommand } from './operator-command.ts'
 
 /** `payments merchants pricing`, `claim`, `tds`, `acquirer` and `bank`: what an operator decides for a merchant. */
 export const merchantSettings: readonly OperatorCommand[] = [

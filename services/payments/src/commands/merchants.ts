@@ -1,3 +1,4 @@
+import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Command } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
 import { TEST_MERCHANT } from '../merchants/merchant.ts'
@@ -14,7 +15,7 @@ import { createOperatedMerchant } from '../use-cases/create-operated-merchant.ts
 import { listMerchantWebhooks } from '../webhooks/webhook-repository.ts'
 import { viewWebhook } from '../webhooks/webhook-view.ts'
 import { merchantSettings } from './merchant-settings.ts'
-import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
+import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 import { PAGE_OPTIONS, readId, readPage, readTest, readValues, TEST_OPTIONS, textOf } from './read-options.ts'
 
 /** `payments merchants …`: lists, shows and makes merchants, and changes what an operator decides for them. */

@@ -8,9 +8,6 @@ export type Operator = common.Operator<OperatorDeps>
 /** One command of an operator, for example `payments apps hide <id>`. */
 export type OperatorCommand = common.OperatorCommand<OperatorDeps>
 
-/** The arguments and options of a call. */
-export type CommandInput = common.CommandInput
-
 /** A group of commands, such as `payments apps …`. */
 export function commandGroup(
   operator: Operator,

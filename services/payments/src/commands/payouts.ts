@@ -1,3 +1,4 @@
+import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Command } from 'commander'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
@@ -7,7 +8,7 @@ import type { Debtor } from '../payouts/pain-001.ts'
 import { getBatch, listBatches, runPayoutExport } from '../payouts/payout-batch-repository.ts'
 import { callClosePayout, listAllPayouts } from '../payouts/payout-repository.ts'
 import { type PayoutTurn, runPayouts } from '../use-cases/run-payouts.ts'
-import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
+import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
 /** `payments payouts …`: from balances to bank accounts. */
 export function payoutsCommand(operator: Operator): Command {

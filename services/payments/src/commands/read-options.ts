@@ -1,8 +1,8 @@
 import { numberOption } from '@trestle/common/commands/number-option.ts'
+import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import { Option } from 'commander'
 import type { z } from 'zod'
 import { toFieldErrors } from '../requests/field-error.ts'
-import type { CommandInput } from './operator-command.ts'
 
 const ROWS_MAX = 1_000
 const ROWS = 20

@@ -1,3 +1,4 @@
+import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Command } from 'commander'
 import { Option } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
@@ -6,7 +7,7 @@ import { processingError } from '../transactions/processing-error.ts'
 import type { Transaction } from '../transactions/transaction.ts'
 import { findTransaction, listAllTransactions } from '../transactions/transaction-repository.ts'
 import { viewTransaction } from '../transactions/transaction-view.ts'
-import { type CommandInput, commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
+import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 import { PAGE_OPTIONS, readId, readPage } from './read-options.ts'
 
 /** `payments transactions …`: what customers paid, whoever the merchant is. */
