@@ -4,7 +4,7 @@ import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { adviceForMissing } from '@trestle/service/common-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { dangerousSettings } from './config/dangers.ts'
-import { type DatabaseSettings, toDatabaseSettings } from './config/database.ts'
+import { type AuthDatabaseSettings, toDatabaseConfig } from './config/database.ts'
 import { type ExternalConfig, externalRules, externalWarnings, toExternalConfig } from './config/external.ts'
 import { type HooksConfig, hookRules, toHooksConfig } from './config/hooks.ts'
 import { type JwtConfig, jwtRules, jwtWarnings, toJwtConfig } from './config/jwt.ts'
@@ -30,7 +30,7 @@ import { toWebauthnConfig, type WebauthnConfig, webauthnRules } from './config/w
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
 export interface AuthConfig {
   readonly server: ServerConfig
-  readonly database: DatabaseSettings
+  readonly database: AuthDatabaseSettings
   readonly signup: SignupConfig
   readonly jwt: JwtConfig
   readonly security: SecurityConfig
@@ -72,7 +72,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): AuthConfi
   })
   return {
     server: toServerConfig(values),
-    database: toDatabaseSettings(values),
+    database: toDatabaseConfig(values),
     signup: toSignupConfig(values),
     jwt: toJwtConfig(values),
     security: toSecurityConfig(values),

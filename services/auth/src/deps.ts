@@ -88,8 +88,10 @@ export interface ProcessDeps extends AuthDeps {
   close(): Promise<void>
 }
 
-/** What an operator's command works with: it needs no jobs, limits or mail. */
-export type OperatorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'randomBytes' | 'encryptionKeys'>
+/** What an operator's command works with. It runs the use cases of admins, so it has what their routes have. */
+export interface OperatorDeps extends AuthDeps {
+  close(): Promise<void>
+}
 
 /**
  * Builds the real dependencies. `serve` then opens the jobs and reads the signing keys.

@@ -18,7 +18,7 @@ export function openAuthDatabase(
   return openDatabase<AuthTables>({
     ...config.database,
     names: authNames(config),
-    applicationName: 'trestle-auth',
+    applicationName: 'auth',
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
     lockTimeoutMs: LOCK_TIMEOUT_MS,
     timestamps: 'rfc3339',
@@ -38,7 +38,7 @@ export function openAuthJobs(
     schema: authNames(config).jobSchema,
     role,
     prepared,
-    applicationName: 'trestle-auth-jobs',
+    applicationName: 'auth-jobs',
     ...options,
   })
 }

@@ -3,11 +3,9 @@ import { createNames } from '@trestle/database/names.ts'
 import { loginOf } from '@trestle/database/rights/roles.ts'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import type { InventoryConfig } from './config.ts'
+import type { DatabaseSettings } from '@trestle/service/common-settings.ts'
 import { appendOnlyTables } from './database.ts'
 import { VERSION } from './version.ts'
-
-type DatabaseSettings = InventoryConfig['database']
 
 interface DatabaseConfig {
   readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role'> &

@@ -5,8 +5,8 @@ import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
+import type { DatabaseSettings } from '@trestle/service/common-settings.ts'
 import { acquirerEventsTask, acquirerTask, confirmationTask } from './acquirers/acquirer-jobs.ts'
-import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { simulatedDisputeTask } from './disputes/simulated-dispute-job.ts'
 import { snapshotTask } from './ledger/snapshot-job.ts'
@@ -36,8 +36,6 @@ export const tasks: readonly AnyTask[] = [
   simulatedDisputeTask,
   snapshotTask,
 ]
-
-type DatabaseSettings = PaymentsConfig['database']
 
 interface DatabaseConfig {
   readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role'> &

@@ -20,7 +20,6 @@ import { addSigningKey } from '../use-cases/add-signing-key.ts'
 import { type Promotion, promoteSigningKey } from '../use-cases/promote-signing-key.ts'
 import { resealSecrets } from '../use-cases/reseal-secrets.ts'
 import { retireSigningKey, type TokensOfRetired } from '../use-cases/retire-signing-key.ts'
-import type { ManagementDeps } from './operator-context.ts'
 
 /** Two polls, after which every process of the service knows a new key. */
 const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
@@ -29,7 +28,7 @@ const KNOWN_AFTER_SECONDS = (2 * POLL_MS) / 1_000
  * The command `keys list|add|promote|retire|reseal`. Running processes follow within seconds.
  * @param pause waits for so many milliseconds; tests can skip it
  */
-export function keysCommand(operator: Operator<ManagementDeps>, pause: (ms: number) => Promise<unknown>): Command {
+export function keysCommand(operator: Operator<OperatorDeps>, pause: (ms: number) => Promise<unknown>): Command {
   const description = 'list, add and rotate the keys of access tokens, and seal them and other secrets anew'
   return commandGroup(operator, 'keys', description, commandsOf(operator.print, pause))
 }

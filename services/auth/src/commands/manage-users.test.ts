@@ -5,7 +5,7 @@ import { anyTime, confirmedBody, emailIdentity, phoneIdentity, signedUpBody, use
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
-import type { ManagementDeps } from './operator-context.ts'
+import type { OperatorDeps } from '../deps.ts'
 import { tokenCommand } from './token.ts'
 import { usersCommand } from './users.ts'
 
@@ -26,7 +26,7 @@ const TED = '6a1e6b79-3e6d-4a7f-9b0e-1d2a3c4b5e6f'
 async function run(...words: readonly string[]): Promise<readonly string[]> {
   const lines: string[] = []
   const operator = {
-    open: async (): Promise<ManagementDeps> => ({ ...test.deps, close: async () => {} }),
+    open: async (): Promise<OperatorDeps> => ({ ...test.deps, close: async () => {} }),
     print: (line: string) => void lines.push(line),
   }
   const users = usersCommand({

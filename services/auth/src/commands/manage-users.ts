@@ -1,6 +1,7 @@
 import { numberOption } from '@trestle/common/commands/number-option.ts'
 import type { CommandInput, OperatorCommand } from '@trestle/common/commands/operator-command.ts'
 import { InvalidArgumentError, Option } from 'commander'
+import type { OperatorDeps } from '../deps.ts'
 import { type GeneratedLink, viewGeneratedLink } from '../one-time-tokens/generated-link.ts'
 import { LINK_TYPES, type LinkType } from '../one-time-tokens/link-type.ts'
 import { PAGE_NUMBER_MAX, ROWS_DEFAULT, ROWS_MAX } from '../pagination/page-query.ts'
@@ -18,7 +19,7 @@ import { requireMetadata } from '../users/metadata.ts'
 import { getManagedProfile } from '../users/profile-repository.ts'
 import { parseUserList } from '../users/user-list-request.ts'
 import { viewUser } from '../users/user-view.ts'
-import { type ManagementDeps, OPERATOR, operatorContext, requireUserId } from './operator-context.ts'
+import { OPERATOR, operatorContext, requireUserId } from './operator-context.ts'
 import {
   describeSession,
   describeUser,
@@ -27,7 +28,7 @@ import {
   viewSession,
 } from './user-descriptions.ts'
 
-type Command = OperatorCommand<ManagementDeps>
+type Command = OperatorCommand<OperatorDeps>
 
 /** A hundred years, which outlive every user. */
 const FOR_EVER = '876000h'
@@ -118,7 +119,7 @@ export const manageUsers: readonly Command[] = [
   },
 ]
 
-async function list(deps: ManagementDeps, { options, format }: CommandInput): Promise<object> {
+async function list(deps: OperatorDeps, { options, format }: CommandInput): Promise<object> {
   const { search, limit, page, oldestFirst, audience } = options
   const fields = { filter: text(search), per_page: String(limit), page: String(page) }
   const request = parseUserList({ ...fields, sort: oldestFirst ? 'created_at asc' : undefined }, false)
@@ -126,12 +127,12 @@ async function list(deps: ManagementDeps, { options, format }: CommandInput): Pr
   return users.map((user) => (format === 'json' ? viewUser(user) : describeUserRow(user, deps.now())))
 }
 
-async function show(deps: ManagementDeps, { format }: CommandInput, userId: string): Promise<object> {
+async function show(deps: OperatorDeps, { format }: CommandInput, userId: string): Promise<object> {
   const profile = await getManagedProfile(deps.lanes, { userId, audience: undefined })
   return format === 'json' ? viewUser(profile) : describeUser(profile, deps.now())
 }
 
-async function create(deps: ManagementDeps, { options, format }: CommandInput): Promise<object> {
+async function create(deps: OperatorDeps, { options, format }: CommandInput): Promise<object> {
   const id = text(options.id)
   const wanted = parseAdminUser({
     email: text(options.email),
@@ -152,21 +153,21 @@ async function create(deps: ManagementDeps, { options, format }: CommandInput): 
   return format === 'json' ? viewUser(created) : describeUser(created, deps.now())
 }
 
-async function remove(deps: ManagementDeps, input: CommandInput): Promise<object> {
+async function remove(deps: OperatorDeps, input: CommandInput): Promise<object> {
   const userId = await requireUserId(deps, input)
   const manner = input.options.soft === true ? 'soft' : 'hard'
   await deleteUserAsAdmin(deps, { admin: OPERATOR, userId, audience: undefined, manner, ip: '' })
   return { id: userId, deleted: manner }
 }
 
-async function ban(deps: ManagementDeps, input: CommandInput, duration: string | undefined): Promise<object> {
+async function ban(deps: OperatorDeps, input: CommandInput, duration: string | undefined): Promise<object> {
   const userId = await requireUserId(deps, input)
   const wanted = parseAdminUser({ ban_duration: duration })
   const changed = await updateUserAsAdmin(deps, { admin: OPERATOR, userId, audience: undefined, wanted, ip: '' })
   return input.format === 'json' ? viewUser(changed) : describeUserBriefly(changed, deps.now())
 }
 
-async function invite(deps: ManagementDeps, { words: [email = ''], options, format }: CommandInput): Promise<object> {
+async function invite(deps: OperatorDeps, { words: [email = ''], options, format }: CommandInput): Promise<object> {
   const context = operatorContext(deps.config, text(options.redirectTo))
   const data = requireMetadata(object(options.userMetadata))
   await deps.jobs.open()
@@ -174,7 +175,7 @@ async function invite(deps: ManagementDeps, { words: [email = ''], options, form
   return format === 'json' ? viewUser(invited) : describeUserBriefly(invited, deps.now())
 }
 
-async function link(deps: ManagementDeps, { words: [email = ''], options, format }: CommandInput): Promise<object> {
+async function link(deps: OperatorDeps, { words: [email = ''], options, format }: CommandInput): Promise<object> {
   const type = LINK_TYPES.find((known) => known === options.type) ?? 'magiclink'
   const context = operatorContext(deps.config, text(options.redirectTo))
   await deps.jobs.open()

@@ -8,11 +8,6 @@ import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { findIdentifierHolder } from '../users/user-repository.ts'
 
-/** What commands of operators work with. */
-export interface ManagementDeps extends AuthDeps {
-  readonly close: () => Promise<void>
-}
-
 /** Who runs a command, for the audit log (reference: Audit log). */
 export const OPERATOR: Admin = {
   userId: null,

@@ -6,7 +6,7 @@ import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { manageUsers } from './manage-users.ts'
-import { openManagementDeps } from './operator-deps.ts'
+import { openOperatorDeps } from './operator-deps.ts'
 
 const test = await openTestApp()
 const folder = mkdtempSync(join(tmpdir(), 'operator-deps-'))
@@ -18,7 +18,7 @@ afterAll(async () => {
 it('writes audit events of commands to the log file where the database does not keep them', async () => {
   const { config } = test.deps
   const logFile = join(folder, 'auth.log')
-  const deps = await openManagementDeps({
+  const deps = await openOperatorDeps({
     ...config,
     database: { ...config.database, auditInPostgres: false },
     server: { ...config.server, logFile },
@@ -50,5 +50,5 @@ it('refuses a database without the migrations', async () => {
   onTestFinished(drop)
   const { config } = test.deps
   const wanted = { ...config, database: { ...config.database, url, role: undefined } }
-  await expect(openManagementDeps(wanted)).rejects.toHaveProperty('message', 'migrations are pending: run auth migrate')
+  await expect(openOperatorDeps(wanted)).rejects.toHaveProperty('message', 'migrations are pending: run auth migrate')
 })

@@ -1,9 +1,8 @@
 import { createLogger, type ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { AuthConfig } from '../config.ts'
-import { createDeps, type ProcessDeps } from '../deps.ts'
+import { createDeps, type OperatorDeps, type ProcessDeps } from '../deps.ts'
 import { expectMigrations } from '../open-database.ts'
 import { openAuthTelemetry } from '../open-telemetry.ts'
-import type { ManagementDeps } from './operator-context.ts'
 
 /** The dependencies of a process that serves nothing: it has neither metrics nor traces. */
 export async function createQuietDeps(config: AuthConfig, log: Pick<ServiceLogger, 'logger'>): Promise<ProcessDeps> {
@@ -11,9 +10,9 @@ export async function createQuietDeps(config: AuthConfig, log: Pick<ServiceLogge
   return createDeps(config, log, await openAuthTelemetry({ server }))
 }
 
-/** Opens what commands of operators need: what the routes of admins work with. @throws Error when migrations are pending */
-export async function openManagementDeps(config: AuthConfig): Promise<ManagementDeps> {
-  const log = createManagementLog(config)
+/** Opens what an operator's command needs: what the routes of admins work with. @throws Error when migrations are pending */
+export async function openOperatorDeps(config: AuthConfig): Promise<OperatorDeps> {
+  const log = createOperatorLog(config)
   const deps = await createQuietDeps(config, log)
   const close = async () => {
     await deps.jobs.close()
@@ -33,7 +32,7 @@ export async function openManagementDeps(config: AuthConfig): Promise<Management
  * The log of commands. Where AUDIT_LOG_DISABLE_POSTGRES keeps events out of the database, they go to the log file, or else to
  * standard error, because standard output is for the answer. Otherwise nothing is logged: a failure is printed.
  */
-function createManagementLog({ server, database }: AuthConfig): ServiceLogger {
+function createOperatorLog({ server, database }: AuthConfig): ServiceLogger {
   if (database.auditInPostgres) return createLogger({ level: 'fatal', stdout: false })
   const base = { component: 'command' }
   if (server.logFile !== undefined) return createLogger({ level: 'info', stdout: false, file: server.logFile, base })

@@ -4,8 +4,8 @@ import { terminalOf } from '@trestle/common/commands/table.ts'
 import { type CommandLoaders, loadAll } from '@trestle/common/lifecycle/command-line.ts'
 import { Command } from 'commander'
 import type { AuthConfig } from '../config.ts'
+import type { OperatorDeps } from '../deps.ts'
 import { VERSION } from '../version.ts'
-import type { ManagementDeps } from './operator-context.ts'
 
 interface OtherCommandsOptions {
   /** Called when a command runs, because `--help` needs no settings. */
@@ -19,8 +19,8 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
   const { stdin, stdout, stderr } = process
   const print = (line: string) => void stdout.write(`${line}\n`)
   const report = (line: string) => void stderr.write(`${line}\n`)
-  const operator: Operator<ManagementDeps> = {
-    open: async () => (await import('./operator-deps.ts')).openManagementDeps(load()),
+  const operator: Operator<OperatorDeps> = {
+    open: async () => (await import('./operator-deps.ts')).openOperatorDeps(load()),
     print,
     terminal: terminalOf(stdout),
   }

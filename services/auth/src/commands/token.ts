@@ -1,11 +1,12 @@
 import { type Operator, toCommand } from '@trestle/common/commands/operator-command.ts'
 import { parseDuration } from '@trestle/common/config/setting.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { OperatorDeps } from '../deps.ts'
 import { issueToken } from '../use-cases/issue-token.ts'
-import { getUserId, type ManagementDeps } from './operator-context.ts'
+import { getUserId } from './operator-context.ts'
 
 /** `auth token`: prints an access token for a role, or for a user, that belongs to no session. */
-export function tokenCommand(operator: Operator<ManagementDeps>): Command {
+export function tokenCommand(operator: Operator<OperatorDeps>): Command {
   return toCommand(operator, {
     usage: 'token',
     description: 'print an access token of a role (service_role calls /admin) or of a user; it cannot be taken back',

@@ -10,12 +10,11 @@ import { exportUsers } from '../use-cases/export-users.ts'
 import { type ImportSummary, importUsers } from '../use-cases/import-users.ts'
 import { readLines } from '../users/read-lines.ts'
 import { manageUsers } from './manage-users.ts'
-import type { ManagementDeps } from './operator-context.ts'
 
 /** What `auth users` works with: the database, the clock and the standard streams. */
 export interface UsersCommandOptions {
   /** How the commands open the database, and where they print. */
-  readonly operator: Operator<ManagementDeps>
+  readonly operator: Operator<OperatorDeps>
   readonly now: () => Date
   readonly stdin: AsyncIterable<Buffer>
   readonly stdout: NodeJS.WritableStream

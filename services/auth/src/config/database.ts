@@ -1,7 +1,11 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { flag, integer, oneOf } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import { databaseSettings as commonSettings, databaseUrl } from '@trestle/service/common-settings.ts'
+import {
+  databaseSettings as commonSettings,
+  type DatabaseSettings,
+  databaseUrl,
+} from '@trestle/service/common-settings.ts'
 import { toPoolSize } from '@trestle/service/pool-size.ts'
 import { retention } from './rules.ts'
 
@@ -38,16 +42,8 @@ export const databaseSettings = group('Database', {
 
 type DatabaseValues = SettingValues<typeof databaseSettings>
 
-/** The settings of the database, of roles and of retention. */
-export interface DatabaseSettings {
-  readonly url: string
-  readonly migrationUrl: string
-  readonly isProduction: boolean
-  readonly poolSize: number
-  readonly prepared: boolean
-  readonly connectTimeoutMs: number
-  readonly role: string | undefined
-  readonly namespace: string
+/** The settings of the database, and of what is kept there. Auth has no lists that a standby could serve. */
+export interface AuthDatabaseSettings extends Omit<DatabaseSettings, 'standby'> {
   readonly cleanupEnabled: boolean
   readonly auditInPostgres: boolean
   readonly auditRetentionMs: number | 'off'
@@ -58,7 +54,7 @@ export interface DatabaseSettings {
  * Returns the settings of the database. A pool size of 0 becomes the size that the service chooses; a retention of `off` keeps
  * rows for ever.
  */
-export function toDatabaseSettings(values: DatabaseValues): DatabaseSettings {
+export function toDatabaseConfig(values: DatabaseValues): AuthDatabaseSettings {
   return {
     url: values.DB_DATABASE_URL,
     migrationUrl: values.MIGRATION_DATABASE_URL ?? values.DB_DATABASE_URL,
