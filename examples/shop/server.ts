@@ -10,10 +10,9 @@ import { secureHeaders } from 'hono/secure-headers'
 import { z } from 'zod'
 import { listProducts } from './inventory.ts'
 import { endOrder, listOrders, placeOrder, settle } from './orders.ts'
-import { drawPage } from './page.ts'
+import { drawPage, style } from './page.ts'
 import { paymentPage } from './payments.ts'
 import { auth, call, payments, shop, unless } from './services.ts'
-import { style } from './style.ts'
 
 const Payment = z.object({ id: z.string(), reference: z.string().default('') })
 const Told = z.object({ data: z.object({ transaction: Payment }) })

@@ -43,6 +43,7 @@ it.each(['services/shop/src/items/item.test.ts', 'services/shop/test/storm.ts', 
 it.each([
   ['packages/database/src/names.ts', 'packages/database/src/migrate.ts', './names.ts'],
   ['bench/src/load/pace.ts', 'bench/src/load.ts', './load/pace.ts'],
+  ['examples/shop/style.ts', 'examples/shop/page.ts', './style.ts'],
   ['scripts/release/version.ts', 'scripts/release.ts', './release/version.ts'],
   ['scripts/layout/parse.ts', 'scripts/layout/arrows.ts', './parse.ts'],
   ['services/shop/src/work.ts', 'services/shop/src/serve.ts', './work.ts'],

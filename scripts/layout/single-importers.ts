@@ -9,15 +9,15 @@ const LINES_MIN = 60
 const NAMED = /^migrations\/[^/]+\/|\.model\.ts$/
 /** Each rule of layout is a file, and this program runs them all. */
 const RULES = { folder: 'scripts/layout/', importer: 'scripts/check-layout.ts' }
-/** Files that only tests run, or readers of examples. */
-const NOT_IN_PRODUCTION = /\/(testing|examples)\//
+/** Files that only tests run, and the examples of the framework, which are as small as what they show. */
+const NOT_IN_PRODUCTION = /\/testing\/|^packages\/endpoints\/examples\//
 
 /**
  * A short file with one importer is a step of that file, and becomes a private function there. Tests count neither as
  * importers nor as files.
  */
 export const singleImporters: Rule = (tree) => {
-  const files = productionFiles(tree, 'services', 'packages', 'migrations', 'bench', 'scripts').filter(
+  const files = productionFiles(tree, 'services', 'packages', 'migrations', 'bench', 'scripts', 'examples').filter(
     ({ path }) => !NOT_IN_PRODUCTION.test(path),
   )
   const graph = graphOf(tree)
