@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { COPY_SCRIPT, renderCommand } from '@trestle/common/documents/command-block.ts'
 import {
   type FrontPage,
   type PageLink,
   type RenderedPage,
   renderFrontPage,
 } from '@trestle/common/documents/front-page.ts'
+import { COPY_SCRIPT, renderCommand } from './command-block.ts'
 import { isForThisMachine, type LocalServer, startLocalServer } from './local-server.ts'
 import type { StackPlan } from './settings/plan.ts'
 import { listenCommand, TAKE_A_PAYMENT } from './status/banner.ts'

@@ -1,5 +1,5 @@
-import { COPY_SCRIPT } from '@trestle/common/documents/command-block.ts'
 import { PAGE_STYLE } from '@trestle/common/documents/page-style.ts'
+import { COPY_SCRIPT } from '../command-block.ts'
 
 /** Style of the pages, above what all pages share. */
 export const pageStyle = `${PAGE_STYLE}main { max-width: 52rem; margin: 0 auto; padding: clamp(1rem, 5vw, 3rem) clamp(.75rem, 4vw, 1.5rem); overflow-wrap: break-word }

@@ -1,6 +1,6 @@
-import { renderCommand } from '@trestle/common/documents/command-block.ts'
 import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
 import { iconOf, renderTitle } from '@trestle/common/documents/page-style.ts'
+import { renderCommand } from '../command-block.ts'
 import { codeOf, linksOf, type MailLink } from './mail-highlights.ts'
 import type { CaughtMail } from './mail-store.ts'
 

@@ -1,4 +1,4 @@
-import { escapeHtml } from './escape-html.ts'
+import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
 
 /**
  * The HTML of a command on a line of its own. A long command scrolls by itself, also by keyboard, because a break in the wrong
