@@ -12,6 +12,7 @@ import { docstrings } from './layout/docstrings.ts'
 import { documentLinks } from './layout/document-links.ts'
 import { forbiddenNames } from './layout/forbidden-names.ts'
 import { functionFiles } from './layout/function-files.ts'
+import { handlerLengths } from './layout/handler-lengths.ts'
 import { imageFiles } from './layout/image-files.ts'
 import { importCycles } from './layout/import-cycles.ts'
 import { loneImplementations } from './layout/lone-implementations.ts'
@@ -77,6 +78,7 @@ export const rules: readonly Rule[] = [
   loneImplementations,
   smallFolders,
   sizes,
+  handlerLengths,
   pureFiles,
   queryVerbs,
   refusedWords,

@@ -2,10 +2,17 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { pageAnswers, redirectAnswer } from '../error-body.ts'
 import { formatAmount } from '../money/minor-units.ts'
-import { isPayable, QUERY_LENGTH_MAX } from '../payment-links/link.ts'
+import { isPayable, type PaymentLink, QUERY_LENGTH_MAX } from '../payment-links/link.ts'
 import { readTypedAmount, TYPED_LENGTH_MAX } from '../payment-links/link-amount.ts'
 import { amountPage } from '../payment-links/link-pages.ts'
-import { linkQueryOf, openVisitedLink, sendPage, sendPaymentPage, visitOf } from '../plugins/link-pages.ts'
+import {
+  linkQueryOf,
+  openVisitedLink,
+  type PageVisit,
+  sendPage,
+  sendPaymentPage,
+  visitOf,
+} from '../plugins/link-pages.ts'
 import { type Routes, requireBody } from '../plugins/request-input.ts'
 
 const KEY_PATTERN = '(^|&)key=[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(&|$)'
@@ -63,11 +70,10 @@ export async function showLink(request: FastifyRequest, reply: FastifyReply): Pr
   const visit = visitOf(request, reply)
   const link = await openVisitedLink(visit, query)
   if (!link) return reply
-  if (isPayable(link)) return sendPaymentPage(visit, link)
+  return isPayable(link) ? sendPaymentPage(visit, link) : sendAmountPage(visit, link, query.get('value') ?? '')
+}
+
+function sendAmountPage(visit: PageVisit, link: PaymentLink, typed: string): FastifyReply {
   const { amountProblem: problem } = link
-  return sendPage(
-    visit,
-    problem ? 400 : 200,
-    amountPage({ link, typed: query.get('value') ?? '', problem }, visit.locale),
-  )
+  return sendPage(visit, problem ? 400 : 200, amountPage({ link, typed, problem }, visit.locale))
 }
