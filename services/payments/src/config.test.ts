@@ -53,7 +53,7 @@ describe('loadPaymentsConfig', () => {
       registration: 'open',
       unusedAppDays: 0,
       dayLimits: { authorizationExpiryDays: 0, confirmationDays: 3, rateAgeDaysMax: 7 },
-      payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
+      payouts: { schedule: 'off', minimumMajorUnits: 1, delayDays: { live: 2, test: 0 } },
       batchScope: 'any',
       rateTerms: { marginBasisPoints: 0, ageDaysMax: 7 },
       seedAllowed: false,

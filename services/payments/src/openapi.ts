@@ -79,7 +79,7 @@ const documentDeps: PaymentsDeps = {
   authorizationExpiryDays: 0,
   confirmationDays: 0,
   rateAgeDaysMax: 0,
-  payouts: { schedule: 'off', minimum: 0, delayDays: { live: 0, test: 0 } },
+  payouts: { schedule: 'off', minimumMajorUnits: 0, delayDays: { live: 0, test: 0 } },
   operations: { run: unused },
   wait: unused,
   pepper: createSecretKey(Buffer.alloc(1)),

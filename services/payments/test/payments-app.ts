@@ -203,7 +203,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     authorizationExpiryDays: options.authorizationExpiryDays ?? 0,
     confirmationDays: 3,
     rateAgeDaysMax: 7,
-    payouts: { schedule: 'off', minimum: 1, delayDays: { live: 2, test: 0 } },
+    payouts: { schedule: 'off', minimumMajorUnits: 1, delayDays: { live: 2, test: 0 } },
     wait,
     pepper: testPepper,
     pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },

@@ -71,7 +71,7 @@ async function take(transactionId: string, { act, place, share, outcome, dispute
     const disputeId = disputes[place % disputes.length]
     if (disputeId !== undefined) await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome: dispute })
   } else if (act === 'payout') {
-    await callPayOut(lanes, { ...OPERATOR, merchantId: merchant.id, minimum: 1, delayDays: 0 })
+    await callPayOut(lanes, { ...OPERATOR, merchantId: merchant.id, minimumMajorUnits: 1, delayDays: 0 })
   } else {
     await setRate(CURRENCIES[1 + (place % 3)] ?? 'USD', 5 + share * 10)
   }

@@ -42,15 +42,15 @@ export async function runOnce<Body extends object>(
 }
 
 const deleteQuery = prepare(
-  'forget_keys',
-  (p: { limit: number }) => sql<{ forgotten: number }>`
-    WITH forgotten AS (
+  'delete_old_keys',
+  (p: { limit: number }) => sql<{ deleted: number }>`
+    WITH deleted AS (
       DELETE FROM ${sql.table('idempotency_keys')} WHERE (subject, key) IN (
         SELECT subject, key FROM ${sql.table('idempotency_keys')}
         WHERE created_at < now() - interval '24 hours' LIMIT ${p.limit} FOR UPDATE SKIP LOCKED
       ) RETURNING 1
     )
-    SELECT count(*)::int AS forgotten FROM forgotten`,
+    SELECT count(*)::int AS deleted FROM deleted`,
 )
 
 /**
@@ -58,5 +58,5 @@ const deleteQuery = prepare(
  * the statement skips keys that a request holds.
  */
 export async function deleteOldKeys(lanes: Lanes, limit: number): Promise<number> {
-  return (await lanes.write.one(deleteQuery, { limit })).forgotten
+  return (await lanes.write.one(deleteQuery, { limit })).deleted
 }

@@ -176,8 +176,8 @@ export async function deleteImport(db: Db, id: bigint): Promise<void> {
 }
 
 const deleteOldQuery = prepare(
-  'forget_imports',
-  (p: { limit: number }) => sql<{ forgotten: number }>`
+  'delete_old_import_rows',
+  (p: { limit: number }) => sql<{ deleted: number }>`
     WITH stale AS (
       SELECT i.id FROM ${importsTable} i WHERE i.touched_at < now() - interval '1 hour' LIMIT 1 FOR UPDATE SKIP LOCKED
     ), gone AS (
@@ -189,7 +189,7 @@ const deleteOldQuery = prepare(
       DELETE FROM ${importsTable} i USING stale
       WHERE i.id = stale.id AND (SELECT count(*) FROM gone) < ${p.limit} RETURNING 1
     )
-    SELECT (SELECT count(*) FROM gone)::int AS forgotten`,
+    SELECT (SELECT count(*) FROM gone)::int AS deleted`,
 )
 
 /**
@@ -197,5 +197,5 @@ const deleteOldQuery = prepare(
  * deleted. Lock order: the file, its rows. Skips a file that another process deletes.
  */
 export async function deleteOldImportRows(lanes: Lanes, limit: number): Promise<number> {
-  return (await lanes.write.one(deleteOldQuery, { limit })).forgotten
+  return (await lanes.write.one(deleteOldQuery, { limit })).deleted
 }

@@ -38,7 +38,7 @@ const pay = async () => {
   const paid = await callPayOut(payments.deps.lanes, {
     ...OPERATOR,
     merchantId: merchant.id,
-    minimum: 1,
+    minimumMajorUnits: 1,
     delayDays: 2,
   })
   return paid.skipped ?? paid.payout?.amount

@@ -1,5 +1,5 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
-import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
+import { hasIbanChecksum, hasIbanShape, normaliseIban } from '../merchants/iban.ts'
 import { type Claim, DEFAULT_CLAIM, type Pricing } from '../merchants/merchant.ts'
 import { updateOperatorSettings } from '../merchants/merchant-repository.ts'
 import { type Money, readMoney } from '../money/minor-units.ts'
@@ -45,7 +45,7 @@ export const merchantSettings: readonly OperatorCommand[] = [
     usage: 'bank <id> <iban>',
     description: 'set the bank account of later payouts; existing payouts keep theirs',
     run: async ({ database }, { words: [id = '', text = ''] }) => {
-      const iban = normalizeIban(text)
+      const iban = normaliseIban(text)
       if (!hasIbanShape(iban) || !hasIbanChecksum(iban)) throw new Error('the account must be an IBAN')
       await updateOperatorSettings(database.db, id, { iban })
       return { id, iban }

@@ -2,7 +2,7 @@ import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import type { Command } from 'commander'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
-import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
+import { hasIbanChecksum, hasIbanShape, normaliseIban } from '../merchants/iban.ts'
 import { type PreparedFiles, prepareFiles, toBankFiles } from '../payouts/bank-files.ts'
 import type { Debtor } from '../payouts/pain-001.ts'
 import { getBatch, listBatches, runPayoutExport } from '../payouts/payout-batch-repository.ts'
@@ -105,7 +105,7 @@ async function exportToFolder({ database: { db } }: OperatorDeps, { words, optio
 }
 
 function readDebtor({ name, iban, bic }: CommandInput['options']): Debtor {
-  const account = normalizeIban(String(iban ?? ''))
+  const account = normaliseIban(String(iban ?? ''))
   if (typeof name !== 'string' || name === '') throw new Error('--name is required')
   if (!hasIbanShape(account) || !hasIbanChecksum(account)) throw new Error('--iban must be an IBAN')
   if (bic !== undefined && !/^[A-Z]{6}[A-Z0-9]{2}([A-Z0-9]{3})?$/.test(String(bic)))

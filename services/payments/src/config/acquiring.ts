@@ -59,7 +59,7 @@ export interface AcquiringConfig {
   readonly payouts: {
     readonly schedule: 'daily' | 'off'
     /** In major units of the merchant's currency. */
-    readonly minimum: number
+    readonly minimumMajorUnits: number
     readonly delayDays: {
       readonly live: number
       readonly test: number
@@ -75,7 +75,7 @@ export function toAcquiringConfig(values: SettingValues<typeof acquiringSettings
     acquirers: values.ACQUIRERS,
     payouts: {
       schedule: values.PAYOUT_SCHEDULE,
-      minimum: values.PAYOUT_MIN,
+      minimumMajorUnits: values.PAYOUT_MIN,
       delayDays: { live: delay ?? DELAY_DAYS.live, test: delay ?? DELAY_DAYS.test },
     },
     seedAllowed: values.ALLOW_SEED,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { hasIbanChecksum, hasIbanShape, normalizeIban } from './iban.ts'
+import { hasIbanChecksum, hasIbanShape, normaliseIban } from './iban.ts'
 
 describe('iban', () => {
   it('is stored without spaces, in upper case', () => {
-    expect(normalizeIban(' dk50 0040 0440 1162 43 ')).toBe('DK5000400440116243')
+    expect(normaliseIban(' dk50 0040 0440 1162 43 ')).toBe('DK5000400440116243')
   })
 
   it.each([

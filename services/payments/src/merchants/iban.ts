@@ -1,9 +1,9 @@
 /** The IBAN without spaces, in upper case. */
-export function normalizeIban(text: string): string {
+export function normaliseIban(text: string): string {
   return text.replaceAll(/\s/g, '').toUpperCase()
 }
 
-/** Whether a normalized text has the shape of an IBAN (ISO 13616): country, check digits, 4 to 30 letters or digits. */
+/** Whether a normalised text has the shape of an IBAN (ISO 13616): country, check digits, 4 to 30 letters or digits. */
 export function hasIbanShape(iban: string): boolean {
   return /^[A-Z]{2}[0-9]{2}[A-Z0-9]{4,30}$/.test(iban)
 }

@@ -36,7 +36,7 @@ type Step =
   | { readonly step: 'dispute'; readonly place: number; readonly amount: number }
   | { readonly step: 'close'; readonly place: number; readonly outcome: 'won' | 'lost' }
   | { readonly step: 'wait'; readonly days: number }
-  | { readonly step: 'payout'; readonly minimum: number; readonly delayDays: number }
+  | { readonly step: 'payout'; readonly minimumMajorUnits: number; readonly delayDays: number }
 
 const place = fc.nat({ max: 3 })
 const amount = fc.integer({ min: 1, max: 4_000 })
@@ -50,7 +50,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       step: fc.constant('payout' as const),
-      minimum: fc.constantFrom(0, 1, 20),
+      minimumMajorUnits: fc.constantFrom(0, 1, 20),
       delayDays: fc.nat({ max: 2 }),
     }),
   },
@@ -113,11 +113,11 @@ it('payout agrees with its model after any sequence of steps, and never pays wha
           } else {
             // Each payout has its own day, because a merchant is paid out once a day.
             await callAdvanceClock(lanes, { ...OPERATOR, merchantId, seconds: DAY_SECONDS })
-            const { minimum, delayDays } = next
+            const { minimumMajorUnits, delayDays } = next
             const position = await readPosition(merchantId, delayDays)
-            const minor = BigInt(minimum) * 100n
+            const minor = BigInt(minimumMajorUnits) * 100n
             const plan = planPayout({ ...position, minimum: minor, hasIban })
-            const done = await callPayOut(lanes, { ...OPERATOR, merchantId, minimum, delayDays })
+            const done = await callPayOut(lanes, { ...OPERATOR, merchantId, minimumMajorUnits, delayDays })
             if (plan.verdict === 'skip') expect(done.skipped).toBe(plan.reason)
             else expect(done.payout?.amount).toBe(plan.amount)
             paid += plan.verdict === 'pay' ? 1 : 0

@@ -28,10 +28,10 @@ interface PayoutColumns {
 const columns = sql`r.id, r.merchant_id, r.amount, r.currency, r.status, r.line_id, r.iban, r.test, r.created`
 const source = { table: 'payouts', columns }
 
-/** `minimum` is in major units. `minimum` and `delayDays` are null when only access is checked. */
+/** `minimumMajorUnits` and `delayDays` are null when only access is checked. */
 export interface PayOutColumns extends CallerColumns {
   readonly merchantId: string
-  readonly minimum: number | null
+  readonly minimumMajorUnits: number | null
   readonly delayDays: number | null
 }
 
@@ -54,7 +54,7 @@ const payOutQuery = prepare(
   'pay_out',
   (p: PayOutColumns) => sql<PayOutRow>`
     SELECT f.verdict, f.identity_id, f.reason, ${columns}
-    FROM ${sql.table('pay_out')}(${callerRow(p)}, ${p.merchantId}, ${p.minimum}, ${p.delayDays}) f
+    FROM ${sql.table('pay_out')}(${callerRow(p)}, ${p.merchantId}, ${p.minimumMajorUnits}, ${p.delayDays}) f
     CROSS JOIN LATERAL (SELECT (f.payout).*) r`,
 )
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { COUNTRIES, isCountry } from '../merchants/countries.ts'
-import { hasIbanChecksum, hasIbanShape, normalizeIban } from '../merchants/iban.ts'
+import { hasIbanChecksum, hasIbanShape, normaliseIban } from '../merchants/iban.ts'
 import type { NewMerchant } from '../merchants/merchant.ts'
 import { FUNDING, isFundingCurrency } from '../money/currencies.ts'
 import { descriptor, email, name, text, website } from './fields.ts'
@@ -17,7 +17,7 @@ const country = text()
   .refine(isCountry, { error: FIELD_TEXTS.notCountry, params: { code: 'UNKNOWN' } })
   .meta({ pattern: undefined, enum: [...COUNTRIES] })
 const iban = text()
-  .overwrite(normalizeIban)
+  .overwrite(normaliseIban)
   .refine(hasIbanShape, { error: FIELD_TEXTS.notIban })
   .meta({ pattern: '^[A-Z]{2}[0-9]{2}[A-Z0-9]{4,30}$' })
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { requireObject } from '../access/require-access.ts'
 import { errorAnswers } from '../error-body.ts'
-import { normalizeIban } from '../merchants/iban.ts'
+import { normaliseIban } from '../merchants/iban.ts'
 import { readMerchant } from '../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../merchants/merchant-view.ts'
 import { answerCreated } from '../plugins/answers.ts'
@@ -124,6 +124,6 @@ function readNested(member: string, value: unknown, keys: readonly string[]): Re
 function toStored(path: string, value: unknown): string | boolean | number {
   if (typeof value === 'boolean') return value
   if (typeof value !== 'string' || !isStorable(value)) return UNLIKE_ANY
-  if (path === 'bank.iban') return normalizeIban(value)
+  if (path === 'bank.iban') return normaliseIban(value)
   return TRIMMED.has(path) ? value.trim() : value
 }

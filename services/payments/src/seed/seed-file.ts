@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { isCountry } from '../merchants/countries.ts'
-import { hasIbanShape, normalizeIban } from '../merchants/iban.ts'
+import { hasIbanShape, normaliseIban } from '../merchants/iban.ts'
 import { isFundingCurrency } from '../money/currencies.ts'
 import { toFieldErrors } from '../requests/field-error.ts'
 import { amount, currency, descriptor, email, id, name, text, website } from '../requests/fields.ts'
@@ -30,7 +30,7 @@ const SeedMerchant = z.strictObject({
     number: text().max(64).optional(),
   }),
   bank: z
-    .strictObject({ iban: text().overwrite(normalizeIban).refine(hasIbanShape, FIELD_TEXTS.notIban).optional() })
+    .strictObject({ iban: text().overwrite(normaliseIban).refine(hasIbanShape, FIELD_TEXTS.notIban).optional() })
     .optional(),
   apps: z.array(id()).default([]),
 })

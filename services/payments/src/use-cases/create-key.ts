@@ -28,13 +28,14 @@ interface CreateKeyRequest {
  * @throws idempotencyKeySpent when that key was revoked, forbidden when a user calls, and what `requireAccess` throws
  */
 export async function createKey(
-  { lanes, pepper, createKey: draw }: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>,
+  deps: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>,
   { caller, authorization, problem }: CreateKeyRequest,
 ): Promise<CreatedKey> {
+  const { lanes, pepper } = deps
   const mac = keyMacOf(caller)
   const callerKey = readBasicKey(authorization)
   if (callerKey === undefined) throw new Error('a request without a key passed')
-  const key = caller.repeat === undefined ? draw() : repeatedKey(pepper, callerKey, caller.repeat.key)
+  const key = caller.repeat === undefined ? deps.createKey() : repeatedKey(pepper, callerKey, caller.repeat.key)
   const values = problem ? { newMac: null, hint: null } : { newMac: keyMac(pepper, key), hint: keyHint(key) }
   const result = await callCreateKey(lanes, { keyMac: mac, ...values })
   const { made, isSpent, verdict } = requireAccess(caller, result, problem)

@@ -22,8 +22,8 @@ export async function payOut(
   { caller, problem, merchantId }: PayOutInput,
 ): Promise<{ readonly payout: Payout; readonly replayed: boolean }> {
   const rules = problem
-    ? { minimum: null, delayDays: null }
-    : { minimum: payouts.minimum, delayDays: payouts.delayDays.test }
+    ? { minimumMajorUnits: null, delayDays: null }
+    : { minimumMajorUnits: payouts.minimumMajorUnits, delayDays: payouts.delayDays.test }
   const paid = await callPayOut(lanes, { ...callerColumns(caller), merchantId, ...rules })
   const { verdict, payout, skipped } = requireAccess(caller, paid, problem)
   if (verdict === 'done') countPayouts(meter)(skipped)

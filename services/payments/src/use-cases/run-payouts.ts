@@ -62,7 +62,10 @@ export async function* runPayouts(
 
 /** A lock timeout or statement timeout of one merchant does not stop the payouts of others. */
 async function payMerchant({ lanes, payouts }: PayoutDeps, { merchantId, test }: PayoutCandidate): Promise<PayoutTurn> {
-  const rules = { minimum: payouts.minimum, delayDays: test ? payouts.delayDays.test : payouts.delayDays.live }
+  const rules = {
+    minimumMajorUnits: payouts.minimumMajorUnits,
+    delayDays: test ? payouts.delayDays.test : payouts.delayDays.live,
+  }
   try {
     const { payout, skipped } = await callPayOut(lanes, { ...OPERATOR, merchantId, ...rules })
     return { merchantId, payout: payout?.id, amount: payout?.amount, skipped, failure: undefined }

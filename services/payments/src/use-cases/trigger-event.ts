@@ -109,7 +109,7 @@ const REFUSED_LATER = '1000000000090007'
 const CHARGED_MAJOR_UNITS = 100
 
 function amountOf({ deps, merchant }: Actor): number {
-  return (CHARGED_MAJOR_UNITS + deps.payouts.minimum) * 10 ** (currencyExponent(merchant.currency) ?? 0)
+  return (CHARGED_MAJOR_UNITS + deps.payouts.minimumMajorUnits) * 10 ** (currencyExponent(merchant.currency) ?? 0)
 }
 
 /** Charges a card again, and resolves to the id of the transaction. */
