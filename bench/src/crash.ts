@@ -14,7 +14,7 @@ import type { Server } from './processes/server.ts'
 // user may lack an identity, no link or code may have been used twice, and each mail must have arrived. Exit status 1 when one
 // of these is not so.
 
-const PEOPLE_AT_ONCE = 6
+const USERS_AT_ONCE = 6
 const LIFE_MS = 2_500
 const PATIENCE_MS = 5_000
 /** The queue notices a killed worker after a while, and gives its jobs to another worker. */
@@ -59,7 +59,7 @@ try {
     used: new Map(),
   }
   started.defer(async () => (await load.server).stop())
-  const people = Array.from({ length: PEOPLE_AT_ONCE }, () => signUpUsers(load))
+  const users = Array.from({ length: USERS_AT_ONCE }, () => signUpUsers(load))
   for (let kill = 1; kill <= kills; kill += 1) {
     const server = await load.server
     await delay(LIFE_MS * (0.5 + Math.random()))
@@ -68,7 +68,7 @@ try {
     say(`kill ${kill}: ${load.signUps} signups, ${load.unanswered} requests without an answer`)
   }
   load.isOver = true
-  await Promise.all(people)
+  await Promise.all(users)
   const problems = await findProblems(databaseUrl, load)
   for (const problem of problems) say(problem)
   if (problems.length > 0) process.exitCode = 1
@@ -84,7 +84,7 @@ function start(deployment: Deployment): Promise<Server> {
 /** A loop of one client: it signs up, waits for the mail, and uses the mail's link and code twice at the same time. */
 async function signUpUsers(load: Load): Promise<void> {
   while (!load.isOver) {
-    const email = `person${++load.signUps}@example.com`
+    const email = `user${++load.signUps}@example.com`
     const answer = await ask(load, '/signup', { email, password: 'correct horse battery' })
     if (answer !== 200) continue
     const mail = await findMail(load, email)

@@ -13,7 +13,7 @@ import type { Server } from './processes/server.ts'
 // default. Neither process may refuse a valid token meanwhile, and both must refuse a token of the old key once the key's
 // window is over, even if the token's own expiry is later. Exit status 1 when one of these is not so.
 
-const PEOPLE = 20
+const USERS = 20
 const TOKEN_SECONDS = 10
 /** How long the load lasts before and after the change. */
 const CALM_MS = 5_000
@@ -49,7 +49,7 @@ const Header = z.object({ kid: z.string() })
 /** What the load has counted. */
 interface Load {
   readonly servers: readonly Server[]
-  readonly people: Session[]
+  readonly users: Session[]
   /** Users whose tokens are being exchanged. */
   readonly refreshing: Set<number>
   isOver: boolean
@@ -86,7 +86,7 @@ try {
   }
   const load: Load = {
     servers,
-    people: [],
+    users: [],
     refreshing: new Set(),
     isOver: false,
     requests: 0,
@@ -94,8 +94,8 @@ try {
     refused: [],
     kids: new Set(),
   }
-  for (let count = 0; count < PEOPLE; count += 1) load.people.push(await signUp(load, count))
-  const immortal = signLongLived(key, load.people[0]?.userId ?? '')
+  for (let count = 0; count < USERS; count += 1) load.users.push(await signUp(load, count))
+  const immortal = signLongLived(key, load.users[0]?.userId ?? '')
   const running = run(load)
   await delay(CALM_MS)
   await deployment.runCommand('keys', 'add', '--kid', NEW_KEY)
@@ -148,13 +148,13 @@ async function run(load: Load): Promise<void> {
 }
 
 async function askOne(load: Load, count: number): Promise<void> {
-  const person = count % PEOPLE
-  const session = load.people[person]
+  const user = count % USERS
+  const session = load.users[user]
   if (!session) throw new Error('nobody')
   const leftMs = session.expiresAt - Date.now()
-  if (leftMs < (TOKEN_SECONDS * 1_000) / 2 && !load.refreshing.has(person)) {
-    load.refreshing.add(person)
-    load.people[person] = await refresh(load, session, count).finally(() => load.refreshing.delete(person))
+  if (leftMs < (TOKEN_SECONDS * 1_000) / 2 && !load.refreshing.has(user)) {
+    load.refreshing.add(user)
+    load.users[user] = await refresh(load, session, count).finally(() => load.refreshing.delete(user))
     return
   }
   if (leftMs < MARGIN_MS) return
@@ -165,7 +165,7 @@ async function askOne(load: Load, count: number): Promise<void> {
 
 /** Asks the processes in turn, so that another process verifies a token than the one that signed it. */
 function serverOf({ servers }: Load, count: number): Server {
-  const server = servers[Math.floor(count / PEOPLE + count) % servers.length]
+  const server = servers[Math.floor(count / USERS + count) % servers.length]
   if (!server) throw new Error('no server')
   return server
 }
@@ -180,7 +180,7 @@ async function refresh(load: Load, session: Session, count: number): Promise<Ses
 }
 
 async function signUp(load: Load, count: number): Promise<Session> {
-  const payload = { email: `person${count}@example.com`, password: PASSWORD }
+  const payload = { email: `user${count}@example.com`, password: PASSWORD }
   const { status, body } = await send(`${serverOf(load, count).url}/signup`, payload)
   if (status !== 200) throw new Error(`POST /signup answered ${status}: ${body}`)
   return keep(load, body)

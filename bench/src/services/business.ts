@@ -44,7 +44,7 @@ const ENV: Readonly<Record<Name, Readonly<Record<string, string>>>> = {
 }
 
 const MERCHANTS = 20
-const PEOPLE_BY_FORM = 20
+const USERS_BY_FORM = 20
 const CAPTURES_AT_ONCE = 16
 const CreatedApp = z.object({ app: z.object({ key: z.string() }) })
 const Ids = z.array(z.object({ id: z.string() })).transform((rows) => rows.map(({ id }) => id))
@@ -89,7 +89,7 @@ export async function fillDatabase(
   await deployments.auth.runCommand('users', 'import', file)
   const email = 'person0@drill.example'
   const session = await signUp(auth.url, email)
-  for (let n = 1; n < PEOPLE_BY_FORM; n += 1) await signUp(auth.url, `person${n}@drill.example`)
+  for (let n = 1; n < USERS_BY_FORM; n += 1) await signUp(auth.url, `user${n}@drill.example`)
   await deployments.inventory.runCommand('seed', '--products', String(rows), '--stock', '5')
   const { app } = CreatedApp.parse(await post(`${payments.url}/apps`, {}))
   const headers = { authorization: `Basic ${Buffer.from(`:${app.key}`).toString('base64')}` }
