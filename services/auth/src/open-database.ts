@@ -43,7 +43,7 @@ export function openAuthJobs(
   })
 }
 
-/** @throws Error when migrations are pending */
+/** Resolves when the tables are those of this release. @throws Error when migrations are pending */
 export async function expectMigrations({ checks, names }: Database<AuthTables>): Promise<void> {
   const migrated = await isMigrated(checks, { names, sources: authMigrations, files: authFunctions })
   if (!migrated) throw new Error('migrations are pending: run auth migrate')

@@ -50,7 +50,7 @@ export function openPaymentsJobs(config: PaymentsConfig, options: Pick<JobsConfi
 }
 
 /**
- * A process that serves is not ready before its migrations are applied, and a command must not write to tables of an earlier
+ * Resolves when the tables are those of this release. A process that serves is not ready before its migrations are applied, and a command must not write to tables of an earlier
  * release.
  * @throws Error when migrations are pending
  */

@@ -19,22 +19,22 @@ export type FingerprintState = z.infer<typeof Fingerprint>
  */
 export type ChallengeState = z.infer<typeof Challenge>
 
-/** Seals the state that the hidden frame sends back to `POST /acs/fingerprint`. `openFingerprintState` opens it. */
+/** Returns the sealed state that the hidden frame sends back to `POST /acs/fingerprint`. `openFingerprintState` opens it. */
 export function sealFingerprintState(frames: TextSeal, state: FingerprintState): string {
   return frames.seal(state, 'fingerprint')
 }
 
-/** Undefined for a text that this service did not seal. */
+/** Returns the state of a fingerprint's frame; undefined for a text that this service did not seal. */
 export function openFingerprintState(frames: TextSeal, text: string): FingerprintState | undefined {
   return Fingerprint.safeParse(frames.open(text, 'fingerprint')).data
 }
 
-/** Seals the state in the URL of the bank's page. `openChallengeState` opens it. */
+/** Returns the sealed state for the URL of the bank's page. `openChallengeState` opens it. */
 export function sealChallengeState(frames: TextSeal, state: ChallengeState): string {
   return frames.seal(state, 'challenge')
 }
 
-/** Undefined for a text that this service did not seal. */
+/** Returns the state of the bank's page; undefined for a text that this service did not seal. */
 export function openChallengeState(frames: TextSeal, text: string): ChallengeState | undefined {
   return Challenge.safeParse(frames.open(text, 'challenge')).data
 }
