@@ -42,7 +42,7 @@ async function createBatches(db: Kysely<unknown>, names: Names): Promise<void> {
       created timestamptz(3) NOT NULL,
       debtor jsonb NOT NULL,
       payouts jsonb NOT NULL,
-      digest bytea,
+      digest bytea NOT NULL,
       CONSTRAINT ${names.local('payout_batches_pk')} PRIMARY KEY (id),
       CONSTRAINT ${names.local('payout_batches_id_ck')} CHECK (id ~ '^[0-9a-f]{24}$')
     )`.execute(db)
@@ -50,6 +50,6 @@ async function createBatches(db: Kysely<unknown>, names: Names): Promise<void> {
     COMMENT ON COLUMN ${names.id('payout_batches')}.payouts IS 'ids, merchants and their names as the file has them'
   `.execute(db)
   await sql`COMMENT ON COLUMN ${names.id('payout_batches')}.digest IS
-    'SHA-256 of what the files say; null of batches that were exported before it was kept'`.execute(db)
+    'SHA-256 of what the files say'`.execute(db)
   await makeAppendOnly(db, names, 'payout_batches')
 }

@@ -139,8 +139,8 @@ export interface PayoutBatchesTable {
   created: Date
   debtor: Json<{ readonly name: string; readonly iban: string; readonly bic?: string }>
   payouts: Json<readonly unknown[]>
-  /** Null in a batch that a version without digests has exported. */
-  digest: Buffer | null
+  /** SHA-256 of what the files say. */
+  digest: Buffer
 }
 
 /** The merchant that used a card token first. No other merchant can use it. */

@@ -101,7 +101,7 @@ export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
   for (const { payoutId, merchantId } of rows) await expectRecorded(db, merchantId, 'payouts', [payoutId])
   const transfers = rows.map(({ status: _, isElsewhere: __, ...transfer }) => transfer)
   const message = { id, created: batch.created, debtor: { bic: undefined, ...batch.debtor }, transfers }
-  if (batch.digest && !batch.digest.equals(digestBatch(message))) {
+  if (!batch.digest.equals(digestBatch(message))) {
     throw new Error(`batch ${id} is not what was exported: its account, a name, an account or an amount was changed`)
   }
   await insertOperatorAudit(db, { action: 'payouts.exported-again', payload: { batch: id, payouts: transfers.length } })
