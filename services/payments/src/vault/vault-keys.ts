@@ -42,16 +42,13 @@ export function deriveKey({ key }: Pick<VaultKey, 'key'>, purpose: KeyPurpose): 
   return createSecretKey(Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), `trestle/payments/${purpose}`, 32)))
 }
 
-/** The keys of which the keys of jobs are derived. */
+/** The keys of which the keys of jobs are derived. The first key seals, all keys open. */
 export interface JobKeySources {
-  /** The first key seals, all keys open. */
   readonly vaultKeys: readonly [VaultKey, ...VaultKey[]]
-  /** Opens jobs that older versions sealed with the pepper. */
-  readonly pepper: Buffer
 }
 
 /** The keys that seal jobs with a secret, such as the link of an invitation. */
-export function createJobKeys({ vaultKeys: [first, ...others], pepper }: JobKeySources): SealKeys {
+export function createJobKeys({ vaultKeys: [first, ...others] }: JobKeySources): SealKeys {
   const derive = (from: Pick<VaultKey, 'key'>) => deriveKey(from, 'job/payload').export()
-  return [derive(first), ...others.map(derive), derive({ key: pepper })]
+  return [derive(first), ...others.map(derive)]
 }
