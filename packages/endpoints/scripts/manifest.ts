@@ -1,4 +1,4 @@
-// Before `npm pack` the manifest loses what is of the workspace alone, and after it gets that back: `pack` and `restore`.
+// `pack` removes from package.json what only the workspace can use, before `npm pack`. `restore` puts the whole file back after it.
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
@@ -20,7 +20,7 @@ function published(text: string): string {
 }
 
 if (process.argv[2] === 'pack') {
-  // What is kept from a run that was cut off is the whole one.
+  // A run that was cut off leaves the whole manifest in the kept file, and a shortened one in its place.
   if (existsSync(kept)) renameSync(kept, manifest)
   const text = readFileSync(manifest, 'utf8')
   writeFileSync(kept, text)

@@ -122,7 +122,10 @@ export const tooManyCustomProviders = defineError(
 // The errors of hooks.
 
 export const HOOK_REJECTED = 'hook_rejected'
-/** A hook chooses the status, from 400 to 499, and the text. Every 429 says when to try again (reference: Response headers). */
+/**
+ * The error that a hook has answered: it chooses the status, from 400 to 499, and the text. Clients find in the headers when to
+ * try again after a 429, and how to authenticate after a 401 (reference: Response headers).
+ */
 export function hookRejected({ status, message }: { readonly status: number; readonly message: string }): HttpError {
   const headers: Record<string, string> =
     status === 429 ? { 'retry-after': '60' } : status === 401 ? BEARER_CHALLENGE : {}

@@ -73,9 +73,9 @@ const MENDED: readonly (readonly [string, string, string | null])[] = [
   ['ul.endpoints', 'tabindex', '0'],
   // Fields whose only label is the text beside them, which a screen reader does not read with them.
   ['.code-input-lite__editor:not([aria-label]):not([aria-labelledby])', 'aria-label', 'Value'],
-  // A role must say which state it is in, until the library does.
+  // ARIA requires `aria-expanded` of a combobox, and the library leaves it out.
   ['[role="combobox"]:not([aria-expanded])', 'aria-expanded', 'false'],
-  // A sample in a field that an API may want empty.
+  // The library suggests a user name where an API may have none.
   ['[data-placeholder="janedoe"]', 'data-placeholder', 'as described above'],
 ]
 

@@ -221,7 +221,7 @@ function toPkce(row: Selectable<FlowStateTable>): PkceChallenge | undefined {
   return challenge === null || method === null ? undefined : { challenge, method }
 }
 
-/** A row of an older version has no assurance level; `aal1` proves the least. */
+/** The column is text. What is not `aal2` counts as `aal1`, which proves the least. */
 function toTarget(userId: string, row: Selectable<FlowStateTable>): LinkingTarget {
   return { userId, sessionId: row.linking_session_id, aal: row.linking_aal === 'aal2' ? 'aal2' : 'aal1' }
 }
