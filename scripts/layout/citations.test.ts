@@ -174,7 +174,7 @@ describe('a citation of a decision', () => {
     ['// See decision 9.', [9]],
     ['// Decisions 8, 9 and 10 say so.', [9, 10]],
     ['// Decisions 8, 9\n// and 10 say so.', [9, 10]],
-  ])('judges %s', async (text, unknown) => {
+  ])('refuses in %j the decisions %j, which are unknown', async (text, unknown) => {
     expect(await judge(item, text)).toEqual(
       unknown.map((number) => `${item}:1 cites decision ${number}, which is not in docs/decisions`),
     )

@@ -12,7 +12,7 @@ it.each([
   ["import './other.ts'", undefined],
   ["import type { FastifyInstance } from 'fastify'\nexport type { Server } from 'node:http'", undefined],
   ['export const load = (url) => import(url)', undefined],
-])('judges %j', async (text, specifier) => {
+])('refuses in %j the import of %s', async (text, specifier) => {
   const message = 'the core of the framework imports zod, acorn and multipasta alone'
   const problems = specifier === undefined ? [] : [`${core}:1 ${message} (${specifier})`]
   expect(await problemsOf(portableCore, { [core]: `${text}\n` })).toEqual(problems)

@@ -14,6 +14,26 @@ it.each(['%s', '%j', '%s: %j', '$name', '%j → %i %s', '$status $code: $title',
   },
 )
 
+it.each([
+  'judges %s',
+  'runs a %s',
+  'divides %d cores',
+  'works with %j',
+  'handles $name',
+  'checks the %s',
+  'decides %s',
+])('refuses the title %j, whose verb has no outcome', async (title) => {
+  const refused = `${path}:1 the title "${title}" says no guarantee: add the outcome`
+  expect(await read(`it.each([])('${title}', () => {})`)).toEqual([refused])
+})
+
+it.each(['judges %s: %s', 'runs a %s once', 'divides %d cores as %j', 'checks %s before it answers', 'judges nobody'])(
+  'allows the title %j, which has an outcome',
+  async (title) => {
+    expect(await read(`it.each([])('${title}', () => {})`)).toEqual([])
+  },
+)
+
 it('refuses such a title of a multi-line table, at its line', async () => {
   const text = "describe('carts', () => {\n  it.each<[string]>([\n    ['a'],\n  ])('%s', () => {})\n})\n"
   expect(await read(text)).toEqual([`${path}:2 the title "%s" says no guarantee: add a verb`])

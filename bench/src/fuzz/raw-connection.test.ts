@@ -15,7 +15,7 @@ it.each([
   [json(400, '{'), ['answers with invalid JSON']],
   ['HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n', ['answers 400 outside the envelope']],
   [json(400, '{"m":"canary"}'), ['tells the password']],
-])('judges %j', (text, problems) => {
+])('finds in the answer %j the problems %j', (text, problems) => {
   expect(judgeRaw(whole, text, new Map([['password', 'canary']]))).toEqual(problems)
 })
 

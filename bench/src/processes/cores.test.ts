@@ -6,7 +6,7 @@ describe('divideCores', () => {
     [1, undefined],
     [2, { server: '0', load: '1', database: '1', all: '0-1' }],
     [8, { server: '0', load: '1', database: '2-7', all: '0-7' }],
-  ])('divides %d cores', (count, cores) => {
+  ])('divides %d cores as %j', (count, cores) => {
     expect(divideCores(count)).toEqual(cores)
   })
 })

@@ -113,7 +113,7 @@ describe('a program', () => {
     [['-c', 'a.env', 'stock', 'list'], ran('list')],
     [['stock', 'receive', '7', '--kind', 'new'], ran(['7', { kind: 'new' }])],
     [['--version'], { status: 0, out: '1.2.3\n', err: '', calls: [] }],
-  ])('runs %j', async (words, expected) => {
+  ])('gives the words %j to their command, or to serve', async (words, expected) => {
     expect(await run(words)).toEqual(expected)
   })
 

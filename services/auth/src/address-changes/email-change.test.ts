@@ -13,7 +13,7 @@ describe('judgeEmailChange', () => {
     ['the new address of one who has none', user(null), 'email_change_new', true, 'apply'],
     ['the new address of a simple change', user('a@b.c'), 'email_change_new', false, 'apply'],
     ['the current address of a simple change', user('a@b.c'), 'email_change_current', false, 'refuse'],
-  ] as const)('judges %s', (...[, who, used, secure, verdict]) => {
+  ] as const)('decides on %s (user %j, %s, secure %s) to %s', (...[, who, used, secure, verdict]) => {
     expect(judgeEmailChange(who, used, secure)).toBe(verdict)
   })
 

@@ -45,7 +45,7 @@ describe('compileGlob', () => {
     ['https://h/a%2Fb/*', 'https://h/a/b/c', false],
     ['', '', true],
     ['', 'a', false],
-  ])('%s on %s: %s', (glob, text, expected) => {
+  ])('says whether %s matches %s: %s', (glob, text, expected) => {
     expect(compileGlob(glob).matches(text)).toBe(expected)
   })
 

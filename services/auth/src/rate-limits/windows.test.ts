@@ -14,7 +14,7 @@ describe('toWindow', () => {
     [0.5, 3_600, 1, { points: 1, durationSeconds: 7_200 }],
     [30, 0.3, 30, { points: 100, durationSeconds: 1 }],
     ['off', 300, 30, undefined],
-  ] as const)('%s per %s s, burst %s', (value, period, burst, window) => {
+  ] as const)('counts %s per %s s with a burst of %s as %j', (value, period, burst, window) => {
     expect(toWindow(value, period, burst)).toEqual(window)
   })
 })
@@ -25,7 +25,7 @@ describe('retryAfterSeconds', () => {
     [1, 1],
     [1_000, 1],
     [1_001, 2],
-  ])('%s ms: %s', (ms, seconds) => {
+  ])('tells a client with %d ms to wait to try again after %d s', (ms, seconds) => {
     expect(retryAfterSeconds(ms)).toBe(seconds)
   })
 })

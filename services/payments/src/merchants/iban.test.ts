@@ -15,7 +15,7 @@ describe('iban', () => {
     ['X100000000', false],
     ['XXA0000000', false],
     ['XX00-00000', false],
-  ])('shape of %s: %s', (iban, expected) => {
+  ])('says whether %s has the shape of an IBAN: %s', (iban, expected) => {
     expect(hasIbanShape(iban)).toBe(expected)
   })
 
@@ -25,7 +25,7 @@ describe('iban', () => {
     ['GB82WEST12345698765432', true],
     ['GB82WEST12345698765433', false],
     ['DK5100400440116243', false],
-  ])('checksum of %s: %s', (iban, expected) => {
+  ])('says whether the check digits of %s are right: %s', (iban, expected) => {
     expect(hasIbanChecksum(iban)).toBe(expected)
   })
 })

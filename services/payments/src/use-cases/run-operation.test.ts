@@ -81,10 +81,13 @@ describe('runOperation', () => {
   it.each([
     ['capture', { pending: 200n, captured: 100n }, captured],
     ['void', { pending: 200n, voided: 100n }, { kind: 'void' }],
-  ] as const)('runs a %s', async (kind, amounts, entry) => {
-    const id = await pay()
-    expect(await run(id, { kind })).toEqual({ transaction: shown(id, amounts, entry), replayed: false })
-  })
+  ] as const)(
+    'answers a %s with the transaction: its amounts are moved, and its trail has an entry',
+    async (kind, amounts, entry) => {
+      const id = await pay()
+      expect(await run(id, { kind })).toEqual({ transaction: shown(id, amounts, entry), replayed: false })
+    },
+  )
 
   it('answers a repeat as it answered the first request, and refuses its key with another body', async () => {
     const id = await pay()
