@@ -10,8 +10,8 @@ const PRODUCTS = ['auth', 'payments', 'inventory', 'endpoints']
 const PARTS = ['common', 'database', 'jobs', 'service', 'stack', 'testing', 'packages', 'migrations', 'bench', 'repo']
 const SUBJECT = new RegExp(`^(?:${TYPES.join('|')})(?:\\((?:${[...PRODUCTS, ...PARTS].join('|')})\\))?: [a-z]`)
 const SUBJECT_LENGTH_MAX = 72
-/** Three words or more, and a full stop. */
-const SENTENCE = /(\S+\s+){2}\S+\.(\s|$)/
+/** Eight words or more, and a full stop: `No statement changes.` gives no reason. */
+const SENTENCE = /(?:[^\s.]\S*(?<!\.)\s+){7}\S+\.(?:\s|$)/
 /** `Co-authored-by: …` and the like. */
 const TRAILER = /^[A-Z][a-z]+(-[a-z]+)+: .*$/gm
 /** Where a branch starts, when nothing else is named. */
