@@ -26,6 +26,7 @@ function staticSteps(): readonly Step[] {
     { name: 'OpenAPI documents', command: process.execPath, args: ['scripts/write-openapi.ts', '--check'] },
     { name: 'security page', command: process.execPath, args: ['scripts/write-security.ts', '--check'] },
     { name: 'settings', command: process.execPath, args: ['scripts/write-settings.ts', '--check'] },
+    { name: 'behaviours', command: process.execPath, args: ['scripts/write-behaviours.ts', '--check'] },
     { name: 'dashboards', command: process.execPath, args: ['scripts/write-dashboards.ts', '--check'] },
     ...projects
       .map((project) => project.replace(/\/?tsconfig\.json$/, ''))

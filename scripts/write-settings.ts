@@ -18,7 +18,8 @@ interface SettingsDocuments {
 
 /**
  * `.env.example` and the page of each service, which has a `src/config.ts`. Its settings are the object `settings` of
- * `src/config/settings.ts`, and some of them, as a profile narrows them, the object `strictSettings` of `src/config/profile.ts`.
+ * `src/config/settings.ts`. Some of them, as a profile changes them, are the objects `strictSettings` and `supabaseSettings` of
+ * `src/config/profile.ts`.
  */
 export async function settingsDocuments(root: string): Promise<SettingsDocuments> {
   const names = globSync('*/src/config.ts', { cwd: join(root, 'services') }).map((path) => path.split('/')[0] ?? '')
@@ -27,7 +28,10 @@ export async function settingsDocuments(root: string): Promise<SettingsDocuments
       const prefix = `${name.toUpperCase()}_`
       const folder = join(root, 'services', name, 'src', 'config')
       const settings = await readExport(join(folder, 'settings.ts'), 'settings')
-      const narrowed = await readExport(join(folder, 'profile.ts'), 'strictSettings')
+      const profiles = Object.entries(CHANGES).map(async ([profile, change]) => {
+        const changed = await readExport(join(folder, 'profile.ts'), `${profile}Settings`)
+        return { profile, change, settings: describeSettings(changed, prefix) }
+      })
       const problems =
         Object.keys(settings).length === 0
           ? [`services/${name}/src/config/settings.ts exports no settings`]
@@ -36,19 +40,25 @@ export async function settingsDocuments(root: string): Promise<SettingsDocuments
         name,
         problems,
         settings: describeSettings(settings, prefix),
-        narrowed: describeSettings(narrowed, prefix),
+        profiles: await Promise.all(profiles),
       }
     }),
   )
-  const pages = services.map(({ name, settings, narrowed }) => [
+  const pages = services.map(({ name, settings, profiles }) => [
     `docs/settings/${name}.md`,
-    settingsPage(name, settings, narrowed),
+    settingsPage(name, settings, profiles),
   ])
   const start = { name: '', settings: describeSettings(startSettings, '') }
   return {
     documents: { '.env.example': envExample([start, ...services]), ...Object.fromEntries(pages) },
     problems: [...findUndescribed(startSettings, ''), ...services.flatMap(({ problems }) => problems)],
   }
+}
+
+/** How profiles change settings. */
+const CHANGES = {
+  strict: 'take fewer values, or have another default. A value that is not taken stops the start',
+  supabase: 'have another default',
 }
 
 /** An object that a module exports; empty if it exports none. */

@@ -8,8 +8,10 @@ const HEAD = `# Settings of shop
 
 Written by \`pnpm settings\` from \`services/shop/src/config/\`. [How settings are read](README.md) says what the forms are, what a secret is, and where values come from.
 `
-const page = (settings: object, narrowed: object = {}) =>
-  settingsPage('shop', describeSettings({ ...settings }, 'SHOP_'), describeSettings({ ...narrowed }, 'SHOP_'))
+const page = (settings: object, changed: object = {}) =>
+  settingsPage('shop', describeSettings({ ...settings }, 'SHOP_'), [
+    { profile: 'strict', change: 'take fewer values', settings: describeSettings({ ...changed }, 'SHOP_') },
+  ])
 
 it('has a table for each group, in the order of the settings', () => {
   const settings = {
@@ -73,12 +75,12 @@ it('has one row for settings that exist for several words, and the words below',
 `)
 })
 
-it('has a table of what the strict profile narrows', () => {
+it('has a table of what a profile changes', () => {
   const settings = group('Limits', { DAYS: integer(1, 99, 'days').prefault('9').describe('How long.') })
-  const narrowed = { DAYS: integer(1, 9, 'days').prefault('5') }
-  expect(page(settings, narrowed).split('\n## ').at(-1)).toBe(`The strict profile
+  const changed = { DAYS: integer(1, 9, 'days').prefault('5') }
+  expect(page(settings, changed).split('\n## ').at(-1)).toBe(`The strict profile
 
-With \`SHOP_PROFILE=strict\` these settings take fewer values, or have another default. A value that is not taken stops the start.
+With \`SHOP_PROFILE=strict\` these settings take fewer values.
 
 | Setting | Form | Default |
 |---|---|---|

@@ -1,17 +1,26 @@
 import type { DescribedSetting } from './describe-settings.ts'
 
-/** The page of a service in docs/settings: a table for each group, and a table of the settings that a profile narrows. */
+/** The settings that a profile of a service changes. */
+export interface ProfileSettings {
+  /** `strict` */
+  readonly profile: string
+  /** How the profile changes them, as the end of a sentence that begins with them. */
+  readonly change: string
+  readonly settings: readonly DescribedSetting[]
+}
+
+/** The page of a service in docs/settings: a table for each group, and a table for each profile that changes settings. */
 export function settingsPage(
   service: string,
   settings: readonly DescribedSetting[],
-  narrowed: readonly DescribedSetting[] = [],
+  profiles: readonly ProfileSettings[] = [],
 ): string {
   const groups = Map.groupBy(settings, ({ group }) => group)
   return [
     `# Settings of ${service}`,
     `Written by \`pnpm settings\` from \`services/${service}/src/config/\`. [How settings are read](README.md) says what the forms are, what a secret is, and where values come from.`,
     ...[...groups].flatMap(([title, members]) => section(title, members)),
-    ...(narrowed.length > 0 ? narrowedSection(service, narrowed) : []),
+    ...profiles.flatMap((profile) => profileSection(service, profile)),
     '',
   ]
     .join('\n\n')
@@ -32,13 +41,14 @@ function section(title: string, settings: readonly DescribedSetting[]): readonly
   ]
 }
 
-function narrowedSection(service: string, settings: readonly DescribedSetting[]): readonly string[] {
+function profileSection(service: string, { profile, change, settings }: ProfileSettings): readonly string[] {
+  if (settings.length === 0) return []
   const rows = shownOnce(settings).map(
     (setting) => `| \`${shownName(setting)}\` | ${formCell(setting)} | ${defaultCell(setting)} |`,
   )
   return [
-    '## The strict profile',
-    `With \`${service.toUpperCase()}_PROFILE=strict\` these settings take fewer values, or have another default. A value that is not taken stops the start.`,
+    `## The ${profile} profile`,
+    `With \`${service.toUpperCase()}_PROFILE=${profile}\` these settings ${change}.`,
     ['| Setting | Form | Default |', '|---|---|---|', ...rows].join('\n'),
   ]
 }

@@ -8,8 +8,8 @@
 -- to write the audit log.
 --
 -- Answers the user (actor_id) and a verdict: `signed-in` with the session; `sent`: a message goes to the new user;
--- `sent-again`: one goes to a user who has not confirmed; `taken`: the identifier has a user and p_confirmed is set;
--- `repeated`: it has a user, and nothing is sent.
+-- `sent-again`: one goes to a user who has not confirmed; `repeated`: it has such a user, and nothing is sent; `taken`: it has a
+-- user who has confirmed, or any user where p_confirmed is set.
 --
 -- Of parallel sign-ups of one identifier the unique index of the email or the phone lets one in. The others wait for it and are
 -- judged by what it has made. A duplicate does less work than a fresh sign-up by a few rows only, and both note the interval of
@@ -78,9 +78,9 @@ BEGIN
   verdict := CASE
     WHEN is_new AND p_confirmed THEN 'signed-in'
     WHEN is_new THEN 'sent'
-    WHEN p_confirmed THEN 'taken'
-    WHEN is_due AND CASE provider WHEN 'email' THEN holder.email_confirmed_at ELSE holder.phone_confirmed_at END IS NULL
-      THEN 'sent-again'
+    WHEN p_confirmed OR CASE provider WHEN 'email' THEN holder.email_confirmed_at ELSE holder.phone_confirmed_at END IS NOT NULL
+      THEN 'taken'
+    WHEN is_due THEN 'sent-again'
     ELSE 'repeated' END;
 
   -- The interval counts by audience, and an account that nobody has confirmed follows the newest request. Without this rule a

@@ -3,6 +3,7 @@ import { text } from '@trestle/common/config/setting.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import { adviceForMissing } from '@trestle/service/common-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
+import { type Behaviours, behavioursOf } from './config/behaviours.ts'
 import { dangerousSettings } from './config/dangers.ts'
 import { type AuthDatabaseSettings, toDatabaseConfig } from './config/database.ts'
 import { type ExternalConfig, externalRules, externalWarnings, toExternalConfig } from './config/external.ts'
@@ -11,7 +12,7 @@ import { type JwtConfig, jwtRules, jwtWarnings, toJwtConfig } from './config/jwt
 import { type MailConfig, mailRules, mailWarnings, toMailConfig } from './config/mail.ts'
 import { type MfaConfig, toMfaConfig } from './config/mfa.ts'
 import { plainHttpSettings } from './config/plain-http.ts'
-import { profileRules, strictSettings } from './config/profile.ts'
+import { profileRules, strictSettings, supabaseSettings } from './config/profile.ts'
 import {
   type RateLimitConfig,
   type SecurityConfig,
@@ -29,6 +30,7 @@ import { toWebauthnConfig, type WebauthnConfig, webauthnRules } from './config/w
 
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
 export interface AuthConfig {
+  readonly behaviours: Behaviours
   readonly server: ServerConfig
   readonly database: AuthDatabaseSettings
   readonly signup: SignupConfig
@@ -54,23 +56,28 @@ export interface AuthConfig {
  */
 export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): AuthConfig {
   const source = { prefix: 'AUTH_', env, file }
-  const { PROFILE: profile } = loadConfig({ PROFILE: text().default('') }, source)
-  const isStrict = profile.toLowerCase() === 'strict'
-  const values = loadConfig(isStrict ? { ...settings, ...strictSettings } : settings, {
-    ...source,
-    adviceForMissing: adviceForMissing('auth'),
-    refusesUnknown: isStrict,
-    rules: [
-      ...jwtRules,
-      ...mailRules,
-      ...securityRules,
-      ...externalRules,
-      ...webauthnRules,
-      ...hookRules,
-      ...profileRules,
-    ],
-  })
+  const { PROFILE: written } = loadConfig({ PROFILE: text().default('') }, source)
+  const profile = written.toLowerCase()
+  const ofProfile = profile === 'strict' ? strictSettings : profile === 'supabase' ? supabaseSettings : {}
+  const values = loadConfig(
+    { ...settings, ...ofProfile },
+    {
+      ...source,
+      adviceForMissing: adviceForMissing('auth'),
+      refusesUnknown: profile === 'strict',
+      rules: [
+        ...jwtRules,
+        ...mailRules,
+        ...securityRules,
+        ...externalRules,
+        ...webauthnRules,
+        ...hookRules,
+        ...profileRules,
+      ],
+    },
+  )
   return {
+    behaviours: behavioursOf(values.PROFILE),
     server: toServerConfig(values),
     database: toDatabaseConfig(values),
     signup: toSignupConfig(values),

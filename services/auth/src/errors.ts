@@ -48,6 +48,7 @@ export const phoneExists = defineError(422, 'phone_exists', 'A user with this ph
 export const phoneExistsForAdmin = defineError(422, 'phone_exists', 'Phone number already registered by another user')
 
 export const userAlreadyExists = defineError(400, 'user_already_exists', 'User already registered')
+export const userAlreadyRegistered = defineError(422, userAlreadyExists.code, userAlreadyExists.message)
 export const signupDisabled = defineError(422, 'signup_disabled', 'Signups not allowed for this instance')
 export const emailSignupsDisabled = defineError(400, 'email_provider_disabled', 'Email signups are disabled')
 const EMAIL_DISABLED = 'Email logins are disabled'

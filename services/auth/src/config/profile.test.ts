@@ -121,7 +121,7 @@ describe('AUTH_PROFILE=strict', () => {
     ['AUTH_MFA_CHALLENGE_EXPIRY_DURATION', '601', 'must be an integer between 0 and 600'],
     ['AUTH_MFA_TOTP_ENROLL_ENABLED', 'false', 'must be true in the strict profile'],
     ['AUTH_EXTERNAL_GOOGLE_SKIP_NONCE_CHECK', 'true', 'must be false in the strict profile'],
-    ['AUTH_PROFILE', 'stricter', 'must be one of compatible, strict'],
+    ['AUTH_PROFILE', 'stricter', 'must be one of compatible, strict, supabase'],
   ])('refuses what the strict profile does not allow: %s=%s', (name, value, message) => {
     expect(problems({ ...STRICT, [name]: value })).toEqual([`${name} ${message} (got ${JSON.stringify(value)})`])
     const inBothProfiles = name === 'AUTH_PROFILE' || (name === 'AUTH_SESSIONS_INACTIVITY_TIMEOUT' && value === '0')

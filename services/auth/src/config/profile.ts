@@ -2,20 +2,22 @@ import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer, oneOf, type Setting, secret, text } from '@trestle/common/config/setting.ts'
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
+import { PROFILES, SETTING_DEFAULTS } from './behaviours.ts'
 import { PROVIDERS } from './external.ts'
 import { roleProblem } from './jwt.ts'
-import { NOTIFICATIONS } from './mail.ts'
+import { mailSettings, NOTIFICATIONS } from './mail.ts'
 import { addressList, lifetimeSeconds, limit, type ProfileValues } from './rules.ts'
 import { followsNoProxy, type securitySettings } from './security.ts'
 import type { serverSettings } from './server.ts'
+import { sessionSettings } from './sessions.ts'
 import { toUpperCase } from './to-upper-case.ts'
 
 /** Read before the other settings, because it decides which values they may have (decision 16). */
 export const profileSettings = group('Profile', {
-  PROFILE: oneOf('compatible', 'strict')
+  PROFILE: oneOf(...PROFILES)
     .prefault('compatible')
     .describe(
-      '`compatible` is what clients of GoTrue expect. `strict` narrows settings and has stricter defaults; the reference of auth says what else it changes.',
+      '`compatible` is what clients of GoTrue expect. `strict` narrows settings and has stricter defaults. `supabase` behaves as supabase/auth does today. The reference of auth says what each of them changes.',
     ),
 })
 
@@ -75,6 +77,18 @@ export const strictSettings = {
   ...family(PROVIDERS.map(toUpperCase), { 'EXTERNAL_<PROVIDER>_SKIP_NONCE_CHECK': fixedFlag('false') }),
   ...family(NOTIFICATIONS, { 'MAILER_NOTIFICATIONS_<EVENT>_ENABLED': flag().prefault('true') }),
 } satisfies Readonly<Record<string, Setting>>
+
+const { SESSIONS_ENFORCE_ON_ACCESS_TOKEN, MAILER_INVITE_ON_ADMIN_CREATE } = SETTING_DEFAULTS
+
+/** The settings that have another default in the profile supabase. */
+export const supabaseSettings = {
+  SESSIONS_ENFORCE_ON_ACCESS_TOKEN: sessionSettings.SESSIONS_ENFORCE_ON_ACCESS_TOKEN.prefault(
+    SESSIONS_ENFORCE_ON_ACCESS_TOKEN.supabase,
+  ),
+  MAILER_INVITE_ON_ADMIN_CREATE: mailSettings.MAILER_INVITE_ON_ADMIN_CREATE.prefault(
+    MAILER_INVITE_ON_ADMIN_CREATE.supabase,
+  ),
+} satisfies Readonly<Record<keyof typeof SETTING_DEFAULTS, Setting>>
 
 type JudgedValues = ProfileValues &
   Parameters<typeof roleProblem>[0] &

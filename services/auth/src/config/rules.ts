@@ -2,10 +2,11 @@ import { integer, parseDuration, parsed } from '@trestle/common/config/setting.t
 import { z } from 'zod'
 import { compileGlob, exactGlob, type Glob } from '../flows/glob.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'
+import type { Profile } from './behaviours.ts'
 
 /** The profile, which decides what further settings mean. */
 export interface ProfileValues {
-  readonly PROFILE: 'compatible' | 'strict'
+  readonly PROFILE: Profile
 }
 
 /** How many messages may be sent: `points` in each window of `windowMs`. With 0 points, none. */

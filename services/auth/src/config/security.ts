@@ -126,7 +126,7 @@ export function toSecurityConfig(values: SecurityValues & ProfileValues): Securi
     manualLinkingEnabled: values.SECURITY_MANUAL_LINKING_ENABLED,
     factorGuardsIdentities: values.PROFILE === 'strict',
     idTokenNonceRequired: values.PROFILE === 'strict',
-    assumesVerified: values.PROFILE === 'compatible',
+    assumesVerified: values.PROFILE !== 'strict',
     captcha: toCaptchaConfig(values),
     forwardedForEnabled: values.SECURITY_FORWARDED_FOR_ENABLED,
     codeAttemptsMax: values.SECURITY_OTP_MAX_ATTEMPTS,

@@ -40,7 +40,11 @@ export interface IntervalKey {
  */
 export async function requireInterval(trx: Trx, deps: IntervalDeps, key: IntervalKey): Promise<void> {
   const waitMs = await touchInterval(trx, deps, key)
-  if (waitMs === undefined) return
+  if (waitMs !== undefined) refuseTooSoon(key, waitMs)
+}
+
+/** Tells when the next message may go out. @throws emailTooSoon or smsTooSoon */
+export function refuseTooSoon(key: Pick<IntervalKey, 'kind'>, waitMs: number): never {
   const seconds = retryAfterSeconds(waitMs)
   const isSms = key.kind === 'sms' || key.kind === 'mfa_sms'
   const headers = { 'retry-after': String(seconds) }
@@ -68,13 +72,19 @@ export async function touchInterval(db: Db, deps: IntervalDeps, key: IntervalKey
     )
     .executeTakeFirst()
   if (numInsertedOrUpdatedRows && numInsertedOrUpdatedRows > 0n) return undefined
+  return await restOfInterval(db, deps, key)
+}
+
+/** The milliseconds that are left of an interval; 0 when it is over, undefined when no message has been requested. */
+export async function restOfInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<number | undefined> {
+  const dueBefore = deps.now().getTime() - intervalMs(deps.config, key.kind)
   const row = await db
     .selectFrom('send_throttle')
     .select('sent_at')
-    .where('key_hash', '=', keyHash)
-    .where('kind', '=', kind)
+    .where('key_hash', '=', hashIntervalKey(deps, key))
+    .where('kind', '=', key.kind)
     .executeTakeFirst()
-  return row ? Math.max(0, Date.parse(row.sent_at) - dueBefore.getTime()) : undefined
+  return row && Math.max(0, Date.parse(row.sent_at) - dueBefore)
 }
 
 /**

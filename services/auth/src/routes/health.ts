@@ -1,12 +1,18 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
-import { VERSION } from '../version.ts'
+import { SUPABASE_AUTH_VERSION, VERSION } from '../version.ts'
 
 const HealthAnswer = z.object({ version: z.string(), name: z.string(), description: z.string() })
 
 /** `GET /health`: the process answers. It asks nothing of the database. */
 export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
+  const name = app.deps.config.behaviours.healthName
+  const answer = {
+    version: name === 'GoTrue' ? SUPABASE_AUTH_VERSION : VERSION,
+    name,
+    description: `${name} is a user registration and authentication API`,
+  }
   app.get(
     '/health',
     {
@@ -18,10 +24,6 @@ export const healthRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: HealthAnswer, ...errorAnswers() },
       },
     },
-    async () => ({
-      version: VERSION,
-      name: 'Auth',
-      description: 'Auth is a user registration and authentication API',
-    }),
+    async () => answer,
   )
 }

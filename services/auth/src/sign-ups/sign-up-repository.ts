@@ -46,8 +46,8 @@ export interface SignUpConfirmation {
 const VERDICTS = ['signed-in', 'sent', 'sent-again', 'repeated', 'taken'] as const
 
 /**
- * `sent-again`: the confirmation of a user who has the identifier is sent once more. `repeated`: nothing is sent. To a client
- * both look like `sent`.
+ * `sent-again`: the confirmation of a user who has the identifier is sent once more. `repeated`: it was sent a moment ago.
+ * `taken`: a confirmed user has the identifier, or any user where sign-ups need no confirmation.
  */
 export type SignUpVerdict = (typeof VERDICTS)[number]
 

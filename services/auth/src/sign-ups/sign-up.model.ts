@@ -22,5 +22,6 @@ export function judgeSignUp(holder: Holder, { autoconfirm, isDue }: SignUpRules)
   const isNew = holder === 'nobody' || holder === 'staged' || holder === 'claimed'
   if (autoconfirm) return isNew ? 'signed-in' : 'taken'
   if (isNew) return 'sent'
-  return holder === 'unconfirmed' && isDue ? 'sent-again' : 'repeated'
+  if (holder === 'confirmed') return 'taken'
+  return isDue ? 'sent-again' : 'repeated'
 }

@@ -1,35 +1,29 @@
 import { randomUUID } from 'node:crypto'
-import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { emailSignupsDisabled, phoneSignupsDisabled, userAlreadyExists } from '../errors.ts'
+import { emailSignupsDisabled, phoneSignupsDisabled, userAlreadyExists, userAlreadyRegistered } from '../errors.ts'
 import { type PkceChallenge, parsePkce } from '../flows/pkce.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import { holdUserCreated } from '../hooks/user-created-job.ts'
 import { ownIdentityData } from '../identities/identity.ts'
-import { toMessageRequest } from '../message-requests/request-message.ts'
+import { prepareConfirmation } from '../message-requests/sign-up-confirmation.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
-import { mailTask } from '../messages/mail-job.ts'
-import { prepareMailToken } from '../messages/mail-token.ts'
-import { messageRequestTask } from '../messages/message-request.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
-import { prepareSmsCode } from '../messages/sms-code.ts'
-import { smsTask } from '../messages/sms-job.ts'
-import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requireSignUpPassword } from '../passwords/password-policy.ts'
 import { type Allowance, NOTHING_TAKEN } from '../rate-limits/rate-limits.ts'
-import { hashIntervalKey, intervalMs } from '../rate-limits/send-interval.ts'
+import { refuseTooSoon, restOfInterval } from '../rate-limits/send-interval.ts'
 import { pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
 import { requireIdentifier, type UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
-import type { SignUpConfirmation } from '../sign-ups/sign-up-repository.ts'
+import type { SignUpOutcome } from '../sign-ups/sign-up-repository.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { requireMetadata } from '../users/metadata.ts'
+import { getProfile } from '../users/profile-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
 /** What a sign-up works with, by email or by phone. */
@@ -51,8 +45,6 @@ export type SignUpDeps = Pick<
   | 'hooks'
   | 'signingKeys'
 >
-
-type MessageDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>
 
 /** The members of a request to sign up. Empty members count as absent. */
 export interface SignUpFields {
@@ -143,7 +135,7 @@ const ACTIONS = {
 /**
  * Stores a sign-up. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path
  * hashes the password, prepares the message and makes one call of the database, and the answer does not depend on its rows.
- * @throws userAlreadyExists, overEmailRateLimit, serverBusy, and what `takeSms` and `askBeforeUserCreated` throw
+ * @throws userAlreadyExists, userAlreadyRegistered, overEmailRateLimit, emailTooSoon, smsTooSoon, serverBusy, and what `takeSms` and `askBeforeUserCreated` throw
  */
 export async function createSignUp(deps: Omit<SignUpDeps, 'outbound'>, input: NewSignUp): Promise<CreatedSignUp> {
   const { identifier, data, context } = input
@@ -171,7 +163,9 @@ export async function createSignUp(deps: Omit<SignUpDeps, 'outbound'>, input: Ne
         ...ownIdentityData(identifier.kind, { userId: fresh.userId, value: identifier.value }, data),
         [`${identifier.kind}_verified`]: isConfirmed,
       },
-      confirmation: isConfirmed ? undefined : await prepareConfirmation(deps, input, fresh.userId),
+      confirmation: isConfirmed
+        ? undefined
+        : await prepareConfirmation(deps, input, { userId: fresh.userId, messageId: randomUUID() }),
       tokenHash: hashRefreshToken(refreshToken),
       userAgent: context.userAgent,
       ip: context.ip,
@@ -181,14 +175,45 @@ export async function createSignUp(deps: Omit<SignUpDeps, 'outbound'>, input: Ne
     if (!isConfirmed) deps.outbox.wake()
     const { verdict, actorId } = outcome
     auditToLog(deps, { action: ACTIONS[verdict], actorId, ip: context.ip })
-    if (verdict === 'taken') throw userAlreadyExists()
     if (verdict === 'signed-in') return { verdict, session: { ...outcome.session, refreshToken } }
-    return { verdict: 'confirm', ...createUnconfirmedUser({ ...fresh, identifier }) }
+    if (verdict === 'taken' && isTakenTold(deps, isConfirmed)) refuseTaken(deps)
+    const made = createUnconfirmedUser({ ...fresh, identifier })
+    if (verdict === 'sent') return { verdict: 'confirm', ...made }
+    return { verdict: 'confirm', ...(await answerDuplicate(deps, input, outcome, made)) }
   } catch (error) {
     // A duplicate gives nothing back. Otherwise the limit would reveal to the next request that nothing was sent.
     await allowance.giveBack()
     throw error
   }
+}
+
+/** Whether the status alone tells that an identifier is taken. */
+function isTakenTold({ config }: Pick<AuthDeps, 'config'>, isConfirmed: boolean): boolean {
+  const anyConfirmed = config.mail.autoconfirm || config.sms.autoconfirm
+  return isConfirmed || (config.behaviours.duplicateIsTold && anyConfirmed)
+}
+
+function refuseTaken({ config }: Pick<AuthDeps, 'config'>): never {
+  throw config.behaviours.confirmedDuplicateStatus === 422 ? userAlreadyRegistered() : userAlreadyExists()
+}
+
+/** @param made what a fresh sign-up is answered. Without the two behaviours a duplicate gets the same. */
+async function answerDuplicate(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'now' | 'serverKeys'>,
+  { identifier, context: { audience } }: NewSignUp,
+  { verdict, actorId }: SignUpOutcome,
+  made: UnconfirmedUser,
+): Promise<UnconfirmedUser> {
+  const { duplicateIsTold, repeatedSignUpIsTold } = deps.config.behaviours
+  if (verdict === 'taken') return duplicateIsTold ? { user: { ...made.user, role: '' }, identities: [] } : made
+  if (!repeatedSignUpIsTold) return made
+  const kind = identifier.kind === 'email' ? 'confirmation' : 'sms'
+  const waitMs =
+    verdict === 'repeated' && (await restOfInterval(deps.db, deps, { kind, identifier: identifier.value, audience }))
+  if (waitMs) refuseTooSoon({ kind }, waitMs)
+  const { user, identities } = await getProfile(deps.db, actorId)
+  // Nobody but the invited user may learn what the invitation says.
+  return user.invitedAt === null ? { user, identities } : { user: { ...user, userMetadata: {} }, identities: [] }
 }
 
 function takeAllowance(
@@ -197,52 +222,6 @@ function takeAllowance(
   limitKey: string | undefined,
 ): Promise<Allowance> {
   return kind === 'email' ? deps.rateLimits.email.take(limitKey) : takeSms(deps, value, limitKey)
-}
-
-async function prepareConfirmation(deps: MessageDeps, input: NewSignUp, userId: string): Promise<SignUpConfirmation> {
-  const { identifier, pkce, context, channel } = input
-  const kind = identifier.kind === 'email' ? 'confirmation' : 'sms'
-  const key = hashIntervalKey(deps, { kind, identifier: identifier.value, audience: context.audience })
-  const dueBefore = new Date(deps.now().getTime() - intervalMs(deps.config, kind))
-  const { secrets, message } = await prepareMessage(deps, input, userId)
-  const again = toMessageRequest(deps, { purpose: 'confirmation', identifier, pkce, channel, context })
-  return {
-    interval: { kind, key, dueBefore },
-    secrets,
-    pkce,
-    message,
-    messageAgain: await deps.jobs.prepare(messageRequestTask, again),
-  }
-}
-
-interface PreparedMessage {
-  readonly secrets: MessageSecrets
-  readonly message: OutboxEntry | undefined
-}
-
-async function prepareMessage(deps: MessageDeps, input: NewSignUp, userId: string): Promise<PreparedMessage> {
-  const { identifier, channel, data, pkce, context } = input
-  if (identifier.kind === 'phone') {
-    const { secrets, sms } = prepareSmsCode(deps, {
-      user: { id: userId },
-      phone: identifier.value,
-      tokenKind: 'sms',
-      channel,
-      messageId: randomUUID(),
-    })
-    return { secrets, message: sms && (await deps.jobs.prepare(smsTask, sms)) }
-  }
-  const { secrets, mail } = prepareMailToken(deps, {
-    user: { id: userId, userMetadata: data },
-    email: identifier.value,
-    tokenKind: 'confirmation',
-    mailKind: 'CONFIRMATION',
-    linkType: 'signup',
-    linkPath: deps.config.mail.linkPaths.confirmation,
-    flow: { method: 'email/signup', pkce },
-    context,
-  })
-  return { secrets, message: await deps.jobs.prepare(mailTask, mail) }
 }
 
 function isAutoconfirmed({ config }: Pick<AuthDeps, 'config'>, { kind }: UserIdentifier): boolean {

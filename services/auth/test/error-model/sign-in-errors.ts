@@ -31,15 +31,8 @@ let phones = 0
 
 /** Errors of signing up and signing in. */
 export const signInErrors: ErrorCases = {
-  userAlreadyExists: [
-    {
-      raise: async (world, send) => {
-        const service = await world.service(NO_CODES)
-        const { email } = await createSignedUp(service.deps)
-        return send(service, post('/signup', { email, password: 'correct horse' }))
-      },
-    },
-  ],
+  userAlreadyExists: [signUpAgain(NO_CODES)],
+  userAlreadyRegistered: [signUpAgain({ ...NO_CODES, AUTH_PROFILE: 'supabase' })],
   signupDisabled: [under(NO_SIGNUP, post('/signup', credentials)), under(NO_SIGNUP, post('/signup', {}))],
   emailSignupsDisabled: [under(NO_METHODS, post('/signup', credentials))],
   phoneSignupsDisabled: [under(NO_METHODS, post('/signup', caller))],
@@ -89,4 +82,15 @@ export const signInErrors: ErrorCases = {
       },
     },
   ],
+}
+
+/** A sign-up with the address of a user, where nobody confirms an email. */
+function signUpAgain(settings: Readonly<Record<string, string>>): ErrorCase {
+  return {
+    raise: async (world, send) => {
+      const service = await world.service(settings)
+      const { email } = await createSignedUp(service.deps)
+      return send(service, post('/signup', { email, password: 'correct horse' }))
+    },
+  }
 }

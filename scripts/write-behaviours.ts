@@ -1,0 +1,62 @@
+// Writes the tables of docs/coming-from-supabase-auth.md from the behaviours of auth; `--check` compares instead.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { BEHAVIOURS, KEPT, SETTING_DEFAULTS } from '../services/auth/src/config/behaviours.ts'
+
+const BEGIN = '<!-- Written by `pnpm behaviours` -->'
+const END = '<!-- Until here -->'
+
+/**
+ * A page whose tables are those of auth's behaviours.
+ * @param page has the two comments, around the old tables
+ * @throws Error when it lacks them
+ */
+export function withBehaviours(page: string): string {
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)]
+  if (begin === -1 || end < begin) throw new Error(`the page lacks ${BEGIN} or ${END}`)
+  return `${page.slice(0, begin + BEGIN.length)}\n\n${tables()}\n\n${page.slice(end)}`
+}
+
+function tables(): string {
+  const behaviours = Object.values(BEHAVIOURS).map(({ subject, compatible, supabase, reason }) => [
+    subject,
+    compatible.words,
+    supabase.words,
+    reason,
+  ])
+  const defaults = Object.entries(SETTING_DEFAULTS).map(([name, { compatible, supabase, reason }]) => [
+    `\`AUTH_${name}\``,
+    `\`${compatible}\``,
+    `\`${supabase}\``,
+    reason,
+  ])
+  const kept = KEPT.map(({ subject, ours, theirs, reason }) => [subject, ours, theirs, reason])
+  return [
+    '### Behaviours',
+    table(['Subject', '`compatible`', '`supabase`', 'Why'], behaviours),
+    '### Defaults of settings',
+    'An explicit value wins.',
+    table(['Setting', '`compatible`', '`supabase`', 'Why'], defaults),
+    '### What stays as it is',
+    'In every profile.',
+    table(['Subject', 'This service', 'supabase/auth', 'Why'], kept),
+  ].join('\n\n')
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
+  return [line(head), `|${'---|'.repeat(head.length)}`, ...rows.map(line)].join('\n')
+}
+
+if (import.meta.main) {
+  const path = join(import.meta.dirname, '..', 'docs', 'coming-from-supabase-auth.md')
+  const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
+  const found = readFileSync(path, 'utf8')
+  const page = withBehaviours(found)
+  if (!values.check) writeFileSync(path, page)
+  else if (page !== found) {
+    console.error('docs/coming-from-supabase-auth.md differs from the behaviours of auth; run: pnpm behaviours')
+    process.exitCode = 1
+  }
+}

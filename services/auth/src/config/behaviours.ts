@@ -1,0 +1,228 @@
+/** The profiles, which exclude each other (reference: Profiles). */
+export const PROFILES = ['compatible', 'strict', 'supabase'] as const
+
+/** How the service behaves where its reference, caution and supabase/auth disagree. */
+export type Profile = (typeof PROFILES)[number]
+
+/** A value that the code asks for, and what it means to a reader of the documents. */
+interface Choice {
+  readonly value: string | number | boolean
+  readonly words: string
+}
+
+/** One behaviour. The strict profile behaves as the compatible one, unless it has a value of its own. */
+interface Behaviour {
+  readonly subject: string
+  readonly compatible: Choice
+  readonly supabase: Choice
+  readonly strict?: Choice
+  /** Why the profile supabase differs. */
+  readonly reason: string
+}
+
+const is = <const V extends Choice['value']>(
+  value: V,
+  words: string,
+): { readonly value: V; readonly words: string } => ({
+  value,
+  words,
+})
+
+/**
+ * Every behaviour in which the profiles differ. The code asks `config.behaviours`, never for the name of the profile. What the
+ * strict profile narrows is in profile.ts.
+ */
+export const BEHAVIOURS = {
+  confirmedDuplicateStatus: {
+    subject: 'A sign-up with a taken address under autoconfirm',
+    compatible: is(400, '400 `user_already_exists`'),
+    supabase: is(422, '422 `user_already_exists`'),
+    reason: 'Clients of supabase/auth know a taken address by this status.',
+  },
+  duplicateIsTold: {
+    subject: 'A sign-up with the address of a confirmed user, without autoconfirm',
+    compatible: is(false, 'cannot be told from a fresh one'),
+    supabase: is(true, '200 with `identities: []` and `role: ""`'),
+    reason: 'Applications test `data.user.identities.length === 0` to say that the address is taken.',
+  },
+  repeatedSignUpIsTold: {
+    subject: 'Another sign-up with the address of a user who has not confirmed',
+    compatible: is(false, '200, shows what was sent just now'),
+    supabase: is(true, '429 within the interval between messages, later the user as stored'),
+    reason: 'Applications show the time to wait, and that the address waits for its confirmation.',
+  },
+  healthName: {
+    subject: '`GET /health`',
+    compatible: is('Auth', '`name` is `Auth`, `version` is that of this service'),
+    supabase: is('GoTrue', '`name` is `GoTrue`, `version` has the form of supabase/auth'),
+    reason: 'Client libraries and their test suites compare the version to find out what a server can do.',
+  },
+} as const satisfies Readonly<Record<string, Behaviour>>
+
+type Table = typeof BEHAVIOURS
+
+/** The name of a behaviour. */
+export type BehaviourName = keyof Table
+
+/** The value of each behaviour, as the profile of a service has it. */
+export type Behaviours = {
+  readonly [Name in BehaviourName]: Extract<Table[Name][keyof Table[Name]], Choice>['value']
+}
+
+/** A setting whose default depends on the profile. An explicit value wins. Defaults are written as in the environment. */
+interface SettingDefault {
+  readonly compatible: string
+  readonly supabase: string
+  readonly reason: string
+}
+
+/** The settings whose default is another one in the profile supabase, by their names without `AUTH_`. */
+export const SETTING_DEFAULTS = {
+  SESSIONS_ENFORCE_ON_ACCESS_TOKEN: {
+    compatible: 'false',
+    supabase: 'true',
+    reason:
+      'Every call whose session is gone is answered 403 `session_not_found`, so a client notices a sign-out elsewhere.',
+  },
+  MAILER_INVITE_ON_ADMIN_CREATE: {
+    compatible: 'true',
+    supabase: 'false',
+    reason: 'Scripts that create users expect no mail. `POST /invite` is there for mails.',
+  },
+} as const satisfies Readonly<Record<string, SettingDefault>>
+
+/** Where supabase/auth behaves otherwise, and this service does not follow in any profile. */
+interface KeptBehaviour {
+  readonly subject: string
+  readonly ours: string
+  readonly theirs: string
+  readonly reason: string
+}
+
+/** What stays as it is in every profile, although supabase/auth behaves otherwise. */
+export const KEPT: readonly KeptBehaviour[] = [
+  {
+    subject: 'A mail server that is away',
+    ours: 'The mail is sent by the queue, later',
+    theirs: '500, and the user is not kept',
+    reason: 'A mail server that is away must neither lose a user nor slow a request.',
+  },
+  {
+    subject: 'Wrong codes and passwords',
+    ours: 'Counted; after `OTP_MAX_ATTEMPTS` and `FAILED_ATTEMPTS` the right one is refused too',
+    theirs: 'Not counted',
+    reason: 'A code of six digits can be guessed otherwise.',
+  },
+  {
+    subject: 'The same TOTP code twice',
+    ours: '422 `mfa_verification_failed`',
+    theirs: 'Accepted again within its step',
+    reason: 'Whoever reads a code over a shoulder must not use it.',
+  },
+  {
+    subject: 'The interval between messages for unknown addresses',
+    ours: '429, as for a known address',
+    theirs: '200',
+    reason: 'The difference tells who has an account.',
+  },
+  {
+    subject: 'Taken addresses and ids, bad hashes and long passwords in the admin API',
+    ours: '400, 409 or 422 with an error code',
+    theirs: '500 with the text of PostgreSQL',
+    reason: 'A client can act on a code. The text shows the inside of the database.',
+  },
+  {
+    subject: 'Unknown URLs and methods',
+    ours: '404 and 405 with a JSON body; HEAD and a slash at the end work',
+    theirs: 'Text, or no body; 404 and 405',
+    reason: 'One form of errors for every answer.',
+  },
+  {
+    subject: '`Retry-After` and `X-Redirect-Refused`',
+    ours: 'Sent',
+    theirs: 'Not sent',
+    reason: 'A client learns when to try again, and a developer why a redirect went elsewhere.',
+  },
+  {
+    subject: 'PKCE towards providers, and what is passed on to them',
+    ours: 'S256; only what the provider needs',
+    theirs: 'No PKCE; the query of the client is passed on',
+    reason: 'A stolen code of the provider is of no use without its verifier.',
+  },
+  {
+    subject: 'Built-in mails',
+    ours: 'Text and HTML, with link and code, from a name',
+    theirs: 'HTML with the link alone, from the bare address',
+    reason: 'Codes work without a template of one’s own.',
+  },
+  {
+    subject: '`identities` in lists of users, `Link` and their order',
+    ours: 'Filled; `Link` always has `per_page`',
+    theirs: '`null`; `Link` repeats the query',
+    reason: 'A superset.',
+  },
+  {
+    subject: 'Verified members of identities, providers after an address was added, factors after their verification',
+    ours: 'What is so after the request',
+    theirs: 'What was so before it',
+    reason: 'Faults of theirs.',
+  },
+  {
+    subject: 'The user in the payload of hooks',
+    ours: 'Filled',
+    theirs: '`role: ""`, times of the year 1',
+    reason: 'A fault of theirs.',
+  },
+  {
+    subject: 'A hook that changes `exp`, `sub` or `session_id` of an access token',
+    ours: '`expires_in` follows `exp`; another `sub` or `session_id` is refused',
+    theirs: '`expires_in` stays; the token fails later',
+    reason: 'A client must know when its token ends.',
+  },
+  {
+    subject: 'Form bodies and `grant_type` in the body of `POST /token`; `GET /verify?token_hash=`',
+    ours: 'Accepted',
+    theirs: '400',
+    reason: 'A superset.',
+  },
+  {
+    subject: 'The account name in the URI of a TOTP factor',
+    ours: 'Escaped',
+    theirs: 'As it is',
+    reason: 'Authenticator apps read both; the URI is one only when it is escaped.',
+  },
+  {
+    subject: 'CORS, cache headers and the echo of `X-Supabase-Api-Version`',
+    ours: 'Fixed lists with `apikey`; 204 for any OPTIONS; no-store; always echoed',
+    theirs: 'Echoes what is asked, needs a gateway for `apikey`',
+    reason: 'Browsers need no gateway.',
+  },
+  {
+    subject: 'Bad values: `code_challenge_method`, a token whose `exp` is text, a body `null` with required members',
+    ours: 'Refused with 400 or 403',
+    theirs: 'Ignored, or 500',
+    reason: 'A mistake is told where it is made.',
+  },
+  {
+    subject: '`POST /admin/users/:id`',
+    ours: 'Creates the user with this id',
+    theirs: '405',
+    reason: 'A superset.',
+  },
+  {
+    subject: 'The texts of errors',
+    ours: 'Our own where status and code agree',
+    theirs: 'Some name providers, codes or answers of hooks',
+    reason: 'Clients act on codes. What a server answered is in the log.',
+  },
+]
+
+/** The behaviours of a profile. */
+export function behavioursOf(profile: Profile): Behaviours {
+  const values = Object.entries<Behaviour>(BEHAVIOURS).map(([name, row]) => [
+    name,
+    (row[profile] ?? row.compatible).value,
+  ])
+  // The table has a row for each name of the type, which is made of the table.
+  return Object.fromEntries(values) as Behaviours
+}

@@ -1,0 +1,72 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { BEHAVIOURS, SETTING_DEFAULTS } from '../../src/config/behaviours.ts'
+import { type MailApp, openBeside, openMailApp } from '../mail-app.ts'
+import type { BehaviourCase } from './behaviour-case.ts'
+import { operatorCases } from './operator-cases.ts'
+import { sessionCases } from './session-cases.ts'
+import { signUpCases } from './sign-up-cases.ts'
+
+// A row without a case does not pass the type check, and a case whose profiles agree shows nothing.
+const cases: Readonly<Record<keyof typeof BEHAVIOURS | keyof typeof SETTING_DEFAULTS, BehaviourCase>> = {
+  ...signUpCases,
+  ...sessionCases,
+  ...operatorCases,
+}
+const USUAL = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' }
+/** Whichever case comes first starts its service. */
+const TIMEOUT_MS = 60_000
+
+it('has a case for each row, in which the profiles differ', () => {
+  expect(Object.keys(cases).sort()).toEqual([...Object.keys(BEHAVIOURS), ...Object.keys(SETTING_DEFAULTS)].sort())
+  for (const { compatible, supabase } of Object.values(cases)) expect(compatible).not.toEqual(supabase)
+})
+
+describe.each(['compatible', 'supabase'] as const)('AUTH_PROFILE=%s', (profile) => {
+  const services = new Map<string, Promise<MailApp>>()
+  const open = (settings: Readonly<Record<string, string>>): Promise<MailApp> => {
+    const key = JSON.stringify(settings)
+    const all = { ...USUAL, ...settings, AUTH_PROFILE: profile }
+    const host = services.get('{}')
+    const service = services.get(key) ?? (host ? host.then((one) => openBeside(one, all)) : openMailApp(all))
+    services.set(key, service)
+    return service
+  }
+  afterAll(async () => {
+    const host = services.get('{}')
+    services.delete('{}')
+    for (const service of services.values()) await (await service).close()
+    await (await host)?.close()
+  })
+
+  it.each(Object.entries(cases))(
+    '%s: behaves as the table says',
+    async (_name, { settings = {}, observe, ...expected }) => {
+      await open({})
+      expect(await observe(await open(settings))).toEqual(expected[profile])
+    },
+    TIMEOUT_MS,
+  )
+})
+
+describe('a setting with a default by profile', () => {
+  it.each(Object.entries(SETTING_DEFAULTS))(
+    '%s: an explicit value wins',
+    async (name, { compatible }) => {
+      const isName = (key: string): key is keyof typeof SETTING_DEFAULTS => key in SETTING_DEFAULTS
+      if (!isName(name)) throw new Error(name)
+      const { settings = {}, observe, compatible: expected } = cases[name]
+      const service = await openMailApp({
+        ...USUAL,
+        ...settings,
+        AUTH_PROFILE: 'supabase',
+        [`AUTH_${name}`]: compatible,
+      })
+      try {
+        expect(await observe(service)).toEqual(expected)
+      } finally {
+        await service.close()
+      }
+    },
+    TIMEOUT_MS,
+  )
+})
