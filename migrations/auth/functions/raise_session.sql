@@ -2,17 +2,20 @@
 -- before it, and every session of the user below aal2 ends, but for this one.
 --
 -- p_factor_id: the factor. p_method: what its proof adds to the `amr` claim. p_token_hash: the hash of the new refresh token.
--- p_ip: an IP address, or empty. The caller has locked the user's row.
+-- p_ip: an IP address, or empty. p_ends_parent: whether the old refresh token fetches nothing any more. The caller has locked the
+-- user's row.
 --
 -- Answers the verdict `done` with what the session's body is made of, or `session-not-found` alone.
 --
--- The old refresh token is revoked as of the epoch. The interval in which a parent may be reused is long over then: whoever has
--- the token from before the proof cannot fetch the new one. A session whose newest token is revoked was stolen, and stays dead.
+-- With p_ends_parent, the old refresh token is revoked as of the epoch. The interval in which a parent may be reused is long over
+-- then: whoever has the token from before the proof cannot fetch the new one. A session whose newest token is revoked was stolen,
+-- and stays dead.
 --
 -- Lock order: the user, whom the caller has locked, the session, its tokens and claims, the other sessions. Every function
 -- locks a user before the user's sessions, so that two of them never wait for each other.
 CREATE OR REPLACE FUNCTION {{raise_session}}(
   p_user_id uuid, p_session_id uuid, p_factor_id uuid, p_method text, p_token_hash bytea, p_user_agent text, p_ip text,
+  p_ends_parent boolean,
   OUT verdict text, OUT session_id uuid, OUT aal text, OUT started_at timestamptz, OUT amr json, OUT profile json
 )
 LANGUAGE plpgsql
@@ -31,7 +34,8 @@ BEGIN
     verdict := 'session-not-found';
     RETURN;
   END IF;
-  UPDATE {{refresh_tokens}} t SET revoked = true, updated_at = 'epoch' WHERE t.id = newest.id;
+  UPDATE {{refresh_tokens}} t SET revoked = true, updated_at = CASE WHEN p_ends_parent THEN 'epoch' ELSE moment END
+    WHERE t.id = newest.id;
   INSERT INTO {{refresh_tokens}} (session_id, user_id, token_hash, counter, parent_id, created_at, updated_at)
     VALUES (p_session_id, p_user_id, p_token_hash, newest.counter + 1, newest.id, moment, moment);
   INSERT INTO {{mfa_amr_claims}} AS a (id, session_id, authentication_method, created_at, updated_at)

@@ -51,6 +51,21 @@ export const BEHAVIOURS = {
     supabase: is(true, '429 within the interval between messages, later the user as stored'),
     reason: 'Applications show the time to wait, and that the address waits for its confirmation.',
   },
+  spentParentLasts: {
+    subject: 'The parent of the newest live refresh token, used again; that from before `aal2` too',
+    compatible: is(
+      false,
+      'within `REUSE_INTERVAL` gets its child again; later ends the session. Not that from before `aal2`',
+    ),
+    supabase: is(true, 'at any time until its child is used'),
+    reason: 'A client whose answer was lost, or whose phone slept meanwhile, stays signed in.',
+  },
+  ancestorsBranch: {
+    subject: 'Any other spent refresh token, used again within `REUSE_INTERVAL`',
+    compatible: is(false, 'ends the session'),
+    supabase: is(true, 'gets a new child; the other tokens of the session stay alive'),
+    reason: 'A stale tab refreshes while another tab has refreshed twice. Rendering on a server makes this usual.',
+  },
   healthName: {
     subject: '`GET /health`',
     compatible: is('Auth', '`name` is `Auth`, `version` is that of this service'),
@@ -83,6 +98,11 @@ export const SETTING_DEFAULTS = {
     supabase: 'true',
     reason:
       'Every call whose session is gone is answered 403 `session_not_found`, so a client notices a sign-out elsewhere.',
+  },
+  SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: {
+    compatible: '10s',
+    supabase: '0s',
+    reason: 'The parent of the newest token needs no interval.',
   },
   MAILER_INVITE_ON_ADMIN_CREATE: {
     compatible: 'true',

@@ -78,15 +78,18 @@ export const strictSettings = {
   ...family(NOTIFICATIONS, { 'MAILER_NOTIFICATIONS_<EVENT>_ENABLED': flag().prefault('true') }),
 } satisfies Readonly<Record<string, Setting>>
 
-const { SESSIONS_ENFORCE_ON_ACCESS_TOKEN, MAILER_INVITE_ON_ADMIN_CREATE } = SETTING_DEFAULTS
+const defaults = SETTING_DEFAULTS
 
 /** The settings that have another default in the profile supabase. */
 export const supabaseSettings = {
   SESSIONS_ENFORCE_ON_ACCESS_TOKEN: sessionSettings.SESSIONS_ENFORCE_ON_ACCESS_TOKEN.prefault(
-    SESSIONS_ENFORCE_ON_ACCESS_TOKEN.supabase,
+    defaults.SESSIONS_ENFORCE_ON_ACCESS_TOKEN.supabase,
+  ),
+  SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: sessionSettings.SECURITY_REFRESH_TOKEN_REUSE_INTERVAL.prefault(
+    defaults.SECURITY_REFRESH_TOKEN_REUSE_INTERVAL.supabase,
   ),
   MAILER_INVITE_ON_ADMIN_CREATE: mailSettings.MAILER_INVITE_ON_ADMIN_CREATE.prefault(
-    MAILER_INVITE_ON_ADMIN_CREATE.supabase,
+    defaults.MAILER_INVITE_ON_ADMIN_CREATE.supabase,
   ),
 } satisfies Readonly<Record<keyof typeof SETTING_DEFAULTS, Setting>>
 

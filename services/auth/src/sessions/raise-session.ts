@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { Behaviours } from '../config/behaviours.ts'
 import type { Trx } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
@@ -18,6 +19,12 @@ export interface ShownFactor extends SessionOrigin {
   readonly credentialSince: Timestamp | Date
 }
 
+/** What raising a session works with. */
+export interface RaiseSessionDeps {
+  readonly randomBytes: RandomBytes
+  readonly config: { readonly behaviours: Pick<Behaviours, 'spentParentLasts'> }
+}
+
 /**
  * Raises a session to aal2, inside a transaction that has locked its user (reference: Rotation at aal2). The new refresh token
  * takes the place of all earlier ones, and the user's other sessions below aal2 end. The token is random, so that nobody can
@@ -26,13 +33,13 @@ export interface ShownFactor extends SessionOrigin {
  */
 export async function raiseSession(
   trx: Trx,
-  { randomBytes }: { readonly randomBytes: RandomBytes },
+  { randomBytes, config }: RaiseSessionDeps,
   shown: ShownFactor,
 ): Promise<IssuedSession> {
   const refreshToken = firstRefreshToken(randomBytes(FIRST_TOKEN_BYTES))
   const { rows } = await sql<SessionRow>`SELECT ${sessionColumns} FROM ${sql.table('raise_session')}(
     ${shown.userId}, ${shown.sessionId}, ${shown.factorId}, ${shown.method}, ${hashRefreshToken(refreshToken)},
-    ${shown.userAgent}, ${shown.ip}) AS r`.execute(trx)
+    ${shown.userAgent}, ${shown.ip}, ${!config.behaviours.spentParentLasts}) AS r`.execute(trx)
   const row = requireSession(rows.find(({ verdict }) => verdict === 'done'))
   await updateCredentialSince(trx, shown, shown.credentialSince)
   return { ...toStoredSession(row), refreshToken }

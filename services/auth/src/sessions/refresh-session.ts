@@ -6,6 +6,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
+import type { Behaviours } from '../config/behaviours.ts'
 import { batchCalls } from './batch-calls.ts'
 import type { SessionOrigin, StoredSession } from './session.ts'
 import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from './session-repository.ts'
@@ -38,20 +39,27 @@ export interface RefreshConfig {
     readonly singlePerUser: boolean
   }
   readonly database: { readonly auditInPostgres: boolean }
+  readonly behaviours: Pick<Behaviours, 'spentParentLasts' | 'ancestorsBranch'>
 }
 
 /** The rules of a refresh, in the units of the SQL function: seconds, and null for no limit. */
-export function toRefreshRules({ sessions, database }: RefreshConfig): RefreshRules {
+export function toRefreshRules({ sessions, database, behaviours }: RefreshConfig): RefreshRules {
+  const judgesAgain = judgesReuseAgain(behaviours)
   return {
-    revokeFamily: sessions.revokeFamilyOnReuse,
+    revokeFamily: sessions.revokeFamilyOnReuse && !judgesAgain,
     // Without rotation no spent token is exchanged again (reference: Refresh tokens).
-    reuseSeconds: sessions.revokeFamilyOnReuse ? sessions.reuseIntervalMs / 1_000 : 0,
+    reuseSeconds: sessions.revokeFamilyOnReuse && !judgesAgain ? sessions.reuseIntervalMs / 1_000 : 0,
     timeboxSeconds: toSeconds(sessions.timeboxMs),
     inactivitySeconds: toSeconds(sessions.inactivityTimeoutMs),
     lowAalSeconds: toSeconds(sessions.lowAalMs),
     singlePerUser: sessions.singlePerUser,
     audit: database.auditInPostgres,
   }
+}
+
+/** Whether `reuseRefreshToken` decides on spent tokens, so that the refresh itself refuses them and revokes nothing. */
+export function judgesReuseAgain({ spentParentLasts, ancestorsBranch }: RefreshConfig['behaviours']): boolean {
+  return spentParentLasts || ancestorsBranch
 }
 
 function toSeconds(ms: number | undefined): number | null {
@@ -72,11 +80,11 @@ const REFUSALS = [
 export type RefreshRefusal = (typeof REFUSALS)[number] | 'busy'
 
 /**
- * The outcome of a refresh. `reused`: the child that was given before is given again. `stolen`: all tokens of the session are
- * revoked, unless rotation is off.
+ * The outcome of a refresh. `reused`: the child that was given before is given again. `branched`: a spent token has got one more
+ * child. `stolen`: all tokens of the session are revoked, unless rotation is off.
  */
 export type RefreshResult =
-  | { readonly verdict: 'rotated' | 'reused'; readonly session: StoredSession }
+  | { readonly verdict: 'rotated' | 'reused' | 'branched'; readonly session: StoredSession }
   | { readonly verdict: 'stolen'; readonly userId: string }
   | { readonly verdict: Exclude<RefreshRefusal, 'stolen'> }
 

@@ -19,11 +19,15 @@ export function firstRefreshToken(random: Buffer): string {
 }
 
 /**
- * The only token that may follow `parent`. Clients that refresh with the same token at the same time get the same child,
- * although no token is stored in the clear (reference: Refresh tokens).
+ * The token that follows `parent`. Clients that refresh with the same token at the same time get the same child, although no token
+ * is stored in the clear (reference: Refresh tokens).
+ * @param number of the child; where spent tokens branch, a token has more than one
  */
-export function deriveChildToken(key: KeyObject, parent: string): string {
-  return createHmac('sha256', key).update(parent).digest('base64url').slice(0, TOKEN_LENGTH)
+export function deriveChildToken(key: KeyObject, parent: string, number = 0): string {
+  return createHmac('sha256', key)
+    .update(number === 0 ? parent : `${parent}#${number}`)
+    .digest('base64url')
+    .slice(0, TOKEN_LENGTH)
 }
 
 /** The hash of a token, as the database stores it. Tokens have 192 bits of entropy, so no salt is needed. */

@@ -11,9 +11,10 @@ import {
   tooManyRefreshes,
 } from '../errors.ts'
 import { refreshTokenMalformed } from '../request-errors.ts'
-import type { RefreshRefusal, RefreshResult } from '../sessions/refresh-session.ts'
+import { judgesReuseAgain, type RefreshRefusal, type RefreshResult } from '../sessions/refresh-session.ts'
 import { deriveChildToken, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
-import type { SessionOrigin } from '../sessions/session.ts'
+import { type ReuseOutcome, reuseRefreshToken } from '../sessions/reuse-refresh-token.ts'
+import type { SessionOrigin, StoredSession } from '../sessions/session.ts'
 import { findSessionOfToken } from '../sessions/session-repository.ts'
 import { makeClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
 
@@ -39,20 +40,30 @@ export async function grantRefreshToken(
 ): Promise<SessionView> {
   const parent = input.refreshToken ?? ''
   if (!REFRESH_TOKEN_PATTERN.test(parent)) throw refreshTokenMalformed()
-  const child = deriveChildToken(deps.refreshTokenKey, parent)
-  const tokenHash = hashRefreshToken(parent)
-  const claims = await prepareClaims(deps, tokenHash)
-  const result = await deps.refreshSession({
-    userAgent: input.userAgent,
-    ip: input.ip,
-    tokenHash,
-    childHash: hashRefreshToken(child),
-  })
+  const claims = await prepareClaims(deps, hashRefreshToken(parent))
+  const { result, child } = await exchange(deps, parent, input)
   countReuse(deps, result)
   logEvents(deps, result, input.ip)
-  if (result.verdict !== 'rotated' && result.verdict !== 'reused') return refuseRefresh(result.verdict)
+  if (!isExchanged(result)) return refuseRefresh(result.verdict)
   const session = { ...result.session, refreshToken: child }
   return signSessionView(deps, session, claims ?? (await makeClaims(deps, session, METHOD)))
+}
+
+/** Exchanges a token that is alive, and asks for one that is spent where its profile may allow more. */
+async function exchange(
+  deps: Pick<AuthDeps, 'config' | 'lanes' | 'refreshSession' | 'refreshTokenKey'>,
+  token: string,
+  { userAgent, ip }: SessionOrigin,
+): Promise<ReuseOutcome> {
+  const child = deriveChildToken(deps.refreshTokenKey, token)
+  const hashes = { tokenHash: hashRefreshToken(token), childHash: hashRefreshToken(child) }
+  const result = await deps.refreshSession({ userAgent, ip, ...hashes })
+  if (result.verdict !== 'stolen' || !judgesReuseAgain(deps.config.behaviours)) return { result, child }
+  return reuseRefreshToken(deps, { token, userAgent, ip })
+}
+
+function isExchanged(result: RefreshResult): result is Extract<RefreshResult, { readonly session: StoredSession }> {
+  return 'session' in result
 }
 
 /** The `authentication_method` of a refresh in the hook CUSTOM_ACCESS_TOKEN (reference: Access tokens). */
@@ -94,16 +105,15 @@ function refuseRefresh(verdict: RefreshRefusal): never {
 
 /** Logs the events that the SQL function records in the database. */
 function logEvents(deps: Pick<AuthDeps, 'config' | 'logger'>, result: RefreshResult, ip: string): void {
-  if (result.verdict === 'rotated' || result.verdict === 'reused') {
-    auditToLog(deps, { action: 'token_refreshed', actorId: result.session.user.id, ip })
-  }
-  if (result.verdict === 'rotated') auditToLog(deps, { action: 'token_revoked', actorId: result.session.user.id, ip })
+  if (isExchanged(result)) auditToLog(deps, { action: 'token_refreshed', actorId: result.session.user.id, ip })
+  if (result.verdict === 'rotated' || result.verdict === 'branched')
+    auditToLog(deps, { action: 'token_revoked', actorId: result.session.user.id, ip })
   if (result.verdict === 'stolen' && deps.config.sessions.revokeFamilyOnReuse) {
     auditToLog(deps, { action: 'token_revoked', actorId: result.userId, ip })
   }
 }
 
 function countReuse({ tokenReuse }: Pick<AuthDeps, 'tokenReuse'>, { verdict }: RefreshResult): void {
-  if (verdict === 'reused') tokenReuse.add(1, { outcome: 'allowed' })
+  if (verdict === 'reused' || verdict === 'branched') tokenReuse.add(1, { outcome: 'allowed' })
   if (verdict === 'stolen') tokenReuse.add(1, { outcome: 'revoked' })
 }

@@ -1,8 +1,82 @@
+import { sql } from 'kysely'
+import { addApp } from '../authenticator-app.ts'
+import type { MailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
+/** Refreshes, and returns what a client goes on with. */
+async function refresh({ post }: MailApp, token: string) {
+  const answer = await post('/token?grant_type=refresh_token', { refresh_token: token })
+  const { refresh_token: child, error_code: code } = answer.json()
+  return { child: String(child), outcome: answer.statusCode === 200 ? 200 : code }
+}
+
+/** Makes the tokens of a session older. Their times are those of the database's clock. */
+async function age({ deps }: MailApp, sessionId: string): Promise<void> {
+  await deps.db
+    .updateTable('refresh_tokens')
+    .set({ updated_at: sql<string>`updated_at - interval '1 hour'` })
+    .where('session_id', '=', sessionId)
+    .execute()
+}
+
+/** Refreshes twice, so that the first token is no parent of the newest. */
+async function refreshTwice(service: MailApp) {
+  const { refreshToken: first } = await createSignedIn(service)
+  const { child: second } = await refresh(service, first)
+  const { child: third } = await refresh(service, second)
+  return { first, second, third }
+}
+
+/** Refreshes with the token from before a second factor, and with the one from after it. */
+async function refreshRaised(service: MailApp) {
+  const before = await createSignedIn(service)
+  const after = await addApp(service, before.headers)
+  const { outcome } = await refresh(service, before.refreshToken)
+  return [outcome, (await refresh(service, after.refreshToken)).outcome]
+}
+
+const USED = 'refresh_token_already_used'
+
 /** Sessions, their tokens, and the calls that need them. */
 export const sessionCases = {
+  spentParentLasts: {
+    observe: async (service) => {
+      const { refreshToken: first, sessionId } = await createSignedIn(service)
+      const { child: second } = await refresh(service, first)
+      await age(service, sessionId)
+      const again = await refresh(service, first)
+      const next = await refresh(service, again.outcome === 200 ? again.child : second)
+      const late = await refresh(service, first)
+      return [again.outcome, again.child === second, next.outcome, late.outcome, await refreshRaised(service)]
+    },
+    compatible: [USED, false, USED, USED, [USED, USED]],
+    supabase: [200, true, 200, USED, [200, 200]],
+  },
+  ancestorsBranch: {
+    settings: { AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '10s' },
+    observe: async (service) => {
+      const { first, third } = await refreshTwice(service)
+      const tabs = await Promise.all(Array.from({ length: 8 }, () => refresh(service, first)))
+      const [branch, ...same] = tabs
+      const fourth = await refresh(service, third)
+      const later = await Promise.all([refresh(service, String(branch?.child)), refresh(service, fourth.child)])
+      return [
+        branch?.outcome,
+        same.every(({ child }) => child === branch?.child),
+        fourth.outcome,
+        new Set([third, fourth.child, branch?.child]).size,
+        later.map(({ outcome }) => outcome),
+      ]
+    },
+    compatible: [USED, true, USED, 2, ['validation_failed', 'validation_failed']],
+    supabase: [200, true, 200, 3, [200, 200]],
+  },
+  SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: {
+    observe: async ({ deps }) => deps.config.sessions.reuseIntervalMs,
+    compatible: 10_000,
+    supabase: 0,
+  },
   SESSIONS_ENFORCE_ON_ACCESS_TOKEN: {
     observe: async (service) => {
       const { headers } = await createSignedIn(service)
