@@ -66,6 +66,24 @@ export const BEHAVIOURS = {
     supabase: is(true, 'gets a new child; the other tokens of the session stay alive'),
     reason: 'A stale tab refreshes while another tab has refreshed twice. Rendering on a server makes this usual.',
   },
+  tokenFromBeforeFactor: {
+    subject: 'An access token from before its session reached `aal2`',
+    compatible: is('itself', 'counts as `aal1`: 401 `insufficient_aal` where a second factor is needed'),
+    supabase: is('session', 'counts as its session does'),
+    reason: 'Servers hold the old token of a browser that has shown the second factor meanwhile.',
+  },
+  tokenAudience: {
+    subject: 'The audience of a user’s access token',
+    compatible: is('of its user', 'must be that of the user: 400 and 403'),
+    supabase: is('any', 'is only compared with the header X-JWT-AUD; the user is found by `sub`'),
+    reason: 'The hook CUSTOM_ACCESS_TOKEN writes audiences of other services into tokens.',
+  },
+  tokenOfDeletedUser: {
+    subject: 'A token of a user who was deleted softly',
+    compatible: is('user', '403 `user_not_found`'),
+    supabase: is('session', '403 `session_not_found`'),
+    reason: 'Such a user still has a row, but no session.',
+  },
   healthName: {
     subject: '`GET /health`',
     compatible: is('Auth', '`name` is `Auth`, `version` is that of this service'),

@@ -17,7 +17,7 @@ import type { ExternalOutcome } from './sign-in.ts'
 
 /** What linking works with: the caller is checked again, the event is recorded, and the user is notified. */
 export interface LinkDeps extends AuditDeps, NotifyDeps, ActiveCallerDeps {
-  readonly config: Pick<AuthConfig, 'database' | 'jwt' | 'mail' | 'security' | 'sessions' | 'signup'>
+  readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'jwt' | 'mail' | 'security' | 'sessions' | 'signup'>
 }
 
 /** An external account, and the user whom it is to be linked to. */

@@ -1,10 +1,11 @@
+import type { Behaviours } from '../config/behaviours.ts'
 import type { Db, Trx } from '../database.ts'
 import { signInTooOld } from '../errors.ts'
 import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
 import { type Caller, callerAudience } from './caller.ts'
 import { isByOldCredential, listProofs, type Proof } from './proof-repository.ts'
-import { requireSession, requireTokenUser } from './session.ts'
+import { refuseMissingSession, refuseMissingUser, requireSession, requireTokenUser } from './session.ts'
 import { findSession, type Session } from './session-repository.ts'
 
 /** A user who may change something in their own name. */
@@ -16,7 +17,10 @@ export interface ActiveCaller {
 
 /** What finding a caller works with: the default audience, and the clock by which bans end. */
 export interface ActiveCallerDeps {
-  readonly config: { readonly jwt: { readonly audience: string } }
+  readonly config: {
+    readonly jwt: { readonly audience: string }
+    readonly behaviours: Pick<Behaviours, 'tokenAudience' | 'tokenOfDeletedUser' | 'tokenFromBeforeFactor'>
+  }
   readonly now: () => Date
 }
 
@@ -56,16 +60,36 @@ async function toActiveCaller(
   found: Promise<User | undefined>,
 ): Promise<ActiveCaller> {
   const { userId, sessionId } = caller
+  const { tokenAudience, tokenOfDeletedUser, tokenFromBeforeFactor } = config.behaviours
   const named = await found
   // A token for another service that shares the secret speaks for none of our users.
-  const isOurs = caller.isAdmin || named?.audience === callerAudience(caller, undefined, config.jwt.audience)
+  const isOurs =
+    tokenAudience === 'any' ||
+    caller.isAdmin ||
+    named?.audience === callerAudience(caller, undefined, config.jwt.audience)
   const exists = named && !isStaged(named) && named.deletedAt === null
+  if (tokenOfDeletedUser === 'session' && named && named.deletedAt !== null && sessionId !== null)
+    refuseMissingSession()
   const user = requireTokenUser(isOurs && exists ? named : undefined)
   requireNotBanned(user, now())
   if (sessionId === null) return { user, session: undefined }
   const session = requireSession(await findSession(db, userId, sessionId))
   // The session may have been raised after this token was made. A thief of the token has not shown the second factor.
-  return { user, session: caller.aal === 'aal2' ? session : { ...session, aal: 'aal1' } }
+  const countsAsSession = caller.aal === 'aal2' || tokenFromBeforeFactor === 'session'
+  return { user, session: countsAsSession ? session : { ...session, aal: 'aal1' } }
+}
+
+/**
+ * Refuses a caller whose user does not exist any more, or is deleted.
+ * @throws tokenUserNotFound, sessionNotFound
+ */
+export async function refuseLostUser(
+  { db, config }: Pick<ActiveCallerDeps, 'config'> & { readonly db: Db },
+  { userId, sessionId }: Pick<Caller, 'userId' | 'sessionId'>,
+): Promise<never> {
+  const asksForRow = config.behaviours.tokenOfDeletedUser === 'session' && sessionId !== null
+  const user = asksForRow ? await findUserById(db, userId) : undefined
+  return user?.deletedAt ? refuseMissingSession() : refuseMissingUser()
 }
 
 /** What the check of a fresh sign-in works with. Undefined `freshForMs`: no sign-in has to be fresh. */

@@ -1,7 +1,8 @@
 import type { AuthDeps } from '../deps.ts'
 import { audienceMismatch } from '../errors.ts'
+import { refuseLostUser } from '../sessions/active-caller.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
-import { requireSession, requireTokenUser } from '../sessions/session.ts'
+import { requireSession } from '../sessions/session.ts'
 import { findOwnUser } from '../users/profile-repository.ts'
 import { refuseBanned } from '../users/user.ts'
 import { type UserView, viewUser } from '../users/user-view.ts'
@@ -19,15 +20,18 @@ export interface GetOwnUserInput {
  * @throws tokenUserNotFound, userBanned, sessionNotFound, audienceMismatch
  */
 export async function getOwnUser(
-  { lanes, config }: Pick<AuthDeps, 'lanes' | 'config'>,
+  deps: Pick<AuthDeps, 'db' | 'lanes' | 'config'>,
   { caller, audience }: GetOwnUserInput,
 ): Promise<UserView> {
+  const { lanes, config } = deps
   const sessionId = config.sessions.enforceOnAccessToken ? caller.sessionId : null
-  const found = requireTokenUser(await findOwnUser(lanes, { userId: caller.userId, sessionId }))
+  const found = await findOwnUser(lanes, { userId: caller.userId, sessionId })
+  if (found === undefined) return refuseLostUser(deps, caller)
   if (found.isBanned) refuseBanned()
   requireSession(found.isSessionLive ? found : undefined)
   const wanted = callerAudience(caller, audience, config.jwt.audience)
   // The second condition refuses a token for another service that shares the secret.
-  if (!caller.audiences.includes(wanted) || found.user.audience !== wanted) throw audienceMismatch()
+  const isOurs = config.behaviours.tokenAudience === 'any' || found.user.audience === wanted
+  if (!caller.audiences.includes(wanted) || !isOurs) throw audienceMismatch()
   return viewUser(found)
 }

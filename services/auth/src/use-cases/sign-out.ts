@@ -1,8 +1,9 @@
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { logoutScopeUnsupported } from '../request-errors.ts'
+import { refuseLostUser } from '../sessions/active-caller.ts'
 import { type Caller, callerAudience } from '../sessions/caller.ts'
-import { refuseMissingSession, refuseMissingUser } from '../sessions/session.ts'
+import { refuseMissingSession } from '../sessions/session.ts'
 import { deleteSessionsInScope, type SignOutScope, type SignOutVerdict } from '../sessions/session-repository.ts'
 import { refuseBanned } from '../users/user.ts'
 
@@ -23,28 +24,31 @@ const SCOPES: readonly SignOutScope[] = ['global', 'local', 'others']
  * @throws logoutScopeUnsupported, tokenUserNotFound, userBanned, sessionNotFound
  */
 export async function signOut(
-  deps: Pick<AuthDeps, 'lanes' | 'config' | 'logger'>,
+  deps: Pick<AuthDeps, 'db' | 'lanes' | 'config' | 'logger'>,
   { caller, scope = 'global', ip }: SignOutInput,
 ): Promise<void> {
   const known = SCOPES.find((candidate) => candidate === scope)
   if (known === undefined) throw logoutScopeUnsupported({ scope })
+  const { behaviours } = deps.config
   const verdict = await deleteSessionsInScope(deps.lanes, {
     userId: caller.userId,
-    audience: caller.isAdmin ? null : callerAudience(caller, undefined, deps.config.jwt.audience),
+    audience:
+      caller.isAdmin || behaviours.tokenAudience === 'any'
+        ? null
+        : callerAudience(caller, undefined, deps.config.jwt.audience),
     sessionId: caller.sessionId,
     scope: known,
     liveSessionOnly: deps.config.sessions.enforceOnAccessToken,
     ip,
     audit: deps.config.database.auditInPostgres,
   })
+  if (verdict === 'user-not-found') return refuseLostUser(deps, caller)
   if (verdict !== 'done') refuseSignOut(verdict)
   auditToLog(deps, { action: 'logout', actorId: caller.userId, ip })
 }
 
-function refuseSignOut(verdict: Exclude<SignOutVerdict, 'done'>): never {
+function refuseSignOut(verdict: Exclude<SignOutVerdict, 'done' | 'user-not-found'>): never {
   switch (verdict) {
-    case 'user-not-found':
-      return refuseMissingUser()
     case 'user-banned':
       return refuseBanned()
     case 'session-not-found':

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { addApp } from '../authenticator-app.ts'
+import { forgeBearer, OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
@@ -36,6 +37,23 @@ async function refreshRaised(service: MailApp) {
   return [outcome, (await refresh(service, after.refreshToken)).outcome]
 }
 
+type Headers = Readonly<Record<string, string>>
+
+/** Status and error code of a call. */
+async function call({ app }: MailApp, method: 'GET' | 'POST', url: string, headers: Headers) {
+  const { statusCode, body } = await app.inject({ method, url, headers })
+  return [statusCode, body === '' ? undefined : JSON.parse(body).error_code]
+}
+
+/** Status and error code of a change of one's own password. */
+async function change({ app }: MailApp, headers: Headers) {
+  const payload = { password: 'another correct horse' }
+  const answer = await app.inject({ method: 'PUT', url: '/user', headers, payload })
+  return [answer.statusCode, answer.json().error_code]
+}
+
+const FAR = 4_102_444_800
+const MISMATCH = 'validation_failed'
 const USED = 'refresh_token_already_used'
 
 /** Sessions, their tokens, and the calls that need them. */
@@ -72,6 +90,55 @@ export const sessionCases = {
     compatible: [USED, true, USED, 2, ['validation_failed', 'validation_failed']],
     supabase: [200, true, 200, 3, [200, 200]],
   },
+  tokenFromBeforeFactor: {
+    observe: async (service) => {
+      const before = await createSignedIn(service)
+      await addApp(service, before.headers)
+      return change(service, before.headers)
+    },
+    compatible: [401, 'insufficient_aal'],
+    supabase: [200, undefined],
+  },
+  tokenAudience: {
+    observe: async (service) => {
+      const { user, sessionId } = await createSignedIn(service)
+      const aud = ['my-api', 'authenticated']
+      const claims = { aud, sub: user.id, session_id: sessionId, role: 'authenticated', aal: 'aal1', exp: FAR }
+      const headers = { authorization: forgeBearer(claims) }
+      return [
+        await call(service, 'GET', '/user', headers),
+        await call(service, 'GET', '/user', { ...headers, 'x-jwt-aud': 'another' }),
+        await change(service, headers),
+        await call(service, 'POST', '/logout?scope=others', headers),
+      ]
+    },
+    compatible: [
+      [400, MISMATCH],
+      [400, MISMATCH],
+      [403, 'user_not_found'],
+      [403, 'user_not_found'],
+    ],
+    supabase: [
+      [200, undefined],
+      [400, MISMATCH],
+      [200, undefined],
+      [204, undefined],
+    ],
+  },
+  tokenOfDeletedUser: {
+    observe: async (service) => {
+      const { headers, user } = await createSignedIn(service)
+      const [url, payload] = [`/admin/users/${user.id}`, { should_soft_delete: true }]
+      await service.app.inject({ method: 'DELETE', url, payload, headers: OPERATOR })
+      return [
+        await call(service, 'GET', '/user', headers),
+        await change(service, headers),
+        await call(service, 'POST', '/logout', headers),
+      ]
+    },
+    compatible: Array(3).fill([403, 'user_not_found']),
+    supabase: Array(3).fill([403, 'session_not_found']),
+  },
   SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: {
     observe: async ({ deps }) => deps.config.sessions.reuseIntervalMs,
     compatible: 10_000,
@@ -80,20 +147,16 @@ export const sessionCases = {
   SESSIONS_ENFORCE_ON_ACCESS_TOKEN: {
     observe: async (service) => {
       const { headers } = await createSignedIn(service)
-      const call = async (method: 'GET' | 'POST', url: string) => {
-        const { statusCode, body } = await service.app.inject({ method, url, headers })
-        return [statusCode, body === '' ? '' : JSON.parse(body).error_code]
-      }
-      const first = await call('POST', '/logout')
-      return [first, await call('GET', '/user'), await call('POST', '/logout')]
+      const first = await call(service, 'POST', '/logout', headers)
+      return [first, await call(service, 'GET', '/user', headers), await call(service, 'POST', '/logout', headers)]
     },
     compatible: [
-      [204, ''],
+      [204, undefined],
       [200, undefined],
-      [204, ''],
+      [204, undefined],
     ],
     supabase: [
-      [204, ''],
+      [204, undefined],
       [403, 'session_not_found'],
       [403, 'session_not_found'],
     ],
