@@ -4,6 +4,7 @@ import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import type { NotifyDeps } from '../messages/notification.ts'
 import { notify } from '../messages/notification.ts'
+import { confirmedMetadata } from '../users/address-metadata.ts'
 import { claimIdentifier, refuseTaken } from '../users/claim-identifier.ts'
 import { setOwnIdentity } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
@@ -12,7 +13,7 @@ import { type EmailChangeToken, judgeEmailChange } from './email-change.ts'
 
 /** What a change that is applied works with: it is recorded in the audit log, and the old address is notified. */
 export interface ApplyDeps extends AuditDeps, NotifyDeps {
-  readonly config: Pick<AuthConfig, 'database' | 'mail' | 'signup'>
+  readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'mail' | 'signup'>
 }
 
 /**
@@ -51,6 +52,7 @@ export async function applyEmailChange(
   const changed = await updateUser(trx, user.id, {
     email: newEmail,
     email_confirmed_at: at,
+    raw_user_meta_data: confirmedMetadata(deps.config, user.userMetadata, 'email'),
     email_change: '',
     email_change_confirm_status: 0,
     is_anonymous: false,

@@ -20,7 +20,7 @@ interface TakeDeps extends SmsAllowanceDeps {
 }
 
 interface ChangeDeps extends ApplyDeps, EmailChangeDeps, PhoneChangeDeps {
-  readonly config: Pick<AuthConfig, 'database' | 'jwt' | 'mail' | 'mfa' | 'signup' | 'sms'>
+  readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'jwt' | 'mail' | 'mfa' | 'signup' | 'sms'>
 }
 
 /** Addresses that a user wants, normalised, and how they are to be confirmed. */

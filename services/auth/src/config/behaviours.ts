@@ -51,6 +51,15 @@ export const BEHAVIOURS = {
     supabase: is(true, '429 within the interval between messages, later the user as stored'),
     reason: 'Applications show the time to wait, and that the address waits for its confirmation.',
   },
+  addressInUserMetadata: {
+    subject: '`user_metadata`',
+    compatible: is(false, 'holds what was sent'),
+    supabase: is(
+      true,
+      'a sign-up adds `sub`, `email`, `email_verified` and `phone_verified` (both false) over what was sent; the confirmation of an email writes `email_verified: true`; `phone_verified` stays false',
+    ),
+    reason: 'Triggers and policies read `raw_user_meta_data`, and applications the claims of the token.',
+  },
   spentParentLasts: {
     subject: 'The parent of the newest live refresh token, used again; that from before `aal2` too',
     compatible: is(

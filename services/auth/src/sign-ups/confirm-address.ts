@@ -2,6 +2,8 @@ import { type AuditDeps, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import { updateIdentityData } from '../identities/identity-repository.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
+import { type AddressMetadataConfig, confirmedMetadata, signUpMetadata } from '../users/address-metadata.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { claimSignUpContent, replaceIdentityData, type SignUpContent } from './sign-up-content-repository.ts'
@@ -24,7 +26,7 @@ export interface AddressConfirmation {
  */
 export async function confirmAddress(
   trx: Trx,
-  deps: AuditDeps,
+  deps: AuditDeps & { readonly config: AddressMetadataConfig },
   user: User,
   { tokenKind, passwordHash, ip }: AddressConfirmation,
 ): Promise<void> {
@@ -37,9 +39,9 @@ export async function confirmAddress(
     is_anonymous: false,
     ...(confirmedAt === null ? { [`${kind}_confirmed_at`]: at } : {}),
     ...(isStaged(user) ? { staged_at: null, created_at: at } : {}),
+    ...(confirmedAt === null ? { raw_user_meta_data: metadataOf(deps.config, user, kind, content) } : {}),
     ...(content && {
       aud: content.audience,
-      raw_user_meta_data: content.data,
       encrypted_password: content.passwordHash,
     }),
     ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
@@ -49,6 +51,19 @@ export async function confirmAddress(
   await updateIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
   const action = confirmedAt !== null ? 'login' : user.invitedAt !== null ? 'invite_accepted' : 'user_signedup'
   await recordAudit(trx, deps, { action, actor: user, ip, traits: { provider: kind } })
+}
+
+/** What a user who confirms an address for the first time has as metadata. */
+function metadataOf(
+  config: AddressMetadataConfig,
+  user: User,
+  kind: IdentifierKind,
+  content: SignUpContent | undefined,
+): Record<string, unknown> {
+  const data = content?.data ?? user.userMetadata
+  const address = { kind, value: user[kind] ?? '', userId: user.id, isVerified: true }
+  const isSignUp = content !== undefined || isStaged(user)
+  return confirmedMetadata(config, isSignUp ? signUpMetadata(config, data, address) : data, kind)
 }
 
 /** Takes the content of the sign-up whose message is the first to confirm the account. */

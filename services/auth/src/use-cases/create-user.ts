@@ -13,6 +13,7 @@ import type { IdentifierKind } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { mailInvitation } from '../sign-ups/invitation.ts'
+import { confirmedMetadata } from '../users/address-metadata.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
@@ -82,6 +83,7 @@ async function insertWantedUser(
   }
   const at = deps.now()
   const isInvited = email !== undefined && !wanted.emailConfirm && deps.config.mail.inviteOnAdminCreate
+  const metadata = mergeMetadata({}, wanted.userMetadata)
   const user = await insertUser(trx, {
     ...(id === undefined ? {} : { id }),
     aud: wanted.audience ?? context.audience,
@@ -96,7 +98,8 @@ async function insertWantedUser(
     keep_unconfirmed: true,
     claimed_at: at,
     raw_app_meta_data: mergeMetadata({ provider: kinds[0], providers: kinds }, wanted.appMetadata),
-    raw_user_meta_data: mergeMetadata({}, wanted.userMetadata),
+    raw_user_meta_data:
+      wanted.emailConfirm && email !== undefined ? confirmedMetadata(deps.config, metadata, 'email') : metadata,
     created_at: at,
     updated_at: at,
   })

@@ -22,6 +22,7 @@ import type { IssuedSession } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import type { SignUpOutcome } from '../sign-ups/sign-up-repository.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
+import { signUpMetadata } from '../users/address-metadata.ts'
 import { requireMetadata } from '../users/metadata.ts'
 import { getProfile } from '../users/profile-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
@@ -148,6 +149,7 @@ export async function createSignUp(deps: Omit<SignUpDeps, 'outbound'>, input: Ne
     data,
     now: deps.now(),
   }
+  const metadata = signUpMetadata(deps.config, data, { ...identifier, userId: fresh.userId, isVerified: isConfirmed })
   await askBeforeUserCreated(deps, createUnconfirmedUser({ ...fresh, identifier }), context.ip)
   const allowance = isConfirmed ? NOTHING_TAKEN : await takeAllowance(deps, identifier, context.limitKey)
   try {
@@ -156,6 +158,7 @@ export async function createSignUp(deps: Omit<SignUpDeps, 'outbound'>, input: Ne
     const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
     const outcome = await deps.insertSignUp({
       ...fresh,
+      data: metadata,
       email: identifier.kind === 'email' ? identifier.value : null,
       phone: identifier.kind === 'phone' ? identifier.value : null,
       passwordHash,
@@ -165,7 +168,11 @@ export async function createSignUp(deps: Omit<SignUpDeps, 'outbound'>, input: Ne
       },
       confirmation: isConfirmed
         ? undefined
-        : await prepareConfirmation(deps, input, { userId: fresh.userId, messageId: randomUUID() }),
+        : await prepareConfirmation(
+            deps,
+            { ...input, data: metadata },
+            { userId: fresh.userId, messageId: randomUUID() },
+          ),
       tokenHash: hashRefreshToken(refreshToken),
       userAgent: context.userAgent,
       ip: context.ip,
@@ -177,7 +184,7 @@ export async function createSignUp(deps: Omit<SignUpDeps, 'outbound'>, input: Ne
     auditToLog(deps, { action: ACTIONS[verdict], actorId, ip: context.ip })
     if (verdict === 'signed-in') return { verdict, session: { ...outcome.session, refreshToken } }
     if (verdict === 'taken' && isTakenTold(deps, isConfirmed)) refuseTaken(deps)
-    const made = createUnconfirmedUser({ ...fresh, identifier })
+    const made = createUnconfirmedUser({ ...fresh, identifier, data: metadata })
     if (verdict === 'sent') return { verdict: 'confirm', ...made }
     return { verdict: 'confirm', ...(await answerDuplicate(deps, input, outcome, made)) }
   } catch (error) {
@@ -200,12 +207,13 @@ function refuseTaken({ config }: Pick<AuthDeps, 'config'>): never {
 /** @param made what a fresh sign-up is answered. Without the two behaviours a duplicate gets the same. */
 async function answerDuplicate(
   deps: Pick<AuthDeps, 'config' | 'db' | 'now' | 'serverKeys'>,
-  { identifier, context: { audience } }: NewSignUp,
+  { identifier, data, context: { audience } }: NewSignUp,
   { verdict, actorId }: SignUpOutcome,
   made: UnconfirmedUser,
 ): Promise<UnconfirmedUser> {
   const { duplicateIsTold, repeatedSignUpIsTold } = deps.config.behaviours
-  if (verdict === 'taken') return duplicateIsTold ? { user: { ...made.user, role: '' }, identities: [] } : made
+  const untold = { ...made.user, role: '', userMetadata: data }
+  if (verdict === 'taken') return duplicateIsTold ? { user: untold, identities: [] } : made
   if (!repeatedSignUpIsTold) return made
   const kind = identifier.kind === 'email' ? 'confirmation' : 'sms'
   const waitMs =

@@ -11,6 +11,7 @@ import { passwordHashAtUpdate } from '../request-errors.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
+import { confirmedMetadata } from '../users/address-metadata.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
@@ -68,7 +69,7 @@ interface AdminChange {
 
 async function storeChanges(
   trx: Trx,
-  { now }: Pick<AuthDeps, 'now'>,
+  { now, config }: Pick<AuthDeps, 'now' | 'config'>,
   { user, wanted, passwordHash }: AdminChange,
 ): Promise<void> {
   const { id } = user
@@ -84,6 +85,9 @@ async function storeChanges(
   })
   if (wanted.banMs !== undefined) await updateBan(trx, id, wanted.banMs)
   for (const kind of ['email', 'phone'] as const) current = await updateIdentifier(trx, current, { kind, wanted, at })
+  if (wanted.emailConfirm && current.email !== null) {
+    await updateUser(trx, id, { raw_user_meta_data: confirmedMetadata(config, current.userMetadata, 'email') })
+  }
   const changesRole = wanted.role !== undefined && wanted.role !== user.role
   // Earlier access tokens have the former role. Their sessions end, so that the user must sign in again.
   if (!changesRole && passwordHash === undefined) return

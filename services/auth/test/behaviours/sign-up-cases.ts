@@ -1,3 +1,5 @@
+import { claimsOf } from '../authenticator-app.ts'
+import { OPERATOR } from '../forged-token.ts'
 import { createSignedUp } from '../signed-up.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
@@ -50,5 +52,52 @@ export const signUpCases = {
     },
     compatible: [[200, 'Ann'], [200, 'Ben'], [200, 'Eve'], false],
     supabase: [[200, 'Ann'], [429, 'over_email_send_rate_limit'], [200, 'Ann'], true],
+  },
+  addressInUserMetadata: {
+    observe: async (service) => {
+      const email = 'metadata@example.com'
+      const data = { name: 'Ann', sub: 'mine', email: 'somebody@example.com' }
+      const { id, user_metadata: fresh } = (await service.post('/signup', { email, password: PASSWORD, data })).json()
+      const { code } = await service.readMail(email)
+      const { user, ...session } = (await service.post('/verify', { type: 'signup', email, token: code })).json()
+      const made = { phone: '14155550177', email: 'made@example.com', password: PASSWORD }
+      const [byAdmin, later] = [
+        await service.post('/admin/users', { ...made, email_confirm: true, user_metadata: { a: 1 } }, OPERATOR),
+        await service.post('/admin/users', { ...made, phone: '14155550178', email: 'later@example.com' }, OPERATOR),
+      ]
+      const url = `/admin/users/${later.json().id}`
+      const confirmed = await service.app.inject({
+        method: 'PUT',
+        url,
+        payload: { email_confirm: true },
+        headers: OPERATOR,
+      })
+      const phone = await service.post('/signup', { phone: '14155550179', password: PASSWORD, data: { a: 1 } })
+      const named = (metadata: object) => JSON.parse(JSON.stringify(metadata).replaceAll(id, 'id'))
+      return {
+        fresh: named(fresh),
+        confirmed: named(user.user_metadata),
+        claims: named(Object(claimsOf(session.access_token).user_metadata)),
+        admin: byAdmin.json().user_metadata,
+        later: [later.json().user_metadata, confirmed.json().user_metadata],
+        phone: Object.keys(phone.json().user_metadata),
+      }
+    },
+    compatible: {
+      fresh: { name: 'Ann', sub: 'mine', email: 'somebody@example.com' },
+      confirmed: { name: 'Ann', sub: 'mine', email: 'somebody@example.com' },
+      claims: { name: 'Ann', sub: 'mine', email: 'somebody@example.com' },
+      admin: { a: 1 },
+      later: [{}, {}],
+      phone: ['a'],
+    },
+    supabase: {
+      fresh: { name: 'Ann', sub: 'id', email: 'metadata@example.com', email_verified: false, phone_verified: false },
+      confirmed: { name: 'Ann', sub: 'id', email: 'metadata@example.com', email_verified: true, phone_verified: false },
+      claims: { name: 'Ann', sub: 'id', email: 'metadata@example.com', email_verified: true, phone_verified: false },
+      admin: { a: 1, email_verified: true },
+      later: [{}, { email_verified: true }],
+      phone: ['a', 'sub', 'email_verified', 'phone_verified'],
+    },
   },
 } as const satisfies BehaviourCases
