@@ -93,6 +93,18 @@ export const BEHAVIOURS = {
     supabase: is('session', '403 `session_not_found`'),
     reason: 'Such a user still has a row, but no session.',
   },
+  userListMax: {
+    subject: '`per_page` of `GET /admin/users`',
+    compatible: is(1_000, 'up to 1,000'),
+    supabase: is(50_000, 'up to 50,000, streamed'),
+    reason: 'Scripts read all users with `listUsers({ perPage: 10000 })`.',
+  },
+  pageZeroIsFirst: {
+    subject: '`page=0` of `GET /admin/users`',
+    compatible: is(false, '400 `validation_failed`'),
+    supabase: is(true, 'the first page'),
+    reason: 'Scripts count pages from 0.',
+  },
   healthName: {
     subject: '`GET /health`',
     compatible: is('Auth', '`name` is `Auth`, `version` is that of this service'),

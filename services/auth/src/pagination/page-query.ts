@@ -44,14 +44,25 @@ interface PageFields {
 
 const CURSOR = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
+/** What a list accepts. */
+export interface PageRules {
+  readonly rowsMax: number
+  /** Whether page 0 is page 1. */
+  readonly zeroIsFirst: boolean
+}
+
+const USUAL_RULES: PageRules = { rowsMax: ROWS_MAX, zeroIsFirst: false }
+
 /** The page that a query asks for, counted from 1. @throws pageOutOfRange */
-export function parsePage(fields: PageFields): Page {
-  return { page: parseCount('page', fields.page, { usual: 1, max: PAGE_NUMBER_MAX }), perPage: parsePerPage(fields) }
+export function parsePage(fields: PageFields, rules = USUAL_RULES): Page {
+  const isFirst = rules.zeroIsFirst && /^0{1,10}$/.test(fields.page ?? '')
+  const page = isFirst ? 1 : parseCount('page', fields.page, { usual: 1, max: PAGE_NUMBER_MAX })
+  return { page, perPage: parsePerPage(fields, rules) }
 }
 
 /** How many rows a page has, within the bounds of the list. @throws pageOutOfRange */
-export function parsePerPage({ per_page: perPage }: PageFields): number {
-  return parseCount('per_page', perPage, { usual: ROWS_DEFAULT, max: ROWS_MAX })
+export function parsePerPage({ per_page: perPage }: PageFields, { rowsMax } = USUAL_RULES): number {
+  return parseCount('per_page', perPage, { usual: ROWS_DEFAULT, max: rowsMax })
 }
 
 function parseCount(name: string, text: string | undefined, { usual, max }: { usual: number; max: number }): number {

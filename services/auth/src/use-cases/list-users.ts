@@ -1,12 +1,15 @@
 import type { AuthDeps } from '../deps.ts'
-import type { Cursor } from '../pagination/page-query.ts'
+import { type Cursor, ROWS_MAX } from '../pagination/page-query.ts'
 import type { Profile } from '../users/profile-repository.ts'
-import { countUsers, listProfiles } from '../users/user-list-repository.ts'
+import { countUsers, listProfiles, type UserList } from '../users/user-list-repository.ts'
 import type { UserListRequest } from '../users/user-list-request.ts'
 
 /** A page of the list: with the total in the page form, or with the next cursor, if any, in the cursor form. */
 export interface ListedUsers {
+  /** At most the first 1,000 of the page. */
   readonly users: readonly Profile[]
+  /** Those of the page that come after them, some at a time. */
+  readonly rest: AsyncIterable<readonly Profile[]> | undefined
   readonly total: number | undefined
   readonly next: Cursor | undefined
 }
@@ -20,12 +23,34 @@ export async function listUsers(
   const { perPage, filter, direction } = request
   const list = { audience, filter, direction }
   if (request.form === 'page') {
-    const offset = (request.page - 1) * perPage
-    const users = await listProfiles(db, { ...list, limit: perPage, offset, after: undefined })
-    return { users, total: await countUsers(db, list), next: undefined }
+    const [offset, limit] = [(request.page - 1) * perPage, Math.min(perPage, ROWS_MAX)]
+    const users = await listProfiles(db, { ...list, limit, offset, after: undefined })
+    const rest = perPage > ROWS_MAX ? listRest(db, list, users, perPage - ROWS_MAX) : undefined
+    return { users, rest, total: await countUsers(db, list), next: undefined }
   }
   const found = await listProfiles(db, { ...list, limit: perPage + 1, offset: 0, after: request.after })
   const users = found.slice(0, perPage)
-  const last = found.length > perPage ? users.at(-1)?.user : undefined
-  return { users, total: undefined, next: last && { createdAt: last.createdAt, id: last.id } }
+  return { users, rest: undefined, total: undefined, next: found.length > perPage ? cursorOf(users) : undefined }
+}
+
+/** Each piece begins after the last user of the one before, so that a user who is made meanwhile moves no other. */
+async function* listRest(
+  db: AuthDeps['db'],
+  list: Pick<UserList, 'audience' | 'filter' | 'direction'>,
+  first: readonly Profile[],
+  count: number,
+): AsyncGenerator<readonly Profile[]> {
+  let [after, left] = [first.length < ROWS_MAX ? undefined : cursorOf(first), count]
+  while (after !== undefined && left > 0) {
+    const limit = Math.min(left, ROWS_MAX)
+    const users = await listProfiles(db, { ...list, limit, offset: 0, after })
+    yield users
+    after = users.length < limit ? undefined : cursorOf(users)
+    left -= limit
+  }
+}
+
+function cursorOf(users: readonly Profile[]): Cursor | undefined {
+  const last = users.at(-1)?.user
+  return last && { createdAt: last.createdAt, id: last.id }
 }

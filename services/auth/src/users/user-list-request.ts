@@ -1,4 +1,11 @@
-import { type Cursor, type Page, parseCursor, parsePage, parsePerPage } from '../pagination/page-query.ts'
+import {
+  type Cursor,
+  type Page,
+  type PageRules,
+  parseCursor,
+  parsePage,
+  parsePerPage,
+} from '../pagination/page-query.ts'
 import { sortMalformed } from '../request-errors.ts'
 
 /** The query of `GET /admin/users`, as it comes. Nothing of it has been checked. */
@@ -24,11 +31,12 @@ export type UserListRequest = {
 /**
  * Parses the query of a list of users (reference: Lists of users).
  * @param hasCursor whether the query has the parameter; an empty one asks for the cursor form too
+ * @param rules of pages by number
  * @throws sortMalformed, pageOutOfRange, cursorMalformed
  */
-export function parseUserList(fields: UserListFields, hasCursor: boolean): UserListRequest {
+export function parseUserList(fields: UserListFields, hasCursor: boolean, rules?: PageRules): UserListRequest {
   const list = { filter: fields.filter, direction: parseSort(fields.sort) }
-  if (!hasCursor) return { ...list, form: 'page', ...parsePage(fields) }
+  if (!hasCursor) return { ...list, form: 'page', ...parsePage(fields, rules) }
   const after = fields.cursor === undefined ? undefined : parseCursor(fields.cursor)
   return { ...list, form: 'cursor', perPage: parsePerPage(fields), after }
 }

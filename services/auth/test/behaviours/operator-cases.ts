@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { VERSION } from '../../src/version.ts'
 import { OPERATOR } from '../forged-token.ts'
@@ -17,6 +18,38 @@ export const operatorCases = {
       name: 'GoTrue',
       description: 'GoTrue is a user registration and authentication API',
     },
+  },
+  userListMax: {
+    observe: async ({ app, deps }) => {
+      const users = Array.from({ length: 2_150 }, (_, n) => ({
+        aud: 'many',
+        role: 'authenticated',
+        email: `many${n}@example.com`,
+      }))
+      const headers = { ...OPERATOR, 'x-jwt-aud': 'many' }
+      const list = async (query: string) => {
+        const answer = await app.inject({ url: `/admin/users?${query}`, headers })
+        const { users: found = [], aud, error_code: code } = answer.json()
+        const emails = found.map(({ email }: { readonly email: string }) => email)
+        return [code ?? aud, emails.length, new Set(emails).size, answer.headers['x-total-count']]
+      }
+      await deps.db
+        .insertInto('users')
+        .values(users.map((user) => ({ id: randomUUID(), ...user })))
+        .execute()
+      return [await list('per_page=5000'), await list('per_page=1500&page=2'), await list('per_page=50001')]
+    },
+    compatible: Array(3).fill(['validation_failed', 0, 0, undefined]),
+    supabase: [
+      ['many', 2_150, 2_150, '2150'],
+      ['many', 650, 650, '2150'],
+      ['validation_failed', 0, 0, undefined],
+    ],
+  },
+  pageZeroIsFirst: {
+    observe: async ({ app }) => (await app.inject({ url: '/admin/users?page=0', headers: OPERATOR })).statusCode,
+    compatible: 400,
+    supabase: 200,
   },
   MAILER_INVITE_ON_ADMIN_CREATE: {
     observe: async (service) => {

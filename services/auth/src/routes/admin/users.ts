@@ -1,5 +1,6 @@
+import { Readable } from 'node:stream'
 import { pathOf } from '@trestle/common/telemetry/path-of.ts'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
@@ -47,6 +48,8 @@ const DeleteBody = z.object({ should_soft_delete: z.boolean().optional() }).null
 /** `/admin/users` and `/admin/users/{user_id}`: the users, for admins. */
 export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
+  const { userListMax: rowsMax, pageZeroIsFirst: zeroIsFirst } = deps.config.behaviours
+  const rules = { rowsMax, zeroIsFirst }
 
   app.get(
     '/admin/users',
@@ -64,11 +67,12 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { query } = request
       const audience = await readAudience(deps, request)
-      const list = parseUserList(query, hasParameter(request.url, 'cursor'))
+      const list = parseUserList(query, hasParameter(request.url, 'cursor'), rules)
       const listed = await listUsers(deps, audience, list)
       const { filter, sort } = query
       reply.headers(listHeaders({ path: pathOf(request.url), query: { filter, sort } }, list, listed))
-      return { users: listed.users.map(viewUser), aud: audience }
+      if (listed.rest === undefined) return { users: listed.users.map(viewUser), aud: audience }
+      return sendUsers(reply, listed, audience)
     },
   )
 
@@ -197,6 +201,23 @@ function hasParameter(url: string, name: string): boolean {
 }
 
 /** The link to the next page, and in the page form the length of the list. */
+/** Sends a list piece by piece. Each piece is read when the client has taken the one before. */
+async function sendUsers(reply: FastifyReply, listed: ListedUsers, aud: string): Promise<undefined> {
+  reply.liftDeadline()
+  reply.type('application/json; charset=utf-8')
+  await reply.send(Readable.from(writeUsers(listed, aud)))
+  return undefined
+}
+
+/** The answer of a list that is too long to be in memory at once. */
+async function* writeUsers({ users, rest }: ListedUsers, aud: string): AsyncGenerator<string> {
+  const write = (profiles: ListedUsers['users']) =>
+    profiles.map((profile) => JSON.stringify(viewUser(profile))).join(',')
+  yield `{"users":[${write(users)}`
+  for await (const more of rest ?? []) if (more.length > 0) yield `,${write(more)}`
+  yield `],"aud":${JSON.stringify(aud)}}`
+}
+
 function listHeaders(
   shown: Pick<LinkedPage, 'path' | 'query'>,
   list: UserListRequest,
