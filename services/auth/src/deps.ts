@@ -131,7 +131,7 @@ export async function createDeps(
     readiness: createReadiness(readinessChecks(database, jobs)),
     now: () => new Date(),
     randomBytes,
-    passwords: createHasher(runTasks, meter),
+    passwords: createHasher(runTasks, meter, config),
     signingKeys: createKeyRing({ db: database.db, jwt: config.jwt, encryptionKeys, randomBytes }),
     encryptionKeys,
     serverKeys,
@@ -167,9 +167,10 @@ function batchWrites(
   }
 }
 
-function createHasher(runTasks: RunHashTasks, meter: Meter): PasswordHasher {
+function createHasher(runTasks: RunHashTasks, meter: Meter, { passwords, behaviours }: AuthConfig): PasswordHasher {
   return createPasswordHasher({
     runTasks,
+    scheme: { algorithm: passwords.algorithm, replacesOthers: !behaviours.passwordHashesStay },
     concurrency: availableParallelism(),
     clock: () => performance.now(),
     onWork: countHashing(meter),

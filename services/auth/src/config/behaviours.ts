@@ -75,6 +75,12 @@ export const BEHAVIOURS = {
     supabase: is(true, 'gets a new child; the other tokens of the session stay alive'),
     reason: 'A stale tab refreshes while another tab has refreshed twice. Rendering on a server makes this usual.',
   },
+  passwordHashesStay: {
+    subject: 'A right password whose hash has another algorithm or cost than new ones',
+    compatible: is(false, 'is hashed anew'),
+    supabase: is(true, 'keeps its hash'),
+    reason: 'Functions compare `encrypted_password` with `crypt()`, which knows bcrypt alone.',
+  },
   tokenFromBeforeFactor: {
     subject: 'An access token from before its session reached `aal2`',
     compatible: is('itself', 'counts as `aal1`: 401 `insufficient_aal` where a second factor is needed'),
@@ -142,6 +148,11 @@ export const SETTING_DEFAULTS = {
     compatible: '10s',
     supabase: '0s',
     reason: 'The parent of the newest token needs no interval.',
+  },
+  PASSWORD_HASH: {
+    compatible: 'argon2id',
+    supabase: 'bcrypt',
+    reason: 'Functions compare `encrypted_password` with `crypt()`, which knows bcrypt alone.',
   },
   MAILER_INVITE_ON_ADMIN_CREATE: {
     compatible: 'true',

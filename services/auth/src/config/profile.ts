@@ -9,7 +9,7 @@ import { mailSettings, NOTIFICATIONS } from './mail.ts'
 import { addressList, lifetimeSeconds, limit, type ProfileValues } from './rules.ts'
 import { followsNoProxy, type securitySettings } from './security.ts'
 import type { serverSettings } from './server.ts'
-import { sessionSettings } from './sessions.ts'
+import { passwordSettings, sessionSettings } from './sessions.ts'
 import { toUpperCase } from './to-upper-case.ts'
 
 /** Read before the other settings, because it decides which values they may have (decision 16). */
@@ -30,6 +30,7 @@ const GUESSES_MAX = 100
 export const strictSettings = {
   URI_ALLOW_LIST: addressList().default([]),
   PASSWORD_MIN_LENGTH: integer(8, 72).prefault('15'),
+  PASSWORD_HASH: oneOf('argon2id').prefault('argon2id'),
   PASSWORD_REQUIRED_CHARACTERS: forbiddenSetting(text(), ''),
   SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: fixedFlag('true'),
   SECURITY_FAILED_ATTEMPTS: requiredLimit('20')
@@ -88,6 +89,7 @@ export const supabaseSettings = {
   SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: sessionSettings.SECURITY_REFRESH_TOKEN_REUSE_INTERVAL.prefault(
     defaults.SECURITY_REFRESH_TOKEN_REUSE_INTERVAL.supabase,
   ),
+  PASSWORD_HASH: passwordSettings.PASSWORD_HASH.prefault(defaults.PASSWORD_HASH.supabase),
   MAILER_INVITE_ON_ADMIN_CREATE: mailSettings.MAILER_INVITE_ON_ADMIN_CREATE.prefault(
     defaults.MAILER_INVITE_ON_ADMIN_CREATE.supabase,
   ),

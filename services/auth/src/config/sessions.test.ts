@@ -48,6 +48,6 @@ describe('password settings', () => {
       { policy: { ...usual, lengthMin: 10, requiredCharacters: ['abc', '123'] }, breaches: undefined },
     ],
   ])('read %j', (env: Record<string, string>, expected) => {
-    expect(toPasswordConfig(load(env))).toEqual({ policyBindsAdmins: false, ...expected })
+    expect(toPasswordConfig(load(env))).toEqual({ algorithm: 'argon2id', policyBindsAdmins: false, ...expected })
   })
 })

@@ -1,9 +1,10 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { commaList, duration, flag, integer, text } from '@trestle/common/config/setting.ts'
+import { commaList, duration, flag, integer, oneOf, text } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import type { z } from 'zod'
 import { type BreachRules, loadCommonPasswords } from '../passwords/breached-passwords.ts'
 import { type PasswordPolicy, parseRequiredCharacters } from '../passwords/password-policy.ts'
+import { PASSWORD_ALGORITHMS, type PasswordAlgorithm } from '../passwords/stored-hash.ts'
 import type { ProfileValues } from './rules.ts'
 
 /** Settings of sessions and their tokens (docs/settings/auth.md). */
@@ -39,6 +40,11 @@ export const passwordSettings = group('Passwords', {
   PASSWORD_MIN_LENGTH: integer(0, 72)
     .prefault('6')
     .describe('Characters of the shortest password. Less than 6 counts as 6.'),
+  PASSWORD_HASH: oneOf(...PASSWORD_ALGORITHMS)
+    .prefault('argon2id')
+    .describe(
+      'Algorithm of new hashes. `bcrypt` has the cost 10, and is what functions compare by `crypt()` in SQL. It is easier to guess than argon2id when a database is stolen.',
+    ),
   PASSWORD_REQUIRED_CHARACTERS: text()
     .default('')
     .describe(
@@ -100,6 +106,8 @@ export function toSessionConfig(values: SettingValues<typeof sessionSettings>): 
 
 /** The rules for new passwords. A password that is stored already need not meet them. */
 export interface PasswordConfig {
+  /** Of new hashes. */
+  readonly algorithm: PasswordAlgorithm
   readonly policy: PasswordPolicy
   /** Whether passwords that admins give to new users must meet the policy too. */
   readonly policyBindsAdmins: boolean
@@ -116,6 +124,7 @@ export function toPasswordConfig(values: PasswordValues): PasswordConfig {
   const isStrict = values.PROFILE === 'strict'
   const hosts = isStrict ? [values.SITE_URL, values.API_EXTERNAL_URL].map((url) => new URL(url).hostname) : []
   return {
+    algorithm: values.PASSWORD_HASH,
     policy: {
       lengthMin: Math.max(values.PASSWORD_MIN_LENGTH, PASSWORD_LENGTH_MIN),
       requiredCharacters: parseRequiredCharacters(values.PASSWORD_REQUIRED_CHARACTERS),

@@ -33,7 +33,7 @@ const PROGRAM = `
   import { getPriority } from 'node:os'
   import { runHashTasks } from '${import.meta.resolve('./hash-threads.ts')}'
   const behind = () => readdirSync('/proc/self/task').filter((thread) => getPriority(Number(thread)) > getPriority())
-  const twice = () => Promise.all([1, 2].map(() => runHashTasks([{ kind: 'hash', password: 'secret' }])))
+  const twice = () => Promise.all([1, 2].map(() => runHashTasks([{ kind: 'hash', alg: 'argon2id', password: 'secret' }])))
   const results = [behind()]
   for (let round = 0; round < 2; round += 1) {
     await twice()
@@ -45,7 +45,9 @@ const LOWEST = 19
 describe('runHashTasks', () => {
   it('runs tasks in order, also after a failure, without blocking the event loop', async () => {
     const order: string[] = []
-    const work = runHashTasks([BROKEN, { kind: 'hash', password: 'secret' }]).finally(() => order.push('done'))
+    const work = runHashTasks([BROKEN, { kind: 'hash', alg: 'argon2id', password: 'secret' }]).finally(() =>
+      order.push('done'),
+    )
     await new Promise((resolve) => setImmediate(resolve))
     order.push('next turn')
     const [failed, hashed] = await work
@@ -86,7 +88,7 @@ describe('createHashThreads', () => {
       if (password === 'answer and throw') throw new Error('broken')
     })`
   const threads = createHashThreads(new URL(`data:text/javascript,${encodeURIComponent(program)}`))
-  const ask = (password: string) => threads([{ kind: 'hash', password }])
+  const ask = (password: string) => threads([{ kind: 'hash', alg: 'argon2id', password }])
 
   it('rejects when no thread can start', async () => {
     const nowhere = createHashThreads(new URL('https://example.com/'))
@@ -123,7 +125,7 @@ describe('runHashTask', () => {
     runHashTask(library, verifyTask(hash, password))
 
   it('hashes and verifies a password', async () => {
-    const outcome = await runHashTask(argon2, { kind: 'hash', password: 'secret' })
+    const outcome = await runHashTask(argon2, { kind: 'hash', alg: 'argon2id', password: 'secret' })
     const hash = outcome.verdict === 'hashed' ? outcome.hash : expect.fail('no hash')
     expect(await verify(hash, 'secret')).toEqual({ verdict: 'verified', matches: true })
     expect(await verify(hash, 'Secret')).toEqual({ verdict: 'verified', matches: false })
@@ -133,7 +135,7 @@ describe('runHashTask', () => {
     ['an error', () => Promise.reject(new Error('no memory'))],
     ['a text', () => Promise.reject('no memory')],
   ])('returns a failure and throws nothing when the library throws %s', async (_case, hash) => {
-    const outcome = await runHashTask({ ...argon2, hash }, { kind: 'hash', password: 'x' })
+    const outcome = await runHashTask({ ...argon2, hash }, { kind: 'hash', alg: 'argon2id', password: 'x' })
     expect(outcome).toEqual({ verdict: 'failed', error: new Error('no memory') })
   })
 })

@@ -3,11 +3,11 @@
 import { createCipheriv, pbkdf2Sync, scryptSync, timingSafeEqual } from 'node:crypto'
 import { getPriority, platform, setPriority } from 'node:os'
 import { parentPort, Worker, workerData } from 'node:worker_threads'
-import { ARGON2_COST, type ScryptHash, type StoredHash } from './stored-hash.ts'
+import { ARGON2_COST, BCRYPT_COST, type PasswordAlgorithm, type ScryptHash, type StoredHash } from './stored-hash.ts'
 
 /** One unit of password work, as it goes to a thread. */
 export type HashTask =
-  | { readonly kind: 'hash'; readonly password: string }
+  | { readonly kind: 'hash'; readonly alg: PasswordAlgorithm; readonly password: string }
   | { readonly kind: 'verify'; readonly password: string; readonly stored: StoredHash }
 
 /** The outcome of a task, as it comes back. */
@@ -108,11 +108,18 @@ export async function loadNodeArgon2(): Promise<Argon2> {
 /** Does one task. Never throws: a failure is the outcome of this task alone, not of the others of its batch. */
 export async function runHashTask(argon2: Argon2, task: HashTask): Promise<HashOutcome> {
   try {
-    if (task.kind === 'hash') return { verdict: 'hashed', hash: await argon2.hash(task.password) }
+    if (task.kind === 'hash') return { verdict: 'hashed', hash: await hashPassword(argon2, task) }
     return { verdict: 'verified', matches: await verifyPassword(argon2, task.stored, task.password) }
   } catch (error) {
     return { verdict: 'failed', error: error instanceof Error ? error : new Error(String(error)) }
   }
+}
+
+async function hashPassword(argon2: Argon2, { alg, password }: Extract<HashTask, { kind: 'hash' }>): Promise<string> {
+  if (alg === 'argon2id') return argon2.hash(password)
+  const { hashSync } = await import('@node-rs/bcrypt')
+  // `crypt()` of pgcrypto knows no other version.
+  return hashSync(password, { cost: BCRYPT_COST, version: '2a' })
 }
 
 /** Whether a password matches a stored hash. Blocks the thread for as long as the hash takes. */
@@ -122,7 +129,7 @@ async function verifyPassword(argon2: Argon2, stored: StoredHash, password: stri
     case 'argon2i':
       return argon2.verify(stored.hash, password)
     case 'bcrypt': {
-      // Loaded when the first imported user signs in, since most services never need it.
+      // Loaded when it is first needed, since most services never need it.
       const { verifySync } = await import('@node-rs/bcrypt')
       return verifySync(password, stored.hash)
     }

@@ -172,7 +172,9 @@ interface Batch {
 /** The task of a password. A password in capitals is verified with an outdated hash. */
 function toTask(password: string): HashTask {
   const stored = parseStoredHash(BCRYPT) ?? expect.fail('cannot parse the hash')
-  return password === password.toUpperCase() ? { kind: 'verify', password, stored } : { kind: 'hash', password }
+  return password === password.toUpperCase()
+    ? { kind: 'verify', password, stored }
+    : { kind: 'hash', alg: 'argon2id', password }
 }
 
 const toOutcome = (password: string): HashOutcome => ({ verdict: 'hashed', hash: `${password} is done` })

@@ -1,7 +1,7 @@
 import type { Meter } from '@opentelemetry/api'
 import { serverBusy } from '../errors.ts'
 import type { HashOutcome, HashTask, RunHashTasks } from './hash-threads.ts'
-import { ARGON2_COST, isOutdated, parseStoredHash, type StoredHash } from './stored-hash.ts'
+import { ARGON2_COST, isOutdated, type PasswordAlgorithm, parseStoredHash, type StoredHash } from './stored-hash.ts'
 
 /**
  * Hashes and verifies passwords, a few at a time. The type is what callers need; `deps.ts` builds the real one, which hashes in
@@ -9,7 +9,7 @@ import { ARGON2_COST, isOutdated, parseStoredHash, type StoredHash } from './sto
  * @throws serverBusy when too many wait
  */
 export interface PasswordHasher {
-  /** An argon2id hash in PHC form. */
+  /** A hash of the algorithm of new hashes: argon2id in PHC form, or bcrypt. */
   hash(password: string): Promise<string>
   /**
    * Verifies a password with a stored hash of any form that `users import` takes. Null stands for an unknown user, or a user
@@ -31,8 +31,19 @@ export interface HashWork {
   readonly alg: StoredHash['alg']
 }
 
+/** Which hashes are made. */
+export interface HashScheme {
+  readonly algorithm: PasswordAlgorithm
+  /** Whether a hash of another algorithm or cost is replaced when its password is right. */
+  readonly replacesOthers: boolean
+}
+
+const USUAL_SCHEME: HashScheme = { algorithm: 'argon2id', replacesOthers: true }
+
 /** What a hasher works with: its threads, its clock, and a counter of its work. */
-export interface PasswordHasherOptions extends Omit<HashQueueOptions, 'waitMsMax'> {
+export interface PasswordHasherOptions extends Omit<HashQueueOptions, 'waitMsMax' | 'algorithm'> {
+  /** Default: argon2id, in place of all others. */
+  readonly scheme?: HashScheme
   /** Called for every hash that is made or verified. */
   readonly onWork?: (work: HashWork, stage: 'submitted' | 'completed') => void
 }
@@ -55,18 +66,25 @@ export function countHashing(meter: Meter): NonNullable<PasswordHasherOptions['o
 /** How long a task may have to wait before it is refused. */
 const WAIT_MS_MAX = 2_000
 const NO_MATCH: PasswordVerification = { matches: false, isOutdated: false }
-/** The hash of a random password that nobody knows. It costs what all current hashes cost. */
-const DUMMY: StoredHash = {
-  alg: 'argon2id',
-  hash: '$argon2id$v=19$m=19456,t=2,p=1$GJKc8fEj4AoR/PTojbIYew$4FW369TfP4mverPz47iy55cXe0b7kDmsq3By5PqRzWk',
-  cost: ARGON2_COST,
+/** The hashes of random passwords that nobody knows. They cost what all current hashes cost. */
+const DUMMIES: Readonly<Record<PasswordAlgorithm, StoredHash>> = {
+  argon2id: {
+    alg: 'argon2id',
+    hash: '$argon2id$v=19$m=19456,t=2,p=1$GJKc8fEj4AoR/PTojbIYew$4FW369TfP4mverPz47iy55cXe0b7kDmsq3By5PqRzWk',
+    cost: ARGON2_COST,
+  },
+  bcrypt: { alg: 'bcrypt', hash: '$2a$10$fFmeOtxSDneZP82FkwK0zeskY8XLqmMEnH9zYT/iE/qv6IjaLMxT6' },
 }
 
 /** The hasher of a process. It hashes on other threads, so that other requests are not slowed. */
-export function createPasswordHasher({ onWork, ...options }: PasswordHasherOptions): PasswordHasher {
-  const enqueue = createHashQueue({ ...options, waitMsMax: WAIT_MS_MAX })
+export function createPasswordHasher({
+  onWork,
+  scheme: { algorithm, replacesOthers } = USUAL_SCHEME,
+  ...options
+}: PasswordHasherOptions): PasswordHasher {
+  const enqueue = createHashQueue({ ...options, algorithm, waitMsMax: WAIT_MS_MAX })
   const run = async (task: HashTask): Promise<HashOutcome> => {
-    const work: HashWork = { kind: task.kind, alg: task.kind === 'hash' ? 'argon2id' : task.stored.alg }
+    const work: HashWork = { kind: task.kind, alg: task.kind === 'hash' ? task.alg : task.stored.alg }
     onWork?.(work, 'submitted')
     const outcome = await enqueue(task)
     if (outcome.verdict === 'failed') throw outcome.error
@@ -75,15 +93,16 @@ export function createPasswordHasher({ onWork, ...options }: PasswordHasherOptio
   }
   return {
     hash: async (password) => {
-      const outcome = await run({ kind: 'hash', password })
+      const outcome = await run({ kind: 'hash', alg: algorithm, password })
       if (outcome.verdict !== 'hashed') throw wrongOutcome()
       return outcome.hash
     },
     verify: async (hash, password) => {
       const stored = hash === null ? undefined : parseStoredHash(hash)
-      const outcome = await run({ kind: 'verify', password, stored: stored ?? DUMMY })
+      const outcome = await run({ kind: 'verify', password, stored: stored ?? DUMMIES[algorithm] })
       if (outcome.verdict !== 'verified') throw wrongOutcome()
-      return stored && outcome.matches ? { matches: true, isOutdated: isOutdated(stored) } : NO_MATCH
+      if (!stored || !outcome.matches) return NO_MATCH
+      return { matches: true, isOutdated: replacesOthers && isOutdated(stored, algorithm) }
     },
   }
 }
@@ -96,6 +115,8 @@ function wrongOutcome(): Error {
 export interface HashQueueOptions {
   /** Does tasks one after the other on one thread. Resolves with their outcomes, in order, when all are done. */
   readonly runTasks: RunHashTasks
+  /** Of current hashes. Default: argon2id. */
+  readonly algorithm?: PasswordAlgorithm
   /** How many batches run at the same time: one a core. */
   readonly concurrency: number
   /** How long a new task may have to wait, in milliseconds. */
@@ -144,7 +165,7 @@ const TURNS = 8
  * The function that it returns throws serverBusy when the line is too long.
  */
 export function createHashQueue(options: HashQueueOptions): (task: HashTask) => Promise<HashOutcome> {
-  const { runTasks, concurrency, waitMsMax, clock } = options
+  const { runTasks, algorithm, concurrency, waitMsMax, clock } = options
   const current = createLine(concurrency, BATCH_TASKS_MAX)
   const outdated = createLine(Math.max(1, Math.floor(concurrency / 2)), 1)
   let turns = 0
@@ -188,7 +209,7 @@ export function createHashQueue(options: HashQueueOptions): (task: HashTask) => 
   }
 
   return async (task) => {
-    const line = task.kind === 'verify' && isOutdated(task.stored) ? outdated : current
+    const line = task.kind === 'verify' && isOutdated(task.stored, algorithm) ? outdated : current
     const waitMs = ((line.unfinished + 1 - line.threadsMax) * line.averageMs) / line.threadsMax
     if (waitMs > waitMsMax) {
       throw serverBusy({ headers: { 'retry-after': String(Math.max(1, Math.ceil(waitMs / 1_000))) } })

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { verifySync } from '@node-rs/bcrypt'
 import { describe, expect, it } from 'vitest'
 import { loadArgon2 } from './hash-threads.ts'
 import { hashOfUnknownPassword, isOutdated, parseStoredHash } from './stored-hash.ts'
@@ -94,11 +95,24 @@ const CURRENT_FORM = /^\$argon2id\$v=19\$(m=19456,t=2,p=1|m=19456,p=1,t=2)\$[A-Z
 
 describe('hashOfUnknownPassword', () => {
   it('makes a new current hash that no password matches', async () => {
-    const hash = hashOfUnknownPassword(randomBytes)
+    const hash = hashOfUnknownPassword(randomBytes, 'argon2id')
     expect(hash).toMatch(CURRENT_FORM)
     expect(isOutdatedHash(hash)).toBe(false)
-    expect(hashOfUnknownPassword(randomBytes)).not.toBe(hash)
+    expect(hashOfUnknownPassword(randomBytes, 'argon2id')).not.toBe(hash)
     const argon2 = await loadArgon2()
     expect(await argon2.verify(hash, '')).toBe(false)
+  })
+
+  it('makes one of bcrypt where new hashes are of bcrypt', () => {
+    const hash = hashOfUnknownPassword(randomBytes, 'bcrypt')
+    const stored = parseStoredHash(hash) ?? expect.fail(`cannot parse ${hash}`)
+    expect(hash).toMatch(/^\$2a\$10\$[./A-Za-z0-9]{21}[.Oeu][./A-Za-z0-9]{31}$/)
+    expect([isOutdated(stored, 'bcrypt'), isOutdated(stored, 'argon2id')]).toEqual([false, true])
+    expect(hashOfUnknownPassword(randomBytes, 'bcrypt')).not.toBe(hash)
+    expect(verifySync('', hash)).toBe(false)
+  })
+
+  it.each(['$2a$09$', '$2b$11$'])('counts bcrypt of another cost as outdated: %s', (head) => {
+    expect(isOutdated(parseStoredHash(head + BCRYPT) ?? expect.fail(head), 'bcrypt')).toBe(true)
   })
 })

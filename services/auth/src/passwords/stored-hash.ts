@@ -38,6 +38,15 @@ export interface ScryptHash {
 /** The work of one hash that this service makes: OWASP's first choice for argon2id. */
 export const ARGON2_COST: Argon2Cost = { m: 19_456, t: 2, p: 1 }
 
+/** The algorithms of the hashes that this service makes. */
+export const PASSWORD_ALGORITHMS = ['argon2id', 'bcrypt'] as const
+
+/** The algorithm of new hashes (PASSWORD_HASH). */
+export type PasswordAlgorithm = (typeof PASSWORD_ALGORITHMS)[number]
+
+/** The work of a bcrypt hash that this service makes: that of supabase/auth. */
+export const BCRYPT_COST = 10
+
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/
 const PBKDF2_DIGESTS = new Map([
   ['pbkdf2', 'sha1'],
@@ -91,8 +100,9 @@ export function requireAcceptedHash(hash: string): string {
 }
 
 /** Whether a hash has another algorithm or another cost than the hashes that this service makes. */
-export function isOutdated(stored: StoredHash): boolean {
-  if (stored.alg !== 'argon2id') return true
+export function isOutdated(stored: StoredHash, made: PasswordAlgorithm = 'argon2id'): boolean {
+  if (stored.alg !== made) return true
+  if (stored.alg === 'bcrypt') return Number(BCRYPT.exec(stored.hash)?.[1]) !== BCRYPT_COST
   const { m, t, p } = stored.cost
   return m !== ARGON2_COST.m || t !== ARGON2_COST.t || p !== ARGON2_COST.p
 }
@@ -101,10 +111,23 @@ export function isOutdated(stored: StoredHash): boolean {
  * The hash of a password that nobody knows, not even this process: random bytes stand in place of salt and digest. Making it
  * takes no work. Its user has a password, but cannot sign in with it until they set their own.
  */
-export function hashOfUnknownPassword(randomBytes: RandomBytes): string {
+export function hashOfUnknownPassword(randomBytes: RandomBytes, made: PasswordAlgorithm): string {
+  if (made === 'bcrypt') return `$2a$${BCRYPT_COST}$${randomBcrypt(randomBytes)}`
   const { m, t, p } = ARGON2_COST
   const random = (bytes: number) => randomBytes(bytes).toString('base64').replace(/=+$/, '')
   return `$argon2id$v=19$m=${m},t=${t},p=${p}$${random(16)}$${random(32)}`
+}
+
+const BCRYPT_LETTERS = './ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
+const BCRYPT_LENGTH = 53
+/** Of the last letter of the salt, only the first two bits count. */
+const SALT_END = 21
+
+function randomBcrypt(randomBytes: RandomBytes): string {
+  const letters = [...randomBytes(BCRYPT_LENGTH)].map(
+    (byte, place) => byte & (place === SALT_END ? 0b110000 : 0b111111),
+  )
+  return letters.map((letter) => BCRYPT_LETTERS[letter]).join('')
 }
 
 function parseArgon2(

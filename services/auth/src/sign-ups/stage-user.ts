@@ -13,7 +13,7 @@ import { replaceIdentityData, upsertSignUpContent } from './sign-up-content-repo
 
 /** What staging a user works with. */
 export interface StageDeps extends OwnUserDeps {
-  readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
+  readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'passwords' | 'sms'>
   readonly randomBytes: RandomBytes
 }
 
@@ -47,7 +47,7 @@ export async function lockOrStageUser(
   const staged = await insertOwnUser(trx, deps, {
     identifier,
     audience: audience,
-    passwordHash: hashOfUnknownPassword(deps.randomBytes),
+    passwordHash: hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm),
     data: stage.data,
     since: { staged_at: deps.now() },
   })

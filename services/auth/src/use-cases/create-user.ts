@@ -63,7 +63,7 @@ async function hashWantedPassword(
     if (password) throw passwordWithHash()
     return requireAcceptedHash(passwordHash)
   }
-  if (password === undefined) return hashOfUnknownPassword(deps.randomBytes)
+  if (password === undefined) return hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm)
   if (deps.config.passwords.policyBindsAdmins) {
     requirePassword(deps.config.passwords.policy, password)
     await refuseBreached(deps, password)

@@ -210,7 +210,7 @@ async function findOrSignUp(
   const identifier = { kind: 'email', value: email } as const
   const holder = await findIdentifierHolder(trx, identifier)
   if (holder && isStaged(holder)) await deleteStagedUser(trx, holder.id)
-  const stored = passwordHash ?? hashOfUnknownPassword(deps.randomBytes)
+  const stored = passwordHash ?? hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm)
   const wanted = {
     identifier,
     audience: context.audience,

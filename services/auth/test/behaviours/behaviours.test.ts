@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { BEHAVIOURS, SETTING_DEFAULTS } from '../../src/config/behaviours.ts'
 import { type MailApp, openBeside, openMailApp } from '../mail-app.ts'
+import { accountCases } from './account-cases.ts'
 import type { BehaviourCase } from './behaviour-case.ts'
 import { operatorCases } from './operator-cases.ts'
 import { sessionCases } from './session-cases.ts'
@@ -10,6 +11,7 @@ import { signUpCases } from './sign-up-cases.ts'
 const cases: Readonly<Record<keyof typeof BEHAVIOURS | keyof typeof SETTING_DEFAULTS, BehaviourCase>> = {
   ...signUpCases,
   ...sessionCases,
+  ...accountCases,
   ...operatorCases,
 }
 const USUAL = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' }
