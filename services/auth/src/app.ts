@@ -90,7 +90,10 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   app.decorate('deps', deps)
   await deps.tracing.instrument(app)
   await app.register(httpTelemetry, { meter: deps.meter })
-  await app.register(headers, { corsAllowedHeaders: config.server.corsAllowedHeaders })
+  await app.register(headers, {
+    corsAllowedHeaders: config.server.corsAllowedHeaders,
+    errorCode: config.behaviours.errorCodeHeader,
+  })
   await app.register(clientAddress, { config })
   await app.register(rateLimit, { rateLimits: deps.rateLimits, meter: deps.meter })
   await app.register(jsonBody)

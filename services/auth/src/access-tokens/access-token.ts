@@ -13,7 +13,8 @@ export type AssuranceLevel = 'aal1' | 'aal2'
 
 /** The claims of an access token, in the order of writing. Times are seconds since 1970 (reference: Access tokens). */
 export interface AccessTokenClaims {
-  readonly iss: string
+  /** Undefined where tokens have no issuer. */
+  readonly iss: string | undefined
   readonly sub: string
   readonly aud: string
   /** Epoch seconds, as `exp`. */

@@ -65,6 +65,7 @@ function createRing({ keys = [], settings = {}, encryption = encryptionKeys }: C
     JWT_KEYS: jwtSettings.JWT_KEYS.parse(env.JWT_KEYS),
     JWT_VALID_METHODS: jwtSettings.JWT_VALID_METHODS.parse(env.JWT_VALID_METHODS),
     API_EXTERNAL_URL: 'http://localhost:8081',
+    PROFILE: 'compatible' as const,
   }
   return createKeyRing({ db: database.db, jwt: toJwtConfig(values), encryptionKeys: encryption, randomBytes })
 }

@@ -81,6 +81,48 @@ export const BEHAVIOURS = {
     supabase: is(true, 'keeps its hash'),
     reason: 'Functions compare `encrypted_password` with `crypt()`, which knows bcrypt alone.',
   },
+  banIsToldFirst: {
+    subject: 'A sign-in of a banned user with a wrong password',
+    compatible: is(false, '400 `invalid_credentials`'),
+    supabase: is(true, '400 `user_banned`'),
+    reason: 'Applications show the ban.',
+  },
+  strangePhoneIsUnknown: {
+    subject: 'A sign-in by password with a phone that is none',
+    compatible: is(false, '400 `validation_failed`'),
+    supabase: is(true, '400 `invalid_credentials`'),
+    reason: 'One text for whatever is wrong with a sign-in.',
+  },
+  emptyPasswordIsWeak: {
+    subject: '`PUT /user` with `password: ""`',
+    compatible: is(false, 'ignores the member'),
+    supabase: is(true, '422 `weak_password`'),
+    reason: 'Forms show that a password is missing.',
+  },
+  audienceIsFixed: {
+    subject: '`aud` in `PUT /admin/users/:id`',
+    compatible: is(false, 'is set'),
+    supabase: is(true, 'is ignored'),
+    reason: 'Programs send a whole user back. A user in another audience could not sign in any more.',
+  },
+  providerNameInAnyCase: {
+    subject: '`GET /authorize?provider=KeyCloak`',
+    compatible: is(false, '400 `validation_failed`'),
+    supabase: is(true, 'as `keycloak`'),
+    reason: 'Links of applications write names as people do.',
+  },
+  tokensHaveIssuer: {
+    subject: 'The claim `iss` where `JWT_ISSUER` is not set',
+    compatible: is(true, '`API_EXTERNAL_URL`'),
+    supabase: is(false, 'none'),
+    reason: 'Verifiers that list the claims of a token refuse another one.',
+  },
+  errorCodeHeader: {
+    subject: 'The header `x-sb-error-code` of errors',
+    compatible: is(false, 'not sent'),
+    supabase: is(true, 'the error code'),
+    reason: 'Gateways and logs read it without the body.',
+  },
   tokenFromBeforeFactor: {
     subject: 'An access token from before its session reached `aal2`',
     compatible: is('itself', 'counts as `aal1`: 401 `insufficient_aal` where a second factor is needed'),
@@ -153,6 +195,11 @@ export const SETTING_DEFAULTS = {
     compatible: 'argon2id',
     supabase: 'bcrypt',
     reason: 'Functions compare `encrypted_password` with `crypt()`, which knows bcrypt alone.',
+  },
+  CUSTOM_OAUTH_ENABLED: {
+    compatible: 'false',
+    supabase: 'true',
+    reason: 'Programs set their providers up without a further setting.',
   },
   MAILER_INVITE_ON_ADMIN_CREATE: {
     compatible: 'true',

@@ -3,6 +3,8 @@ import { commaList, integer, secret, text } from '@trestle/common/config/setting
 import { group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
 import { importSigningKey, PrivateJwk, SIGNING_ALGORITHMS } from '../access-tokens/signing-key.ts'
+import { behavioursOf } from './behaviours.ts'
+import type { ProfileValues } from './rules.ts'
 
 /** Settings of access tokens (docs/settings/auth.md): keys, lifetime, audiences and roles. */
 export const jwtSettings = group('Tokens', {
@@ -25,7 +27,7 @@ export const jwtSettings = group('Tokens', {
   JWT_ISSUER: text()
     .optional()
     .describe(
-      "Issuer of tokens. Default: `AUTH_API_EXTERNAL_URL`. A user's token of another issuer is refused, unless the hook CUSTOM_ACCESS_TOKEN is on.",
+      "Issuer of tokens. Default: `AUTH_API_EXTERNAL_URL`; in the profile supabase none. A user's token of another issuer is refused, unless the hook CUSTOM_ACCESS_TOKEN is on.",
     ),
   JWT_KEY_ID: text().optional().describe('Key id of tokens that `AUTH_JWT_SECRET` signs.'),
   JWT_KEYS: privateKeys()
@@ -53,7 +55,8 @@ export interface JwtConfig {
   readonly adminRoles: readonly string[]
   /** Role of new users. */
   readonly defaultRole: string
-  readonly issuer: string
+  /** Undefined: tokens have no issuer, and those of any are accepted. */
+  readonly issuer: string | undefined
   /** `kid` of tokens that JWT_SECRET signs. */
   readonly secretKeyId: string | undefined
   /** Keys that are inserted into a table that lacks them. */
@@ -63,7 +66,8 @@ export interface JwtConfig {
 }
 
 /** Returns how access tokens are made and verified. */
-export function toJwtConfig(values: JwtValues & { readonly API_EXTERNAL_URL: string }): JwtConfig {
+export function toJwtConfig(values: JwtValues & ProfileValues & { readonly API_EXTERNAL_URL: string }): JwtConfig {
+  const { tokensHaveIssuer } = behavioursOf(values.PROFILE)
   return {
     secret: values.JWT_SECRET,
     lifetimeSeconds: values.JWT_EXP,
@@ -71,7 +75,7 @@ export function toJwtConfig(values: JwtValues & { readonly API_EXTERNAL_URL: str
     allowedAudiences: new Set([values.JWT_AUD, ...values.JWT_ALLOWED_AUDIENCES]),
     adminRoles: values.JWT_ADMIN_ROLES,
     defaultRole: values.JWT_DEFAULT_GROUP_NAME ?? DEFAULT_ROLE,
-    issuer: values.JWT_ISSUER ?? values.API_EXTERNAL_URL,
+    issuer: values.JWT_ISSUER ?? (tokensHaveIssuer ? values.API_EXTERNAL_URL : undefined),
     secretKeyId: values.JWT_KEY_ID,
     seedKeys: values.JWT_KEYS,
     validMethods: values.JWT_VALID_METHODS,

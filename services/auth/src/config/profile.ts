@@ -3,7 +3,7 @@ import { duration, flag, integer, oneOf, type Setting, secret, text } from '@tre
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
 import { PROFILES, SETTING_DEFAULTS } from './behaviours.ts'
-import { PROVIDERS } from './external.ts'
+import { externalSettings, PROVIDERS } from './external.ts'
 import { roleProblem } from './jwt.ts'
 import { mailSettings, NOTIFICATIONS } from './mail.ts'
 import { addressList, lifetimeSeconds, limit, type ProfileValues } from './rules.ts'
@@ -90,6 +90,7 @@ export const supabaseSettings = {
     defaults.SECURITY_REFRESH_TOKEN_REUSE_INTERVAL.supabase,
   ),
   PASSWORD_HASH: passwordSettings.PASSWORD_HASH.prefault(defaults.PASSWORD_HASH.supabase),
+  CUSTOM_OAUTH_ENABLED: externalSettings.CUSTOM_OAUTH_ENABLED.prefault(defaults.CUSTOM_OAUTH_ENABLED.supabase),
   MAILER_INVITE_ON_ADMIN_CREATE: mailSettings.MAILER_INVITE_ON_ADMIN_CREATE.prefault(
     defaults.MAILER_INVITE_ON_ADMIN_CREATE.supabase,
   ),

@@ -29,9 +29,23 @@ export function commonHeaders(headers: IncomingHttpHeaders): Record<string, stri
   }
 }
 
+interface HeaderOptions {
+  readonly corsAllowedHeaders: readonly string[]
+  /** Whether errors carry their code in a header too. */
+  readonly errorCode: boolean
+}
+
+const errorCodeHeader = fp(async (app: FastifyInstance) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (request.errorCode !== undefined) reply.header('x-sb-error-code', request.errorCode)
+    done(null, payload)
+  })
+})
+
 /** Sets the headers of every answer, and lets pages of any origin call this service (reference: CORS). */
-export const headers = fp<{ readonly corsAllowedHeaders: readonly string[] }>(
-  async (app: FastifyInstance, { corsAllowedHeaders }) => {
+export const headers = fp<HeaderOptions>(
+  async (app: FastifyInstance, { corsAllowedHeaders, errorCode }) => {
+    if (errorCode) await app.register(errorCodeHeader)
     app.addHook('onRequest', (request, reply, done) => {
       reply.headers(commonHeaders(request.headers))
       done()

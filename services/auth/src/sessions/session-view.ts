@@ -109,7 +109,8 @@ function timeboxEnd({ enforceOnAccessToken, timeboxMs }: SessionConfig, { starte
 }
 
 interface TokenTimes {
-  readonly issuer: string
+  /** Undefined leaves the claim out. */
+  readonly issuer: string | undefined
   /** Epoch seconds, as `expiresAt`. */
   readonly issuedAt: number
   readonly expiresAt: number

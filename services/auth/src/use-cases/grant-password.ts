@@ -5,14 +5,20 @@ import { requireEmailSignIns } from '../messages/message-switches.ts'
 import { checkPasswordPolicy, type WeakPasswordReason } from '../passwords/password-policy.ts'
 import { isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import { addressMissingAtSignIn, twoAddressesAtSignIn } from '../request-errors.ts'
-import { type IdentifierKind, normaliseEmail, requirePhone, type UserIdentifier } from '../requests/identifier.ts'
+import {
+  type IdentifierKind,
+  normaliseEmail,
+  normalisePhone,
+  requirePhone,
+  type UserIdentifier,
+} from '../requests/identifier.ts'
 import { judgePasswordAttempt, refusePassword } from '../sessions/attempt-hooks.ts'
 import type { PasswordSignInResult } from '../sessions/create-session.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
-import { refuseBannedSignIn } from '../users/user.ts'
-import { findPasswordUser, type PasswordUser } from '../users/user-repository.ts'
+import { isBanned, refuseBannedSignIn } from '../users/user.ts'
+import { findPasswordUser, findUserById, type PasswordUser } from '../users/user-repository.ts'
 
 /** The members of the request. Empty members count as absent. */
 export interface GrantPasswordInput extends SessionOrigin {
@@ -64,6 +70,7 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
   const mayBeTold = deps.config.signup.tellsUnconfirmed || user?.isConfirmed === true
   const isRight = matches && !blocked && mayBeTold
   if (!isRight) await recordFailedCheck(deps, check)
+  if (!isRight && user && deps.config.behaviours.banIsToldFirst) await refuseBannedUser(deps, user)
   // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
   if (user) await judgePasswordAttempt(deps, user.id, isRight)
   const view =
@@ -72,6 +79,12 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
       : undefined
   if (view === undefined) refusePassword()
   return view
+}
+
+/** Tells a ban to whoever guesses a password. */
+async function refuseBannedUser({ db, now }: Pick<AuthDeps, 'db' | 'now'>, { id }: PasswordUser): Promise<void> {
+  const user = await findUserById(db, id)
+  if (user && isBanned(user, now())) refuseBannedSignIn()
 }
 
 interface VerifiedPassword {
@@ -130,5 +143,6 @@ function readSignInIdentifier(
   }
   if (!phone) throw addressMissingAtSignIn()
   if (!config.signup.phoneEnabled) throw phoneSignInsDisabled()
+  if (config.behaviours.strangePhoneIsUnknown && normalisePhone(phone) === undefined) return refusePassword()
   return { kind: 'phone', value: requirePhone(phone) }
 }

@@ -41,7 +41,8 @@ export async function startAuthorization(
   deps: StartAuthorizationDeps,
   input: StartAuthorizationInput,
 ): Promise<string> {
-  const { provider, scopes, query, pkce, linking } = input
+  const { scopes, query, pkce, linking } = input
+  const provider = deps.config.behaviours.providerNameInAnyCase ? input.provider.toLowerCase() : input.provider
   const configured = await findProvider(deps, provider)
   if (!configured) throw provider === '' ? providerUnnamed() : providerUnknown()
   const id = randomUUID()

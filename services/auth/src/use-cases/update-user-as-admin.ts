@@ -77,7 +77,7 @@ async function storeChanges(
   let current = await updateUser(trx, id, {
     updated_at: at,
     keep_unconfirmed: true,
-    ...(wanted.audience === undefined ? {} : { aud: wanted.audience }),
+    ...(wanted.audience === undefined || config.behaviours.audienceIsFixed ? {} : { aud: wanted.audience }),
     ...(wanted.role === undefined ? {} : { role: wanted.role }),
     ...(wanted.userMetadata && { raw_user_meta_data: mergeMetadata(user.userMetadata, wanted.userMetadata) }),
     ...(wanted.appMetadata && { raw_app_meta_data: mergeMetadata(user.appMetadata, wanted.appMetadata) }),

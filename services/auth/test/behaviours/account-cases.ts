@@ -1,4 +1,6 @@
+import { claimsOf } from '../authenticator-app.ts'
 import type { MailApp } from '../mail-app.ts'
+import { createSignedIn } from '../signed-in.ts'
 import { createSignedUp } from '../signed-up.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
@@ -42,5 +44,46 @@ export const accountCases = {
     },
     compatible: [200, '$argon2'],
     supabase: [200, '$2a$10$'],
+  },
+  banIsToldFirst: {
+    observe: async (service) => {
+      const { email, password } = await createSignedUp(service.deps, { banned_until: '2999-01-01' })
+      const wrong = { email, password: 'a wrong password' }
+      return [await signIn(service, wrong), await signIn(service, { email, password })]
+    },
+    compatible: [
+      [400, 'invalid_credentials'],
+      [400, 'user_banned'],
+    ],
+    supabase: [
+      [400, 'user_banned'],
+      [400, 'user_banned'],
+    ],
+  },
+  strangePhoneIsUnknown: {
+    observe: (service) => signIn(service, { phone: 'no phone', password: PASSWORD }),
+    compatible: [400, 'validation_failed'],
+    supabase: [400, 'invalid_credentials'],
+  },
+  emptyPasswordIsWeak: {
+    observe: async (service) => {
+      const { headers } = await createSignedIn(service)
+      const payload = { password: '', data: { name: 'Ben' } }
+      const answer = await service.app.inject({ method: 'PUT', url: '/user', headers, payload })
+      return [answer.statusCode, answer.json().error_code]
+    },
+    compatible: [200, undefined],
+    supabase: [422, 'weak_password'],
+  },
+  tokensHaveIssuer: {
+    observe: async (service) => {
+      const { email, password } = await createSignedUp(service.deps)
+      const answer = (await service.post('/token?grant_type=password', { email, password })).json()
+      const headers = { authorization: `Bearer ${answer.access_token}` }
+      const { statusCode } = await service.app.inject({ url: '/user', headers })
+      return [claimsOf(answer.access_token).iss, statusCode]
+    },
+    compatible: ['http://localhost:8081', 200],
+    supabase: [undefined, 200],
   },
 } as const satisfies BehaviourCases

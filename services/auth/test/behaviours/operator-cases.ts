@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { VERSION } from '../../src/version.ts'
 import { OPERATOR } from '../forged-token.ts'
+import { createSignedUp } from '../signed-up.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
 /** What admins and operators see. */
@@ -50,6 +51,46 @@ export const operatorCases = {
     observe: async ({ app }) => (await app.inject({ url: '/admin/users?page=0', headers: OPERATOR })).statusCode,
     compatible: 400,
     supabase: 200,
+  },
+  audienceIsFixed: {
+    observe: async (service) => {
+      const { user } = await createSignedUp(service.deps)
+      const [url, payload] = [`/admin/users/${user.id}`, { aud: 'another', role: 'editor' }]
+      const { aud, role } = (await service.app.inject({ method: 'PUT', url, payload, headers: OPERATOR })).json()
+      return [aud, role]
+    },
+    compatible: ['another', 'editor'],
+    supabase: ['authenticated', 'editor'],
+  },
+  providerNameInAnyCase: {
+    settings: {
+      AUTH_EXTERNAL_GITHUB_ENABLED: 'true',
+      AUTH_EXTERNAL_GITHUB_CLIENT_ID: 'client',
+      AUTH_EXTERNAL_GITHUB_SECRET: 'secret',
+      AUTH_EXTERNAL_GITHUB_REDIRECT_URI: 'http://localhost:8081/callback',
+    },
+    observe: async ({ app }) => {
+      const { statusCode, headers } = await app.inject('/authorize?provider=GitHub')
+      return [statusCode, String(headers.location).split('?')[0]]
+    },
+    compatible: [400, 'undefined'],
+    supabase: [302, 'https://github.com/login/oauth/authorize'],
+  },
+  errorCodeHeader: {
+    observe: async ({ app }) => {
+      const [refused, lost, fine] = await Promise.all(['/user', '/nothing', '/settings'].map((url) => app.inject(url)))
+      return [refused, lost, fine].map((answer) => answer?.headers['x-sb-error-code'])
+    },
+    compatible: [undefined, undefined, undefined],
+    supabase: ['no_authorization', 'not_found', undefined],
+  },
+  CUSTOM_OAUTH_ENABLED: {
+    observe: async ({ app }) => {
+      const { statusCode, body } = await app.inject({ url: '/admin/custom-providers', headers: OPERATOR })
+      return [statusCode, JSON.parse(body).error_code]
+    },
+    compatible: [404, 'feature_disabled'],
+    supabase: [200, undefined],
   },
   MAILER_INVITE_ON_ADMIN_CREATE: {
     observe: async (service) => {
