@@ -167,6 +167,35 @@ describe('requests', () => {
   })
 })
 
+describe('the path /auth/v1', () => {
+  const CLIENT = { apikey: 'sb_publishable_any', authorization: 'Bearer sb_publishable_any' }
+
+  it.each([
+    ['/auth/v1/health', '/health'],
+    ['/auth/v1/health/', '/health'],
+    ['/auth/v1', '/'],
+    ['/auth/v1?a=b', '/'],
+  ])('200: %s is answered as %s, with the key of a Supabase client or without', async (below, bare) => {
+    const accept = 'text/html, application/json'
+    const first = await app.inject({ url: below, headers: { ...CLIENT, accept } })
+    const second = await app.inject({ url: bare, headers: { accept } })
+    expect([first.statusCode, first.body]).toEqual([200, second.body])
+  })
+
+  it('404: is taken away once, and as a whole segment', async () => {
+    for (const url of ['/auth/v1/auth/v1/health', '/auth/v1health', '/auth/v2/health', '/x/auth/v1/health'])
+      expect((await app.inject({ url })).statusCode).toBe(404)
+  })
+
+  it('200: a sign-up reads its query and body, whatever the header apikey says', async () => {
+    const test = await openTestApp({ settings: { AUTH_MAILER_AUTOCONFIRM: 'true' } })
+    const url = '/auth/v1/signup?redirect_to=https%3A%2F%2Felsewhere.example'
+    const answer = await test.post(url, { email: 'ada@example.com', password: 'correct horse battery' }, CLIENT)
+    expect([answer.statusCode, answer.headers['x-redirect-refused']]).toEqual([200, 'not-listed; source=query'])
+    await test.close()
+  })
+})
+
 describe('answers', () => {
   // ASVS 3.2.1, 3.4.4, 3.4.6, 4.1.1
   it('carry the documented headers', async () => {

@@ -58,6 +58,8 @@ import { VERSION } from './version.ts'
 
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
 const BODY_BYTES_MAX = 1_048_576
+/** Where clients of Supabase expect the service: a gateway in front of supabase/auth takes this path away. */
+const GATEWAY_PATH = '/auth/v1'
 
 const factorAndPasskeyRoutes = [
   factorsRoutes,
@@ -85,6 +87,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     handlerTimeoutMs: config.server.requestDurationMsMax,
     trustedProxies: config.server.trustedProxies,
     ignoreTrailingSlash: true,
+    secondBase: GATEWAY_PATH,
     brokenRequestHeaders: commonHeaders,
   })
   app.decorate('deps', deps)

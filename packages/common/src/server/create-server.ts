@@ -47,6 +47,8 @@ export interface ServerOptions {
   readonly trustedProxies?: TrustedProxies | undefined
   /** Whether paths with and without a trailing slash are the same. */
   readonly ignoreTrailingSlash?: boolean
+  /** A path below which every route answers too, such as `/auth/v1`. */
+  readonly secondBase?: string | undefined
   /** Whether `//a` is the same path as `/a`. */
   readonly ignoreDuplicateSlashes?: boolean
   /** Whether GET routes also answer HEAD. */
@@ -78,6 +80,7 @@ export function createServer(options: ServerOptions): Server {
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     exposeHeadRoutes: options.exposeHeadRoutes ?? true,
+    ...(options.secondBase === undefined ? {} : { rewriteUrl: createRewrite(options.secondBase) }),
     // Fastify would load ajv and its dependencies, 150 files, for compilers that are replaced below.
     schemaController: { compilersFactory: { buildValidator: isReplaced, buildSerializer: isReplaced } },
     routerOptions: {
@@ -130,6 +133,16 @@ function namePlugins<Register extends CallableFunction>(register: Register): Reg
       return Reflect.apply(target, app, [plugin, ...options])
     },
   })
+}
+
+/** Makes a function that takes the base away from the URL of a request. Only a whole path segment is the base. */
+function createRewrite(base: string): (request: IncomingMessage) => string {
+  return ({ url = '/' }) => {
+    if (!url.startsWith(base)) return url
+    const rest = url.slice(base.length)
+    if (rest.startsWith('/')) return rest
+    return rest === '' || rest.startsWith('?') ? `/${rest}` : url
+  }
 }
 
 /** Makes the ids of requests: the value of the header if it has the accepted form, otherwise a UUID. */
