@@ -225,6 +225,7 @@ describe('loadAuthConfig', () => {
       externalUrl: 'https://auth.example.com',
       requestDurationMsMax: 10_000,
       shutdownDelayMs: 0,
+      addressHeaders: [],
       corsAllowedHeaders: [],
       logLevel: 'info',
       tracingEnabled: false,

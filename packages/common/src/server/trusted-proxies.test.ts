@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createAddressReader, parseTrustedProxies } from './trusted-proxies.ts'
+import { createAddressReader, parseTrustedProxies, type TrustedProxies } from './trusted-proxies.ts'
 
 describe('parseTrustedProxies', () => {
   it.each([
@@ -42,6 +42,7 @@ describe('parseTrustedProxies', () => {
 // ASVS 4.1.3, 15.3.4
 describe('createAddressReader', () => {
   const PROXIES = ['10.0.0.0/8', 'fd00::/8']
+  const PEER: TrustedProxies = 'private peer'
 
   it.each([
     // [trusted, socket, X-Forwarded-For, address]
@@ -68,6 +69,14 @@ describe('createAddressReader', () => {
     [PROXIES, '10.0.0.1', '198.51.100.7:51234, 10.0.0.2:443', '198.51.100.7'],
     [PROXIES, '10.0.0.1', '[2001:db8::7]:51234, [fd00::2]:443', '2001:db8::7'],
     [PROXIES, '10.0.0.1', 'fe80::7%eth0', 'fe80::7'],
+    // The peer alone is trusted, and only while its address is private.
+    [PEER, '172.18.0.3', '1.1.1.1, 198.51.100.7', '198.51.100.7'],
+    [PEER, '172.18.0.3', '1.1.1.1, 172.18.0.2', '172.18.0.2'],
+    [PEER, 'fd00::3', '198.51.100.7', '198.51.100.7'],
+    [PEER, '127.0.0.1', '198.51.100.7', '198.51.100.7'],
+    [PEER, '203.0.114.9', '198.51.100.7', '203.0.114.9'],
+    [PEER, '172.18.0.3', undefined, '172.18.0.3'],
+    [PEER, undefined, '198.51.100.7', ''],
     // Empty entries are skipped.
     [1, '10.0.0.1', '1.1.1.1, , 198.51.100.7 ,, ', '198.51.100.7'],
     [1, '10.0.0.1', ' , ,', '10.0.0.1'],

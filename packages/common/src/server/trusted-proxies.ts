@@ -6,14 +6,14 @@ import { toAddress } from './address-key.ts'
 
 /**
  * The proxies whose X-Forwarded headers are trusted: a number of hops, or networks (canonical CIDR). 0 and the empty list trust
- * nobody.
+ * nobody. `private peer` trusts the peer of the connection, for one hop, while the address of that peer is private.
  */
-export type TrustedProxies = number | readonly string[]
+export type TrustedProxies = number | readonly string[] | 'private peer'
 
 const HOPS_MAX = 99
 
 /** Parses `2`, or `10.0.0.0/8, 2001:db8::1`. Undefined when the text is neither. */
-export function parseTrustedProxies(text: string): TrustedProxies | undefined {
+export function parseTrustedProxies(text: string): Exclude<TrustedProxies, 'private peer'> | undefined {
   if (/^\d+$/.test(text.trim())) return Number(text) <= HOPS_MAX ? Number(text) : undefined
   const networks = text.split(',').map((entry) => toNetwork(entry.trim()))
   return networks.every((network) => network !== undefined) ? networks : undefined
@@ -96,12 +96,20 @@ export function trustProxies(app: FastifyInstance, trusted: TrustedProxies): voi
 
 function createTrust(trusted: TrustedProxies): (address: string, hop: number) => boolean {
   if (typeof trusted === 'number') return (_address, hop) => hop < trusted
+  if (trusted === 'private peer') return (address, hop) => hop === 0 && isPrivate(address)
   const networks = trusted.map((network) => ipaddr.parseCIDR(network))
   return (text) => {
     if (isIP(text) === 0) return false
     const address = ipaddr.parse(text)
     return networks.some(([network, bits]) => network.kind() === address.kind() && address.match(network, bits))
   }
+}
+
+/** The addresses of own machines and containers: loopback, private and link-local ones. */
+const PRIVATE_RANGES: ReadonlySet<string> = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal'])
+
+function isPrivate(address: string): boolean {
+  return isIP(address) !== 0 && PRIVATE_RANGES.has(ipaddr.parse(address).range())
 }
 
 /**

@@ -57,7 +57,6 @@ describe('AUTH_PROFILE=strict', () => {
       factorGuardsIdentities: true,
       idTokenNonceRequired: true,
       assumesVerified: false,
-      forwardedForEnabled: false,
       codeAttemptsMax: 10,
       decryptionKeys: [],
       outboundAllowedHosts: [],

@@ -99,7 +99,10 @@ export const supabaseSettings = {
 type JudgedValues = ProfileValues &
   Parameters<typeof roleProblem>[0] &
   Pick<SettingValues<typeof securitySettings>, 'RATE_LIMIT_HEADER'> &
-  Pick<SettingValues<typeof serverSettings>, 'SECURITY_FORWARDED_FOR_ENABLED' | 'TRUSTED_PROXIES'>
+  Pick<
+    SettingValues<typeof serverSettings>,
+    'SECURITY_FORWARDED_FOR_ENABLED' | 'SECURITY_SB_FORWARDED_FOR_ENABLED' | 'TRUSTED_PROXIES'
+  >
 
 /** What the strict profile requires beyond the limits of single settings (reference: Profiles). */
 export const profileRules: readonly Rule<JudgedValues>[] = [
@@ -108,7 +111,8 @@ export const profileRules: readonly Rule<JudgedValues>[] = [
     values.PROFILE === 'strict' &&
     values.RATE_LIMIT_HEADER === undefined &&
     values.TRUSTED_PROXIES === undefined &&
-    !values.SECURITY_FORWARDED_FOR_ENABLED
+    !values.SECURITY_FORWARDED_FOR_ENABLED &&
+    !values.SECURITY_SB_FORWARDED_FOR_ENABLED
       ? 'AUTH_TRUSTED_PROXIES, AUTH_RATE_LIMIT_HEADER or AUTH_SECURITY_FORWARDED_FOR_ENABLED is required when AUTH_PROFILE is strict'
       : undefined,
   (values) =>

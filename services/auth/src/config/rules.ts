@@ -1,4 +1,5 @@
-import { integer, parseDuration, parsed } from '@trestle/common/config/setting.ts'
+import { isIP } from 'node:net'
+import { commaList, integer, parseDuration, parsed } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { compileGlob, exactGlob, type Glob } from '../flows/glob.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'
@@ -46,6 +47,21 @@ export function retention(): z.ZodType<number | 'off', string> {
     const ms = parseDuration(value)
     return ms !== undefined && ms >= HOUR_MS ? ms : undefined
   })
+}
+
+/** Host names, addresses and CIDRs. */
+export function hostList(): z.ZodType<readonly string[], string> {
+  const error = 'must be a list of hosts and networks such as 10.0.0.0/8'
+  return commaList()
+    .refine((entries) => entries.every(isHostOrNetwork), { error })
+    .meta({ form: 'list of hosts and networks' })
+}
+
+function isHostOrNetwork(entry: string): boolean {
+  const [host = '', bits, ...rest] = entry.split('/')
+  const version = isIP(host)
+  if (bits === undefined) return version !== 0 || /^[a-z0-9._-]+$/i.test(host)
+  return version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128) && rest.length === 0
 }
 
 /** An absolute URI of any scheme, with a host. */

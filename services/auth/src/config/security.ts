@@ -1,21 +1,10 @@
-import { isIP } from 'node:net'
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
-import {
-  commaList,
-  duration,
-  flag,
-  integer,
-  matching,
-  oneOf,
-  parsed,
-  secret,
-  url,
-} from '@trestle/common/config/setting.ts'
+import { duration, flag, integer, matching, oneOf, parsed, secret, url } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import { limitStoreRule, limitStoreSettings } from '@trestle/service/common-settings.ts'
 import type { LimiterStoreSettings } from '@trestle/service/limiter-store.ts'
 import type { z } from 'zod'
-import { limit, type ProfileValues, type Rate, rate } from './rules.ts'
+import { hostList, limit, type ProfileValues, type Rate, rate } from './rules.ts'
 import type { serverSettings } from './server.ts'
 import type { passwordSettings } from './sessions.ts'
 import type { signupSettings } from './signup.ts'
@@ -90,7 +79,7 @@ export const securitySettings = {
 } as const
 
 type SecurityValues = SettingValues<typeof securitySettings> &
-  Pick<SettingValues<typeof serverSettings>, 'SECURITY_FORWARDED_FOR_ENABLED' | 'TRUSTED_PROXIES'> &
+  Pick<SettingValues<typeof serverSettings>, 'TRUSTED_PROXIES'> &
   Pick<
     SettingValues<typeof passwordSettings>,
     'SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION' | 'SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD'
@@ -109,7 +98,6 @@ export interface SecurityConfig {
   /** Whether an email address counts as verified if the provider could say so but does not. */
   readonly assumesVerified: boolean
   readonly captcha: CaptchaConfig | undefined
-  readonly forwardedForEnabled: boolean
   readonly codeAttemptsMax: number
   /** Undefined: derived from the JWT secret. */
   readonly encryptionKey: Buffer | undefined
@@ -128,7 +116,6 @@ export function toSecurityConfig(values: SecurityValues & ProfileValues): Securi
     idTokenNonceRequired: values.PROFILE === 'strict',
     assumesVerified: values.PROFILE !== 'strict',
     captcha: toCaptchaConfig(values),
-    forwardedForEnabled: values.SECURITY_FORWARDED_FOR_ENABLED,
     codeAttemptsMax: values.SECURITY_OTP_MAX_ATTEMPTS,
     encryptionKey: values.SECURITY_DATABASE_ENCRYPTION_KEY,
     decryptionKeys: values.SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS,
@@ -212,21 +199,6 @@ export function securityWarnings(values: SecurityValues): string[] {
   return followsNoProxy(values)
     ? ['AUTH_RATE_LIMIT_HEADER is X-Forwarded-For and AUTH_TRUSTED_PROXIES is unset: limits go by the connection']
     : []
-}
-
-/** Host names, addresses and CIDRs. */
-function hostList(): z.ZodType<readonly string[], string> {
-  const error = 'must be a list of hosts and networks such as 10.0.0.0/8'
-  return commaList()
-    .refine((entries) => entries.every(isHostOrNetwork), { error })
-    .meta({ form: 'list of hosts and networks' })
-}
-
-function isHostOrNetwork(entry: string): boolean {
-  const [host = '', bits, ...rest] = entry.split('/')
-  const version = isIP(host)
-  if (bits === undefined) return version !== 0 || /^[a-z0-9._-]+$/i.test(host)
-  return version !== 0 && /^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128) && rest.length === 0
 }
 
 function encryptionKey(): z.ZodType<Buffer, string> {

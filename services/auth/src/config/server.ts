@@ -58,6 +58,11 @@ const addressSettings = group('Address and process', {
   SECURITY_FORWARDED_FOR_ENABLED: flag()
     .prefault('false')
     .describe("Trust the header Auth-Forwarded-For for the client's address."),
+  SECURITY_SB_FORWARDED_FOR_ENABLED: flag()
+    .prefault('false')
+    .describe(
+      "Trust the header Sb-Forwarded-For for the client's address, as supabase/auth does. Auth-Forwarded-For comes first.",
+    ),
 })
 
 const telemetry = telemetrySettings({ metrics: 'false', exporter: 'opentelemetry', host: '0.0.0.0', port: '9100' })
@@ -88,6 +93,14 @@ export const settingsWithoutEffect = group(
   },
 )
 
+/** The headers that may tell the client's address, by the settings that make them trusted: the first one wins. */
+const ADDRESS_HEADERS = {
+  SECURITY_FORWARDED_FOR_ENABLED: 'auth-forwarded-for',
+  SECURITY_SB_FORWARDED_FOR_ENABLED: 'sb-forwarded-for',
+} as const
+
+const ADDRESS_SETTINGS = ['SECURITY_FORWARDED_FOR_ENABLED', 'SECURITY_SB_FORWARDED_FOR_ENABLED'] as const
+
 type ServerValues = SettingValues<typeof serverSettings>
 
 /** How the process listens, logs and reports metrics. */
@@ -100,6 +113,8 @@ export interface ServerConfig extends TelemetryConfig {
   readonly shutdownDelayMs: number
   /** Undefined: no setting says which proxies there are, and none is trusted. */
   readonly trustedProxies: TrustedProxies | undefined
+  /** The headers that tell the client's address, in lower case: the first one wins. */
+  readonly addressHeaders: readonly string[]
   readonly requestIdHeader: string | undefined
   readonly corsAllowedHeaders: readonly string[]
   readonly logFile: string | undefined
@@ -115,6 +130,7 @@ export function toServerConfig(values: ServerValues): ServerConfig {
     requestDurationMsMax: values.API_MAX_REQUEST_DURATION,
     shutdownDelayMs: values.SHUTDOWN_DELAY,
     trustedProxies: values.TRUSTED_PROXIES,
+    addressHeaders: ADDRESS_SETTINGS.filter((name) => values[name]).map((name) => ADDRESS_HEADERS[name]),
     requestIdHeader: values.REQUEST_ID_HEADER,
     corsAllowedHeaders: values.CORS_ALLOWED_HEADERS,
     logFile: values.LOG_FILE,

@@ -5,7 +5,7 @@ import { readClientAddress } from './client-address.ts'
 
 const read = (config: Partial<Parameters<typeof readClientAddress>[0]>, headers = {}, ip = '9.9.9.9') =>
   readClientAddress(
-    { forwardedForEnabled: false, limitsBy: 'nothing', ...config },
+    { headers: [], limitsBy: 'nothing', ...config },
     { ip, header: (name) => new Map<string, string>(Object.entries(headers)).get(name) },
   )
 
@@ -17,7 +17,7 @@ describe('readClientAddress', () => {
     ['fe80::2%eth0', 'fe80::2'],
     ['', ''],
   ])('reads %j as %j and ignores the headers', (ip, address) => {
-    const headers = { 'auth-forwarded-for': '1.1.1.1', 'x-forwarded-for': '2.2.2.2' }
+    const headers = { 'auth-forwarded-for': '1.1.1.1', 'sb-forwarded-for': '3.3.3.3', 'x-forwarded-for': '2.2.2.2' }
     expect(read({}, headers, ip)).toEqual({ limitKey: undefined, network: undefined, ip: address })
   })
 
@@ -26,8 +26,21 @@ describe('readClientAddress', () => {
     ['[2001:db8::1]:443', '2001:db8::1'],
     ['evil, 2.2.2.2', '9.9.9.9'],
     ['', '9.9.9.9'],
-  ])('takes the first value of Auth-Forwarded-For when the setting is on: %j', (value, address) => {
-    expect(read({ forwardedForEnabled: true }, { 'auth-forwarded-for': value })).toEqual({ ip: address })
+  ])(
+    'takes the first value of Auth-Forwarded-For, or of Sb-Forwarded-For, when its setting is on: %j',
+    (value, address) => {
+      for (const header of ['auth-forwarded-for', 'sb-forwarded-for'])
+        expect(read({ headers: [header] }, { [header]: value })).toEqual({ ip: address })
+    },
+  )
+
+  it.each([
+    [{ 'auth-forwarded-for': '1.1.1.1', 'sb-forwarded-for': '3.3.3.3' }, '1.1.1.1'],
+    [{ 'auth-forwarded-for': 'evil', 'sb-forwarded-for': '3.3.3.3' }, '3.3.3.3'],
+    [{ 'sb-forwarded-for': '3.3.3.3' }, '3.3.3.3'],
+    [{}, '9.9.9.9'],
+  ])('prefers Auth-Forwarded-For to Sb-Forwarded-For, and either to the connection: %j', (headers, address) => {
+    expect(read({ headers: ['auth-forwarded-for', 'sb-forwarded-for'] }, headers)).toEqual({ ip: address })
   })
 
   it.each([
@@ -40,7 +53,7 @@ describe('readClientAddress', () => {
     [' ', undefined],
     ['', undefined],
   ])('takes the key of limits from the header that a setting names: %j', (value, limitKey) => {
-    const config = { forwardedForEnabled: true, limitsBy: { header: 'x-real-ip' } }
+    const config = { headers: ['auth-forwarded-for'], limitsBy: { header: 'x-real-ip' } }
     const headers = { 'x-real-ip': value, 'auth-forwarded-for': '3.3.3.3' }
     expect(read(config, headers)).toEqual({ limitKey, network: undefined, ip: '3.3.3.3' })
   })
@@ -79,6 +92,7 @@ describe('the request limits', () => {
     ],
     ['RATE_LIMIT_HEADER=X-Forwarded-For without trusted proxies', { AUTH_RATE_LIMIT_HEADER: 'X-Forwarded-For' }],
     ['one trusted proxy alone', { AUTH_TRUSTED_PROXIES: '1' }],
+    ['headers of proxies that do not send them', { AUTH_SECURITY_SB_FORWARDED_FOR_ENABLED: 'true' }],
     ['no proxy', { AUTH_TRUSTED_PROXIES: '0' }],
   ])('429: cannot be evaded by a forged X-Forwarded-For: %s', async (_case, settings) => {
     expect(await outcomesOf(settings, spoofed)).toEqual([200, 200, LIMITED])

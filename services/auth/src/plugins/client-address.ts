@@ -22,11 +22,11 @@ interface Sources {
   header(name: string): string | undefined
 }
 
-/** Reads the client's address: the first value of Auth-Forwarded-For where that is on and is an address, else `ip`. */
-export function readClientAddress(config: AddressConfig, { ip, header }: Sources): ClientAddress {
-  const told = config.forwardedForEnabled ? toAddress(header('auth-forwarded-for')?.split(',')[0]) : undefined
+/** Reads the client's address: the first value of the first trusted header that begins with an address, else `ip`. */
+export function readClientAddress({ headers, limitsBy }: AddressConfig, { ip, header }: Sources): ClientAddress {
+  let told: string | undefined
+  for (const name of headers) told ??= toAddress(header(name)?.split(',')[0])
   const address = told ?? toAddress(ip) ?? ''
-  const { limitsBy } = config
   if (limitsBy === 'nothing') return { ip: address, limitKey: undefined, network: undefined }
   const counted = limitsBy === 'address' ? address : header(limitsBy.header)?.trim()
   const limitKey = counted ? addressKey(counted) : undefined
@@ -34,22 +34,25 @@ export function readClientAddress(config: AddressConfig, { ip, header }: Sources
 }
 
 interface AddressConfig {
-  readonly forwardedForEnabled: boolean
+  /** The headers that tell the client's address, in lower case: the first one wins. */
+  readonly headers: readonly string[]
   /** What the request limits count by. The name of a header is in lower case. */
   readonly limitsBy: 'nothing' | 'address' | { readonly header: string }
 }
 
-type Config = Pick<AuthConfig, 'server' | 'security' | 'rateLimits'>
+type Config = Pick<AuthConfig, 'server' | 'rateLimits'>
 
 /**
  * The whole header that RATE_LIMIT_HEADER names is the key, except for X-Forwarded-For. Clients can write into that header, so it
  * counts only as far as proxies are trusted, by the client's address. Without any of these settings the service does not know what
  * stands in front of it. All clients may share the address of a proxy, so requests are not limited.
  */
-function addressConfig({ server, security: { forwardedForEnabled }, rateLimits: { header } }: Config): AddressConfig {
-  if (header !== undefined && header !== 'x-forwarded-for') return { forwardedForEnabled, limitsBy: { header } }
-  const isAddressKnown = header !== undefined || forwardedForEnabled || server.trustedProxies !== undefined
-  return { forwardedForEnabled, limitsBy: isAddressKnown ? 'address' : 'nothing' }
+function addressConfig({ server, rateLimits: { header } }: Config): AddressConfig {
+  const { addressHeaders: headers, trustedProxies } = server
+  if (header !== undefined && header !== 'x-forwarded-for') return { headers, limitsBy: { header } }
+  const isSet = trustedProxies !== undefined && trustedProxies !== 'private peer'
+  const isAddressKnown = header !== undefined || headers.length > 0 || isSet
+  return { headers, limitsBy: isAddressKnown ? 'address' : 'nothing' }
 }
 
 /** Sets `request.clientAddress` and the log field `remote_addr`. Warns once when a proxy does not send its header. */
