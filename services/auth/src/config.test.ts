@@ -242,6 +242,7 @@ describe('loadAuthConfig', () => {
       poolSize: 16,
       prepared: true,
       connectTimeoutMs: 30000,
+      schema: 'auth',
       namespace: '',
       cleanupEnabled: true,
       auditInPostgres: true,

@@ -18,13 +18,13 @@ import { VERSION } from './version.ts'
 export const tasks: readonly AnyTask[] = [messageRequestTask, mailTask, smsTask, userCreatedTask, cleanUpTask]
 
 interface DatabaseConfig {
-  readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role' | 'url'> &
+  readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role' | 'schema' | 'url'> &
     Partial<Pick<DatabaseSettings, 'isProduction'>>
 }
 
 /** The identifiers of the service in its database. */
-export function authNames({ database }: { readonly database: Pick<DatabaseSettings, 'namespace'> }): Names {
-  return createNames('auth', database.namespace)
+export function authNames({ database }: { readonly database: Pick<DatabaseSettings, 'namespace' | 'schema'> }): Names {
+  return createNames(database.schema, database.namespace)
 }
 
 /** The SQL functions of this release. */

@@ -84,7 +84,7 @@ export async function openTestApp({
 
 function createDatabase(env: Readonly<Record<string, string>>): Promise<TemporaryDatabase> {
   return createTemporaryDatabase({
-    template: `auth app ${env.AUTH_DB_NAMESPACE ?? ''} ${Object.keys(authMigrations).join(' ')}`,
+    template: `auth app ${env.AUTH_DB_SCHEMA ?? ''} ${env.AUTH_DB_NAMESPACE ?? ''} ${Object.keys(authMigrations).join(' ')}`,
     migrate: (url) => migrateToLatest(load(env, url)),
   })
 }

@@ -3,5 +3,6 @@ import { migrateOptions } from '../src/migrations.ts'
 
 describeCuts({
   cuts: process.env.MIGRATE_CUTS,
-  optionsOf: (url) => migrateOptions({ database: { migrationUrl: url, url, namespace: '', role: 'auth_service' } }),
+  optionsOf: (url) =>
+    migrateOptions({ database: { migrationUrl: url, url, schema: 'auth', namespace: '', role: 'auth_service' } }),
 })

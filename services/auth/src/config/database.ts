@@ -1,6 +1,7 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { flag, integer, oneOf } from '@trestle/common/config/setting.ts'
+import { flag, integer, matching, oneOf } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
+import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
 import {
   databaseSettings as commonSettings,
   type DatabaseSettings,
@@ -17,6 +18,9 @@ export const databaseSettings = group('Database', {
     description: 'Connection of the service.',
   }),
   ...commonSettings,
+  DB_SCHEMA: matching(NAMESPACE_PATTERN, 'lower-case letters, digits and _, at most 31')
+    .prefault('auth')
+    .meta({ aliases: ['GOTRUE_DB_NAMESPACE'], description: 'Schema of all tables and functions.' }),
   DB_NAMESPACE: commonSettings.DB_NAMESPACE.meta({
     ...commonSettings.DB_NAMESPACE.meta(),
     aliases: ['DB_NAMESPACE'],
@@ -44,6 +48,7 @@ type DatabaseValues = SettingValues<typeof databaseSettings>
 
 /** The settings of the database, and of what is kept there. Auth has no lists that a standby could serve. */
 export interface AuthDatabaseSettings extends Omit<DatabaseSettings, 'standby'> {
+  readonly schema: string
   readonly cleanupEnabled: boolean
   readonly auditInPostgres: boolean
   readonly auditRetentionMs: number | 'off'
@@ -63,6 +68,7 @@ export function toDatabaseConfig(values: DatabaseValues): AuthDatabaseSettings {
     prepared: values.DB_PREPARED,
     connectTimeoutMs: values.DB_CONNECT_TIMEOUT,
     role: values.DB_ROLE,
+    schema: values.DB_SCHEMA,
     namespace: values.DB_NAMESPACE,
     cleanupEnabled: values.DB_CLEANUP_ENABLED,
     auditInPostgres: !values.AUDIT_LOG_DISABLE_POSTGRES,

@@ -6,7 +6,7 @@ import { OPERATOR } from '../../../test/forged-token.ts'
 
 let test: TestApp
 beforeAll(async () => {
-  test = await openTestApp({ settings: { AUTH_DB_NAMESPACE: 'app' } })
+  test = await openTestApp({ settings: { AUTH_DB_SCHEMA: 'accounts' } })
   const actors = [
     ['ada@example.com', 'Ada Lovelace'],
     ['14155550100', undefined],

@@ -9,7 +9,7 @@ import { createSignedUp } from '../../../../test/signed-up.ts'
 
 let test: TestApp
 beforeAll(async () => {
-  test = await openTestApp({ settings: { AUTH_DB_NAMESPACE: 'app' } })
+  test = await openTestApp({ settings: { AUTH_DB_NAMESPACE: 'app', AUTH_DB_SCHEMA: 'accounts' } })
 })
 afterAll(() => test.close())
 
