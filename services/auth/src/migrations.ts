@@ -6,7 +6,8 @@ import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import type { DatabaseSettings } from '@trestle/service/common-settings.ts'
+import type { AuthDatabaseSettings } from './config/database.ts'
+import { clearExistingSchema } from './existing-schema.ts'
 import { userCreatedTask } from './hooks/user-created-job.ts'
 import { mailTask } from './messages/mail-job.ts'
 import { messageRequestTask } from './messages/message-request.ts'
@@ -18,17 +19,23 @@ import { VERSION } from './version.ts'
 export const tasks: readonly AnyTask[] = [messageRequestTask, mailTask, smsTask, userCreatedTask, cleanUpTask]
 
 interface DatabaseConfig {
-  readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role' | 'schema' | 'url'> &
-    Partial<Pick<DatabaseSettings, 'isProduction'>>
+  readonly database: Pick<AuthDatabaseSettings, 'migrationUrl' | 'namespace' | 'role' | 'schema' | 'url'> &
+    Partial<Pick<AuthDatabaseSettings, 'isProduction'>>
 }
 
 /** The identifiers of the service in its database. */
-export function authNames({ database }: { readonly database: Pick<DatabaseSettings, 'namespace' | 'schema'> }): Names {
+export function authNames({
+  database,
+}: {
+  readonly database: Pick<AuthDatabaseSettings, 'namespace' | 'schema'>
+}): Names {
   return createNames(database.schema, database.namespace)
 }
 
 /** The SQL functions of this release. */
-export function serviceFunctions({ isProduction }: Partial<Pick<DatabaseSettings, 'isProduction'>>): ServiceFunctions {
+export function serviceFunctions({
+  isProduction,
+}: Partial<Pick<AuthDatabaseSettings, 'isProduction'>>): ServiceFunctions {
   return { files: authFunctions, release: VERSION, replacesOwnRelease: !isProduction }
 }
 
@@ -43,6 +50,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     url,
     names,
     sources: authMigrations,
+    beforeFirst: (trx) => clearExistingSchema(trx, names),
     functions: serviceFunctions(config.database),
     settings: { VERSION, QUEUE_VERSION, tasks, role, login: loginOf(serviceUrl) },
     afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks })],

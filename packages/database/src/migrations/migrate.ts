@@ -1,5 +1,4 @@
 import type { FunctionFiles } from '@trestle/migrations/functions.ts'
-import type { MigrationSources } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import { rehearseExecuted } from '../rehearsal/drift.ts'
 import { type Grants, grantToRole } from '../rights/roles.ts'
@@ -14,11 +13,10 @@ import {
 } from './functions.ts'
 import { type MigrationTarget, underLock, withDatabase } from './migration-connection.ts'
 import { isMarkedComplete, markComplete, unmark } from './migration-mark.ts'
-import { compareMigrations, inTurn, listExecuted, runPending, takeBackLast } from './migrator.ts'
+import { compareMigrations, inTurn, listExecuted, type Migrations, runPending, takeBackLast } from './migrator.ts'
 
 /** What a run of migrations needs: where it runs, what it brings, and which rights it grants at the end. */
-export interface MigrateOptions extends MigrationTarget {
-  readonly sources: MigrationSources
+export interface MigrateOptions extends MigrationTarget, Migrations {
   readonly functions?: ServiceFunctions | undefined
   /** Steps that run after the migrations, under the same lock, such as those for the schema of the job queue. */
   readonly afterwards?: ReadonlyArray<(db: Kysely<unknown>) => Promise<void>>

@@ -16,6 +16,11 @@ import { MIGRATIONS, migratorTable } from './migrator-tables.ts'
 export interface Migrations {
   readonly names: Names
   readonly sources: MigrationSources
+  /**
+   * Runs before the first migration of a database, in the same transaction. What it returns runs after the last one. It may
+   * refuse the database.
+   */
+  readonly beforeFirst?: ((trx: Kysely<unknown>) => Promise<(trx: Kysely<unknown>) => Promise<void>>) | undefined
 }
 
 /** A migration that has run, even if this release does not know it. */
@@ -48,7 +53,7 @@ export async function listExecuted(db: QueryExecutorProvider, names: Names): Pro
 /** Names of the migrations that have not run, and of those that have run and that this release does not know. */
 export async function compareMigrations(
   db: QueryExecutorProvider,
-  { names, sources }: Migrations,
+  { names, sources }: Pick<Migrations, 'names' | 'sources'>,
 ): Promise<{ readonly pending: readonly string[]; readonly unknown: readonly string[] }> {
   const executed = new Set((await listExecuted(db, names)).map(({ name }) => name))
   return {
@@ -68,7 +73,7 @@ export async function runPending(
   pending: readonly string[],
 ): Promise<readonly string[]> {
   if (pending.length === Object.keys(migrations.sources).length) {
-    return run(db, migrations, (migrator) => migrator.migrateToLatest())
+    return run(db, migrations, (migrator) => migrator.migrateToLatest(), migrations.beforeFirst)
   }
   const ran: string[] = []
   for (const _ of pending) ran.push(...(await run(db, migrations, (migrator) => migrator.migrateUp())))
@@ -118,12 +123,20 @@ class UnlockedAdapter extends PostgresAdapter {
 type Step = (migrator: Migrator) => ReturnType<Migrator['migrateToLatest']>
 
 /** Runs a step of the migrator, again if it gave way to other transactions. */
-async function run(db: Kysely<unknown>, migrations: Migrations, step: Step): Promise<readonly string[]> {
+async function run(
+  db: Kysely<unknown>,
+  migrations: Migrations,
+  step: Step,
+  before: Migrations['beforeFirst'] = async () => async () => {},
+): Promise<readonly string[]> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await inTurn(db, migrations.names, async (trx) =>
-        namesOfApplied(await step(createMigrator(trx, migrations))),
-      )
+      return await inTurn(db, migrations.names, async (trx) => {
+        const after = await before(trx)
+        const applied = namesOfApplied(await step(createMigrator(trx, migrations)))
+        await after(trx)
+        return applied
+      })
     } catch (error) {
       if (!(error instanceof Error && isRetryable(error.cause)) || attempt === LOCK_ATTEMPTS_MAX) throw error
       await pause(LOCK_PAUSE_MS)

@@ -1,0 +1,122 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, sql } from 'kysely'
+
+/** The newest migration of a schema `auth` as the PostgreSQL image of Supabase makes it, before supabase/auth has run. */
+const NEWEST_AT_BIRTH = '20180125194653'
+const TABLES_AT_BIRTH = ['audit_log_entries', 'instances', 'refresh_tokens', 'schema_migrations', 'users'] as const
+
+/** Gives new tables what the tables of these names had. */
+type Restore = (db: Kysely<unknown>) => Promise<void>
+
+/**
+ * Looks at the schema before the first migration. Tables that nobody has used yet are dropped: the PostgreSQL image of Supabase
+ * makes them, and functions of the schema, for the first versions of supabase/auth.
+ * @returns what gives the new tables the owners and rights of those that were dropped
+ * @throws Error when the schema belongs to supabase/auth, or has tables of others
+ */
+export async function clearExistingSchema(db: Kysely<unknown>, names: Names): Promise<Restore> {
+  // With a prefix, the service's tables stand beside all others.
+  const tables = names.prefix === '' ? await listForeignTables(db, names) : []
+  if (tables.length === 0) return async () => {}
+  const version = await findUpstreamVersion(db, names, tables)
+  if (version === undefined) throw new Error(describeOthers(names, tables))
+  if (!(await isAsAtBirth(db, names, { tables, version })))
+    throw new Error(
+      `the schema ${names.schema} belongs to supabase/auth (migration ${version}): run auth adopt --check, which says what carries over`,
+    )
+  const rights = await readRights(db, names, tables)
+  await sql`DROP TABLE ${sql.join(tables.map((table) => sql.id(names.schema, table)))}`.execute(db)
+  return (later) => restoreRights(later, names, rights)
+}
+
+/** The tables of the schema, but those of another namespace of this service and of extensions. */
+async function listForeignTables(db: Kysely<unknown>, { schema }: Names): Promise<readonly string[]> {
+  const { rows } = await sql<{ name: string }>`
+    SELECT relname AS name FROM pg_class c
+    WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ${schema}) AND relkind IN ('r', 'p', 'v', 'm', 'f')
+      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+      AND NOT EXISTS (
+        SELECT FROM pg_class mark WHERE mark.relnamespace = c.relnamespace AND mark.relname LIKE '%trestle\\_migrations'
+          AND starts_with(c.relname, left(mark.relname, ${sql.lit(-'trestle_migrations'.length)})))
+    ORDER BY relname`.execute(db)
+  return rows.map(({ name }) => name)
+}
+
+const NAMED_MAX = 5
+
+function describeOthers({ schema }: Names, tables: readonly string[]): string {
+  const named = tables.slice(0, NAMED_MAX).join(', ')
+  const rest = tables.length > NAMED_MAX ? ` and ${tables.length - NAMED_MAX} more` : ''
+  return `the schema ${schema} has tables of others (${named}${rest}): name another schema by AUTH_DB_SCHEMA`
+}
+
+/** The newest migration of supabase/auth; undefined when the tables are not its own. */
+async function findUpstreamVersion(
+  db: Kysely<unknown>,
+  { schema }: Names,
+  tables: readonly string[],
+): Promise<string | undefined> {
+  if (!tables.includes('users') || !tables.includes('schema_migrations')) return undefined
+  const { rows: columns } = await sql`
+    SELECT FROM information_schema.columns
+    WHERE table_schema = ${schema} AND table_name = 'schema_migrations' AND column_name = 'version'`.execute(db)
+  if (columns.length === 0) return undefined
+  const { rows } = await sql<{ version: string | null }>`
+    SELECT max(version) AS version FROM ${sql.id(schema, 'schema_migrations')}`.execute(db)
+  return rows[0]?.version ?? 'none'
+}
+
+async function isAsAtBirth(
+  db: Kysely<unknown>,
+  { schema }: Names,
+  { tables, version }: { readonly tables: readonly string[]; readonly version: string },
+): Promise<boolean> {
+  if (version > NEWEST_AT_BIRTH || tables.some((table) => !TABLES_AT_BIRTH.some((known) => known === table)))
+    return false
+  for (const table of tables.filter((name) => name !== 'schema_migrations')) {
+    const { rows } = await sql`SELECT FROM ${sql.id(schema, table)} LIMIT 1`.execute(db)
+    if (rows.length > 0) return false
+  }
+  return true
+}
+
+interface TableRight {
+  readonly table: string
+  readonly owner: string
+  /** Undefined for the owner's own rights, which a new table has by itself. */
+  readonly grantee: string | null
+  readonly right: string | null
+  readonly isGrantable: boolean | null
+}
+
+async function readRights(
+  db: Kysely<unknown>,
+  { schema }: Names,
+  tables: readonly string[],
+): Promise<readonly TableRight[]> {
+  const { rows } = await sql<TableRight>`
+    SELECT relname AS "table", pg_get_userbyid(relowner) AS owner, acl.is_grantable AS "isGrantable",
+      acl.privilege_type AS "right", CASE WHEN acl.grantee = 0 THEN 'public' ELSE pg_get_userbyid(acl.grantee) END AS grantee
+    FROM pg_class LEFT JOIN LATERAL aclexplode(relacl) acl ON acl.grantee <> relowner
+    WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ${schema}) AND relname = ANY(${tables})
+    ORDER BY relname, grantee, "right"`.execute(db)
+  return rows
+}
+
+/** Grants before the owner changes, since only the owner may grant. */
+async function restoreRights(db: Kysely<unknown>, { schema }: Names, rights: readonly TableRight[]): Promise<void> {
+  const { rows } = await sql<{ name: string; owner: string }>`
+    SELECT relname AS name, pg_get_userbyid(relowner) AS owner FROM pg_class
+    WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ${schema}) AND relkind = 'r'`.execute(db)
+  const owners = new Map(rows.map(({ name, owner }) => [name, owner]))
+  for (const { table, grantee, right, isGrantable } of rights) {
+    if (!owners.has(table) || grantee === null || right === null) continue
+    const to = grantee === 'public' ? sql`PUBLIC` : sql.id(grantee)
+    const option = isGrantable ? sql` WITH GRANT OPTION` : sql``
+    await sql`GRANT ${sql.raw(right)} ON ${sql.id(schema, table)} TO ${to}${option}`.execute(db)
+  }
+  for (const [table, { owner }] of new Map(rights.map((each) => [each.table, each]))) {
+    if (owners.has(table) && owners.get(table) !== owner)
+      await sql`ALTER TABLE ${sql.id(schema, table)} OWNER TO ${sql.id(owner)}`.execute(db)
+  }
+}
