@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { BEHAVIOURS, KEPT, SETTING_DEFAULTS } from '../services/auth/src/config/behaviours.ts'
+import { SETTINGS_WITHOUT_EFFECT } from '../services/auth/src/config/upstream-settings.ts'
 
 const BEGIN = '<!-- Written by `pnpm behaviours` -->'
 const END = '<!-- Until here -->'
@@ -31,6 +32,12 @@ function tables(): string {
     `\`${supabase}\``,
     reason,
   ])
+  const safe = { always: 'always', 'while off': 'while it is off or empty', 'while on': 'while it is on' }
+  const ignored = SETTINGS_WITHOUT_EFFECT.map(({ pattern, instead, harmless }) => [
+    `\`GOTRUE_${pattern.replace('*', '…')}\``,
+    instead,
+    safe[harmless],
+  ])
   const kept = KEPT.map(({ subject, ours, theirs, reason }) => [subject, ours, theirs, reason])
   return [
     '### Behaviours',
@@ -38,6 +45,9 @@ function tables(): string {
     '### Defaults of settings',
     'An explicit value wins.',
     table(['Setting', '`compatible`', '`supabase`', 'Why'], defaults),
+    '### Settings without effect',
+    'The first row that fits a name holds.',
+    table(['Setting', 'Here', 'Safe'], ignored),
     '### What stays as it is',
     'In every profile.',
     table(['Subject', 'This service', 'supabase/auth', 'Why'], kept),

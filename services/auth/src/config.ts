@@ -1,6 +1,8 @@
+import type { EnvironmentOptions } from '@trestle/common/config/environment.ts'
 import { loadConfig } from '@trestle/common/config/load-config.ts'
 import { text } from '@trestle/common/config/setting.ts'
-import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
+import type { SettingPrefixes } from '@trestle/common/config/setting-names.ts'
+import { findContradictions, findUnknownSettings, listUnreadNames } from '@trestle/common/config/unknown-settings.ts'
 import { adviceForMissing } from '@trestle/service/common-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { type Behaviours, behavioursOf } from './config/behaviours.ts'
@@ -12,7 +14,7 @@ import { type JwtConfig, jwtRules, jwtWarnings, toJwtConfig } from './config/jwt
 import { type MailConfig, mailRules, mailWarnings, toMailConfig } from './config/mail.ts'
 import { type MfaConfig, toMfaConfig } from './config/mfa.ts'
 import { plainHttpSettings } from './config/plain-http.ts'
-import { profileRules, strictSettings, supabaseSettings } from './config/profile.ts'
+import { profileRules, strictSettings, supabaseNames, supabaseSettings } from './config/profile.ts'
 import {
   type RateLimitConfig,
   type SecurityConfig,
@@ -26,6 +28,7 @@ import { type PasswordConfig, type SessionConfig, toPasswordConfig, toSessionCon
 import { settings } from './config/settings.ts'
 import { type SignupConfig, toSignupConfig } from './config/signup.ts'
 import { type SmsConfig, smsWarnings, toSmsConfig } from './config/sms.ts'
+import { findWithoutEffect, listUpstreamNames, PREFIXES, upstreamWarnings } from './config/upstream-settings.ts'
 import { toWebauthnConfig, type WebauthnConfig, webauthnRules } from './config/webauthn.ts'
 
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
@@ -47,6 +50,8 @@ export interface AuthConfig {
   readonly sms: SmsConfig
   /** Warnings for the operator. */
   readonly warnings: readonly string[]
+  /** What the service has chosen because a setting is unset, where that may surprise the operator. */
+  readonly notes: readonly string[]
 }
 
 /**
@@ -55,30 +60,30 @@ export interface AuthConfig {
  * @throws ConfigError with one line for each problem
  */
 export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): AuthConfig {
-  const source = { prefix: 'AUTH_', env, file }
-  const { PROFILE: written } = loadConfig({ PROFILE: text().default('') }, source)
-  const profile = written.toLowerCase()
-  const ofProfile = profile === 'strict' ? strictSettings : profile === 'supabase' ? supabaseSettings : {}
-  const values = loadConfig(
-    { ...settings, ...ofProfile },
-    {
-      ...source,
-      adviceForMissing: adviceForMissing('auth'),
-      refusesUnknown: profile === 'strict',
-      rules: [
-        ...jwtRules,
-        ...mailRules,
-        ...securityRules,
-        ...externalRules,
-        ...webauthnRules,
-        ...hookRules,
-        ...profileRules,
-      ],
-    },
-  )
+  const source = { ...PREFIXES, env, file }
+  const { profile, selectedBy } = chooseProfile(source)
+  const ofProfile =
+    profile === 'strict' ? strictSettings : profile === 'supabase' ? { ...supabaseSettings, ...supabaseNames } : {}
+  const all = { ...settings, ...ofProfile, ...(selectedBy && { PROFILE: settings.PROFILE.prefault(profile) }) }
+  const values = loadConfig(all, {
+    ...source,
+    adviceForMissing: adviceForMissing('auth'),
+    refusesUnknown: profile === 'strict',
+    isExpected: isExpectedInStrict,
+    rules: [
+      ...jwtRules,
+      ...mailRules,
+      ...securityRules,
+      ...externalRules,
+      ...webauthnRules,
+      ...hookRules,
+      ...profileRules,
+    ],
+  })
+  const behaviours = behavioursOf(values.PROFILE)
   return {
-    behaviours: behavioursOf(values.PROFILE),
-    server: toServerConfig(values),
+    behaviours,
+    server: toServerConfig(values, behaviours),
     database: toDatabaseConfig(values),
     signup: toSignupConfig(values),
     jwt: toJwtConfig(values),
@@ -93,7 +98,9 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): AuthConfi
     mail: toMailConfig(values),
     sms: toSmsConfig(values),
     warnings: [
-      ...findUnknownSettings(settings, source),
+      ...findUnknownSettings(all, { ...source, isExpected: isWithoutEffect }),
+      ...findContradictions(all, source),
+      ...upstreamWarnings(listUnreadNames(all, source)),
       ...serverWarnings(values),
       ...largePoolWarnings('AUTH_DB_MAX_POOL_SIZE', values.DB_MAX_POOL_SIZE),
       ...jwtWarnings(values),
@@ -104,5 +111,26 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): AuthConfi
       ...plainHttpSettings(values),
       ...dangerousSettings(values),
     ],
+    notes: [
+      ...(selectedBy === undefined ? [] : [`AUTH_PROFILE is unset and ${selectedBy} is set: the profile is supabase`]),
+      ...(values.TRUSTED_PROXIES === undefined && behaviours.trustedPeer === 'private peer' ? [TRUSTS_PEER] : []),
+    ],
   }
 }
+
+const TRUSTS_PEER =
+  'AUTH_TRUSTED_PROXIES is unset: the last address in X-Forwarded-For is that of the client, if the connection comes from a private network'
+
+/** The profile as it is written, in lower case, and the name that selects it where none is written. */
+function chooseProfile(source: EnvironmentOptions & SettingPrefixes): {
+  readonly profile: string
+  readonly selectedBy: string | undefined
+} {
+  const { PROFILE: written } = loadConfig({ PROFILE: text().default('') }, source)
+  const [selectedBy] = written === '' ? listUpstreamNames(source) : []
+  return { profile: selectedBy === undefined ? written.toLowerCase() : 'supabase', selectedBy }
+}
+
+const isWithoutEffect = (name: string): boolean => findWithoutEffect(name) !== undefined
+/** Only names of the environment of supabase/auth are expected in the strict profile. */
+const isExpectedInStrict = (name: string): boolean => name.startsWith(PREFIXES.otherPrefix) && isWithoutEffect(name)

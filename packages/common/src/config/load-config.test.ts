@@ -138,6 +138,25 @@ loadConfig({}, { prefix: 'X_', env: {} })`
     )
   })
 
+  it('reads each setting under a second prefix too, after the own names and before names without a prefix', () => {
+    const renamed = {
+      ...settings,
+      LIST: commaList()
+        .default([])
+        .meta({ aliases: ['Y_EXP'] }),
+    }
+    const read = (env: NodeJS.ProcessEnv) => {
+      const required = { Y_SITE_URL: 'https://a', ...env }
+      return loadConfig(renamed, { prefix: 'X_', otherPrefix: 'Y_', env: required })
+    }
+    expect(read({ Y_PORT: '2', PORT: '1' })).toMatchObject({ SITE_URL: 'https://a', PORT: 2 })
+    expect(read({ X_API_PORT: '3', Y_PORT: '2' }).PORT).toBe(3)
+    expect(read({ Y_API_PORT: '4' }).PORT).toBe(4)
+    // A name that a setting lists does not also belong to the setting whose name it looks like.
+    expect(read({ Y_EXP: 'a,b' })).toMatchObject({ LIST: ['a', 'b'], EXP: 3600 })
+    expect(() => read({ Y_PORT: 'x' })).toThrow('Y_PORT must be a port between 0 and 65535 (got "x")')
+  })
+
   it('passes on what a rule throws', () => {
     const broken = () => {
       throw new Error('broken')

@@ -3,18 +3,19 @@ import { ConfigError } from './config-error.ts'
 import { type EnvironmentOptions, readEnvironment } from './environment.ts'
 import type { Setting, Settings } from './setting.ts'
 import { metaOf } from './setting-description.ts'
+import { namesOfSettings, type SettingPrefixes } from './setting-names.ts'
 import { findUnknownSettings } from './unknown-settings.ts'
 
 /** The values of settings, by the names of the settings without their prefix. */
 export type SettingValues<S extends Settings> = { readonly [Name in keyof S]: z.output<S[Name]> }
 
 /** How the settings of a service are read, besides the settings themselves. */
-export interface LoadConfigOptions<S extends Settings> extends EnvironmentOptions {
-  /** `AUTH_` */
-  readonly prefix: string
+export interface LoadConfigOptions<S extends Settings> extends EnvironmentOptions, SettingPrefixes {
   readonly rules?: readonly Rule<SettingValues<S>>[]
-  /** Whether names with the prefix that no setting reads are problems too. */
+  /** Whether names with a prefix that no setting reads are problems too. */
   readonly refusesUnknown?: boolean
+  /** Whether a name that no setting reads is expected all the same. It is no problem. */
+  readonly isExpected?: (name: string) => boolean
   /** What to do when a setting is missing, as a line below the problems. */
   readonly adviceForMissing?: string
   /** Problems do not show the value of the setting. By default they show values that are not secret. */
@@ -33,11 +34,12 @@ export type Rule<Values> = (values: Values) => string | undefined
  */
 export function loadConfig<S extends Settings>(settings: S, options: LoadConfigOptions<S>): SettingValues<S> {
   const environment = readEnvironment(options)
+  const names = namesOfSettings(settings, options)
   const problems: string[] = []
   let isMissing = false
   const values: Record<string, unknown> = {}
   for (const [name, setting] of Object.entries(settings)) {
-    const found = lookUp(environment, [options.prefix + name, ...(metaOf(setting).aliases ?? [])])
+    const found = lookUp(environment, names.get(name) ?? [])
     const result = setting.safeParse(found?.value)
     if (result.success) values[name] = result.data
     else problems.push(describeProblem(found ?? { name: options.prefix + name }, setting, result.error, options))
@@ -73,7 +75,7 @@ function brokenRules<Values extends object>(rules: readonly Rule<Values>[], valu
 
 interface Found {
   readonly name: string
-  readonly value?: string
+  readonly value: string
 }
 
 function lookUp(environment: Readonly<Record<string, string>>, names: readonly string[]): Found | undefined {
@@ -85,7 +87,7 @@ function lookUp(environment: Readonly<Record<string, string>>, names: readonly s
 }
 
 function describeProblem(
-  { name, value }: Found,
+  { name, value }: Pick<Found, 'name'> & Partial<Found>,
   setting: Setting,
   error: z.ZodError,
   { hidesValues = false }: { readonly hidesValues?: boolean },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { text } from './setting.ts'
-import { findUnknownSettings } from './unknown-settings.ts'
+import { findContradictions, findUnknownSettings } from './unknown-settings.ts'
 
 const settings = {
   SITE_URL: text(),
@@ -64,5 +64,36 @@ describe('findUnknownSettings', () => {
       'unknown setting SHOP_API_POR, did you mean SHOP_API_PORT?',
       'unknown setting SHOP_SITE_URI, did you mean SHOP_SITE_URL?',
     ])
+  })
+})
+
+const both = (env: NodeJS.ProcessEnv) => ({ prefix: 'SHOP_', otherPrefix: 'STORE_', env })
+
+describe('findUnknownSettings with a second prefix', () => {
+  it('reports names with either prefix, each with the nearest name of its own prefix', () => {
+    const env = { STORE_SITE_ULR: 'hidden', SHOP_SITE_ULR: 'hidden', STORE_PORT: '1', STORE_API_PORT: '1' }
+    expect(findUnknownSettings(settings, both(env))).toEqual([
+      'unknown setting SHOP_SITE_ULR, did you mean SHOP_SITE_URL?',
+      'unknown setting STORE_SITE_ULR, did you mean STORE_SITE_URL?',
+    ])
+  })
+
+  it('leaves out names that are expected', () => {
+    const options = { ...both({ STORE_OLD: '1' }), isExpected: (name: string) => name === 'STORE_OLD' }
+    expect(findUnknownSettings(settings, options)).toEqual([])
+  })
+})
+
+describe('findContradictions', () => {
+  it('reports a setting that has two values under the two prefixes, without the values', () => {
+    const env = { SHOP_SITE_URL: 'a', STORE_SITE_URL: 'b', SHOP_PORT: '1', STORE_API_PORT: '2' }
+    expect(findContradictions(settings, both(env))).toEqual([
+      'STORE_SITE_URL is ignored, because SHOP_SITE_URL has another value',
+      'STORE_API_PORT is ignored, because SHOP_PORT has another value',
+    ])
+  })
+
+  it('accepts the same value under both prefixes', () => {
+    expect(findContradictions(settings, both({ SHOP_SITE_URL: 'a', STORE_SITE_URL: 'a', PORT: '1' }))).toEqual([])
   })
 })

@@ -1,32 +1,69 @@
 import { findMeantWord } from '../commands/meant-word.ts'
 import { type EnvironmentOptions, readEnvironment } from './environment.ts'
 import type { Settings } from './setting.ts'
-import { metaOf } from './setting-description.ts'
+import { namesOfSettings, type SettingPrefixes } from './setting-names.ts'
 
-interface KnownNames extends EnvironmentOptions {
-  /** `AUTH_`: names without this prefix are ignored. */
-  readonly prefix: string
+/** Where names are looked for, and the prefixes of those that count. */
+type NameSource = EnvironmentOptions & SettingPrefixes
+
+interface KnownNames extends NameSource {
+  /** Whether a name that no setting reads is expected all the same. It is not reported. */
+  readonly isExpected?: (name: string) => boolean
 }
 
 /**
- * Finds names with the service's prefix that no setting reads. Most are misspelt, and the operator believes that they apply.
+ * Lists names with a prefix of the service that no setting reads, sorted. What Kubernetes sets is left out.
+ * @throws ConfigError when the env file cannot be read
+ */
+export function listUnreadNames(settings: Settings, options: NameSource): readonly string[] {
+  const known = new Set([...namesOfSettings(settings, options).values()].flat())
+  const { prefix, otherPrefix = prefix } = options
+  return Object.keys(readEnvironment(options))
+    .filter((name) => name.startsWith(prefix) || name.startsWith(otherPrefix))
+    .filter((name) => !known.has(name) && !isSetByKubernetes(name))
+    .sort()
+}
+
+/**
+ * Finds names with a prefix of the service that no setting reads. Most are misspelt, and the operator believes that they apply.
  * @returns a line for each, in the order of the names, with a known name that is near, and without the value
  * @throws ConfigError when the env file cannot be read
  */
 export function findUnknownSettings(settings: Settings, options: KnownNames): readonly string[] {
-  const { prefix } = options
-  const names = Object.entries(settings).flatMap(([name, setting]) => [
-    prefix + name,
-    ...(metaOf(setting).aliases ?? []),
-  ])
-  const known = new Set(names.filter((name) => name.startsWith(prefix)))
-  return Object.keys(readEnvironment(options))
-    .filter((name) => name.startsWith(prefix) && !known.has(name) && !KUBERNETES.test(name))
-    .sort()
-    .map((name) => describeUnknown(name, [...known]))
+  const { prefix, otherPrefix = prefix, isExpected = () => false } = options
+  const known = [...namesOfSettings(settings, options).values()].flat()
+  return listUnreadNames(settings, options)
+    .filter((name) => !isExpected(name))
+    .map((name) => {
+      const own = name.startsWith(prefix) ? prefix : otherPrefix
+      return describeUnknown(
+        name,
+        known.filter((candidate) => candidate.startsWith(own)),
+      )
+    })
 }
 
-/** Variables that Kubernetes sets for a Service whose name begins like the prefix. */
+/**
+ * Finds settings that are set under both prefixes to different values. The name with the prefix of the service counts.
+ * @returns a line for each, in the order of the settings, without the values
+ * @throws ConfigError when the env file cannot be read
+ */
+export function findContradictions(settings: Settings, options: NameSource): readonly string[] {
+  const environment = readEnvironment(options)
+  return [...namesOfSettings(settings, options).values()].flatMap((names) => {
+    const set = names.filter((name) => environment[name] !== undefined)
+    const own = set.find((name) => name.startsWith(options.prefix))
+    const other = set.find((name) => options.otherPrefix !== undefined && name.startsWith(options.otherPrefix))
+    if (own === undefined || other === undefined || environment[own] === environment[other]) return []
+    return [`${other} is ignored, because ${own} has another value`]
+  })
+}
+
+/** Whether Kubernetes sets this variable, for a Service whose name begins like the prefix. */
+export function isSetByKubernetes(name: string): boolean {
+  return KUBERNETES.test(name)
+}
+
 const KUBERNETES = /_SERVICE_HOST$|_SERVICE_PORT(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/
 
 function describeUnknown(name: string, known: readonly string[]): string {

@@ -98,7 +98,7 @@ function describeDeadJobs({ task, count, reason, lastAt }: DeadJobs): string {
 export async function doctor(load: () => AuthConfig, print: (line: string) => void): Promise<boolean> {
   const config = checkSettings(load, print)
   if (config === undefined) return false
-  for (const warning of config.warnings) print(`note  ${warning}`)
+  for (const line of [...config.notes, ...config.warnings]) print(`note  ${line}`)
   const { logger } = createLogger({ level: 'fatal', stdout: false })
   const deps = await createQuietDeps(config, { logger })
   const common = commonChecks({

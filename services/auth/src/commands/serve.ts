@@ -24,6 +24,7 @@ const CLOSE_MS = 3_000
 export async function serve(config: AuthConfig, process: NodeJS.Process): Promise<void> {
   const log = createAuthLog(config)
   try {
+    for (const note of config.notes) log.logger.info(note)
     for (const warning of config.warnings) log.logger.warn(warning)
     await start(config, log, process)
   } catch (error) {

@@ -159,6 +159,15 @@ export const BEHAVIOURS = {
     supabase: is('GoTrue', '`name` is `GoTrue`, `version` has the form of supabase/auth'),
     reason: 'Client libraries and their test suites compare the version to find out what a server can do.',
   },
+  trustedPeer: {
+    subject: '`X-Forwarded-For` while `TRUSTED_PROXIES` is unset',
+    compatible: is('none', 'is not read'),
+    supabase: is(
+      'private peer',
+      'its last entry is the address of the client, where the connection comes from a private network. Request limits stay off',
+    ),
+    reason: 'The compose file of Supabase has a gateway in front, and no setting that says so.',
+  },
 } as const satisfies Readonly<Record<string, Behaviour>>
 
 type Table = typeof BEHAVIOURS

@@ -37,9 +37,11 @@ const flowSettings = {
     .describe('Longest time that a sign-in at a provider may take. Less than 300 s counts as 300 s.'),
   EXTERNAL_REDIRECT_URL: url()
     .optional()
-    .describe(
-      'Where every sign-in at a provider ends. Default: where the caller wants, as far as `AUTH_URI_ALLOW_LIST` permits.',
-    ),
+    .meta({
+      aliases: ['AUTH_EXTERNAL_REDIRECTURL'],
+      description:
+        'Where every sign-in at a provider ends. Default: where the caller wants, as far as `AUTH_URI_ALLOW_LIST` permits.',
+    }),
   EXTERNAL_IOS_BUNDLE_ID: text()
     .optional()
     .describe("Bundle id of an app, beside Apple's client ids: an audience of its id_tokens."),

@@ -125,6 +125,8 @@ function privateKeys(): z.ZodType<readonly PrivateJwk[], string> {
     .meta({ secret: true, form: 'JSON array of private JWKs' })
     .transform((value, context) => {
       const keys = parseKeys(value)
+      // Compose files set the empty list where there are no keys.
+      if (keys?.length === 0) return []
       const problem = keys === undefined ? 'must be a JSON array of private JWKs with a kid each' : keysProblem(keys)
       if (keys !== undefined && problem === undefined) return keys
       context.addIssue({ code: 'custom', message: problem ?? 'is not valid' })

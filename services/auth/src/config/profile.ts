@@ -1,8 +1,18 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
-import { duration, flag, integer, oneOf, type Setting, secret, text } from '@trestle/common/config/setting.ts'
+import {
+  duration,
+  flag,
+  integer,
+  oneOf,
+  type Setting,
+  type Settings,
+  secret,
+  text,
+} from '@trestle/common/config/setting.ts'
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
 import { PROFILES, SETTING_DEFAULTS } from './behaviours.ts'
+import { databaseSettings } from './database.ts'
 import { externalSettings, PROVIDERS } from './external.ts'
 import { roleProblem } from './jwt.ts'
 import { mailSettings, NOTIFICATIONS } from './mail.ts'
@@ -17,7 +27,7 @@ export const profileSettings = group('Profile', {
   PROFILE: oneOf(...PROFILES)
     .prefault('compatible')
     .describe(
-      '`compatible` is what clients of GoTrue expect. `strict` narrows settings and has stricter defaults. `supabase` behaves as supabase/auth does today. The reference of auth says what each of them changes.',
+      'Default: `compatible`; `supabase` where a name begins with `GOTRUE_`. `compatible` is what clients of GoTrue expect. `strict` narrows settings and has stricter defaults. `supabase` behaves as supabase/auth does today. The reference of auth says what each of them changes.',
     ),
 })
 
@@ -94,7 +104,18 @@ export const supabaseSettings = {
   MAILER_INVITE_ON_ADMIN_CREATE: mailSettings.MAILER_INVITE_ON_ADMIN_CREATE.prefault(
     defaults.MAILER_INVITE_ON_ADMIN_CREATE.supabase,
   ),
-} satisfies Readonly<Record<keyof typeof SETTING_DEFAULTS, Setting>>
+  SMTP_PORT: mailSettings.SMTP_PORT.prefault('587').meta({ required: false }),
+} satisfies Readonly<Record<keyof typeof SETTING_DEFAULTS, Setting>> & Settings
+
+/** The settings that have other names in the profile supabase: there, DB_NAMESPACE without a prefix means the schema. */
+export const supabaseNames = {
+  DB_SCHEMA: withAliases(databaseSettings.DB_SCHEMA, ['GOTRUE_DB_NAMESPACE', 'DB_NAMESPACE']),
+  DB_NAMESPACE: withAliases(databaseSettings.DB_NAMESPACE, []),
+}
+
+function withAliases<S extends Setting>(setting: S, aliases: readonly string[]): S {
+  return setting.meta({ ...setting.meta(), aliases })
+}
 
 type JudgedValues = ProfileValues &
   Parameters<typeof roleProblem>[0] &

@@ -32,10 +32,17 @@ const protectionSettings = group('Protection', {
     ),
   SECURITY_DATABASE_ENCRYPTION_KEY: encryptionKey()
     .optional()
-    .describe('Seals secrets in the database. Default: a key derived from `AUTH_JWT_SECRET`.'),
+    .meta({
+      aliases: ['AUTH_SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY'],
+      description: 'Seals secrets in the database. Default: a key derived from `AUTH_JWT_SECRET`.',
+    }),
   SECURITY_DATABASE_ENCRYPTION_DECRYPTION_KEYS: encryptionKeys()
     .default([])
-    .describe('Earlier keys of that kind. They open what they have sealed, and seal nothing.'),
+    .meta({
+      aliases: ['AUTH_SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS'],
+      description:
+        'Earlier keys of that kind. They open what they have sealed, and seal nothing. An entry may be `id:key`, as supabase/auth has it.',
+    }),
   SECURITY_OUTBOUND_ALLOWED_HOSTS: hostList()
     .default([])
     .describe('Hosts and networks that the service may call though they are private.'),
@@ -210,7 +217,8 @@ function encryptionKeys(): z.ZodType<readonly Buffer[], string> {
   const problem = `must be a list of base64url keys of ${KEY_BYTES} bytes`
   return parsed({ form: 'list of base64url', allowed: `${KEY_BYTES} bytes each`, secret: true, problem }, (value) => {
     const words = value.split(',').map((word) => word.trim())
-    const keys = words.filter((word) => word !== '').map(readKey)
+    // The id before a key is that of supabase/auth. What this service seals names its key by a hash.
+    const keys = words.filter((word) => word !== '').map((word) => readKey(word.slice(word.indexOf(':') + 1)))
     return keys.every((key) => key !== undefined) ? keys : undefined
   })
 }

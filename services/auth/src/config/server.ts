@@ -19,6 +19,7 @@ import {
   telemetrySettings,
   toTelemetryConfig,
 } from '@trestle/service/common-settings.ts'
+import type { Behaviours } from './behaviours.ts'
 import { absoluteUri, globList } from './rules.ts'
 
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/
@@ -53,7 +54,7 @@ const addressSettings = group('Address and process', {
   TRUSTED_PROXIES: trustedProxies()
     .optional()
     .describe(
-      'Proxies in front of the service that append to X-Forwarded-For: how many there are, or their addresses and networks, such as `10.0.0.0/8,fd00::/8`. The header is read from the right, as far as the proxies go. Default: none; the address of the connection counts, and requests are not limited.',
+      'Proxies in front of the service that append to X-Forwarded-For: how many there are, or their addresses and networks, such as `10.0.0.0/8,fd00::/8`. The header is read from the right, as far as the proxies go. Default: none; the address of the connection counts, and requests are not limited. In the profile supabase, a peer on a private network is then trusted for one hop.',
     ),
   SECURITY_FORWARDED_FOR_ENABLED: flag()
     .prefault('false')
@@ -76,7 +77,10 @@ const observationSettings = group('Logs, traces and metrics', {
   TRACING_EXPORTER: oneOf('opentelemetry').prefault('opentelemetry').describe('How traces are exported.'),
   OTEL_SERVICE_NAME: text()
     .prefault('auth')
-    .meta({ aliases: ['OTEL_SERVICE_NAME'], description: 'Name of the service in traces and metrics.' }),
+    .meta({
+      aliases: ['AUTH_TRACING_SERVICE_NAME', 'OTEL_SERVICE_NAME'],
+      description: 'Name of the service in traces and metrics.',
+    }),
 })
 
 /** Settings of the server, its log and its telemetry (docs/settings/auth.md). */
@@ -122,14 +126,14 @@ export interface ServerConfig extends TelemetryConfig {
 }
 
 /** Returns how the process listens, logs and reports metrics. */
-export function toServerConfig(values: ServerValues): ServerConfig {
+export function toServerConfig(values: ServerValues, { trustedPeer }: Pick<Behaviours, 'trustedPeer'>): ServerConfig {
   return {
     host: values.API_HOST,
     port: values.API_PORT,
     externalUrl: values.API_EXTERNAL_URL,
     requestDurationMsMax: values.API_MAX_REQUEST_DURATION,
     shutdownDelayMs: values.SHUTDOWN_DELAY,
-    trustedProxies: values.TRUSTED_PROXIES,
+    trustedProxies: values.TRUSTED_PROXIES ?? (trustedPeer === 'none' ? undefined : trustedPeer),
     addressHeaders: ADDRESS_SETTINGS.filter((name) => values[name]).map((name) => ADDRESS_HEADERS[name]),
     requestIdHeader: values.REQUEST_ID_HEADER,
     corsAllowedHeaders: values.CORS_ALLOWED_HEADERS,

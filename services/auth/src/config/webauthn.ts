@@ -7,10 +7,16 @@ import type { RelyingParty } from '../passkeys/ceremony.ts'
 const factorSettings = group('Second factors', {
   MFA_WEBAUTHN_ENROLL_ENABLED: flag()
     .prefault('false')
-    .describe('Let users add security keys and other WebAuthn authenticators.'),
+    .meta({
+      aliases: ['AUTH_MFA_WEB_AUTHN_ENROLL_ENABLED'],
+      description: 'Let users add security keys and other WebAuthn authenticators.',
+    }),
   MFA_WEBAUTHN_VERIFY_ENABLED: flag()
     .prefault('false')
-    .describe('Let users show WebAuthn authenticators as a second factor.'),
+    .meta({
+      aliases: ['AUTH_MFA_WEB_AUTHN_VERIFY_ENABLED'],
+      description: 'Let users show WebAuthn authenticators as a second factor.',
+    }),
 })
 
 const passkeySettings = group(

@@ -3,6 +3,7 @@ import { BEHAVIOURS, SETTING_DEFAULTS } from '../../src/config/behaviours.ts'
 import { type MailApp, openBeside, openMailApp } from '../mail-app.ts'
 import { accountCases } from './account-cases.ts'
 import type { BehaviourCase } from './behaviour-case.ts'
+import { environmentCases } from './environment-cases.ts'
 import { operatorCases } from './operator-cases.ts'
 import { sessionCases } from './session-cases.ts'
 import { signUpCases } from './sign-up-cases.ts'
@@ -13,6 +14,7 @@ const cases: Readonly<Record<keyof typeof BEHAVIOURS | keyof typeof SETTING_DEFA
   ...sessionCases,
   ...accountCases,
   ...operatorCases,
+  ...environmentCases,
 }
 const USUAL = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' }
 /** Whichever case comes first starts its service. */
