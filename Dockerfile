@@ -26,9 +26,11 @@ COPY --from=manifests /app ./
 RUN pinned-pnpm install --offline --frozen-lockfile --prod --filter-prod "@trestle/$SERVICE..."
 
 FROM node:24-bookworm-slim
+# The Compose file of Supabase asks by wget whether auth is healthy.
+RUN apt-get update && apt-get install -y --no-install-recommends wget && rm -rf /var/lib/apt/lists/*
 ARG SERVICE
 ENV SERVICE=$SERVICE NODE_ENV=production NODE_COMPILE_CACHE=/app/.cache/node \
-    AUTH_API_HOST=0.0.0.0 PAYMENTS_HOST=0.0.0.0 INVENTORY_HOST=0.0.0.0 OTEL_EXPORTER_PROMETHEUS_HOST=0.0.0.0
+    PAYMENTS_HOST=0.0.0.0 INVENTORY_HOST=0.0.0.0 OTEL_EXPORTER_PROMETHEUS_HOST=0.0.0.0
 WORKDIR /app
 RUN mkdir -p .cache logs && chown node:node .cache logs
 COPY --from=install /app ./

@@ -42,6 +42,12 @@ describe('Dockerfile', () => {
     }
     expect(stages).toEqual(['manifests', 'packages', 'install'])
   })
+
+  it('has wget in the image, and leaves the address and port of auth to the Compose file of Supabase', () => {
+    const image = read('Dockerfile').split(/^FROM /m).at(-1)
+    expect(image).toMatch(/^RUN apt-get update && apt-get install .* wget /m)
+    expect(image).not.toMatch(/AUTH_API_(HOST|PORT)=/)
+  })
 })
 
 describe('docker-compose.yml', () => {

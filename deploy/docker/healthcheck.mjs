@@ -1,6 +1,6 @@
 // Exit status 0 when the service of this image says that it is ready. There is no curl in the image.
 const settings = {
-  auth: [['AUTH_API_PORT', 'AUTH_PORT', 'PORT'], '8081'],
+  auth: [['AUTH_API_PORT', 'AUTH_PORT', 'GOTRUE_API_PORT', 'GOTRUE_PORT', 'PORT'], '8081'],
   payments: [['PAYMENTS_PORT', 'PORT'], '8082'],
   inventory: [['INVENTORY_PORT', 'PORT'], '8080'],
 }
