@@ -44,7 +44,9 @@ describe('Dockerfile', () => {
   })
 
   it('has wget in the image, and leaves the address and port of auth to the Compose file of Supabase', () => {
-    const image = read('Dockerfile').split(/^FROM /m).at(-1)
+    const image = read('Dockerfile')
+      .split(/^FROM /m)
+      .at(-1)
     expect(image).toMatch(/^RUN apt-get update && apt-get install .* wget /m)
     expect(image).not.toMatch(/AUTH_API_(HOST|PORT)=/)
   })

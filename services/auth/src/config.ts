@@ -1,6 +1,6 @@
 import type { EnvironmentOptions } from '@trestle/common/config/environment.ts'
 import { loadConfig } from '@trestle/common/config/load-config.ts'
-import { text } from '@trestle/common/config/setting.ts'
+import { type Settings, text } from '@trestle/common/config/setting.ts'
 import type { SettingPrefixes } from '@trestle/common/config/setting-names.ts'
 import { findContradictions, findUnknownSettings, listUnreadNames } from '@trestle/common/config/unknown-settings.ts'
 import { adviceForMissing } from '@trestle/service/common-settings.ts'
@@ -61,14 +61,12 @@ export interface AuthConfig {
  */
 export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): AuthConfig {
   const source = { ...PREFIXES, env, file }
-  const { profile, selectedBy } = chooseProfile(source)
-  const ofProfile =
-    profile === 'strict' ? strictSettings : profile === 'supabase' ? { ...supabaseSettings, ...supabaseNames } : {}
-  const all = { ...settings, ...ofProfile, ...(selectedBy && { PROFILE: settings.PROFILE.prefault(profile) }) }
+  const choice = chooseProfile(source)
+  const all = settingsOf(choice)
   const values = loadConfig(all, {
     ...source,
     adviceForMissing: adviceForMissing('auth'),
-    refusesUnknown: profile === 'strict',
+    refusesUnknown: choice.profile === 'strict',
     isExpected: isExpectedInStrict,
     rules: [
       ...jwtRules,
@@ -112,10 +110,26 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): AuthConfi
       ...dangerousSettings(values),
     ],
     notes: [
-      ...(selectedBy === undefined ? [] : [`AUTH_PROFILE is unset and ${selectedBy} is set: the profile is supabase`]),
+      ...(choice.selectedBy === undefined
+        ? []
+        : [`AUTH_PROFILE is unset and ${choice.selectedBy} is set: the profile is supabase`]),
       ...(values.TRUSTED_PROXIES === undefined && behaviours.trustedPeer === 'private peer' ? [TRUSTS_PEER] : []),
     ],
   }
+}
+
+/**
+ * The settings of the service as the profile of the environment has them: their forms, defaults and names.
+ * @throws ConfigError when the env file cannot be read
+ */
+export function readSettings(env: NodeJS.ProcessEnv, file?: string): Settings {
+  return settingsOf(chooseProfile({ ...PREFIXES, env, file }))
+}
+
+function settingsOf({ profile, selectedBy }: ReturnType<typeof chooseProfile>) {
+  const ofProfile =
+    profile === 'strict' ? strictSettings : profile === 'supabase' ? { ...supabaseSettings, ...supabaseNames } : {}
+  return { ...settings, ...ofProfile, ...(selectedBy && { PROFILE: settings.PROFILE.prefault(profile) }) }
 }
 
 const TRUSTS_PEER =

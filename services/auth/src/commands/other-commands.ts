@@ -51,8 +51,13 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
       const { doctor } = await import('./doctor.ts')
       return new Command('doctor')
         .description('try settings, database, mail server, keys, clock and URLs, and say what to do')
-        .action(async () => {
-          if (!(await doctor(load, print))) process.exitCode = 1
+        .option(
+          '--env <file>',
+          'say of each setting of a Supabase installation (its Compose file or .env) what becomes of it',
+        )
+        .action(async ({ env }: { readonly env?: string }) => {
+          const judge = async (path: string) => (await import('./judge-installation.ts')).judgeInstallation(path, print)
+          if (!(await (env === undefined ? doctor(load, print) : judge(env)))) process.exitCode = 1
         })
     },
     version: async () => new Command('version').description('print the version').action(() => print(VERSION)),
