@@ -142,6 +142,20 @@ export const shutdownSettings = {
     ),
 } as const
 
+/** Words of other loggers for a level, which configurations of supabase/auth may have. */
+const OTHER_LEVELS: ReadonlyMap<string, LogLevel> = new Map([
+  ['warning', 'warn'],
+  ['trace', 'debug'],
+])
+
+function logLevel(): z.ZodType<LogLevel, string> {
+  const allowed = LOG_LEVELS.join(', ')
+  return parsed({ form: 'one of', allowed, problem: `must be one of ${allowed}` }, (value) => {
+    const word = value.toLowerCase()
+    return LOG_LEVELS.find((level) => level === word) ?? OTHER_LEVELS.get(word)
+  })
+}
+
 /** Not an interface: only a type alias is a record of settings. */
 type TelemetrySettings = {
   readonly LOG_LEVEL: Defaulted<LogLevel>
@@ -165,7 +179,7 @@ export function telemetrySettings(defaults: {
   readonly port: string
 }): TelemetrySettings {
   return {
-    LOG_LEVEL: oneOf(...LOG_LEVELS)
+    LOG_LEVEL: logLevel()
       .prefault('info')
       .meta({ aliases: ['LOG_LEVEL'], description: 'The least severe messages that are logged.' }),
     TRACING_ENABLED: flag()

@@ -129,6 +129,14 @@ describe('an environment of supabase/auth', () => {
     )
   })
 
+  it.each([
+    ['DEBUG', 'debug'],
+    ['warning', 'warn'],
+    ['trace', 'debug'],
+  ])('may call a level of the log %s', (word, level) => {
+    expect(load({ GOTRUE_LOG_LEVEL: word }).server.logLevel).toBe(level)
+  })
+
   it('names its own setting in a problem', () => {
     expect(() => load({ GOTRUE_JWT_EXP: 'x' })).toThrow(
       new ConfigError(['GOTRUE_JWT_EXP must be a positive integer (got "x")']),
