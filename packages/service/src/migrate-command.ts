@@ -65,7 +65,7 @@ export function migrateCommand(readOptions: () => MigrateOptions, print: (line: 
   return command
 }
 
-function describeUp({ migrations, functions, keptRelease }: MigrateResult): readonly string[] {
+function describeUp({ migrations, functions, keptRelease, notes = [] }: MigrateResult): readonly string[] {
   return [
     ...describeRun('applied', migrations).slice(0, functions.length > 0 ? migrations.length : undefined),
     ...(functions.length > 0
@@ -74,6 +74,7 @@ function describeUp({ migrations, functions, keptRelease }: MigrateResult): read
     ...(keptRelease === undefined
       ? []
       : [`kept the functions of release ${keptRelease}: migrate up --functions installs those of this release`]),
+    ...notes,
   ]
 }
 

@@ -34,11 +34,12 @@ export async function prepareDatabase(options: PrepareDatabaseOptions): Promise<
     migrations === undefined || wait(() => isUpToDate(migrations)),
   ])
   if (migrations !== undefined && !isComplete) {
-    const { migrations: names, functions, keptRelease } = await migrateAtStart(migrations)
+    const { migrations: names, functions, keptRelease, notes = [] } = await migrateAtStart(migrations)
     if (names.length > 0) log.logger.info({ migrations: names }, 'migrated')
     if (functions.length > 0) log.logger.info({ functions: functions.length }, 'SQL functions installed')
     if (keptRelease !== undefined)
       log.logger.warn({ release: keptRelease }, 'SQL functions of another build or release left as they are')
+    for (const note of notes) log.logger.warn(note)
   }
   // Thrown only here, so that it does not interrupt migrations.
   if (pooler) throw pooler

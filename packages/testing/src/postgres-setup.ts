@@ -2,6 +2,11 @@ import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startTestPostgres } from './postgres-server.ts'
 
+/** The roles of PostgREST in a database of Supabase. `migrate` of auth grants rights to them where they exist. */
+const MAKE_ROLES = ['anon', 'authenticated', 'service_role BYPASSRLS'].map(
+  (role) => `DO $$ BEGIN CREATE ROLE ${role}; EXCEPTION WHEN duplicate_object THEN END $$`,
+)
+
 /**
  * vitest's global set-up: one PostgreSQL for the whole run. It prints the version and what runs it.
  * @throws StackFailure when the embedded server does not start
@@ -10,14 +15,16 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const { url, host, stop } = await startTestPostgres(process.env)
   project.provide('postgresUrl', url)
   project.provide('poolerUrl', process.env.TEST_POOLER_URL)
-  process.stdout.write(` PostgreSQL ${await readVersion(url)}: ${host}\n`)
+  process.stdout.write(` PostgreSQL ${await prepare(url)}: ${host}\n`)
   return stop
 }
 
-async function readVersion(url: string): Promise<string> {
+/** Makes the roles, which all databases of the server share. @returns the version of the server */
+async function prepare(url: string): Promise<string> {
   const client = new pg.Client(url)
   await client.connect()
   try {
+    for (const statement of MAKE_ROLES) await client.query(statement)
     const { rows } = await client.query<{ server_version: string }>('SHOW server_version')
     return rows[0]?.server_version ?? 'of an unknown version'
   } finally {

@@ -1,16 +1,21 @@
 import { type FunctionFile, type FunctionFiles, withNames } from '@trestle/migrations/functions.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
+import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import pg from 'pg'
-import { columns } from '../batches/columns.ts'
 import { closeFunctions } from '../rights/function-rights.ts'
-import { migratorTable } from './migrator-tables.ts'
+import {
+  createRecord,
+  dropRecord,
+  FOREIGN,
+  findForeign,
+  listInstalled,
+  listInstalledNames,
+  type ReleasedFunctions,
+  recordInstalled,
+} from './installed-functions.ts'
 
 /** The SQL functions of a service, one in each file, and their release. */
-export interface ServiceFunctions {
-  readonly files: FunctionFiles
-  /** The version of the service: `1.4.0`. */
-  readonly release: string
+export interface ServiceFunctions extends ReleasedFunctions {
   /** Whether a start also replaces functions of its own release. True in development, where their files change. */
   readonly replacesOwnRelease: boolean
   /**
@@ -31,13 +36,6 @@ export interface FunctionChanges {
   readonly drops: readonly string[]
 }
 
-interface InstalledFunction {
-  readonly name: string
-  readonly hash: string
-  readonly release: string
-  readonly isLater: boolean
-}
-
 /**
  * PostgreSQL cannot change a return type, or the name or default of a parameter; it cannot drop what other objects depend on.
  */
@@ -56,8 +54,10 @@ export async function compareFunctions(
     installed: installed[0]?.release,
     isLater: installed.some(({ isLater }) => isLater),
     creates: own.filter(({ name }) => !hashes.has(name)).map(({ name }) => name),
-    replaces: own.filter(({ name, hash }) => hashes.has(name) && hashes.get(name) !== hash).map(({ name }) => name),
-    drops: [...hashes.keys()].filter((name) => !ownNames.has(name)),
+    replaces: own
+      .filter(({ name, hash }) => ![undefined, FOREIGN, hash].includes(hashes.get(name)))
+      .map(({ name }) => name),
+    drops: installed.filter(({ name, hash }) => !ownNames.has(name) && hash !== FOREIGN).map(({ name }) => name),
   }
 }
 
@@ -86,16 +86,17 @@ export async function installFunctions(
   { functions, which }: { readonly functions: ServiceFunctions; readonly which: 'changed' | 'all' },
 ): Promise<{ readonly installed: readonly string[]; readonly kept: readonly string[] }> {
   const { files, release, invoker } = functions
-  await createTable(trx, names)
+  await createRecord(trx, names)
   const { installed, creates, replaces, drops } = await compareFunctions(trx, names, functions)
+  const foreign = await findForeign(trx, names, functions)
   const changed = new Set([...creates, ...replaces])
-  const chosen = (await files()).filter(({ name }) => which === 'all' || changed.has(name))
+  const chosen = (await files()).filter(({ name }) => !foreign.has(name) && (which === 'all' || changed.has(name)))
   const isReleased = installed !== undefined && installed !== release
   await createAll(trx, names, { files: chosen, isReleased })
   const kept = await dropAll(trx, names, drops)
   await validate(trx, names, await files())
   if (invoker) await closeFunctions(trx, names, invoker)
-  await record(trx, names, functions)
+  await recordInstalled(trx, names, { functions, foreign })
   return { installed: [...chosen.map(({ name }) => name), ...drops.filter((name) => !kept.includes(name))], kept }
 }
 
@@ -115,8 +116,9 @@ export async function createAll(
 
 /** Drops every installed function. @returns the names of those that were kept because another object needs them */
 export async function dropFunctions(trx: Kysely<unknown>, names: Names): Promise<readonly string[]> {
-  const kept = await dropAll(trx, names, await listInstalledNames(trx, names))
-  await sql`DROP TABLE IF EXISTS ${table(names)}`.execute(trx)
+  const own = await listInstalledNames(trx, names, FOREIGN)
+  const kept = await dropAll(trx, names, own)
+  await dropRecord(trx, names)
   return kept
 }
 
@@ -194,57 +196,4 @@ async function validate(
       throw error instanceof pg.DatabaseError ? new Error(`${name}: ${error.message}`, { cause: error }) : error
     })
   }
-}
-
-async function createTable(trx: Kysely<unknown>, names: Names): Promise<void> {
-  await sql`
-    CREATE TABLE IF NOT EXISTS ${table(names)} (
-      name text CONSTRAINT ${names.local('trestle_functions_pkey')} PRIMARY KEY, hash text NOT NULL, release text NOT NULL)`.execute(
-    trx,
-  )
-}
-
-async function record(trx: Kysely<unknown>, names: Names, { files, release }: ServiceFunctions): Promise<void> {
-  const own = await files()
-  await sql`DELETE FROM ${table(names)}`.execute(trx)
-  await sql`
-    INSERT INTO ${table(names)} (name, hash, release)
-    SELECT name, hash, ${release} FROM unnest(${columns(own, { name: 'text', hash: 'text' })}) AS own (name, hash)`.execute(
-    trx,
-  )
-}
-
-/** The installed functions. Empty in a database where none was ever installed. */
-async function listInstalled(
-  db: QueryExecutorProvider,
-  names: Names,
-  release: string,
-): Promise<readonly InstalledFunction[]> {
-  if (!(await hasTable(db, names))) return []
-  const { rows } = await sql<InstalledFunction>`
-    SELECT name, hash, release,
-      ${numbersOf(sql.ref('release'))} > ${numbersOf(sql`${release}::text`)} AS "isLater"
-    FROM ${table(names)} ORDER BY name`.execute(db)
-  return rows
-}
-
-async function listInstalledNames(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
-  if (!(await hasTable(db, names))) return []
-  const { rows } = await sql<{ name: string }>`SELECT name FROM ${table(names)}`.execute(db)
-  return rows.map(({ name }) => name)
-}
-
-async function hasTable(db: QueryExecutorProvider, names: Names): Promise<boolean> {
-  const text = `"${names.schema}"."${migratorTable(names, 'trestle_functions')}"`
-  const { rows } = await sql<{ exists: boolean }>`SELECT to_regclass(${text}) IS NOT NULL AS "exists"`.execute(db)
-  return rows[0]?.exists === true
-}
-
-/** `{1,4,0}` for `1.4.0` and for `1.4.0-rc.1`. */
-function numbersOf(release: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`string_to_array(substring(${release} FROM '^[0-9]+(?:[.][0-9]+)*'), '.')::int[]`
-}
-
-function table(names: Names) {
-  return sql.id(names.schema, migratorTable(names, 'trestle_functions'))
 }

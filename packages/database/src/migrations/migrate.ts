@@ -1,6 +1,7 @@
 import type { FunctionFiles } from '@trestle/migrations/functions.ts'
 import { type Kysely, sql } from 'kysely'
 import { rehearseExecuted } from '../rehearsal/drift.ts'
+import { type Callers, grantToCallers } from '../rights/callers.ts'
 import { type Grants, grantToRole } from '../rights/roles.ts'
 import {
   areInstalled,
@@ -22,6 +23,10 @@ export interface MigrateOptions extends MigrationTarget, Migrations {
   readonly afterwards?: ReadonlyArray<(db: Kysely<unknown>) => Promise<void>>
   /** The rights of the service's role, granted last. Undefined: the service works as its own user. */
   readonly grants?: Grants | undefined
+  /** Roles of other programs that may call functions. */
+  readonly callers?: Callers | undefined
+  /** Makes what the service can do without. @returns what it could not make, and what to do about it, each in a line */
+  readonly makeOptional?: ((db: Kysely<unknown>) => Promise<readonly string[]>) | undefined
   /** What the later steps depend on, as JSON without secrets. When it changes, a start runs them again. */
   readonly settings?: unknown
 }
@@ -34,6 +39,8 @@ export interface MigrateResult {
   readonly functions: readonly string[]
   /** The release whose functions it kept although this release has others. Undefined: it kept none. */
   readonly keptRelease: string | undefined
+  /** What it could not make, and what to do about it, each in a line. Undefined: nothing was missing. */
+  readonly notes?: readonly string[] | undefined
 }
 
 /** A migration of this release or of a later one. */
@@ -94,11 +101,12 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
     const migrations = await runPending(db, options, pending)
     const installed = keptRelease === undefined ? await install(db, options) : []
     for (const step of options.afterwards ?? []) await step(db)
+    const notes = (await options.makeOptional?.(db)) ?? []
     await inTurn(db, names, async (trx) => {
       await grant(trx, options)
       if (keptRelease === undefined) await markComplete(trx, options)
     })
-    return { migrations, functions: installed, keptRelease }
+    return { migrations, functions: installed, keptRelease, notes: notes.length > 0 ? notes : undefined }
   })
 }
 
@@ -145,7 +153,8 @@ async function restoreTexts(db: Kysely<unknown>, options: MigrateOptions, kept: 
   })
 }
 
-async function grant(trx: Kysely<unknown>, { names, functions, grants }: MigrateOptions): Promise<void> {
+async function grant(trx: Kysely<unknown>, { names, functions, grants, callers }: MigrateOptions): Promise<void> {
+  if (callers) await grantToCallers(trx, names, callers)
   if (grants) await grantToRole(trx, { names, invoker: functions?.invoker, ...grants })
 }
 

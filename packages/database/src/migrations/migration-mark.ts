@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
+import type { Callers } from '../rights/callers.ts'
 import { queueRights } from '../rights/queue-rights.ts'
 import type { ServiceFunctions } from './functions.ts'
 import { MIGRATIONS, migratorTable } from './migrator-tables.ts'
@@ -12,11 +13,14 @@ export interface MarkedRun {
   readonly functions?: ServiceFunctions | undefined
   /** What the steps after the migrations depend on, as JSON: roles, queues, versions. */
   readonly settings?: unknown
+  /** Roles of other programs that may call functions. */
+  readonly callers?: Callers | undefined
 }
 
 /**
  * Marks the database as up to date, in a comment on the table of migrations, so that the next start skips the run. The mark
  * contains the rights of the schemas: a database that was restored without them, or that has lost its queue, is not up to date.
+ * It contains the callers' roles that exist: a role that was made since has no rights yet.
  */
 export async function markComplete(db: Kysely<unknown>, run: MarkedRun): Promise<void> {
   const { rows } = await stateQuery(run).execute(db)
@@ -40,12 +44,13 @@ interface State {
   readonly rights: string
 }
 
-function stateQuery({ names }: MarkedRun) {
+function stateQuery({ names, callers }: MarkedRun) {
   const { schema, jobSchema } = names
   return sql<State>`
     SELECT obj_description(to_regclass(${`"${schema}"."${migratorTable(names, MIGRATIONS)}"`}), 'pg_class') AS note,
       (SELECT json_agg(json_build_array(nspname, nspacl::text) ORDER BY nspname)::text FROM pg_namespace
-       WHERE nspname IN (${schema}, ${jobSchema})) AS rights`
+       WHERE nspname IN (${schema}, ${jobSchema})) || (SELECT coalesce(string_agg(rolname, ',' ORDER BY rolname), '')
+       FROM pg_roles WHERE rolname = ANY (${callers?.roles ?? []}::text[])) AS rights`
 }
 
 async function computeMark(run: MarkedRun, rights: string | undefined): Promise<string> {

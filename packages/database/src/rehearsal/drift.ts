@@ -1,8 +1,10 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import type { Kysely } from 'kysely'
 import { compareFunctions, createAll, type ServiceFunctions } from '../migrations/functions.ts'
+import { findForeign } from '../migrations/installed-functions.ts'
 import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
 import { listExecuted } from '../migrations/migrator.ts'
+import { type Callers, isRightOfCallers } from '../rights/callers.ts'
 import { closeFunctions } from '../rights/function-rights.ts'
 import { type Grants, grantOnObjects } from '../rights/roles.ts'
 import { type Catalogue, readCatalogue } from './catalogue.ts'
@@ -30,6 +32,7 @@ export interface DriftOptions extends MigrationTarget {
   readonly sources: MigrationSources
   readonly functions?: ServiceFunctions | undefined
   readonly grants?: Grants | undefined
+  readonly callers?: Callers | undefined
 }
 
 /**
@@ -37,13 +40,20 @@ export interface DriftOptions extends MigrationTarget {
  * is rolled back: nothing remains, and no second database is needed.
  * @throws Error if another release has run a migration or installed the functions
  */
-export function findDrift({ names, url, ...rest }: DriftOptions): Promise<Drift> {
+export function findDrift({ names, url, callers, ...rest }: DriftOptions): Promise<Drift> {
   return underLock({ url, names }, async (db) => {
     const trx = await db.startTransaction().execute()
     try {
       const made = await rehearse(trx, { names, ...rest, ...(await executedRelease(trx, { names, ...rest })) })
       const differences = compareCatalogues(made, await readCatalogue(trx, names))
-      return { objects: made.size, differences: differences.filter((difference) => !isOfNeighbour(difference)) }
+      const foreign = rest.functions ? [...(await findForeign(trx, names, rest.functions))] : []
+      const isIgnored = ({ object }: Difference) =>
+        (callers !== undefined && isRightOfCallers(object, names, callers)) ||
+        foreign.some((name) => isOfFunction(object, names, name))
+      return {
+        objects: made.size,
+        differences: differences.filter((difference) => !isOfNeighbour(difference) && !isIgnored(difference)),
+      }
     } finally {
       await trx.rollback().execute()
     }
@@ -104,6 +114,14 @@ export function compareCatalogues(made: Catalogue, found: Catalogue): readonly D
   return objects
     .map((object) => ({ object, made: made.get(object), found: found.get(object) }))
     .filter((difference) => difference.made !== difference.found)
+}
+
+/** Whether an object is a function without arguments, a comment on it or a right to call it. */
+function isOfFunction(object: string, { schema, prefix }: Names, name: string): boolean {
+  const inFull = `${schema}.${prefix}${name}()`
+  return [`function ${prefix}${name}()`, `comment ${inFull}`, `right ${inFull} to`].some((start) =>
+    object.startsWith(start),
+  )
 }
 
 /** Several namespaces may share a schema, which the role of each of them may use. */

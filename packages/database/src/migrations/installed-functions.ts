@@ -1,0 +1,124 @@
+import { type FunctionFiles, withNames } from '@trestle/migrations/functions.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
+import { columns } from '../batches/columns.ts'
+import { migratorTable } from './migrator-tables.ts'
+
+/** The functions of a release, as they are recorded. */
+export interface ReleasedFunctions {
+  readonly files: FunctionFiles
+  /** The version of the service: `1.4.0`. */
+  readonly release: string
+  /**
+   * Functions that another program may have made in the schema, by name, each with a text that the body of a usable one
+   * contains. A usable one is left as it is; another one is replaced.
+   */
+  readonly foreign?: Readonly<Record<string, string>> | undefined
+}
+
+/** A function as `trestle_functions` records it. */
+export interface InstalledFunction {
+  readonly name: string
+  readonly hash: string
+  readonly release: string
+  /** Whether its release is later than the one that asks. */
+  readonly isLater: boolean
+}
+
+/** What `trestle_functions` has as the hash of a function that another program made. It is neither replaced nor dropped. */
+export const FOREIGN = 'foreign'
+
+/** Makes the table, unless it exists. */
+export async function createRecord(trx: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`
+    CREATE TABLE IF NOT EXISTS ${table(names)} (
+      name text CONSTRAINT ${names.local('trestle_functions_pkey')} PRIMARY KEY, hash text NOT NULL, release text NOT NULL)`.execute(
+    trx,
+  )
+}
+
+/** Records the functions of a release as installed, and no others. */
+export async function recordInstalled(
+  trx: Kysely<unknown>,
+  names: Names,
+  { functions, foreign }: { readonly functions: ReleasedFunctions; readonly foreign: ReadonlySet<string> },
+): Promise<void> {
+  const { files, release } = functions
+  const own = (await files()).map(({ name, hash }) => ({ name, hash: foreign.has(name) ? FOREIGN : hash }))
+  await sql`DELETE FROM ${table(names)}`.execute(trx)
+  await sql`
+    INSERT INTO ${table(names)} (name, hash, release)
+    SELECT name, hash, ${release} FROM unnest(${columns(own, { name: 'text', hash: 'text' })}) AS own (name, hash)`.execute(
+    trx,
+  )
+}
+
+/** The installed functions. Empty in a database where none was ever installed. */
+export async function listInstalled(
+  db: QueryExecutorProvider,
+  names: Names,
+  release: string,
+): Promise<readonly InstalledFunction[]> {
+  if (!(await hasTable(db, names))) return []
+  const { rows } = await sql<InstalledFunction>`
+    SELECT name, hash, release,
+      ${numbersOf(sql.ref('release'))} > ${numbersOf(sql`${release}::text`)} AS "isLater"
+    FROM ${table(names)} ORDER BY name`.execute(db)
+  return rows
+}
+
+/**
+ * The names of the installed functions.
+ * @param except the hash of those that are left out
+ */
+export async function listInstalledNames(
+  db: QueryExecutorProvider,
+  names: Names,
+  except = '',
+): Promise<readonly string[]> {
+  if (!(await hasTable(db, names))) return []
+  const { rows } = await sql<{ name: string }>`SELECT name FROM ${table(names)} WHERE hash <> ${except}`.execute(db)
+  return rows.map(({ name }) => name)
+}
+
+/**
+ * The functions in the schema that another program made and that are usable: those that are recorded as such, and those that
+ * were there first. A function of this service that its record has lost has the text of its file.
+ */
+export async function findForeign(
+  db: QueryExecutorProvider,
+  names: Names,
+  { files, foreign = {}, release }: ReleasedFunctions,
+): Promise<ReadonlySet<string>> {
+  const recorded = new Map((await listInstalled(db, names, release)).map(({ name, hash }) => [name, hash]))
+  const own = new Map((await files()).map(({ name, text }) => [name, withNames(text, names)]))
+  const { rows } = await sql<{ name: string; body: string }>`
+    SELECT substr(proname, ${names.prefix.length + 1}::int) AS name, prosrc AS body FROM pg_proc
+    WHERE pronamespace = to_regnamespace(${names.schema})
+      AND proname = ANY (${Object.keys(foreign).map((name) => names.prefix + name)}::text[])`.execute(db)
+  const isForeign = ({ name, body }: { readonly name: string; readonly body: string }) =>
+    recorded.has(name)
+      ? recorded.get(name) === FOREIGN
+      : body.includes(foreign[name] ?? '') && own.get(name)?.includes(body) !== true
+  return new Set(rows.filter(isForeign).map(({ name }) => name))
+}
+
+async function hasTable(db: QueryExecutorProvider, names: Names): Promise<boolean> {
+  const text = `"${names.schema}"."${migratorTable(names, 'trestle_functions')}"`
+  const { rows } = await sql<{ exists: boolean }>`SELECT to_regclass(${text}) IS NOT NULL AS "exists"`.execute(db)
+  return rows[0]?.exists === true
+}
+
+/** `{1,4,0}` for `1.4.0` and for `1.4.0-rc.1`. */
+function numbersOf(release: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`string_to_array(substring(${release} FROM '^[0-9]+(?:[.][0-9]+)*'), '.')::int[]`
+}
+
+/** Drops the table. */
+export async function dropRecord(trx: Kysely<unknown>, names: Names): Promise<void> {
+  await sql`DROP TABLE IF EXISTS ${table(names)}`.execute(trx)
+}
+
+function table(names: Names) {
+  return sql.id(names.schema, migratorTable(names, 'trestle_functions'))
+}

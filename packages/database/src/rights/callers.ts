@@ -1,0 +1,38 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, sql } from 'kysely'
+
+/** Roles of other programs in the database whose own SQL calls functions of the service. */
+export interface Callers {
+  /** Their names. A role that does not exist is left out. */
+  readonly roles: readonly string[]
+  /** The functions, which have no arguments. Names are without the prefix of DB_NAMESPACE. */
+  readonly functions: readonly string[]
+}
+
+/**
+ * Lets the roles that exist call the functions. They need the right to use the schema, which gives them no right on a table.
+ * Functions of another owner keep their rights.
+ */
+export async function grantToCallers(db: Kysely<unknown>, names: Names, callers: Callers): Promise<void> {
+  const { rows: roles } = await sql<{ name: string; mayUse: boolean }>`
+    SELECT rolname AS name, has_schema_privilege(oid, ${names.schema}, 'USAGE') AS "mayUse" FROM pg_roles
+    WHERE rolname = ANY (${callers.roles}::text[]) ORDER BY rolname`.execute(db)
+  const { rows: functions } = await sql<{ name: string }>`
+    SELECT proname AS name FROM pg_proc
+    WHERE pronamespace = ${names.schema}::regnamespace AND pronargs = 0 AND pg_has_role(proowner, 'USAGE')
+      AND proname = ANY (${callers.functions.map((name) => names.prefix + name)}::text[]) ORDER BY proname`.execute(db)
+  for (const { name, mayUse } of roles) {
+    const to = sql.id(name)
+    // Whoever owns the schema has let the role in already, and the service may not have the right to do so.
+    if (!mayUse) await sql`GRANT USAGE ON SCHEMA ${sql.id(names.schema)} TO ${to}`.execute(db)
+    for (const each of functions) {
+      await sql`GRANT EXECUTE ON FUNCTION ${sql.id(names.schema, each.name)}() TO ${to}`.execute(db)
+    }
+  }
+}
+
+/** Whether a right of a comparison (`right auth.uid() to anon`) is one that callers are given where their roles exist. */
+export function isRightOfCallers(object: string, { schema, prefix }: Names, { roles, functions }: Callers): boolean {
+  const places = ['the schema', ...functions.map((name) => `${schema}.${prefix}${name}()`)]
+  return roles.some((role) => places.some((place) => object === `right ${place} to ${role}`))
+}
