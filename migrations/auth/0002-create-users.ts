@@ -134,7 +134,8 @@ async function createEmailIndex(db: Kysely<unknown>, names: Names): Promise<void
  * first change of a confirmation writes `claimed_at`. Two others write it too: admins who create a user, and sign-ins through a
  * provider that tells no address, since nobody else can own such a user. A confirmed row needs no claim until then.
  *
- * The trigger has the rights of its owner: SQL of other roles may confirm a user.
+ * The trigger has the rights of its owner: SQL of other roles may confirm a user. Nobody else may make a trigger of its function
+ * on a table of their own.
  */
 async function createClaim(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -146,6 +147,7 @@ async function createClaim(db: Kysely<unknown>, names: Names): Promise<void> {
       RETURN NEW;
     END
     $$`.execute(db)
+  await sql`REVOKE EXECUTE ON FUNCTION ${names.id('claim_user')}() FROM PUBLIC`.execute(db)
   await sql`
     CREATE TRIGGER ${names.local('users_claimed')}
     BEFORE UPDATE OF email_confirmed_at, phone_confirmed_at ON ${names.id('users')}

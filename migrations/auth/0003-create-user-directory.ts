@@ -1,7 +1,8 @@
 // The users whom an admin may list, in the order of creation, with the text that a search looks through. Staged users are
 // absent. The directory stands beside `users` because the searched text seldom changes, while every refresh writes `users`:
 // here PostgreSQL reads the order from the index alone, and a candidate of a search costs a narrow row. A trigger keeps the
-// directory, whoever writes `users`; it has the rights of its owner, since SQL of other roles may insert a user.
+// directory, whoever writes `users`; it has the rights of its owner, since SQL of other roles may insert a user. Nobody else may
+// make a trigger of its function on a table of their own.
 //
 // A user without an audience or a time of creation is listed under none, and as of the zero time.
 //
@@ -76,6 +77,7 @@ async function createTrigger(db: Kysely<unknown>, names: Names): Promise<void> {
       RETURN NULL;
     END
     $$`.execute(db)
+  await sql`REVOKE EXECUTE ON FUNCTION ${names.id('list_user')}() FROM PUBLIC`.execute(db)
   await sql`
     CREATE TRIGGER ${names.local('users_directory')}
     AFTER INSERT OR UPDATE OF aud, email, phone, raw_user_meta_data, staged_at, created_at ON ${names.id('users')}

@@ -1,6 +1,7 @@
 import type { ServiceFunctions } from '@trestle/database/migrations/functions.ts'
 import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
+import type { Callers } from '@trestle/database/rights/callers.ts'
 import { loginOf } from '@trestle/database/rights/roles.ts'
 import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
@@ -17,6 +18,23 @@ import { VERSION } from './version.ts'
 
 /** Every kind of background work of the service. */
 export const tasks: readonly AnyTask[] = [messageRequestTask, mailTask, smsTask, userCreatedTask, cleanUpTask]
+
+/**
+ * The functions that policies of applications call, with a text that their bodies in supabase/auth have (reference: Functions
+ * for policies). Its first versions lack this text, and know nothing of the claims as PostgREST sets them today.
+ */
+const policyFunctions = {
+  uid: 'request.jwt.claims',
+  role: 'request.jwt.claims',
+  email: 'request.jwt.claims',
+  jwt: 'request.jwt.claims',
+} as const
+
+/** The roles of PostgREST in a database of Supabase. They call the functions, and have no right on any table. */
+const policyCallers: Callers = {
+  roles: ['anon', 'authenticated', 'service_role'],
+  functions: Object.keys(policyFunctions),
+}
 
 interface DatabaseConfig {
   readonly database: Pick<AuthDatabaseSettings, 'migrationUrl' | 'namespace' | 'role' | 'schema' | 'url'> &
@@ -36,7 +54,7 @@ export function authNames({
 export function serviceFunctions({
   isProduction,
 }: Partial<Pick<AuthDatabaseSettings, 'isProduction'>>): ServiceFunctions {
-  return { files: authFunctions, release: VERSION, replacesOwnRelease: !isProduction }
+  return { files: authFunctions, release: VERSION, replacesOwnRelease: !isProduction, foreign: policyFunctions }
 }
 
 /**
@@ -52,6 +70,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     sources: authMigrations,
     beforeFirst: (trx) => clearExistingSchema(trx, names),
     functions: serviceFunctions(config.database),
+    callers: policyCallers,
     settings: { VERSION, QUEUE_VERSION, tasks, role, login: loginOf(serviceUrl) },
     afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
     grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: [] },

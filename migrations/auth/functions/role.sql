@@ -1,0 +1,5 @@
+-- The role that the access token of the request states, such as `authenticated`; NULL without one. See uid.sql.
+CREATE OR REPLACE FUNCTION {{role}}() RETURNS text LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT coalesce(nullif(current_setting('request.jwt.claim.role', true), ''),
+    nullif(current_setting('request.jwt.claims', true), '')::jsonb ->> 'role')
+$$;
