@@ -7,6 +7,8 @@ import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, sql } from 'kysely'
+import type { Behaviours } from './config/behaviours.ts'
 import type { AuthDatabaseSettings } from './config/database.ts'
 import { clearExistingSchema } from './existing-schema.ts'
 import { userCreatedTask } from './hooks/user-created-job.ts'
@@ -39,6 +41,7 @@ const policyCallers: Callers = {
 interface DatabaseConfig {
   readonly database: Pick<AuthDatabaseSettings, 'migrationUrl' | 'namespace' | 'role' | 'schema' | 'url'> &
     Partial<Pick<AuthDatabaseSettings, 'isProduction'>>
+  readonly behaviours?: Pick<Behaviours, 'makesPgcrypto'>
 }
 
 /** The identifiers of the service in its database. */
@@ -64,6 +67,7 @@ export function serviceFunctions({
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = authNames(config)
   const { migrationUrl: url, role, url: serviceUrl } = config.database
+  const makesPgcrypto = config.behaviours?.makesPgcrypto === true
   return {
     url,
     names,
@@ -71,8 +75,9 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     beforeFirst: (trx) => clearExistingSchema(trx, names),
     functions: serviceFunctions(config.database),
     callers: policyCallers,
-    settings: { VERSION, QUEUE_VERSION, tasks, role, login: loginOf(serviceUrl) },
+    settings: { VERSION, QUEUE_VERSION, tasks, role, login: loginOf(serviceUrl), makesPgcrypto },
     afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
+    makeOptional: makesPgcrypto ? makePgcrypto : undefined,
     grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: [] },
   }
 }
@@ -80,4 +85,26 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
 /** Brings the database up to date, unless it is; answers the names of the migrations that were pending. */
 export async function migrateToLatest(config: DatabaseConfig): Promise<readonly string[]> {
   return (await migrateAtStart(migrateOptions(config))).migrations
+}
+
+/**
+ * Makes the extension pgcrypto, unless the database has it (reference: Seed files).
+ * @returns the statement for an administrator when it cannot be made
+ */
+async function makePgcrypto(db: Kysely<unknown>): Promise<readonly string[]> {
+  const { rows } = await sql<{ isMade: boolean; schema: string }>`
+    SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'pgcrypto') AS "isMade",
+      CASE WHEN to_regnamespace('extensions') IS NULL THEN 'public' ELSE 'extensions' END AS schema`.execute(db)
+  const [state] = rows
+  if (state === undefined || state.isMade) return []
+  const statement = `CREATE EXTENSION IF NOT EXISTS pgcrypto WITH SCHEMA ${state.schema}`
+  try {
+    await sql.raw(statement).execute(db)
+    return []
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error)
+    return [
+      `pgcrypto is missing (${reason}), so crypt() fails in SQL of applications. As an administrator, run: ${statement}`,
+    ]
+  }
 }

@@ -83,8 +83,10 @@ export async function openTestApp({
 }
 
 function createDatabase(env: Readonly<Record<string, string>>): Promise<TemporaryDatabase> {
+  // The profile decides whether `migrate` makes pgcrypto.
+  const choices = [env.AUTH_DB_SCHEMA, env.AUTH_DB_NAMESPACE, env.AUTH_PROFILE === 'supabase']
   return createTemporaryDatabase({
-    template: `auth app ${env.AUTH_DB_SCHEMA ?? ''} ${env.AUTH_DB_NAMESPACE ?? ''} ${Object.keys(authMigrations).join(' ')}`,
+    template: `auth app ${choices.join(' ')} ${Object.keys(authMigrations).join(' ')}`,
     migrate: (url) => migrateToLatest(load(env, url)),
   })
 }

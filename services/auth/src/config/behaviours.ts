@@ -153,6 +153,12 @@ export const BEHAVIOURS = {
     supabase: is(true, 'the first page'),
     reason: 'Scripts count pages from 0.',
   },
+  makesPgcrypto: {
+    subject: '`migrate`',
+    compatible: is(false, 'makes no extension'),
+    supabase: is(true, 'makes pgcrypto, in the schema `extensions` if it exists'),
+    reason: 'Seed files make passwords by `crypt()`.',
+  },
   healthName: {
     subject: '`GET /health`',
     compatible: is('Auth', '`name` is `Auth`, `version` is that of this service'),

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { sql } from 'kysely'
 import { expect } from 'vitest'
 import { VERSION } from '../../src/version.ts'
 import { OPERATOR } from '../forged-token.ts'
@@ -7,6 +8,12 @@ import type { BehaviourCases } from './behaviour-case.ts'
 
 /** What admins and operators see. */
 export const operatorCases = {
+  makesPgcrypto: {
+    observe: async ({ deps }) =>
+      (await sql`SELECT extname FROM pg_extension WHERE extname = 'pgcrypto'`.execute(deps.db)).rows,
+    compatible: [],
+    supabase: [{ extname: 'pgcrypto' }],
+  },
   healthName: {
     observe: async ({ app }) => (await app.inject('/health')).json(),
     compatible: {

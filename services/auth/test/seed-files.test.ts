@@ -1,0 +1,238 @@
+import { randomUUID } from 'node:crypto'
+import { migrateUp } from '@trestle/database/migrations/migrate.ts'
+import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { migrateOptions } from '../src/migrations.ts'
+import { openTestApp, type TestApp } from './auth-app.ts'
+import { claimsOf } from './authenticator-app.ts'
+import { errorBody, grantErrorBody, statusAndBody, wrongPassword } from './bodies.ts'
+
+// What applications for Supabase do in SQL: seed files that make users with passwords of pgcrypto, functions that change users,
+// and the queries of the page of users in Studio.
+const PASSWORD = 'correct horse battery'
+
+let test: TestApp
+let owner: pg.Client
+let email: string
+let people = 0
+beforeAll(async () => {
+  test = await openTestApp({ settings: { AUTH_PROFILE: 'supabase', AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0' } })
+  owner = new pg.Client(test.database.directUrl)
+  await owner.connect()
+})
+afterAll(async () => {
+  await owner.end()
+  await test.close()
+})
+beforeEach(() => {
+  people += 1
+  email = `seed${people}@example.com`
+})
+
+/** Inserts a user as the guides do, with a password and tokens that are empty or NULL. @returns the id */
+async function seed({ password = PASSWORD, confirmed = 'now()', token = `''` } = {}): Promise<string> {
+  const { rows } = await owner.query<{ user_id: string }>(
+    `WITH person AS (
+       INSERT INTO auth.users (
+         instance_id, id, aud, role, email, encrypted_password, email_confirmed_at, recovery_sent_at, last_sign_in_at,
+         raw_app_meta_data, raw_user_meta_data, created_at, updated_at, confirmation_token, email_change,
+         email_change_token_new, recovery_token
+       ) VALUES (
+         '00000000-0000-0000-0000-000000000000', gen_random_uuid(), 'authenticated', 'authenticated', $1,
+         crypt($2, gen_salt('bf')), ${confirmed}, now(), now(),
+         '{"provider":"email","providers":["email"]}', '{"full_name":"Ann"}', now(), now(), ${token}, ${token},
+         ${token}, ${token}
+       ) RETURNING id, email
+     )
+     INSERT INTO auth.identities (id, user_id, provider_id, identity_data, provider, last_sign_in_at, created_at, updated_at)
+     SELECT gen_random_uuid(), id, id, format('{"sub":"%s","email":"%s"}', id, email)::jsonb, 'email', now(), now(), now()
+     FROM person RETURNING user_id`,
+    [email, password],
+  )
+  return String(rows[0]?.user_id)
+}
+
+const signIn = (password = PASSWORD) => test.post('/token?grant_type=password', { email, password })
+const refresh = (token: string) => test.post('/token?grant_type=refresh_token', { refresh_token: token })
+const getUser = (token: string) => test.app.inject({ url: '/user', headers: { authorization: `Bearer ${token}` } })
+
+/** Seeds somebody and signs them in. */
+async function signedIn() {
+  const id = await seed()
+  const { access_token, refresh_token } = (await signIn()).json()
+  return { id, access: String(access_token), refreshToken: String(refresh_token) }
+}
+
+describe('a seed file', () => {
+  it.each([
+    ['empty', `''`],
+    ['NULL', 'NULL'],
+  ])('200: makes a user who signs in, with %s tokens', async (_what, token) => {
+    const id = await seed({ token })
+    const answer = await signIn()
+    expect([answer.statusCode, answer.json().user.id]).toEqual([200, id])
+    expect(await signIn('another password')).toEqual(expect.objectContaining({ statusCode: 400 }))
+  })
+
+  it('400: makes a user who has to confirm their email', async () => {
+    await seed({ confirmed: 'NULL' })
+    expect(statusAndBody(await signIn())).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'email_not_confirmed', 'Email not confirmed'),
+    ])
+    await owner.query('UPDATE auth.users SET email_confirmed_at = now() WHERE email = $1', [email])
+    expect((await signIn()).statusCode).toBe(200)
+  })
+})
+
+describe('a change by SQL', () => {
+  it('deletes a user, whose tokens are refused', async () => {
+    const { id, access, refreshToken } = await signedIn()
+    await owner.query('DELETE FROM auth.users WHERE id = $1', [id])
+    expect(statusAndBody(await getUser(access))).toEqual([
+      403,
+      errorBody(403, 'user_not_found', 'User from sub claim in JWT does not exist'),
+    ])
+    expect(statusAndBody(await refresh(refreshToken))).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+    ])
+    expect(statusAndBody(await signIn())).toEqual(wrongPassword)
+    expect((await owner.query('SELECT FROM auth.identities WHERE user_id = $1', [id])).rowCount).toBe(0)
+  })
+
+  it('deletes sessions, whose tokens are refused', async () => {
+    const { id, access, refreshToken } = await signedIn()
+    await owner.query('DELETE FROM auth.sessions WHERE user_id = $1', [id])
+    expect(statusAndBody(await getUser(access))).toEqual([
+      403,
+      errorBody(403, 'session_not_found', 'Session from session_id claim in JWT does not exist'),
+    ])
+    expect(statusAndBody(await refresh(refreshToken))).toEqual([
+      400,
+      grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+    ])
+    expect((await signIn()).statusCode).toBe(200)
+  })
+
+  it('bans a user, and lifts the ban', async () => {
+    const { id, refreshToken } = await signedIn()
+    await owner.query(`UPDATE auth.users SET banned_until = now() + interval '1 day' WHERE id = $1`, [id])
+    const banned = (text: string) => [400, grantErrorBody('invalid_grant', 'user_banned', text)]
+    expect(statusAndBody(await signIn())).toEqual(banned('User is banned'))
+    expect(statusAndBody(await refresh(refreshToken))).toEqual(banned('Invalid Refresh Token: User Banned'))
+    await owner.query('UPDATE auth.users SET banned_until = NULL WHERE id = $1', [id])
+    expect((await signIn()).statusCode).toBe(200)
+  })
+
+  it('changes metadata, role and email, which the next token and GET /user have', async () => {
+    const { id, access, refreshToken } = await signedIn()
+    const other = `renamed-${email}`
+    await owner.query(
+      `UPDATE auth.users SET raw_app_meta_data = raw_app_meta_data || '{"plan":"pro"}', role = 'editor', email = $2,
+         raw_user_meta_data = jsonb_set(raw_user_meta_data, '{theme}', '"dark"') WHERE id = $1`,
+      [id, other],
+    )
+    const shown = {
+      role: 'editor',
+      email: other,
+      app_metadata: { provider: 'email', providers: ['email'], plan: 'pro' },
+      user_metadata: { full_name: 'Ann', theme: 'dark' },
+    }
+    expect((await getUser(access)).json()).toMatchObject(shown)
+    expect(claimsOf((await refresh(refreshToken)).json().access_token)).toMatchObject(shown)
+    expect((await test.post('/token?grant_type=password', { email: other, password: PASSWORD })).statusCode).toBe(200)
+  })
+
+  it('changes a password, and a function compares it', async () => {
+    const { id } = await signedIn()
+    const change = `UPDATE auth.users SET encrypted_password = crypt($2, gen_salt('bf', 8)) WHERE id = $1`
+    await owner.query(change, [id, 'a later password'])
+    expect(statusAndBody(await signIn())).toEqual(wrongPassword)
+    expect((await signIn('a later password')).statusCode).toBe(200)
+  })
+})
+
+describe('the page of users in Studio', () => {
+  const LISTED = `id, email, banned_until, created_at, confirmed_at, confirmation_sent_at, is_anonymous, is_sso_user,
+    invited_at, last_sign_in_at, phone, raw_app_meta_data, raw_user_meta_data, updated_at`
+  const page = (rest: string) => `
+    WITH listed AS (SELECT ${LISTED} FROM auth.users ${rest})
+    SELECT listed.*, coalesce((SELECT array_agg(DISTINCT i.provider) FROM auth.identities i WHERE i.user_id = listed.id),
+      '{}'::text[]) AS providers FROM listed`
+
+  it('finds, filters, sorts and counts users', async () => {
+    const id = await seed()
+    await owner.query(`UPDATE auth.users SET phone = $2 WHERE id = $1`, [id, `1555${people}00`])
+    const prefix = id.slice(0, 8)
+    for (const condition of [
+      `lower(email) >= '${email}' AND lower(email) < '${email}~' AND instance_id = '00000000-0000-0000-0000-000000000000'
+        ORDER BY instance_id, lower(email)`,
+      `phone >= '1555${people}' AND phone < '1555${people}~' ORDER BY phone`,
+      `id >= '${prefix}-0000-4000-8000-000000000000' AND id < '${prefix}-ffff-4fff-bfff-ffffffffffff' ORDER BY id`,
+      `id::text LIKE '%${id}%' OR email LIKE '%${id}%' OR raw_user_meta_data ->> 'full_name' ILIKE '%${id}%'`,
+      `email = '${email}' AND (raw_app_meta_data ->> 'providers')::jsonb ?| ARRAY['email']
+        AND (email_confirmed_at IS NOT NULL OR phone_confirmed_at IS NOT NULL) ORDER BY last_sign_in_at DESC NULLS LAST`,
+      `email = '${email}' AND (SELECT jsonb_agg(CASE WHEN value ~ '^sso' THEN 'sso' ELSE value END)
+        FROM jsonb_array_elements_text((raw_app_meta_data ->> 'providers')::jsonb)) ?| ARRAY['email']`,
+      `email = '${email}' AND (created_at, id) > ('2020-01-01', '${randomUUID()}'::uuid) ORDER BY created_at, id`,
+    ]) {
+      const { rows } = await owner.query(page(`WHERE ${condition} LIMIT 50`))
+      expect(rows).toEqual([expect.objectContaining({ id, email, providers: ['email'], is_anonymous: false })])
+    }
+    const { rows } = await owner.query(`
+      SELECT (SELECT reltuples FROM pg_class WHERE oid = 'auth.users'::regclass) >= -1 AS "isEstimated",
+        (SELECT count(*)::int FROM auth.users WHERE email = '${email}' AND is_anonymous IS TRUE) AS anonymous`)
+    expect(rows).toEqual([{ isEstimated: true, anonymous: 0 }])
+  })
+})
+
+describe('pgcrypto', () => {
+  /** An empty database, in which a role may make schemas. @returns the options of `migrate` for that role, by `makesPgcrypto` */
+  async function empty(prepare = '') {
+    const database = await createEmptyDatabase()
+    const url = new URL(database.directUrl)
+    const name = url.pathname.slice(1)
+    const role = `trestle_${name}`
+    const admin = new pg.Client(database.directUrl)
+    await admin.connect()
+    onTestFinished(async () => {
+      await admin.query(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`)
+      await admin.end()
+      await database.drop()
+    })
+    await admin.query(
+      `CREATE ROLE ${role} LOGIN PASSWORD 'secret'; GRANT CREATE ON DATABASE ${name} TO ${role}; ${prepare}`,
+    )
+    const given = Object.assign(new URL(url), { username: role, password: 'secret' }).href
+    const settings = { url: given, migrationUrl: given, namespace: '', schema: 'auth', role: undefined }
+    const optionsFor = (makesPgcrypto: boolean) => migrateOptions({ database: settings, behaviours: { makesPgcrypto } })
+    return { admin, optionsFor, forbid: () => admin.query(`REVOKE CREATE ON DATABASE ${name} FROM ${role}`) }
+  }
+
+  it('is left to an administrator where the right is missing, and the statement is printed', async () => {
+    const { admin, optionsFor, forbid } = await empty()
+    await migrateUp(optionsFor(false))
+    await forbid()
+    const statement = 'CREATE EXTENSION IF NOT EXISTS pgcrypto WITH SCHEMA public'
+    expect(await migrateUp(optionsFor(true))).toEqual({
+      migrations: [],
+      functions: [],
+      notes: [
+        `pgcrypto is missing (permission denied to create extension "pgcrypto"), so crypt() fails in SQL of applications. As an administrator, run: ${statement}`,
+      ],
+    })
+    await admin.query(statement)
+    expect(await migrateUp(optionsFor(true))).toEqual({ migrations: [], functions: [] })
+  })
+
+  it('is made in the schema extensions where that exists', async () => {
+    const { admin, optionsFor } = await empty('CREATE SCHEMA extensions; GRANT ALL ON SCHEMA extensions TO PUBLIC')
+    expect((await migrateUp(optionsFor(true))).notes).toBeUndefined()
+    const { rows } = await admin.query(
+      `SELECT extnamespace::regnamespace::text AS schema FROM pg_extension WHERE extname = 'pgcrypto'`,
+    )
+    expect(rows).toEqual([{ schema: 'extensions' }])
+  })
+})
