@@ -145,7 +145,7 @@ export async function createDeps(
     sms: config.sms.gateway && (await createSmsGateway(config.sms.gateway, outbound)),
     outbound,
     keySets: createKeySets(outbound),
-    hooks: createHooks(config.hooks, { outbound, logger, now: () => new Date() }),
+    hooks: createHooks(config.hooks, { outbound, logger, behaviours: config.behaviours, now: () => new Date() }),
     close: async () => {
       mailer.close()
       limiters.close()

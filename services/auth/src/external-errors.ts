@@ -121,15 +121,24 @@ export const tooManyCustomProviders = defineError(
 
 // The errors of hooks.
 
-export const HOOK_REJECTED = 'hook_rejected'
+/** The codes of a refusal by a hook, by profile (reference: Hooks). */
+export const HOOK_REJECTED = ['hook_rejected', 'unknown'] as const
 /**
  * The error that a hook has answered: it chooses the status, from 400 to 499, and the text. Clients find in the headers when to
  * try again after a 429, and how to authenticate after a 401 (reference: Response headers).
  */
-export function hookRejected({ status, message }: { readonly status: number; readonly message: string }): HttpError {
+export function hookRejected({
+  status,
+  message,
+  code = 'hook_rejected',
+}: {
+  readonly status: number
+  readonly message: string
+  readonly code?: (typeof HOOK_REJECTED)[number]
+}): HttpError {
   const headers: Record<string, string> =
     status === 429 ? { 'retry-after': '60' } : status === 401 ? BEARER_CHALLENGE : {}
-  return new HttpError(status, HOOK_REJECTED, { message, headers })
+  return new HttpError(status, code, { message, headers })
 }
 export const hookTimeout = defineError(422, 'hook_timeout', 'Failed to reach hook within maximum time of 5 seconds')
 export const hookTimeoutAfterRetry = defineError(

@@ -102,7 +102,7 @@ function load(env: Readonly<Record<string, string>>, url: string) {
 async function refuseUndocumented(app: Server): Promise<void> {
   app.addHook('onSend', async ({ method, routeOptions, errorCode }, reply, payload) => {
     const documented = Object.keys(routeOptions.schema?.response ?? {})
-    const isByHook = errorCode?.startsWith('hook_') === true
+    const isByHook = errorCode?.startsWith('hook_') === true || errorCode === 'unknown'
     if (documented.length === 0 || isByHook) return payload
     const route = `${method} ${routeOptions.url}`
     const status = String(reply.statusCode)

@@ -85,7 +85,8 @@ const callers: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
   'a hook': (url) => {
     const hook = { url, keys: [Buffer.alloc(24)] }
     const { logger } = createLogger({ level: 'panic', stdout: false })
-    const hooks = createHooks({ BEFORE_USER_CREATED: hook }, { outbound, now: () => new Date(), logger })
+    const deps = { outbound, now: () => new Date(), logger, behaviours: load({}).behaviours }
+    const hooks = createHooks({ BEFORE_USER_CREATED: hook }, deps)
     return hooks.call('BEFORE_USER_CREATED', {})
   },
   'a provider': (url) => {

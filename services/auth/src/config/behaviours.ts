@@ -159,6 +159,18 @@ export const BEHAVIOURS = {
     supabase: is(true, 'makes pgcrypto, in the schema `extensions` if it exists'),
     reason: 'Seed files make passwords by `crypt()`.',
   },
+  hookRefusalCode: {
+    subject: 'The error code of a refusal by a hook',
+    compatible: is('hook_rejected', '`hook_rejected`'),
+    supabase: is('unknown', '`unknown`'),
+    reason: 'Applications tell the refusals of their hooks by this code.',
+  },
+  silentHookConsents: {
+    subject: 'An answer without `decision` of PASSWORD_VERIFICATION_ATTEMPT or MFA_VERIFICATION_ATTEMPT',
+    compatible: is(false, '500 `unexpected_failure`'),
+    supabase: is(true, 'counts as `continue`'),
+    reason: 'Hooks that only count attempts answer `{}`.',
+  },
   healthName: {
     subject: '`GET /health`',
     compatible: is('Auth', '`name` is `Auth`, `version` is that of this service'),

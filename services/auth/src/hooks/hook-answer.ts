@@ -1,5 +1,6 @@
 import type { OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
 import { z } from 'zod'
+import type { Behaviours } from '../config/behaviours.ts'
 import { hookAnswerNoJson, hookAnswerTooLong, hookFailed, hookRejected } from '../external-errors.ts'
 
 /** The longest answer that is read. */
@@ -27,27 +28,34 @@ export const CustomisedClaims = z.looseObject({
 /** What the hook CUSTOM_ACCESS_TOKEN answers. */
 export const ClaimsAnswer = z.object({ claims: CustomisedClaims })
 
+const Decision = z.enum(['continue', 'reject'])
 /** What the hooks of attempts answer. `should_logout_user` is read only with PASSWORD_VERIFICATION_ATTEMPT. */
 export const AttemptVerdict = z.object({
-  decision: z.enum(['continue', 'reject']),
+  decision: Decision,
   message: z.string().optional(),
   should_logout_user: z.boolean().optional(),
 })
+
+/** The same where a hook that says nothing consents. */
+export const LenientVerdict = AttemptVerdict.extend({ decision: Decision.default('continue') })
 
 /** Whether a hook asks for another attempt. */
 export function isRetryable({ status }: Pick<OutboundAnswer, 'status'>): boolean {
   return status === 429 || status === 503
 }
 
+/** The code of a refusal. */
+type RefusalCode = Behaviours['hookRefusalCode']
+
 /**
  * Reads the answer of a hook (reference: Hooks). An empty body is an empty object.
  * @throws hookAnswerTooLong, hookAnswerNoJson, what `failHook` throws, hookRejected when the hook refuses
  */
-export function readHookAnswer({ status, body, contentType }: OutboundAnswer): HookAnswer {
+export function readHookAnswer({ status, body, contentType }: OutboundAnswer, refusalCode: RefusalCode): HookAnswer {
   if (Buffer.byteLength(body) > ANSWER_BYTES_MAX) throw hookAnswerTooLong()
   const answer = body === '' ? {} : parse(body, contentType)
   const refused = Refusal.safeParse(answer)
-  if (refused.success) refuse(refused.data.error)
+  if (refused.success) refuse(refused.data.error, refusalCode)
   if ((status < 200 || status > 202) && status !== 204) failHook(new Error(`the hook answered ${status}`))
   return answer
 }
@@ -63,9 +71,9 @@ function parse(body: string, contentType: string): HookAnswer {
 }
 
 /** A hook refuses with a client error. Any other status is a failure of the hook itself. */
-function refuse({ http_code: status = 500, message }: z.output<typeof Refusal>['error']): never {
+function refuse({ http_code: status = 500, message }: z.output<typeof Refusal>['error'], code: RefusalCode): never {
   if (status < 400 || status > 499) failHook(new Error(`the hook reports ${status}`))
-  throw hookRejected({ status, message })
+  throw hookRejected({ status, message, code })
 }
 
 /** Reads the members of an answer by a schema. The failure tells the log which member is wrong. @throws what `failHook` throws */

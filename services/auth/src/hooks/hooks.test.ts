@@ -33,7 +33,12 @@ const config = loadAuthConfig({
   ...stub.settings('PASSWORD_VERIFICATION_ATTEMPT'),
 })
 const { logger } = createLogger({ level: 'panic', stdout: false })
-const hooks = createHooks(config.hooks, { outbound: createOutbound([]), now: () => new Date(), logger })
+const hooks = createHooks(config.hooks, {
+  outbound: createOutbound([]),
+  now: () => new Date(),
+  logger,
+  behaviours: config.behaviours,
+})
 const payload = { user_id: randomUUID(), valid: true }
 const call = () => hooks.call('PASSWORD_VERIFICATION_ATTEMPT', payload)
 /** Gives the answers in turn and repeats the last one. */

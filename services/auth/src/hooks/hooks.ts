@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { AddressRefused, type Outbound, type OutboundAnswer } from '@trestle/common/outbound/outbound.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Behaviours } from '../config/behaviours.ts'
 import type { HookConfig, HookName, HooksConfig } from '../config/hooks.ts'
 import { hookTimeout, hookTimeoutAfterRetry } from '../external-errors.ts'
 import { ANSWER_BYTES_MAX, failHook, type HookAnswer, isRetryable, readHookAnswer } from './hook-answer.ts'
@@ -23,6 +24,7 @@ interface HookDeps {
   readonly outbound: Pick<Outbound, 'send'>
   readonly now: () => Date
   readonly logger: ServiceLogger['logger']
+  readonly behaviours: Pick<Behaviours, 'hookRefusalCode'>
 }
 
 /** The time of one call, all its attempts together. */
@@ -38,7 +40,7 @@ export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
       const hook = config[name]
       if (!hook) throw new Error(`the hook ${name} is off`)
       try {
-        return readHookAnswer(await deliver(deps, hook, JSON.stringify(payload)))
+        return readHookAnswer(await deliver(deps, hook, JSON.stringify(payload)), deps.behaviours.hookRefusalCode)
       } catch (error) {
         logRefusal(deps, name, error)
         throw error

@@ -77,7 +77,7 @@ async function deliver({ hooks }: MessageHookDeps, name: 'SEND_EMAIL' | 'SEND_SM
     await hooks.call(name, payload)
   } catch (error) {
     const { code, status, message } = error instanceof HttpError ? error : { code: 'failed', status: 500, message: '' }
-    if (name === 'SEND_SMS' && code === HOOK_REJECTED) {
+    if (name === 'SEND_SMS' && HOOK_REJECTED.some((refusal) => refusal === code)) {
       throw new SmsRefused('the hook', { reason: message, code: String(status) })
     }
     throw new Error(`hook ${code}`)

@@ -1,9 +1,10 @@
+import type { Behaviours } from '../config/behaviours.ts'
 import type { Db } from '../database.ts'
 import { invalidCredentials } from '../errors.ts'
 import { factorAttemptRejected, factorAttemptRejectedWith, passwordAttemptRejected } from '../external-errors.ts'
 import type { Factor } from '../factors/factor.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
-import { AttemptVerdict, requireHookAnswer } from '../hooks/hook-answer.ts'
+import { AttemptVerdict, LenientVerdict, requireHookAnswer } from '../hooks/hook-answer.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
@@ -13,6 +14,7 @@ import { deleteSessionsOfUser } from './session-repository.ts'
 export interface AttemptHookDeps {
   readonly db: Db
   readonly hooks: Hooks
+  readonly config: { readonly behaviours: Pick<Behaviours, 'silentHookConsents'> }
 }
 
 /**
@@ -24,7 +26,7 @@ export async function judgePasswordAttempt(deps: AttemptHookDeps, userId: string
   const { hooks } = deps
   if (!hooks.isOn('PASSWORD_VERIFICATION_ATTEMPT')) return
   const answer = await hooks.call('PASSWORD_VERIFICATION_ATTEMPT', { user_id: userId, valid: isRight })
-  const { decision, message, should_logout_user: isSignedOut } = requireHookAnswer(AttemptVerdict, answer)
+  const { decision, message, should_logout_user: isSignedOut } = requireHookAnswer(verdictOf(deps), answer)
   if (decision === 'continue') return
   if (isSignedOut) await endSessions(deps, userId)
   if (message) throw passwordAttemptRejected({ message })
@@ -51,10 +53,14 @@ export async function judgeFactorAttempt(
   const { id: factor_id, factorType: factor_type } = factor
   const attempt = { user_id: userId, factor_id, factor_type, valid: isRight }
   const answer = await hooks.call('MFA_VERIFICATION_ATTEMPT', attempt)
-  const { decision, message } = requireHookAnswer(AttemptVerdict, answer)
+  const { decision, message } = requireHookAnswer(verdictOf(deps), answer)
   if (decision === 'continue') return
   await endSessions(deps, userId)
   throw message ? factorAttemptRejectedWith({ message }) : factorAttemptRejected()
+}
+
+function verdictOf({ config }: Pick<AttemptHookDeps, 'config'>): typeof AttemptVerdict | typeof LenientVerdict {
+  return config.behaviours.silentHookConsents ? LenientVerdict : AttemptVerdict
 }
 
 /** Ends all sessions of a user, as a global sign-out does. */

@@ -12,6 +12,7 @@ import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from './
 /** What the check of a new password works with. */
 export interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, BreachLookup {
   readonly config: NonceDeps['config'] &
+    AttemptHookDeps['config'] &
     BreachLookup['config'] & {
       readonly passwords: { readonly policy: PasswordPolicy }
       readonly security: { readonly currentPasswordForPassword: boolean }

@@ -4,6 +4,7 @@ import { type MailApp, openBeside, openMailApp } from '../mail-app.ts'
 import { accountCases } from './account-cases.ts'
 import type { BehaviourCase } from './behaviour-case.ts'
 import { environmentCases } from './environment-cases.ts'
+import { hookCases } from './hook-cases.ts'
 import { operatorCases } from './operator-cases.ts'
 import { sessionCases } from './session-cases.ts'
 import { signUpCases } from './sign-up-cases.ts'
@@ -15,6 +16,7 @@ const cases: Readonly<Record<keyof typeof BEHAVIOURS | keyof typeof SETTING_DEFA
   ...accountCases,
   ...operatorCases,
   ...environmentCases,
+  ...hookCases,
 }
 const USUAL = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' }
 /** Whichever case comes first starts its service. */
