@@ -101,6 +101,8 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(rateLimit, { rateLimits: deps.rateLimits, meter: deps.meter })
   await app.register(jsonBody)
   await app.register(captcha, { deps })
+  // Reading a body loses what goes with the request, so this comes afterwards.
+  app.addHook('preHandler', (request, _reply, done) => deps.hooks.during(request.clientAddress.ip, done))
   await app.register(apiDocuments, {
     title: 'Trestle auth',
     version: VERSION,

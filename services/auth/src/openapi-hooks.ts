@@ -6,22 +6,23 @@ import { UserView } from './users/user-view.ts'
 
 const Id = z.guid()
 const Empty = z.object({})
-const NewUser = (name: string) =>
+const Metadata = (name: string) =>
   z.strictObject({
-    metadata: z.strictObject({
-      uuid: Id.meta({ description: 'The name of the call. A call that is tried again has the same' }),
-      time: z.iso.datetime(),
-      name: z.literal(name),
-      ip_address: z.string().meta({ description: 'The address of the client; empty where none is known' }),
-    }),
-    user: UserView,
+    uuid: Id.meta({ description: 'The name of the call. A call that is tried again has the same' }),
+    time: z.iso.datetime(),
+    name: z.literal(name),
+    ip_address: z.string().meta({ description: 'The address of the client; empty where none is known' }),
   })
+/** Members that only the profile supabase sends. */
+const sentBySupabase = (name: string) => ({ metadata: Metadata(name).optional() })
+const NewUser = (name: string) => z.strictObject({ metadata: Metadata(name), user: UserView })
 
 /** What the service sends to each hook, and what a hook answers that does not refuse (reference: Hooks). */
 export const hookMessages = {
   CUSTOM_ACCESS_TOKEN: {
     summary: 'Write the claims of an access token',
     payload: z.strictObject({
+      ...sentBySupabase('customize-access-token'),
       user_id: Id,
       claims: CustomisedClaims,
       authentication_method: z.string().meta({ description: 'How the client got the token', example: 'password' }),
@@ -31,6 +32,7 @@ export const hookMessages = {
   SEND_EMAIL: {
     summary: 'Send a mail',
     payload: z.strictObject({
+      ...sentBySupabase('send-email'),
       user: UserView,
       email_data: z.strictObject({
         email_action_type: z.string().meta({ description: 'The kind of the mail', example: 'signup' }),
@@ -52,6 +54,7 @@ export const hookMessages = {
   SEND_SMS: {
     summary: 'Send an SMS',
     payload: z.strictObject({
+      ...sentBySupabase('send-sms'),
       user: UserView,
       sms: z.strictObject({
         otp: z.string(),
@@ -65,6 +68,7 @@ export const hookMessages = {
   MFA_VERIFICATION_ATTEMPT: {
     summary: 'Judge the check of a second factor',
     payload: z.strictObject({
+      ...sentBySupabase('mfa-verification'),
       user_id: Id,
       factor_id: Id,
       factor_type: z.enum(['totp', 'phone', 'webauthn', 'recovery_code']),
@@ -74,7 +78,7 @@ export const hookMessages = {
   },
   PASSWORD_VERIFICATION_ATTEMPT: {
     summary: 'Judge the check of a password',
-    payload: z.strictObject({ user_id: Id, valid: z.boolean() }),
+    payload: z.strictObject({ ...sentBySupabase('password-verification'), user_id: Id, valid: z.boolean() }),
     answer: AttemptVerdict,
   },
   BEFORE_USER_CREATED: {

@@ -89,7 +89,7 @@ function createDocumentDeps(): AuthDeps {
     sms: undefined,
     outbound: { mayCall: unused, send: unused },
     keySets: { find: unused },
-    hooks: { isOn: unused, call: unused },
+    hooks: { isOn: unused, call: unused, during: unused },
   }
 }
 

@@ -165,6 +165,12 @@ export const BEHAVIOURS = {
     supabase: is('unknown', '`unknown`'),
     reason: 'Applications tell the refusals of their hooks by this code.',
   },
+  hooksHaveMetadata: {
+    subject: '`metadata` (`uuid`, `time`, `name`, `ip_address`) in what hooks are sent',
+    compatible: is(false, 'of BEFORE_USER_CREATED and AFTER_USER_CREATED'),
+    supabase: is(true, 'of all hooks'),
+    reason: 'Hooks read the address of the client, and tell repeats by `uuid`.',
+  },
   silentHookConsents: {
     subject: 'An answer without `decision` of PASSWORD_VERIFICATION_ATTEMPT or MFA_VERIFICATION_ATTEMPT',
     compatible: is(false, '500 `unexpected_failure`'),

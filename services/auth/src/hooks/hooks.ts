@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -18,13 +19,26 @@ export interface Hooks {
    * hookAnswerNoJson or hookFailed
    */
   call(name: HookName, payload: object): Promise<HookAnswer>
+  /** Runs the work of a request: hooks that are called meanwhile are told the address of its client. */
+  during(ip: string, run: () => void): void
 }
 
 interface HookDeps {
   readonly outbound: Pick<Outbound, 'send'>
   readonly now: () => Date
   readonly logger: ServiceLogger['logger']
-  readonly behaviours: Pick<Behaviours, 'hookRefusalCode'>
+  readonly behaviours: Pick<Behaviours, 'hookRefusalCode' | 'hooksHaveMetadata'>
+}
+
+/** What supabase/auth calls hooks in their metadata. */
+const METADATA_NAMES: Readonly<Record<HookName, string>> = {
+  CUSTOM_ACCESS_TOKEN: 'customize-access-token',
+  SEND_EMAIL: 'send-email',
+  SEND_SMS: 'send-sms',
+  MFA_VERIFICATION_ATTEMPT: 'mfa-verification',
+  PASSWORD_VERIFICATION_ATTEMPT: 'password-verification',
+  BEFORE_USER_CREATED: 'before-user-created',
+  AFTER_USER_CREATED: 'after-user-created',
 }
 
 /** The time of one call, all its attempts together. */
@@ -34,13 +48,25 @@ const PAUSE_MS = 200
 
 /** The hooks of a process. Each call is signed, has three tries in five seconds, and a refusal is logged without its payload. */
 export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
+  const { hookRefusalCode, hooksHaveMetadata } = deps.behaviours
+  // Hooks are called deep within use cases, most of which need no address.
+  const addresses = new AsyncLocalStorage<string>()
+  const withMetadata = (name: HookName, payload: object): object => {
+    const metadata = { uuid: randomUUID(), time: deps.now().toISOString(), name: METADATA_NAMES[name] }
+    return { metadata: { ...metadata, ip_address: addresses.getStore() ?? '' }, ...payload }
+  }
   return {
+    during: (ip, run) => {
+      if (hooksHaveMetadata && Object.keys(config).length > 0) addresses.run(ip, run)
+      else run()
+    },
     isOn: (name) => config[name] !== undefined,
     call: async (name, payload) => {
       const hook = config[name]
       if (!hook) throw new Error(`the hook ${name} is off`)
       try {
-        return readHookAnswer(await deliver(deps, hook, JSON.stringify(payload)), deps.behaviours.hookRefusalCode)
+        const body = JSON.stringify(hooksHaveMetadata ? withMetadata(name, payload) : payload)
+        return readHookAnswer(await deliver(deps, hook, body), hookRefusalCode)
       } catch (error) {
         logRefusal(deps, name, error)
         throw error

@@ -1,4 +1,5 @@
-import { afterAll } from 'vitest'
+import { afterAll, expect } from 'vitest'
+import { anyId } from '../bodies.ts'
 import { NOTHING, startHookStub } from '../hook-stub.ts'
 import { createSignedUp } from '../signed-up.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
@@ -23,6 +24,18 @@ export const hookCases = {
     },
     compatible: [403, 'hook_rejected', 'Not from here'],
     supabase: [403, 'unknown', 'Not from here'],
+  },
+  hooksHaveMetadata: {
+    settings: { ...settings, AUTH_SECURITY_FORWARDED_FOR_ENABLED: 'true' },
+    observe: async (service) => {
+      const { email, password } = await createSignedUp(service.deps)
+      stub.answer = () => ({ body: { decision: 'continue' } })
+      await service.post('/token?grant_type=password', { email, password }, { 'auth-forwarded-for': '203.0.113.7' })
+      stub.answer = () => NOTHING
+      return stub.callsOf('PASSWORD_VERIFICATION_ATTEMPT').at(-1)?.payload.metadata
+    },
+    compatible: undefined,
+    supabase: { uuid: anyId, time: expect.any(String), name: 'password-verification', ip_address: '203.0.113.7' },
   },
   silentHookConsents: {
     settings,
