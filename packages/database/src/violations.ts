@@ -22,6 +22,28 @@ export function violates(
   return constraints.some((name) => localName(prefix, name) === constraint)
 }
 
+/** What PostgreSQL reports of SQL that belongs to another program in the database. */
+export interface NeighbourReport {
+  /** The SQLSTATE. */
+  readonly code: string
+  readonly message: string
+  readonly detail: string | undefined
+  readonly hint: string | undefined
+}
+
+/** 23xxx: a constraint. P0001: RAISE EXCEPTION without a code of its own. PTnnn: RAISE with a status of HTTP. */
+const RAISED = /^(?:23\d{3}|P0001|PT[45]\d\d)$/
+
+/**
+ * The report of a trigger or a constraint of a neighbour that refuses a statement. Undefined for other errors, and for those of
+ * the service's own tables.
+ */
+export function reportOfNeighbour(error: unknown, { schema }: Pick<Names, 'schema'>): NeighbourReport | undefined {
+  if (!(error instanceof pg.DatabaseError) || !RAISED.test(error.code ?? '')) return undefined
+  const { code = '', message, detail, hint } = error
+  return error.schema === schema ? undefined : { code, message, detail, hint }
+}
+
 function reportedConstraint(error: unknown): string | undefined {
   if (!(error instanceof pg.DatabaseError) || !VIOLATIONS.has(error.code ?? '')) return undefined
   return error.constraint?.replace(/_\d+$/, '')

@@ -1,10 +1,11 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error-vocabulary.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
+import { reportOfNeighbour } from '@trestle/database/violations.ts'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import * as errors from './errors.ts'
-import { providerDisabled, stateUsed } from './external-errors.ts'
+import { neighbour, providerDisabled, stateUsed } from './external-errors.ts'
 import { fieldText } from './field-errors.ts'
 import {
   bodyEmpty,
@@ -35,6 +36,8 @@ const more = {
   weak_password: z.object({ reasons: z.array(z.string()) }).optional(),
   error: z.string().optional().meta({ description: 'The name of the error in RFC 6749. Only POST /token has it' }),
   error_description: z.string().optional(),
+  hint: z.string().optional().meta({ description: 'Of a trigger or a constraint of an application, as is `detail`' }),
+  detail: z.string().optional(),
 }
 
 /** An error body of either version. */
@@ -79,6 +82,7 @@ export function isVersioned(apiVersion: string | undefined): boolean {
 /** The body of an error, its members in the documented order (reference: Error bodies). */
 export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record<string, unknown> {
   const { status, code, message, details } = error
+  if (code === neighbour.code) return details
   const body = isVersioned(context.apiVersion)
     ? { code, message, ...details }
     : {
@@ -134,7 +138,7 @@ function codesOf(...factories: readonly { readonly code: string }[]): ReadonlySe
 export const errorVocabulary: ErrorVocabulary = {
   envelope: (error, request) =>
     toErrorBody(error, {
-      apiVersion: headerOf(request, 'x-supabase-api-version') ?? headerOf(request, 'x-auth-api-version'),
+      apiVersion: apiVersionOf(request),
       isTokenRequest: Boolean(request?.routeOptions.config.oauthNames),
       requestId: request?.id ?? '',
     }),
@@ -147,8 +151,33 @@ export const errorVocabulary: ErrorVocabulary = {
   unavailable: (cause) => errors.serviceUnavailable({ cause }),
   busy: () => errors.serverBusy(),
   timedOut: (cause) => errors.requestTimeout({ cause }),
-  unexpected: (cause) => errors.unexpectedFailure({ cause }),
+  unexpected: (cause, request) => toNeighbourError(cause, request) ?? toUnexpected(cause),
   isUnavailable: (error) => isDatabaseUnavailable(error) || isLockTimeout(error),
+}
+
+/** The same for what goes into a redirect. */
+export const redirectVocabulary: ErrorVocabulary = {
+  ...errorVocabulary,
+  unexpected: toUnexpected,
+}
+
+function toUnexpected(cause: unknown): HttpError {
+  return errors.unexpectedFailure({ cause })
+}
+
+/**
+ * The error of a request whose statement a trigger or a constraint of a neighbour refused, in the profile supabase (reference:
+ * Errors of neighbours). Clients that ask for the newer bodies are not told what the neighbour reports.
+ */
+function toNeighbourError(cause: unknown, request: FastifyRequest | undefined): HttpError | undefined {
+  if (!request?.server.hasDecorator('deps') || isVersioned(apiVersionOf(request))) return undefined
+  const { config, names } = request.server.deps
+  const report = config.behaviours.neighboursAreTold ? reportOfNeighbour(cause, names) : undefined
+  return report && neighbour.refused(report, cause)
+}
+
+function apiVersionOf(request: FastifyRequest | undefined): string | undefined {
+  return headerOf(request, 'x-supabase-api-version') ?? headerOf(request, 'x-auth-api-version')
 }
 
 /** For CORS the service answers OPTIONS at every path. So a path that allows OPTIONS alone is unknown. */

@@ -97,13 +97,13 @@ function load(env: Readonly<Record<string, string>>, url: string) {
 
 /**
  * Fails each request whose route does not document the status of its answer, or one of its headers, and each answer that lacks a
- * header that it must have. A hook refuses with any status.
+ * header that it must have. Hooks and triggers of others refuse with any status.
  */
 async function refuseUndocumented(app: Server): Promise<void> {
   app.addHook('onSend', async ({ method, routeOptions, errorCode }, reply, payload) => {
     const documented = Object.keys(routeOptions.schema?.response ?? {})
-    const isByHook = errorCode?.startsWith('hook_') === true || errorCode === 'unknown'
-    if (documented.length === 0 || isByHook) return payload
+    const isByOthers = /^(hook_.*|unknown|neighbour_refused)$/.test(errorCode ?? '')
+    if (documented.length === 0 || isByOthers) return payload
     const route = `${method} ${routeOptions.url}`
     const status = String(reply.statusCode)
     if (!documented.includes(status)) throw new Error(`${route} does not document the status ${status}`)

@@ -17,7 +17,7 @@ let owner: pg.Client
 let email: string
 let people = 0
 beforeAll(async () => {
-  test = await openTestApp({ settings: { AUTH_PROFILE: 'supabase', AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0' } })
+  test = await openTestApp({ settings: { AUTH_PROFILE: 'supabase', AUTH_MAILER_AUTOCONFIRM: 'true' } })
   owner = new pg.Client(test.database.directUrl)
   await owner.connect()
 })
@@ -151,6 +151,64 @@ describe('a change by SQL', () => {
     await owner.query(change, [id, 'a later password'])
     expect(statusAndBody(await signIn())).toEqual(wrongPassword)
     expect((await signIn('a later password')).statusCode).toBe(200)
+  })
+})
+
+describe('a trigger of an application that refuses a user', () => {
+  beforeAll(() =>
+    owner.query(`
+      CREATE TABLE public.teams (name text CONSTRAINT teams_open CHECK (name <> 'closed'));
+      CREATE FUNCTION public.join_team() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
+      BEGIN
+        IF NEW.raw_user_meta_data ->> 'raise' IS NOT NULL THEN
+          RAISE EXCEPTION 'Not on %', NEW.raw_user_meta_data ->> 'raise'
+            USING ERRCODE = NEW.raw_user_meta_data ->> 'code', DETAIL = 'full', HINT = 'wait';
+        END IF;
+        INSERT INTO public.teams VALUES (NEW.raw_user_meta_data ->> 'team');
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER join_team AFTER INSERT ON auth.users FOR EACH ROW EXECUTE FUNCTION public.join_team()`),
+  )
+  afterAll(() => owner.query('DROP FUNCTION public.join_team() CASCADE'))
+
+  const signUp = (data: object, headers = {}, address = email) =>
+    test.post('/signup', { email: address, password: PASSWORD, data }, headers)
+  const raise = (code: string) => ({ raise: 'Monday', code })
+
+  it.each([
+    ['RAISE', 500, raise('P0001'), { code: 'P0001', message: 'Not on Monday', hint: 'wait', detail: 'full' }],
+    ['a status', 418, raise('PT418'), { code: 'PT418', message: 'Not on Monday', hint: 'wait', detail: 'full' }],
+    [
+      'a constraint',
+      500,
+      { team: 'closed' },
+      {
+        code: '23514',
+        message: 'new row for relation "teams" violates check constraint "teams_open"',
+        detail: 'Failing row contains (closed).',
+      },
+    ],
+  ])('is told with its own report: %s', async (_what, status, data, body) => {
+    expect(statusAndBody(await signUp(data))).toEqual([status, body])
+    expect((await owner.query('SELECT FROM auth.users WHERE email = $1', [email])).rowCount).toBe(0)
+  })
+
+  it.each([
+    ['to clients that ask for the newer bodies', raise('PT418'), { 'x-supabase-api-version': '2024-01-01' }],
+    ['where it is no RAISE and no constraint', raise('22012'), {}],
+  ])('500: is not told %s', async (_what, data, headers) => {
+    const { statusCode, body } = await signUp(data, headers)
+    expect(statusCode).toBe(500)
+    expect(body).toContain('unexpected_failure')
+    expect(body).not.toContain('Monday')
+  })
+
+  it('fails its own request alone', async () => {
+    const people = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `${name}-${email}`)
+    const answers = await Promise.all(
+      people.map((address, index) => signUp(index % 2 === 0 ? { team: 'open' } : raise('P0001'), {}, address)),
+    )
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([200, 500, 200, 500, 200, 500])
   })
 })
 

@@ -49,7 +49,7 @@ export function toHttpError(vocabulary: ErrorVocabulary, thrown: unknown, reques
   if (thrown instanceof HttpError) return thrown
   if (hasZodFastifySchemaValidationErrors(thrown)) return vocabulary.invalid(toInvalidInput(thrown), request)
   if (vocabulary.isUnavailable(thrown)) return vocabulary.unavailable(thrown)
-  return fromFastify(vocabulary, thrown, request) ?? vocabulary.unexpected(thrown)
+  return fromFastify(vocabulary, thrown, request) ?? vocabulary.unexpected(thrown, request)
 }
 
 /** Notes an error on its request. Defects are logged only here. */

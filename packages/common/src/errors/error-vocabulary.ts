@@ -44,8 +44,8 @@ export interface ErrorVocabulary {
   timedOut(cause: unknown): HttpError
   /** The body did not arrive in time. By default `timedOut`. */
   bodyTimedOut?(cause: unknown): HttpError
-  /** Everything else: a defect. */
-  unexpected(cause: unknown): HttpError
+  /** Everything else: a defect. `request` is undefined outside of requests. */
+  unexpected(cause: unknown, request?: FastifyRequest): HttpError
   /** Whether an error means that a dependency does not answer. */
   isUnavailable(error: unknown): boolean
 }

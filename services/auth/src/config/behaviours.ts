@@ -177,6 +177,12 @@ export const BEHAVIOURS = {
     supabase: is(true, 'counts as `continue`'),
     reason: 'Hooks that only count attempts answer `{}`.',
   },
+  neighboursAreTold: {
+    subject: 'A trigger or a constraint of an application that refuses a statement',
+    compatible: is(false, '500 `unexpected_failure`; its report is in the log'),
+    supabase: is(true, 'told: `{code, message, hint, detail}` with the SQLSTATE; `PTnnn` is the status nnn'),
+    reason: 'Applications refuse sign-ups by RAISE EXCEPTION in a trigger, and read the text.',
+  },
   healthName: {
     subject: '`GET /health`',
     compatible: is('Auth', '`name` is `Auth`, `version` is that of this service'),

@@ -3,7 +3,7 @@ import { noteThrown } from '@trestle/common/errors/error-handler.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorAnswers, errorVocabulary } from '../error-body.ts'
+import { errorAnswers, redirectVocabulary } from '../error-body.ts'
 import {
   callbackFailureRedirect,
   codeRedirect,
@@ -82,7 +82,7 @@ type CallbackDeps = FinishAuthorizationDeps & RequestContextDeps
 
 /** Finishes the flow of an answer and redirects the browser. The flow knows where it wanted to go: without it SITE_URL gets the error. */
 async function redirectAfter(deps: CallbackDeps, request: FastifyRequest, reply: FastifyReply, answer: CallbackAnswer) {
-  const note = (thrown: unknown) => noteThrown(errorVocabulary, thrown, request)
+  const note = (thrown: unknown) => noteThrown(redirectVocabulary, thrown, request)
   const { siteUrl } = deps.config.signup.redirects
   const { address, status } = await finishAuthorization(deps, { answer, readContext: () => readClient(deps, request) })
     .then((finished) => ({ address: addressAfter(finished, note), status: 302 }))

@@ -2,7 +2,7 @@ import { noteThrown } from '@trestle/common/errors/error-handler.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorAnswers, errorVocabulary } from '../error-body.ts'
+import { errorAnswers, redirectVocabulary } from '../error-body.ts'
 import { confirmationPage } from '../flows/confirmation-page.ts'
 import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect } from '../flows/flow-redirect.ts'
 import type { FlowKind } from '../flows/pkce.ts'
@@ -134,7 +134,9 @@ async function redirectByLink(deps: FollowDeps, request: FastifyRequest, reply: 
   const { redirectTo } = context
   const address = await followLink(deps, { link, context })
     .then((followed) => addressAfter(followed, redirectTo, link))
-    .catch((thrown: unknown) => failureRedirect(redirectTo, noteThrown(errorVocabulary, thrown, request), flowOf(link)))
+    .catch((thrown: unknown) =>
+      failureRedirect(redirectTo, noteThrown(redirectVocabulary, thrown, request), flowOf(link)),
+    )
   return reply.header('referrer-policy', 'no-referrer').redirect(address, 303)
 }
 

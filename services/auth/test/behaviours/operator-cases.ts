@@ -1,13 +1,41 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
+import pg from 'pg'
 import { expect } from 'vitest'
 import { VERSION } from '../../src/version.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { createSignedUp } from '../signed-up.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
+async function runSql(connectionString: string, statements: string): Promise<void> {
+  const client = new pg.Client({ connectionString })
+  await client.connect()
+  await client.query(statements).finally(() => client.end())
+}
+
 /** What admins and operators see. */
 export const operatorCases = {
+  neighboursAreTold: {
+    observe: async ({ database, post }) => {
+      await runSql(
+        database.directUrl,
+        `CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+           BEGIN RAISE EXCEPTION 'Only for staff' USING HINT = 'Ask Ann'; END $$;
+         CREATE TRIGGER refuse BEFORE INSERT ON auth.users FOR EACH ROW WHEN (NEW.email = 'stranger@example.com')
+           EXECUTE FUNCTION public.refuse()`,
+      )
+      const { error_id: _, ...body } = (
+        await post('/signup', { email: 'stranger@example.com', password: 'correct horse' })
+      ).json()
+      return body
+    },
+    compatible: {
+      code: 500,
+      error_code: 'unexpected_failure',
+      msg: 'Unexpected failure, please check server logs for more information',
+    },
+    supabase: { code: 'P0001', message: 'Only for staff', hint: 'Ask Ann' },
+  },
   makesPgcrypto: {
     observe: async ({ deps }) =>
       (await sql`SELECT extname FROM pg_extension WHERE extname = 'pgcrypto'`.execute(deps.db)).rows,
