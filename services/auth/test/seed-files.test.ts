@@ -54,6 +54,12 @@ async function seed({ password = PASSWORD, confirmed = 'now()', token = `''` } =
 }
 
 const signIn = (password = PASSWORD) => test.post('/token?grant_type=password', { email, password })
+/** Compares the stored hash as functions of applications do. */
+async function isRight(): Promise<unknown> {
+  const compare =
+    'SELECT encrypted_password = crypt($2, encrypted_password) AS "isRight" FROM auth.users WHERE email = $1'
+  return (await owner.query(compare, [email, PASSWORD])).rows[0]?.isRight
+}
 const refresh = (token: string) => test.post('/token?grant_type=refresh_token', { refresh_token: token })
 const getUser = (token: string) => test.app.inject({ url: '/user', headers: { authorization: `Bearer ${token}` } })
 
@@ -73,6 +79,12 @@ describe('a seed file', () => {
     const answer = await signIn()
     expect([answer.statusCode, answer.json().user.id]).toEqual([200, id])
     expect(await signIn('another password')).toEqual(expect.objectContaining({ statusCode: 400 }))
+    expect(await isRight()).toBe(true)
+  })
+
+  it('200: leaves the hash of a sign-up to crypt()', async () => {
+    expect((await test.post('/signup', { email, password: PASSWORD })).statusCode).toBe(200)
+    expect(await isRight()).toBe(true)
   })
 
   it('400: makes a user who has to confirm their email', async () => {
