@@ -13,8 +13,8 @@ import { runProgram } from './processes/run-program.ts'
 
 /** A PostgreSQL with durable commits. */
 export interface DatabaseServer {
-  /** Makes an empty database and returns its URL. */
-  create(name: string): Promise<string>
+  /** Makes a database and returns its URL: an empty one, or a copy of another one, to which nobody is connected. */
+  create(name: string, template?: string): Promise<string>
   /** Kills the server with SIGKILL, and starts it on the same data. @throws Error when the server is not the bench's own */
   crash(): Promise<void>
   /**
@@ -43,10 +43,10 @@ export async function openDatabaseServer({ url, folder, cores }: DatabaseOptions
   const serverUrl = own?.url ?? url ?? ''
   const created: string[] = []
   return {
-    create: async (name) => {
+    create: async (name, template) => {
       // An earlier run may have left a database of this name.
       await execute(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
-      await execute(serverUrl, `CREATE DATABASE ${name}`)
+      await execute(serverUrl, `CREATE DATABASE ${name}${template === undefined ? '' : ` TEMPLATE ${template}`}`)
       created.push(name)
       return Object.assign(new URL(serverUrl), { pathname: `/${name}` }).href
     },

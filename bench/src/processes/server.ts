@@ -7,7 +7,9 @@ import { pinned } from './cores.ts'
 /** How to start a server. */
 export interface ServerCommand {
   readonly name: string
-  /** A TypeScript file and its arguments. */
+  /** A program that is no TypeScript file. */
+  readonly program?: string
+  /** A TypeScript file and its arguments, or the arguments of the program. */
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
@@ -45,12 +47,12 @@ const ERROR_LENGTH = 4_000
 const TICK_MS = 10
 
 /**
- * Starts a server on the Node.js of this process. Its output goes into pipes that are read and discarded, as the output of a
+ * Starts a server, on the Node.js of this process unless it is another program. Its output goes into pipes that are read and discarded, as the output of a
  * container is read.
  * @throws Error with its standard error when it ends, or does not answer within 30 s
  */
 export async function startServer(command: ServerCommand): Promise<Server> {
-  const [program = '', ...args] = pinned(command.cores, process.execPath, command.args)
+  const [program = '', ...args] = pinned(command.cores, command.program ?? process.execPath, command.args)
   const start = performance.now()
   const child = spawn(program, args, { cwd: command.cwd, env: command.env, stdio: ['ignore', 'pipe', 'pipe'] })
   // A signal to this process group does not reach the server.

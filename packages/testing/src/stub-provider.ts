@@ -26,11 +26,13 @@ export interface StubProvider {
 }
 
 /**
- * Starts a peer on a free loopback port. `answer` decides each answer; `undefined` leaves the request without one.
+ * Starts a peer on a loopback port, a free one unless it is given. `answer` decides each answer; `undefined` leaves the request
+ * without one.
  * @throws Error when the server does not listen on a port
  */
 export async function startStubProvider(
   answer: (request: StubRequest) => StubAnswer | undefined | Promise<StubAnswer | undefined>,
+  port = 0,
 ): Promise<StubProvider> {
   const requests: StubRequest[] = []
   const server = createServer((request, response) => {
@@ -50,7 +52,7 @@ export async function startStubProvider(
       response.writeHead(reply.status ?? 200, { 'content-type': 'application/json', ...reply.headers }).end(text)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', () => resolve()))
   return {
     url: `http://127.0.0.1:${portOf(server)}`,
     requests,
