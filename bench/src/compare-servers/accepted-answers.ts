@@ -1,0 +1,135 @@
+import type { Accepted } from './compare.ts'
+
+const SUPERSET = 'Ours is a superset: '
+
+/** Differences of many answers. */
+export const answers: readonly Accepted[] = [
+  {
+    at: '*',
+    path: 'headers.content-type',
+    theirs: 'application/json',
+    ours: 'application/json; charset=utf-8',
+    reason: `${SUPERSET}the character set is named.`,
+  },
+  {
+    at: '*',
+    path: '*.headers.content-type',
+    theirs: 'application/json',
+    ours: 'application/json; charset=utf-8',
+    reason: `${SUPERSET}the character set is named.`,
+  },
+  {
+    at: '*',
+    path: 'headers.content-type',
+    theirs: 'text/html; charset=utf-8',
+    reason: 'A redirect of ours has no body.',
+  },
+  {
+    at: '*',
+    path: 'body.msg|body.message|body.details|*.body.msg',
+    reason: 'The human texts of errors are our own where status and code agree.',
+  },
+  {
+    at: '*',
+    path: 'location.query.error_description|location.fragments.*.error_description',
+    reason: 'The human texts of errors are our own where status and code agree.',
+  },
+  { at: '*', path: 'headers.www-authenticate', reason: `${SUPERSET}RFC 9110 asks for this header with 401.` },
+  { at: '*', path: 'headers.retry-after', reason: `${SUPERSET}a client is told when it may come again.` },
+  { at: '*', path: 'headers.x-redirect-refused', reason: `${SUPERSET}a developer sees why a redirect was refused.` },
+  {
+    at: '*',
+    path: 'headers.x-supabase-api-version',
+    reason: `${SUPERSET}the version is told with every answer, not with errors alone.`,
+  },
+  {
+    at: '*',
+    path: '*identities.*.identity_data.email_verified|*identities.*.identity_data.phone_verified',
+    theirs: false,
+    ours: true,
+    reason: 'A fault of theirs: a confirmed address is called unverified.',
+  },
+  {
+    at: '*',
+    path: '*identities.*.identity_data.phone',
+    reason: 'A fault of theirs: the identity of a phone lacks the phone until it is changed.',
+  },
+  {
+    at: '*',
+    path: '*app_metadata.providers.1|*app_metadata.provider|*app_metadata.providers',
+    reason: 'A fault of theirs: a phone or an email that was added without a code is missing among the providers.',
+  },
+  {
+    at: '*',
+    path: 'location.query.code_challenge|location.query.code_challenge_method',
+    reason: 'Ours uses PKCE towards providers, so that a stolen code is of no use.',
+  },
+  {
+    at: 'providers / *|confirmation of providers / *|defaults / *',
+    path: 'location.query.redirect_to|location.query.skip_http_redirect|location.query.login_hint|location.query.prompt|location.query.scopes|location.query.invite_token|location.query.provider',
+    reason: 'Ours keeps its own parameters from the provider.',
+  },
+  {
+    at: '*',
+    path: '*confirmed_at',
+    theirs: undefined,
+    reason: 'A fault of theirs: the first answer about a user that was just confirmed lacks confirmed_at.',
+  },
+  { at: '*', path: 'body.users.*.identities', reason: 'Ours is a superset: lists of users have their identities.' },
+  { at: '* / GET /health', path: 'body.version', reason: 'A program of theirs knows its version only from its build.' },
+  { at: '*', path: 'headers.link', reason: 'Links to other pages always name the size of a page.' },
+  {
+    at: '*',
+    path: 'body.*.ip_address',
+    theirs: '',
+    reason: 'Ours is a superset: each entry of the audit log has the address of the client.',
+  },
+  {
+    at: '* / mail *',
+    path: 'variables.Data',
+    reason: 'A template that shows the whole of Data gets JSON, not the notation of Go.',
+  },
+  { at: '* / built-in texts / *', path: 'hasText', reason: 'Ours is a superset: mails have a plain text too.' },
+]
+
+const JSON_EDGES = 'Unknown paths and wrong methods are answered as JSON, before anybody is asked who calls.'
+const MISSING = 'All that supabase/auth has: this part is not built.'
+
+/** Paths and methods, and what only one of the two servers has. */
+export const edges: readonly Accepted[] = [
+  { at: '*', path: 'status', theirs: '404', ours: '404 not_found', reason: JSON_EDGES },
+  { at: '*', path: 'status', theirs: '405', ours: '405 method_not_allowed', reason: JSON_EDGES },
+  {
+    at: '* / paths / *',
+    path: 'status',
+    theirs: '401 no_authorization',
+    ours: '405 method_not_allowed',
+    reason: JSON_EDGES,
+  },
+  { at: '* / paths / *', path: 'status', theirs: '401 no_authorization', ours: '404 not_found', reason: JSON_EDGES },
+  { at: '* / paths / GET /settings/', path: 'status', reason: 'A slash at the end of a path is no other path.' },
+  { at: '* / paths / GET /health/', path: 'status', reason: 'A slash at the end of a path is no other path.' },
+  { at: '* / paths / HEAD /health', path: 'status', reason: 'HEAD is answered wherever GET is.' },
+  {
+    at: '* / paths / GET /ready|* / paths / GET /docs|* / paths / GET /openapi.json',
+    path: 'status',
+    theirs: '404',
+    reason: 'Ours is a superset: readiness, and the API document with its page.',
+  },
+  { at: '* / paths / GET /user/oauth/grants|* / paths / DELETE /user/oauth/grants', path: 'status', reason: MISSING },
+  { at: '* / paths / GET /.well-known/oauth-authorization-server', path: 'status', reason: MISSING },
+  { at: '* / paths / GET /.well-known/openid-configuration', path: 'status', reason: MISSING },
+  { at: '* / paths / GET /scim/v2/*', path: 'status', reason: MISSING },
+  { at: '* / paths / * /admin/sso/providers*', path: 'status', reason: MISSING },
+  {
+    at: '* / passkeys *|*/passkeys|*/passkeys/*',
+    path: 'status',
+    ours: '404 passkey_disabled',
+    reason: 'While passkeys are off, admins are told so too.',
+  },
+  {
+    at: '* / CORS / *',
+    path: 'status|body|headers.access-control-*',
+    reason: 'Ours is a superset: fixed lists of methods and headers, with the apikey that clients of Supabase send.',
+  },
+]

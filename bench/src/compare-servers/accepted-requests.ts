@@ -1,0 +1,95 @@
+import type { Accepted } from './compare.ts'
+
+const NO_500 = 'Bad input is told as 400, 409 or 422, instead of 500 with the text of PostgreSQL.'
+const CHANNEL = 'A channel that does not exist or cannot be used is refused, instead of being ignored.'
+const FORM = 'A body that is no JSON object of the right types is refused as such, whatever else is wrong with it.'
+
+/** Requests that ours judges in another way, on purpose. */
+export const requests: readonly Accepted[] = [
+  { at: '*', path: 'status', theirs: '500 unexpected_failure', ours: '400 validation_failed', reason: NO_500 },
+  { at: '*', path: 'status', theirs: '500 23505', reason: NO_500 },
+  { at: '*channel*', path: 'status', theirs: '200', ours: '400 validation_failed', reason: CHANNEL },
+  {
+    at: '* / sign-ins / POST /token*',
+    path: 'status',
+    theirs: '400 invalid_credentials',
+    ours: '400 bad_json',
+    reason: FORM,
+  },
+  { at: '* / sign-ins / POST /token*', path: 'status', theirs: '422 web3_provider_disabled', reason: FORM },
+  { at: '* / POST /callback', path: 'status', ours: '400 bad_json', reason: FORM },
+  { at: '* / forms of bodies / *', path: 'status', ours: '400 bad_json', reason: FORM },
+  {
+    at: '* / sign-ins / POST /token: the grant in the body alone|* / sign-ins / a form|* / forms of bodies / JSON as *',
+    path: 'status',
+    reason: 'Ours is a superset: POST /token takes a form, and the grant in the body, as RFC 6749 writes them.',
+  },
+  { at: '*forged text-exp', path: 'status', reason: 'An expiry that is a text is no valid claim of a JWT (RFC 7519).' },
+  {
+    at: '*a long token',
+    path: 'status',
+    ours: '400 refresh_token_not_found',
+    reason: 'The form of a refresh token is not judged: one that is unknown is not found.',
+  },
+  {
+    at: '* / PUT the deleted',
+    path: 'status',
+    ours: '404 user_not_found',
+    reason: 'A user who was deleted softly cannot be changed.',
+  },
+  {
+    at: '* / POST with an id in the path',
+    path: 'status',
+    theirs: '404 user_not_found',
+    reason: 'Ours is a superset: an admin may choose the id of a new user.',
+  },
+  {
+    at: '* / PUT /admin/users/*: a hash*',
+    path: 'status',
+    theirs: '200',
+    reason: 'A password hash that would be ignored is refused.',
+  },
+  {
+    at: '* / POST /factors: a long name',
+    path: 'status',
+    reason: 'Names of factors have a limit, as all texts that are kept.',
+  },
+  {
+    at: '* / POST /factors/*: a challenge that is none',
+    path: 'status',
+    reason: 'What is no id of a challenge is an unknown challenge.',
+  },
+  {
+    at: '* / POST /verify: an unknown type|* / POST /verify: sms with an address',
+    path: 'status',
+    theirs: '403 otp_expired',
+    ours: '400 validation_failed',
+    reason: 'A type that does not fit is told, instead of a code that has expired.',
+  },
+  {
+    at: '* / POST /verify: no address|* / POST /verify: the hash as the token|* / GET /verify?type=signup&token_hash=x',
+    path: 'status',
+    theirs: '400 validation_failed',
+    reason: 'Ours is a superset: the token of a link may be sent as it is.',
+  },
+  {
+    at: '* / no mail server / *',
+    path: 'status',
+    theirs: '500 unexpected_failure',
+    ours: '200',
+    reason: 'Mails are sent by a queue: a mail server that is away loses no user.',
+  },
+  {
+    at: '* / intervals / recover, unknown again',
+    path: 'status',
+    theirs: '200',
+    ours: '429 over_email_send_rate_limit',
+    reason: 'The interval holds for unknown addresses too, so it does not tell who has an account.',
+  },
+  {
+    at: '* / guesses / *',
+    path: 'status',
+    theirs: '200',
+    reason: 'Wrong codes and passwords are counted; beyond the limit the right one is refused.',
+  },
+]

@@ -1,0 +1,118 @@
+import type { Json, Observation } from './step.ts'
+
+/** Where both servers did not do the same. */
+export interface Difference {
+  /** `round / subject / step`. */
+  readonly at: string
+  /** The member, such as `body.user.identities.0.id`. Empty: the whole. */
+  readonly path: string
+  readonly theirs: Json | undefined
+  readonly ours: Json | undefined
+}
+
+/** A difference that is on purpose, with its reason. In both patterns `*` stands for any text. */
+export interface Accepted {
+  /** Which steps it is about. */
+  readonly at: string
+  readonly path: string
+  /** Only where the old server shows this; undefined: where it shows nothing. Left out: whatever it shows. */
+  readonly theirs?: Json | undefined
+  readonly ours?: Json | undefined
+  readonly reason: string
+}
+
+/** The outcome of a comparison. */
+export interface Comparison {
+  readonly steps: number
+  readonly differences: readonly Difference[]
+  /** How many differences each entry of the list was about. */
+  readonly uses: ReadonlyMap<Accepted, number>
+  /** What is not on the list. */
+  readonly unlisted: readonly Difference[]
+}
+
+/** Compares what both servers did, step by step. */
+export function compare(
+  theirs: readonly Observation[],
+  ours: readonly Observation[],
+  list: readonly Accepted[],
+): Comparison {
+  const left = byPlace(theirs)
+  const right = byPlace(ours)
+  const places = new Set([...left.keys(), ...right.keys()])
+  const differences = [...places].flatMap((at) => differAt(at, left.get(at), right.get(at)))
+  const tests = list.map((entry) => ({ entry, fits: matcherOf(entry) }))
+  const uses = new Map(list.map((entry) => [entry, 0]))
+  const unlisted = differences.filter((difference) => {
+    const fitting = tests.filter(({ fits }) => fits(difference))
+    for (const { entry } of fitting) uses.set(entry, (uses.get(entry) ?? 0) + 1)
+    return fitting.length === 0
+  })
+  return { steps: places.size, differences, uses, unlisted }
+}
+
+/** @throws Error when two steps of a subject have one name */
+function byPlace(observations: readonly Observation[]): ReadonlyMap<string, Json> {
+  const places = new Map<string, Json>()
+  for (const { at, value } of observations) {
+    if (places.has(at)) throw new Error(`two steps are named ${at}`)
+    places.set(at, value)
+  }
+  return places
+}
+
+/** Where the statuses differ, the rest of the answers has no meaning of its own. */
+function differAt(at: string, theirs: Json | undefined, ours: Json | undefined): readonly Difference[] {
+  const [left, right] = [statusOf(theirs), statusOf(ours)]
+  if (left === right || (left === undefined && right === undefined)) return differ(at, '', theirs, ours)
+  return [{ at, path: 'status', theirs: left ?? theirs, ours: right ?? ours }]
+}
+
+/** Status and error code of an answer, or why it was not asked for: `422 weak_password`. */
+function statusOf(value: Json | undefined): string | undefined {
+  if (!isObject(value)) return undefined
+  const missing = memberOf(value, 'missing')
+  if (typeof missing === 'string') return missing
+  const status = memberOf(value, 'status')
+  if (typeof status !== 'number') return undefined
+  const body = memberOf(value, 'body')
+  const code = isObject(body) ? (memberOf(body, 'error_code') ?? memberOf(body, 'code')) : undefined
+  return status < 400 || typeof code !== 'string' ? String(status) : `${status} ${code}`
+}
+
+function differ(at: string, path: string, theirs: Json | undefined, ours: Json | undefined): readonly Difference[] {
+  if (isObject(theirs) && isObject(ours) && Array.isArray(theirs) === Array.isArray(ours)) {
+    const names = new Set([...Object.keys(theirs), ...Object.keys(ours)])
+    return [...names].flatMap((name) => {
+      const below = path === '' ? name : `${path}.${name}`
+      return differ(at, below, memberOf(theirs, name), memberOf(ours, name))
+    })
+  }
+  return theirs === ours ? [] : [{ at, path, theirs, ours }]
+}
+
+function isObject(value: Json | undefined): value is Exclude<Json, null | boolean | number | string> {
+  return typeof value === 'object' && value !== null
+}
+
+function memberOf(value: object, name: string): Json | undefined {
+  return Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
+}
+
+function matcherOf(entry: Accepted): (difference: Difference) => boolean {
+  const at = toPattern(entry.at)
+  const path = toPattern(entry.path)
+  const isSame = (name: 'theirs' | 'ours', value: Json | undefined) =>
+    !(name in entry) || JSON.stringify(entry[name]) === JSON.stringify(value)
+  return (difference) =>
+    at.test(difference.at) &&
+    path.test(difference.path) &&
+    isSame('theirs', difference.theirs) &&
+    isSame('ours', difference.ours)
+}
+
+/** A pattern that matches a whole text; `*` stands for anything, and `|` separates alternatives. */
+function toPattern(glob: string): RegExp {
+  const alternatives = glob.split('|').map((text) => text.replaceAll(/[.+?^${}()[\]\\]/g, '\\$&').replaceAll('*', '.*'))
+  return new RegExp(`^(${alternatives.join('|')})$`, 's')
+}

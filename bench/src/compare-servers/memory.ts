@@ -1,0 +1,64 @@
+import { createHash, createHmac } from 'node:crypto'
+import type { Json } from './step.ts'
+import { forge, type Issuer, signIdToken } from './tokens.ts'
+
+/** What steps have kept, and what the server under test is known by. */
+export interface Memory extends Issuer {
+  readonly kept: Map<string, Json>
+}
+
+/** A step needs what no earlier step has kept. */
+export class Missing extends Error {}
+
+/**
+ * Fills the placeholders of a text, and gives each subject email addresses of its own: `{name.member.0}` for what a step kept, `{totp name}` and `{totp name 1}` for the code of an
+ * authenticator app now and a step of 30 s later, `{id_token account}` for a token of the stub provider, `{realm}` for the
+ * address of that provider, `{challenge verifier}` for the PKCE challenge (S256) of a verifier, `{jwt kind name}` for a
+ * forged token like that of somebody.
+ * @throws Missing when nothing was kept under a name
+ */
+export function fill(text: string, memory: Memory): string {
+  const own = text.replaceAll(/@(?=(example\.com|list\.example)\b)/gi, `@${memory.tag}.`)
+  return own.replaceAll(/\{([a-z][^{}":]*)\}/g, (_whole, inside: string) => resolve(inside, memory))
+}
+
+function resolve(inside: string, memory: Memory): string {
+  const [first = '', second = '', third = '0'] = inside.split(' ')
+  if (first === 'realm') return memory.realm
+  if (first === 'challenge') return createHash('sha256').update(second).digest('base64url')
+  if (first === 'id_token') return signIdToken(second, memory)
+  if (first === 'jwt') return forge(second, find(`${third}.access_token`, memory))
+  if (first === 'totp') return totpCode(find(`${second}.totp.secret`, memory), Number(third))
+  return find(inside, memory)
+}
+
+function find(path: string, { kept }: Memory): string {
+  const [name = '', ...members] = path.split('.')
+  let value: unknown = kept.get(name)
+  for (const member of members) {
+    value = typeof value === 'object' && value !== null ? Reflect.get(value, member) : undefined
+  }
+  if (typeof value === 'string' || typeof value === 'number') return String(value)
+  throw new Missing(`nothing was kept as ${path}`)
+}
+
+/** Fills the placeholders of all texts of a value. @throws Missing when nothing was kept under a name */
+export function fillJson(value: Json, memory: Memory): Json {
+  if (typeof value === 'string') return fill(value, memory)
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((item: Json) => fillJson(item, memory))
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, fillJson(item, memory)]))
+}
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** The six digits of RFC 6238. */
+function totpCode(secret: string, stepsFromNow: number): string {
+  const bits = [...secret].map((letter) => ALPHABET.indexOf(letter).toString(2).padStart(5, '0')).join('')
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((octet) => Number.parseInt(octet, 2)))
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000) + stepsFromNow))
+  const mac = createHmac('sha1', key).update(counter).digest()
+  const number = mac.readUInt32BE((mac.at(-1) ?? 0) & 0xf) & 0x7fffffff
+  return String(number % 1_000_000).padStart(6, '0')
+}

@@ -1,0 +1,248 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { fill, fillJson, type Memory, Missing } from './memory.ts'
+import { addressJson, claimsOf, type Known, normalise } from './normalise.ts'
+import { type Peers, type SeenMail, VARIABLES } from './peers.ts'
+import {
+  type AnswerStep,
+  type CallStep,
+  type Json,
+  type JsonObject,
+  type MailStep,
+  type Observation,
+  parseJson,
+  type RequestStep,
+  type Round,
+  type Step,
+  type Subject,
+} from './step.ts'
+
+/** A server under test, with the peers that it calls. */
+export interface Side {
+  readonly url: string
+  readonly peers: Peers
+  readonly adminToken: string
+}
+
+/** How long mails and calls are waited for. Ours may come from a queue. */
+const WAIT_MS = 3_000
+const REST_MS = 1_200
+
+/** The headers that are compared. */
+const HEADERS = [
+  ...['content-type', 'x-sb-error-code', 'x-total-count', 'link', 'retry-after', 'x-redirect-refused', 'allow'],
+  ...['sb-auth-user-id', 'sb-auth-session-id', 'sb-auth-refresh-token-prefix', 'sb-auth-refresh-token-reuse'],
+  ...['x-supabase-api-version', 'www-authenticate', 'set-cookie'],
+]
+/** Headers of the answer to a preflight request, which other answers have too. */
+const CORS_HEADERS = [
+  ...['access-control-allow-origin', 'access-control-allow-methods', 'access-control-allow-headers'],
+  ...['access-control-allow-credentials', 'access-control-expose-headers', 'access-control-max-age'],
+]
+
+/** Sends the requests of a round to one server, in order. */
+export async function runSteps(round: Round, side: Side): Promise<readonly Observation[]> {
+  const seen: Observation[] = []
+  for (const [index, subject] of round.subjects.entries()) {
+    const tag = `s${index + 1}`
+    side.peers.begin(tag)
+    const kept = new Map<string, Json>([['admin', { access_token: side.adminToken }]])
+    const run = new SubjectRun(side, { realm: side.peers.realm, tag, kept })
+    const place = placesOf(round, subject)
+    for (const step of subject.steps) seen.push(...(await run.take(step)).map(place))
+    seen.push(...(await run.takeRest()).map(place))
+  }
+  return seen
+}
+
+type Unplaced = Omit<Observation, 'at'> & { readonly step: string }
+
+/** A step that comes again gets a number. */
+function placesOf(round: Round, subject: Subject): (unplaced: Unplaced) => Observation {
+  const counts = new Map<string, number>()
+  return ({ step, kind, value }) => {
+    const count = (counts.get(step) ?? 0) + 1
+    counts.set(step, count)
+    return { at: `${round.name} / ${subject.name} / ${step}${count > 1 ? ` (${count})` : ''}`, kind, value }
+  }
+}
+
+/** The state of one subject at one server. */
+class SubjectRun {
+  readonly #side: Side
+  readonly #memory: Memory
+
+  constructor(side: Side, memory: Memory) {
+    this.#side = side
+    this.#memory = memory
+  }
+
+  async take(step: Step): Promise<readonly Unplaced[]> {
+    try {
+      if ('pauseMs' in step) await delay(step.pauseMs)
+      else if ('answerOf' in step) this.#setAnswer(step)
+      else if ('mailTo' in step) return [await this.#takeMail(step)]
+      else if ('callOf' in step) return [await this.#takeCall(step)]
+      else return await this.#send(step)
+      return []
+    } catch (error) {
+      if (!(error instanceof Missing) || !('name' in step)) throw error
+      return [{ step: step.name, kind: 'answer', value: { missing: error.message } }]
+    }
+  }
+
+  /** Mails and calls that no step has taken: neither server may send more than the other. */
+  async takeRest(): Promise<readonly Unplaced[]> {
+    await delay(REST_MS)
+    const { mails, calls } = this.#side.peers.takeRest()
+    const rest = {
+      mails: mails.map(({ to, subject }) => `${to}: ${subject}`).sort(),
+      calls: [...calls].sort(),
+    }
+    return [{ step: 'what is left at the end', kind: 'mail', value: this.#normal(rest) }]
+  }
+
+  #setAnswer({ answerOf, status = 200, body }: AnswerStep): void {
+    this.#side.peers.answer(answerOf, status, fillJson(body, this.#memory))
+  }
+
+  async #takeMail({ name, mailTo, keep }: MailStep): Promise<Unplaced> {
+    const mail = await this.#side.peers.takeMail(fill(mailTo, this.#memory), WAIT_MS)
+    if (!mail) return { step: name, kind: 'mail', value: 'no mail' }
+    const variables = variablesOf(mail)
+    if (keep !== undefined) this.#memory.kept.set(keep, { ...variables, ...linkParts(variables.ConfirmationURL) })
+    const link = addressJson(String(variables.ConfirmationURL ?? ''))
+    const hasTemplate = 'SiteURL' in variables
+    const value = {
+      ...{ from: mail.from, to: mail.to, subject: mail.subject },
+      ...(hasTemplate ? { variables: { ...variables, ConfirmationURL: link } } : { link, hasText: mail.text !== '' }),
+    }
+    return { step: name, kind: 'mail', value: this.#normal(value) }
+  }
+
+  async #takeCall({ name, callOf, keep }: CallStep): Promise<Unplaced> {
+    const payload = await this.#side.peers.takeCall(callOf, WAIT_MS)
+    if (payload === undefined) return { step: name, kind: 'hook', value: 'no call' }
+    if (keep !== undefined) this.#memory.kept.set(keep, payload)
+    return { step: name, kind: 'hook', value: this.#normal(payload) }
+  }
+
+  async #send(step: RequestStep): Promise<readonly Unplaced[]> {
+    const sends = Array.from({ length: step.times ?? 1 }, () => this.#sendOnce(step))
+    const answers = (await Promise.all(sends)).sort((one, other) => one.status - other.status)
+    if (step.times !== undefined) {
+      // Which of the requests comes first is chance.
+      const value = answers.map(({ shown }) => shown)
+      return [{ step: step.name, kind: 'answer', value: this.#normal(value) }]
+    }
+    return answers.flatMap(({ shown, body }): readonly Unplaced[] => {
+      if (step.keep !== undefined) this.#memory.kept.set(step.keep, body)
+      const claims = claimsOf(body.access_token)
+      const answer: Unplaced = { step: step.name, kind: 'answer', value: this.#normal(shown) }
+      if (claims === undefined) return [answer]
+      return [answer, { step: `${step.name}: claims`, kind: 'claims', value: this.#normal(claims) }]
+    })
+  }
+
+  async #sendOnce({ send, body, headers = {}, as }: RequestStep) {
+    const [method = '', path = ''] = fill(send, this.#memory).split(/ (.*)/s)
+    const token = as === undefined ? undefined : fill(`{${as}.access_token}`, this.#memory)
+    const sent = body === undefined ? undefined : fillJson(body, this.#memory)
+    const response = await fetch(this.#side.url + path, {
+      method,
+      redirect: 'manual',
+      headers: {
+        ...(sent !== undefined && { 'content-type': 'application/json' }),
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, fill(value, this.#memory)])),
+      },
+      ...(sent !== undefined && { body: typeof sent === 'string' ? sent : JSON.stringify(sent) }),
+    })
+    const text = await response.text()
+    const location = response.headers.get('location')
+    const answered = parse(text)
+    return {
+      status: response.status,
+      shown: {
+        status: response.status,
+        headers: pickHeaders(response.headers, method === 'OPTIONS' ? [...HEADERS, ...CORS_HEADERS] : HEADERS),
+        ...(location === null ? { body: answered } : { location: addressJson(location) }),
+      },
+      body: keepable(answered, location),
+    }
+  }
+
+  #normal(value: Json): Json {
+    const { url, peers } = this.#side
+    const known: Known = {
+      texts: [
+        [url, '<server>'],
+        [encodeURIComponent(url), '<server>'],
+        [url.replace(/^http:\/\//, ''), '<server host>'],
+        [peers.url, '<peers>'],
+        [`@${this.#memory.tag}.`, '@'],
+        [`%40${this.#memory.tag}.`, '%40'],
+        [`.${this.#memory.tag}`, ''],
+      ],
+      nowSeconds: Math.floor(Date.now() / 1_000),
+    }
+    return normalise(value, known)
+  }
+}
+
+function pickHeaders(headers: Headers, names: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = headers.get(name)
+      return value === null ? [] : [[name, value]]
+    }),
+  )
+}
+
+function parse(text: string): Json {
+  try {
+    return parseJson(text)
+  } catch {
+    return text
+  }
+}
+
+/** What later steps may name: the members of the body, or the parameters of the address. */
+function keepable(body: Json, location: string | null): JsonObject {
+  if (location !== null && URL.canParse(location)) {
+    const { search, hash } = new URL(location)
+    return Object.fromEntries([...new URLSearchParams(search), ...new URLSearchParams(hash.slice(1))])
+  }
+  return isJsonObject(body) ? body : {}
+}
+
+function isJsonObject(value: Json): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** What the template showed; of a built-in text only the link is read. */
+function variablesOf({ html }: SeenMail): JsonObject {
+  const shown = VARIABLES.flatMap((name) => {
+    const value = new RegExp(`<li id="${name}">(.*?)</li>`, 's').exec(html)?.[1]
+    return value === undefined ? [] : [[name, decodeHtml(value)] as const]
+  })
+  if (shown.length > 0) return Object.fromEntries(shown)
+  const link = /href="([^"]*)"/.exec(html)?.[1]
+  return link === undefined ? {} : { ConfirmationURL: decodeHtml(link) }
+}
+
+/** The path of a link, to be requested from the server under test. */
+function linkParts(link: Json | undefined): JsonObject {
+  if (typeof link !== 'string' || !URL.canParse(link)) return {}
+  const { pathname, search, searchParams } = new URL(link)
+  return { path: pathname + search, linkToken: searchParams.get('token') ?? '' }
+}
+
+function decodeHtml(html: string): string {
+  return html
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll(/&(quot|#34);/g, '"')
+    .replaceAll(/&#(39|x27);/g, "'")
+    .replaceAll('&#43;', '+')
+    .replaceAll('&amp;', '&')
+}

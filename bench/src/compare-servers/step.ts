@@ -1,0 +1,147 @@
+import { json } from 'zod'
+
+/** JSON of a request or an answer. */
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject
+/** A JSON object. */
+export interface JsonObject {
+  readonly [name: string]: Json
+}
+
+/** The value of a JSON text. @throws SyntaxError for another text */
+export function parseJson(text: string): Json {
+  return JsonValue.parse(JSON.parse(text))
+}
+
+const JsonValue = json()
+
+/** The hooks of auth, by the names of their settings. */
+export const HOOKS = [
+  'SEND_EMAIL',
+  'SEND_SMS',
+  'CUSTOM_ACCESS_TOKEN',
+  'BEFORE_USER_CREATED',
+  'AFTER_USER_CREATED',
+  'PASSWORD_VERIFICATION_ATTEMPT',
+  'MFA_VERIFICATION_ATTEMPT',
+] as const
+/** A hook of auth. */
+export type HookName = (typeof HOOKS)[number]
+
+/**
+ * A request to both servers. In every text `{ada.user.id}` stands for what an earlier step kept: the members of an answer, or
+ * the parameters of the address that it redirects to. `memory.ts` has the other placeholders.
+ */
+export interface RequestStep {
+  /** What is special about it. A name that comes again in a subject gets a number. */
+  readonly name: string
+  /** Method and path, such as `POST /signup`. */
+  readonly send: string
+  /** Sent as JSON; a text is sent as it is. */
+  readonly body?: Json
+  readonly headers?: Readonly<Record<string, string>>
+  /** Whose access token is sent: what `keep` of an earlier step named, or `admin`. */
+  readonly as?: string
+  /** The name under which later steps find the answer. */
+  readonly keep?: string
+  /** Sends the request so many times at once. The answers are compared in the order of their statuses. */
+  readonly times?: number
+}
+
+/** Waits for the next mail to an address. */
+export interface MailStep {
+  readonly name: string
+  readonly mailTo: string
+  readonly keep?: string
+}
+
+/** Waits for the next call of a hook. */
+export interface CallStep {
+  readonly name: string
+  readonly callOf: HookName
+  readonly keep?: string
+}
+
+/** What a hook answers from now on. */
+export interface AnswerStep {
+  readonly answerOf: HookName
+  readonly status?: number
+  readonly body: Json
+}
+
+/** Lets time pass. */
+export interface PauseStep {
+  readonly pauseMs: number
+}
+
+/** A row of a table of steps. */
+export type Step = RequestStep | MailStep | CallStep | AnswerStep | PauseStep
+
+/** Steps about one subject. A subject makes its own users. */
+export interface Subject {
+  readonly name: string
+  readonly steps: readonly Step[]
+}
+
+/** What one settings make of both servers, and what is asked of them then. */
+export interface Round {
+  readonly name: string
+  /** Settings without their prefix, the same for both servers. */
+  readonly settings: Readonly<Record<string, string>>
+  /** The hooks that are on. */
+  readonly hooks?: readonly HookName[]
+  /** Whether the mails come from templates that show every variable; otherwise from the texts that are built in. */
+  readonly hasTemplates?: boolean
+  readonly subjects: readonly Subject[]
+}
+
+/** What a server did at a step. */
+export interface Observation {
+  /** `round / subject / step`. */
+  readonly at: string
+  readonly kind: 'answer' | 'claims' | 'mail' | 'hook'
+  readonly value: Json
+}
+
+/** The password of most users. */
+export const PASSWORD = 'correct horse battery staple'
+
+/** The first mail to an address, of which nothing else is to be known. */
+export function mailTo(address: string, keep: string): MailStep {
+  return { name: `mail to ${address}`, mailTo: address, keep }
+}
+
+/** The next call of a hook. */
+export function callOf(hook: HookName, keep?: string): CallStep {
+  return { name: `call of ${hook}`, callOf: hook, ...(keep !== undefined && { keep }) }
+}
+
+/** The same request with one body after another, each under its name. */
+export function bodies(
+  send: string,
+  named: Readonly<Record<string, Json>>,
+  more: Partial<RequestStep> = {},
+): readonly RequestStep[] {
+  return Object.entries(named).map(([name, body]) => ({ name: `${send}: ${name}`, send, body, ...more }))
+}
+
+/** One request after another, each named by itself. */
+export function sends(requests: readonly string[], more: Partial<RequestStep> = {}): readonly RequestStep[] {
+  return requests.map((send) => ({ name: send, send, ...more }))
+}
+
+/** A sign-up by email with the usual password. */
+export function signUp(name: string, more: JsonObject = {}): RequestStep {
+  const body = { email: `${name}@example.com`, password: PASSWORD, ...more }
+  return { name: `sign up ${name}`, send: 'POST /signup', body, keep: name }
+}
+
+/** A sign-in by email with the usual password. */
+export function signIn(name: string, keep: string = name): RequestStep {
+  const body = { email: `${name}@example.com`, password: PASSWORD }
+  return { name: `sign in ${name} as ${keep}`, send: 'POST /token?grant_type=password', body, keep }
+}
+
+/** GET /user with the token of somebody. */
+export function getUser(name: string, note = ''): RequestStep {
+  return { name: `GET /user of ${name}${note && ` ${note}`}`, send: 'GET /user', as: name }
+}
