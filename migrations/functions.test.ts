@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { afterAll, describe, expect, it } from 'vitest'
-import { functionsIn, withNames } from './functions.ts'
+import { functionsIn, placeOf, withNames } from './functions.ts'
 
 const root = await mkdtemp(join(tmpdir(), 'functions-'))
 afterAll(() => rm(root, { recursive: true }))
@@ -44,6 +44,19 @@ describe('functionsIn', () => {
     const folder = await folderOf({ 'first.sql': '{{include:gone.sql}}' })
     await expect(functionsIn(folder)()).rejects.toThrow(/gone\.sql/)
   })
+})
+
+describe('placeOf', () => {
+  it.each(['p_merchant_id', 'everywhere', 'coordinator'])('reads %s from the first line', (place) => {
+    expect(placeOf({ name: 'first', text: `-- distribute: ${place}\n-- Says more.\nCREATE` })).toBe(place)
+  })
+
+  it.each(['', '-- distribute: merchant_id\n', '-- distribute: nowhere\n', 'x\n-- distribute: everywhere\n'])(
+    'refuses a file that begins with %j',
+    (text) => {
+      expect(() => placeOf({ name: 'first', text })).toThrow('first.sql does not begin with "-- distribute: p_…"')
+    },
+  )
 })
 
 describe('withNames', () => {

@@ -12,6 +12,12 @@ export interface FunctionFile {
   readonly hash: string
 }
 
+/**
+ * Where a function runs when the database is distributed over several servers. The name of an argument, `p_merchant_id`: on the
+ * node of that merchant, whichever node is asked. `everywhere`: on the node that is asked. `coordinator`: only there.
+ */
+export type FunctionPlace = `p_${string}` | 'everywhere' | 'coordinator'
+
 /** Reads the functions of a service, in the order of their names. */
 export type FunctionFiles = () => Promise<readonly FunctionFile[]>
 
@@ -52,6 +58,21 @@ async function readFragment(name: string, fragments: URL): Promise<string> {
   return readFile(new URL(name, fragments), 'utf8').catch((cause: unknown) => {
     throw new Error(`a function includes fragments/${name}, which is not there`, { cause })
   })
+}
+
+const PLACE = /^-- distribute: (p_[a-z0-9_]+|everywhere|coordinator)\n/
+
+/**
+ * Where a function runs when the database is distributed, as the first line of its file says: `-- distribute: p_merchant_id`.
+ * @throws Error if the file begins with no such line
+ */
+export function placeOf({ name, text }: Pick<FunctionFile, 'name' | 'text'>): FunctionPlace {
+  const place = PLACE.exec(text)?.[1]
+  if (place === 'everywhere' || place === 'coordinator') return place
+  if (place === undefined) {
+    throw new Error(`${name}.sql does not begin with "-- distribute: p_…", "everywhere" or "coordinator"`)
+  }
+  return `p_${place.slice(2)}`
 }
 
 /**

@@ -23,11 +23,22 @@ export function localName(prefix: string, name: string): string {
   return (prefix + name).slice(0, NAME_BYTES_MAX)
 }
 
+/**
+ * Where the rows of a table are when the database is distributed over several servers. `merchant`: on the node of their
+ * merchant; every key contains `merchant_id`. `reference`: a copy on every node. `local`: on the coordinator alone.
+ */
+export type TableClass = 'merchant' | 'reference' | 'local'
+
+/** What a migration does, and the class of each table that it creates, if the service's database may be distributed. */
+export interface ServiceMigration extends Migration {
+  readonly tables?: Readonly<Record<string, TableClass>>
+}
+
 /** A migration file exports one of these. It imports Kysely and files of its own folder. Never edited after its first release. */
-export type MigrationSource = (names: Names) => Migration
+export type MigrationSource = (names: Names) => ServiceMigration
 
 /** The migrations of one service by name, in order: `{ '0001-create-users': inFile(() => import(…)), … }`. */
-export type MigrationSources = Readonly<Record<string, (names: Names) => Migration | Promise<Migration>>>
+export type MigrationSources = Readonly<Record<string, (names: Names) => ServiceMigration | Promise<ServiceMigration>>>
 
 /**
  * The migration of a file, which exports nothing else. The file is loaded when it runs: most starts need only its name.

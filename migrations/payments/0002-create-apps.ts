@@ -3,6 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
 export const createApps: MigrationSource = (names) => ({
+  tables: { apps: 'reference', app_keys: 'reference', app_invitations: 'reference' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('apps')} (

@@ -3,6 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createUsers: MigrationSource = (names) => ({
+  tables: { users: 'reference' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('users')} (

@@ -9,6 +9,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
 export const createMerchants: MigrationSource = (names) => ({
+  tables: { merchants: 'reference', id_aliases: 'reference' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('merchants')} (

@@ -3,6 +3,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
 export const createMemberships: MigrationSource = (names) => ({
+  tables: { merchant_apps: 'reference', merchant_users: 'reference' },
   async up(db: Kysely<unknown>) {
     await createMembers(db, names, 'app')
     await createMembers(db, names, 'user')

@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createInvitations: MigrationSource = (names) => ({
+  tables: { invitations: 'reference' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('invitations')} (

@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createRateLimits: MigrationSource = (names) => ({
+  tables: { rate_limits: 'local' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('rate_limits')} (

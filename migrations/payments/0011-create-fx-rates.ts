@@ -4,6 +4,7 @@ import type { MigrationSource } from '../migration.ts'
 import table from './0011-fx-rates.json' with { type: 'json' }
 
 export const createFxRates: MigrationSource = (names) => ({
+  tables: { fx_rates: 'reference' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('fx_rates')} (

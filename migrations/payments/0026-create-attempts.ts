@@ -5,6 +5,7 @@ import type { MigrationSource, Names } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createAttempts: MigrationSource = (names) => ({
+  tables: { acquirer_exceptions: 'merchant', attempts: 'merchant' },
   async up(db: Kysely<unknown>) {
     await createTable(db, names)
     await sql`

@@ -5,6 +5,7 @@ import type { MigrationSource, Names } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'
 
 export const createDisputes: MigrationSource = (names) => ({
+  tables: { disputes: 'merchant' },
   async up(db: Kysely<unknown>) {
     await createTable(db, names)
     await reverseAfterWin(db, names)

@@ -5,6 +5,7 @@ import type { MigrationSource } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'
 
 export const createFrauds: MigrationSource = (names) => ({
+  tables: { frauds: 'merchant' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('frauds')} (${merchantRow(names, 'frauds')},

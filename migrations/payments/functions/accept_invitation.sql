@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Accepts an invitation: its user becomes a member of the merchant. p_token_hash: the digest of the token in the mail. A token
 -- that is unknown, used or expired changes nothing, and the caller cannot tell.
 --

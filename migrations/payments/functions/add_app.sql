@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Makes an app a member of a merchant, and adds the event. p_app_id: NULL to check access only.
 --
 -- Verdict: that of judge_access or claim_key; unknown-app; done. A member that exists stays as it is. (reference: Apps of a

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Appends a row to the audit log. p_merchant_id: NULL for an action that concerns no merchant; the row has 24 zeros.
 -- p_identity_id: who acted, NULL for an operator. Locks nothing: the id comes from a counter, and no row is ever changed.
 CREATE OR REPLACE FUNCTION {{add_audit}}(p_merchant_id text, p_identity_id text, p_action text, p_payload jsonb)

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Appends an event with the amounts of its transaction at this moment. p_id and p_created: taken under the merchant's lock, so
 -- that events become visible in rising order. p_data: NULL for an object that can be shown from its row.
 --

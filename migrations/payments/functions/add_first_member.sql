@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Makes the caller, an app or a user, the first member of a merchant. The merchant was inserted in the same database transaction,
 -- so nobody else can add a member. Lock: the caller, by a foreign key. create_key and revoke_key wait for an app that is the
 -- caller.

@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Stores a fraud alert, once for each reference of the acquirer. p_caller: NULL for the acquirer. p_fraud: NULL to check access
 -- only.
 --

@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Books a change of a balance that neither a card nor a bank causes, for an operator. p_amount: minor units of the merchant's
 -- currency, below 0 to take money. p_text: the description of the line. Returns no row when there is no such merchant.
 -- Each call books anew: an operator has no Idempotency-Key. post locks the balance.

@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Lets time pass for a test merchant: whatever falls due for a merchant is judged by its clock. p_seconds: NULL to check access
 -- only. moment: the new time of the clock, also in a repeated answer.
 --

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Whether no price is negative, and the share of a capture is at most the capture. p_pricing: the column of merchants.
 CREATE OR REPLACE FUNCTION {{are_prices}}(p_pricing jsonb)
 RETURNS boolean

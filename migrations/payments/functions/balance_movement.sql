@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- A movement of the merchant's balance alone, in its own currency. p_gross: minor units. p_cause_id: the object that causes the
 -- movement. p_description: the text of the line, NULL for the usual text.
 CREATE OR REPLACE FUNCTION {{balance_movement}}(

@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Judges a charge of a card that was charged before, and writes the attempt under which the acquirer is asked. No lock is held
 -- while the acquirer is asked. p_charge: NULL to check access only; its member rateAgeDaysMax says how old an exchange rate may
 -- be. p_acquirers: the acquirers that this process knows.

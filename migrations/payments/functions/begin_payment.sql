@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Claims what a payment may use once: its session, its Idempotency-Key and its tokens, the member tokens of p_payment ({jti,
 -- expires}). Then writes the card, the member instrument, and the attempt under which the acquirer is asked. The other members
 -- are those of the transaction.

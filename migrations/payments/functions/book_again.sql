@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Books an operation again that the acquirer accepted after it had been taken back. p_held: the transaction, which the caller
 -- has locked. p_entry: the trail entry of the operation. False when the amount is no longer there; true also when nothing was
 -- taken back. (reference: Accepted after the bound)

@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Books what an acquirer says that it has paid for captures, less refunds: once for each of its references, p_ref. Judges under
 -- the lock of the merchant's balance whether the amount can be right.
 --

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The app of a key, or no row where the key is unknown, revoked or expired. A table function in SQL: the planner writes it into
 -- the query that calls it, so it costs one probe of an index.
 CREATE OR REPLACE FUNCTION {{caller_identity}}(p_key_mac bytea)

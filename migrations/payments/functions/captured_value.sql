@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The worth of the first p_amount minor units of a transaction's captures, in the merchant's currency: each capture that they
 -- cover in full, and a share of the next one. p_amounts and p_grosses: the captures in order.
 --

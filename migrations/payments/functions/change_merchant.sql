@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Changes what an operator decides: the members claim, pricing, tdsMode, acquirer and iban of p_change, as far as they are
 -- given. Returns the merchant, or no row when there is no such merchant.
 --

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The source of a charge: a successful transaction of the merchant, by its own id or by the id of a kept card. Returns the id of
 -- the transaction and its card, or no row.
 CREATE OR REPLACE FUNCTION {{charge_source}}(p_merchant_id text, p_transaction_id text, p_card_id text)

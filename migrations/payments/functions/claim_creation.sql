@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Claims the Idempotency-Key of a request that makes a merchant. There is no merchant yet, so the key belongs to the caller
 -- alone. The primary key makes a second request wait for the first.
 --

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Claims the Idempotency-Key of a request below a merchant. The primary key makes a second request wait for the first.
 --
 -- Verdict: claimed, also without a key; replayed, with the row of the key in held; key-running while an acquirer is asked;

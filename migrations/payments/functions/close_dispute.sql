@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Closes a dispute. Won: the money is the merchant's again. Lost: the money is taken at the captures' own rates, with the fee.
 -- p_caller: NULL for the acquirer or an operator. p_outcome: won or lost; NULL to check access only.
 --

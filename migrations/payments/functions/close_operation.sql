@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Stores the acquirer's answer to an operation. p_id: that of the trail entry. p_outcome: accepted, rejected, or unanswered for
 -- too long. p_reason: the acquirer's text. What the acquirer rejects has not happened, so it is taken back at once, under the
 -- lock under which it was booked.

@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Ends a payout: settled, or failed, which gives the money back. p_status: settled or failed.
 --
 -- Verdict: done, also for the same status again, which changes nothing; conflict when the payout has the other status;

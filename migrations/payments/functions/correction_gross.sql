@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The change in the merchant's currency when an operation gets smaller by p_less units: the difference between what the trail
 -- has booked for it and the worth of the rest. Signed as the gross of an entry. p_kind and p_entry_id: those of the operation. A
 -- void is worth nothing. (reference: Worth of a correction)

@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Stores the card of a successful transaction for a merchant, under an id of its own. p_transaction_id: NULL to check access
 -- only. card_id: also that of a repeated answer.
 --

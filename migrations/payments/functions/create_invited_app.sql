@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Makes an app where registration needs an invitation, and returns its id. Returns NULL, and makes nothing, unless the code is
 -- good. p_code_hash: the digest of the code; the others as for create_app. Of two requests with one code the second waits, and
 -- finds the code used. (reference: Registration)

@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Adds a key to the calling app. p_key_mac: the key of the call. p_new_mac and p_hint: the new key; NULL to check access only.
 --
 -- Verdict: unauthorized; forbidden for a caller that is no app; replayed with the key that the same request made before;

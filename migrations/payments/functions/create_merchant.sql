@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Makes a merchant with its key, tag, balance and first member, all or none. p_merchant: its columns as members; NULL to check
 -- access only.
 --

@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Adds a webhook to a merchant. p_url: NULL to check access only. p_secret_sealed: the sealed secret. p_allow_http: whether
 -- events of a test merchant may be sent without TLS.
 --

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The time in the number of an id (id_number), in whole milliseconds.
 CREATE OR REPLACE FUNCTION {{created_at}}(p_number bigint)
 RETURNS timestamptz

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Decimals of the minor unit of a listed currency (ISO 4217); NULL for any other text. A test compares the list with that of the
 -- service. (reference: Currencies)
 CREATE OR REPLACE FUNCTION {{currency_exponent}}(p_currency text)

@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Deletes events older than 30 days, which are no longer listed, at most p_limit. Returns how many. Ids begin with their time.
 -- Rows that are locked stay for the next call.
 --

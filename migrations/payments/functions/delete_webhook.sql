@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Removes a webhook of a merchant.
 --
 -- Verdict: that of judge_access; not-found; done.

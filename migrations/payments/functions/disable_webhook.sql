@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Disables a webhook that never answers. An event tells the merchant that nothing is sent to its URL any more.
 --
 -- Lock order: the webhook, the balance. The balance comes last, because everything else of the merchant waits for its lock.

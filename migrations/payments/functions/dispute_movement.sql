@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The movement that closes a dispute. p_held: the transaction before. p_after: the transaction afterwards. p_outcome: won or
 -- lost.
 --

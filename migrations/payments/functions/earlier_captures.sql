@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- What a transaction has captured before, for the worth of its next capture: amount, what was captured at the rate p_rate of
 -- p_rate_date, in minor units of the transaction; gross, what all captures were worth in the merchant's currency.
 --

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The entries of a movement, without those that are zero. p_journal_id: that of their journal. own: the merchant's currency.
 -- Each side of a movement has a fixed place (seq), whichever other sides there are. ledger/movement.model.ts of the service is
 -- the model. (reference: Postings)

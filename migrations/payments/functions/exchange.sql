@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Exchanges an amount in minor units, lessened by a margin in basis points, and rounds once. rate and rate_date: those of
 -- exchange_ratio. No row when either currency has no rate. (reference: Conversion)
 --

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- How many minor units of p_to one minor unit of p_from is worth, lessened by a margin in basis points: numerator divided by
 -- denominator. rate: units of p_to for one of p_from after the margin, to 10 decimals, for showing. rate_date: the older of the
 -- two days whose rates were used. Both are NULL for the same currency, where the ratio is 1. No row when either currency has no

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Raises TL001 unless rows are as they were last recorded. p_table and p_ids: as for record_states. The caller that changes a
 -- row holds its lock already, so that nobody changes the row in between.
 --

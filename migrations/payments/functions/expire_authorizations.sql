@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Voids what is left of authorizations older than p_days by the merchant's clock, of at most p_limit transactions. Returns how
 -- many it has looked at, and how many it has voided. When it has looked at p_limit, there may be more.
 --

@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Marks the live payouts that wait as exported, and returns them by merchant and id. Of two concurrent calls each payout is in
 -- one: the second waits for the rows, and leaves out those that are exported by then.
 --

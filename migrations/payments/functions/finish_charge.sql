@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Stores the outcome of the attempt of a charge, once. p_outcome: approved, declined or unknown. p_error_code: the number of the
 -- processing error, NULL for an approval. For an unknown outcome the caller gets 12, and a job asks the acquirer.
 --

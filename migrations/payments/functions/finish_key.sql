@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Stores the answer of a claimed key: the status, and the object, the processing error or the bytes of the answer. Does nothing
 -- without a key.
 CREATE OR REPLACE FUNCTION {{finish_key}}(

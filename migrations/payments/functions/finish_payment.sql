@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Stores the outcome of the attempt of a payment, once. p_outcome: approved, declined or unknown; the latter two with a status
 -- code and the number of its processing error. For an unknown outcome a job asks the acquirer. Only an approval spends the
 -- tokens.

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The first id of an instant. For a year that ids cannot hold, which the clock of a test merchant may show, the last id.
 CREATE OR REPLACE FUNCTION {{first_id}}(p_at timestamptz)
 RETURNS text

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The rate that applies on a day: that of the latest date up to the day, or the first rate for a day before all dates. For one
 -- date, an imported rate has precedence over the embedded one. The euro is the base, 1 on every day. No row when the currency
 -- has no rate. (reference: Exchange rates)

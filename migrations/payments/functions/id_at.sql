@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The id of a number: its milliseconds and counter in hexadecimal digits, then the tag. See id_number. (reference: Ids)
 CREATE OR REPLACE FUNCTION {{id_at}}(p_number bigint, p_tag text)
 RETURNS text

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The caller: the app of a key, or the user of a verified email address. No row for an unknown caller.
 CREATE OR REPLACE FUNCTION {{identify}}(p_key_mac bytea, p_user_email text)
 RETURNS TABLE (identity_id text)

@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Stores rates of the European Central Bank. p_rates: [{date, currency, rate}, …]. A rate replaces an existing one of the same
 -- date and currency.
 --

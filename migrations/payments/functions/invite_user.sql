@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Invites the user of an email address to a merchant. p_email: NULL to check access only. p_token_hash: the digest of the token
 -- in the mail. p_kind and p_payload: the job that sends the mail, which is written in this call.
 --

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Judges who calls, which merchant is meant and whether the caller is a member, in this order. p_merchant_id: that of the path,
 -- or the merchant of the object; NULL when there is no such object.
 --

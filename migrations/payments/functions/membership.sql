@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- One row if an app or a user is a member of a merchant. A user who has not accepted the invitation is no member.
 CREATE OR REPLACE FUNCTION {{membership}}(p_merchant_id text, p_identity_id text)
 RETURNS TABLE (merchant_id text)

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The members of a merchant that never change, by the path under which a client writes them.
 CREATE OR REPLACE FUNCTION {{merchant_fixed_members}}(m {{merchants}})
 RETURNS jsonb

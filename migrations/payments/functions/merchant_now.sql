@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The time of a merchant's clock. A test merchant may advance its clock: whatever falls due for a merchant is judged by it.
 CREATE OR REPLACE FUNCTION {{merchant_now}}(p_merchant_id text)
 RETURNS timestamptz

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Makes an id without the merchant's lock, with its time. The counter makes ids of one millisecond differ.
 CREATE OR REPLACE FUNCTION {{new_id}}(p_tag text, OUT id text, OUT created timestamptz)
 LANGUAGE plpgsql

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The number of a merchant's next id: that of the clock, or one after the merchant's last id when the clock stands still or goes
 -- back. The caller holds the merchant's balance row. So ids below a merchant become visible in rising order, and a reader that
 -- pages forward misses no late commit.

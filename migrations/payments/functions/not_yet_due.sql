@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Captures that are in the balance but not due: younger than p_since, or without an answer of the acquirer. Captures that were
 -- taken back do not count. A capture of exactly p_since is due. Ids contain their time, so the primary key finds the young
 -- lines. (reference: Available amount)

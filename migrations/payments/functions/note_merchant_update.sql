@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Records a changed merchant and adds the event. The event contains the merchant as it is now, with its balance: later changes
 -- must not show in it.
 CREATE OR REPLACE FUNCTION {{note_merchant_update}}(p_merchant {{merchants}})

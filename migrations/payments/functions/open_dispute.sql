@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Opens a dispute and reserves its amount, once for each reference of the acquirer. p_caller: NULL for the acquirer or an
 -- operator. p_dispute: NULL when only access is to be checked; its amount, where not given, is all that can be disputed.
 --

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The merchants that an id may belong to: that of its tag, or the one that a seeded id is listed under. At most one of them has
 -- the row.
 CREATE OR REPLACE FUNCTION {{owners}}(p_id text)

@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Pays out all that is available, at most once a UTC day of the merchant's clock: a later call of the day returns the same
 -- payout. p_caller: NULL for an operator or the schedule. p_minimum: in major units; NULL to check access only. p_delay_days:
 -- for how long a capture stays in the balance. Test payouts are settled at once.

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Writes the ledger: entries, balances, ids, the chain of hashes, events and jobs, for one movement or a hundred. No other
 -- function does. Returns a row for each movement; nth is its place in p_movements.
 --

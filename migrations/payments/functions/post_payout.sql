@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Books a payout and inserts its row. p_id and p_created: taken under the merchant's lock, which the caller holds. A test payout
 -- is settled at once. The caller has looked for a payout of the day under that lock, so no day is paid out twice.
 CREATE OR REPLACE FUNCTION {{post_payout}}(

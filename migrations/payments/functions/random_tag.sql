@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Eight random hexadecimal digits, the tag of a new merchant, app or user.
 CREATE OR REPLACE FUNCTION {{random_tag}}()
 RETURNS text

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Writes the transaction of an attempt, under the merchant's lock: its row, its id, its event and, if the scenario of the card
 -- says so, a fraud alert. p_transaction: the request of the attempt. p_error_code: NULL for a successful transaction. Returns
 -- the id.

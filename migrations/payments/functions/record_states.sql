@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Appends the present state of rows to the merchant's chain of states. p_table and p_ids: the rows. A function that inserts or
 -- changes such a row calls this one afterwards, in the same database transaction. A trigger would also record, and so confirm,
 -- what somebody changes by hand.

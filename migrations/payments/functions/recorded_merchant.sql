@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The row of a merchant, compared with what was recorded. Both are of one moment: the returned row is the compared one.
 CREATE OR REPLACE FUNCTION {{recorded_merchant}}(p_merchant_id text)
 RETURNS {{merchants}}

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Deletes the row of a claimed key, for a refusal that is not remembered: the client may send the same request again once the
 -- cause is gone. Does nothing for a request without a key. (reference: Idempotency-Key)
 --

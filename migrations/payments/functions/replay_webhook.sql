@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Sends the events after p_after to one webhook again, and from then on new ones. Returns how many events; NULL when there is no
 -- such webhook. Leaves out events that wait in the outbox: they will be sent anyway.
 --

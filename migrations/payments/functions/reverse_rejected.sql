@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- Takes back rejected captures of a transaction, but never so much that less is left than was refunded and disputed. Returns the
 -- rest, which stays owed until the next call. (reference: What is taken back)
 --

@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Ends an app's membership of a merchant, and adds the event. The next call of the app is refused.
 --
 -- Verdict: that of judge_access; not-found; last-app when an app would remove the last app: nobody could then reach the merchant

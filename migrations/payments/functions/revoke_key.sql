@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Revokes a key of the app that calls. is_last: the key is the last good key of the app, so nothing was revoked.
 --
 -- Verdict: unauthorized, not-found or done. (reference: Keys of an app)

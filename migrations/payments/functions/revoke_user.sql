@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Ends a user's membership of a merchant, and adds the event. Deletes the user's open invitations too. p_user_id: the id that
 -- members see. Members may also use the id of their own user record: they know no other id of themselves.
 --

@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Gives a webhook another secret. For a day both secrets sign, so that a client can change over without a gap. p_secret_sealed:
 -- NULL to check access only.
 --

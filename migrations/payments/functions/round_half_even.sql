@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The integer nearest to n/d; of two equally near integers, the even one. n >= 0, d > 0. One expression, so that the planner
 -- inlines it into its caller. (reference: Rounding)
 CREATE OR REPLACE FUNCTION {{round_half_even}}(n numeric, d numeric)

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The digests of rows of a table below a merchant, or of the merchant's own row: of the columns that move money, of those that
 -- say who gets or pays it, and of its terms. Digests are stored, so the columns and their order must not change: another list is
 -- another version of the hash.

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The most that an acquirer can take back: what it has settled, refunds and lost disputes.
 CREATE OR REPLACE FUNCTION {{scheme_returnable}}(p_merchant_id text, p_currency text)
 RETURNS numeric

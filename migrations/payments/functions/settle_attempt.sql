@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Stores the outcome of an attempt whose outcome was unknown: an inquiry or an operator has found it. p_status: declined, or
 -- reversed for an approval that the acquirer has taken back. False when the attempt is no longer unknown, so a second call changes
 -- nothing. (reference: Attempts)

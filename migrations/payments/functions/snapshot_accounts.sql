@@ -1,3 +1,4 @@
+-- distribute: p_merchant_id
 -- Stores the sums of a merchant's accounts up to the end of a past UTC day, and returns how many. The sum of an account
 -- continues from its last snapshot; an account without entries since then keeps that one.
 --

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The trail of a transaction when it had p_length entries. A table function, so that the query that calls it is planned with it.
 -- Amounts are JSON numbers: they are below 2^53.
 CREATE OR REPLACE FUNCTION {{trail_until}}(p_merchant_id text, p_transaction_id text, p_length int)

@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- Changes a merchant for a member. p_changes: name, email and descriptor, as far as they are given; NULL to check only access
 -- and p_fixed. p_fixed: members that never change, as the client wrote them.
 --

@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- A user as the members of a merchant see them. Until the user accepts, it has only what the members themselves wrote.
 CREATE OR REPLACE FUNCTION {{user_member}}(p_member {{merchant_users}})
 RETURNS jsonb

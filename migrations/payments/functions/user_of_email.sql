@@ -1,3 +1,4 @@
+-- distribute: coordinator
 -- The user of an email address, in any case of letters; made if there is none. Takes an id either way: all ids share one
 -- counter, which must not reveal whether a user was made.
 CREATE OR REPLACE FUNCTION {{user_of_email}}(p_email text)

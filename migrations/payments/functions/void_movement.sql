@@ -1,3 +1,4 @@
+-- distribute: everywhere
 -- The movement that voids the whole pending amount of a transaction.
 CREATE OR REPLACE FUNCTION {{void_movement}}(t {{transactions}})
 RETURNS {{movement}}

@@ -3,7 +3,7 @@ import { createNames } from '@trestle/database/names.ts'
 import { loginOf } from '@trestle/database/rights/roles.ts'
 import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
-import type { Names } from '@trestle/migrations/migration.ts'
+import type { Names, TableClass } from '@trestle/migrations/migration.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { DatabaseSettings } from '@trestle/service/common-settings.ts'
 import { acquirerEventsTask, acquirerTask, confirmationTask } from './acquirers/acquirer-jobs.ts'
@@ -129,10 +129,10 @@ const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as 
 export const invokerFunctions = ['new_id', 'random_tag', 'merchant_now']
 
 /**
- * The class of each table. `reference`: small and rarely written. `merchant`: below a merchant; each of its keys and indexes
+ * The class of each table, as its migration declares it. `reference`: small and rarely written. `merchant`: below a merchant; each of its keys and indexes
  * contains `merchant_id`. `local`: neither (reference: Classes of tables).
  */
-export const tableClasses: Readonly<Record<keyof PaymentsTables, 'reference' | 'merchant' | 'local'>> = {
+export const tableClasses: Readonly<Record<keyof PaymentsTables, TableClass>> = {
   apps: 'reference',
   app_keys: 'reference',
   users: 'reference',

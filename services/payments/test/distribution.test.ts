@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createNames } from '@trestle/database/names.ts'
+import { placeOf } from '@trestle/migrations/functions.ts'
+import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { tableClasses } from '../src/migrations.ts'
@@ -95,6 +98,38 @@ describe('the statements that distribute payments', () => {
       UNION ALL
       SELECT conrelid::regclass, conname FROM pg_constraint WHERE connamespace = 'payments'::regnamespace AND contype = 'x'`)
     expect(rows).toEqual([])
+  })
+})
+
+describe('the places of tables', () => {
+  it('are declared by the migrations that create them', async () => {
+    const names = createNames('payments')
+    const migrations = await Promise.all(Object.values(paymentsMigrations).map((source) => source(names)))
+    const declared = migrations.flatMap(({ tables }) => Object.entries(tables ?? {}))
+    expect(declared.toSorted()).toEqual(Object.entries(tableClasses).toSorted())
+  })
+})
+
+describe('the places of functions', async () => {
+  const files = await paymentsFunctions()
+  const places = new Map(files.map((file) => [file.name, placeOf(file)]))
+
+  it('are arguments of the functions themselves', () => {
+    const wrong = files.filter((file) => {
+      const place = placeOf(file)
+      return place.startsWith('p_') && !new RegExp(`FUNCTION \\{\\{[^$]*\\b${place} text\\b[^$]*\\$\\$`).test(file.text)
+    })
+    expect(wrong.map(({ name }) => name)).toEqual([])
+  })
+
+  it('are every node for what runs on the node of a merchant calls', () => {
+    const calls = files
+      .filter((file) => placeOf(file) !== 'coordinator')
+      .flatMap(({ name, text }) =>
+        [...text.replaceAll(/--.*/g, '').matchAll(/\{\{([a-z_]+)\}\}\(/g)].map(([, called = '']) => [name, called]),
+      )
+    expect(calls.filter(([, called = '']) => places.get(called) === 'coordinator')).toEqual([])
+    expect(calls.length).toBeGreaterThan(100)
   })
 })
 
