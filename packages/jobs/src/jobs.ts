@@ -57,7 +57,7 @@ export interface Jobs {
   /** Makes a job that a SQL function writes into the table `outbox`. */
   prepare<Payload extends object>(task: Task<Payload>, payload: Payload): Promise<OutboxEntry>
   /** Adds prepared jobs of one task. */
-  insert(trx: JobTransaction, task: string, entries: readonly Pick<OutboxEntry, 'data'>[]): Promise<void>
+  insert(trx: JobTransaction, task: string, entries: readonly Pick<OutboxEntry, 'id' | 'data'>[]): Promise<void>
   /** Takes jobs of a task as soon as they are committed, at most eight at once in this process. */
   work<Payload extends object>(task: Task<Payload>, handler: Handler<Payload>): Promise<void>
   /** Adds a job of a task at each time of a cron expression (UTC), once for all processes. */
@@ -117,7 +117,7 @@ export function createJobs(config: JobsConfig): Jobs {
     run: own.run,
     prepare: async (task, payload) => ({ task: task.name, data: await toData(task, payload) }),
     insert: async (trx, task, entries) => {
-      const queued = entries.map(({ data }) => ({ data }))
+      const queued = entries.map(({ id, data }) => (id === undefined ? { data } : { id, data }))
       const { boss, fromKysely } = await queue()
       await boss.insert(task, queued, { db: fromKysely(trx) })
     },

@@ -6,6 +6,8 @@ export interface OutboxEntry {
   /** Name of its task. */
   readonly task: string
   readonly data: object
+  /** The UUID of the job. The queue has one job of an id, however often it is added. Undefined: any. */
+  readonly id?: string
 }
 
 /**
@@ -38,11 +40,18 @@ export interface OutboxOptions {
  * Deletes at most `limit` rows that no other process has locked, except jobs of the tasks `left`.
  * @returns the number of rows, and their jobs: a row may have none, one or more
  */
-export type TakeRows = (
-  trx: JobTransaction,
-  limit: number,
-  left: readonly string[],
-) => Promise<{ readonly rows: number; readonly entries: readonly OutboxEntry[] }>
+export type TakeRows = (trx: JobTransaction, limit: number, left: readonly string[]) => Promise<TakenRows>
+
+/** Rows that were taken, and their jobs. */
+export interface TakenRows {
+  readonly rows: number
+  readonly entries: readonly OutboxEntry[]
+  /**
+   * Deletes the rows after the commit that added their jobs: where they lie on another server than the queue, no transaction has
+   * both. Their jobs have ids, so that a row that is taken again adds none. Undefined: the rows are deleted already.
+   */
+  readonly remove?: () => Promise<void>
+}
 
 const POLL_MS = 1_000
 const BATCH_ROWS = 100
@@ -108,15 +117,17 @@ async function moveAll(options: OutboxOptions): Promise<void> {
 
 /** @returns whether the batch was full */
 async function moveBatch({ db, jobs, take = takeJobs }: OutboxOptions, left: readonly string[]): Promise<boolean> {
-  return db.transaction().execute(async (trx) => {
-    const { rows, entries } = await take(trx, BATCH_ROWS, left)
-    for (const [task, ofTask] of Map.groupBy(entries, (entry) => entry.task)) {
+  const { rows, remove } = await db.transaction().execute(async (trx) => {
+    const taken = await take(trx, BATCH_ROWS, left)
+    for (const [task, ofTask] of Map.groupBy(taken.entries, (entry) => entry.task)) {
       await jobs.insert(trx, task, ofTask).catch((cause) => {
         throw new TaskRefused(task, cause)
       })
     }
-    return rows === BATCH_ROWS
+    return taken
   })
+  await remove?.()
+  return rows === BATCH_ROWS
 }
 
 const takeJobs: TakeRows = async (trx, limit, left) => {
