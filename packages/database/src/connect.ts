@@ -6,7 +6,7 @@ import { type PipelinedClients, startPipelinedClients } from './driver/pipelined
 import { type Connections, connectionsOf, openPool } from './driver/pool.ts'
 import { type SettingsOptions, underSettings } from './driver/session-settings.ts'
 import type { Statement } from './driver/statement-query.ts'
-import { createLanes, type Lanes } from './lanes.ts'
+import { createLanes, type Lane, type Lanes } from './lanes.ts'
 import type { QuerySpans } from './query-spans.ts'
 import { type StandbyConfig, type StandbyState, watchStandby } from './standby.ts'
 import { TablePrefixPlugin } from './table-prefix.ts'
@@ -40,6 +40,11 @@ export interface DatabaseConfig {
   readonly prepared: boolean
   /** Type of timestamptz values: a Date (the default), or RFC 3339 text, which keeps microseconds. */
   readonly timestamps?: 'date' | 'rfc3339'
+  /**
+   * How the owner of an object is found in a database that is distributed over several servers, by a name of the object.
+   * Undefined: the database is not distributed.
+   */
+  readonly findOwner?: ((read: Lane, name: string) => Promise<string>) | undefined
   /** A standby for reads that may lag behind. Undefined: the primary serves these reads too. */
   readonly standby?: StandbyConfig | undefined
   /** Undefined where requests are not traced. */
@@ -88,6 +93,8 @@ const LAGGING_CONNECTIONS = 4
  * read them whole.
  */
 const KEEP_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' } as const
+/** A distributed database plans a query with its values, which say what node has the rows. */
+const PLAN_WITH_VALUES = { plan_cache_mode: 'auto' } as const
 
 /** Opens the pools and the read lane. Connections open in the background: call `waitForDatabase` first at the start. */
 export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
@@ -113,6 +120,7 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
       ...primary,
       laggingQuery,
       prepared: config.prepared,
+      findOwner: config.findOwner,
       spans: config.spans,
       parserOf: typeParsers(config.timestamps),
     }),
@@ -152,12 +160,15 @@ interface Server<Tables> {
 function openServer<Tables>(config: DatabaseConfig, url: string): Server<Tables> {
   const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs } = config
   const pool = openServicePool({ ...config, url, statementTimeoutMs: writeTimeoutMs })
-  const readers = startPipelinedClients(connectionOptions({ ...config, url }, KEEP_PLANS), {
-    count: config.readConnections ?? 2,
-    silenceMs: statementTimeoutMs + SILENCE_MS,
-    parserOf: typeParsers(config.timestamps),
-    onConnectionError: config.onConnectionError,
-  })
+  const readers = startPipelinedClients(
+    connectionOptions({ ...config, url }, config.findOwner ? PLAN_WITH_VALUES : KEEP_PLANS),
+    {
+      count: config.readConnections ?? 2,
+      silenceMs: statementTimeoutMs + SILENCE_MS,
+      parserOf: typeParsers(config.timestamps),
+      onConnectionError: config.onConnectionError,
+    },
+  )
   const { pool: queryPool, until } = createCancellablePool(pool)
   return { db: openQueries(config, queryPool), until, pool, readers, lagging: openLagging({ ...config, url }) }
 }

@@ -4,7 +4,7 @@ import { againWhenLost } from './again-when-lost.ts'
 import type { PipelinedClients } from './driver/pipelined-clients.ts'
 import type { ParserOf } from './driver/row-reader.ts'
 import { type Rows, runStatement, type Statement } from './driver/statement-query.ts'
-import { type CompiledPreparedQuery, compilePrepared, type PreparedQuery } from './prepare.ts'
+import { type CompiledPreparedQuery, compilePrepared, type DistributedForm, type PreparedQuery } from './prepare.ts'
 import type { QuerySpans } from './query-spans.ts'
 
 /** One way to the database for prepared queries. */
@@ -34,6 +34,8 @@ interface LanesOptions<Tables> {
   /** Runs a read that may lag behind. Undefined: such reads run on the read lane. */
   readonly laggingQuery: ((statement: Statement) => Promise<Rows>) | undefined
   readonly prepared: boolean
+  /** How the owner of an object is found in a distributed database. Undefined: the database is not distributed. */
+  readonly findOwner: ((read: Lane, name: string) => Promise<string>) | undefined
   readonly spans: QuerySpans | undefined
   readonly parserOf: ParserOf
 }
@@ -45,11 +47,12 @@ export function createLanes<Tables>({
   readers,
   laggingQuery,
   prepared,
+  findOwner,
   spans,
   parserOf,
 }: LanesOptions<Tables>): Lanes {
   const compiled = new Map<object, CompiledPreparedQuery>()
-  const compile = <Input extends object, Row>(query: PreparedQuery<Input, Row>): CompiledPreparedQuery => {
+  const compile = <Input extends object, Row>(query: DistributedForm<Input, Row>['query']): CompiledPreparedQuery => {
     const known = compiled.get(query)
     if (known) return known
     const fresh = compilePrepared(query, db)
@@ -58,13 +61,25 @@ export function createLanes<Tables>({
   }
   const lane = (run: (statement: Statement) => Promise<Rows>): Lane => {
     // No await on this path: each would cost every hot request a turn of the microtask queue.
-    const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
-      const { name, text, values } = compile(query.choose?.(input) ?? query)
+    const executeForm = <Input extends object, Row>(
+      form: DistributedForm<Input, Row>['query'],
+      input: object,
+    ): Promise<Row[]> => {
+      const { name, text, values } = compile(form)
       const statement = { name: prepared ? name : '', text, values: values(input) }
       // The query states the type of its rows: PostgreSQL knows no types of TypeScript. A check of each row would cost hot requests
       // time.
       const ask = () => run(statement) as Promise<Row[]>
       return spans ? spans.within(name, ask) : ask()
+    }
+    const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
+      const chosen = query.choose?.(input) ?? query
+      if (findOwner === undefined || chosen.distributed === undefined) return executeForm(chosen, input)
+      const form = chosen.distributed
+      const owner = form.ownerOf(input, (id) => findOwner(read, id))
+      return typeof owner === 'string'
+        ? executeForm(form.query, { ...input, owner })
+        : owner.then((found) => executeForm(form.query, { ...input, owner: found }))
     }
     return {
       all: execute,
@@ -76,7 +91,7 @@ export function createLanes<Tables>({
       },
     }
   }
-  const read = lane((statement) => readers.query(statement))
+  const read: Lane = lane((statement) => readers.query(statement))
   return {
     read,
     lagging: laggingQuery ? lane(laggingQuery) : read,

@@ -8,6 +8,36 @@ export interface PreparedQuery<Input, Row> {
   readonly build: (input: Input, db: QueryExecutorProvider) => Compilable<Row> | RawBuilder<Row>
   /** Another form of the query for some inputs, with its own name. Undefined: this query. */
   readonly choose?: (input: Input) => PreparedQuery<Input, Row> | undefined
+  /** The form of the query for a distributed database. Undefined: this query. */
+  readonly distributed?: DistributedForm<Input, Row>
+}
+
+/**
+ * Finds the owner of an object of a distributed database, by a name of the object. Empty when nobody owns it, and never null: Citus
+ * ends the server when it gets NULL as the owner (citusdata/citus issue 7242).
+ */
+export type FindOwner = (name: string) => Promise<string>
+
+/** An input with the owner, which the lanes add where the database is distributed. Absent, and so NULL, elsewhere. */
+export type Owned<Input> = Input & { readonly owner?: string }
+
+/** A query of a distributed database, which names the owner of all rows in `p.owner`. */
+export interface DistributedForm<Input, Row> {
+  readonly query: Omit<PreparedQuery<Input, Row>, 'choose' | 'distributed'>
+  readonly ownerOf: (input: Input, find: FindOwner) => string | Promise<string>
+}
+
+/**
+ * Adds the form for a distributed database to a query.
+ * @param build the query with the owner. By default it is the same query, whose `p.owner` is null on other databases
+ */
+export function withOwner<Input extends object, Row>(
+  query: PreparedQuery<Input, Row>,
+  ownerOf: DistributedForm<Input, Row>['ownerOf'],
+  build?: (input: Owned<Input>) => RawBuilder<Row>,
+): PreparedQuery<Input, Row> {
+  const form = build ? prepare<Input, Row>(query.name, build) : query
+  return { ...query, distributed: { query: form, ownerOf } }
 }
 
 /** The text of a prepared query, and how an input becomes its values. */
