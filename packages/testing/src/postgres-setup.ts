@@ -15,6 +15,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const { url, host, stop } = await startTestPostgres(process.env)
   project.provide('postgresUrl', url)
   project.provide('poolerUrl', process.env.TEST_POOLER_URL)
+  project.provide('workerUrls', process.env.TEST_WORKER_URLS?.split(' ') ?? [])
   process.stdout.write(` PostgreSQL ${await prepare(url)}: ${host}\n`)
   return stop
 }

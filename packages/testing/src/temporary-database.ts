@@ -8,11 +8,16 @@ declare module 'vitest' {
     readonly postgresUrl: string
     /** A pooler in transaction mode in front of the server, which tests use. Undefined: there is none. */
     readonly poolerUrl: string | undefined
+    /** The workers of a Citus cluster whose coordinator is the server. Empty: the server is plain PostgreSQL. */
+    readonly workerUrls: readonly string[]
   }
 }
 
 /** Whether the way to the server carries named statements: the setting `…_DB_PREPARED`. */
 export const prepared = inject('poolerUrl') === undefined
+
+/** Whether migrated databases are distributed over a Citus cluster. */
+export const distributed = inject('workerUrls').length > 0
 
 /** A database for one test file. */
 export interface TemporaryDatabase {
@@ -29,64 +34,102 @@ export interface TemporaryDatabaseOptions {
   readonly template: string
   /** Migrates an empty database. It runs once for each template, in the first test file that needs it. */
   readonly migrate: (url: string) => Promise<unknown>
+  /** Distributes a migrated database, where the tests run on a cluster. Undefined: it stays on the coordinator. */
+  readonly distribute?: (url: string) => Promise<unknown>
 }
 
 /** Makes a migrated database, as a copy of a template. The first caller makes the template. */
 export async function createTemporaryDatabase(options: TemporaryDatabaseOptions): Promise<TemporaryDatabase> {
   const name = `template_${createHash('sha256').update(options.template).digest('hex').slice(0, 12)}`
-  const template = templates.get(name) ?? ensureTemplate(name, options.migrate)
+  const nodes = nodesOf(options)
+  const template = templates.get(name) ?? ensureTemplate(name, options)
   templates.set(name, template)
   await template
-  return createFrom(name)
+  return createFrom(name, nodes)
 }
 
 /** Templates by name that this worker has found or is making. */
 const templates = new Map<string, Promise<void>>()
 
-async function ensureTemplate(name: string, migrate: TemporaryDatabaseOptions['migrate']): Promise<void> {
+/** The servers that have a copy of a database: all of a cluster, or the one server. The coordinator comes last. */
+function nodesOf({ distribute }: TemporaryDatabaseOptions): readonly string[] {
+  return distribute ? [...inject('workerUrls'), inject('postgresUrl')] : [inject('postgresUrl')]
+}
+
+async function ensureTemplate(name: string, options: TemporaryDatabaseOptions): Promise<void> {
   const serverUrl = inject('postgresUrl')
+  const nodes = nodesOf(options)
   const client = await connect(serverUrl)
   try {
     // Held until the connection ends.
     await client.query('SELECT pg_advisory_lock(hashtext($1))', [name])
     const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1 AND datistemplate', [name])
     if (rowCount === 1) return
-    await client.query(`DROP DATABASE IF EXISTS ${name}`)
-    await client.query(`CREATE DATABASE ${name} TEMPLATE template0`)
-    await migrate(databaseUrl(serverUrl, name))
-    await client.query(`ALTER DATABASE ${name} IS_TEMPLATE true`)
+    for (const node of nodes) {
+      await administer(node, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+      await administer(node, `CREATE DATABASE ${name} TEMPLATE template0`)
+    }
+    if (nodes.length > 1) await joinNodes(name, nodes)
+    await options.migrate(databaseUrl(serverUrl, name))
+    if (nodes.length > 1) await options.distribute?.(databaseUrl(serverUrl, name))
+    for (const node of nodes) {
+      // A database is copied only while nobody is connected to it, and Citus has a process in each of its own.
+      await administer(node, `ALTER DATABASE ${name} IS_TEMPLATE true ALLOW_CONNECTIONS false`)
+      await administer(node, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}'`)
+    }
   } finally {
     await client.end()
   }
 }
 
+/** Makes the databases of a name one cluster. */
+async function joinNodes(name: string, nodes: readonly string[]): Promise<void> {
+  const coordinator = await connect(databaseUrl(inject('postgresUrl'), name))
+  for (const node of nodes) {
+    const client = await connect(databaseUrl(node, name))
+    await client.query('CREATE EXTENSION citus')
+    await client.end()
+  }
+  const [own, ...workers] = nodes.toReversed().map((node) => new URL(node))
+  await coordinator.query('SELECT citus_set_coordinator_host($1, $2)', [own?.hostname, own?.port])
+  for (const { hostname, port } of workers) await coordinator.query('SELECT citus_add_node($1, $2)', [hostname, port])
+  await coordinator.end()
+}
+
 /** Makes an empty database, for tests of the migrations themselves. */
 export function createEmptyDatabase(): Promise<TemporaryDatabase> {
-  return createFrom('template0')
+  return createFrom('template0', [inject('postgresUrl')])
 }
 
 /** Copies a database. Nobody may be connected to it meanwhile. */
 export function copyDatabase({ directUrl }: TemporaryDatabase): Promise<TemporaryDatabase> {
-  return createFrom(new URL(directUrl).pathname.slice(1))
+  return createFrom(new URL(directUrl).pathname.slice(1), [inject('postgresUrl')])
 }
 
-async function createFrom(template: string): Promise<TemporaryDatabase> {
+async function createFrom(template: string, nodes: readonly string[]): Promise<TemporaryDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await administer(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
+  for (const node of nodes) {
+    await administer(node, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
+  }
   const serverUrl = inject('postgresUrl')
   return {
     url: databaseUrl(inject('poolerUrl') ?? serverUrl, name),
     directUrl: byTcp(databaseUrl(serverUrl, name)),
-    drop: () => administer(`DROP DATABASE ${name} WITH (FORCE)`),
+    drop: async () => {
+      for (const node of nodes.toReversed()) await administer(node, `DROP DATABASE ${name} WITH (FORCE)`)
+    },
   }
 }
 
-let administration: pg.Pool | undefined
+/** Connections to each server, which this worker keeps. */
+const administrations = new Map<string, pg.Pool>()
 
 /** Runs a statement on a connection that this worker keeps, after those that wait for it already. */
-async function administer(statement: string): Promise<void> {
-  administration ??= new pg.Pool({ connectionString: inject('postgresUrl'), max: 1, idleTimeoutMillis: 0 })
-  await administration.query(statement)
+async function administer(serverUrl: string, statement: string): Promise<void> {
+  const pool =
+    administrations.get(serverUrl) ?? new pg.Pool({ connectionString: serverUrl, max: 1, idleTimeoutMillis: 0 })
+  administrations.set(serverUrl, pool)
+  await pool.query(statement)
 }
 
 async function connect(connectionString: string): Promise<pg.Client> {
