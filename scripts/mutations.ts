@@ -40,14 +40,14 @@ export const mutations: readonly Mutation[] = [
   },
   {
     breaks: 'a capture takes at most what is pending',
-    file: 'migrations/payments/functions/run_operations.sql',
+    file: 'migrations/payments/functions/fragments/decide_operation.sql',
     text: '(i.amount BETWEEN 1 AND result.possible)',
     replacement: '(i.amount >= 1)',
     test: 'services/payments/src/routes/transactions/captures.test.ts',
   },
   {
     breaks: 'a refund leaves what disputes may take',
-    file: 'migrations/payments/functions/run_operations.sql',
+    file: 'migrations/payments/functions/fragments/decide_operation.sql',
     text: 'THEN t.captured - t.refunded - t.disputed ELSE',
     replacement: 'THEN t.captured - t.refunded ELSE',
     test: 'services/payments/src/disputes/dispute-repository.test.ts',

@@ -3,11 +3,13 @@
 -- p_identity_id: who acted, NULL for an operator. Locks nothing: the id comes from a counter, and no row is ever changed.
 CREATE OR REPLACE FUNCTION {{add_audit}}(p_merchant_id text, p_identity_id text, p_action text, p_payload jsonb)
 RETURNS void
-LANGUAGE sql
+LANGUAGE plpgsql
 AS $$
-INSERT INTO {{audit}} (merchant_id, id, identity_id, action, payload, created)
-SELECT coalesce(p_merchant_id, repeat('0', 24)), made.id, p_identity_id, p_action, p_payload, made.created
-FROM {{new_id}}(
-  coalesce((SELECT m.tag FROM {{merchants}} m WHERE m.id = p_merchant_id), '00000000')
-) made
+DECLARE
+  merchant text := coalesce(p_merchant_id, repeat('0', 24));
+  made record := {{new_id}}(coalesce((SELECT m.tag FROM {{merchants}} m WHERE m.id = p_merchant_id), '00000000'));
+BEGIN
+  INSERT INTO {{audit}} (merchant_id, id, identity_id, action, payload, created)
+    VALUES (merchant, made.id, p_identity_id, p_action, p_payload, made.created);
+END
 $$;

@@ -7,15 +7,19 @@ CREATE OR REPLACE FUNCTION {{add_event}}(
   p_merchant_id text, p_id text, p_created timestamptz, p_type text, p_object_id text, p_data jsonb
 )
 RETURNS void
-LANGUAGE sql
+LANGUAGE plpgsql
 AS $$
-INSERT INTO {{events}} (
-  merchant_id, id, created, type, object_id, pending, captured, refunded, voided, disputed, trail_length, data
-)
-SELECT p_merchant_id, p_id, p_created, p_type, p_object_id,
-  t.pending, t.captured, t.refunded, t.voided, t.disputed, t.trail_length, p_data
-FROM (SELECT) one
-LEFT JOIN {{transactions}} t ON t.merchant_id = p_merchant_id AND t.id = p_object_id;
-SELECT {{enqueue}}(p_merchant_id, p_id, 'event', '{}')
-WHERE EXISTS (SELECT FROM {{webhooks}} w WHERE w.merchant_id = p_merchant_id AND w.disabled IS NULL)
+DECLARE
+  t {{transactions}};
+BEGIN
+  SELECT x.* INTO t FROM {{transactions}} x WHERE x.merchant_id = p_merchant_id AND x.id = p_object_id;
+  INSERT INTO {{events}} (
+    merchant_id, id, created, type, object_id, pending, captured, refunded, voided, disputed, trail_length, data
+  ) VALUES (
+    p_merchant_id, p_id, p_created, p_type, p_object_id,
+    t.pending, t.captured, t.refunded, t.voided, t.disputed, t.trail_length, p_data
+  );
+  PERFORM FROM {{webhooks}} w WHERE w.merchant_id = p_merchant_id AND w.disabled IS NULL LIMIT 1;
+  IF FOUND THEN PERFORM {{enqueue}}(p_merchant_id, p_id, 'event', '{}'); END IF;
+END
 $$;

@@ -7,9 +7,10 @@ RETURNS void
 LANGUAGE plpgsql
 AS $$
 BEGIN
-  INSERT INTO {{merchant_apps}} (merchant_id, app_id, created)
-    SELECT p_merchant.id, a.id, p_merchant.created FROM {{apps}} a WHERE a.id = p_identity_id;
+  PERFORM FROM {{apps}} a WHERE a.id = p_identity_id;
   IF FOUND THEN
+    INSERT INTO {{merchant_apps}} (merchant_id, app_id, created)
+      VALUES (p_merchant.id, p_identity_id, p_merchant.created);
     PERFORM {{add_audit}}(
       p_merchant.id, p_identity_id, 'app.added', jsonb_build_object('appId', p_identity_id)
     );

@@ -1,4 +1,4 @@
--- distribute: coordinator
+-- distribute: p_merchant_id
 -- Stores a fraud alert, once for each reference of the acquirer. p_caller: NULL for the acquirer. p_fraud: NULL to check access
 -- only.
 --
@@ -7,7 +7,7 @@
 --
 -- Lock order: the key, the balance. The key comes first: a repeat waits for it without the lock of the balance, for which
 -- everything else of the merchant waits.
-CREATE OR REPLACE FUNCTION {{add_fraud}}(p_caller {{caller}}, p_transaction_id text, p_fraud jsonb)
+CREATE OR REPLACE FUNCTION {{add_fraud}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_fraud jsonb)
 RETURNS TABLE (verdict text, identity_id text, fraud {{frauds}})
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan

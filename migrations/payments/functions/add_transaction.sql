@@ -1,4 +1,4 @@
--- distribute: everywhere
+-- distribute: coordinator
 -- Inserts a transaction with given values and its card, authorized in full. p_transaction and p_card: members named as the
 -- columns.
 --

@@ -14,14 +14,12 @@ SET search_path = pg_catalog, pg_temp
 AS $$
 #variable_conflict use_variable
 DECLARE
+  merchant {{merchants}};
   claimed record;
 BEGIN
-  SELECT j.verdict, j.identity_id INTO verdict, identity_id
-    FROM {{judge_test_access}}(
-      p_caller, (SELECT m.id FROM {{merchants}} m WHERE m.id = p_merchant_id)
-    ) j;
-  PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id AND m.test;
-  IF verdict = 'done' AND NOT FOUND THEN verdict := 'forbidden'; END IF;
+  SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
+  SELECT j.verdict, j.identity_id INTO verdict, identity_id FROM {{judge_test_access}}(p_caller, merchant.id) j;
+  IF verdict = 'done' AND merchant.test IS NOT TRUE THEN verdict := 'forbidden'; END IF;
   IF verdict <> 'done' OR p_seconds IS NULL THEN RETURN NEXT; RETURN; END IF;
   claimed := {{claim_key}}(p_caller, p_merchant_id, identity_id);
   IF claimed.verdict <> 'claimed' THEN

@@ -5,11 +5,15 @@ CREATE OR REPLACE FUNCTION {{balance_movement}}(
   p_merchant_id text, p_kind text, p_gross bigint, p_cause_id text, p_description text
 )
 RETURNS {{movement}}
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 AS $$
-SELECT jsonb_populate_record(NULL::{{movement}}, jsonb_build_object(
-  'merchant_id', m.id, 'kind', p_kind, 'test', m.test, 'gross', p_gross, 'fee_flat', 0, 'fee_rate', 0,
-  'cause_id', p_cause_id, 'description', p_description
-))
-FROM {{merchants}} m WHERE m.id = p_merchant_id
+BEGIN
+  RETURN (
+    SELECT jsonb_populate_record(NULL::{{movement}}, jsonb_build_object(
+      'merchant_id', m.id, 'kind', p_kind, 'test', m.test, 'gross', p_gross, 'fee_flat', 0, 'fee_rate', 0,
+      'cause_id', p_cause_id, 'description', p_description
+    ))
+    FROM {{merchants}} m WHERE m.id = p_merchant_id
+  );
+END
 $$;

@@ -3,8 +3,12 @@
 -- the query that calls it, so it costs one probe of an index.
 CREATE OR REPLACE FUNCTION {{caller_identity}}(p_key_mac bytea)
 RETURNS TABLE (identity_id text)
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE ROWS 1
 AS $$
-SELECT k.app_id FROM {{app_keys}} k
-WHERE k.mac = p_key_mac AND {{include:is_good_key.sql}}
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+  SELECT k.app_id FROM {{app_keys}} k
+  WHERE k.mac = p_key_mac AND {{include:is_good_key.sql}};
+END
 $$;

@@ -3,14 +3,20 @@
 -- the transaction and its card, or no row.
 CREATE OR REPLACE FUNCTION {{charge_source}}(p_merchant_id text, p_transaction_id text, p_card_id text)
 RETURNS TABLE (transaction_id text, instrument {{instruments}})
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE ROWS 1
 AS $$
-SELECT source.id, i FROM (
-  SELECT t.id, t.instrument_id FROM {{transactions}} t
-  WHERE t.merchant_id = p_merchant_id AND t.id = p_transaction_id AND t.successful
-  UNION ALL
-  SELECT c.transaction_id, c.instrument_id FROM {{cards}} c
-  WHERE c.merchant_id = p_merchant_id AND c.id = p_card_id AND c.deleted IS NULL
-) source
-JOIN {{instruments}} i ON i.merchant_id = p_merchant_id AND i.id = source.instrument_id
+#variable_conflict use_variable
+DECLARE
+  instrument_id text;
+BEGIN
+  SELECT source.id, source.instrument_id INTO transaction_id, instrument_id FROM (
+    SELECT t.id, t.instrument_id FROM {{transactions}} t
+    WHERE t.merchant_id = p_merchant_id AND t.id = p_transaction_id AND t.successful
+    UNION ALL
+    SELECT c.transaction_id, c.instrument_id FROM {{cards}} c
+    WHERE c.merchant_id = p_merchant_id AND c.id = p_card_id AND c.deleted IS NULL
+  ) source;
+  SELECT i.* INTO instrument FROM {{instruments}} i WHERE i.merchant_id = p_merchant_id AND i.id = instrument_id;
+  IF FOUND THEN RETURN NEXT; END IF;
+END
 $$;

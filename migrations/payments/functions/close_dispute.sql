@@ -1,4 +1,4 @@
--- distribute: coordinator
+-- distribute: p_merchant_id
 -- Closes a dispute. Won: the money is the merchant's again. Lost: the money is taken at the captures' own rates, with the fee.
 -- p_caller: NULL for the acquirer or an operator. p_outcome: won or lost; NULL to check access only.
 --
@@ -9,7 +9,7 @@
 -- Lock order: the transaction, the dispute, the key, the balance. Every function that changes the money of a transaction locks
 -- the transaction first, so that two of them never wait for each other. The lock of the key comes after the locks of the rows,
 -- so that a repeat waits for the first request and gets the dispute as that request left it.
-CREATE OR REPLACE FUNCTION {{close_dispute}}(p_caller {{caller}}, p_dispute_id text, p_outcome text)
+CREATE OR REPLACE FUNCTION {{close_dispute}}(p_caller {{caller}}, p_merchant_id text, p_dispute_id text, p_outcome text)
 RETURNS TABLE (verdict text, identity_id text, dispute {{disputes}})
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan
@@ -21,9 +21,14 @@ DECLARE
   held {{transactions}};
   after {{transactions}};
   claimed record;
+  moment timestamptz;
 BEGIN
-  SELECT d.* INTO dispute FROM {{owners}}(p_dispute_id) o
-    JOIN {{disputes}} d ON d.merchant_id = o.merchant_id AND d.id = p_dispute_id;
+  IF p_merchant_id IS NULL THEN
+    SELECT d.* INTO dispute FROM {{owners}}(p_dispute_id) o
+      JOIN {{disputes}} d ON d.merchant_id = o.merchant_id AND d.id = p_dispute_id;
+  ELSE
+    SELECT d.* INTO dispute FROM {{disputes}} d WHERE d.merchant_id = p_merchant_id AND d.id = p_dispute_id;
+  END IF;
   SELECT j.verdict, j.identity_id INTO verdict, identity_id
     FROM {{judge_test_access}}(p_caller, dispute.merchant_id) j;
   IF verdict <> 'done' OR p_outcome IS NULL THEN RETURN NEXT; RETURN; END IF;
@@ -47,13 +52,14 @@ BEGIN
   IF dispute.status = p_outcome THEN RETURN NEXT; RETURN; END IF;
   PERFORM {{expect_recorded}}(held.merchant_id, 'disputes', ARRAY[dispute.id]);
   UPDATE {{transactions}} t SET
-      disputed = t.disputed - CASE p_outcome WHEN 'won' THEN dispute.amount ELSE 0 END,
-      lost = t.lost + CASE p_outcome WHEN 'lost' THEN dispute.amount ELSE 0 END,
+      disputed = t.disputed - CASE WHEN p_outcome = 'won' THEN dispute.amount ELSE 0 END,
+      lost = t.lost + CASE WHEN p_outcome = 'lost' THEN dispute.amount ELSE 0 END,
       trail_length = t.trail_length + 1
     WHERE t.merchant_id = held.merchant_id AND t.id = held.id RETURNING t.* INTO after;
   PERFORM {{post}}(ARRAY[{{dispute_movement}}(held, after, dispute, p_outcome)]);
+  moment := date_trunc('milliseconds', clock_timestamp());
   UPDATE {{disputes}} d SET
-      status = p_outcome, resolved = date_trunc('milliseconds', clock_timestamp())
+      status = p_outcome, resolved = moment
     WHERE d.merchant_id = held.merchant_id AND d.id = dispute.id RETURNING d.* INTO dispute;
   PERFORM {{record_states}}(held.merchant_id, 'disputes', ARRAY[dispute.id]);
   RETURN NEXT;

@@ -24,6 +24,7 @@ DECLARE
   entry {{trail_entries}};
   held {{transactions}};
   ids record;
+  moment timestamptz;
 BEGIN
   SELECT e.* INTO STRICT entry FROM {{trail_entries}} e WHERE e.merchant_id = p_merchant_id AND e.id = p_id;
   SELECT t.* INTO STRICT held FROM {{transactions}} t
@@ -41,8 +42,9 @@ BEGIN
   owed := 0;
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   PERFORM {{expect_recorded}}(p_merchant_id, 'acquirer_operations', ARRAY[p_id]);
+  moment := date_trunc('milliseconds', clock_timestamp());
   UPDATE {{acquirer_operations}} o
-    SET status = p_outcome, reason = p_reason, answered = date_trunc('milliseconds', clock_timestamp())
+    SET status = p_outcome, reason = p_reason, answered = moment
     WHERE o.merchant_id = p_merchant_id AND o.id = p_id;
   PERFORM {{record_states}}(p_merchant_id, 'acquirer_operations', ARRAY[p_id]);
   IF status = 'open' AND p_outcome <> 'accepted' THEN

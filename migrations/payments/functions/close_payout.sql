@@ -1,11 +1,11 @@
--- distribute: coordinator
+-- distribute: p_merchant_id
 -- Ends a payout: settled, or failed, which gives the money back. p_status: settled or failed.
 --
 -- Verdict: done, also for the same status again, which changes nothing; conflict when the payout has the other status;
 -- not-found. (reference: States of a payout)
 --
 -- Lock order: the payout, the balance. export_payouts takes them in this order too, so that the two never wait for each other.
-CREATE OR REPLACE FUNCTION {{close_payout}}(p_payout_id text, p_status text)
+CREATE OR REPLACE FUNCTION {{close_payout}}(p_merchant_id text, p_payout_id text, p_status text)
 RETURNS TABLE (verdict text, payout {{payouts}})
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -13,8 +13,12 @@ SET enable_seqscan = off
 AS $$
 #variable_conflict use_variable
 BEGIN
-  SELECT p.* INTO payout FROM {{owners}}(p_payout_id) o
-    JOIN {{payouts}} p ON p.merchant_id = o.merchant_id AND p.id = p_payout_id;
+  IF p_merchant_id IS NULL THEN
+    SELECT p.* INTO payout FROM {{owners}}(p_payout_id) o
+      JOIN {{payouts}} p ON p.merchant_id = o.merchant_id AND p.id = p_payout_id;
+  ELSE
+    SELECT p.* INTO payout FROM {{payouts}} p WHERE p.merchant_id = p_merchant_id AND p.id = p_payout_id;
+  END IF;
   IF payout.id IS NULL THEN verdict := 'not-found'; RETURN NEXT; RETURN; END IF;
   SELECT p.* INTO payout FROM {{payouts}} p
     WHERE p.merchant_id = payout.merchant_id AND p.id = p_payout_id FOR UPDATE;

@@ -20,10 +20,10 @@ DECLARE
   after {{transactions}};
 BEGIN
   UPDATE {{transactions}} t SET
-      pending = t.pending - CASE p_entry.kind WHEN 'refund' THEN 0 ELSE p_amount END,
-      captured = t.captured + CASE p_entry.kind WHEN 'capture' THEN p_amount ELSE 0 END,
-      refunded = t.refunded + CASE p_entry.kind WHEN 'refund' THEN p_amount ELSE 0 END,
-      voided = t.voided + CASE p_entry.kind WHEN 'void' THEN p_amount ELSE 0 END,
+      pending = t.pending - CASE WHEN p_entry.kind = 'refund' THEN 0 ELSE p_amount END,
+      captured = t.captured + CASE WHEN p_entry.kind = 'capture' THEN p_amount ELSE 0 END,
+      refunded = t.refunded + CASE WHEN p_entry.kind = 'refund' THEN p_amount ELSE 0 END,
+      voided = t.voided + CASE WHEN p_entry.kind = 'void' THEN p_amount ELSE 0 END,
       trail_length = t.trail_length + 1
     WHERE t.merchant_id = p_held.merchant_id AND t.id = p_held.id RETURNING t.* INTO after;
   moved := jsonb_populate_record(NULL::{{movement}}, to_jsonb(after));

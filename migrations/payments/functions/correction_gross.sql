@@ -4,22 +4,22 @@
 -- void is worth nothing. (reference: Worth of a correction)
 CREATE OR REPLACE FUNCTION {{correction_gross}}(p_held {{transactions}}, p_kind text, p_entry_id text, p_less bigint)
 RETURNS bigint
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 AS $$
-SELECT CASE p_kind WHEN 'void' THEN 0 WHEN 'capture' THEN rest.worth - moved.worth ELSE moved.worth - rest.worth END
-FROM (
-  SELECT coalesce(sum(CASE e.kind WHEN 'capture' THEN e.gross ELSE -e.gross END), 0)::bigint AS worth
-  FROM {{trail_entries}} e
-  WHERE e.merchant_id = p_held.merchant_id AND e.transaction_id = p_held.id
-    AND e.kind IN ('capture', 'refund', 'disputeLost')
-) moved, (
-  SELECT {{captured_value}}(
-      n.amounts, n.grosses, p_held.captured - CASE p_kind WHEN 'capture' THEN p_less ELSE 0 END
-    ) - {{captured_value}}(
-      n.amounts, n.grosses, p_held.refunded + p_held.lost - CASE p_kind WHEN 'refund' THEN p_less ELSE 0 END
-    ) AS worth
-  FROM {{net_captures}}(
-    p_held.merchant_id, p_held.id, p_entry_id, CASE p_kind WHEN 'capture' THEN p_less ELSE 0 END
-  ) n
-) rest
+DECLARE
+  captured_less bigint := CASE p_kind WHEN 'capture' THEN p_less ELSE 0 END;
+  refunded_less bigint := CASE p_kind WHEN 'refund' THEN p_less ELSE 0 END;
+  booked bigint;
+  rest bigint;
+BEGIN
+  IF p_kind = 'void' THEN RETURN 0; END IF;
+  SELECT coalesce(sum(CASE e.kind WHEN 'capture' THEN e.gross ELSE -e.gross END), 0)::bigint INTO booked
+    FROM {{trail_entries}} e
+    WHERE e.merchant_id = p_held.merchant_id AND e.transaction_id = p_held.id
+      AND e.kind IN ('capture', 'refund', 'disputeLost');
+  SELECT {{captured_value}}(n.amounts, n.grosses, p_held.captured - captured_less)
+      - {{captured_value}}(n.amounts, n.grosses, p_held.refunded + p_held.lost - refunded_less) INTO rest
+    FROM {{net_captures}}(p_held.merchant_id, p_held.id, p_entry_id, captured_less) n;
+  RETURN CASE p_kind WHEN 'capture' THEN rest - booked ELSE booked - rest END;
+END
 $$;

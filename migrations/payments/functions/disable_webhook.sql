@@ -9,13 +9,16 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+  moment timestamptz := date_trunc('milliseconds', clock_timestamp());
+  webhook {{webhooks}};
 BEGIN
-  UPDATE {{webhooks}} w SET disabled = date_trunc('milliseconds', clock_timestamp())
-    WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id AND w.disabled IS NULL;
-  IF FOUND THEN
-    PERFORM {{note_event}}(w.merchant_id, 'webhook.disabled', w.id,
-        jsonb_build_object('id', w.id, 'url', w.url, 'events', w.events, 'created', w.created, 'disabled', w.disabled))
-      FROM {{webhooks}} w WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id;
-  END IF;
+  UPDATE {{webhooks}} w SET disabled = moment
+    WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id AND w.disabled IS NULL RETURNING w.* INTO webhook;
+  IF NOT FOUND THEN RETURN; END IF;
+  PERFORM {{note_event}}(p_merchant_id, 'webhook.disabled', p_webhook_id, jsonb_build_object(
+    'id', webhook.id, 'url', webhook.url, 'events', webhook.events, 'created', webhook.created,
+    'disabled', webhook.disabled
+  ));
 END
 $$;

@@ -2,14 +2,20 @@
 -- What open disputes of a merchant would take from its balance if all were lost. (reference: Available amount)
 CREATE OR REPLACE FUNCTION {{dispute_reserve}}(p_merchant_id text)
 RETURNS bigint
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 AS $$
-SELECT coalesce(sum({{reversal_gross}}(
-  t.merchant_id, t.id, t.refunded + t.lost, t.disputed - t.lost
-)), 0)::bigint
-FROM (
-  SELECT DISTINCT d.transaction_id FROM {{disputes}} d
-  WHERE d.merchant_id = p_merchant_id AND d.status = 'open'
-) open
-JOIN {{transactions}} t ON t.merchant_id = p_merchant_id AND t.id = open.transaction_id
+DECLARE
+  reserved bigint := 0;
+  disputed record;
+BEGIN
+  FOR disputed IN
+    SELECT t.id, t.refunded + t.lost AS reversed, t.disputed - t.lost AS open FROM {{transactions}} t
+    WHERE t.merchant_id = p_merchant_id AND t.id IN (
+      SELECT d.transaction_id FROM {{disputes}} d WHERE d.merchant_id = p_merchant_id AND d.status = 'open'
+    )
+  LOOP
+    reserved := reserved + {{reversal_gross}}(p_merchant_id, disputed.id, disputed.reversed, disputed.open);
+  END LOOP;
+  RETURN reserved;
+END
 $$;

@@ -6,18 +6,22 @@
 -- (reference: When a capture is converted)
 CREATE OR REPLACE FUNCTION {{earlier_captures}}(p_held {{transactions}}, p_rate text, p_rate_date date)
 RETURNS TABLE (amount bigint, gross numeric)
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE ROWS 1
 AS $$
-SELECT
-  coalesce(sum(c.amount) FILTER (
-    WHERE c.rate IS NOT DISTINCT FROM p_rate AND c.rate_date IS NOT DISTINCT FROM p_rate_date
-  ), 0)::bigint,
-  coalesce(sum(c.gross), 0)
-FROM (
-  SELECT max(e.amount) AS amount, max(e.gross) AS gross, max(e.rate) AS rate, max(e.rate_date) AS rate_date
-  FROM {{trail_entries}} e
-  WHERE e.merchant_id = p_held.merchant_id AND e.transaction_id = p_held.id AND e.kind = 'capture'
-  GROUP BY CASE WHEN e.amount < 0 THEN right(e.reference, 24) ELSE e.id END
-  HAVING min(e.amount) > 0
-) c
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+  SELECT
+    coalesce(sum(c.amount) FILTER (
+      WHERE c.rate IS NOT DISTINCT FROM p_rate AND c.rate_date IS NOT DISTINCT FROM p_rate_date
+    ), 0)::bigint,
+    coalesce(sum(c.gross), 0)
+  FROM (
+    SELECT max(e.amount) AS amount, max(e.gross) AS gross, max(e.rate) AS rate, max(e.rate_date) AS rate_date
+    FROM {{trail_entries}} e
+    WHERE e.merchant_id = p_held.merchant_id AND e.transaction_id = p_held.id AND e.kind = 'capture'
+    GROUP BY CASE WHEN e.amount < 0 THEN right(e.reference, 24) ELSE e.id END
+    HAVING min(e.amount) > 0
+  ) c;
+END
 $$;

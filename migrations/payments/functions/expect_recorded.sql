@@ -11,29 +11,29 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
 DECLARE
-  changed record;
+  present record;
+  recorded record;
+  what text;
 BEGIN
-  SELECT d.row_id, concat_ws(' and ',
-      CASE WHEN s.money IS DISTINCT FROM d.money THEN 'what moves money' END,
-      CASE WHEN s.party IS DISTINCT FROM d.party THEN 'who gets or pays it' END,
-      CASE WHEN s.terms IS DISTINCT FROM d.terms THEN 'its terms' END
-    ) AS what INTO changed
-    FROM {{row_digests}}(p_merchant_id, p_table, p_ids) d
-    LEFT JOIN LATERAL (
-      SELECT e.money, e.party, e.terms FROM {{state_entries}} e
-      WHERE e.merchant_id = p_merchant_id AND e.table_name = p_table AND e.row_id = d.row_id
-      ORDER BY e.id DESC LIMIT 1
-    ) s ON true
-    WHERE (s.money, s.party, s.terms) IS DISTINCT FROM (d.money, d.party, d.terms)
-      -- An operation is recorded only with its first answer.
-      AND NOT (p_table = 'acquirer_operations' AND s.money IS NULL AND EXISTS (
-        SELECT FROM {{acquirer_operations}} o WHERE o.merchant_id = p_merchant_id AND o.id = d.row_id
-          AND o.status = 'open' AND num_nonnulls(o.reason, o.answered) = 0
-      ))
-    LIMIT 1;
-  IF FOUND THEN
-    RAISE EXCEPTION '% of %: % was changed by hand; look with: payments ledger verify',
-      changed.row_id, p_table, changed.what USING ERRCODE = 'TL001';
-  END IF;
+  FOR present IN SELECT * FROM {{row_digests}}(p_merchant_id, p_table, p_ids) LOOP
+    SELECT e.money, e.party, e.terms INTO recorded FROM {{state_entries}} e
+      WHERE e.merchant_id = p_merchant_id AND e.table_name = p_table AND e.row_id = present.row_id
+      ORDER BY e.id DESC LIMIT 1;
+    CONTINUE WHEN (recorded.money, recorded.party, recorded.terms)
+      IS NOT DISTINCT FROM (present.money, present.party, present.terms);
+    -- An operation is recorded only with its first answer.
+    PERFORM FROM {{acquirer_operations}} o
+      WHERE p_table = 'acquirer_operations' AND recorded.money IS NULL
+        AND o.merchant_id = p_merchant_id AND o.id = present.row_id
+        AND o.status = 'open' AND num_nonnulls(o.reason, o.answered) = 0;
+    CONTINUE WHEN FOUND;
+    what := concat_ws(' and ',
+      CASE WHEN recorded.money IS DISTINCT FROM present.money THEN 'what moves money' END,
+      CASE WHEN recorded.party IS DISTINCT FROM present.party THEN 'who gets or pays it' END,
+      CASE WHEN recorded.terms IS DISTINCT FROM present.terms THEN 'its terms' END
+    );
+    RAISE EXCEPTION '% of %: % was changed by hand; look with: payments ledger verify', present.row_id, p_table, what
+      USING ERRCODE = 'TL001';
+  END LOOP;
 END
 $$;

@@ -18,15 +18,19 @@ DECLARE
   );
   since_id text := (SELECT b.expired_id FROM {{merchant_balances}} b
     WHERE b.merchant_id = p_merchant_id);
-  held {{transactions}}[];
+  old {{transactions}};
+  held {{transactions}}[] := '{}';
+  newest text;
   movements {{movement}}[];
 BEGIN
-  SELECT array_agg(t ORDER BY t.id) INTO held FROM (
-    SELECT * FROM {{transactions}} t
+  FOR old IN
+    SELECT t.* FROM {{transactions}} t
     WHERE t.merchant_id = p_merchant_id AND t.id > since_id AND t.id < until_id
     ORDER BY t.id LIMIT p_limit FOR UPDATE
-  ) t;
-  looked_at := coalesce(cardinality(held), 0);
+  LOOP
+    held := held || old;
+  END LOOP;
+  looked_at := cardinality(held);
   voided := 0;
   IF looked_at > 0 THEN
     SELECT array_agg({{void_movement}}(t)) INTO movements FROM unnest(held) t
@@ -35,10 +39,11 @@ BEGIN
       PERFORM {{post}}(movements);
       UPDATE {{transactions}} t
         SET pending = v.pending, voided = v.voided, trail_length = v.seq
-        FROM unnest(movements) v WHERE t.merchant_id = v.merchant_id AND t.id = v.transaction_id;
+        FROM unnest(movements) v WHERE t.merchant_id = p_merchant_id AND t.id = v.transaction_id;
       voided := cardinality(movements);
     END IF;
-    UPDATE {{merchant_balances}} b SET expired_id = greatest(b.expired_id, (held[looked_at]).id)
+    newest := (held[looked_at]).id;
+    UPDATE {{merchant_balances}} b SET expired_id = greatest(b.expired_id, newest)
       WHERE b.merchant_id = p_merchant_id;
   END IF;
   RETURN NEXT;

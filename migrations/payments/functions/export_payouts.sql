@@ -11,22 +11,23 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
 DECLARE
-  held {{payouts}}[];
+  merchant text;
   payout {{payouts}};
 BEGIN
-  SELECT array_agg(p ORDER BY p.merchant_id, p.id) INTO held FROM (
-    SELECT * FROM {{payouts}} p
-    WHERE NOT p.test AND p.status = 'created'
-    ORDER BY p.merchant_id, p.id FOR UPDATE
-  ) p;
-  FOREACH payout IN ARRAY coalesce(held, '{}') LOOP
-    PERFORM {{expect_recorded}}(payout.merchant_id, 'payouts', ARRAY[payout.id]);
-    PERFORM {{expect_recorded}}(payout.merchant_id, 'merchants', ARRAY[payout.merchant_id]);
-    UPDATE {{payouts}} p SET status = 'exported'
-      WHERE p.merchant_id = payout.merchant_id AND p.id = payout.id;
-    PERFORM {{record_states}}(payout.merchant_id, 'payouts', ARRAY[payout.id]);
-    payout.status := 'exported';
-    RETURN NEXT payout;
+  FOR merchant IN
+    SELECT DISTINCT p.merchant_id FROM {{payouts}} p WHERE NOT p.test AND p.status = 'created' ORDER BY 1
+  LOOP
+    FOR payout IN
+      SELECT p.* FROM {{payouts}} p WHERE p.merchant_id = merchant AND NOT p.test AND p.status = 'created'
+      ORDER BY p.id FOR UPDATE
+    LOOP
+      PERFORM {{expect_recorded}}(merchant, 'payouts', ARRAY[payout.id]);
+      PERFORM {{expect_recorded}}(merchant, 'merchants', ARRAY[merchant]);
+      UPDATE {{payouts}} p SET status = 'exported' WHERE p.merchant_id = merchant AND p.id = payout.id;
+      PERFORM {{record_states}}(merchant, 'payouts', ARRAY[payout.id]);
+      payout.status := 'exported';
+      RETURN NEXT payout;
+    END LOOP;
   END LOOP;
 END
 $$;

@@ -6,9 +6,11 @@ CREATE OR REPLACE FUNCTION {{finish_key}}(
   p_body text
 )
 RETURNS void
-LANGUAGE sql
+LANGUAGE plpgsql
 AS $$
-UPDATE {{idempotency}} i
-  SET status = p_status, object_id = p_object_id, error_code = p_error_code, body = p_body
-  WHERE {{include:scope_of_key.sql}}
+BEGIN
+  UPDATE {{idempotency}} i
+    SET status = p_status, object_id = p_object_id, error_code = p_error_code, body = p_body
+    WHERE {{include:scope_of_key.sql}};
+END
 $$;

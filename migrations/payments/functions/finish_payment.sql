@@ -21,6 +21,8 @@ AS $$
 #variable_conflict use_variable
 DECLARE
   attempt {{attempts}};
+  jtis text[];
+  ends timestamptz := date_trunc('milliseconds', clock_timestamp()) + interval '30 minutes';
 BEGIN
   SELECT a.* INTO STRICT attempt FROM {{attempts}} a
     WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id FOR UPDATE;
@@ -36,12 +38,11 @@ BEGIN
   );
   UPDATE {{payment_sessions}} s
     SET transaction_id = transaction_id, status_code = p_status_code,
-      expires = date_trunc('milliseconds', clock_timestamp()) + interval '30 minutes'
+      expires = ends
     WHERE s.merchant_id = p_merchant_id AND s.id = attempt.request ->> 'sessionId';
   IF p_outcome <> 'approved' THEN
-    DELETE FROM {{spent_tokens}} t
-      USING jsonb_to_recordset(attempt.request -> 'tokens') AS claimed(jti text)
-      WHERE t.merchant_id = p_merchant_id AND t.jti = claimed.jti;
+    SELECT array_agg(t.jti) INTO jtis FROM jsonb_to_recordset(attempt.request -> 'tokens') AS t(jti text);
+    DELETE FROM {{spent_tokens}} t WHERE t.merchant_id = p_merchant_id AND t.jti = ANY (jtis);
   END IF;
   IF attempt.request ->> 'key' IS NOT NULL THEN
     PERFORM {{finish_key}}(

@@ -11,21 +11,22 @@ LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
+DECLARE
+  replaced jsonb;
 BEGIN
-  PERFORM {{add_audit}}(NULL, NULL, 'fx.replaced', jsonb_build_object('rates', replaced.rates))
-    FROM (
-      SELECT jsonb_agg(jsonb_build_object(
-          'date', f.date, 'currency', f.currency, 'from', trim_scale(f.rate)::text, 'to', trim_scale(r.rate)::text
-        ) ORDER BY f.date, f.currency) AS rates
-      FROM jsonb_to_recordset(p_rates) AS r(date date, currency text, rate numeric)
-      JOIN {{fx_rates}} f ON f.date = r.date AND f.currency = r.currency AND f.source = 'ecb'
-      WHERE f.rate <> round(r.rate, 10)
-    ) replaced
-    WHERE replaced.rates IS NOT NULL;
+  SELECT jsonb_agg(jsonb_build_object(
+      'date', f.date, 'currency', f.currency, 'from', trim_scale(f.rate)::text, 'to', trim_scale(r.rate)::text
+    ) ORDER BY f.date, f.currency) INTO replaced
+    FROM jsonb_to_recordset(p_rates) AS r(date date, currency text, rate numeric)
+    JOIN {{fx_rates}} f ON f.date = r.date AND f.currency = r.currency AND f.source = 'ecb'
+    WHERE f.rate <> round(r.rate, 10);
+  IF replaced IS NOT NULL THEN
+    PERFORM {{add_audit}}(NULL, NULL, 'fx.replaced', jsonb_build_object('rates', replaced));
+  END IF;
   INSERT INTO {{fx_rates}} (date, currency, source, rate)
     SELECT DISTINCT ON (r.date, r.currency) r.date, r.currency, 'ecb', r.rate
     FROM jsonb_to_recordset(p_rates) AS r(date date, currency text, rate numeric)
     ORDER BY r.date, r.currency
-    ON CONFLICT ON CONSTRAINT {{local:fx_rates_pk}} DO UPDATE SET rate = excluded.rate;
+    ON CONFLICT (date, currency, source) DO UPDATE SET rate = excluded.rate;
 END
 $$;

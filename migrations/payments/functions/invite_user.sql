@@ -57,8 +57,8 @@ BEGIN
   ) THEN
     INSERT INTO {{invitations}} (token_hash, merchant_id, user_id, expires, created)
       VALUES (p_token_hash, p_merchant_id, member.id, moment + interval '14 days', moment);
-    PERFORM {{enqueue}}(p_merchant_id, {{id_at}}(t.first, t.tag), p_kind, p_payload)
-      FROM {{take_ids}}(p_merchant_id, 1) t;
+    drawn := {{take_ids}}(p_merchant_id, 1);
+    PERFORM {{enqueue}}(p_merchant_id, {{id_at}}(drawn.first, drawn.tag), p_kind, p_payload);
     mailed := true;
   END IF;
   PERFORM {{finish_key}}(p_caller, p_merchant_id, identity_id, 201, member.id, NULL, is_member::text);

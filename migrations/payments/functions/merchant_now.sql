@@ -2,8 +2,12 @@
 -- The time of a merchant's clock. A test merchant may advance its clock: whatever falls due for a merchant is judged by it.
 CREATE OR REPLACE FUNCTION {{merchant_now}}(p_merchant_id text)
 RETURNS timestamptz
-LANGUAGE sql
+LANGUAGE plpgsql
 AS $$
-SELECT date_trunc('milliseconds', clock_timestamp()) + b.clock_offset * interval '1 second'
-FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id
+BEGIN
+  RETURN (
+    SELECT date_trunc('milliseconds', clock_timestamp()) + b.clock_offset * interval '1 second'
+    FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id
+  );
+END
 $$;

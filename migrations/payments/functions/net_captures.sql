@@ -3,17 +3,21 @@
 -- about to be rejected; NULL and 0 for none. A part keeps its share of the capture's worth. (reference: Worth of a correction)
 CREATE OR REPLACE FUNCTION {{net_captures}}(p_merchant_id text, p_transaction_id text, p_id text, p_less bigint)
 RETURNS TABLE (amounts bigint[], grosses bigint[])
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE ROWS 1
 AS $$
-SELECT array_agg(c.rest ORDER BY c.seq), array_agg(
-  c.gross - {{round_half_even}}(c.gross::numeric * (c.amount - c.rest), c.amount) ORDER BY c.seq
-)
-FROM (
-  SELECT min(e.seq) AS seq, max(e.amount) AS amount, max(e.gross) FILTER (WHERE e.amount > 0) AS gross,
-    (sum(e.amount) - CASE WHEN min(e.id) FILTER (WHERE e.amount > 0) = p_id THEN p_less ELSE 0 END)::bigint AS rest
-  FROM {{trail_entries}} e
-  WHERE e.merchant_id = p_merchant_id AND e.transaction_id = p_transaction_id AND e.kind = 'capture'
-  GROUP BY CASE WHEN e.amount < 0 THEN right(e.reference, 24) ELSE e.id END
-) c
-WHERE c.rest > 0
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+  SELECT array_agg(c.rest ORDER BY c.seq), array_agg(
+    c.gross - {{round_half_even}}(c.gross::numeric * (c.amount - c.rest), c.amount) ORDER BY c.seq
+  )
+  FROM (
+    SELECT min(e.seq) AS seq, max(e.amount) AS amount, max(e.gross) FILTER (WHERE e.amount > 0) AS gross,
+      (sum(e.amount) - CASE WHEN min(e.id) FILTER (WHERE e.amount > 0) = p_id THEN p_less ELSE 0 END)::bigint AS rest
+    FROM {{trail_entries}} e
+    WHERE e.merchant_id = p_merchant_id AND e.transaction_id = p_transaction_id AND e.kind = 'capture'
+    GROUP BY CASE WHEN e.amount < 0 THEN right(e.reference, 24) ELSE e.id END
+  ) c
+  WHERE c.rest > 0;
+END
 $$;

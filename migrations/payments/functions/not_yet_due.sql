@@ -4,23 +4,24 @@
 -- lines. (reference: Available amount)
 CREATE OR REPLACE FUNCTION {{not_yet_due}}(p_merchant_id text, p_since timestamptz)
 RETURNS bigint
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 AS $$
-SELECT ((
-  SELECT coalesce(sum(l.balance), 0) FROM {{lines}} l
-  WHERE l.merchant_id = p_merchant_id AND l.kind = 'capture' AND l.amount > 0 AND l.id >= due.first_id
-) + (
-  SELECT coalesce(sum(e.balance), 0)
-  FROM {{lines}} l
-  JOIN {{trail_entries}} e
-    ON e.merchant_id = p_merchant_id AND e.transaction_id = l.transaction_id AND e.line_id = l.id
-  WHERE l.merchant_id = p_merchant_id AND l.kind = 'capture' AND l.amount < 0 AND l.id >= due.first_id
-    AND right(e.reference, 24) >= due.first_id
-) + (
-  SELECT coalesce(sum(e.balance), 0)
-  FROM {{acquirer_operations}} o
-  JOIN {{trail_entries}} e ON e.merchant_id = p_merchant_id AND e.id = o.id
-  WHERE o.merchant_id = p_merchant_id AND o.status = 'open' AND o.kind = 'capture' AND e.line_id < due.first_id
-))::bigint
-FROM (SELECT {{first_id}}(p_since + interval '1 millisecond')) AS due (first_id)
+DECLARE
+  due_id text := {{first_id}}(p_since + interval '1 millisecond');
+  young bigint;
+  taken_back bigint;
+  unanswered bigint;
+BEGIN
+  SELECT coalesce(sum(l.balance), 0) INTO young FROM {{lines}} l
+    WHERE l.merchant_id = p_merchant_id AND l.kind = 'capture' AND l.amount > 0 AND l.id >= due_id;
+  SELECT coalesce(sum(e.balance), 0) INTO taken_back FROM {{lines}} l
+    JOIN {{trail_entries}} e
+      ON e.merchant_id = p_merchant_id AND e.transaction_id = l.transaction_id AND e.line_id = l.id
+    WHERE l.merchant_id = p_merchant_id AND l.kind = 'capture' AND l.amount < 0 AND l.id >= due_id
+      AND right(e.reference, 24) >= due_id;
+  SELECT coalesce(sum(e.balance), 0) INTO unanswered FROM {{acquirer_operations}} o
+    JOIN {{trail_entries}} e ON e.merchant_id = p_merchant_id AND e.id = o.id
+    WHERE o.merchant_id = p_merchant_id AND o.status = 'open' AND o.kind = 'capture' AND e.line_id < due_id;
+  RETURN young + taken_back + unanswered;
+END
 $$;

@@ -2,11 +2,13 @@
 -- Appends an event that concerns no money. Takes its id under the merchant's lock, so its row and its job are new.
 CREATE OR REPLACE FUNCTION {{note_event}}(p_merchant_id text, p_type text, p_object_id text, p_data jsonb)
 RETURNS void
-LANGUAGE sql
+LANGUAGE plpgsql
 AS $$
-SELECT {{add_event}}(
-  p_merchant_id, {{id_at}}(t.first, t.tag), {{created_at}}(t.first),
-  p_type, p_object_id, p_data
-)
-FROM {{take_ids}}(p_merchant_id, 1) t
+DECLARE
+  ids record := {{take_ids}}(p_merchant_id, 1);
+BEGIN
+  PERFORM {{add_event}}(
+    p_merchant_id, {{id_at}}(ids.first, ids.tag), {{created_at}}(ids.first), p_type, p_object_id, p_data
+  );
+END
 $$;

@@ -1,14 +1,19 @@
 -- distribute: everywhere
 -- Records a changed merchant and adds the event. The event contains the merchant as it is now, with its balance: later changes
 -- must not show in it.
-CREATE OR REPLACE FUNCTION {{note_merchant_update}}(p_merchant {{merchants}})
+CREATE OR REPLACE FUNCTION {{note_merchant_update}}(p_merchant_id text)
 RETURNS void
-LANGUAGE sql
+LANGUAGE plpgsql
 AS $$
-SELECT {{record_states}}(p_merchant.id, 'merchants', ARRAY[p_merchant.id]);
-SELECT {{note_event}}(
-  b.merchant_id, 'merchant.updated', b.merchant_id,
-  to_jsonb(p_merchant) || jsonb_build_object('balance', b.balance)
-)
-FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant.id
+DECLARE
+  merchant {{merchants}};
+  held bigint;
+BEGIN
+  PERFORM {{record_states}}(p_merchant_id, 'merchants', ARRAY[p_merchant_id]);
+  SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
+  SELECT b.balance INTO held FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id;
+  PERFORM {{note_event}}(
+    p_merchant_id, 'merchant.updated', p_merchant_id, to_jsonb(merchant) || jsonb_build_object('balance', held)
+  );
+END
 $$;

@@ -1,4 +1,4 @@
--- distribute: coordinator
+-- distribute: p_merchant_id
 -- Opens a dispute and reserves its amount, once for each reference of the acquirer. p_caller: NULL for the acquirer or an
 -- operator. p_dispute: NULL when only access is to be checked; its amount, where not given, is all that can be disputed.
 --
@@ -8,7 +8,7 @@
 -- Lock order: the transaction, the key, the balance. Every function that changes the money of a transaction locks the
 -- transaction first, so that two of them never wait for each other. A repeat waits for the transaction, and then sees the
 -- dispute.
-CREATE OR REPLACE FUNCTION {{open_dispute}}(p_caller {{caller}}, p_transaction_id text, p_dispute jsonb)
+CREATE OR REPLACE FUNCTION {{open_dispute}}(p_caller {{caller}}, p_merchant_id text, p_transaction_id text, p_dispute jsonb)
 RETURNS TABLE (verdict text, identity_id text, possible bigint, currency text, dispute {{disputes}})
 LANGUAGE plpgsql SECURITY DEFINER
 SET plan_cache_mode = force_generic_plan

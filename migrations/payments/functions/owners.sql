@@ -3,9 +3,13 @@
 -- the row.
 CREATE OR REPLACE FUNCTION {{owners}}(p_id text)
 RETURNS TABLE (merchant_id text)
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE ROWS 2
 AS $$
-SELECT m.id FROM {{merchants}} m WHERE m.tag = right(p_id, 8)
-UNION ALL
-SELECT a.merchant_id FROM {{id_aliases}} a WHERE a.id = p_id
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+  SELECT m.id FROM {{merchants}} m WHERE m.tag = right(p_id, 8)
+  UNION ALL
+  SELECT a.merchant_id FROM {{id_aliases}} a WHERE a.id = p_id;
+END
 $$;

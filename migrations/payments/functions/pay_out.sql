@@ -24,6 +24,7 @@ DECLARE
   moment timestamptz;
   ids record;
   available bigint;
+  disputed text[];
 BEGIN
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
   SELECT j.verdict, j.identity_id INTO verdict, identity_id
@@ -41,12 +42,11 @@ BEGIN
   IF claimed.verdict <> 'claimed' THEN verdict := claimed.verdict; RETURN NEXT; RETURN; END IF;
   IF payout.id IS NULL THEN
     merchant := {{recorded_merchant}}(merchant.id);
-    PERFORM {{expect_recorded}}(
-      merchant.id, 'disputes', ARRAY(SELECT d.id FROM {{disputes}} d WHERE d.merchant_id = merchant.id)
-    );
-    SELECT b.balance - {{dispute_reserve}}(merchant.id)
-        - {{not_yet_due}}(merchant.id, moment - p_delay_days * interval '1 day') INTO available
-      FROM {{merchant_balances}} b WHERE b.merchant_id = merchant.id;
+    disputed := ARRAY(SELECT d.id FROM {{disputes}} d WHERE d.merchant_id = merchant.id);
+    PERFORM {{expect_recorded}}(merchant.id, 'disputes', disputed);
+    SELECT b.balance INTO available FROM {{merchant_balances}} b WHERE b.merchant_id = merchant.id;
+    available := available - {{dispute_reserve}}(merchant.id)
+      - {{not_yet_due}}(merchant.id, moment - p_delay_days * interval '1 day');
     reason := CASE
       WHEN available < 0 THEN 'negative'
       WHEN available = 0 OR available < p_minimum * ('1e' || {{currency_exponent}}(merchant.currency))::numeric

@@ -29,17 +29,13 @@ DECLARE
   balances {{merchant_balances}}[] := '{}';
 BEGIN
   FOR each IN
-    SELECT b AS held, v.ordinality
-    FROM (SELECT m.merchant_id, m.ordinality FROM unnest(p_movements) WITH ORDINALITY m ORDER BY 1, 2) v
-    CROSS JOIN LATERAL (
-      SELECT * FROM {{merchant_balances}} b WHERE b.merchant_id = v.merchant_id FOR UPDATE
-    ) b
+    SELECT m.merchant_id, m.ordinality FROM unnest(p_movements) WITH ORDINALITY m ORDER BY 1, 2
   LOOP
     nth := each.ordinality;
     m := p_movements[nth];
     IF m.merchant_id IS DISTINCT FROM held.merchant_id THEN
       IF held.merchant_id IS NOT NULL THEN balances := balances || held; END IF;
-      held := each.held;
+      SELECT b.* INTO held FROM {{merchant_balances}} b WHERE b.merchant_id = m.merchant_id FOR UPDATE;
       tag := right(held.last_id, 8);
       number := {{next_number}}(held.last_id);
     END IF;
@@ -126,14 +122,19 @@ BEGIN
   INSERT INTO {{trail_entries}} SELECT * FROM unnest(trail) AS row;
   INSERT INTO {{lines}} SELECT * FROM unnest(lines) AS row;
   INSERT INTO {{events}} SELECT * FROM unnest(events) AS row;
-  INSERT INTO {{outbox}}
-    SELECT * FROM unnest(outbox)
-    UNION ALL
-    SELECT e.merchant_id, e.id, e.created, 'event', '{}' FROM unnest(events) e
-      WHERE e.merchant_id IN (SELECT w.merchant_id FROM {{webhooks}} w WHERE w.disabled IS NULL);
-  UPDATE {{merchant_balances}} b
-    SET balance = v.balance, last_id = v.last_id, line_count = v.line_count, chain_head = v.chain_head,
-      chain_length = v.chain_length
-    FROM unnest(balances) v WHERE b.merchant_id = v.merchant_id;
+  FOREACH held IN ARRAY balances LOOP
+    PERFORM FROM {{webhooks}} w WHERE w.merchant_id = held.merchant_id AND w.disabled IS NULL LIMIT 1;
+    IF FOUND THEN
+      outbox := outbox || ARRAY(
+        SELECT ROW(e.merchant_id, e.id, e.created, 'event', '{}')::{{outbox}} FROM unnest(events) e
+        WHERE e.merchant_id = held.merchant_id
+      );
+    END IF;
+    UPDATE {{merchant_balances}} b
+      SET balance = held.balance, last_id = held.last_id, line_count = held.line_count, chain_head = held.chain_head,
+        chain_length = held.chain_length
+      WHERE b.merchant_id = held.merchant_id;
+  END LOOP;
+  IF cardinality(outbox) > 0 THEN INSERT INTO {{outbox}} SELECT * FROM unnest(outbox) AS row; END IF;
 END
 $$;

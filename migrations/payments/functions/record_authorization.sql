@@ -35,13 +35,11 @@ BEGIN
     CASE WHEN approved THEN 'transaction.created' ELSE 'transaction.failed' END, new_id, NULL
   );
   IF approved THEN
-    INSERT INTO {{frauds}} (merchant_id, id, created, transaction_id, reason)
-      SELECT p_merchant_id, {{id_at}}(ids.first + 2, ids.tag), {{created_at}}(ids.first + 2),
-        new_id, 1
-      FROM {{instruments}} i
-      WHERE i.merchant_id = p_merchant_id AND i.id = p_transaction ->> 'instrumentId'
-        AND (i.scenario ->> 'fraud')::boolean;
+    PERFORM FROM {{instruments}} i
+      WHERE i.merchant_id = p_merchant_id AND i.id = p_transaction ->> 'instrumentId' AND (i.scenario ->> 'fraud')::boolean;
     IF FOUND THEN
+      INSERT INTO {{frauds}} (merchant_id, id, created, transaction_id, reason)
+        VALUES (p_merchant_id, {{id_at}}(ids.first + 2, ids.tag), {{created_at}}(ids.first + 2), new_id, 1);
       PERFORM {{add_event}}(
         p_merchant_id, {{id_at}}(ids.first + 3, ids.tag), {{created_at}}(ids.first + 3),
         'fraud.created', {{id_at}}(ids.first + 2, ids.tag), NULL

@@ -6,8 +6,10 @@
 -- the key at the primary key claims it after the commit.
 CREATE OR REPLACE FUNCTION {{release_key}}(p_caller {{caller}}, p_merchant_id text, p_identity_id text)
 RETURNS void
-LANGUAGE sql
+LANGUAGE plpgsql
 AS $$
-DELETE FROM {{idempotency}} i
-  WHERE {{include:scope_of_key.sql}}
+BEGIN
+  DELETE FROM {{idempotency}} i
+    WHERE {{include:scope_of_key.sql}};
+END
 $$;

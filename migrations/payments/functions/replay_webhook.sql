@@ -11,18 +11,21 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET search_path = pg_catalog, pg_temp
 AS $$
+DECLARE
+  event_id text;
+  sent bigint := 0;
 BEGIN
   UPDATE {{webhooks}} w SET disabled = NULL WHERE w.merchant_id = p_merchant_id AND w.id = p_webhook_id;
   IF NOT FOUND THEN RETURN NULL; END IF;
   PERFORM {{add_audit}}(
     p_merchant_id, NULL, 'webhook.replayed', jsonb_build_object('webhookId', p_webhook_id, 'after', p_after)
   );
-  RETURN (
-    SELECT count(*) FROM (
-      SELECT {{enqueue}}(e.merchant_id, e.id, 'event', jsonb_build_object('webhookId', p_webhook_id))
-      FROM {{events}} e WHERE e.merchant_id = p_merchant_id AND e.id > p_after
-      ORDER BY e.id
-    ) sent
-  );
+  FOR event_id IN
+    SELECT e.id FROM {{events}} e WHERE e.merchant_id = p_merchant_id AND e.id > p_after ORDER BY e.id
+  LOOP
+    PERFORM {{enqueue}}(p_merchant_id, event_id, 'event', jsonb_build_object('webhookId', p_webhook_id));
+    sent := sent + 1;
+  END LOOP;
+  RETURN sent;
 END
 $$;

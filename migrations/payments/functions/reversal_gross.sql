@@ -2,9 +2,13 @@
 -- The worth of p_amount more units of a transaction's captures, in the merchant's currency, after p_reversed units are reversed.
 CREATE OR REPLACE FUNCTION {{reversal_gross}}(p_merchant_id text, p_transaction_id text, p_reversed bigint, p_amount bigint)
 RETURNS bigint
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 AS $$
-SELECT {{captured_value}}(c.amounts, c.grosses, p_reversed + p_amount)
-  - {{captured_value}}(c.amounts, c.grosses, p_reversed)
-FROM {{net_captures}}(p_merchant_id, p_transaction_id, NULL, 0) c
+BEGIN
+  RETURN (
+    SELECT {{captured_value}}(c.amounts, c.grosses, p_reversed + p_amount)
+      - {{captured_value}}(c.amounts, c.grosses, p_reversed)
+    FROM {{net_captures}}(p_merchant_id, p_transaction_id, NULL, 0) c
+  );
+END
 $$;

@@ -13,18 +13,19 @@ AS $$
 DECLARE
   held {{transactions}};
   rejected record;
+  entry {{trail_entries}};
   part bigint;
   owed bigint := 0;
 BEGIN
   SELECT t.* INTO held FROM {{transactions}} t
     WHERE t.merchant_id = p_merchant_id AND t.id = p_transaction_id FOR UPDATE;
   FOR rejected IN
-    SELECT e AS entry, e.amount - back.amount AS rest, back.amount = 0 AS is_whole
+    SELECT e.id, e.amount - back.amount AS rest, back.amount = 0 AS is_whole
     FROM {{acquirer_operations}} o
-    JOIN {{trail_entries}} e ON e.merchant_id = o.merchant_id AND e.id = o.id
+    JOIN {{trail_entries}} e ON e.merchant_id = p_merchant_id AND e.id = o.id
     CROSS JOIN LATERAL (
       SELECT -coalesce(sum(r.amount), 0)::bigint AS amount FROM {{trail_entries}} r
-      WHERE r.merchant_id = o.merchant_id AND r.transaction_id = o.transaction_id AND r.kind = 'capture'
+      WHERE r.merchant_id = p_merchant_id AND r.transaction_id = o.transaction_id AND r.kind = 'capture'
         AND r.amount < 0 AND right(r.reference, 24) = o.id
     ) back
     WHERE o.merchant_id = p_merchant_id AND o.transaction_id = p_transaction_id AND o.kind = 'capture'
@@ -33,8 +34,9 @@ BEGIN
   LOOP
     part := least(rejected.rest, held.captured - held.refunded - held.disputed);
     IF part > 0 THEN
-      held := {{correct}}(held, rejected.entry, -part,
-        {{correction_gross}}(held, 'capture', (rejected.entry).id, part),
+      SELECT e.* INTO STRICT entry FROM {{trail_entries}} e WHERE e.merchant_id = p_merchant_id AND e.id = rejected.id;
+      held := {{correct}}(held, entry, -part,
+        {{correction_gross}}(held, 'capture', rejected.id, part),
         CASE WHEN rejected.is_whole THEN -1 ELSE 0 END);
     END IF;
     owed := owed + rejected.rest - greatest(part, 0);

@@ -31,7 +31,7 @@ BEGIN
           r.created, r.descriptor, r.reference, r.custom, r.tds, r.recurring, r.error_code, r.plan, r.unplanned,
           r.code_present, r.session_id, r.disputed_at_capture
         )))
-      FROM {{transactions}} r LEFT JOIN {{instruments}} i ON i.merchant_id = r.merchant_id AND i.id = r.instrument_id
+      FROM {{transactions}} r LEFT JOIN {{instruments}} i ON i.merchant_id = p_merchant_id AND i.id = r.instrument_id
       WHERE r.merchant_id = p_merchant_id AND r.id = ANY (p_ids) ORDER BY r.id;
   ELSIF p_table = 'cards' THEN
     RETURN QUERY SELECT r.id,

@@ -3,18 +3,20 @@
 -- snapshot.
 CREATE OR REPLACE FUNCTION {{scheme_receivable}}(p_merchant_id text, p_currency text)
 RETURNS numeric
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 AS $$
-SELECT -(coalesce(snapshot.sum, 0) + coalesce((
-  SELECT sum(e.amount) FROM {{entries}} e
-  WHERE e.merchant_id = p_merchant_id AND e.account = 'scheme_receivable' AND e.currency = p_currency AND NOT e.test
-    AND (snapshot.next_id IS NULL OR e.journal_id >= snapshot.next_id)
-), 0))
-FROM (SELECT) one
-LEFT JOIN LATERAL (
-  SELECT s.sum, {{first_id}}((s.date + 1) AT TIME ZONE 'UTC') AS next_id
-  FROM {{account_snapshots}} s
-  WHERE s.merchant_id = p_merchant_id AND s.account = 'scheme_receivable' AND s.currency = p_currency AND NOT s.test
-  ORDER BY s.date DESC LIMIT 1
-) snapshot ON true
+DECLARE
+  snapshot record;
+  since_id text;
+BEGIN
+  SELECT s.sum, s.date INTO snapshot FROM {{account_snapshots}} s
+    WHERE s.merchant_id = p_merchant_id AND s.account = 'scheme_receivable' AND s.currency = p_currency AND NOT s.test
+    ORDER BY s.date DESC LIMIT 1;
+  since_id := coalesce({{first_id}}((snapshot.date + 1) AT TIME ZONE 'UTC'), '');
+  RETURN -(coalesce(snapshot.sum, 0) + coalesce((
+    SELECT sum(e.amount) FROM {{entries}} e
+    WHERE e.merchant_id = p_merchant_id AND e.account = 'scheme_receivable' AND e.currency = p_currency AND NOT e.test
+      AND e.journal_id >= since_id
+  ), 0));
+END
 $$;

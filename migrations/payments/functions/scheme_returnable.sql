@@ -2,10 +2,14 @@
 -- The most that an acquirer can take back: what it has settled, refunds and lost disputes.
 CREATE OR REPLACE FUNCTION {{scheme_returnable}}(p_merchant_id text, p_currency text)
 RETURNS numeric
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 AS $$
-SELECT coalesce(sum(e.amount), 0) FROM {{entries}} e
-JOIN {{journals}} j ON j.merchant_id = e.merchant_id AND j.id = e.journal_id
-WHERE e.merchant_id = p_merchant_id AND e.account = 'scheme_receivable' AND e.currency = p_currency AND NOT e.test
-  AND j.kind IN ('schemeSettled', 'refund', 'dispute')
+BEGIN
+  RETURN (
+    SELECT coalesce(sum(e.amount), 0) FROM {{entries}} e
+    JOIN {{journals}} j ON j.merchant_id = p_merchant_id AND j.id = e.journal_id
+    WHERE e.merchant_id = p_merchant_id AND e.account = 'scheme_receivable' AND e.currency = p_currency AND NOT e.test
+      AND j.kind IN ('schemeSettled', 'refund', 'dispute')
+  );
+END
 $$;

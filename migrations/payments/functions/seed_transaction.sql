@@ -1,4 +1,4 @@
--- distribute: p_merchant_id
+-- distribute: coordinator
 -- Inserts a transaction of a seed file, as add_transaction does. False for a live merchant: no acquirer would know the
 -- transaction.
 CREATE OR REPLACE FUNCTION {{seed_transaction}}(p_merchant_id text, p_transaction jsonb, p_card jsonb)

@@ -5,10 +5,15 @@ CREATE OR REPLACE FUNCTION {{take_ids}}(p_merchant_id text, p_count int, OUT fir
 LANGUAGE plpgsql
 AS $$
 #variable_conflict use_variable
+DECLARE
+  held text;
+  newest text;
 BEGIN
-  SELECT {{next_number}}(b.last_id), right(b.last_id, 8) INTO STRICT first, tag
-    FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
-  UPDATE {{merchant_balances}} b SET last_id = {{id_at}}(first + p_count - 1, tag)
+  SELECT b.last_id INTO STRICT held FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id FOR UPDATE;
+  first := {{next_number}}(held);
+  tag := right(held, 8);
+  newest := {{id_at}}(first + p_count - 1, tag);
+  UPDATE {{merchant_balances}} b SET last_id = newest
     WHERE b.merchant_id = p_merchant_id;
 END
 $$;

@@ -54,7 +54,7 @@ describe('loadPaymentsConfig', () => {
       unusedAppDays: 0,
       dayLimits: { authorizationExpiryDays: 0, confirmationDays: 3, rateAgeDaysMax: 7 },
       payouts: { schedule: 'off', minimumMajorUnits: 1, delayDays: { live: 2, test: 0 } },
-      batchScope: 'any',
+      batchScope: undefined,
       rateTerms: { marginBasisPoints: 0, ageDaysMax: 7 },
       seedAllowed: false,
       rateLimitStore: 'memory',

@@ -29,13 +29,14 @@ import { findExchanged } from './money/exchange-repository.ts'
 import type { Money } from './money/minor-units.ts'
 import { expectMigrations, openPaymentsDatabase, openPaymentsJobs } from './open-database.ts'
 import { observeDatabase } from './open-telemetry.ts'
+import { findPlacement, type Placement } from './placement/placement.ts'
 import { createRefusalLimit, type LimitRefusals } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import { createOperationGroup, type OperationGroup } from './transactions/operation-group.ts'
 import { createPanVault, type PanVault } from './vault/pan-vault.ts'
 import { type CheckoutSeals, createCheckoutSeals } from './vault/text-seal.ts'
 import { openWebhooks, type WebhookDeps } from './webhooks/delivery.ts'
-import { takeRows, takeRowsCountingMails } from './webhooks/outbox.ts'
+import { countingMails } from './webhooks/outbox.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
 /** Settings that routes and use cases read as they stand in the config. */
@@ -89,6 +90,7 @@ export interface PaymentsDeps extends Settings, Sources, Secrets {
 /** The dependencies of a serving process, and what starts and ends them. */
 export interface ProcessDeps extends PaymentsDeps {
   readonly db: Database<PaymentsTables>['db']
+  readonly placement: Placement
   readonly metrics: Metrics
   /** Undefined where no mail server is set. */
   readonly mailer: Mailer | undefined
@@ -102,6 +104,7 @@ export interface OperatorDeps
     Pick<Sources, 'createKey' | 'randomBytes' | 'now' | 'wait'>,
     Pick<Settings, 'pricing' | 'payouts' | 'unusedAppDays' | 'rateAgeDaysMax' | 'authorizationExpiryDays'> {
   readonly database: Database<PaymentsTables>
+  readonly placement: Placement
   readonly webhookSecrets: WebhookSecrets
   /** Whether `payments seed` may insert objects with given ids and keys. */
   readonly seedAllowed: boolean
@@ -115,7 +118,8 @@ export async function createDeps(
   { metrics, tracing }: Telemetry,
 ): Promise<ProcessDeps> {
   const { meter } = metrics
-  const database = await openServingDatabase(config, logger)
+  const placement = await findPlacement(config)
+  const database = await openServingDatabase(config, placement, logger)
   const { db, lanes } = database
   observeDatabase(meter, database, tasks)
   const limiters = await openLimiterStore(
@@ -135,17 +139,18 @@ export async function createDeps(
     ...SOURCES,
     ...createSecrets(config, meter),
     db,
+    placement,
     lanes,
     rateLimits,
     limitRefusals: createRefusalLimit(rateLimits, meter),
     acquirers: openAcquirers(config, { lanes, meter, logger }),
-    operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: config.batchScope }),
+    operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: placement.batchScope }),
     usedKeys: new Map(),
     jobs,
     outbox: createOutbox({
       db,
       jobs,
-      take: mailer ? takeRows : takeRowsCountingMails(meter),
+      take: mailer ? placement.takeRows(db) : countingMails(placement.takeRows(db), meter),
       onError: (error) => logger.warn({ err: error }, 'the outbox could not be emptied'),
     }),
     mailer,
@@ -172,9 +177,11 @@ export async function createDeps(
 /** Opens the database of a serving process, with its standby. Traced statements have spans. */
 async function openServingDatabase(
   config: PaymentsConfig,
+  { findOwner }: Placement,
   logger: FastifyBaseLogger,
 ): Promise<Database<PaymentsTables>> {
   return openPaymentsDatabase(config, (error) => logger.warn({ err: error }, 'database connection lost'), {
+    findOwner,
     standby: standbyOf(config.database.standby, logger),
     spans: await loadQuerySpans(config.server.tracingEnabled),
   })

@@ -3,7 +3,7 @@ import { createNames } from '@trestle/database/names.ts'
 import { loginOf } from '@trestle/database/rights/roles.ts'
 import { installJobs, QUEUE_VERSION } from '@trestle/jobs/install.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
-import type { Names, TableClass } from '@trestle/migrations/migration.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { DatabaseSettings } from '@trestle/service/common-settings.ts'
 import { acquirerEventsTask, acquirerTask, confirmationTask } from './acquirers/acquirer-jobs.ts'
@@ -127,47 +127,3 @@ const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as 
  * seed_merchant, seed_transaction and add_audit. The commands connect with the login of the owner.
  */
 export const invokerFunctions = ['new_id', 'random_tag', 'merchant_now']
-
-/**
- * The class of each table, as its migration declares it. `reference`: small and rarely written. `merchant`: below a merchant; each of its keys and indexes
- * contains `merchant_id`. `local`: neither (reference: Classes of tables).
- */
-export const tableClasses: Readonly<Record<keyof PaymentsTables, TableClass>> = {
-  apps: 'reference',
-  app_keys: 'reference',
-  users: 'reference',
-  merchants: 'reference',
-  merchant_apps: 'reference',
-  merchant_users: 'reference',
-  invitations: 'reference',
-  id_aliases: 'reference',
-  merchant_balances: 'merchant',
-  instruments: 'merchant',
-  transactions: 'merchant',
-  trail_entries: 'merchant',
-  lines: 'merchant',
-  journals: 'merchant',
-  entries: 'merchant',
-  state_entries: 'merchant',
-  account_snapshots: 'merchant',
-  cards: 'merchant',
-  disputes: 'merchant',
-  frauds: 'merchant',
-  payouts: 'merchant',
-  payment_sessions: 'merchant',
-  spent_tokens: 'merchant',
-  attempts: 'merchant',
-  acquirer_exceptions: 'merchant',
-  acquirer_operations: 'merchant',
-  events: 'merchant',
-  webhooks: 'merchant',
-  outbox: 'merchant',
-  idempotency: 'merchant',
-  audit: 'merchant',
-  fx_rates: 'reference',
-  app_invitations: 'reference',
-  merchant_creations: 'local',
-  payout_batches: 'local',
-  token_merchants: 'local',
-  rate_limits: 'local',
-}

@@ -19,7 +19,7 @@ export function openPaymentsDatabase(
   {
     writeTimeoutMs = WRITE_TIMEOUT_MS,
     ...rest
-  }: Partial<Pick<DatabaseConfig, 'writeTimeoutMs' | 'standby' | 'spans'>> = {},
+  }: Partial<Pick<DatabaseConfig, 'writeTimeoutMs' | 'standby' | 'spans' | 'findOwner'>> = {},
 ): Database<PaymentsTables> {
   return openDatabase<PaymentsTables>({
     url: config.database.url,

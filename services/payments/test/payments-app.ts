@@ -9,7 +9,12 @@ import { createJobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox } from '@trestle/jobs/outbox.ts'
 import { type LimiterStore, memoryStore } from '@trestle/service/limiter-store.ts'
 import type { MailSink } from '@trestle/testing/mail-sink.ts'
-import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import {
+  createTemporaryDatabase,
+  distributed,
+  prepared,
+  type TemporaryDatabase,
+} from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 import { expect } from 'vitest'
@@ -25,14 +30,16 @@ import { createMailer } from '../src/mail/mailer.ts'
 import { createUserTokens, type VerifyUserToken } from '../src/members/user-token.ts'
 import { migrateToLatest } from '../src/migrations.ts'
 import { findExchanged } from '../src/money/exchange-repository.ts'
+import { createDistributed, PLAIN } from '../src/placement/placement.ts'
 import { createRefusalLimit } from '../src/rate-limits/card-testing.ts'
 import { createRateLimits } from '../src/rate-limits/rate-limits.ts'
 import { createOperationGroup } from '../src/transactions/operation-group.ts'
 import { createPanVault } from '../src/vault/pan-vault.ts'
 import { createCheckoutSeals } from '../src/vault/text-seal.ts'
-import { takeRows } from '../src/webhooks/outbox.ts'
 import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 
+/** Where the rows of the databases of tests are. */
+export const placement = distributed ? createDistributed() : PLAIN
 const ROLE = 'payments_service'
 const POOL_CONNECTIONS = 8
 /** No limit at all. */
@@ -106,6 +113,7 @@ export function createMigratedDatabase(): Promise<TemporaryDatabase> {
   return createTemporaryDatabase({
     template: 'payments',
     migrate: (url) => migrateToLatest({ database: { migrationUrl: url, namespace: '', role: ROLE } }),
+    distribute: async (url) => (await import(process.env.TEST_DISTRIBUTE as string)).distribute(url),
   })
 }
 
@@ -148,6 +156,7 @@ function openAs(role: string | undefined, { url, lockTimeoutMs, standby }: OpenO
     statementTimeoutMs: 5_000,
     lockTimeoutMs,
     prepared,
+    findOwner: placement.findOwner,
     standby,
     onConnectionError: () => {},
   })
@@ -174,7 +183,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     onError: () => {},
     now: Date.now,
   })
-  const outbox = createOutbox({ db: service.db, jobs, take: takeRows, onError: () => {} })
+  const outbox = createOutbox({ db: service.db, jobs, take: placement.takeRows(service.db), onError: () => {} })
   const logger = onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false })
   const limits = createRateLimits({ ...UNLIMITED, ...rateLimits }, options.limiterStore ?? memoryStore())
   const deps: PaymentsDeps = {
@@ -254,7 +263,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
 
 function createTestGroup({ lanes }: Database<PaymentsTables>) {
   const terms = { marginBasisPoints: 0, ageDaysMax: 7 }
-  return createOperationGroup({ lanes, meter: createNoopMeter(), scope: 'any', terms })
+  return createOperationGroup({ lanes, meter: createNoopMeter(), scope: placement.batchScope, terms })
 }
 
 /** A second process of the same service, with connections and a group commit of its own, and perhaps a standby. */
@@ -281,7 +290,14 @@ export async function openConnections({ service }: TestPayments): Promise<void> 
 
 /** The dependencies of operators' commands, which leave the database open. */
 export function operatorDeps({ deps, owner }: Pick<TestPayments, 'deps' | 'owner'>): OperatorDeps {
-  return { ...deps, database: owner, webhookSecrets: deps.webhooks.secrets, seedAllowed: true, close: async () => {} }
+  return {
+    ...deps,
+    database: owner,
+    placement,
+    webhookSecrets: deps.webhooks.secrets,
+    seedAllowed: true,
+    close: async () => {},
+  }
 }
 
 /** An app with the plain text of its first API key. */

@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { fromApp } from '../access/access-query.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
@@ -140,12 +140,17 @@ export type UsedKeys = Map<string, Buffer>
 const USED_KEYS_MAX = 10_000
 const WRITE_INTERVAL_MS = 60_000
 
-const usedQuery = prepare(
-  'write_key_usage',
-  (p: { macs: readonly Buffer[] }) => sql`
+const usedQuery = withOwner(
+  prepare(
+    'write_key_usage',
+    (p: { macs: readonly Buffer[] }) => sql`
     UPDATE ${sql.table('app_keys')} SET last_used = now() WHERE mac = ANY (ARRAY(
       SELECT mac FROM ${sql.table('app_keys')} WHERE mac = ANY (${p.macs}::bytea[]) FOR NO KEY UPDATE SKIP LOCKED
     ))`,
+  ),
+  // A distributed database has the keys on each node, and no statement skips the same rows on all of them.
+  () => '',
+  (p) => sql`UPDATE ${sql.table('app_keys')} SET last_used = now() WHERE mac = ANY (${p.macs}::bytea[])`,
 )
 
 /** Notes that a key let a request in. A later write stores it, so that no request waits. */

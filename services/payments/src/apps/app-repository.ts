@@ -1,4 +1,3 @@
-import { deleteOldRows } from '@trestle/database/delete-old-rows.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
@@ -124,11 +123,6 @@ export async function updateAllKeysRevoked(db: Db, id: string): Promise<number> 
     await insertOperatorAudit(trx, { action: 'app.keys-revoked', payload: { appId: id } })
     return Number(numUpdatedRows)
   })
-}
-
-/** Deletes invitations to register an app that expired 30 days ago. Resolves to how many were deleted. */
-export async function deleteOldAppInvitations(db: Db): Promise<number> {
-  return deleteOldRows(db, 'app_invitations', { column: 'expires', age: '30 days' })
 }
 
 const BATCH_ROWS = 1_000

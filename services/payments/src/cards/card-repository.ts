@@ -61,8 +61,9 @@ interface CardColumns {
 
 const readQuery = findBelowMerchant<CardColumns>('read_card', {
   table: 'cards',
-  columns: sql`r.id, r.merchant_id, r.notes, r.deleted, r.created, i.bin, i.last4, i.expiry::text, i.scheme`,
-  join: sql`LEFT JOIN ${sql.table('instruments')} i ON i.merchant_id = r.merchant_id AND i.id = r.instrument_id`,
+  columns: () => sql`r.id, r.merchant_id, r.notes, r.deleted, r.created, i.bin, i.last4, i.expiry::text, i.scheme`,
+  join: (merchantId) =>
+    sql`LEFT JOIN ${sql.table('instruments')} i ON i.merchant_id = ${merchantId} AND i.id = r.instrument_id`,
 })
 
 /**

@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
-import { sql } from 'kysely'
+import { prepare, withOwner } from '@trestle/database/prepare.ts'
+import { type RawBuilder, sql } from 'kysely'
 import type { Repeat } from '../access/caller.ts'
 import { type RateState, rateState } from '../money/exchange-repository.ts'
 import type { Authentication } from './authentication.ts'
@@ -98,14 +98,15 @@ interface QueryInput extends Omit<CheckoutInput, 'repeat'> {
   readonly repeatKey: string | null
 }
 
-const checkoutQuery = prepare(
-  'find_checkout',
-  (p: QueryInput) => sql<CheckoutRow>`
+/** No comparison with NULL: it would hide from Citus which merchant a table is bound to. @param merchantId binds the tables below the merchant `m` */
+const checkout = (p: QueryInput, merchantId: RawBuilder<unknown>) => sql<CheckoutRow>`
     SELECT m.id, m.test, m.currency, m.descriptor, m.website, m.tds_mode, m.acquirer,
-      (m.claim ->> 'canChargeCard')::boolean AS can_charge, ${sql.table('merchant_now')}(m.id) AS now,
+      (m.claim ->> 'canChargeCard')::boolean AS can_charge,
+      date_trunc('milliseconds', clock_timestamp()) + b.clock_offset * interval '1 second' AS now,
       ${rateState(p.currency, p.rateAgeDaysMax)} AS rate,
       ARRAY(
-        SELECT t.jti FROM ${sql.table('spent_tokens')} t WHERE t.merchant_id = m.id AND t.jti = ANY (${p.jtis}::text[])
+        SELECT t.jti FROM ${sql.table('spent_tokens')} t
+        WHERE t.merchant_id = ${merchantId} AND t.jti = ANY (${p.jtis}::text[])
           AND s.attempt_id IS NULL AND i.key IS NULL
       ) AS spent,
       made.id AS instrument_id,
@@ -113,12 +114,19 @@ const checkoutQuery = prepare(
       s.transaction_id, s.status_code,
       i.fingerprint, i.status AS repeat_status, i.object_id AS repeat_object_id, i.body AS repeat_status_code
     FROM ${sql.table('merchants')} m
+    JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = ${merchantId}
     CROSS JOIN LATERAL ${sql.table('new_id')}(m.tag) made
-    LEFT JOIN ${sql.table('payment_sessions')} s ON s.merchant_id = m.id AND s.id = ${p.sessionId}::text
-      AND s.digest = ${p.digest}::bytea AND s.expires > now()
-    LEFT JOIN ${sql.table('idempotency')} i ON i.merchant_id = m.id AND i.identity_id = m.id
-      AND i.method = ${p.method}::text AND i.path = ${p.path}::text AND i.key = ${p.repeatKey}::text
-    WHERE m.key = ${p.merchantKey}::uuid`,
+    LEFT JOIN ${sql.table('payment_sessions')} s ON s.merchant_id = ${merchantId} AND s.id = coalesce(${p.sessionId}::text, '')
+      AND s.digest = coalesce(${p.digest}::bytea, '') AND s.expires > now()
+    LEFT JOIN ${sql.table('idempotency')} i ON i.merchant_id = ${merchantId} AND i.identity_id = m.id
+      AND i.method = coalesce(${p.method}::text, '') AND i.path = coalesce(${p.path}::text, '')
+      AND i.key = coalesce(${p.repeatKey}::text, '')
+    WHERE m.key = ${p.merchantKey}::uuid`
+
+const checkoutQuery = withOwner(
+  prepare('find_checkout', (p: QueryInput) => checkout(p, sql`m.id`)),
+  ({ merchantKey }, find) => find(merchantKey),
+  (p) => checkout(p, sql`${p.owner}`),
 )
 
 /** What the database knows about an order. Undefined when no merchant has the key. */

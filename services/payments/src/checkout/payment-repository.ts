@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
-import { sql } from 'kysely'
+import { prepare, withOwner } from '@trestle/database/prepare.ts'
+import { type RawBuilder, sql } from 'kysely'
 import { type CallerColumns, callerRow } from '../access/caller.ts'
 import type { ScenarioChanges } from '../cards/scenario.ts'
 import type { Money } from '../money/minor-units.ts'
@@ -79,19 +79,27 @@ export async function callBeginPayment(lanes: Lanes, input: BeginPaymentColumns)
   return { verdict: 'ended', end }
 }
 
-const paidQuery = prepare(
-  'get_paid_order',
-  (p: { merchantKey: string; transactionId: string }) => sql<{
-    currency: string
-    amount: bigint
-    reference: string | null
-    last4: string
-  }>`
+interface PaidInput {
+  readonly merchantKey: string
+  readonly transactionId: string
+}
+
+const paid = (p: PaidInput, merchantId: RawBuilder<unknown>) => sql<{
+  currency: string
+  amount: bigint
+  reference: string | null
+  last4: string
+}>`
     SELECT t.currency, t.amount, t.reference, i.last4
     FROM ${sql.table('merchants')} m
-    JOIN ${sql.table('transactions')} t ON t.merchant_id = m.id AND t.id = ${p.transactionId}
-    JOIN ${sql.table('instruments')} i ON i.merchant_id = t.merchant_id AND i.id = t.instrument_id
-    WHERE m.key = ${p.merchantKey}::uuid`,
+    JOIN ${sql.table('transactions')} t ON t.merchant_id = ${merchantId} AND t.id = ${p.transactionId}
+    JOIN ${sql.table('instruments')} i ON i.merchant_id = ${merchantId} AND i.id = t.instrument_id
+    WHERE m.key = ${p.merchantKey}::uuid`
+
+const paidQuery = withOwner(
+  prepare('get_paid_order', (p: PaidInput) => paid(p, sql`m.id`)),
+  ({ merchantKey }, find) => find(merchantKey),
+  (p) => paid(p, sql`${p.owner}`),
 )
 
 /**
@@ -100,7 +108,7 @@ const paidQuery = prepare(
  */
 export async function getPaidOrder(
   lanes: Lanes,
-  input: { readonly merchantKey: string; readonly transactionId: string },
+  input: PaidInput,
 ): Promise<{ readonly money: Money; readonly reference: string | null; readonly last4: string }> {
   const { currency, amount, reference, last4 } = await lanes.read.one(paidQuery, input)
   return { money: { currency, amount: Number(amount) }, reference, last4 }

@@ -1,8 +1,6 @@
-import { deleteOldRows } from '@trestle/database/delete-old-rows.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
-import type { Db } from '../database.ts'
 import { displayName } from '../merchants/site.ts'
 import type { Enrolment, Step, TdsStatus } from './enrolment.ts'
 
@@ -70,10 +68,10 @@ const challengeQuery = prepare(
   'start_challenge',
   (p: ChallengePlace) => sql<{ waits: boolean }>`
     UPDATE ${sql.table('payment_sessions')}
-    SET challenged = coalesce(challenged, date_trunc('milliseconds', clock_timestamp())),
+    SET challenged = coalesce(challenged, date_trunc('milliseconds', now())),
       origin = coalesce(${p.origin}, origin), return_url = ${p.returnUrl}
     WHERE merchant_id = ${p.merchantId} AND id = ${p.id}
-    RETURNING challenged > clock_timestamp() - interval '2 seconds' AS waits`,
+    RETURNING challenged > now() - interval '2 seconds' AS waits`,
 )
 
 /** Stores when the customer was first asked. True when that was less than two seconds ago. */
@@ -120,28 +118,11 @@ const decideQuery = prepare(
   (p: SessionKey & { outcome: TdsStatus }) => sql<{ outcome: TdsStatus }>`
     UPDATE ${sql.table('payment_sessions')} SET outcome = ${p.outcome}
     WHERE merchant_id = ${p.merchantId} AND id = ${p.id} AND outcome IS NULL AND attempt_id IS NULL
-      AND expires > clock_timestamp() AND challenged > clock_timestamp() - interval '10 minutes'
+      AND expires > now() AND challenged > now() - interval '10 minutes'
     RETURNING outcome`,
 )
 
 /** Stores the bank's answer. False when there is an answer already, or when it is too late. */
 export async function updateOutcome(lanes: Lanes, key: SessionKey, outcome: TdsStatus): Promise<boolean> {
   return (await lanes.write.first(decideQuery, { ...key, outcome })) !== undefined
-}
-
-/** How many rows of each table were deleted. */
-export interface DeletedSessions {
-  readonly payment_sessions: number
-  readonly spent_tokens: number
-  readonly token_merchants: number
-}
-
-/** Deletes sessions and tokens that have expired. Resolves to how many rows of each table were deleted. */
-export async function deleteExpiredSessions(db: Db): Promise<DeletedSessions> {
-  const expired = { column: 'expires', age: '0' }
-  return {
-    payment_sessions: await deleteOldRows(db, 'payment_sessions', expired),
-    spent_tokens: await deleteOldRows(db, 'spent_tokens', expired),
-    token_merchants: await deleteOldRows(db, 'token_merchants', expired),
-  }
 }

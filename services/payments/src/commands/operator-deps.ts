@@ -5,6 +5,7 @@ import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsTables } from '../database.ts'
 import { createSecrets, type OperatorDeps, openAcquirers, SOURCES } from '../deps.ts'
 import { expectMigrations, openPaymentsDatabase, openPaymentsJobs } from '../open-database.ts'
+import { findPlacement, type Placement } from '../placement/placement.ts'
 import { createOperationGroup } from '../transactions/operation-group.ts'
 import { createWebhookSecrets } from '../webhooks/webhook-secret.ts'
 
@@ -13,7 +14,7 @@ const OPERATION_TIMEOUT_MS = 3_600_000
 
 /** Opens what an operator's command needs. @throws Error when there is no database that it may change */
 export async function openOperatorDeps(config: PaymentsConfig): Promise<OperatorDeps> {
-  const database = await openOwnersDatabase(config)
+  const { database, placement } = await openOwnersDatabase(config)
   const meter = (await import('@opentelemetry/api')).createNoopMeter()
   const { lanes } = database
   const { pepper, vault } = createSecrets(config, meter)
@@ -30,9 +31,10 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
     seedAllowed: config.seedAllowed,
     webhookSecrets: createWebhookSecrets(config),
     acquirers: openAcquirers(config, { lanes, meter, logger: pino({ enabled: false }) }),
-    operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: config.batchScope }),
+    operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: placement.batchScope }),
     jobs: openPaymentsJobs(config, { meter, onError: () => {}, now: () => SOURCES.now().getTime() }),
     database,
+    placement,
     close: () => database.close(),
   }
 }
@@ -41,18 +43,22 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
  * Opens the database for operators, with the login of `migrate`: the login of the service may not call their functions.
  * @throws Error when it is another database than the service's, or when migrations are pending
  */
-async function openOwnersDatabase(config: PaymentsConfig): Promise<Database<PaymentsTables>> {
+async function openOwnersDatabase(
+  config: PaymentsConfig,
+): Promise<{ readonly database: Database<PaymentsTables>; readonly placement: Placement }> {
   const { url, migrationUrl } = config.database
   if (url !== migrationUrl && !(await isSameDatabase(url, migrationUrl))) {
     throw new Error('PAYMENTS_MIGRATION_DATABASE_URL is another database than PAYMENTS_DATABASE_URL')
   }
   const asOwner = { ...config, database: { ...config.database, url: migrationUrl, role: undefined } }
-  const database = openPaymentsDatabase(asOwner, () => {}, { writeTimeoutMs: OPERATION_TIMEOUT_MS })
+  const placement = await findPlacement(asOwner)
+  const { findOwner } = placement
+  const database = openPaymentsDatabase(asOwner, () => {}, { writeTimeoutMs: OPERATION_TIMEOUT_MS, findOwner })
   try {
     await expectMigrations(database)
   } catch (error) {
     await database.close()
     throw error
   }
-  return database
+  return { database, placement }
 }

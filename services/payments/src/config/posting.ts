@@ -8,9 +8,9 @@ const BASIS_POINTS_MAX = 10_000
 /** Settings of captures, refunds and voids (docs/settings/payments.md). */
 export const postingSettings = group('Captures, refunds and exchange rates', {
   BATCH: oneOf('any', 'merchant')
-    .prefault('any')
+    .optional()
     .describe(
-      'What one call to the database for captures, refunds and voids may hold: those of any merchants (`any`), or of one (`merchant`).',
+      'What one call to the database for captures, refunds and voids may hold: those of any merchants (`any`), or of one (`merchant`). By default `any`, and `merchant` where the database is distributed.',
     ),
   FX_MAX_AGE_DAYS: integer(0, DAYS_MAX, 'days')
     .prefault('7')
@@ -24,8 +24,8 @@ export const postingSettings = group('Captures, refunds and exchange rates', {
 
 /** The settings of captures, refunds and voids. */
 export interface PostingConfig {
-  /** Whose operations one call of the database may contain. */
-  readonly batchScope: 'any' | 'merchant'
+  /** Whose operations one call of the database may contain. Undefined: those that suit the database. */
+  readonly batchScope: 'any' | 'merchant' | undefined
   readonly rateTerms: {
     readonly marginBasisPoints: number
     readonly ageDaysMax: number

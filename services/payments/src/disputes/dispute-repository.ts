@@ -1,11 +1,12 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,
+  columnsOf,
   findBelowMerchant,
   listBelowMerchant,
   readBelow,
@@ -26,9 +27,8 @@ interface DisputeColumns {
   created: Date
 }
 
-const columns = sql`r.id, r.merchant_id, r.transaction_id, r.amount, r.currency AS dispute_currency, r.reason_code,
-  r.reason_title, r.due, r.status, r.resolved, r.created`
-const source = { table: 'disputes', columns }
+const COLUMNS = `id, merchant_id, transaction_id, amount, currency AS dispute_currency, reason_code, reason_title, due, status, resolved, created`
+const source = { table: 'disputes', columns: () => columnsOf('r', COLUMNS) }
 
 /** What is disputed, and why, by the numbers of the reference (reference: Disputes). */
 export interface NewDispute {
@@ -53,12 +53,14 @@ type OpenRow = {
   currency: string
 } & (DisputeColumns | { id: null })
 
-const openQuery = prepare(
-  'open_dispute',
-  (p: OpenInput) => sql<OpenRow>`
-    SELECT f.verdict, f.identity_id, f.possible, f.currency, ${columns}
-    FROM ${sql.table('open_dispute')}(${callerRow(p)}, ${p.transactionId}, ${p.dispute}) f
-    CROSS JOIN LATERAL (SELECT (f.dispute).*) r`,
+const openQuery = withOwner(
+  prepare(
+    'open_dispute',
+    (p: Owned<OpenInput>) => sql<OpenRow>`
+    SELECT f.verdict, f.identity_id, f.possible, f.currency, ${columnsOf('(f.dispute)', COLUMNS)}
+    FROM ${sql.table('open_dispute')}(${callerRow(p)}, ${p.owner}::text, ${p.transactionId}, ${p.dispute}) f`,
+  ),
+  ({ transactionId }, find) => find(transactionId),
 )
 
 /** The dispute, or at most how much can be disputed, in minor units of the transaction's currency. */
@@ -90,12 +92,14 @@ type ClosedDisputeRow = { verdict: Verdict | 'conflict' | 'trail-full'; identity
   | { id: null }
 )
 
-const closeQuery = prepare(
-  'close_dispute',
-  (p: CloseInput) => sql<ClosedDisputeRow>`
-    SELECT f.verdict, f.identity_id, ${columns}
-    FROM ${sql.table('close_dispute')}(${callerRow(p)}, ${p.disputeId}, ${p.outcome}) f
-    CROSS JOIN LATERAL (SELECT (f.dispute).*) r`,
+const closeQuery = withOwner(
+  prepare(
+    'close_dispute',
+    (p: Owned<CloseInput>) => sql<ClosedDisputeRow>`
+    SELECT f.verdict, f.identity_id, ${columnsOf('(f.dispute)', COLUMNS)}
+    FROM ${sql.table('close_dispute')}(${callerRow(p)}, ${p.owner}::text, ${p.disputeId}, ${p.outcome}) f`,
+  ),
+  ({ disputeId }, find) => find(disputeId),
 )
 
 /**

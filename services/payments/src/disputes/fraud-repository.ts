@@ -1,11 +1,12 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,
+  columnsOf,
   findBelowMerchant,
   listBelowMerchant,
   readBelow,
@@ -21,8 +22,8 @@ interface FraudColumns {
   created: Date
 }
 
-const columns = sql`r.id, r.merchant_id, r.transaction_id, r.reported, r.reason, r.created`
-const source = { table: 'frauds', columns }
+const COLUMNS = 'id, merchant_id, transaction_id, reported, reason, created'
+const source = { table: 'frauds', columns: () => columnsOf('r', COLUMNS) }
 
 /** A report of fraud about a transaction. `reason` is 0 to 8 (reference: Fraud alerts). */
 export interface NewFraud {
@@ -46,12 +47,14 @@ export interface FraudResult extends AccessResult {
   readonly fraud: Fraud | undefined
 }
 
-const addQuery = prepare(
-  'add_fraud',
-  (p: AddInput) => sql<FraudRow>`
-    SELECT f.verdict, f.identity_id, ${columns}
-    FROM ${sql.table('add_fraud')}(${callerRow(p)}, ${p.transactionId}, ${p.fraud}) f
-    CROSS JOIN LATERAL (SELECT (f.fraud).*) r`,
+const addQuery = withOwner(
+  prepare(
+    'add_fraud',
+    (p: Owned<AddInput>) => sql<FraudRow>`
+    SELECT f.verdict, f.identity_id, ${columnsOf('(f.fraud)', COLUMNS)}
+    FROM ${sql.table('add_fraud')}(${callerRow(p)}, ${p.owner}::text, ${p.transactionId}, ${p.fraud}) f`,
+  ),
+  ({ transactionId }, find) => find(transactionId),
 )
 
 /** Stores a fraud alert. It moves no money. */

@@ -30,7 +30,7 @@ interface LineColumns {
 
 const source = {
   table: 'lines',
-  columns: sql`r.id, r.merchant_id, r.test, r.created, r.kind, r.balance, r.fee, r.balance_after, r.description,
+  columns: () => sql`r.id, r.merchant_id, r.test, r.created, r.kind, r.balance, r.fee, r.balance_after, r.description,
     r.transaction_id, r.amount, r.currency`,
 }
 

@@ -1,10 +1,8 @@
-import { deleteOldRows } from '@trestle/database/delete-old-rows.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
-import type { Db } from '../database.ts'
 import { displayName } from '../merchants/site.ts'
 import type { Invitation } from './invitation.ts'
 
@@ -88,12 +86,4 @@ export async function callInviteUser(
   const input = { ...callerColumns(caller), merchantId, ...(invitation ?? NO_INVITATION) }
   const { verdict, identity_id, is_member, mailed } = await lanes.write.one(inviteQuery, input)
   return { verdict, identityId: identity_id, isMember: is_member ?? false, mailed: mailed ?? false }
-}
-
-/**
- * Deletes invitations that expired 30 days ago. Until then the page of an invitation can say that it has expired. Resolves to how
- * many were deleted.
- */
-export async function deleteOldInvitations(db: Db): Promise<number> {
-  return deleteOldRows(db, 'invitations', { column: 'expires', age: '30 days' })
 }

@@ -1,11 +1,12 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
-import { sql } from 'kysely'
-import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
+import { columnsOf } from '../pagination/list-below-merchant.ts'
 import type { Claim, Merchant, MerchantChanges, NewMerchant, Pricing } from './merchant.ts'
 
 /** The columns that queries select of a merchant `m` and its balance `b`. */
@@ -31,9 +32,12 @@ export interface MerchantColumns {
 /** A verdict beside the columns of a merchant, which are null unless one was found. */
 type MerchantAccessRow = { verdict: Verdict; identity_id: string | null } & (MerchantColumns | { id: null })
 
+const COLUMNS =
+  `id, key, name, currency, test, email, website, descriptor, country, company_number, iban, claim, pricing, tds_mode,
+  created`.replaceAll(/\s+/g, ' ')
+
 /** Every query names the merchant `m` and its balance `b`. */
-export const merchantColumns = sql`m.id, m.key, m.name, m.currency, m.test, m.email, m.website, m.descriptor, m.country,
-  m.company_number, m.iban, m.claim, m.pricing, m.tds_mode, m.created, b.balance`
+export const merchantColumns = sql`${columnsOf('m', COLUMNS)}, b.balance`
 
 /** A merchant with the verdict on access. */
 export interface MerchantResult extends AccessResult {
@@ -49,10 +53,8 @@ export interface CreateInput {
 const createQuery = prepare(
   'create_merchant',
   (p: CallerColumns & { merchant: object | null }) => sql<MerchantAccessRow>`
-    SELECT f.verdict, f.identity_id, ${merchantColumns}
-    FROM ${sql.table('create_merchant')}(${callerRow(p)}, ${p.merchant}) f
-    CROSS JOIN LATERAL (SELECT (f.merchant).*) m
-    CROSS JOIN (SELECT 0::bigint AS balance) b`,
+    SELECT f.verdict, f.identity_id, ${columnsOf('(f.merchant)', COLUMNS)}, 0::bigint AS balance
+    FROM ${sql.table('create_merchant')}(${callerRow(p)}, ${p.merchant}) f`,
 )
 
 /** Makes a merchant with its balance. The caller becomes a member. */
@@ -68,7 +70,7 @@ const readQuery = prepareForCaller(
     ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     ${joinMembership(sql`m.id`)}
-    LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id`,
+    LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = ${p.merchantId}`,
 )
 
 /** A merchant by its id, for a member: `not-found` for an unknown id, `forbidden` for a caller who is no member. */
@@ -120,9 +122,7 @@ const listQueries = {
 }
 
 function listQuery(name: string, order: ReturnType<typeof sql>) {
-  return prepareForCaller(
-    name,
-    ({ fromCaller }, p: ListInput) => sql<MerchantAccessRow>`
+  const build = ({ fromCaller }: Access, p: ListInput, balances: RawBuilder<unknown>) => sql<MerchantAccessRow>`
     SELECT CASE
         WHEN c.identity_id IS NULL THEN 'unauthorized'
         WHEN c.identity_id = ${p.identityId} THEN 'done'
@@ -135,10 +135,25 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
       SELECT * FROM (${membershipPage('app', order, p)} UNION ALL ${membershipPage('user', order, p)}) listed
       ORDER BY listed.id ${order} LIMIT ${p.limit}
     ) m ON true
-    LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id
-    ORDER BY m.id ${order}`,
+    ${balances}
+    ORDER BY m.id ${order}`
+  return prepareForCaller(
+    name,
+    (access, p: ListInput) =>
+      build(access, p, sql`LEFT JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id`),
+    {
+      ownerOf: () => '',
+      build: (access, p) => build(access, p, sql`CROSS JOIN (SELECT NULL::bigint AS balance) b`),
+    },
   )
 }
+
+const balancesQuery = prepare(
+  'balances_of',
+  (p: { ids: readonly string[] }) => sql<{ merchant_id: string; balance: bigint }>`
+    SELECT b.merchant_id, b.balance FROM ${sql.table('merchant_balances')} b
+    WHERE b.merchant_id = ANY (${p.ids}::text[])`,
+)
 
 /** One page for apps and one for users: PostgreSQL would read all rows to sort them together. */
 function membershipPage(noun: 'app' | 'user', order: ReturnType<typeof sql>, p: ListInput): ReturnType<typeof sql> {
@@ -161,10 +176,16 @@ export async function listMerchants(
 ): Promise<AccessResult & { readonly merchants: readonly Merchant[] }> {
   const rows = await lanes.read.all(listQueries[order], input)
   const { verdict = 'unauthorized', identity_id = null } = rows[0] ?? {}
+  const found = rows.flatMap((row) => (row.id === null ? [] : [row]))
+  // A distributed database has merchants on each node and balances on one.
+  const ids = found.filter(({ balance }) => balance === null).map(({ id }) => id)
+  const balances = new Map(
+    ids.length === 0 ? [] : (await lanes.read.all(balancesQuery, { ids })).map((row) => [row.merchant_id, row.balance]),
+  )
   return {
     verdict,
     identityId: identity_id,
-    merchants: rows.flatMap((row) => (row.id === null ? [] : [toMerchant(row)])),
+    merchants: found.map((row) => toMerchant({ ...row, balance: row.balance ?? balances.get(row.id) ?? 0n })),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Lane, Lanes } from '@trestle/database/lanes.ts'
 import type { PreparedQuery } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
+import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
 import type { PageBounds } from './cursor.ts'
@@ -33,11 +33,14 @@ export interface BelowListInput extends Credentials, Omit<PageBounds, 'order'> {
 /** The table, whose row is called `r`, and what is selected of the row and of its joins. */
 export interface BelowSource {
   readonly table: string
-  readonly columns: RawBuilder<unknown>
-  readonly join?: RawBuilder<unknown>
+  readonly columns: OfMerchant
+  readonly join?: OfMerchant
   /** How many entries belong to a row, as an expression. A list with entries is read in pieces. */
   readonly entries?: RawBuilder<unknown>
 }
+
+/** A part of a query that reads tables below a merchant: those are bound to it by the expression `merchantId`. */
+export type OfMerchant = (merchantId: RawBuilder<unknown>) => RawBuilder<unknown>
 
 /** The query of a list for each order. */
 export interface BelowList<Input extends BelowListInput, Columns extends BelowColumns> {
@@ -52,14 +55,14 @@ export interface BelowList<Input extends BelowListInput, Columns extends BelowCo
  */
 export function listBelowMerchant<Input extends BelowListInput, Columns extends BelowColumns>(
   name: string,
-  { table, columns, join = sql``, entries }: BelowSource,
+  { table, columns, join = () => sql``, entries }: BelowSource,
   condition: (p: Input) => RawBuilder<unknown> = () => sql`true`,
 ): BelowList<Input, Columns> {
-  const query = (suffix: string, order: RawBuilder<unknown>) =>
-    prepareForCaller(`${name}${suffix}`, ({ fromCaller, joinMembership }, p: Input) => {
+  const query = (suffix: string, order: RawBuilder<unknown>) => {
+    const build = ({ fromCaller, joinMembership }: Access, p: Input, owner: ListOwner) => {
       const page = sql`
       SELECT * FROM ${sql.table(table)} r
-      WHERE r.merchant_id = a.merchant_id AND r.id > ${p.above} AND r.id < ${p.below}
+      WHERE ${owner.isOwn} AND r.id > ${p.above} AND r.id < ${p.below}
         AND (${p.test}::boolean IS NULL OR m.test = ${p.test}::boolean) AND ${condition(p)}
       ORDER BY r.id ${order} LIMIT ${p.limit}`
       return sql<AccessRow<Columns>>`
@@ -69,15 +72,28 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
         WHEN m.id IS NULL THEN 'not-found'
         WHEN a.merchant_id IS NULL THEN 'forbidden'
         ELSE 'done'
-      END AS verdict, c.identity_id, ${entries ? sql`r.found` : sql`NULL::int AS found`}, ${columns}
+      END AS verdict, c.identity_id, ${entries ? sql`r.found` : sql`NULL::int AS found`}, ${columns(owner.id)}
     ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}
     ${joinMembership(sql`m.id`)}
     LEFT JOIN LATERAL (${entries ? firstPiece(page, order, entries) : page}) r ON true
-    ${join}
+    ${join(owner.id)}
     ORDER BY r.id ${order}`
+    }
+    const member = { id: sql`r.merchant_id`, isOwn: sql`r.merchant_id = a.merchant_id` }
+    return prepareForCaller<Input, AccessRow<Columns>>(`${name}${suffix}`, (access, p) => build(access, p, member), {
+      ownerOf: ({ merchantId }) => merchantId ?? '',
+      build: (access, p, id) =>
+        build(access, p, { id, isOwn: sql`r.merchant_id = ${id} AND a.merchant_id IS NOT NULL` }),
     })
+  }
   return { 'newest-first': query('', sql`DESC`), 'oldest-first': query('_reversed', sql`ASC`) }
+}
+
+/** The merchant of a list, as an expression, and the condition that binds the row `r` to it for members only. */
+interface ListOwner {
+  readonly id: RawBuilder<unknown>
+  readonly isOwn: RawBuilder<unknown>
 }
 
 /**
@@ -101,20 +117,45 @@ function firstPiece(
 /** Declares the query for one row below a merchant by its id, which the members of the merchant may read. */
 export function findBelowMerchant<Columns extends BelowColumns>(
   name: string,
-  { table, columns, join = sql`` }: BelowSource,
+  { table, columns, join = () => sql`` }: BelowSource,
 ): PreparedQuery<Credentials & { readonly id: string }, AccessRow<Columns>> {
-  return prepareForCaller(
-    name,
-    ({ fromCaller, joinMembership }, p) => sql<AccessRow<Columns>>`
-    SELECT ${verdictColumns(sql`r.id`)}, ${columns}
+  const build = (
+    { fromCaller, joinMembership }: Access,
+    row: RawBuilder<unknown>,
+    merchantId = sql`r.merchant_id`,
+  ) => sql<AccessRow<Columns>>`
+    SELECT ${verdictColumns(sql`r.id`)}, ${columns(merchantId)}
     ${fromCaller}
-    LEFT JOIN LATERAL (
-      SELECT f.* FROM ${sql.table('owners')}(${p.id}) o
-      JOIN ${sql.table(table)} f ON f.merchant_id = o.merchant_id AND f.id = ${p.id}
-    ) r ON true
+    LEFT JOIN LATERAL (${row}) r ON true
     ${joinMembership(sql`r.merchant_id`)}
-    ${join}`,
+    ${join(merchantId)}`
+  return prepareForCaller<Credentials & { readonly id: string }, AccessRow<Columns>>(
+    name,
+    (access, p) => build(access, rowBelow(table, p.id)),
+    {
+      ownerOf: ({ id }, find) => find(id),
+      build: (access, p, owner) => build(access, rowOf(table, owner, p.id), owner),
+    },
   )
+}
+
+/** Selects the row of a table below a merchant with an id, whichever merchant it belongs to (the SQL function `owners`). */
+export function rowBelow(table: string, id: string): RawBuilder<unknown> {
+  return sql`SELECT f.* FROM (
+      SELECT m.id AS merchant_id FROM ${sql.table('merchants')} m WHERE m.tag = right(${id}::text, 8)
+      UNION ALL
+      SELECT a.merchant_id FROM ${sql.table('id_aliases')} a WHERE a.id = ${id}
+    ) o JOIN ${sql.table(table)} f ON f.merchant_id = o.merchant_id AND f.id = ${id}`
+}
+
+/** Selects the row of a merchant with an id. */
+export function rowOf(table: string, merchantId: RawBuilder<unknown>, id: string): RawBuilder<unknown> {
+  return sql`SELECT f.* FROM ${sql.table(table)} f WHERE f.merchant_id = ${merchantId} AND f.id = ${id}`
+}
+
+/** Columns of a row: `r`, or an expression that is a row, such as `(f.payout)`. @param names `id, currency AS own`, … */
+export function columnsOf(row: string, names: string): RawBuilder<unknown> {
+  return sql.raw(names.replaceAll(/(^|, )/g, `$1${row}.`))
 }
 
 /** Reads a page, with the verdict on its access. */

@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
@@ -7,6 +7,7 @@ import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,
+  columnsOf,
   findBelowMerchant,
   listBelowMerchant,
   readBelow,
@@ -25,8 +26,8 @@ interface PayoutColumns {
   created: Date
 }
 
-const columns = sql`r.id, r.merchant_id, r.amount, r.currency, r.status, r.line_id, r.iban, r.test, r.created`
-const source = { table: 'payouts', columns }
+const COLUMNS = 'id, merchant_id, amount, currency, status, line_id, iban, test, created'
+const source = { table: 'payouts', columns: () => columnsOf('r', COLUMNS) }
 
 /** `minimumMajorUnits` and `delayDays` are null when only access is checked. */
 export interface PayOutColumns extends CallerColumns {
@@ -53,9 +54,8 @@ export interface PaidOut extends PayoutResult {
 const payOutQuery = prepare(
   'pay_out',
   (p: PayOutColumns) => sql<PayOutRow>`
-    SELECT f.verdict, f.identity_id, f.reason, ${columns}
-    FROM ${sql.table('pay_out')}(${callerRow(p)}, ${p.merchantId}, ${p.minimumMajorUnits}, ${p.delayDays}) f
-    CROSS JOIN LATERAL (SELECT (f.payout).*) r`,
+    SELECT f.verdict, f.identity_id, f.reason, ${columnsOf('(f.payout)', COLUMNS)}
+    FROM ${sql.table('pay_out')}(${callerRow(p)}, ${p.merchantId}, ${p.minimumMajorUnits}, ${p.delayDays}) f`,
 )
 
 /** Pays out all that is available to a merchant, once a day. */
@@ -67,11 +67,13 @@ export async function callPayOut(lanes: Lanes, input: PayOutColumns): Promise<Pa
 
 type ClosedPayoutRow = { verdict: 'done' | 'not-found' | 'conflict' } & (PayoutColumns | { id: null })
 
-const closeQuery = prepare(
-  'close_payout',
-  (p: { id: string; status: 'settled' | 'failed' }) => sql<ClosedPayoutRow>`
-    SELECT f.verdict, ${columns} FROM ${sql.table('close_payout')}(${p.id}, ${p.status}) f
-    CROSS JOIN LATERAL (SELECT (f.payout).*) r`,
+const closeQuery = withOwner(
+  prepare(
+    'close_payout',
+    (p: Owned<{ id: string; status: 'settled' | 'failed' }>) => sql<ClosedPayoutRow>`
+    SELECT f.verdict, ${columnsOf('(f.payout)', COLUMNS)} FROM ${sql.table('close_payout')}(${p.owner}::text, ${p.id}, ${p.status}) f`,
+  ),
+  ({ id }, find) => find(id),
 )
 
 /** `conflict`: the payout has the other outcome, and is returned as it is. */

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
+import { listOwners } from '../placement/owners.ts'
 
 /** Identifies an attempt among those of all merchants. */
 export interface AttemptKey {
@@ -56,11 +57,11 @@ export async function findUnknownAttempt(
 
 /** The attempt with an id, of any merchant, if its outcome is unknown; else undefined. */
 export async function findUnknownAttemptById(db: Db, id: string): Promise<UnsettledAttempt | undefined> {
-  const { rows } = await sql<UnsettledAttempt>`
-    SELECT ${columns} FROM ${sql.table('owners')}(${id}) o
-    JOIN ${sql.table('attempts')} a ON a.merchant_id = o.merchant_id AND a.id = ${id} AND a.status = 'unknown'
-  `.execute(db)
-  return rows[0]
+  for (const merchantId of await listOwners(db, id)) {
+    const attempt = await findUnknownAttempt(db, { merchantId, id })
+    if (attempt) return attempt
+  }
+  return undefined
 }
 
 /** Sets the outcome of an unknown attempt. False when another process was first. */

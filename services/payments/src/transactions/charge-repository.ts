@@ -4,6 +4,7 @@ import { sql } from 'kysely'
 import { type CallerColumns, callerRow } from '../access/caller.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { ScenarioChanges } from '../cards/scenario.ts'
+import { columnsOf } from '../pagination/list-below-merchant.ts'
 
 /** A charge of a card that was charged before. It has one of the two sources. */
 export interface Charge {
@@ -80,9 +81,8 @@ const beginQuery = prepare(
   'begin_charge',
   (p: BeginChargeColumns) => sql<BegunChargeRow>`
     SELECT f.verdict, f.identity_id, f.transaction_id, f.error_code, f.attempt_id, f.descriptor, f.acquirer, f.expired,
-      i.id AS instrument_id, i.pan_sealed, i.expiry::text, i.scheme, i.scenario, i.network_ref, i.planned
-    FROM ${sql.table('begin_charge')}(${callerRow(p)}, ${p.merchantId}, ${p.charge}, ${p.acquirers}) f
-    CROSS JOIN LATERAL (SELECT (f.instrument).*) i`,
+      ${columnsOf('(f.instrument)', 'id AS instrument_id, pan_sealed, expiry::text, scheme, scenario, network_ref, planned')}
+    FROM ${sql.table('begin_charge')}(${callerRow(p)}, ${p.merchantId}, ${p.charge}, ${p.acquirers}) f`,
 )
 
 /** Judges a charge and writes its attempt, before the acquirer is asked. */

@@ -3,7 +3,7 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { createGroupCommit } from '@trestle/database/batches/group-commit.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { isLockTimeout, isRefusedStatement } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
 import type { Credentials, Repeat } from '../access/caller.ts'
@@ -120,12 +120,26 @@ type OperationRow = TransactionColumns & {
   possible: bigint
 }
 
-const runQuery = prepare(
-  'run_operations',
-  (p: { operations: string } & RateTerms) => sql<OperationRow>`
-    SELECT f.verdict, f.identity_id, f.possible,
-      ${transactionColumns({ transaction: '(f.transaction)', amounts: '(f.moment)', instrument: '(f.instrument)' })}
+interface RunInput extends RateTerms {
+  readonly operations: string
+  /** That of one of the operations: a distributed database runs operations of one merchant in a call. */
+  readonly transactionId: string
+}
+
+const operationColumns = sql`f.verdict, f.identity_id, f.possible,
+      ${transactionColumns({ transaction: '(f.transaction)', amounts: '(f.moment)', instrument: '(f.instrument)' })}`
+
+const runQuery = withOwner(
+  prepare(
+    'run_operations',
+    (p: RunInput) => sql<OperationRow>`
+    SELECT ${operationColumns}
     FROM ${sql.table('run_operations')}(${p.operations}, ${p.marginBasisPoints}, ${p.ageDaysMax}) f`,
+  ),
+  ({ transactionId }, find) => find(transactionId),
+  (p) => sql`
+    SELECT ${operationColumns}
+    FROM ${sql.table('run_merchant_operations')}(${p.owner}, ${p.operations}, ${p.marginBasisPoints}, ${p.ageDaysMax}) f`,
 )
 
 /**
@@ -137,7 +151,12 @@ export async function callRunOperations(
   operations: readonly Operation[],
   terms: RateTerms,
 ): Promise<readonly OperationResult[]> {
-  const rows = await write.all(runQuery, { operations: JSON.stringify(operations.map(toItem)), ...terms })
+  const [{ transactionId = '' } = {}] = operations
+  const rows = await write.all(runQuery, {
+    operations: JSON.stringify(operations.map(toItem)),
+    transactionId,
+    ...terms,
+  })
   return rows.map(toResult)
 }
 

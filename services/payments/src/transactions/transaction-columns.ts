@@ -50,6 +50,26 @@ export function transactionColumns({ transaction, amounts, instrument }: Transac
   return sql.raw([...plain, `to_char(${instrument}.expiry, 'YYYY-MM-DD"T23:59:59.999Z"') AS expiry`].join(', '))
 }
 
+/** Which entries of which transaction: as many as the trail had at a moment. */
+interface TrailPart {
+  readonly transactionId: RawBuilder<unknown>
+  readonly length: RawBuilder<unknown>
+}
+
+/**
+ * Selects the trail of a transaction when it had so many entries. Amounts are JSON numbers: they are below 2^53.
+ * @see the fragment `trail_json.sql` of the SQL functions
+ */
+export function trailUntil(merchantId: RawBuilder<unknown>, { transactionId, length }: TrailPart): RawBuilder<unknown> {
+  return sql`
+      SELECT json_agg(json_build_object('id', e.id, 'kind', e.kind, 'created', e.created, 'amount', e.amount,
+        'balance', e.balance, 'feeFlat', e.fee_flat, 'feeRate', e.fee_rate, 'descriptor', e.descriptor,
+        'reference', e.reference, 'lineId', e.line_id, 'disputeId', e.dispute_id, 'rate', e.rate,
+        'rateDate', e.rate_date) ORDER BY e.seq) AS trail
+      FROM ${sql.table('trail_entries')} e
+      WHERE e.merchant_id = ${merchantId} AND e.transaction_id = ${transactionId} AND e.seq <= ${length}`
+}
+
 /** Makes a transaction of a row. Amounts become numbers, which are exact below 2^53. */
 export function toTransaction(row: TransactionColumns): Transaction {
   const { bin, last4, expiry, scheme } = row

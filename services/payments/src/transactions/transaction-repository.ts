@@ -1,32 +1,38 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
+import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,
+  type BelowSource,
   findBelowMerchant,
   listBelowMerchant,
   readBelow,
+  rowBelow,
+  rowOf,
 } from '../pagination/list-below-merchant.ts'
 import type { InTurn, Piece } from '../pagination/pieces.ts'
+import { listOwners } from '../placement/owners.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
-import { type TransactionColumns, toTransaction, transactionColumns } from './transaction-columns.ts'
+import { type TransactionColumns, toTransaction, trailUntil, transactionColumns } from './transaction-columns.ts'
 
 /** Transactions, with the trails whose length fulfils a condition. */
-const sourceWith = (lengths: RawBuilder<unknown>) => ({
+const sourceWith = (lengths: RawBuilder<unknown>): Required<Omit<BelowSource, 'entries'>> => ({
   table: 'transactions',
-  columns: sql`r.trail_length, ${transactionColumns({ transaction: 'r', amounts: 'r', instrument: 'n' })}`,
-  join: sql`
-    LEFT JOIN ${sql.table('instruments')} n ON n.merchant_id = r.merchant_id AND n.id = r.instrument_id
+  columns: () => sql`r.trail_length, ${transactionColumns({ transaction: 'r', amounts: 'r', instrument: 'n' })}`,
+  join: (merchantId) => sql`
+    LEFT JOIN ${sql.table('instruments')} n ON n.merchant_id = ${merchantId} AND n.id = r.instrument_id
     LEFT JOIN LATERAL (
       SELECT CASE WHEN r.trail_length ${lengths}
-        THEN (SELECT t.trail FROM ${sql.table('trail_until')}(r.merchant_id, r.id, r.trail_length) t) END AS trail
+        THEN (${trailUntil(merchantId, { transactionId: sql`r.id`, length: sql`r.trail_length` })}) END AS trail
     ) e ON true`,
 })
+
+const ofRow = sql`r.merchant_id`
 
 type FoundColumns = TransactionColumns & { trail_length: number }
 
@@ -95,25 +101,27 @@ export async function listAllTransactions(
   { merchantId, successful, before, limit }: AllTransactionsFilter,
 ): Promise<readonly Transaction[]> {
   const { rows } = await sql<TransactionColumns>`
-    SELECT ${source.columns}
+    SELECT ${source.columns(ofRow)}
     FROM (
       SELECT * FROM ${sql.table('transactions')} r
       WHERE (${merchantId ?? null}::text IS NULL OR r.merchant_id = ${merchantId ?? null})
         AND (${successful ?? null}::boolean IS NULL OR r.successful = ${successful ?? null})
         AND (${before ?? null}::text IS NULL OR r.id < ${before ?? null})
       ORDER BY r.id DESC LIMIT ${limit}
-    ) r ${source.join} ORDER BY r.id DESC`.execute(db)
+    ) r ${source.join(ofRow)} ORDER BY r.id DESC`.execute(db)
   return rows.map(toTransaction)
 }
 
 /** A transaction by its id, for an operator. Undefined for an unknown id. */
 export async function findTransaction(db: Db, id: string): Promise<Transaction | undefined> {
-  const { rows } = await sql<TransactionColumns>`
-    SELECT ${source.columns}
-    FROM ${sql.table('owners')}(${id}) o
-    JOIN ${sql.table('transactions')} r ON r.merchant_id = o.merchant_id AND r.id = ${id}
-    ${source.join}`.execute(db)
-  return rows.map(toTransaction)[0]
+  for (const owner of await listOwners(db, id)) {
+    const merchantId = sql`${owner}`
+    const { rows } = await sql<TransactionColumns>`
+      SELECT ${source.columns(merchantId)} FROM ${sql.table('transactions')} r ${source.join(merchantId)}
+      WHERE r.merchant_id = ${merchantId} AND r.id = ${id}`.execute(db)
+    if (rows[0]) return toTransaction(rows[0])
+  }
+  return undefined
 }
 
 /** The caller, and the operation it asks for. */
@@ -122,18 +130,24 @@ export interface OperationAccess extends Credentials {
   readonly kind: OperationKind
 }
 
-const judgeQuery = prepareForCaller(
-  'judge_operation',
-  ({ fromCaller, joinMembership }, p: OperationAccess) => sql<{ verdict: Verdict; identity_id: string | null }>`
+const judge = ({ fromCaller, joinMembership }: Access, p: OperationAccess, row: RawBuilder<unknown>) => sql<{
+  verdict: Verdict
+  identity_id: string | null
+}>`
     SELECT ${verdictColumns(sql`t.merchant_id`)}
     ${fromCaller}
-    LEFT JOIN LATERAL (
-      SELECT t.merchant_id FROM ${sql.table('owners')}(${p.transactionId}) o
-      JOIN ${sql.table('transactions')} t ON t.merchant_id = o.merchant_id AND t.id = ${p.transactionId}
-    ) t ON true
+    LEFT JOIN LATERAL (${row}) t ON true
     LEFT JOIN ${sql.table('merchants')} m
       ON m.id = t.merchant_id AND (m.claim ->> ('can' || initcap(${p.kind})))::boolean
-    ${joinMembership(sql`m.id`)}`,
+    ${joinMembership(sql`m.id`)}`
+
+const judgeQuery = prepareForCaller(
+  'judge_operation',
+  (access, p: OperationAccess) => judge(access, p, rowBelow('transactions', p.transactionId)),
+  {
+    ownerOf: ({ transactionId }, find) => find(transactionId),
+    build: (access, p, owner) => judge(access, p, rowOf('transactions', owner, p.transactionId)),
+  },
 )
 
 /** The access of a caller to an operation, for a request whose body was refused. */

@@ -1,12 +1,10 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { deleteOldRows } from '@trestle/database/delete-old-rows.ts'
+import type { OldRows } from '@trestle/database/delete-old-rows.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
-import { deleteOldAppInvitations, deleteUnusedApps } from '../apps/app-repository.ts'
-import { deleteExpiredSessions } from '../checkout/session-repository.ts'
+import { deleteUnusedApps } from '../apps/app-repository.ts'
 import type { Db, PaymentsTables } from '../database.ts'
-import { deleteOldInvitations } from '../members/invitation-repository.ts'
-import { deleteOldEvents } from '../webhooks/event-repository.ts'
+import type { Placement } from '../placement/placement.ts'
 
 /** Deletes expired and old rows every hour, in one process at a time. */
 export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
@@ -25,6 +23,7 @@ interface CleanUpDeps {
   readonly db: Db
   readonly jobs: Pick<Jobs, 'work' | 'schedule'>
   readonly logger: Pick<ServiceLogger['logger'], 'info'>
+  readonly placement: Pick<Placement, 'deleteOldRows' | 'deleteOldEvents'>
   readonly unusedAppDays: number
 }
 
@@ -41,22 +40,29 @@ export async function startCleanUp({ jobs, logger, ...deps }: CleanUpDeps): Prom
  * Deletes expired and old rows, a batch a statement. Locked rows stay until the next run. `unusedAppDays`: the age at which apps
  * that nobody uses are deleted; 0: never.
  */
-export async function cleanUp({ db, unusedAppDays }: Pick<CleanUpDeps, 'db' | 'unusedAppDays'>): Promise<DeletedRows> {
+export async function cleanUp({
+  db,
+  placement,
+  unusedAppDays,
+}: Pick<CleanUpDeps, 'db' | 'placement' | 'unusedAppDays'>): Promise<DeletedRows> {
+  const deleted: Partial<Record<keyof PaymentsTables, number>> = {}
+  for (const [table, old] of OLD_ROWS) deleted[table] = await placement.deleteOldRows(db, table, old)
   return {
-    ...(await deleteOldKeys(db)),
-    ...(await deleteExpiredSessions(db)),
-    invitations: await deleteOldInvitations(db),
-    app_invitations: await deleteOldAppInvitations(db),
-    events: await deleteOldEvents(db),
+    ...deleted,
+    events: await placement.deleteOldEvents(db),
     apps: unusedAppDays === 0 ? 0 : await deleteUnusedApps(db, unusedAppDays),
   }
 }
 
-/** Deletes the Idempotency-Keys of more than a day. */
-async function deleteOldKeys(db: Db): Promise<DeletedRows> {
-  const old = { column: 'created', age: '24 hours' }
-  return {
-    idempotency: await deleteOldRows(db, 'idempotency', old),
-    merchant_creations: await deleteOldRows(db, 'merchant_creations', old),
-  }
-}
+const EXPIRED = { column: 'expires', age: '0' }
+
+/** Which rows are old. The page of an invitation can say for 30 days that the invitation has expired. */
+const OLD_ROWS: readonly (readonly [keyof PaymentsTables, OldRows])[] = [
+  ['idempotency', { column: 'created', age: '24 hours' }],
+  ['merchant_creations', { column: 'created', age: '24 hours' }],
+  ['payment_sessions', EXPIRED],
+  ['spent_tokens', EXPIRED],
+  ['token_merchants', EXPIRED],
+  ['invitations', { column: 'expires', age: '30 days' }],
+  ['app_invitations', { column: 'expires', age: '30 days' }],
+]

@@ -6,7 +6,12 @@ import { viewAppMember, viewUserMember } from '../members/member-view.ts'
 import type { DisputesTable, FraudsTable, PayoutsTable } from '../merchants/merchant-tables.ts'
 import { viewMerchant } from '../merchants/merchant-view.ts'
 import { viewPayout } from '../payouts/payout-view.ts'
-import { type TransactionColumns, toTransaction, transactionColumns } from '../transactions/transaction-columns.ts'
+import {
+  type TransactionColumns,
+  toTransaction,
+  trailUntil,
+  transactionColumns,
+} from '../transactions/transaction-columns.ts'
 import { viewTransaction } from '../transactions/transaction-view.ts'
 import type { EventType } from './event.ts'
 import { viewWebhook } from './webhook-view.ts'
@@ -16,26 +21,31 @@ type Noun = EventType extends `${infer Before}.${string}` ? Before : never
 
 /** How a query selects the object of an event as JSON, and how that becomes the object as it was then. */
 interface EventObject {
-  /** An expression over the event `r`. */
-  readonly select: RawBuilder<unknown>
+  /** An expression over the event `r` of the merchant. */
+  readonly select: (merchantId: RawBuilder<unknown>) => RawBuilder<unknown>
   readonly view: (json: unknown, what: string) => object
 }
 
 /** Selects a row below the merchant. Such rows change only in ways that the type of the event tells. */
-const rowOf = <Json>(table: string) => sql<Json>`(
-  SELECT to_jsonb(o) FROM ${sql.table(table)} o WHERE o.merchant_id = r.merchant_id AND o.id = r.object_id
+const rowOf =
+  <Json>(table: string) =>
+  (merchantId: RawBuilder<unknown>) =>
+    sql<Json>`(
+  SELECT to_jsonb(o) FROM ${sql.table(table)} o WHERE o.merchant_id = ${merchantId} AND o.id = r.object_id
 )`
 
 const objects: Readonly<Record<Noun, EventObject>> = {
   // The amounts are those of the event, and the trail is as long as it was then.
   transaction: eventObject(
-    sql<TransactionJson>`(
+    (merchantId) => sql<TransactionJson>`(
       SELECT to_jsonb(o) FROM (
         SELECT ${transactionColumns({ transaction: 't', amounts: 'r', instrument: 'n' })}
         FROM ${sql.table('transactions')} t
-        JOIN ${sql.table('instruments')} n ON n.merchant_id = t.merchant_id AND n.id = t.instrument_id
-        LEFT JOIN LATERAL ${sql.table('trail_until')}(t.merchant_id, t.id, r.trail_length) e ON true
-        WHERE t.merchant_id = r.merchant_id AND t.id = r.object_id
+        JOIN ${sql.table('instruments')} n ON n.merchant_id = ${merchantId} AND n.id = t.instrument_id
+        LEFT JOIN LATERAL (
+          ${trailUntil(merchantId, { transactionId: sql`t.id`, length: sql`r.trail_length` })}
+        ) e ON true
+        WHERE t.merchant_id = ${merchantId} AND t.id = r.object_id
       ) o
     )`,
     ({ created, amount, pending, captured, refunded, voided, disputed, ...row }) =>
@@ -90,31 +100,36 @@ const objects: Readonly<Record<Noun, EventObject>> = {
       created: new Date(row.created),
     }),
   ),
-  merchant: eventObject(sql<MerchantJson>`r.data`, ({ company_number, tds_mode, created, balance, ...row }) =>
-    viewMerchant({
-      ...row,
-      companyNumber: company_number,
-      tdsMode: tds_mode,
-      balance: BigInt(balance),
-      created: new Date(created),
-    }),
+  merchant: eventObject(
+    () => sql<MerchantJson>`r.data`,
+    ({ company_number, tds_mode, created, balance, ...row }) =>
+      viewMerchant({
+        ...row,
+        companyNumber: company_number,
+        tdsMode: tds_mode,
+        balance: BigInt(balance),
+        created: new Date(created),
+      }),
   ),
   // Without the key hint, which may have changed since. A name never changes.
   app: eventObject(
-    sql<AppJson>`(SELECT to_jsonb(o) FROM ${sql.table('apps')} o WHERE o.id = r.object_id)`,
+    () => sql<AppJson>`(SELECT to_jsonb(o) FROM ${sql.table('apps')} o WHERE o.id = r.object_id)`,
     ({ id, name, created }) => viewAppMember({ id, name, keyHint: null, created: new Date(created) }),
   ),
-  user: eventObject(sql<UserJson>`r.data`, ({ created, ...row }) =>
-    viewUserMember({ ...row, created: new Date(created) }),
+  user: eventObject(
+    () => sql<UserJson>`r.data`,
+    ({ created, ...row }) => viewUserMember({ ...row, created: new Date(created) }),
   ),
-  webhook: eventObject(sql<WebhookJson>`r.data`, ({ created, disabled, ...row }) =>
-    viewWebhook({ ...row, created: new Date(created), disabled: new Date(disabled) }),
+  webhook: eventObject(
+    () => sql<WebhookJson>`r.data`,
+    ({ created, disabled, ...row }) =>
+      viewWebhook({ ...row, created: new Date(created), disabled: new Date(disabled) }),
   ),
 }
 
 /** Makes the compiler check that `view` takes what `select` selects. */
 function eventObject<Json extends object>(
-  select: RawBuilder<Json>,
+  select: (merchantId: RawBuilder<unknown>) => RawBuilder<Json>,
   view: (json: Json, what: string) => object,
 ): EventObject {
   const show = (json: unknown, what: string) => {
@@ -125,15 +140,20 @@ function eventObject<Json extends object>(
 }
 
 /** PostgreSQL makes the object of this very expression, so an object has its type. */
-function isSelected<Json extends object>(_select: RawBuilder<Json>, json: unknown): json is Json {
+function isSelected<Json extends object>(
+  _select: (merchantId: RawBuilder<unknown>) => RawBuilder<Json>,
+  json: unknown,
+): json is Json {
   return typeof json === 'object' && json !== null
 }
 
-/** The column `object` of a query over events `r`. */
-export const objectColumn = sql`CASE split_part(r.type, '.', 1) ${sql.join(
-  Object.entries(objects).map(([noun, { select }]) => sql`WHEN ${sql.lit(noun)} THEN ${select}`),
-  sql` `,
-)} END AS object`
+/** The column `object` of a query over events `r` of a merchant. */
+export function objectColumn(merchantId: RawBuilder<unknown>): RawBuilder<unknown> {
+  const cases = Object.entries(objects).map(
+    ([noun, { select }]) => sql`WHEN ${sql.lit(noun)} THEN ${select(merchantId)}`,
+  )
+  return sql`CASE split_part(r.type, '.', 1) ${sql.join(cases, sql` `)} END AS object`
+}
 
 /**
  * The `data` of an event: its object under its noun, such as `{ app: {…} }`.

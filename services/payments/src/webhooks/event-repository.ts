@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import type { AccessResult } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import { merchantPages } from '../merchants/each-merchant.ts'
@@ -20,7 +20,9 @@ export interface EventColumns {
 }
 
 /** The columns of an event. The table is `r` in the query. */
-export const eventColumns = sql`r.id, r.merchant_id, r.type, r.version, r.created, ${objectColumn}`
+export function eventColumns(merchantId: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`r.id, r.merchant_id, r.type, r.version, r.created, ${objectColumn(merchantId)}`
+}
 
 const listQueries = listBelowMerchant<BelowListInput, EventColumns>(
   'list_events',
@@ -43,7 +45,7 @@ export async function listEvents(
 /** An event of a merchant, for an operator. Undefined for an unknown one, and for one of more than 30 days. */
 export async function findEvent(db: Db, merchantId: string, id: string): Promise<MerchantEvent | undefined> {
   const { rows } = await sql<EventColumns>`
-    SELECT ${eventColumns} FROM ${sql.table('events')} r WHERE r.merchant_id = ${merchantId} AND r.id = ${id}`.execute(
+    SELECT ${eventColumns(sql`${merchantId}`)} FROM ${sql.table('events')} r WHERE r.merchant_id = ${merchantId} AND r.id = ${id}`.execute(
     db,
   )
   return rows.map(toEvent)[0]
@@ -74,7 +76,7 @@ export async function listEventsAfter(
   { merchantId, after, limit }: { readonly merchantId: string; readonly after: string; readonly limit: number },
 ): Promise<readonly MerchantEvent[]> {
   const { rows } = await sql<EventColumns>`
-    SELECT ${eventColumns} FROM ${sql.table('events')} r
+    SELECT ${eventColumns(sql`${merchantId}`)} FROM ${sql.table('events')} r
     WHERE r.merchant_id = ${merchantId} AND r.id > ${after} ORDER BY r.id LIMIT ${limit}`.execute(db)
   return rows.map(toEvent)
 }

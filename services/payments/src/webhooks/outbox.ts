@@ -1,23 +1,40 @@
 import type { Meter } from '@opentelemetry/api'
 import type { OutboxEntry, TakeRows } from '@trestle/jobs/outbox.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { invitationMailTask } from '../mail/invitation-mail.ts'
 import { countMails } from '../mail/mailer.ts'
 import { rejectionMailTask } from '../mail/rejection-mail.ts'
 import { type DeliveryJob, deliveryTask } from './delivery.ts'
 
 /** A row of the outbox. An event has one for each webhook that wants it. */
-interface TakenRow {
+export interface OutboxRow {
   readonly kind: string
   readonly data: object
   readonly merchant_id: string
   readonly id: string
   readonly webhook_id: string | null
-  /** How many rows were taken. */
-  readonly taken: number
 }
 
 const EVENT = 'event'
+
+/** The kinds of rows whose jobs are those of the tasks. */
+export function outboxKinds(tasks: readonly string[]): readonly string[] {
+  return tasks.map((task) => (task === deliveryTask.name ? EVENT : task))
+}
+
+/** Columns and tables of a query over rows `t` of an outbox. @param merchantId binds the other tables to the merchant */
+export function outboxRows(
+  merchantId: RawBuilder<unknown>,
+  table: RawBuilder<unknown> = sql.table('outbox'),
+): RawBuilder<unknown> {
+  return sql`t.kind, t.merchant_id, t.id,
+      t.payload || jsonb_build_object('merchantId', t.merchant_id, 'id', t.id) AS data, w.id AS webhook_id
+    FROM ${table} t
+    LEFT JOIN (${sql.table('events')} e JOIN ${sql.table('webhooks')} w
+      ON w.merchant_id = e.merchant_id AND w.disabled IS NULL AND (w.events = '{}' OR e.type = ANY (w.events))
+    ) ON t.kind = ${EVENT} AND e.merchant_id = ${merchantId} AND w.merchant_id = ${merchantId} AND e.id = t.id
+      AND coalesce(t.payload ->> 'webhookId' = w.id, true)`
+}
 
 /**
  * Takes rows of the outbox, which SQL functions have written, as jobs. An event becomes one job for each webhook that wants its
@@ -25,28 +42,22 @@ const EVENT = 'event'
  * is needed, because the statement skips rows that another process takes.
  */
 export const takeRows: TakeRows = async (trx, limit, left) => {
-  const kindsLeft = left.map((task) => (task === deliveryTask.name ? EVENT : task))
-  const { rows } = await sql<TakenRow>`
+  const { rows } = await sql<OutboxRow & { readonly taken: number }>`
     WITH picked AS MATERIALIZED (
-      SELECT merchant_id, id FROM ${sql.table('outbox')} WHERE kind <> ALL (${kindsLeft}::text[])
+      SELECT merchant_id, id FROM ${sql.table('outbox')} WHERE kind <> ALL (${outboxKinds(left)}::text[])
       LIMIT ${sql.lit(limit)} FOR UPDATE SKIP LOCKED
     ), taken AS (
       DELETE FROM ${sql.table('outbox')} o USING picked
       WHERE o.merchant_id = picked.merchant_id AND o.id = picked.id
       RETURNING o.merchant_id, o.id, o.kind, o.payload
     )
-    SELECT t.kind, t.merchant_id, t.id, t.payload || jsonb_build_object('merchantId', t.merchant_id, 'id', t.id) AS data,
-      w.id AS webhook_id, (SELECT count(*)::int FROM taken) AS taken
-    FROM taken t
-    LEFT JOIN (${sql.table('events')} e JOIN ${sql.table('webhooks')} w
-      ON w.merchant_id = e.merchant_id AND w.disabled IS NULL AND (w.events = '{}' OR e.type = ANY (w.events))
-    ) ON t.kind = ${EVENT} AND e.merchant_id = t.merchant_id AND e.id = t.id
-      AND coalesce(t.payload ->> 'webhookId' = w.id, true)
+    SELECT (SELECT count(*)::int FROM taken) AS taken, ${outboxRows(sql`t.merchant_id`, sql`taken`)}
   `.execute(trx)
   return { rows: rows[0]?.taken ?? 0, entries: rows.flatMap(toEntries) }
 }
 
-function toEntries({ kind, data, merchant_id, id, webhook_id }: TakenRow): readonly OutboxEntry[] {
+/** The jobs of a row. */
+export function toEntries({ kind, data, merchant_id, id, webhook_id }: OutboxRow): readonly OutboxEntry[] {
   if (kind !== EVENT) return [{ task: kind, data }]
   if (webhook_id === null) return []
   const job: DeliveryJob = { merchantId: merchant_id, eventId: id, webhookId: webhook_id }
@@ -54,7 +65,7 @@ function toEntries({ kind, data, merchant_id, id, webhook_id }: TakenRow): reado
 }
 
 /** Takes rows, and counts the mails among them as waiting: without a mail server nobody sends them for now. */
-export function takeRowsCountingMails(meter: Meter): TakeRows {
+export function countingMails(takeRows: TakeRows, meter: Meter): TakeRows {
   const mails = countMails(meter)
   return async (trx, limit, left) => {
     const taken = await takeRows(trx, limit, left)

@@ -5,7 +5,7 @@ import { type Caller, type CallerColumns, callerColumns, callerRow } from '../ac
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
-import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
+import { type BelowListInput, columnsOf, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { DeliveryJob } from './delivery.ts'
 import type { EventType, MerchantEvent } from './event.ts'
 import { type EventColumns, eventColumns, toEvent } from './event-repository.ts'
@@ -23,10 +23,12 @@ interface WebhookColumns {
   created: Date
 }
 
-const columns = sql`r.id, r.merchant_id, r.url, r.events, r.secret_sealed, r.previous_sealed, r.previous_until, r.disabled,
-  r.created`
+const COLUMNS = 'id, merchant_id, url, events, secret_sealed, previous_sealed, previous_until, disabled, created'
 
-const listQueries = listBelowMerchant<BelowListInput, WebhookColumns>('list_webhooks', { table: 'webhooks', columns })
+const listQueries = listBelowMerchant<BelowListInput, WebhookColumns>('list_webhooks', {
+  table: 'webhooks',
+  columns: () => columnsOf('r', COLUMNS),
+})
 
 /** A page of a merchant's webhooks. At most `limit`, by id in the order of `input`. */
 export async function listWebhooks(
@@ -40,7 +42,9 @@ export async function listWebhooks(
 /** The webhooks of a merchant, for an operator. There are at most ten. */
 export async function listMerchantWebhooks(db: Db, merchantId: string): Promise<readonly Webhook[]> {
   const { rows } = await sql<WebhookColumns>`
-    SELECT ${columns} FROM ${sql.table('webhooks')} r WHERE r.merchant_id = ${merchantId} ORDER BY r.id`.execute(db)
+    SELECT ${columnsOf('r', COLUMNS)} FROM ${sql.table('webhooks')} r WHERE r.merchant_id = ${merchantId} ORDER BY r.id`.execute(
+    db,
+  )
   return rows.map(toWebhook)
 }
 
@@ -76,11 +80,10 @@ type WebhookRefusal = (typeof REFUSALS)[number]
 const createQuery = prepare(
   'create_webhook',
   (p: CreateColumns) => sql<ChangedWebhookRow<WebhookRefusal>>`
-    SELECT f.verdict, f.identity_id, ${columns}
+    SELECT f.verdict, f.identity_id, ${columnsOf('(f.webhook)', COLUMNS)}
     FROM ${sql.table('create_webhook')}(
       ${callerRow(p)}, ${p.merchantId}, ${p.url}, ${p.events}, ${p.secretSealed}, ${p.allowHttp}
-    ) f
-    CROSS JOIN LATERAL (SELECT (f.webhook).*) r`,
+    ) f`,
 )
 
 /**
@@ -107,9 +110,8 @@ export interface RotateSecretInput {
 const rotateQuery = prepare(
   'rotate_webhook_secret',
   (p: CallerColumns & Omit<RotateSecretInput, 'caller'>) => sql<ChangedWebhookRow<never>>`
-    SELECT f.verdict, f.identity_id, ${columns}
-    FROM ${sql.table('rotate_webhook_secret')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId}, ${p.secretSealed}) f
-    CROSS JOIN LATERAL (SELECT (f.webhook).*) r`,
+    SELECT f.verdict, f.identity_id, ${columnsOf('(f.webhook)', COLUMNS)}
+    FROM ${sql.table('rotate_webhook_secret')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId}, ${p.secretSealed}) f`,
 )
 
 /** Gives a webhook a new secret. The previous secret signs for one more day. */
@@ -160,7 +162,7 @@ type DeliveryColumns = EventColumns & {
 const findQuery = prepare(
   'find_delivery',
   (p: DeliveryJob) => sql<DeliveryColumns>`
-    SELECT ${eventColumns}, w.url, w.secret_sealed, w.previous_sealed, w.previous_until
+    SELECT ${eventColumns(sql`${p.merchantId}`)}, w.url, w.secret_sealed, w.previous_sealed, w.previous_until
     FROM ${sql.table('webhooks')} w
     JOIN ${sql.table('events')} r ON r.merchant_id = w.merchant_id AND r.id = ${p.eventId}
     WHERE w.merchant_id = ${p.merchantId} AND w.id = ${p.webhookId} AND w.disabled IS NULL`,

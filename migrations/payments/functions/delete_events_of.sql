@@ -1,0 +1,25 @@
+-- distribute: p_merchant_id
+-- Deletes events of a merchant older than 30 days, which are no longer listed, at most p_limit. Returns how many. Ids begin with
+-- their time. Rows that are locked stay for the next call.
+--
+-- The service has no right to delete events itself: with it, its login could hide from a merchant what was done to the merchant.
+CREATE OR REPLACE FUNCTION {{delete_events_of}}(p_merchant_id text, p_limit int)
+RETURNS int
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  until_id text := lpad(to_hex(floor(extract(epoch FROM now() - interval '30 days'))::bigint), 8, '0');
+  ids text[];
+BEGIN
+  SELECT array_agg(old.id) INTO ids FROM (
+    SELECT e.id FROM {{events}} e WHERE e.merchant_id = p_merchant_id AND e.id < until_id
+    LIMIT p_limit FOR UPDATE SKIP LOCKED
+  ) old;
+  IF ids IS NULL THEN RETURN 0; END IF;
+  DELETE FROM {{events}} e WHERE e.merchant_id = p_merchant_id AND e.id = ANY (ids);
+  RETURN cardinality(ids);
+END
+$$;

@@ -1,0 +1,77 @@
+import type { Lane } from '@trestle/database/lanes.ts'
+import { prepare } from '@trestle/database/prepare.ts'
+import { sql } from 'kysely'
+import { LRUCache } from 'lru-cache'
+import type { Db } from '../database.ts'
+
+// Where the database is distributed, each statement on rows below a merchant names the merchant, so that it runs on the node of
+// the merchant. The merchant of an id is looked up first.
+
+interface OwnerRow {
+  readonly merchant_id: string
+  readonly is_alias: boolean
+}
+
+const ofIdQuery = prepare(
+  'find_owner',
+  (p: { id: string }) => sql<OwnerRow>`
+    SELECT a.merchant_id, true AS is_alias FROM ${sql.table('id_aliases')} a WHERE a.id = ${p.id}
+    UNION ALL
+    SELECT m.id, false FROM ${sql.table('merchants')} m WHERE m.tag = right(${p.id}::text, 8)`,
+)
+
+const ofKeyQuery = prepare(
+  'find_owner_of_key',
+  (p: { key: string }) => sql<{ id: string }>`
+    SELECT m.id FROM ${sql.table('merchants')} m WHERE m.key = ${p.key}::uuid`,
+)
+
+const hasAliasesQuery = prepare(
+  'has_aliases',
+  (_: object) => sql<{ found: boolean }>`SELECT EXISTS (SELECT FROM ${sql.table('id_aliases')}) AS found`,
+)
+
+const OWNERS_MAX = 100_000
+const ALIASES_UNKNOWN_MS = 1_000
+const KEY_LENGTH = 36
+const TAG_AT = 16
+
+/**
+ * Returns what finds the merchant of an id, or of a merchant's public key; empty when there is none. Tags and keys of merchants
+ * never change, so those that were found are remembered. Unknown ones are not: a merchant may be made with them later. An alias wins
+ * over the tag, so aliases are asked at every call, unless none was there a moment ago.
+ */
+export function createOwners(now: () => number = Date.now): (read: Lane, name: string) => Promise<string> {
+  const known = new LRUCache<string, string>({ max: OWNERS_MAX })
+  let freeOfAliasesUntil = 0
+  const hasAliases = async (read: Lane): Promise<boolean> => {
+    if (now() < freeOfAliasesUntil) return false
+    const { found } = await read.one(hasAliasesQuery, {})
+    if (!found) freeOfAliasesUntil = now() + ALIASES_UNKNOWN_MS
+    return found
+  }
+  const findByKey = async (read: Lane, key: string): Promise<string> => {
+    const owner = known.get(key) ?? (await read.first(ofKeyQuery, { key }))?.id
+    if (owner !== undefined) known.set(key, owner)
+    return owner ?? ''
+  }
+  return async (read, name) => {
+    if (name.length === KEY_LENGTH) return findByKey(read, name)
+    const tag = name.slice(TAG_AT)
+    const remembered = known.get(tag)
+    if (remembered !== undefined && !(await hasAliases(read))) return remembered
+    const rows = await read.all(ofIdQuery, { id: name })
+    const ofTag = rows.find(({ is_alias }) => !is_alias)
+    if (ofTag) known.set(tag, ofTag.merchant_id)
+    return (rows.find(({ is_alias }) => is_alias) ?? ofTag)?.merchant_id ?? ''
+  }
+}
+
+/** The merchants that an id may belong to, as the SQL function `owners` has it. At most one of them has the row. */
+export async function listOwners(db: Db, id: string): Promise<readonly string[]> {
+  const { rows } = await sql<{ merchant_id: string }>`
+    SELECT m.id AS merchant_id FROM ${sql.table('merchants')} m WHERE m.tag = right(${id}::text, 8)
+    UNION ALL
+    SELECT a.merchant_id FROM ${sql.table('id_aliases')} a WHERE a.id = ${id}`.execute(db)
+  return rows.map(({ merchant_id }) => merchant_id)
+}
