@@ -7,6 +7,7 @@ import {
   DEBIAN_POSTGRES,
   PGBOUNCER,
   SUPERUSER,
+  startCitusNodes,
   startDebianPostgres,
   startPgBouncer,
 } from './high-availability/debian-postgres.ts'
@@ -16,6 +17,9 @@ import { openWorkplace, requirePrograms, type Workplace } from './high-availabil
 // follow after `--`, for example `-- --testTimeout=60000` on a busy machine. Runs on each by default: postgres-18, the version
 // of the lock file; postgres-15, the oldest supported version, from Debian's package; pgbouncer, Debian's 1.18 in transaction
 // mode in front of that. Exit status 1 when a test fails on one of them.
+//
+// `--on citus` runs the tests of payments on a cluster of a coordinator and two workers, whose databases are distributed. It
+// needs a PostgreSQL with Citus 13: CITUS_PG_BIN is the folder of its programs.
 
 type Environment = Readonly<Record<string, string>>
 
@@ -30,10 +34,21 @@ const places: Readonly<Record<string, (workplace: Workplace) => Promise<Environm
     const port = await startDebianPostgres(workplace)
     return { TEST_DATABASE_URL: urlOf(port), TEST_POOLER_URL: urlOf(await startPgBouncer(workplace, port)) }
   },
+  citus: async (workplace) => {
+    const { coordinator, workers } = await startCitusNodes(workplace)
+    return { TEST_DATABASE_URL: urlOf(coordinator), TEST_WORKER_URLS: workers.map(urlOf).join(' ') }
+  },
+}
+
+/** Test files of payments that have nothing to say about a distributed database, and why. */
+const NOT_ON_CITUS: Readonly<Record<string, string>> = {
+  'services/payments/test/distribution.test.ts': 'prints the statements for plain PostgreSQL',
+  'services/payments/test/migrations.test.ts': 'compares the catalogue of plain PostgreSQL',
+  'services/payments/test/migrate-cuts.test.ts': 'migrates a database that is not distributed yet',
 }
 
 const { values, positionals } = parseArgs({
-  options: { on: { type: 'string', multiple: true, default: Object.keys(places) } },
+  options: { on: { type: 'string', multiple: true, default: ['postgres-18', 'postgres-15', 'pgbouncer'] } },
   allowPositionals: true,
 })
 const root = join(import.meta.dirname, '..', '..')
@@ -48,10 +63,11 @@ process.stdout.write(`${outcomes.join('\n')}\n`)
 async function runOn(name: string): Promise<number> {
   const place = places[name]
   if (place === undefined) throw new Error(`--on is one of ${Object.keys(places).join(', ')}`)
-  if (name !== 'postgres-18') requirePrograms([DEBIAN_POSTGRES, PGBOUNCER])
+  if (name !== 'postgres-18' && name !== 'citus') requirePrograms([DEBIAN_POSTGRES, PGBOUNCER])
   await using workplace = await openWorkplace('test-matrix')
   const { TEST_DATABASE_URL: _url, TEST_POOLER_URL: _pooler, ...env } = process.env
-  const child = spawn(process.execPath, [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...positionals], {
+  const files = name === 'citus' ? citusFiles(positionals) : positionals
+  const child = spawn(process.execPath, [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...files], {
     cwd: root,
     env: { ...env, ...(await place(workplace)) },
     stdio: 'inherit',
@@ -62,6 +78,11 @@ async function runOn(name: string): Promise<number> {
   })
   const [status] = await ended
   return typeof status === 'number' ? status : 1
+}
+
+function citusFiles(given: readonly string[]): readonly string[] {
+  const excluded = Object.keys(NOT_ON_CITUS).flatMap((file) => ['--exclude', file])
+  return [...(given.length === 0 ? ['services/payments'] : given), ...excluded]
 }
 
 function urlOf(port: number): string {
