@@ -124,7 +124,7 @@ describe('a row that was changed by hand', () => {
     const transactionId = await merchant.charge(10_000)
     await merchant.answer(await merchant.book('capture', transactionId, 10_000), { verdict: 'accepted' })
     const { rows } = await asService(sql<{ id: string }>`
-      SELECT (dispute).id FROM ${sql.table('open_dispute')}(NULL, NULL, ${transactionId}, '{"reasonCode":1,"reasonTitle":"x"}')`)
+      SELECT (dispute).id FROM ${sql.table('open_dispute')}(NULL, ${merchant.id}, ${transactionId}, '{"reasonCode":1,"reasonTitle":"x"}')`)
     const [{ id = '' } = {}] = rows
     const set = (assignment: RawBuilder<unknown>) =>
       byHand(sql`UPDATE ${sql.table('disputes')} SET ${assignment} WHERE id = ${id}`)
@@ -132,7 +132,8 @@ describe('a row that was changed by hand', () => {
     await set(sql`status = 'won', resolved = '2026-01-01'`)
     expect(await failureOf(payOut(merchant.id))).toEqual(refusal('disputes', id, 'what moves money and its terms'))
     await set(sql`status = 'open', resolved = NULL, amount = 1`)
-    const close = () => asService(sql`SELECT verdict FROM ${sql.table('close_dispute')}(NULL, NULL, ${id}, 'lost')`)
+    const close = () =>
+      asService(sql`SELECT verdict FROM ${sql.table('close_dispute')}(NULL, ${merchant.id}, ${id}, 'lost')`)
     expect(await failureOf(close())).toEqual(changed)
     await set(sql`amount = 10000`)
     await setMerchant(merchant.id, sql`pricing = pricing || '{"dispute":{"currency":"EUR","amount":0}}'`)

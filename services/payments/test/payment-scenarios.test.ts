@@ -114,7 +114,7 @@ describe('the published client', () => {
     const wait = () =>
       db
         .updateTable('payment_sessions')
-        .set({ challenged: sql`challenged - interval '2 seconds'` })
+        .set({ challenged: sql`now() - interval '2 seconds'` })
         .where('merchant_id', '=', merchant.id)
         .execute()
     const paid = await pay({ number: '1000000000040000' }, { wait })

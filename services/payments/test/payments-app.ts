@@ -15,7 +15,7 @@ import {
   prepared,
   type TemporaryDatabase,
 } from '@trestle/testing/temporary-database.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import type { Acquirer } from '../src/acquirers/acquirer.ts'
@@ -24,7 +24,7 @@ import { createSimulator } from '../src/acquirers/simulator.ts'
 import { buildApp } from '../src/app.ts'
 import { startWork, stopWork } from '../src/commands/serve.ts'
 import type { RateLimitConfig } from '../src/config/rate-limits.ts'
-import type { PaymentsTables } from '../src/database.ts'
+import type { PaymentsTables, Trx } from '../src/database.ts'
 import { type OperatorDeps, type PaymentsDeps, SOURCES } from '../src/deps.ts'
 import { createMailer } from '../src/mail/mailer.ts'
 import { createUserTokens, type VerifyUserToken } from '../src/members/user-token.ts'
@@ -298,6 +298,26 @@ export function operatorDeps({ deps, owner }: Pick<TestPayments, 'deps' | 'owner
     seedAllowed: true,
     close: async () => {},
   }
+}
+
+/**
+ * The call of the SQL function for captures, refunds and voids that suits the database. @param terms the arguments after the
+ * merchant
+ */
+export async function operationsCall(
+  { service }: Pick<TestPayments, 'service'>,
+  transactionId: string,
+  terms: RawBuilder<unknown>,
+): Promise<RawBuilder<unknown>> {
+  if (placement.findOwner === undefined) return sql`${sql.table('run_operations')}(${terms})`
+  const owner = await placement.findOwner(service.lanes.read, transactionId)
+  return sql`${sql.table('run_merchant_operations')}(${owner}, ${terms})`
+}
+
+/** Turns triggers and foreign keys off until the end of a database transaction, on each node of a cluster. */
+export async function turnOffTriggers(trx: Trx): Promise<void> {
+  await sql`SET LOCAL citus.propagate_set_commands = 'local'`.execute(trx)
+  await sql`SET LOCAL session_replication_role = replica`.execute(trx)
 }
 
 /** An app with the plain text of its first API key. */

@@ -5,13 +5,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { keyMac } from '../src/apps/app.ts'
 import { CHAIN_START } from '../src/ledger/chain.ts'
 import type { Rate } from '../src/money/ecb-rates.ts'
-import { callRunOperations, type Operation } from '../src/transactions/operation-group.ts'
+import { callRunOperations, type Operation, type OperationResult } from '../src/transactions/operation-group.ts'
 import { customerPayment } from './customer-payment.ts'
 import { readLinks, recomputeChain } from './ledger-fixtures.ts'
 import { carryOut, type ModelTransaction, newTransaction } from './ledger-model.ts'
 import {
   createTestApp,
   createTestMerchant,
+  placement,
   startPayments,
   type TestApp,
   type TestPayments,
@@ -37,8 +38,17 @@ const today = () => new Date().toISOString().slice(0, 10)
 function operationOf(operation: Pick<Operation, 'transactionId' | 'kind' | 'amount'> & Partial<Operation>): Operation {
   return { keyMac: keyMac(testPepper, app.key), userEmail: null, repeat: undefined, ...operation }
 }
-const runOperations = (operations: readonly Operation[]) =>
-  callRunOperations(payments.database.lanes, operations, TERMS)
+/** As one batch, or as the batches of one merchant each that the service makes where the database is distributed. */
+const runOperations = async (operations: readonly Operation[], terms = TERMS) => {
+  const batchOf =
+    placement.batchScope === 'any' ? () => '' : (operation: Operation) => operation.transactionId.slice(16)
+  const results = new Map<Operation, OperationResult | undefined>()
+  for (const batch of Map.groupBy(operations, batchOf).values()) {
+    const done = await callRunOperations(payments.database.lanes, batch, terms)
+    for (const [index, operation] of batch.entries()) results.set(operation, done[index])
+  }
+  return operations.flatMap((operation) => results.get(operation) ?? [])
+}
 
 describe('run_operations', () => {
   it('agrees with the model after any batches of operations', async () => {
@@ -180,7 +190,7 @@ describe('run_operations', () => {
     const capture = (transactionId: string) => operationOf({ transactionId, kind: 'capture', amount: 100 })
     const [plain] = await runOperations([capture(foreign)])
     const terms = { ...TERMS, marginBasisPoints: 5_000 }
-    const [own, lessened] = await callRunOperations(payments.database.lanes, [capture(id), capture(foreign)], terms)
+    const [own, lessened] = await runOperations([capture(id), capture(foreign)], terms)
     const rateOf = (result: typeof own) => Number(result?.transaction?.trail.at(-1)?.rate)
     expect(own?.transaction?.trail[0]).toEqual({
       balance: 100 - 25 - 1,

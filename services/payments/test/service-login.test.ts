@@ -117,7 +117,7 @@ it.each([
   'SELECT payments.import_rates(\'[{"date":"2026-03-02","currency":"USD","rate":0.0001}]\')',
   'SELECT payments.export_payouts()',
   "INSERT INTO payments.payout_batches VALUES (repeat('f', 24), now(), '{}', '[]', '')",
-  "SELECT payments.close_payout(NULL, repeat('f', 24), 'settled')",
+  "SELECT payments.close_payout(repeat('f', 24), repeat('f', 24), 'settled')",
   "SELECT payments.adjust(repeat('f', 24), 100, 'x')",
   'SELECT payments.change_merchant(repeat(\'f\', 24), \'{"iban":"LT601010012345678901"}\')',
   "INSERT INTO payments_jobs.bam (name, version, table_name, command) VALUES ('x', 46, 'job_common', 'SELECT 1')",

@@ -51,7 +51,7 @@ const close = (disputeId: string, outcome: 'won' | 'lost') =>
   callCloseDispute(payments.deps.lanes, { ...OPERATOR, disputeId, outcome })
 /** Ends the wait for the answer of an operation. */
 const age = (id: string) =>
-  sql`UPDATE ${sql.table('acquirer_operations')} SET created = created - interval '4 days' WHERE id = ${id}`.execute(
+  sql`UPDATE ${sql.table('acquirer_operations')} SET created = now() - interval '4 days' WHERE id = ${id}`.execute(
     payments.database.db,
   )
 const end = () => endConfirmations({ ...payments.deps, db: payments.database.db, logger: pino({ enabled: false }) })

@@ -75,7 +75,7 @@ interface CheckoutRow {
   acquirer: string | null
   can_charge: boolean
   now: Date
-  rate: RateState
+  rate: RateState | 'unknown'
   spent: string[]
   instrument_id: string
   session_id: string | null
@@ -99,11 +99,11 @@ interface QueryInput extends Omit<CheckoutInput, 'repeat'> {
 }
 
 /** No comparison with NULL: it would hide from Citus which merchant a table is bound to. @param merchantId binds the tables below the merchant `m` */
-const checkout = (p: QueryInput, merchantId: RawBuilder<unknown>) => sql<CheckoutRow>`
+const checkout = (p: QueryInput, merchantId: RawBuilder<unknown>, rate: RawBuilder<unknown>) => sql<CheckoutRow>`
     SELECT m.id, m.test, m.currency, m.descriptor, m.website, m.tds_mode, m.acquirer,
       (m.claim ->> 'canChargeCard')::boolean AS can_charge,
       date_trunc('milliseconds', clock_timestamp()) + b.clock_offset * interval '1 second' AS now,
-      ${rateState(p.currency, p.rateAgeDaysMax)} AS rate,
+      ${rate} AS rate,
       ARRAY(
         SELECT t.jti FROM ${sql.table('spent_tokens')} t
         WHERE t.merchant_id = ${merchantId} AND t.jti = ANY (${p.jtis}::text[])
@@ -124,9 +124,16 @@ const checkout = (p: QueryInput, merchantId: RawBuilder<unknown>) => sql<Checkou
     WHERE m.key = ${p.merchantKey}::uuid`
 
 const checkoutQuery = withOwner(
-  prepare('find_checkout', (p: QueryInput) => checkout(p, sql`m.id`)),
+  prepare('find_checkout', (p: QueryInput) => checkout(p, sql`m.id`, rateState(p.currency, p.rateAgeDaysMax))),
   ({ merchantKey }, find) => find(merchantKey),
-  (p) => checkout(p, sql`${p.owner}`),
+  (p) => checkout(p, sql`${p.owner}`, sql`'unknown'`),
+)
+
+const rateQuery = prepare(
+  'find_checkout_rate',
+  (p: Pick<QueryInput, 'merchantKey' | 'currency' | 'rateAgeDaysMax'>) => sql<{ rate: RateState }>`
+    SELECT ${rateState(p.currency, p.rateAgeDaysMax)} AS rate FROM ${sql.table('merchants')} m
+    WHERE m.key = ${p.merchantKey}::uuid`,
 )
 
 /** What the database knows about an order. Undefined when no merchant has the key. */
@@ -138,7 +145,8 @@ export async function findCheckout(lanes: Lanes, input: CheckoutInput): Promise<
   const { id, test, currency, descriptor, website, tds_mode: tdsMode, acquirer, can_charge: canChargeCard, now } = row
   return {
     payee: { id, test, currency, descriptor, website, tdsMode, acquirer, canChargeCard, now },
-    rate: row.rate,
+    // The node of a merchant cannot look up a rate within a query on rows of the merchant.
+    rate: row.rate === 'unknown' ? (await lanes.read.one(rateQuery, names)).rate : row.rate,
     spent: row.spent,
     instrumentId: row.instrument_id,
     session: toSession(row),

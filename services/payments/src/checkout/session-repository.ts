@@ -67,11 +67,7 @@ export interface ChallengePlace extends SessionKey {
 const challengeQuery = prepare(
   'start_challenge',
   (p: ChallengePlace) => sql<{ waits: boolean }>`
-    UPDATE ${sql.table('payment_sessions')}
-    SET challenged = coalesce(challenged, date_trunc('milliseconds', now())),
-      origin = coalesce(${p.origin}, origin), return_url = ${p.returnUrl}
-    WHERE merchant_id = ${p.merchantId} AND id = ${p.id}
-    RETURNING challenged > now() - interval '2 seconds' AS waits`,
+    SELECT ${sql.table('start_challenge')}(${p.merchantId}, ${p.id}, ${p.origin}, ${p.returnUrl}) AS waits`,
 )
 
 /** Stores when the customer was first asked. True when that was less than two seconds ago. */

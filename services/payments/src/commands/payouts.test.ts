@@ -14,6 +14,7 @@ import {
   startPayments,
   type TestApp,
   type TestPayments,
+  turnOffTriggers,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
@@ -41,7 +42,7 @@ afterAll(() => payments.close())
 /** Empties tables, so that a test finds only its own merchants and payouts. */
 async function removeAll(...tables: readonly (keyof PaymentsTables)[]): Promise<void> {
   await payments.database.db.transaction().execute(async (trx) => {
-    await sql`SET LOCAL session_replication_role = replica`.execute(trx)
+    await turnOffTriggers(trx)
     for (const table of tables) await trx.deleteFrom(table).execute()
   })
 }
@@ -243,7 +244,7 @@ describe('payments payouts', () => {
     const { db } = payments.database
     const by = async (change: RawBuilder<unknown>) =>
       db.transaction().execute(async (trx) => {
-        await sql`SET LOCAL session_replication_role = replica`.execute(trx)
+        await turnOffTriggers(trx)
         await change.execute(trx)
       })
     const setIban = (iban: string) =>
@@ -323,7 +324,7 @@ describe('payments payouts', () => {
     const { db } = payments.database
     const rename = (from: string, to: string) =>
       db.transaction().execute(async (trx) => {
-        await sql`SET LOCAL session_replication_role = replica`.execute(trx)
+        await turnOffTriggers(trx)
         await trx.updateTable('merchants').set({ id: to }).where('id', '=', from).execute()
       })
     await rename(id, UNKNOWN_ID)

@@ -56,7 +56,11 @@ describe('payments vault', () => {
     expect(await both.json('vault', 'keys')).toEqual([{ keyId: 2, count: all.length, webhooks: 0 }])
     const row = await payments.database.db
       .selectFrom('transactions')
-      .innerJoin('instruments', 'instruments.id', 'transactions.instrument_id')
+      .innerJoin('instruments', (join) =>
+        join
+          .onRef('instruments.merchant_id', '=', 'transactions.merchant_id')
+          .onRef('instruments.id', '=', 'transactions.instrument_id'),
+      )
       .select(['instruments.id', 'pan_sealed', 'pan_mac'])
       .where('transactions.id', '=', source)
       .executeTakeFirstOrThrow()

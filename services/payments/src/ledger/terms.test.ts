@@ -5,9 +5,11 @@ import { capture } from '../../test/operations.ts'
 import {
   createTestApp,
   createTestMerchant,
+  operationsCall,
   startPayments,
   type TestApp,
   type TestPayments,
+  turnOffTriggers,
 } from '../../test/payments-app.ts'
 import { type Violation, verifyLedger } from '../use-cases/verify-ledger.ts'
 
@@ -27,7 +29,7 @@ const attack = <Row>(statement: RawBuilder<Row>) => statement.execute(payments.s
 /** Runs a statement as the owner of the database, with triggers and checks off. */
 const byHand = (statement: RawBuilder<unknown>) =>
   payments.owner.db.transaction().execute(async (trx) => {
-    await sql`SET LOCAL session_replication_role = replica`.execute(trx)
+    await turnOffTriggers(trx)
     await statement.execute(trx)
   })
 const INVALID = '22023'
@@ -57,9 +59,11 @@ async function createCaptured(currency = 'EUR') {
   return { merchantId, id }
 }
 
-const runOperation = (operation: object, margin = 0) =>
-  attack(sql<{ verdict: string; possible: string | null }>`
-    SELECT verdict, possible FROM ${sql.table('run_operations')}(${JSON.stringify([{ keyMac, ...operation }])}, ${margin}, 7)`)
+const runOperation = async (operation: { readonly transactionId: string } & object, margin = 0) => {
+  const operations = JSON.stringify([{ keyMac, ...operation }])
+  const call = await operationsCall(payments, operation.transactionId, sql`${operations}, ${margin}, 7`)
+  return attack(sql<{ verdict: string; possible: string | null }>`SELECT verdict, possible FROM ${call}`)
+}
 
 describe('what the login of the service chooses', () => {
   it('refuses a margin out of range', async () => {

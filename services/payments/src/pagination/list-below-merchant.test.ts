@@ -89,6 +89,7 @@ async function copyRows(from: string, to: string): Promise<void> {
   const [source, target] = [new pg.Client(from), new pg.Client(to)]
   await Promise.all([source.connect(), target.connect()])
   await target.query('BEGIN')
+  await target.query(`SET LOCAL citus.propagate_set_commands = 'local'`)
   await target.query('SET LOCAL session_replication_role = replica')
   for (const table of Object.keys(tableClasses)) {
     const { rows } = await source.query(

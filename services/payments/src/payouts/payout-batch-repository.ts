@@ -54,15 +54,21 @@ export async function runPayoutExport(
  * @throws Error, and marks nothing, when a payout has no merchant, or when row-level security would hide rows
  */
 async function markExported(trx: Trx): Promise<readonly BankTransfer[]> {
-  const { rows } = await sql<Omit<BankTransfer, 'merchantName'> & { merchantName: string | null }>`
-    SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban,
-      coalesce(m.name, m.website) AS "merchantName"
-    FROM ${sql.table('export_payouts')}() p LEFT JOIN ${sql.table('merchants')} m ON m.id = p.merchant_id
-    ORDER BY p.id`.execute(trx)
-  return rows.map(({ merchantName, ...transfer }) => {
-    if (merchantName === null) throw new Error(`payout ${transfer.payoutId} has no merchant`)
-    return { ...transfer, merchantName }
-  })
+  // Nothing stands beside the function: a distributed database would run it on the node of the other table.
+  const { rows } = await sql<Omit<BankTransfer, 'merchantName'>>`
+    SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban
+    FROM ${sql.table('export_payouts')}() p`.execute(trx)
+  const { rows: merchants } = await sql<{ id: string; name: string }>`
+    SELECT m.id, coalesce(m.name, m.website) AS name FROM ${sql.table('merchants')} m
+    WHERE m.id = ANY (${rows.map(({ merchantId }) => merchantId)}::text[])`.execute(trx)
+  const names = new Map(merchants.map(({ id, name }) => [id, name]))
+  return rows
+    .map((transfer) => {
+      const merchantName = names.get(transfer.merchantId)
+      if (merchantName === undefined) throw new Error(`payout ${transfer.payoutId} has no merchant`)
+      return { ...transfer, merchantName }
+    })
+    .sort((one, other) => (one.payoutId < other.payoutId ? -1 : 1))
 }
 
 async function refuseBatched(trx: Trx, transfers: readonly BankTransfer[]): Promise<void> {
@@ -84,15 +90,7 @@ async function refuseBatched(trx: Trx, transfers: readonly BankTransfer[]): Prom
 export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
   const batch = await db.selectFrom('payout_batches').selectAll().where('id', '=', id).executeTakeFirst()
   if (!batch) throw new Error(`there is no batch ${id}`)
-  const { rows } = await sql<BankTransfer & { status: string; isElsewhere: boolean }>`
-    SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban,
-      b.payout ->> 'merchantName' AS "merchantName", p.status, EXISTS (
-        SELECT FROM ${sql.table('payout_batches')} other
-        WHERE other.id <> ${id} AND other.payouts @> jsonb_build_array(jsonb_build_object('id', p.id))
-      ) AS "isElsewhere"
-    FROM jsonb_array_elements(${JSON.stringify(batch.payouts)}::jsonb) AS b (payout)
-    JOIN ${sql.table('payouts')} p ON p.merchant_id = b.payout ->> 'merchantId' AND p.id = b.payout ->> 'id'
-    ORDER BY p.id`.execute(db)
+  const rows = await listBatched(db, id, batch.payouts)
   if (rows.length !== batch.payouts.length) throw new Error('the batch names payouts that are not there')
   const twice = rows.find(({ payoutId, isElsewhere }, at) => isElsewhere || payoutId === rows[at - 1]?.payoutId)
   if (twice) throw new Error(`payout ${twice.payoutId} is in batches more than once`)
@@ -106,6 +104,31 @@ export async function getBatch(db: Db, id: string): Promise<BatchMessage> {
   }
   await insertOperatorAudit(db, { action: 'payouts.exported-again', payload: { batch: id, payouts: transfers.length } })
   return message
+}
+
+interface BatchedRow extends BankTransfer {
+  readonly status: string
+  /** Whether another batch names the payout too. */
+  readonly isElsewhere: boolean
+}
+
+/** The payouts that a batch names, by id, each with the name that the batch has. Those that are gone are left out. */
+async function listBatched(db: Db, batchId: string, payouts: readonly unknown[]): Promise<readonly BatchedRow[]> {
+  const { rows: named } = await sql<BatchedPayout>`
+    SELECT b.payout ->> 'id' AS id, b.payout ->> 'merchantId' AS "merchantId", b.payout ->> 'merchantName' AS "merchantName"
+    FROM jsonb_array_elements(${JSON.stringify(payouts)}::jsonb) AS b (payout)`.execute(db)
+  const found: BatchedRow[] = []
+  for (const { id, merchantId, merchantName } of named) {
+    const { rows } = await sql<Omit<BatchedRow, 'merchantName' | 'isElsewhere'>>`
+      SELECT p.id AS "payoutId", p.amount, p.currency, p.merchant_id AS "merchantId", p.iban, p.status
+      FROM ${sql.table('payouts')} p WHERE p.merchant_id = ${merchantId} AND p.id = ${id}`.execute(db)
+    const others = await sql`
+      SELECT FROM ${sql.table('payout_batches')} other
+      WHERE other.id <> ${batchId} AND other.payouts @> jsonb_build_array(jsonb_build_object('id', ${id}::text))
+      LIMIT 1`.execute(db)
+    found.push(...rows.map((row) => ({ ...row, merchantName, isElsewhere: others.rows.length > 0 })))
+  }
+  return found.sort((one, other) => (one.payoutId < other.payoutId ? -1 : 1))
 }
 
 /** A batch in an operator's list. `payouts` is their number. */

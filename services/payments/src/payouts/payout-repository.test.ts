@@ -62,11 +62,11 @@ async function readPosition(merchantId: string, delayDays: number) {
   const { rows } = await sql<DisputedTransaction>`
     SELECT refunded + lost AS reversed, disputed - lost AS open, array(
       SELECT json_build_object('amount', e.amount, 'gross', e.gross) FROM ${sql.table('trail_entries')} e
-      WHERE e.transaction_id = t.id AND e.kind = 'capture' ORDER BY e.seq
+      WHERE e.merchant_id = ${merchantId} AND e.transaction_id = t.id AND e.kind = 'capture' ORDER BY e.seq
     ) AS captures FROM ${sql.table('transactions')} t WHERE merchant_id = ${merchantId}`.execute(db)
   const due = await sql<{ balance: bigint; offset: bigint; young: bigint | null }>`
     SELECT b.balance, clock_offset AS offset, (SELECT sum(l.balance)::bigint FROM ${sql.table('lines')} l
-      WHERE l.merchant_id = b.merchant_id AND l.kind = 'capture' AND l.created + ${delayDays}::int * interval '1 day'
+      WHERE l.merchant_id = ${merchantId} AND l.kind = 'capture' AND l.created + ${delayDays}::int * interval '1 day'
         > now() + clock_offset * interval '1 second') AS young
     FROM ${sql.table('merchant_balances')} b WHERE merchant_id = ${merchantId}`.execute(db)
   const [{ balance = 0n, young = 0n } = {}] = due.rows

@@ -166,7 +166,11 @@ describe('POST /payments', () => {
     const instruments = await payments.database.db
       .selectFrom('instruments')
       .select(['planned', 'network_ref'])
-      .innerJoin('transactions', 'transactions.instrument_id', 'instruments.id')
+      .innerJoin('transactions', (join) =>
+        join
+          .onRef('transactions.merchant_id', '=', 'instruments.merchant_id')
+          .onRef('transactions.instrument_id', '=', 'instruments.id'),
+      )
       .where('transactions.id', '=', body.transactionId)
       .execute()
     expect(instruments).toEqual([{ planned: true, network_ref: null }])

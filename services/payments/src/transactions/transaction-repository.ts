@@ -32,8 +32,6 @@ const sourceWith = (lengths: RawBuilder<unknown>): Required<Omit<BelowSource, 'e
     ) e ON true`,
 })
 
-const ofRow = sql`r.merchant_id`
-
 type FoundColumns = TransactionColumns & { trail_length: number }
 
 /** Trails of up to this many entries are read without a turn. */
@@ -100,16 +98,22 @@ export async function listAllTransactions(
   db: Db,
   { merchantId, successful, before, limit }: AllTransactionsFilter,
 ): Promise<readonly Transaction[]> {
-  const { rows } = await sql<TransactionColumns>`
-    SELECT ${source.columns(ofRow)}
-    FROM (
-      SELECT * FROM ${sql.table('transactions')} r
-      WHERE (${merchantId ?? null}::text IS NULL OR r.merchant_id = ${merchantId ?? null})
-        AND (${successful ?? null}::boolean IS NULL OR r.successful = ${successful ?? null})
-        AND (${before ?? null}::text IS NULL OR r.id < ${before ?? null})
-      ORDER BY r.id DESC LIMIT ${limit}
-    ) r ${source.join(ofRow)} ORDER BY r.id DESC`.execute(db)
-  return rows.map(toTransaction)
+  const { rows: keys } = await sql<{ merchant_id: string; id: string }>`
+    SELECT r.merchant_id, r.id FROM ${sql.table('transactions')} r
+    WHERE (${merchantId ?? null}::text IS NULL OR r.merchant_id = ${merchantId ?? null})
+      AND (${successful ?? null}::boolean IS NULL OR r.successful = ${successful ?? null})
+      AND (${before ?? null}::text IS NULL OR r.id < ${before ?? null})
+    ORDER BY r.id DESC LIMIT ${limit}`.execute(db)
+  const found: Transaction[] = []
+  for (const [owner, ofOwner] of Map.groupBy(keys, (key) => key.merchant_id)) {
+    const ids = ofOwner.map(({ id }) => id)
+    const own = sql`${owner}`
+    const { rows } = await sql<TransactionColumns>`
+      SELECT ${source.columns(own)} FROM ${sql.table('transactions')} r ${source.join(own)}
+      WHERE r.merchant_id = ${own} AND r.id = ANY (${ids}::text[])`.execute(db)
+    found.push(...rows.map(toTransaction))
+  }
+  return found.sort((one, other) => (one.id < other.id ? 1 : -1))
 }
 
 /** A transaction by its id, for an operator. Undefined for an unknown id. */

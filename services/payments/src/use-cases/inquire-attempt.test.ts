@@ -164,7 +164,7 @@ describe('inquireAttempt', () => {
 describe('endLostAttempts', () => {
   const endLost = () => endLostAttempts({ ...payments.deps, db: db() })
   const age = (id: string) =>
-    sql`UPDATE ${sql.table('attempts')} SET created = created - interval '2 minutes' WHERE id = ${id}`.execute(db())
+    sql`UPDATE ${sql.table('attempts')} SET created = now() - interval '2 minutes' WHERE id = ${id}`.execute(db())
 
   it('marks an attempt without an answer as unknown, answers repeats with that, and ignores a late answer', async () => {
     const [answered, reached] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -201,7 +201,7 @@ describe('endLostAttempts, when one attempt is locked', () => {
     const requests = [charge(), charge()]
     while (north.asked.authorizations.length < 2) await setImmediate()
     for (const { idempotencyRef } of north.asked.authorizations) ids.push(idempotencyRef)
-    await sql`UPDATE ${sql.table('attempts')} SET created = created - interval '2 minutes' WHERE id = ANY (${ids})`.execute(
+    await sql`UPDATE ${sql.table('attempts')} SET created = now() - interval '2 minutes' WHERE id = ANY (${ids})`.execute(
       db(),
     )
     const [first = '', second = ''] = ids.toSorted()

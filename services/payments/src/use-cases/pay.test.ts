@@ -215,7 +215,7 @@ describe('an attempt whose process has ended', () => {
     await asked.promise
     await db()
       .updateTable('attempts')
-      .set({ created: sql`created - interval '61 seconds'` })
+      .set({ created: sql`now() - interval '61 seconds'` })
       .where('merchant_id', '=', merchant.id)
       .execute()
     await endLostAttempts({ ...payments.deps, db: db() })

@@ -5,9 +5,11 @@ import { capture } from '../../test/operations.ts'
 import {
   createTestApp,
   createTestMerchant,
+  operationsCall,
   startPayments,
   type TestApp,
   type TestPayments,
+  turnOffTriggers,
 } from '../../test/payments-app.ts'
 import { type Violation, verifyLedger } from './verify-ledger.ts'
 
@@ -41,9 +43,9 @@ it('a session in another encoding breaks no chain of hashes', async () => {
       SELECT encode(mac, 'hex') AS mac FROM ${sql.table('app_keys')} WHERE app_id = ${member.id}`.execute(trx)
     const item = { keyMac: rows[0]?.mac, transactionId, kind: 'capture', amount: 100, currency: 'EUR' }
     const operations = JSON.stringify([{ ...item, reference: 'é' }])
+    const call = await operationsCall(payments, transactionId, sql`${operations}, 0, 7`)
     await sql`SET LOCAL client_encoding = 'LATIN1'`.execute(trx)
-    const { rows: done } = await sql<{ verdict: string }>`
-      SELECT verdict FROM ${sql.table('run_operations')}(${operations}, 0, 7)`.execute(trx)
+    const { rows: done } = await sql<{ verdict: string }>`SELECT verdict FROM ${call}`.execute(trx)
     expect(done).toEqual([{ verdict: 'done' }])
     await sql`
       SELECT FROM ${sql.table('update_merchant')}(
@@ -60,7 +62,7 @@ it('names each change of a chain, not only the first', async () => {
   const rows = await db.selectFrom('trail_entries').select('id').where('merchant_id', '=', id).orderBy('id').execute()
   const [first = '', , last = ''] = rows.map((row) => row.id)
   await db.transaction().execute(async (trx) => {
-    await sql`SET LOCAL session_replication_role = replica`.execute(trx)
+    await turnOffTriggers(trx)
     await trx.updateTable('trail_entries').set({ reference: 'forged' }).where('id', 'in', [first, last]).execute()
   })
   const told = { merchantId: id, invariant: 16, table: 'trail_entries', message: BROKEN }

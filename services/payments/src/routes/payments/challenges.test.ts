@@ -19,9 +19,15 @@ const order = (changes: object = {}) => makeOrder(browser, { key: merchant.key, 
 const take = (step: string, given: object, headers = {}) => browser.send(`/payments/challenges/${step}`, given, headers)
 const namesOf = async (given: object) =>
   (await browser.send('/payments', given)).body.challenges?.map(({ name }: { name: string }) => name)
-const outdate = (column: 'expires' | 'challenged', interval: string) =>
-  sql`UPDATE ${sql.table('payment_sessions')} SET ${sql.ref(column)} = ${sql.ref(column)} - ${interval}::interval
+const outdate = async (column: 'expires' | 'challenged', interval: string) => {
+  const { rows } = await sql<{ id: string; moment: Date | null }>`
+    SELECT id, ${sql.ref(column)} - ${interval}::interval AS moment FROM ${sql.table('payment_sessions')}
     WHERE merchant_id = ${merchant.id}`.execute(payments.database.db)
+  for (const { id, moment } of rows) {
+    await sql`UPDATE ${sql.table('payment_sessions')} SET ${sql.id(column)} = ${moment}
+      WHERE merchant_id = ${merchant.id} AND id = ${id}`.execute(payments.database.db)
+  }
+}
 const countPaid = async () =>
   (
     await payments.database.db

@@ -125,10 +125,15 @@ describe('POST /test/merchants/:merchantId/payouts', () => {
   it('201: pays out captures from the moment when they are old enough', async () => {
     const id = await merchant()
     await captured(id, 10_000)
+    const { db } = payments.database
+    const { created } = await db
+      .selectFrom('lines')
+      .select('created')
+      .where('merchant_id', '=', id)
+      .executeTakeFirstOrThrow()
     const { rows } = await sql<{ old: bigint; young: bigint }>`
-      SELECT ${sql.table('not_yet_due')}(merchant_id, created) AS old,
-        ${sql.table('not_yet_due')}(merchant_id, created - interval '1 millisecond') AS young
-      FROM ${sql.table('lines')} WHERE merchant_id = ${id}`.execute(payments.database.db)
+      SELECT ${sql.table('not_yet_due')}(${id}, ${created}) AS old,
+        ${sql.table('not_yet_due')}(${id}, ${created}::timestamptz - interval '1 millisecond') AS young`.execute(db)
     expect(rows).toEqual([{ old: 0n, young: 9_840n }])
   })
 

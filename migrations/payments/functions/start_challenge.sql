@@ -1,0 +1,20 @@
+-- distribute: p_merchant_id
+-- Stores when the customer of an order was first asked, and where the challenge leads. p_origin: NULL when the request did not say;
+-- the last known origin stays. True when the customer was first asked less than two seconds ago.
+CREATE OR REPLACE FUNCTION {{start_challenge}}(p_merchant_id text, p_session_id text, p_origin text, p_return_url text)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+  moment timestamptz := date_trunc('milliseconds', clock_timestamp());
+  asked timestamptz;
+BEGIN
+  UPDATE {{payment_sessions}} s
+    SET challenged = coalesce(s.challenged, moment), origin = coalesce(p_origin, s.origin), return_url = p_return_url
+    WHERE s.merchant_id = p_merchant_id AND s.id = p_session_id RETURNING s.challenged INTO STRICT asked;
+  RETURN asked > clock_timestamp() - interval '2 seconds';
+END
+$$;
