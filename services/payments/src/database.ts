@@ -1,4 +1,3 @@
-import type { TableClass } from '@trestle/migrations/migration.ts'
 import type { Generated, Kysely, Transaction } from 'kysely'
 import type * as ledger from './ledger/ledger-tables.ts'
 import type { Claim, Pricing } from './merchants/merchant.ts'
@@ -224,47 +223,3 @@ export type Db = Kysely<PaymentsTables>
 
 /** An open transaction on the tables. */
 export type Trx = Transaction<PaymentsTables>
-
-/**
- * The class of each table, as its migration declares it. `reference`: small and rarely written. `merchant`: below a merchant; each of its keys and indexes
- * contains `merchant_id`. `local`: neither (reference: Classes of tables).
- */
-export const tableClasses: Readonly<Record<keyof PaymentsTables, TableClass>> = {
-  apps: 'reference',
-  app_keys: 'reference',
-  users: 'reference',
-  merchants: 'reference',
-  merchant_apps: 'reference',
-  merchant_users: 'reference',
-  invitations: 'reference',
-  id_aliases: 'reference',
-  merchant_balances: 'merchant',
-  instruments: 'merchant',
-  transactions: 'merchant',
-  trail_entries: 'merchant',
-  lines: 'merchant',
-  journals: 'merchant',
-  entries: 'merchant',
-  state_entries: 'merchant',
-  account_snapshots: 'merchant',
-  cards: 'merchant',
-  disputes: 'merchant',
-  frauds: 'merchant',
-  payouts: 'merchant',
-  payment_sessions: 'merchant',
-  spent_tokens: 'merchant',
-  attempts: 'merchant',
-  acquirer_exceptions: 'merchant',
-  acquirer_operations: 'merchant',
-  events: 'merchant',
-  webhooks: 'merchant',
-  outbox: 'merchant',
-  idempotency: 'merchant',
-  audit: 'merchant',
-  fx_rates: 'reference',
-  app_invitations: 'reference',
-  merchant_creations: 'local',
-  payout_batches: 'local',
-  token_merchants: 'local',
-  rate_limits: 'local',
-}

@@ -118,7 +118,7 @@ export async function createDeps(
   { metrics, tracing }: Telemetry,
 ): Promise<ProcessDeps> {
   const { meter } = metrics
-  const placement = await findPlacement(config)
+  const placement = await findPlacement(config, SOURCES.now)
   const database = await openServingDatabase(config, placement, logger)
   const { db, lanes } = database
   observeDatabase(meter, database, tasks)
@@ -128,11 +128,8 @@ export async function createDeps(
     (error) => logger.warn({ err: error }, 'the store of the rate limits is away'),
   )
   const rateLimits = createRateLimits(config.rateLimits, limiters.store)
-  const jobs = openPaymentsJobs(config, {
-    meter,
-    onError: (error) => logger.warn({ err: error }, 'the job queue has trouble'),
-    now: Date.now,
-  })
+  const onError = (error: Error) => logger.warn({ err: error }, 'the job queue has trouble')
+  const jobs = openPaymentsJobs(config, { meter, onError, now: Date.now })
   const mailer = config.smtp && createMailer(config.smtp)
   return {
     ...settingsOf(config),

@@ -5,7 +5,7 @@ import { placeOf } from '@trestle/migrations/functions.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { tableClasses } from '../src/database.ts'
+import { tableClasses } from '../src/placement/distributed-rows.ts'
 import { openTestDatabase } from './payments-app.ts'
 
 // The claims of the runbook about Citus, as far as plain PostgreSQL can check them.

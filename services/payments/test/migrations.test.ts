@@ -4,8 +4,8 @@ import { readMade } from '@trestle/testing/migration-cuts.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { tableClasses } from '../src/database.ts'
 import { invokerFunctions, migrateOptions, readOnlyTables } from '../src/migrations.ts'
+import { tableClasses } from '../src/placement/distributed-rows.ts'
 import { openTestDatabase } from './payments-app.ts'
 
 const MIGRATOR_TABLES = ['trestle_migrations', 'trestle_migrations_lock', 'trestle_functions']

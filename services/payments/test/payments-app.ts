@@ -39,7 +39,7 @@ import { createCheckoutSeals } from '../src/vault/text-seal.ts'
 import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 
 /** Where the rows of the databases of tests are. */
-export const placement = distributed ? createDistributed() : PLAIN
+export const placement = distributed ? createDistributed(SOURCES.now) : PLAIN
 const ROLE = 'payments_service'
 const POOL_CONNECTIONS = 8
 /** No limit at all. */

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { tableClasses } from '../src/database.ts'
+import { tableClasses } from '../src/placement/distributed-rows.ts'
 import { type Violation, verifyLedger } from '../src/use-cases/verify-ledger.ts'
 import { createLiveMerchant } from './live-merchant.ts'
 import { createTestApp, startPayments, type TestApp, type TestPayments } from './payments-app.ts'

@@ -1,7 +1,7 @@
 import type { CommandInput } from '@trestle/common/commands/operator-command.ts'
 import { hasIbanChecksum, hasIbanShape, normaliseIban } from '../merchants/iban.ts'
 import { type Claim, DEFAULT_CLAIM, type Pricing } from '../merchants/merchant.ts'
-import { updateOperatorSettings } from '../merchants/merchant-repository.ts'
+import { updateOperatorSettings } from '../merchants/operator-merchant-repository.ts'
 import { type Money, readMoney } from '../money/minor-units.ts'
 import type { OperatorCommand } from './operator-command.ts'
 

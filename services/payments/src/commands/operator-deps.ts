@@ -51,7 +51,7 @@ async function openOwnersDatabase(
     throw new Error('PAYMENTS_MIGRATION_DATABASE_URL is another database than PAYMENTS_DATABASE_URL')
   }
   const asOwner = { ...config, database: { ...config.database, url: migrationUrl, role: undefined } }
-  const placement = await findPlacement(asOwner)
+  const placement = await findPlacement(asOwner, SOURCES.now)
   const { findOwner } = placement
   const database = openPaymentsDatabase(asOwner, () => {}, { writeTimeoutMs: OPERATION_TIMEOUT_MS, findOwner })
   try {

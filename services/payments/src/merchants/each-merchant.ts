@@ -61,3 +61,12 @@ export async function forEachMerchant(
   }
   if (failed > 0) throw new Error(`${failed} merchants were left out`)
 }
+
+/** The merchants that an id may belong to, as the SQL function `owners` has it. At most one of them has the row. */
+export async function listOwners(db: Db, id: string): Promise<readonly string[]> {
+  const { rows } = await sql<{ merchant_id: string }>`
+    SELECT m.id AS merchant_id FROM ${sql.table('merchants')} m WHERE m.tag = right(${id}::text, 8)
+    UNION ALL
+    SELECT a.merchant_id FROM ${sql.table('id_aliases')} a WHERE a.id = ${id}`.execute(db)
+  return rows.map(({ merchant_id }) => merchant_id)
+}

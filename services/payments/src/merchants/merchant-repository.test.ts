@@ -10,8 +10,8 @@ import {
   callUpdateMerchant,
   listMerchants,
   readMerchant,
-  updateOperatorSettings,
 } from './merchant-repository.ts'
+import { updateOperatorSettings } from './operator-merchant-repository.ts'
 
 const NEW: NewMerchant = {
   name: null,

@@ -4,7 +4,6 @@ import { type RawBuilder, sql } from 'kysely'
 import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
-import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import { columnsOf } from '../pagination/list-below-merchant.ts'
 import type { Claim, Merchant, MerchantChanges, NewMerchant, Pricing } from './merchant.ts'
@@ -240,30 +239,4 @@ export async function callAdvanceClock(lanes: Lanes, input: AdvanceInput): Promi
   const row = await lanes.write.one(advanceQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['limit-exceeded'])
   return { verdict, identityId: row.identity_id, now: row.moment, isTooFar: refusal !== undefined }
-}
-
-/** What an operator decides for a merchant. Absent members stay as they are. */
-export interface OperatorChange {
-  readonly claim?: Partial<Claim>
-  readonly pricing?: Partial<Pricing>
-  readonly tdsMode?: Merchant['tdsMode']
-  /** Null: none, so that a live merchant charges nothing. */
-  readonly acquirer?: string | null
-  /** The account that later payouts go to. */
-  readonly iban?: string
-}
-
-/** What an operator may decide, after the change. */
-export type OperatorSettings = Pick<Merchant, 'id' | 'claim' | 'pricing' | 'tdsMode'> & {
-  readonly acquirer: string | null
-}
-
-/** Changes a merchant, and writes an event. @throws Error when there is no such merchant */
-export async function updateOperatorSettings(db: Db, id: string, change: OperatorChange): Promise<OperatorSettings> {
-  const { rows } = await sql<OperatorSettings>`
-    SELECT f.id, f.claim, f.pricing, f.tds_mode AS "tdsMode", f.acquirer
-    FROM ${sql.table('change_merchant')}(${id}, ${JSON.stringify(change)}::jsonb) f`.execute(db)
-  const [changed] = rows
-  if (!changed) throw new Error(`there is no merchant ${id}`)
-  return changed
 }

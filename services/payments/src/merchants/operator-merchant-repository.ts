@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
-import type { Merchant } from './merchant.ts'
+import type { Claim, Merchant, Pricing } from './merchant.ts'
 import { type MerchantColumns, merchantColumns, toMerchant } from './merchant-repository.ts'
 
 /** A merchant as operators see it. */
@@ -72,4 +72,30 @@ export async function listMerchantApps(
     .orderBy('merchant_apps.created')
     .limit(limit)
     .execute()
+}
+
+/** What an operator decides for a merchant. Absent members stay as they are. */
+export interface OperatorChange {
+  readonly claim?: Partial<Claim>
+  readonly pricing?: Partial<Pricing>
+  readonly tdsMode?: Merchant['tdsMode']
+  /** Null: none, so that a live merchant charges nothing. */
+  readonly acquirer?: string | null
+  /** The account that later payouts go to. */
+  readonly iban?: string
+}
+
+/** What an operator may decide, after the change. */
+export type OperatorSettings = Pick<Merchant, 'id' | 'claim' | 'pricing' | 'tdsMode'> & {
+  readonly acquirer: string | null
+}
+
+/** Changes a merchant, and writes an event. @throws Error when there is no such merchant */
+export async function updateOperatorSettings(db: Db, id: string, change: OperatorChange): Promise<OperatorSettings> {
+  const { rows } = await sql<OperatorSettings>`
+    SELECT f.id, f.claim, f.pricing, f.tds_mode AS "tdsMode", f.acquirer
+    FROM ${sql.table('change_merchant')}(${id}, ${JSON.stringify(change)}::jsonb) f`.execute(db)
+  const [changed] = rows
+  if (!changed) throw new Error(`there is no merchant ${id}`)
+  return changed
 }

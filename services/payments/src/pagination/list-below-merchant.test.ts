@@ -11,7 +11,7 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
-import { tableClasses } from '../database.ts'
+import { tableClasses } from '../placement/distributed-rows.ts'
 
 // The standby is a copy of the primary that claims to keep up and replays nothing. Rows that are younger than the copy
 // therefore show which of the two was asked.

@@ -2,7 +2,6 @@ import type { Lane } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
-import type { Db } from '../database.ts'
 
 // Where the database is distributed, each statement on rows below a merchant names the merchant, so that it runs on the node of
 // the merchant. The merchant of an id is looked up first.
@@ -41,13 +40,13 @@ const TAG_AT = 16
  * never change, so those that were found are remembered. Unknown ones are not: a merchant may be made with them later. An alias wins
  * over the tag, so aliases are asked at every call, unless none was there a moment ago.
  */
-export function createOwners(now: () => number = Date.now): (read: Lane, name: string) => Promise<string> {
+export function createOwners(now: () => Date): (read: Lane, name: string) => Promise<string> {
   const known = new LRUCache<string, string>({ max: OWNERS_MAX })
   let freeOfAliasesUntil = 0
   const hasAliases = async (read: Lane): Promise<boolean> => {
-    if (now() < freeOfAliasesUntil) return false
+    if (now().getTime() < freeOfAliasesUntil) return false
     const { found } = await read.one(hasAliasesQuery, {})
-    if (!found) freeOfAliasesUntil = now() + ALIASES_UNKNOWN_MS
+    if (!found) freeOfAliasesUntil = now().getTime() + ALIASES_UNKNOWN_MS
     return found
   }
   const findByKey = async (read: Lane, key: string): Promise<string> => {
@@ -65,13 +64,4 @@ export function createOwners(now: () => number = Date.now): (read: Lane, name: s
     if (ofTag) known.set(tag, ofTag.merchant_id)
     return (rows.find(({ is_alias }) => is_alias) ?? ofTag)?.merchant_id ?? ''
   }
-}
-
-/** The merchants that an id may belong to, as the SQL function `owners` has it. At most one of them has the row. */
-export async function listOwners(db: Db, id: string): Promise<readonly string[]> {
-  const { rows } = await sql<{ merchant_id: string }>`
-    SELECT m.id AS merchant_id FROM ${sql.table('merchants')} m WHERE m.tag = right(${id}::text, 8)
-    UNION ALL
-    SELECT a.merchant_id FROM ${sql.table('id_aliases')} a WHERE a.id = ${id}`.execute(db)
-  return rows.map(({ merchant_id }) => merchant_id)
 }

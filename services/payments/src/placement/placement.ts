@@ -8,8 +8,7 @@ import type { PaymentsConfig } from '../config.ts'
 import type { Db, PaymentsTables } from '../database.ts'
 import { deleteOldEvents } from '../webhooks/event-repository.ts'
 import { takeRows } from '../webhooks/outbox.ts'
-import { deleteOldDistributedRows, deleteOldEventsByMerchant } from './distributed-clean-up.ts'
-import { takeDistributedRows } from './distributed-outbox.ts'
+import { deleteOldDistributedRows, deleteOldEventsByMerchant, takeDistributedRows } from './distributed-rows.ts'
 import { createOwners } from './owners.ts'
 
 /**
@@ -31,7 +30,7 @@ export interface Placement {
  * Asks the database where its rows are.
  * @throws Error when a setting does not suit a distributed database, or when the database does not answer
  */
-export async function findPlacement(config: PlacementConfig): Promise<Placement> {
+export async function findPlacement(config: PlacementConfig, now: () => Date): Promise<Placement> {
   const { batchScope = 'any', database } = config
   if (!(await isDistributed(database.url, createNames('payments', database.namespace)))) return { ...PLAIN, batchScope }
   if (config.batchScope === 'any') {
@@ -42,7 +41,7 @@ export async function findPlacement(config: PlacementConfig): Promise<Placement>
       'the database is distributed: PAYMENTS_DB_READ_URL must not be set, because a standby has one node only',
     )
   }
-  return createDistributed()
+  return createDistributed(now)
 }
 
 interface PlacementConfig {
@@ -79,10 +78,10 @@ export const PLAIN: Placement = {
 }
 
 /** Each merchant has its rows on one of several nodes. */
-export function createDistributed(): Placement {
+export function createDistributed(now: () => Date): Placement {
   return {
     isDistributed: true,
-    findOwner: createOwners(),
+    findOwner: createOwners(now),
     batchScope: 'merchant',
     takeRows: takeDistributedRows,
     deleteOldRows: deleteOldDistributedRows,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
-import { listOwners } from '../placement/owners.ts'
+import { listOwners } from '../merchants/each-merchant.ts'
 
 /** Identifies an attempt among those of all merchants. */
 export interface AttemptKey {

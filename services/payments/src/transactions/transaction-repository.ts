@@ -5,6 +5,7 @@ import { type Access, prepareForCaller, verdictColumns } from '../access/access-
 import type { Credentials } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
+import { listOwners } from '../merchants/each-merchant.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,
@@ -16,7 +17,6 @@ import {
   rowOf,
 } from '../pagination/list-below-merchant.ts'
 import type { InTurn, Piece } from '../pagination/pieces.ts'
-import { listOwners } from '../placement/owners.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
 import { type TransactionColumns, toTransaction, trailUntil, transactionColumns } from './transaction-columns.ts'
 

@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto'
+import { deleteOldRows, type OldRows } from '@trestle/database/delete-old-rows.ts'
+import type { OutboxEntry, TakeRows } from '@trestle/jobs/outbox.ts'
+import type { TableClass } from '@trestle/migrations/migration.ts'
+import { sql } from 'kysely'
+import type { Db, PaymentsTables } from '../database.ts'
+import { eachMerchant } from '../merchants/each-merchant.ts'
+import { type OutboxRow, outboxKinds, outboxRows, toEntries } from '../webhooks/outbox.ts'
+
+/**
+ * The class of each table, as its migration declares it. `reference`: small and rarely written. `merchant`: below a merchant; each of its keys and indexes
+ * contains `merchant_id`. `local`: neither (reference: Classes of tables).
+ */
+export const tableClasses: Readonly<Record<keyof PaymentsTables, TableClass>> = {
+  apps: 'reference',
+  app_keys: 'reference',
+  users: 'reference',
+  merchants: 'reference',
+  merchant_apps: 'reference',
+  merchant_users: 'reference',
+  invitations: 'reference',
+  id_aliases: 'reference',
+  merchant_balances: 'merchant',
+  instruments: 'merchant',
+  transactions: 'merchant',
+  trail_entries: 'merchant',
+  lines: 'merchant',
+  journals: 'merchant',
+  entries: 'merchant',
+  state_entries: 'merchant',
+  account_snapshots: 'merchant',
+  cards: 'merchant',
+  disputes: 'merchant',
+  frauds: 'merchant',
+  payouts: 'merchant',
+  payment_sessions: 'merchant',
+  spent_tokens: 'merchant',
+  attempts: 'merchant',
+  acquirer_exceptions: 'merchant',
+  acquirer_operations: 'merchant',
+  events: 'merchant',
+  webhooks: 'merchant',
+  outbox: 'merchant',
+  idempotency: 'merchant',
+  audit: 'merchant',
+  fx_rates: 'reference',
+  app_invitations: 'reference',
+  merchant_creations: 'local',
+  payout_batches: 'local',
+  token_merchants: 'local',
+  rate_limits: 'local',
+}
+
+const BATCH_MERCHANTS = 1_000
+const BATCH_EVENTS = 1_000
+
+/**
+ * Deletes old rows of a distributed database, one merchant a statement. Rows that somebody holds stay until the next run. Rows of
+ * reference tables are few, and lie in another place on each node, so one statement deletes them by their values.
+ */
+export async function deleteOldDistributedRows(
+  db: Db,
+  table: keyof PaymentsTables & string,
+  old: OldRows,
+): Promise<number> {
+  const isOld = sql`${sql.ref(old.column)} < now() - ${sql.lit(old.age)}::interval`
+  switch (tableClasses[table]) {
+    case 'local':
+      return deleteOldRows(db, table, old)
+    case 'reference': {
+      const { numAffectedRows = 0n } = await sql`DELETE FROM ${sql.table(table)} WHERE ${isOld}`.execute(db)
+      return Number(numAffectedRows)
+    }
+    case 'merchant':
+      return deleteByMerchant(db, table, isOld)
+  }
+}
+
+/** A merchant whose old rows are all held is met again only in the next run: the merchants are read in the order of their ids. */
+async function deleteByMerchant(db: Db, table: string, isOld: ReturnType<typeof sql>): Promise<number> {
+  let total = 0
+  for (let after = ''; ; ) {
+    const { rows } = await sql<{ merchant_id: string }>`
+      SELECT DISTINCT merchant_id FROM ${sql.table(table)} WHERE merchant_id > ${after} AND ${isOld}
+      ORDER BY merchant_id LIMIT ${sql.lit(BATCH_MERCHANTS)}`.execute(db)
+    for (const { merchant_id: merchantId } of rows) {
+      const { numAffectedRows = 0n } = await sql`
+        DELETE FROM ${sql.table(table)} WHERE merchant_id = ${merchantId} AND ctid = ANY (ARRAY(
+          SELECT ctid FROM ${sql.table(table)} WHERE merchant_id = ${merchantId} AND ${isOld} FOR UPDATE SKIP LOCKED
+        ))`.execute(db)
+      total += Number(numAffectedRows)
+    }
+    const last = rows.at(-1)
+    if (!last || rows.length < BATCH_MERCHANTS) return total
+    after = last.merchant_id
+  }
+}
+
+/** Deletes events of more than 30 days, on the node of each merchant. Resolves to how many were deleted. */
+export async function deleteOldEventsByMerchant(db: Db): Promise<number> {
+  let total = 0
+  for await (const merchantId of eachMerchant(db)) {
+    for (let deleted = BATCH_EVENTS; deleted === BATCH_EVENTS; total += deleted) {
+      const { rows } = await sql<{ deleted: number }>`
+        SELECT ${sql.table('delete_events_of')}(${merchantId}, ${sql.lit(BATCH_EVENTS)}) AS deleted`.execute(db)
+      deleted = rows[0]?.deleted ?? 0
+    }
+  }
+  return total
+}
+
+interface RowKey {
+  readonly merchant_id: string
+  readonly id: string
+}
+
+/**
+ * Takes rows of the outbox where they lie on the nodes of their merchants, and the queue of jobs on the coordinator. No transaction has
+ * both. So a job gets an id that follows from its row: a process that ends between the commit of the jobs and the deletion of the
+ * rows leaves rows whose jobs the queue has already, and which it does not add again. One process takes rows at a time; the lock is
+ * on the coordinator.
+ */
+export function takeDistributedRows(db: Db): TakeRows {
+  return async (trx, limit, left) => {
+    const lock = await sql<{ granted: boolean }>`
+      SELECT pg_try_advisory_xact_lock(hashtext('payments outbox')) AS granted`.execute(trx)
+    if (lock.rows[0]?.granted !== true) return { rows: 0, entries: [] }
+    const { rows } = await sql<RowKey>`
+      SELECT merchant_id, id FROM ${sql.table('outbox')} WHERE kind <> ALL (${outboxKinds(left)}::text[])
+      LIMIT ${sql.lit(limit)}`.execute(trx)
+    const byMerchant = [...Map.groupBy(rows, (row) => row.merchant_id)].map(
+      ([merchantId, keys]) => [merchantId, keys.map(({ id }) => id)] as const,
+    )
+    const entries: OutboxEntry[] = []
+    for (const [merchantId, ids] of byMerchant) {
+      const found = await sql<OutboxRow>`
+        SELECT ${outboxRows(sql`${merchantId}`)} WHERE t.merchant_id = ${merchantId} AND t.id = ANY (${ids}::text[])`.execute(
+        trx,
+      )
+      entries.push(...found.rows.flatMap((row) => toEntries(row).map((entry) => ({ ...entry, id: jobId(row) }))))
+    }
+    return { rows: rows.length, entries, remove: () => deleteRows(db, byMerchant) }
+  }
+}
+
+async function deleteRows(db: Db, byMerchant: readonly (readonly [string, readonly string[]])[]): Promise<void> {
+  for (const [merchantId, ids] of byMerchant) {
+    await sql`
+      DELETE FROM ${sql.table('outbox')} WHERE merchant_id = ${merchantId} AND id = ANY (${ids}::text[])`.execute(db)
+  }
+}
+
+/** A UUID (version 8) that is the same for a row and a webhook, whichever process takes the row. */
+function jobId({ merchant_id, id, kind, webhook_id }: OutboxRow): string {
+  const hex = createHash('sha256').update([merchant_id, id, kind, webhook_id].join(' ')).digest('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
