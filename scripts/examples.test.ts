@@ -419,7 +419,6 @@ describe('docs/runbooks/', () => {
     'scaling-out.md': {
       4: String.raw`"trestle" "SCRAM-SHA-256\$.+"\n`,
       5: '',
-      10: String.raw`(?:create_reference_table\npayments\.\w+\n)+(?:create_distributed_table\nmerchant_id\n)+`,
     },
     'upgrade.md': {
       3: '(?:-- nothing to do\n){3}',
@@ -446,15 +445,6 @@ describe('docs/runbooks/', () => {
     'key-rotation.md 2': `auth keys add --kid 2027-11 > added.txt
       psql "$DATABASE_URL" -c "UPDATE auth.signing_keys SET created_at = created_at - interval '10 minutes' WHERE kid = '2027-11'"
     `,
-    // Takes the place of Citus: each table and its column must exist.
-    'scaling-out.md 10': `psql "$DATABASE_URL" <<'END'
-CREATE SCHEMA citus;
-CREATE FUNCTION citus.create_reference_table(name text) RETURNS text LANGUAGE sql AS 'SELECT name::regclass::text';
-CREATE FUNCTION citus.create_distributed_table(name text, key text, colocate_with text) RETURNS text LANGUAGE sql
-  AS 'SELECT max(attname::text) FROM pg_attribute WHERE attrelid = name::regclass AND attname = key';
-END
-export PAYMENTS_DATABASE_URL=$DATABASE_URL PGOPTIONS='-c search_path=citus,public'
-`,
   }
 
   const listLogins = `psql "$DATABASE_URL" -Atc "SELECT rolname FROM pg_roles WHERE rolname LIKE 'machine%' AND rolcanlogin

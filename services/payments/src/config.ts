@@ -36,7 +36,10 @@ export interface PaymentsConfig
     PostingConfig,
     LimiterConfig {
   readonly server: ServerConfig
-  readonly database: DatabaseSettings
+  readonly database: DatabaseSettings & {
+    /** What the servers of a cluster log in to each other with, as the role of the service. */
+    readonly nodePassword: string | undefined
+  }
   readonly pepper: Buffer
   readonly vaultKeys: PaymentsValues['VAULT_KEYS']
   /** The settings whose keys were made for this process. */
@@ -69,7 +72,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: string): Payme
   })
   return {
     server: toServerConfig(values),
-    database: toDatabaseConfig(values),
+    database: { ...toDatabaseConfig(values), nodePassword: values.NODE_PASSWORD },
     pepper: values.PEPPER,
     vaultKeys: values.VAULT_KEYS,
     throwAwayKeys: [

@@ -1,17 +1,14 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { planDistribution } from '@trestle/database/distribution/distribute.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { placeOf } from '@trestle/migrations/functions.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { migrateOptions } from '../src/migrations.ts'
 import { tableClasses } from '../src/placement/distributed-rows.ts'
 import { openTestDatabase } from './payments-app.ts'
 
-// The claims of the runbook about Citus, as far as plain PostgreSQL can check them.
-
-const runbook = readFileSync(join(import.meta.dirname, '../../../docs/runbooks/scaling-out.md'), 'utf8')
-const statement = /<<'SQL'\n(WITH RECURSIVE tables[\s\S]*?)\nSQL\n/.exec(runbook)?.[1] ?? ''
+// What the migrations and functions say of a distributed database, as far as plain PostgreSQL can check it.
 
 interface ForeignKey {
   readonly from: string
@@ -22,17 +19,26 @@ interface ForeignKey {
   readonly onDelete: string
 }
 
+const files = await paymentsFunctions()
+const places = new Map(files.map((file) => [file.name, placeOf(file)]))
+const named = (place: string) => files.map(({ name }) => name).filter((name) => places.get(name) === place)
+
 describe('the statements that distribute payments', () => {
   let database: Awaited<ReturnType<typeof openTestDatabase>>
   let client: pg.Client
+  let all: readonly string[]
   let printed: readonly string[]
   let keys: readonly ForeignKey[]
   beforeAll(async () => {
     database = await openTestDatabase()
     client = new pg.Client({ connectionString: database.url })
     await client.connect()
-    const { rows } = await client.query<[string]>({ text: statement, rowMode: 'array' })
-    printed = rows.map(([line]) => line)
+    const options = migrateOptions({
+      database: { migrationUrl: database.url, namespace: '', role: 'payments_service' },
+    })
+    const steps = await planDistribution({ ...options, nodePassword: 'correct horse' })
+    all = steps.flatMap(({ statements }) => statements)
+    printed = all.filter((text) => /create_(reference|distributed)_table/.test(text))
     const found = await client.query<ForeignKey>(`
       SELECT conrelid::regclass::text AS from, confrelid::regclass::text AS to, confdeltype::text AS "onDelete",
         array(SELECT attname::text FROM unnest(conkey) WITH ORDINALITY k (number, place)
@@ -53,24 +59,44 @@ describe('the statements that distribute payments', () => {
     const merchant = tables.filter(([, kind]) => kind === 'merchant').map(([name]) => name)
     expect(printed.toSorted()).toEqual(
       [
-        ...reference.map((name) => `SELECT create_reference_table('payments.${name}');`),
+        ...reference.map((name) => `SELECT create_reference_table('"payments"."${name}"')`),
         ...merchant.map((name) => {
-          const group = name === 'merchant_balances' ? 'default' : 'payments.merchant_balances'
-          return `SELECT create_distributed_table('payments.${name}', 'merchant_id', colocate_with => '${group}');`
+          const group = name === 'merchant_balances' ? 'none' : '"payments"."merchant_balances"'
+          return `SELECT create_distributed_table('"payments"."${name}"', 'merchant_id', colocate_with => '${group}')`
         }),
       ].toSorted(),
     )
   })
 
-  it('create each table after those that it refers to', () => {
-    const order = printed.map((line) => /'payments\.(\w+)'/.exec(line)?.[1])
-    for (const { from, to } of keys.filter((key) => key.from !== key.to)) {
-      expect([from, to, order.indexOf(to) < order.indexOf(from)]).toEqual([from, to, true])
+  it('begin with the table that divides the others', () => {
+    expect(printed[0]).toContain('\'"payments"."merchant_balances"\'')
+  })
+
+  it('note and drop every foreign key before the tables, and add it again afterwards', () => {
+    const [first, last] = [all.indexOf(printed[0] ?? ''), all.indexOf(printed.at(-1) ?? '')]
+    const keyStatements = (words: string) => all.flatMap((text, at) => (text.includes(words) ? [at] : []))
+    for (const words of ["VALUES ('foreign key ", ' DROP CONSTRAINT ']) {
+      expect(keyStatements(words).filter((at) => at < first)).toHaveLength(keys.length)
     }
-    expect(order.indexOf('merchant_balances')).toBe(
-      order.length - Object.values(tableClasses).filter(isMerchant).length,
-    )
+    const added = all.flatMap((text, at) => (/^ALTER TABLE .* ADD CONSTRAINT /.test(text) ? [at] : []))
+    expect(added.filter((at) => at > last)).toHaveLength(keys.length)
     expect(keys.length).toBeGreaterThan(10)
+  })
+
+  it('distribute every function that a merchant names', () => {
+    const placed = all.flatMap(
+      (text) => /create_distributed_function\('payments\.(\w+)\(.*'p_merchant_id'/.exec(text)?.[1] ?? [],
+    )
+    expect(placed).toEqual(named('p_merchant_id'))
+  })
+
+  it('make the sequences and the types on every server, and no password', () => {
+    expect(all.filter((text) => /CREATE SEQUENCE IF NOT EXISTS payments\.id_counter/.test(text))).toHaveLength(1)
+    expect(all.filter((text) => /payments\.operation_result/.test(text) && /^CREATE FUNCTION/.test(text))).toHaveLength(
+      1,
+    )
+    expect(all.join('\n')).toContain('SCRAM-SHA-256$4096:')
+    expect(all.join('\n')).not.toContain('correct horse')
   })
 
   it('have foreign keys that stay on a node', () => {
@@ -110,10 +136,7 @@ describe('the places of tables', () => {
   })
 })
 
-describe('the places of functions', async () => {
-  const files = await paymentsFunctions()
-  const places = new Map(files.map((file) => [file.name, placeOf(file)]))
-
+describe('the places of functions', () => {
   it('are arguments of the functions themselves', () => {
     const wrong = files.filter((file) => {
       const place = placeOf(file)
@@ -135,8 +158,4 @@ describe('the places of functions', async () => {
 
 function bare(name: string): string {
   return name.replace('payments.', '')
-}
-
-function isMerchant(kind: string): boolean {
-  return kind === 'merchant'
 }

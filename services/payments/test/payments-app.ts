@@ -3,6 +3,7 @@ import { createNoopMeter } from '@opentelemetry/api'
 import { createReadiness } from '@trestle/common/lifecycle/readiness.ts'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
+import { distributeDatabase } from '@trestle/database/distribution/distribute.ts'
 import { createNames } from '@trestle/database/names.ts'
 import type { StandbyConfig } from '@trestle/database/standby.ts'
 import { createJobs } from '@trestle/jobs/jobs.ts'
@@ -28,7 +29,7 @@ import type { PaymentsTables, Trx } from '../src/database.ts'
 import { type OperatorDeps, type PaymentsDeps, SOURCES } from '../src/deps.ts'
 import { createMailer } from '../src/mail/mailer.ts'
 import { createUserTokens, type VerifyUserToken } from '../src/members/user-token.ts'
-import { migrateToLatest } from '../src/migrations.ts'
+import { migrateOptions, migrateToLatest } from '../src/migrations.ts'
 import { findExchanged } from '../src/money/exchange-repository.ts'
 import { createDistributed, PLAIN } from '../src/placement/placement.ts'
 import { createRefusalLimit } from '../src/rate-limits/card-testing.ts'
@@ -108,12 +109,14 @@ export interface TestPayments {
   close(): Promise<void>
 }
 
+const owned = (url: string) => ({ database: { migrationUrl: url, namespace: '', role: ROLE } })
+
 /** Makes a migrated database. */
 export function createMigratedDatabase(): Promise<TemporaryDatabase> {
   return createTemporaryDatabase({
     template: 'payments',
-    migrate: (url) => migrateToLatest({ database: { migrationUrl: url, namespace: '', role: ROLE } }),
-    distribute: async (url) => (await import(process.env.TEST_DISTRIBUTE as string)).distribute(url),
+    migrate: (url) => migrateToLatest(owned(url)),
+    distribute: (url) => distributeDatabase({ ...migrateOptions(owned(url)), nodePassword: undefined }),
   })
 }
 

@@ -1,5 +1,11 @@
 import type { FunctionFiles } from '@trestle/migrations/functions.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
+import { isDistributed } from '../distribution/citus.ts'
+import { readState } from '../distribution/notes.ts'
+import { placeFunctions } from '../distribution/place-migration.ts'
+import { sequenceStatements } from '../distribution/servers.ts'
+import { runStep } from '../distribution/steps.ts'
 import { rehearseExecuted } from '../rehearsal/drift.ts'
 import { type Callers, grantToCallers } from '../rights/callers.ts'
 import { type Grants, grantToRole } from '../rights/roles.ts'
@@ -83,6 +89,7 @@ type Replaceable = 'functions of earlier releases' | 'functions of this release 
 function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<MigrateResult> {
   return underLock(options, async (db) => {
     const { names, functions } = options
+    await expectWhole(db, names)
     const changes = functions && (await compareFunctions(db, names, functions))
     const { pending, unknown } = await compareMigrations(db, options)
     const isOfLaterRelease = unknown.length > 0 || changes?.isLater === true
@@ -99,6 +106,7 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
     if (isOfLaterRelease) return { migrations: [], functions: [], keptRelease }
     await inTurn(db, names, (trx) => unmark(trx, options))
     const migrations = await runPending(db, options, pending)
+    await makeSequences(db, options)
     const installed = keptRelease === undefined ? await install(db, options) : []
     for (const step of options.afterwards ?? []) await step(db)
     const notes = (await options.makeOptional?.(db)) ?? []
@@ -108,6 +116,20 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
     })
     return { migrations, functions: installed, keptRelease, notes: notes.length > 0 ? notes : undefined }
   })
+}
+
+/** @throws Error when a run of `distribute` was killed: only another run of it continues */
+async function expectWhole(db: Kysely<unknown>, names: Names): Promise<void> {
+  const state = await readState(db, names)
+  if (state === 'distributing') throw new Error('the database is being distributed: run distribute again')
+  if (state === 'undoing') throw new Error('the distribution is being undone: run distribute --undo again')
+}
+
+/** Makes new sequences on every server of a distributed database. */
+async function makeSequences(db: Kysely<unknown>, { names, grants }: MigrateOptions): Promise<void> {
+  if (!(await isDistributed(db, names))) return
+  const statements = await sequenceStatements(db, names, grants?.role)
+  await runStep(db, { title: 'make the sequences on the servers', statements })
 }
 
 /**
@@ -133,7 +155,11 @@ async function install(
 ): Promise<readonly string[]> {
   const { names, functions } = options
   if (!functions) return []
-  const { installed, kept } = await inTurn(db, names, (trx) => installFunctions(trx, names, { functions, which }))
+  const { installed, kept } = await inTurn(db, names, async (trx) => {
+    const done = await installFunctions(trx, names, { functions, which })
+    await placeFunctions(trx, names, functions.files)
+    return done
+  })
   await restoreTexts(db, options, kept)
   return installed
 }

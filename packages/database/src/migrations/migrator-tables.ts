@@ -4,7 +4,7 @@ import type { Names } from '@trestle/migrations/migration.ts'
 export const MIGRATIONS = 'trestle_migrations'
 
 /** The migrator's own tables. They do not belong to the schema that the migrations make. */
-export const migratorTables = [MIGRATIONS, `${MIGRATIONS}_lock`, 'trestle_functions'] as const
+export const migratorTables = [MIGRATIONS, `${MIGRATIONS}_lock`, 'trestle_functions', 'trestle_distribution'] as const
 
 /** The name of one of the migrator's tables, with the prefix of DB_NAMESPACE. */
 export function migratorTable({ prefix }: Pick<Names, 'prefix'>, table: (typeof migratorTables)[number]): string {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
+import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
 import {
   type Kysely,
   PostgresAdapter,
@@ -10,6 +10,8 @@ import {
 } from 'kysely'
 import { type Migration, type MigrationResultSet, Migrator } from 'kysely/migration'
 import pg from 'pg'
+import { inSequence } from '../distribution/citus.ts'
+import { migrateForward } from '../distribution/place-migration.ts'
 import { MIGRATIONS, migratorTable } from './migrator-tables.ts'
 
 /** The migrations of a service, and where they run. */
@@ -100,6 +102,7 @@ export function inTurn<T>(
     await sql`SELECT pg_advisory_xact_lock(hashtextextended(${`trestle/migration/${schema}/${prefix}`}, 0))`.execute(
       trx,
     )
+    await inSequence(trx)
     return use(trx)
   })
 }
@@ -163,7 +166,7 @@ function messageOf(error: unknown): string {
 function createMigrator(db: Kysely<unknown>, { names, sources }: Migrations): Migrator {
   const load = async ([name, source]: [string, MigrationSources[string]]) => [
     name,
-    withLockTimeout(await source(names)),
+    withLockTimeout(names, await source(names)),
   ]
   return new Migrator({
     db,
@@ -176,12 +179,13 @@ function createMigrator(db: Kysely<unknown>, { names, sources }: Migrations): Mi
   })
 }
 
-function withLockTimeout({ up, down }: Migration): Migration {
+function withLockTimeout(names: Names, migration: ServiceMigration): Migration {
+  const { down } = migration
   const limitLockWait = (db: Kysely<unknown>) => sql`SET LOCAL lock_timeout = ${sql.lit(LOCK_WAIT)}`.execute(db)
   return {
     up: async (db) => {
       await limitLockWait(db)
-      await up(db)
+      await migrateForward(db, names, migration)
     },
     ...(down && {
       down: async (db: Kysely<unknown>) => {

@@ -10,6 +10,7 @@ import {
   sql,
   type UnknownRow,
 } from 'kysely'
+import { onlyHere } from '../distribution/citus.ts'
 import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
 import { compareMigrations } from '../migrations/migrator.ts'
 import { buildStage, dropStage, executedSources, rehearsalNames, translate } from './rehearsal.ts'
@@ -96,6 +97,7 @@ async function watch(
     statements.push({ sql: text, locks })
   }
   const { up } = await source(stage)
+  await onlyHere(trx)
   await up(trx.withPlugin(new StatementWatch(noteStatement)))
   return statements
 }

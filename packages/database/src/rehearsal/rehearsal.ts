@@ -1,5 +1,6 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
+import { onlyHere } from '../distribution/citus.ts'
 import { listExecuted } from '../migrations/migrator.ts'
 import { createNames } from '../names.ts'
 
@@ -31,6 +32,7 @@ export async function executedSources(
 
 /** Makes the schema, with the empty tables of the migrations. */
 export async function buildStage(trx: Kysely<unknown>, stage: Names, sources: MigrationSources): Promise<void> {
+  await onlyHere(trx)
   await sql`CREATE SCHEMA ${sql.id(stage.schema)}`.execute(trx)
   for (const source of Object.values(sources)) {
     const { up } = await source(stage)

@@ -1,4 +1,6 @@
 import { createNoopMeter } from '@opentelemetry/api'
+import { isDistributed } from '@trestle/database/distribution/citus.ts'
+import { type Lack, listDoubtful, listLacks } from '@trestle/database/distribution/servers.ts'
 import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
@@ -110,6 +112,25 @@ const checks: readonly Check<Subject>[] = [
   },
 ]
 
+const clusterChecks: readonly Check<Subject>[] = [
+  {
+    name: 'servers of the cluster',
+    advice: 'run: payments distribute --rebalance',
+    run: async ({ config, database: { db, names } }) => describeLacks(await listLacks(db, names, config.database.role)),
+  },
+  {
+    name: 'prepared transactions',
+    advice: 'on the coordinator, as a superuser, run: SELECT recover_prepared_transactions()',
+    run: async ({ database: { db } }) => describeLacks(await listDoubtful(db)),
+  },
+]
+
+/** @throws Error when a server lacks something */
+function describeLacks(lacks: readonly Lack[]): string {
+  if (lacks.length === 0) return 'none lacks anything'
+  throw new Error(lacks.map(({ node, missing }) => `${node} lacks ${missing}`).join(', '))
+}
+
 function failsToOpen(open: () => string): boolean {
   try {
     open()
@@ -137,7 +158,13 @@ export async function doctor(
     migrations: migrateOptions(config),
   })
   const database = openPaymentsDatabase(config, () => {})
-  const isHealthy = await runChecks([...common, ...checks], { config, database, now }, print)
+  // When the database does not answer, an earlier check says so.
+  const isOnCluster = await isDistributed(database.db, database.names).catch(() => false)
+  const isHealthy = await runChecks(
+    [...common, ...checks, ...(isOnCluster ? clusterChecks : [])],
+    { config, database, now },
+    print,
+  )
   await database.close()
   return isHealthy
 }

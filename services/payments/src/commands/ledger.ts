@@ -22,11 +22,15 @@ export function ledgerCommand(operator: Operator): Command {
     .option('--merchant <id>', 'of one merchant alone')
     .option('--head [file]', 'print the end of every chain, to keep elsewhere; or compare with such a list')
     .option('--json', 'print a JSON object a line')
-    .action((options: VerifyOptions) => verify(operator, options))
+    .action((options: VerifyOptions) => verifyAll(operator, options))
   return group
 }
 
-async function verify({ open, print }: Operator, { merchant, head, json }: VerifyOptions): Promise<void> {
+/**
+ * Verifies the ledger, and prints a line for each finding.
+ * @throws Error when there is a finding
+ */
+export async function verifyAll({ open, print }: Operator, { merchant, head, json }: VerifyOptions): Promise<void> {
   const kept = typeof head === 'string' ? await readHeads(head) : new Map<string, ChainHeads>()
   const deps = await open()
   let [merchants, links, violations] = [0, 0n, 0]

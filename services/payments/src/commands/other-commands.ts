@@ -57,6 +57,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
     disputes: async () => (await import('./disputes.ts')).disputesCommand(operator),
     frauds: async () => (await import('./frauds.ts')).fraudsCommand(operator),
     vault: async () => (await import('./vault.ts')).vaultCommand(operator),
+    distribute: async () => (await import('./distribute.ts')).distributeCommand(operator, load),
     doctor: async () => {
       const { doctor } = await import('./doctor.ts')
       return new Command('doctor')

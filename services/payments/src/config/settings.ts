@@ -1,4 +1,14 @@
-import { flag, integer, parsed, port, secretBytes, text, trustedProxies, url } from '@trestle/common/config/setting.ts'
+import {
+  flag,
+  integer,
+  parsed,
+  port,
+  secret,
+  secretBytes,
+  text,
+  trustedProxies,
+  url,
+} from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import {
   databaseSettings,
@@ -46,6 +56,11 @@ const storageSettings = group('Database', {
   DB_ROLE: databaseSettings.DB_ROLE.describe(
     'Role that the service works as. It has no right to change the schema, and changes money through functions only.',
   ),
+  NODE_PASSWORD: secret(text())
+    .optional()
+    .describe(
+      'Password that `payments distribute` gives the role of the service on every server of a Citus cluster. The servers log in to each other with it, so it also stands in the password file of each. Not needed where they trust each other.',
+    ),
   ...standbySettings,
   DB_POOL_SIZE: integer(0, 1_000)
     .prefault('16')

@@ -1,0 +1,186 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type QueryExecutorProvider, sql } from 'kysely'
+import { isOwn } from '../migrations/namespace.ts'
+import { findCitus, listNodes } from './citus.ts'
+import { DISTRIBUTION_COLUMN, type DistributionTarget, tablesOf } from './target.ts'
+
+/** A finding about the cluster: what is wrong with it, or what was seen. */
+export interface ClusterFinding {
+  readonly name: string
+  readonly isGood: boolean
+  readonly text: string
+}
+
+interface Subject {
+  readonly names: Names
+  readonly target: DistributionTarget
+}
+
+type ClusterCheck = readonly [
+  name: string,
+  run: (db: QueryExecutorProvider, subject: Subject) => Promise<string | Problems>,
+]
+
+/** What is wrong, a line each. Not empty. */
+class Problems {
+  readonly lines: readonly string[]
+  constructor(lines: readonly string[]) {
+    this.lines = lines
+  }
+}
+
+const MAJOR = 13
+const CLOCK_MS_MAX = 500
+
+/**
+ * Checks everything that the statements of a distribution need, on every server. Changes nothing. Without the extension, nothing
+ * else is checked.
+ */
+export async function checkCluster(db: QueryExecutorProvider, subject: Subject): Promise<readonly ClusterFinding[]> {
+  const findings: ClusterFinding[] = []
+  for (const [name, run] of [extension, ...checks]) {
+    const found = await run(db, subject)
+    if (found instanceof Problems) findings.push(...found.lines.map((text) => ({ name, isGood: false, text })))
+    else findings.push({ name, isGood: true, text: found })
+    if (name === extension[0] && found instanceof Problems) break
+  }
+  return findings
+}
+
+const extension: ClusterCheck = [
+  'extension',
+  async (db) => {
+    const version = await findCitus(db)
+    if (version === undefined) return new Problems(['the database has no extension citus'])
+    if (Number.parseInt(version, 10) < MAJOR) return new Problems([`citus ${version} is older than ${MAJOR}`])
+    return `citus ${version}`
+  },
+]
+
+const checks: readonly ClusterCheck[] = [
+  [
+    'servers',
+    async (db) => {
+      const nodes = await listNodes(db)
+      const { rows } = await sql<{ group: number }>`SELECT groupid AS "group" FROM pg_dist_local_group`.execute(db)
+      if (rows[0]?.group !== 0) return new Problems(['this server is no coordinator'])
+      const workers = nodes.filter(({ isCoordinator, holdsShards }) => !isCoordinator && holdsShards)
+      if (!nodes.some(({ isCoordinator }) => isCoordinator)) {
+        return new Problems(['the coordinator does not know its own address: SELECT citus_set_coordinator_host(…)'])
+      }
+      if (workers.length === 0) return new Problems(['no server may hold rows: SELECT citus_add_node(…)'])
+      return `a coordinator and ${workers.map(({ host, port }) => `${host}:${port}`).join(', ')}`
+    },
+  ],
+  [
+    'connections',
+    async (db) => {
+      const { rows } = await sql<{ text: string; good: boolean }>`
+        SELECT format('%s:%s does not reach %s:%s', from_nodename, from_nodeport, to_nodename, to_nodeport) AS text,
+          coalesce(result, false) AS good
+        FROM citus_check_cluster_node_health()`.execute(db)
+      const lost = rows.filter(({ good }) => !good).map(({ text }) => text)
+      return lost.length > 0 ? new Problems(lost) : 'every server reaches every other'
+    },
+  ],
+  ['version of the extension', (db) => expectEverywhere(db, VERSION, (text, own) => text === own)],
+  [
+    'max_prepared_transactions',
+    (db) => expectEverywhere(db, "SELECT current_setting('max_prepared_transactions')", (text) => Number(text) > 0),
+  ],
+  [
+    'citus.enable_unsafe_triggers',
+    (db) => expectEverywhere(db, "SELECT current_setting('citus.enable_unsafe_triggers')", (text) => text === 'on'),
+  ],
+  [
+    'clocks',
+    async (db) => {
+      const answers = await askAll(db, 'SELECT extract(epoch FROM clock_timestamp()) * 1000')
+      const times = answers.map(({ text }) => Number(text))
+      const apart = Math.round(Math.max(...times) - Math.min(...times))
+      if (apart > CLOCK_MS_MAX) return new Problems([`the clocks are ${apart} ms apart`])
+      return `at most ${apart} ms apart`
+    },
+  ],
+  [
+    'free disk',
+    async (db, { names }) => {
+      const { rows } = await sql<{ size: string }>`
+        SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::text AS size FROM pg_class c
+        WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relkind = 'r'`.execute(db)
+      const size = Number(rows[0]?.size)
+      const free = await askAll(db, 'SELECT available_disk_size FROM citus_local_disk_space_stats()')
+      // A worker may get all rows: those of one merchant are never divided.
+      const small = free.filter(({ text }) => Number(text) < size)
+      if (small.length > 0) return new Problems(small.map(({ node }) => `${node} has less than ${mebibytes(size)}`))
+      return `the tables have ${mebibytes(size)}, and every server has more than that`
+    },
+  ],
+  [
+    'keys',
+    async (db, subject) => {
+      const wrong = await listWrongKeys(db, subject)
+      return wrong.length > 0 ? new Problems(wrong) : `each contains ${DISTRIBUTION_COLUMN}`
+    },
+  ],
+]
+
+const VERSION = "SELECT extversion FROM pg_extension WHERE extname = 'citus'"
+
+interface Answer {
+  readonly node: string
+  readonly text: string
+}
+
+/** What every server answers to a query, the coordinator first. A server that fails answers with its error. */
+async function askAll(db: QueryExecutorProvider, query: string): Promise<readonly Answer[]> {
+  const { rows } = await sql<Answer>`
+    SELECT n.nodename || ':' || n.nodeport AS node, coalesce(r.result, '') AS text
+    FROM run_command_on_all_nodes(${query}) r JOIN pg_dist_node n ON n.nodeid = r.nodeid
+    ORDER BY n.groupid`.execute(db)
+  return rows
+}
+
+async function expectEverywhere(
+  db: QueryExecutorProvider,
+  query: string,
+  isGood: (text: string, own: string) => boolean,
+): Promise<string | Problems> {
+  const answers = await askAll(db, query)
+  const own = answers[0]?.text ?? ''
+  const wrong = answers.filter(({ text }) => !isGood(text, own))
+  return wrong.length > 0 ? new Problems(wrong.map(({ node, text }) => `${node} has ${text || 'none'}`)) : own
+}
+
+/** The keys of tables below a merchant that Citus would refuse, or that would not hold over several servers. */
+async function listWrongKeys(db: QueryExecutorProvider, { names, target }: Subject): Promise<readonly string[]> {
+  const own = sql`c.relnamespace = to_regnamespace(${names.schema}) AND ${isOwn(sql.ref('c.relname'), names)}`
+  const below = tablesOf(target.tables, 'merchant').map((name) => names.prefix + name)
+  const { rows } = await sql<{ text: string }>`
+    WITH below AS (
+      SELECT c.oid, c.relname, a.attnum, a.atttypid, a.attcollation FROM pg_class c
+      LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = ${DISTRIBUTION_COLUMN}
+      WHERE ${own} AND c.relkind = 'r' AND c.relname = ANY (${below}::text[])
+    )
+    SELECT format('%s has no column %s of type text', relname, ${DISTRIBUTION_COLUMN}::text) AS text FROM below
+      WHERE atttypid IS DISTINCT FROM 'text'::regtype
+    UNION ALL
+    SELECT format('%s has another collation', relname) FROM below
+      WHERE attcollation <> (SELECT min(attcollation::bigint)::oid FROM below)
+    UNION ALL
+    SELECT format('unique key %s does not contain it', i.indexrelid::regclass) FROM below JOIN pg_index i ON i.indrelid = below.oid
+      WHERE i.indisunique AND NOT below.attnum = ANY (i.indkey::smallint[])
+    UNION ALL
+    SELECT format('foreign key %s leads to rows of other servers', f.conname)
+      FROM below JOIN pg_constraint f ON f.conrelid = below.oid AND f.contype = 'f'
+      WHERE f.confrelid IN (SELECT oid FROM below) AND NOT below.attnum = ANY (f.conkey)
+    UNION ALL
+    SELECT format('foreign key %s changes rows when others are deleted', f.conname)
+      FROM below JOIN pg_constraint f ON f.conrelid = below.oid AND f.contype = 'f' WHERE f.confdeltype IN ('n', 'd')
+    ORDER BY 1`.execute(db)
+  return rows.map(({ text }) => text)
+}
+
+function mebibytes(bytes: number): string {
+  return `${Math.ceil(bytes / 2 ** 20)} MiB`
+}

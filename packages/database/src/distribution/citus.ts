@@ -1,0 +1,79 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
+
+/** A server of a cluster. */
+export interface ClusterNode {
+  readonly id: number
+  readonly host: string
+  readonly port: number
+  readonly isCoordinator: boolean
+  /** Whether it may hold rows of merchants. */
+  readonly holdsShards: boolean
+}
+
+/** The release of the extension Citus in a database, such as `13.2-1`. Undefined: the database has none. */
+export async function findCitus(db: QueryExecutorProvider): Promise<string | undefined> {
+  const { rows } = await sql<{ extversion: string }>`
+    SELECT extversion FROM pg_extension WHERE extname = 'citus'`.execute(db)
+  return rows[0]?.extversion
+}
+
+/** Whether any table of the service is distributed. */
+export async function isDistributed(db: QueryExecutorProvider, names: Pick<Names, 'schema'>): Promise<boolean> {
+  if ((await findCitus(db)) === undefined) return false
+  const { rows } = await sql<{ exists: boolean }>`
+    SELECT EXISTS (
+      SELECT FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
+      WHERE c.relnamespace = to_regnamespace(${names.schema}) AND p.partmethod = 'h'
+    ) AS "exists"`.execute(db)
+  return rows[0]?.exists === true
+}
+
+/** The active servers of the cluster, the coordinator first. */
+export async function listNodes(db: QueryExecutorProvider): Promise<readonly ClusterNode[]> {
+  const { rows } = await sql<ClusterNode>`
+    SELECT nodeid AS id, nodename AS host, nodeport AS port, groupid = 0 AS "isCoordinator",
+      shouldhaveshards AS "holdsShards"
+    FROM pg_dist_node WHERE noderole = 'primary' AND isactive ORDER BY groupid`.execute(db)
+  return rows
+}
+
+/** What a server has answered to a command. */
+export interface NodeAnswer {
+  /** `10.0.0.2:5432` */
+  readonly node: string
+  readonly text: string
+}
+
+/**
+ * Runs a statement on every server of the cluster but the coordinator, and returns the first column of its first row for each.
+ * @throws Error with the answer of a server that refuses it
+ */
+export async function runOnWorkers(db: QueryExecutorProvider, statement: string): Promise<readonly NodeAnswer[]> {
+  const { rows } = await sql<NodeAnswer & { readonly isDone: boolean }>`
+    SELECT nodename || ':' || nodeport AS node, success AS "isDone", coalesce(result, '') AS text
+    FROM run_command_on_workers(${statement}) ORDER BY 1`.execute(db)
+  const refused = rows.find(({ isDone }) => !isDone)
+  if (refused) throw new Error(`${refused.node} refuses: ${refused.text}`)
+  return rows.map(({ node, text }) => ({ node, text }))
+}
+
+/** Many statements of DDL in one transaction need this. Plain PostgreSQL knows no such setting, and ignores it. */
+export function inSequence(trx: Kysely<unknown>): Promise<unknown> {
+  return sql`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`.execute(trx)
+}
+
+/** Keeps what follows in the transaction on the coordinator: other servers do not hear of it. Plain PostgreSQL ignores it. */
+export function onlyHere(trx: Kysely<unknown>): Promise<unknown> {
+  return sql`SET LOCAL citus.enable_ddl_propagation = off`.execute(trx)
+}
+
+/** `'a''b'`, for a text that is sent to another server. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
+/** `"payments"."app_cards"` */
+export function qualified({ schema, prefix }: Pick<Names, 'schema' | 'prefix'>, name: string): string {
+  return `"${schema}"."${prefix}${name}"`
+}

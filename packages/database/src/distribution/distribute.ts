@@ -1,0 +1,60 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { MigrateOptions } from '../migrations/migrate.ts'
+import { underLock, withDatabase } from '../migrations/migration-connection.ts'
+import { compareMigrations } from '../migrations/migrator.ts'
+import { type Distribution, type DistributionStep, listSteps, runStep } from './steps.ts'
+import { readTarget } from './target.ts'
+
+/** What a run needs: the database, what its tables and functions say, and the login between the servers. */
+export interface DistributeOptions extends MigrateOptions {
+  readonly nodePassword: string | undefined
+}
+
+/** Called before each step, with its place among the steps of the run. */
+export type OnStep = (step: DistributionStep, nth: number, of: number) => void
+
+/** How long processes may take to see that writes are refused: they look each second. */
+export const NOTICE_MS = 2_500
+
+/** The steps that are left until the database is distributed. Changes nothing. Works without the extension, too. */
+export function planDistribution(options: DistributeOptions): Promise<readonly DistributionStep[]> {
+  return withDatabase(options, async (db) => listSteps(db, await distributionOf(options)))
+}
+
+/**
+ * Distributes a database over the servers of its cluster. After a run that was killed, it does what is left.
+ * @returns how many steps it took
+ * @throws Error when migrations are pending, or when a statement fails. Another run continues
+ */
+export function distributeDatabase(options: DistributeOptions, onStep: OnStep = () => {}): Promise<number> {
+  return underLock(options, async (db) => {
+    const { pending } = await compareMigrations(db, options)
+    if (pending.length > 0) throw new Error(`migrations are pending, run migrate first: ${pending.join(', ')}`)
+    const distribution = await distributionOf(options)
+    const steps = await listSteps(db, distribution)
+    for (const [index, step] of steps.entries()) {
+      onStep(step, index + 1, steps.length)
+      await runStep(db, step)
+      if (step.title === 'refuse writes') await pause(NOTICE_MS)
+    }
+    const left = await listSteps(db, distribution)
+    if (left.length > 0) throw new Error(`not done after all: ${left.map(({ title }) => title).join(', ')}`)
+    return steps.length
+  })
+}
+
+/** What the database is to become, as its migrations and functions say. */
+export async function distributionOf({
+  names,
+  sources,
+  functions,
+  grants,
+  nodePassword,
+}: DistributeOptions): Promise<Distribution> {
+  const files = functions?.files ?? (async () => [])
+  return {
+    names,
+    target: await readTarget(names, { sources, files }),
+    login: { role: grants?.role, password: nodePassword },
+  }
+}

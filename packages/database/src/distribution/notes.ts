@@ -1,0 +1,83 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type QueryExecutorProvider, sql } from 'kysely'
+import { migratorTable } from '../migrations/migrator-tables.ts'
+import { literal } from './citus.ts'
+
+/**
+ * Whether a database is distributed. `plain`: all rows are on one server. While it is `distributing` or `undoing`, the service
+ * refuses writes.
+ */
+export type DistributionState = 'plain' | 'distributing' | 'distributed' | 'undoing'
+
+/** An object that is dropped for a while, and the statement that makes it again. */
+export interface NotedObject {
+  /** `foreign key cards.cards_merchant_fk` */
+  readonly object: string
+  readonly statement: string
+}
+
+const STATE = 'state'
+const STATES: ReadonlySet<string> = new Set(['distributing', 'distributed', 'undoing'])
+
+/** The state of the database. A database that was never distributed has no table of states, and is plain. */
+export async function readState(db: QueryExecutorProvider, names: Names): Promise<DistributionState> {
+  if (!(await hasNotes(db, names))) return 'plain'
+  const { rows } = await sql<{ statement: string }>`
+    SELECT statement FROM ${table(names)} WHERE object = ${STATE}`.execute(db)
+  const state = rows[0]?.statement
+  return isState(state) ? state : 'plain'
+}
+
+function isState(text: string | undefined): text is DistributionState {
+  return text !== undefined && STATES.has(text)
+}
+
+/** The statements that note a state. `plain` is no row. */
+export function stateStatements(names: Names, state: DistributionState): readonly string[] {
+  const own = tableText(names)
+  if (state === 'plain') return [`DELETE FROM ${own} WHERE object = '${STATE}'`]
+  return [
+    `CREATE TABLE IF NOT EXISTS ${own} (object text COLLATE "C" PRIMARY KEY, statement text NOT NULL)`,
+    `INSERT INTO ${own} VALUES ('${STATE}', '${state}') ON CONFLICT (object) DO UPDATE SET statement = excluded.statement`,
+  ]
+}
+
+/** The statement that notes an object. What an earlier run has noted stays: it may have dropped the object. */
+export function noteStatement(names: Names, { object, statement }: NotedObject): string {
+  return `INSERT INTO ${tableText(names)} VALUES (${literal(object)}, ${literal(statement)}) ON CONFLICT (object) DO NOTHING`
+}
+
+/** The statement that forgets what was noted, once all of it is there again. */
+export function forgetStatement(names: Names): string {
+  return `DELETE FROM ${tableText(names)} WHERE object <> '${STATE}'`
+}
+
+/** The noted objects of a kind, such as `foreign key`, in the order of their names. */
+export async function listNotes(
+  db: QueryExecutorProvider,
+  names: Names,
+  kind: NoteKind,
+): Promise<readonly NotedObject[]> {
+  if (!(await hasNotes(db, names))) return []
+  const { rows } = await sql<NotedObject>`
+    SELECT object, statement FROM ${table(names)} WHERE starts_with(object, ${`${kind} `}) ORDER BY object`.execute(db)
+  return rows
+}
+
+/** What is noted. */
+export type NoteKind = 'foreign key' | 'type' | 'comment'
+
+async function hasNotes(db: QueryExecutorProvider, names: Names): Promise<boolean> {
+  const { rows } = await sql<{
+    exists: boolean
+  }>`SELECT to_regclass(${tableText(names)}) IS NOT NULL AS "exists"`.execute(db)
+  return rows[0]?.exists === true
+}
+
+function table(names: Names) {
+  return sql.id(names.schema, migratorTable(names, 'trestle_distribution'))
+}
+
+function tableText(names: Names): string {
+  return `"${names.schema}"."${migratorTable(names, 'trestle_distribution')}"`
+}

@@ -1,0 +1,91 @@
+import type { FunctionFiles } from '@trestle/migrations/functions.ts'
+import { placeOf } from '@trestle/migrations/functions.ts'
+import type { Names, ServiceMigration, TableClass } from '@trestle/migrations/migration.ts'
+import {
+  type Kysely,
+  type KyselyPlugin,
+  type PluginTransformQueryArgs,
+  type PluginTransformResultArgs,
+  PostgresQueryCompiler,
+  type QueryExecutorProvider,
+  type QueryResult,
+  RawNode,
+  type RootOperationNode,
+  sql,
+  type UnknownRow,
+} from 'kysely'
+import { isDistributed } from './citus.ts'
+import {
+  listForeignKeys,
+  listFunctionStatements,
+  listPlacedTables,
+  listTypeStatements,
+  placeStatement,
+} from './placement.ts'
+
+/**
+ * Runs a migration forward. In a distributed database it creates each table on the coordinator, distributes it by its class, and
+ * then adds its foreign keys: Citus refuses a foreign key from a table that is not distributed yet.
+ * @throws Error when the database is distributed and has no table that is divided
+ */
+export async function migrateForward(
+  db: Kysely<unknown>,
+  names: Names,
+  { up, tables = {} }: ServiceMigration,
+): Promise<void> {
+  if (!(await isDistributed(db, names))) return up(db)
+  await up(db.withPlugin(new CreateHere()))
+  for (const statement of await listPlaceStatements(db, names, tables)) await sql.raw(statement).execute(db)
+}
+
+/** The statements that distribute new tables of a distributed database. */
+async function listPlaceStatements(
+  db: QueryExecutorProvider,
+  names: Names,
+  tables: Readonly<Record<string, TableClass>>,
+): Promise<readonly string[]> {
+  const created = Object.keys(tables).filter((name) => tables[name] !== 'local')
+  const keys = (await listForeignKeys(db, names)).filter(({ table }) => created.includes(table))
+  const target = { tables: new Map(Object.entries(tables)), anchor: await findAnchor(db, names), functions: new Map() }
+  return [
+    ...keys.map(({ drop }) => drop),
+    ...created.map((name) => placeStatement(names, target, name)),
+    ...keys.map(({ statement }) => statement),
+  ]
+}
+
+/**
+ * Places new functions of a distributed database, and those that were replaced.
+ * @throws Error when a file does not say where its function runs
+ */
+export async function placeFunctions(trx: Kysely<unknown>, names: Names, files: FunctionFiles): Promise<void> {
+  if (!(await isDistributed(trx, names))) return
+  const functions = new Map((await files()).map((file) => [file.name, placeOf(file)]))
+  const target = { tables: new Map(), anchor: await findAnchor(trx, names), functions }
+  for (const statement of await listTypeStatements(trx, names)) await sql.raw(statement).execute(trx)
+  for (const statement of await listFunctionStatements(trx, names, target)) await sql.raw(statement).execute(trx)
+}
+
+/** A table that is divided as the others are. @throws Error when there is none */
+async function findAnchor(db: QueryExecutorProvider, names: Names): Promise<string> {
+  const divided = [...(await listPlacedTables(db, names)).values()].find(({ method }) => method === 'h')
+  if (divided === undefined) throw new Error('no table is divided over the servers')
+  return divided.name
+}
+
+const CREATE_TABLE = /^\s*CREATE\s+(?:UNLOGGED\s+)?TABLE\b/i
+const HERE = 'SET LOCAL citus.enable_ddl_propagation'
+
+/** Keeps the creation of tables on the coordinator. */
+class CreateHere implements KyselyPlugin {
+  readonly #compiler = new PostgresQueryCompiler()
+
+  transformQuery({ node, queryId }: PluginTransformQueryArgs): RootOperationNode {
+    const text = this.#compiler.compileQuery(node, queryId).sql
+    return CREATE_TABLE.test(text) ? RawNode.createWithSql(`${HERE} = off; ${text}; ${HERE} = on`) : node
+  }
+
+  async transformResult({ result }: PluginTransformResultArgs): Promise<QueryResult<UnknownRow>> {
+    return result
+  }
+}

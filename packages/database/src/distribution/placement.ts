@@ -1,0 +1,180 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type QueryExecutorProvider, sql } from 'kysely'
+import { isOwn } from '../migrations/namespace.ts'
+import { findCitus, literal, qualified } from './citus.ts'
+import { listNotes, type NotedObject } from './notes.ts'
+import { DISTRIBUTION_COLUMN, type DistributionTarget } from './target.ts'
+
+/** A table as Citus knows it. */
+export interface PlacedTable {
+  readonly name: string
+  /** `h`: divided by the hash of a column. `n`: a copy on every server. Undefined: Citus does not know the table. */
+  readonly method: string | undefined
+  /** The column that divides it. */
+  readonly column: string | undefined
+  /** Tables with the same number are divided alike. */
+  readonly colocation: number | undefined
+  /** Whether the table itself has rows. Those of a distributed table are elsewhere; its own are from before. */
+  readonly hasOwnRows: boolean
+}
+
+interface PlacedFunction {
+  readonly name: string
+  /** `"payments"."new_id"(text)` */
+  readonly signature: string
+  readonly isKnown: boolean
+  /** The name of the argument by which calls go to a server. Undefined: it runs where it is called. */
+  readonly argument: string | undefined
+  readonly colocation: number | undefined
+}
+
+/** The tables of the service as Citus knows them, by name without prefix. */
+export async function listPlacedTables(
+  db: QueryExecutorProvider,
+  names: Names,
+): Promise<ReadonlyMap<string, PlacedTable>> {
+  const known =
+    (await findCitus(db)) === undefined
+      ? sql`SELECT NULL::oid AS id, NULL::text AS method, NULL::text AS "column", NULL::int AS colocation`
+      : sql`SELECT logicalrelid::oid AS id, partmethod::text AS method,
+          column_to_column_name(logicalrelid, partkey) AS "column", colocationid AS colocation
+        FROM pg_dist_partition WHERE NOT autoconverted`
+  const { rows } = await sql<{ [Key in keyof PlacedTable]: Exclude<PlacedTable[Key], undefined> | null }>`
+    SELECT substr(c.relname, ${names.prefix.length + 1}::int) AS name, k.method, k."column", k.colocation,
+      pg_relation_size(c.oid) > 0 AS "hasOwnRows"
+    FROM pg_class c LEFT JOIN (${known}) k ON k.id = c.oid
+    WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relkind = 'r' AND ${isOwn(sql.ref('c.relname'), names)}
+    ORDER BY c.relname`.execute(db)
+  return new Map(
+    rows.map(({ name, method, column, colocation, hasOwnRows }) => [
+      name ?? '',
+      {
+        name: name ?? '',
+        method: method ?? undefined,
+        column: column ?? undefined,
+        colocation: colocation ?? undefined,
+        hasOwnRows: hasOwnRows ?? false,
+      },
+    ]),
+  )
+}
+
+/** Whether a table is where the target wants it. */
+export function isPlaced(
+  placed: ReadonlyMap<string, PlacedTable>,
+  { tables, anchor }: DistributionTarget,
+  name: string,
+): boolean {
+  const table = placed.get(name)
+  const kind = tables.get(name)
+  if (kind === 'reference') return table?.method === 'n'
+  if (kind === 'merchant') {
+    const isDivided = table?.method === 'h' && table.column === DISTRIBUTION_COLUMN
+    return isDivided && table.colocation === placed.get(anchor)?.colocation
+  }
+  return table?.method === undefined
+}
+
+/** The statement that places a table. Foreign keys of the table must not exist then. */
+export function placeStatement(names: Names, { tables, anchor }: DistributionTarget, name: string): string {
+  const table = literal(qualified(names, name))
+  if (tables.get(name) === 'reference') return `SELECT create_reference_table(${table})`
+  const group = name === anchor ? 'none' : qualified(names, anchor)
+  return `SELECT create_distributed_table(${table}, ${literal(DISTRIBUTION_COLUMN)}, colocate_with => ${literal(group)})`
+}
+
+/** The statements that place those functions of the target that are elsewhere. Their tables are placed before. */
+export async function listFunctionStatements(
+  db: QueryExecutorProvider,
+  names: Names,
+  { functions, anchor }: DistributionTarget,
+): Promise<readonly string[]> {
+  const colocation = (await listPlacedTables(db, names)).get(anchor)?.colocation
+  const statements: string[] = []
+  for (const { name, signature, isKnown, argument, colocation: own } of await listPlacedFunctions(db, names)) {
+    const place = functions.get(name)
+    if (place === undefined) continue
+    const wanted = place.startsWith('p_') ? place : undefined
+    const isDone = argument === wanted && (wanted === undefined || own === colocation)
+    if (isDone && (isKnown || place === 'coordinator')) continue
+    const by = wanted === undefined ? '' : `, ${literal(wanted)}, colocate_with => ${literal(qualified(names, anchor))}`
+    statements.push(`SELECT create_distributed_function(${literal(signature)}${by})`)
+  }
+  return statements
+}
+
+/**
+ * The statements that make the types of the service on every server. Citus makes a type for a function that takes it, not for
+ * one whose body names it. So a function that takes them all is distributed, and dropped.
+ */
+export async function listTypeStatements(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
+  const known =
+    (await findCitus(db)) === undefined
+      ? sql`false`
+      : sql`EXISTS (SELECT FROM pg_catalog.pg_dist_object o WHERE o.classid = 'pg_type'::regclass AND o.objid = t.oid)`
+  const { rows } = await sql<{ name: string }>`
+    SELECT format('%I.%I', ${names.schema}::text, t.typname) AS name
+    FROM pg_type t LEFT JOIN pg_class c ON c.oid = t.typrelid
+    WHERE t.typnamespace = to_regnamespace(${names.schema}) AND ${isOwn(sql.ref('t.typname'), names)}
+      AND (t.typtype IN ('d', 'e') OR c.relkind = 'c') AND NOT ${known}
+    ORDER BY t.oid`.execute(db)
+  if (rows.length === 0) return []
+  const taker = `${qualified(names, 'trestle_distribution')}(${rows.map(({ name }) => name).join(', ')})`
+  return [
+    `CREATE FUNCTION ${taker} RETURNS void LANGUAGE sql AS ''`,
+    `SELECT create_distributed_function(${literal(taker)})`,
+    `DROP FUNCTION ${taker}`,
+  ]
+}
+
+async function listPlacedFunctions(db: QueryExecutorProvider, names: Names): Promise<readonly PlacedFunction[]> {
+  const known =
+    (await findCitus(db)) === undefined
+      ? sql`SELECT NULL::oid AS objid, NULL::int AS argument, NULL::int AS colocation WHERE false`
+      : sql`SELECT objid, distribution_argument_index AS argument, colocationid AS colocation
+        FROM pg_catalog.pg_dist_object WHERE classid = 'pg_proc'::regclass`
+  const { rows } = await sql<{ [Key in keyof PlacedFunction]: Exclude<PlacedFunction[Key], undefined> | null }>`
+    SELECT substr(f.proname, ${names.prefix.length + 1}::int) AS name, k.objid IS NOT NULL AS "isKnown",
+      format('%I.%I(%s)', ${names.schema}::text, f.proname,
+        (SELECT string_agg(format_type(type, NULL), ', ' ORDER BY nth)
+         FROM unnest(f.proargtypes) WITH ORDINALITY t (type, nth))) AS signature,
+      f.proargnames[k.argument + 1] AS argument, k.colocation
+    FROM pg_proc f LEFT JOIN (${known}) k ON k.objid = f.oid
+    WHERE f.pronamespace = to_regnamespace(${names.schema}) AND f.prokind = 'f' AND ${isOwn(sql.ref('f.proname'), names)}
+    ORDER BY f.proname, f.oid`.execute(db)
+  return rows.map(({ name, signature, isKnown, argument, colocation }) => ({
+    name: name ?? '',
+    signature: signature ?? '',
+    isKnown: isKnown ?? false,
+    argument: argument ?? undefined,
+    colocation: colocation ?? undefined,
+  }))
+}
+
+/** A foreign key of a table of the service. */
+export interface ForeignKey extends NotedObject {
+  readonly table: string
+  readonly drop: string
+}
+
+/** The foreign keys of the service's tables. Their copies at the parts of a table are left out. */
+export async function listForeignKeys(db: QueryExecutorProvider, names: Names): Promise<readonly ForeignKey[]> {
+  const { rows } = await sql<{ table: string; name: string; definition: string }>`
+    SELECT substr(c.relname, ${names.prefix.length + 1}::int) AS "table", f.conname AS name,
+      pg_get_constraintdef(f.oid) AS definition
+    FROM pg_constraint f JOIN pg_class c ON c.oid = f.conrelid
+    WHERE f.contype = 'f' AND c.relnamespace = ${names.schema}::regnamespace AND ${isOwn(sql.ref('c.relname'), names)}
+    ORDER BY c.relname, f.conname`.execute(db)
+  return rows.map(({ table, name, definition }) => ({
+    table,
+    object: `foreign key ${table}.${name}`,
+    statement: `ALTER TABLE ${qualified(names, table)} ADD CONSTRAINT "${name}" ${definition}`,
+    drop: `ALTER TABLE ${qualified(names, table)} DROP CONSTRAINT "${name}"`,
+  }))
+}
+
+/** The noted foreign keys that do not exist. */
+export async function listMissingKeys(db: QueryExecutorProvider, names: Names): Promise<readonly NotedObject[]> {
+  const present = new Set((await listForeignKeys(db, names)).map(({ object }) => object))
+  return (await listNotes(db, names, 'foreign key')).filter(({ object }) => !present.has(object))
+}

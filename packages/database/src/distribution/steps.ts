@@ -1,0 +1,107 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
+import { inSequence, literal, qualified } from './citus.ts'
+import { forgetStatement, listNotes, noteStatement, readState, stateStatements } from './notes.ts'
+import {
+  isPlaced,
+  listForeignKeys,
+  listFunctionStatements,
+  listMissingKeys,
+  listPlacedTables,
+  listTypeStatements,
+  placeStatement,
+} from './placement.ts'
+import { type NodeLogin, roleStatements, sequenceStatements } from './servers.ts'
+import { type DistributionTarget, tablesOf } from './target.ts'
+
+/** Statements that run in one transaction. */
+export interface DistributionStep {
+  /** `distribute transactions` */
+  readonly title: string
+  readonly statements: readonly string[]
+}
+
+/** A database, and what it is to become. */
+export interface Distribution {
+  readonly names: Names
+  readonly target: DistributionTarget
+  readonly login: NodeLogin
+}
+
+/**
+ * Lists the steps that are left until the database is distributed, by comparing its catalogue with the target. A run that was
+ * killed at any statement is continued by the steps that are left then. Empty: nothing is left.
+ */
+export async function listSteps(
+  db: QueryExecutorProvider,
+  distribution: Distribution,
+): Promise<readonly DistributionStep[]> {
+  const { names, target, login } = distribution
+  const placed = await listPlacedTables(db, names)
+  const tables = [...tablesOf(target.tables, 'reference'), ...tablesOf(target.tables, 'merchant')]
+  const unplaced = tables.filter((name) => !isPlaced(placed, target, name))
+  const keys = unplaced.length > 0 ? await listForeignKeys(db, names) : []
+  const missing = [...keys, ...(await listMissingKeys(db, names))]
+  const work = withoutEmpty([
+    { title: 'let the role of the service log in', statements: await roleStatements(db, names, login) },
+    { title: 'drop the foreign keys', statements: keys.flatMap((key) => [noteStatement(names, key), key.drop]) },
+    ...anchorFirst(target, unplaced).map((name) => ({
+      title: `distribute ${name}`,
+      statements: [placeStatement(names, target, name)],
+    })),
+    ...tables
+      .filter((name) => placed.get(name)?.hasOwnRows)
+      .map((name) => ({ title: `remove the old rows of ${name}`, statements: truncateStatements(names, name) })),
+    { title: 'make the sequences on the servers', statements: await sequenceStatements(db, names, login.role) },
+    { title: 'make the types on the servers', statements: await listTypeStatements(db, names) },
+    { title: 'distribute the functions', statements: await listFunctionStatements(db, names, target) },
+    ...missing.map(({ object, statement }) => ({ title: `add the ${object}`, statements: [statement] })),
+  ])
+  const state = await readState(db, names)
+  const notes = await listNotes(db, names, 'foreign key')
+  if (work.length === 0 && state === 'distributed' && notes.length === 0) return []
+  return [
+    ...(state === 'distributing'
+      ? []
+      : [{ title: 'refuse writes', statements: stateStatements(names, 'distributing') }]),
+    ...work,
+    { title: 'accept writes', statements: [forgetStatement(names), ...stateStatements(names, 'distributed')] },
+  ]
+}
+
+/** All others are divided as the anchor is. */
+function anchorFirst({ anchor }: DistributionTarget, tables: readonly string[]): readonly string[] {
+  return [...tables].sort((one, other) => Number(other === anchor) - Number(one === anchor))
+}
+
+/**
+ * The rows that a table had before it was distributed stay on the coordinator, unseen. Triggers that refuse to remove rows of
+ * a ledger are off meanwhile, on the coordinator alone.
+ */
+function truncateStatements(names: Names, name: string): readonly string[] {
+  const table = qualified(names, name)
+  return [
+    'SET LOCAL citus.enable_ddl_propagation = off',
+    `ALTER TABLE ${table} DISABLE TRIGGER USER`,
+    `SELECT truncate_local_data_after_distributing_table(${literal(table)})`,
+    `ALTER TABLE ${table} ENABLE TRIGGER USER`,
+  ]
+}
+
+function withoutEmpty(steps: readonly DistributionStep[]): readonly DistributionStep[] {
+  return steps.filter(({ statements }) => statements.length > 0)
+}
+
+/** Runs the statements of a step in one transaction. @throws Error when a server refuses its part */
+export function runStep(db: Kysely<unknown>, { title, statements }: DistributionStep): Promise<void> {
+  return db.transaction().execute(async (trx) => {
+    await inSequence(trx)
+    for (const statement of statements) {
+      const { rows } = await sql<{ node?: string; success?: boolean; result?: string }>`${sql.raw(statement)}`.execute(
+        trx,
+      )
+      const refused = rows.find(({ success }) => success === false)
+      if (refused) throw new Error(`${title}: ${refused.node} refuses: ${refused.result}`)
+    }
+  })
+}

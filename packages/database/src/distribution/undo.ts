@@ -1,0 +1,147 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type QueryExecutorProvider, sql } from 'kysely'
+import { reinstallFunctions } from '../migrations/migrate.ts'
+import { underLock, withDatabase } from '../migrations/migration-connection.ts'
+import { migratorTable, migratorTables } from '../migrations/migrator-tables.ts'
+import { isOwn } from '../migrations/namespace.ts'
+import { findDrift } from '../rehearsal/drift.ts'
+import { literal, qualified } from './citus.ts'
+import { type DistributeOptions, NOTICE_MS, type OnStep } from './distribute.ts'
+import { forgetStatement, listNotes, type NotedObject, noteStatement, readState, stateStatements } from './notes.ts'
+import { listForeignKeys, listMissingKeys, listPlacedTables } from './placement.ts'
+import { type DistributionStep, runStep } from './steps.ts'
+
+async function listUndoSteps(db: QueryExecutorProvider, names: Names): Promise<readonly DistributionStep[]> {
+  const placed = [...(await listPlacedTables(db, names)).values()].filter(({ method }) => method !== undefined)
+  const state = await readState(db, names)
+  if (state === 'plain' && placed.length === 0) return []
+  const held = placed.length > 0 ? await listHeld(db, names) : []
+  const drops = [...(await listFunctionDrops(db, names)), ...held.flatMap(({ drop }) => drop ?? [])]
+  return [
+    { title: 'refuse writes', statements: state === 'undoing' ? [] : stateStatements(names, 'undoing') },
+    {
+      title: 'drop what depends on the tables',
+      statements: placed.length > 0 ? [...held.map((noted) => noteStatement(names, noted)), ...drops] : [],
+    },
+    ...placed.map(({ name }) => ({
+      title: `bring ${name} back`,
+      statements: [`SELECT undistribute_table(${literal(qualified(names, name))})`],
+    })),
+    ...[...held, ...(await listLost(db, names, held))].toSorted(typesFirst).map(({ object, statement }) => ({
+      title: `make the ${object} again`,
+      statements: [statement],
+    })),
+  ].filter(({ statements }) => statements.length > 0)
+}
+
+/** The steps that are left until all rows are on one server again. Changes nothing. */
+export function planUndo(options: DistributeOptions): Promise<readonly DistributionStep[]> {
+  return withDatabase(options, (db) => listUndoSteps(db, options.names))
+}
+
+/**
+ * Brings all rows of a distributed database back to the coordinator. After a run that was killed, it does what is left. The
+ * extension stays.
+ * @returns how many steps it took
+ * @throws Error when a statement fails, or when the result differs from what the migrations make. Another run continues
+ */
+export async function undoDistribution(options: DistributeOptions, onStep: OnStep = () => {}): Promise<number> {
+  const { names } = options
+  const count = await underLock(options, async (db) => {
+    const steps = await listUndoSteps(db, names)
+    for (const [index, step] of steps.entries()) {
+      onStep(step, index + 1, steps.length)
+      await runStep(db, step)
+      if (step.title === 'refuse writes') await pause(NOTICE_MS)
+    }
+    return steps.length
+  })
+  if (count === 0) return 0
+  await reinstallFunctions(options)
+  const { differences } = await findDrift(options)
+  if (differences.length > 0) {
+    throw new Error(`differs from what the migrations make: ${differences.map(({ object }) => object).join(', ')}`)
+  }
+  await underLock(options, (db) =>
+    runStep(db, {
+      title: 'accept writes',
+      statements: [forgetStatement(names), ...stateStatements(names, 'plain')],
+    }),
+  )
+  return count
+}
+
+/** What a table loses when it is brought back, because it becomes a table of its own. */
+interface Held extends NotedObject {
+  /** Undefined: it goes with the table. */
+  readonly drop?: string
+}
+
+async function listHeld(db: QueryExecutorProvider, names: Names): Promise<readonly Held[]> {
+  return [...(await listForeignKeys(db, names)), ...(await listRowTypes(db, names)), ...(await listComments(db, names))]
+}
+
+/** The types that contain rows of a table. */
+async function listRowTypes(db: QueryExecutorProvider, names: Names): Promise<readonly Held[]> {
+  const { rows } = await sql<{ name: string; definition: string }>`
+    SELECT format('%I.%I', ${names.schema}::text, c.relname) AS name,
+      (SELECT string_agg(format('%I %s%s', a.attname, format_type(a.atttypid, a.atttypmod),
+          CASE WHEN a.attcollation <> t.typcollation THEN ' COLLATE ' || a.attcollation::regcollation::text ELSE '' END),
+        ', ' ORDER BY a.attnum)
+       FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+       WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped) AS definition
+    FROM pg_class c
+    WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relkind = 'c' AND ${isOwn(sql.ref('c.relname'), names)}
+      AND EXISTS (SELECT FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid JOIN pg_class r ON r.oid = t.typrelid
+        WHERE a.attrelid = c.oid AND r.relkind = 'r')
+    ORDER BY c.oid`.execute(db)
+  return rows.map(({ name, definition }) => ({
+    object: `type ${name}`,
+    statement: `CREATE TYPE ${name} AS (${definition})`,
+    drop: `DROP TYPE ${name}`,
+  }))
+}
+
+async function listComments(db: QueryExecutorProvider, names: Names): Promise<readonly Held[]> {
+  const { rows } = await sql<{ object: string; statement: string }>`
+    SELECT concat_ws(' ', 'comment on', c.relname, a.attname) AS object,
+      format(CASE WHEN a.attname IS NULL THEN 'COMMENT ON TABLE %I.%I IS %4$L' ELSE 'COMMENT ON COLUMN %I.%I.%I IS %L' END,
+        ${names.schema}::text, c.relname, a.attname, d.description) AS statement
+    FROM pg_class c JOIN pg_description d ON d.classoid = 'pg_class'::regclass AND d.objoid = c.oid
+      LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.objsubid AND d.objsubid > 0
+    WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relkind = 'r' AND ${isOwn(sql.ref('c.relname'), names)}
+      AND c.relname <> ALL (${migratorTables.map((table) => migratorTable(names, table))}::text[])
+    ORDER BY 1`.execute(db)
+  return rows
+}
+
+/** What an earlier run has noted and that does not exist. A comment is written again, whether it exists or not. */
+async function listLost(
+  db: QueryExecutorProvider,
+  names: Names,
+  held: readonly Held[],
+): Promise<readonly NotedObject[]> {
+  const present = new Set([...held, ...(await listRowTypes(db, names))].map(({ object }) => object))
+  const noted = [
+    ...(await listNotes(db, names, 'type')),
+    ...(await listMissingKeys(db, names)),
+    ...(await listNotes(db, names, 'comment')),
+  ]
+  return noted.filter(({ object }) => !present.has(object))
+}
+
+function typesFirst(one: NotedObject, other: NotedObject): number {
+  return Number(other.object.startsWith('type ')) - Number(one.object.startsWith('type '))
+}
+
+/** The statements that drop the functions with files, which may take rows of a table. The migrator installs them again. */
+async function listFunctionDrops(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
+  const installed = `"${names.schema}"."${migratorTable(names, 'trestle_functions')}"`
+  const { rows } = await sql<{ signature: string }>`
+    SELECT format('%I.%I(%s)', ${names.schema}::text, f.proname, pg_get_function_identity_arguments(f.oid)) AS signature
+    FROM pg_proc f JOIN ${sql.raw(installed)} i ON f.proname = ${names.prefix} || i.name
+    WHERE f.pronamespace = to_regnamespace(${names.schema}) ORDER BY 1`.execute(db)
+  if (rows.length === 0) return []
+  return [`DROP FUNCTION ${rows.map(({ signature }) => signature).join(', ')}`, `DELETE FROM ${installed}`]
+}

@@ -1,0 +1,78 @@
+import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { Command } from 'commander'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { loadPaymentsConfig, type PaymentsConfig } from '../config.ts'
+import { migrateToLatest } from '../migrations.ts'
+import { distributeCommand } from './distribute.ts'
+
+let database: TemporaryDatabase
+let config: PaymentsConfig
+beforeAll(async () => {
+  database = await createEmptyDatabase()
+  const env = { PAYMENTS_DATABASE_URL: database.url, PAYMENTS_BASE_URL: 'http://localhost', PAYMENTS_DEV: 'true' }
+  config = loadPaymentsConfig(env)
+  await migrateToLatest(config)
+})
+afterAll(() => database.drop())
+
+/** @returns what the command printed, and the message of its error last */
+async function run(...words: readonly string[]): Promise<readonly string[]> {
+  const lines: string[] = []
+  const print = (line: string) => lines.push(line)
+  const open = () => Promise.reject(new Error('no operator is needed'))
+  const program = new Command().exitOverride()
+  program.addCommand(distributeCommand({ open, print }, () => config).configureOutput({ writeErr: () => {} }))
+  try {
+    await program.parseAsync(['distribute', ...words], { from: 'user' })
+  } catch (error) {
+    lines.push(error instanceof Error ? error.message : String(error))
+  }
+  return lines
+}
+
+describe('payments distribute, without the extension', () => {
+  it('refuses to check', async () => {
+    const text = 'extension: the database has no extension citus'
+    expect(await run('--check')).toEqual([`wrong ${text}`, text])
+  })
+
+  it('refuses to run, and changes nothing', async () => {
+    const client = new pg.Client({ connectionString: database.url })
+    await client.connect()
+    const count = 'SELECT count(*) FROM pg_class UNION ALL SELECT count(*) FROM pg_constraint'
+    const before = (await client.query(count)).rows
+    expect(await run()).toEqual(['extension: the database has no extension citus'])
+    expect((await client.query(count)).rows).toEqual(before)
+    await client.end()
+  })
+
+  it('prints the statements of a run, each step under its title', async () => {
+    const lines = await run('--dry-run')
+    expect(lines.slice(0, 1)).toEqual(['-- refuse writes'])
+    expect(lines.filter((line) => line.startsWith('-- distribute '))).toHaveLength(34)
+    expect(lines).toContain(`SELECT create_reference_table('"payments"."apps"');`)
+    expect(lines.at(-1)).toContain("VALUES ('state', 'distributed')")
+  })
+
+  it('has nothing to undo', async () => {
+    expect(await run('--undo', '--dry-run')).toEqual(['-- nothing is left to do'])
+    expect(await run('--undo')).toEqual(['the database is not distributed'])
+  })
+
+  it.each([['--rebalance'], ['--isolate', 'a'.repeat(24), '--node', '10.0.0.1:5432']])(
+    'refuses %s: nothing is distributed',
+    async (...words) => {
+      expect(await run(...words)).toEqual(['the database is plain, not distributed'])
+    },
+  )
+
+  it.each([
+    ['--check', '--undo'],
+    ['--rebalance', '--dry-run'],
+    ['--isolate', 'a'],
+    ['--node', '10.0.0.1:5432'],
+  ])('refuses %s with %s', async (...words) => {
+    expect(await run(...words)).toEqual(['error: these options do not go together'])
+  })
+})
