@@ -100,8 +100,11 @@ export async function listFunctionStatements(
     const by = wanted === undefined ? '' : `, ${literal(wanted)}, colocate_with => ${literal(qualified(names, anchor))}`
     statements.push(`SELECT create_distributed_function(${literal(signature)}${by})`)
   }
-  return statements
+  return statements.length === 0 ? [] : [...UNCHECKED, ...statements]
 }
+
+/** A server refuses the body of a function whose callee is made later. The migrator has checked all of them. */
+const UNCHECKED = ["SET LOCAL citus.propagate_set_commands = 'local'", 'SET LOCAL check_function_bodies = off']
 
 /**
  * The statements that make the types of the service on every server. Citus makes a type for a function that takes it, not for

@@ -116,7 +116,8 @@ const clusterChecks: readonly Check<Subject>[] = [
   {
     name: 'servers of the cluster',
     advice: 'run: payments distribute --rebalance',
-    run: async ({ config, database: { db, names } }) => describeLacks(await listLacks(db, names, config.database.role)),
+    run: async ({ config, database: { db, names } }) =>
+      describeLacks(await listLacks(db.withoutPlugins(), names, config.database.role)),
   },
   {
     name: 'prepared transactions',

@@ -1,0 +1,163 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { openWire } from '@trestle/testing/cut-wire.ts'
+import { type CitusCluster, PASSWORD, startCitusCluster } from './high-availability/citus-cluster.ts'
+import { openWorkplace, type Workplace } from './high-availability/workplace.ts'
+
+// Kills `payments distribute` and `payments distribute --undo` at statements, runs them again, and compares the database with
+// that of a run that nobody killed: `CITUS_PG_BIN=… node bench/src/distribute-drill.ts [cuts|all]`, 10 of each by default. The
+// result must have nothing left to do, no drift, and the same rows; `payments ledger verify` must find nothing. Then a server
+// is added and rows move to it. Exit status 1 when one of these is not so. It needs a PostgreSQL with Citus 13.
+
+const WORKERS = 2
+const ROLE = 'payments_service'
+/** A merchant of the database. */
+const MERCHANT = '55006bdfe0308c4cbfdbd0e1'
+const cuts = process.argv[2] ?? '10'
+const checkout = join(import.meta.dirname, '..', '..')
+const keys = { pepper: randomBytes(32).toString('base64'), vault: `1:${randomBytes(32).toString('base64')}` }
+
+await using workplace = await openWorkplace('distribute-drill')
+const cluster = await timed('started a coordinator and two workers', () => startCitusCluster(workplace, WORKERS))
+await cluster.create('plain')
+await timed('migrated, and filled with payments', () => fill(workplace, cluster.url('plain')))
+await cluster.join('plain')
+const rows = await fingerprint(cluster, 'plain')
+say(`${rows.size} tables have rows`)
+
+await killAt('distribute', ['distribute'], 'plain')
+await killAt('distribute --undo', ['distribute', '--undo'], 'done')
+await grow()
+say('the drill is passed')
+
+/** Kills a command at statements of its run on copies of a database. Keeps the result of a run that nobody killed as `done`. */
+async function killAt(title: string, words: readonly string[], template: string): Promise<void> {
+  const name = template === 'plain' ? 'done' : 'undone'
+  const wire = await openWire(await cluster.copy(template, name))
+  await timed(`${title}, not killed`, () => payments(wire.url, words))
+  const statements = wire.statements()
+  await wire.close()
+  await expectResult(name, words)
+  say(`it sends ${statements} statements`)
+  const length = cuts === 'all' ? statements - 1 : Number(cuts)
+  for (let nth = 1; nth <= length; nth += 1) {
+    const cutAt = Math.ceil((nth * (statements - 1)) / length)
+    const database = `cut_${cutAt}`
+    const cut = await openWire(await cluster.copy(template, database), cutAt)
+    const killed = await payments(cut.url, words).then(
+      () => 'ended by itself',
+      () => 'killed',
+    )
+    await cut.close()
+    await timed(`${title}, ${killed} at statement ${cutAt}, and run again`, () =>
+      payments(cluster.url(database), words),
+    )
+    await expectResult(database, words)
+    await cluster.drop(database)
+  }
+}
+
+/** @throws Error when a database is not what a complete run makes */
+async function expectResult(database: string, words: readonly string[]): Promise<void> {
+  const url = cluster.url(database)
+  const left = await payments(url, [...words, '--dry-run'])
+  if (left.trim() !== '-- nothing is left to do') throw new Error(`${database}: left to do: ${left}`)
+  await payments(url, ['migrate', 'drift'])
+  const found = await fingerprint(cluster, database)
+  for (const [table, print] of rows) {
+    if (found.get(table) !== print) throw new Error(`${database}: ${table} has other rows: ${found.get(table)}`)
+  }
+}
+
+/** Adds a server to the distributed database, and moves rows to it. */
+async function grow(): Promise<void> {
+  // Not a copy: Citus knows a database by its name.
+  const url = cluster.url('plain')
+  await payments(url, ['distribute'])
+  const worker = await cluster.addWorker('plain')
+  await timed('a server was added, and rows moved to it', () => payments(url, ['distribute', '--rebalance']))
+  const count = `SELECT count(*)::int AS count FROM citus_shards WHERE nodeport = ${cluster.address(worker).split(':')[1]}`
+  const [moved] = await cluster.asSuperuser(0, 'plain', `${count} AND citus_table_type = 'distributed'`)
+  say(`it has parts of tables: ${JSON.stringify(moved)}`)
+  await timed('a merchant moved to a server of its own', () =>
+    payments(url, ['distribute', '--isolate', MERCHANT, '--node', cluster.address(worker)]),
+  )
+  await expectResult('plain', ['distribute'])
+  await payments(url, ['ledger', 'verify'])
+}
+
+async function fill(place: Workplace, url: string): Promise<void> {
+  await payments(url, ['migrate'])
+  const app = '555eca95ed59804d2cf12b11'
+  const card = { number: '4100000000000000', expiry: { month: 8, year: 2066 } }
+  const merchants = Array.from({ length: 4 }, (_, nth) => ({
+    id: nth === 0 ? MERCHANT : `55006bdfe0308c4cbfdbd0e${nth + 1}`,
+    key: `3e9c6c4f-9c9b-4c77-8b0f-2f6c8d8f4a1${nth}`,
+    ...{ currency: 'DKK', test: true, email: 'a@example.com', website: 'https://example.com', descriptor: 'Coffee' },
+    ...{ company: { country: 'DK' }, apps: [app] },
+  }))
+  const transactions = merchants.flatMap(({ id: merchantId }, nth) =>
+    Array.from({ length: 5 }, (_, of) => ({
+      id: `560fd96b7973ff3d2362a${nth}${of}c`,
+      ...{ merchantId, currency: 'EUR', amount: 1_000, card, operations: [{ capture: 600 }, { refund: 100 }] },
+    })),
+  )
+  const seed = {
+    apps: [{ id: app, name: 'Shop', key: '4ff7de37-dddf-4e51-8cc9-48b61a102923' }],
+    merchants,
+    transactions,
+  }
+  await payments(url, ['seed', place.write('seed.json', JSON.stringify(seed))])
+}
+
+/** What `payments` prints. @throws Error with its last lines when it fails */
+async function payments(url: string, words: readonly string[]): Promise<string> {
+  const env = {
+    PAYMENTS_DATABASE_URL: url,
+    PAYMENTS_BASE_URL: 'http://localhost',
+    PAYMENTS_PEPPER: keys.pepper,
+    PAYMENTS_VAULT_KEYS: keys.vault,
+    PAYMENTS_DB_ROLE: ROLE,
+    PAYMENTS_NODE_PASSWORD: PASSWORD,
+    PAYMENTS_ALLOW_SEED: 'yes',
+  }
+  const program = join(checkout, 'services/payments/src/main.ts')
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...words], { env, maxBuffer: 2 ** 26 })
+  return stdout
+}
+
+/**
+ * How many rows each table has, and a digest of all of them, whatever server they are on. A verification adds a row to the audit
+ * log.
+ */
+async function fingerprint({ asSuperuser }: CitusCluster, database: string): Promise<ReadonlyMap<string, string>> {
+  const tables = await asSuperuser(
+    0,
+    database,
+    `SELECT relname AS name FROM pg_class WHERE relnamespace = 'payments'::regnamespace AND relkind = 'r'
+       AND relname NOT LIKE 'trestle%' AND relname <> 'audit' ORDER BY 1`,
+  )
+  const prints = new Map<string, string>()
+  for (const { name } of tables as { name: string }[]) {
+    const [row] = await asSuperuser(
+      0,
+      database,
+      `SELECT count(*) || ' ' || coalesce(sum(hashtextextended(r::text, 0)), 0) AS print FROM payments.${name} r`,
+    )
+    prints.set(name, String((row as { print: string }).print))
+  }
+  return prints
+}
+
+async function timed<T>(what: string, act: () => Promise<T>): Promise<T> {
+  const started = performance.now()
+  const result = await act()
+  say(`${what}: ${((performance.now() - started) / 1_000).toFixed(1)} s`)
+  return result
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+}

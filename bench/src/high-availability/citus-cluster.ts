@@ -1,0 +1,196 @@
+import { execFile } from 'node:child_process'
+import { chmodSync, chownSync, existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Child } from '@trestle/stack/processes/child.ts'
+import { freePort } from '@trestle/testing/free-port.ts'
+import { execute } from '../database.ts'
+import { untilExecuted } from './debian-postgres.ts'
+import { POSTGRES_BIN, type Workplace } from './workplace.ts'
+
+/** The user who owns the databases of a cluster, with no rights but to make roles. */
+const OWNER = 'trestle'
+/** The password of every user: the servers prove it to each other. */
+export const PASSWORD = 'drill'
+const SUPERUSER = 'citus'
+const START_MS = 30_000
+
+/** A Citus cluster on loopback. Number 0 is the coordinator. */
+export interface CitusCluster {
+  /** The URL of a database as its owner, through a server. */
+  url(database: string, node?: number): string
+  /** Makes an empty database on every server, without the extension. @returns its URL through the coordinator */
+  create(database: string): Promise<string>
+  /** Makes a database one cluster, whether it has rows or not. */
+  join(database: string): Promise<void>
+  /** Copies a database, on every server, and ends the connections to it. A copy takes no further server. @returns its URL */
+  copy(from: string, database: string): Promise<string>
+  drop(database: string): Promise<void>
+  /** Adds a server to the cluster of a database. @returns its number */
+  addWorker(database: string): Promise<number>
+  /** The address of a server, as the coordinator knows it: `127.0.0.1:5432`. */
+  address(node: number): string
+  /** Kills a server with SIGKILL. */
+  kill(node: number): Promise<void>
+  /** Starts what a kill has ended. */
+  revive(node: number): Promise<void>
+  /** Runs a statement on a server as a superuser, and returns the rows. */
+  asSuperuser(node: number, database: string, statement: string): Promise<readonly unknown[]>
+}
+
+/** The folder of the programs of a PostgreSQL that has Citus. @throws Error when CITUS_PG_BIN does not name one */
+async function findCitusPrograms(): Promise<string> {
+  const bin = process.env.CITUS_PG_BIN ?? POSTGRES_BIN
+  const { stdout } = await promisify(execFile)(join(bin, 'pg_config'), ['--sharedir'])
+  if (existsSync(join(stdout.trim(), 'extension', 'citus.control'))) return bin
+  throw new Error(`the PostgreSQL in ${bin} has no Citus: set CITUS_PG_BIN to the programs of one that has`)
+}
+
+/**
+ * Starts a coordinator and workers as operators have them: passwords between the servers, and an owner of the databases who is
+ * no superuser. Disposing of the workplace ends them.
+ * @throws Error when CITUS_PG_BIN names no PostgreSQL with Citus
+ */
+export async function startCitusCluster(workplace: Workplace, workers: number): Promise<CitusCluster> {
+  const bin = await findCitusPrograms()
+  writePasswordFile(workplace)
+  const servers = openServers(workplace, bin)
+  for (let count = 0; count <= workers; count += 1) await servers.add()
+  return {
+    ...databasesOn(servers),
+    address: (number) => `127.0.0.1:${servers.nodeOf(number).port}`,
+    kill: async (number) => {
+      const { child } = servers.nodeOf(number)
+      process.kill(child.pid, 'SIGKILL')
+      await child.ended
+    },
+    revive: async (number) => {
+      const node = servers.nodeOf(number)
+      node.child = await servers.launch(number, node.data, node.port)
+    },
+    asSuperuser: servers.asSuperuser,
+  }
+}
+
+type Servers = ReturnType<typeof openServers>
+
+/** The servers of a cluster by their numbers. None is there at first. */
+function openServers(workplace: Workplace, bin: string) {
+  const nodes: { readonly port: number; readonly data: string; child: Child }[] = []
+  const launch = async (number: number, data: string, port: number) => {
+    const settings = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', ...SETTINGS }
+    const args = ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
+    const child = await workplace.start({ name: `citus-${number}`, program: join(bin, 'postgres'), args })
+    await untilExecuted(urlOf(SUPERUSER, port, 'postgres'), 'SELECT 1', START_MS)
+    return child
+  }
+  const nodeOf = (number: number) => {
+    const node = nodes[number]
+    if (node === undefined) throw new Error(`there is no server ${number}`)
+    return node
+  }
+  const asSuperuser = (number: number, database: string, statement: string) =>
+    execute(urlOf(SUPERUSER, nodeOf(number).port, database), statement)
+  return {
+    launch,
+    nodeOf,
+    asSuperuser,
+    numbers: () => [...nodes.keys()],
+    add: async () => {
+      const number = nodes.length
+      const data = await initialize(workplace, bin, number)
+      const port = await freePort()
+      nodes.push({ port, data, child: await launch(number, data, port) })
+      await asSuperuser(number, 'postgres', `CREATE ROLE ${OWNER} LOGIN CREATEROLE PASSWORD '${PASSWORD}'`)
+      return number
+    },
+  }
+}
+
+/** What is done with the databases of a cluster. */
+function databasesOn({
+  nodeOf,
+  asSuperuser,
+  numbers,
+  add,
+}: Servers): Pick<CitusCluster, 'url' | 'create' | 'join' | 'copy' | 'drop' | 'addWorker'> {
+  const url = (database: string, number = 0) => urlOf(OWNER, nodeOf(number).port, database)
+  const everywhere = async (statement: string) => {
+    // Workers first: a copy of a coordinator without workers would look for them.
+    for (const number of numbers().reverse()) await asSuperuser(number, 'postgres', statement)
+  }
+  const joinCluster = async (database: string, number: number) => {
+    await asSuperuser(number, database, 'CREATE EXTENSION citus')
+    const call = number === 0 ? 'citus_set_coordinator_host' : 'citus_add_node'
+    await asSuperuser(0, database, `SELECT ${call}('127.0.0.1', ${nodeOf(number).port})`)
+  }
+  return {
+    url,
+    create: async (database) => {
+      await everywhere(`CREATE DATABASE ${database} OWNER ${OWNER}`)
+      return url(database)
+    },
+    join: async (database) => {
+      for (const number of numbers()) await joinCluster(database, number)
+      // Makes the owner known to Citus, which otherwise changes the role on the workers as the owner, who may not.
+      await asSuperuser(0, database, 'CREATE TYPE owned AS (id int)')
+      await asSuperuser(0, database, `ALTER TYPE owned OWNER TO ${OWNER}`)
+      await asSuperuser(0, database, 'DROP TYPE owned')
+    },
+    copy: async (from, database) => {
+      await everywhere(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${from}' AND backend_type = 'client backend'`,
+      )
+      await everywhere(`ALTER DATABASE ${from} ALLOW_CONNECTIONS false`)
+      await everywhere(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${from}'`)
+      await everywhere(`CREATE DATABASE ${database} TEMPLATE ${from} STRATEGY FILE_COPY OWNER ${OWNER}`)
+      return url(database)
+    },
+    drop: (database) => everywhere(`DROP DATABASE ${database} WITH (FORCE)`),
+    addWorker: async (database) => {
+      const number = await add()
+      await asSuperuser(number, 'postgres', `CREATE DATABASE ${database} OWNER ${OWNER}`)
+      await joinCluster(database, number)
+      return number
+    },
+  }
+}
+
+const SETTINGS = {
+  shared_preload_libraries: 'citus',
+  wal_level: 'logical',
+  max_connections: 300,
+  max_prepared_transactions: 300,
+  // Citus has a process in each database.
+  max_worker_processes: 400,
+  max_locks_per_transaction: 256,
+  password_encryption: 'scram-sha-256',
+  'citus.enable_unsafe_triggers': 'on',
+  'citus.node_conninfo': 'sslmode=disable',
+  'citus.enable_statistics_collection': 'off',
+  'citus.shard_count': 8,
+}
+
+async function initialize(workplace: Workplace, bin: string, number: number): Promise<string> {
+  const data = workplace.makeFolder(`citus-${number}-data`)
+  const { account } = workplace
+  const passwords = workplace.write('superuser-password', PASSWORD)
+  const args = ['--pgdata', data, '--username', SUPERUSER, '--auth=scram-sha-256', `--pwfile=${passwords}`]
+  await promisify(execFile)(join(bin, 'initdb'), [...args, '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'], {
+    cwd: '/',
+    ...(account && { uid: account.uid, gid: account.gid }),
+  })
+  return data
+}
+
+/** Every server finds the passwords in the home of its user, as operators keep them. */
+function writePasswordFile({ folder, account }: Workplace): void {
+  const file = join(folder, 'home', '.pgpass')
+  writeFileSync(file, `*:*:*:*:${PASSWORD}\n`)
+  chmodSync(file, 0o600)
+  if (account) chownSync(file, account.uid, account.gid)
+}
+
+function urlOf(user: string, port: number, database: string): string {
+  return `postgres://${user}:${PASSWORD}@127.0.0.1:${port}/${database}`
+}
