@@ -49,34 +49,71 @@ async function findCitusPrograms(): Promise<string> {
 /**
  * Starts a coordinator and workers as operators have them: passwords between the servers, and an owner of the databases who is
  * no superuser. Disposing of the workplace ends them.
- * @throws Error when CITUS_PG_BIN names no PostgreSQL with Citus
+ * @throws Error when CITUS_PG_BIN does not name a PostgreSQL that has Citus
  */
 export async function startCitusCluster(workplace: Workplace, workers: number): Promise<CitusCluster> {
-  const bin = await findCitusPrograms()
-  writePasswordFile(workplace)
-  const servers = openServers(workplace, bin)
-  for (let count = 0; count <= workers; count += 1) await servers.add()
+  const servers = await startServers(workplace)
+  const { add, port, asSuperuser } = servers
+  for (let count = 0; count <= workers; count += 1) await add()
+  const everywhere = async (statement: string) => {
+    // Workers first: a copy of a coordinator without workers would look for them.
+    for (const number of [...servers.numbers()].reverse()) await asSuperuser(number, 'postgres', statement)
+  }
+  const joinServer = async (database: string, number: number) => {
+    await asSuperuser(number, database, 'CREATE EXTENSION citus')
+    const call = number === 0 ? 'citus_set_coordinator_host' : 'citus_add_node'
+    await asSuperuser(0, database, `SELECT ${call}('127.0.0.1', ${port(number)})`)
+  }
+  const url = (database: string, number = 0) => urlOf(OWNER, port(number), database)
   return {
-    ...databasesOn(servers),
-    address: (number) => `127.0.0.1:${servers.nodeOf(number).port}`,
-    kill: async (number) => {
-      const { child } = servers.nodeOf(number)
-      process.kill(child.pid, 'SIGKILL')
-      await child.ended
+    ...servers,
+    url,
+    address: (number) => `127.0.0.1:${port(number)}`,
+    create: async (database) => {
+      await everywhere(`CREATE DATABASE ${database} OWNER ${OWNER}`)
+      return url(database)
     },
-    revive: async (number) => {
-      const node = servers.nodeOf(number)
-      node.child = await servers.launch(number, node.data, node.port)
+    join: async (database) => {
+      for (const number of servers.numbers()) await joinServer(database, number)
+      // Makes the owner known to Citus, which otherwise changes the role on the workers as the owner, who may not.
+      await asSuperuser(0, database, 'CREATE TYPE owned AS (id int)')
+      await asSuperuser(0, database, `ALTER TYPE owned OWNER TO ${OWNER}`)
+      await asSuperuser(0, database, 'DROP TYPE owned')
     },
-    asSuperuser: servers.asSuperuser,
+    copy: async (from, database) => {
+      await everywhere(`ALTER DATABASE ${from} ALLOW_CONNECTIONS false`)
+      await everywhere(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${from}'`)
+      await everywhere(`CREATE DATABASE ${database} TEMPLATE ${from} STRATEGY FILE_COPY OWNER ${OWNER}`)
+      await everywhere(`ALTER DATABASE ${from} ALLOW_CONNECTIONS true`)
+      return url(database)
+    },
+    drop: (database) => everywhere(`DROP DATABASE ${database} WITH (FORCE)`),
+    addWorker: async (database) => {
+      const number = await add()
+      await asSuperuser(number, 'postgres', `CREATE DATABASE ${database} OWNER ${OWNER}`)
+      await joinServer(database, number)
+      return number
+    },
   }
 }
 
-type Servers = ReturnType<typeof openServers>
+/** The servers of a cluster, by their numbers. */
+interface Servers extends Pick<CitusCluster, 'kill' | 'revive' | 'asSuperuser'> {
+  readonly numbers: () => Iterable<number>
+  readonly port: (number: number) => number
+  /** Starts one more. @returns its number */
+  readonly add: () => Promise<number>
+}
 
-/** The servers of a cluster by their numbers. None is there at first. */
-function openServers(workplace: Workplace, bin: string) {
-  const nodes: { readonly port: number; readonly data: string; child: Child }[] = []
+async function startServers(workplace: Workplace): Promise<Servers> {
+  const bin = await findCitusPrograms()
+  writePasswordFile(workplace)
+  const servers: { readonly port: number; readonly data: string; child: Child }[] = []
+  const serverOf = (number: number) => {
+    const server = servers[number]
+    if (server === undefined) throw new Error(`there is no server ${number}`)
+    return server
+  }
   const launch = async (number: number, data: string, port: number) => {
     const settings = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', ...SETTINGS }
     const args = ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
@@ -84,74 +121,29 @@ function openServers(workplace: Workplace, bin: string) {
     await untilExecuted(urlOf(SUPERUSER, port, 'postgres'), 'SELECT 1', START_MS)
     return child
   }
-  const nodeOf = (number: number) => {
-    const node = nodes[number]
-    if (node === undefined) throw new Error(`there is no server ${number}`)
-    return node
-  }
-  const asSuperuser = (number: number, database: string, statement: string) =>
-    execute(urlOf(SUPERUSER, nodeOf(number).port, database), statement)
+  const asSuperuser: Servers['asSuperuser'] = (number, database, statement) =>
+    execute(urlOf(SUPERUSER, serverOf(number).port, database), statement)
   return {
-    launch,
-    nodeOf,
     asSuperuser,
-    numbers: () => [...nodes.keys()],
+    numbers: () => servers.keys(),
+    port: (number) => serverOf(number).port,
     add: async () => {
-      const number = nodes.length
+      const number = servers.length
       const data = await initialize(workplace, bin, number)
       const port = await freePort()
-      nodes.push({ port, data, child: await launch(number, data, port) })
+      servers.push({ port, data, child: await launch(number, data, port) })
+      await allowPlugin((statement) => asSuperuser(number, 'postgres', statement))
       await asSuperuser(number, 'postgres', `CREATE ROLE ${OWNER} LOGIN CREATEROLE PASSWORD '${PASSWORD}'`)
       return number
     },
-  }
-}
-
-/** What is done with the databases of a cluster. */
-function databasesOn({
-  nodeOf,
-  asSuperuser,
-  numbers,
-  add,
-}: Servers): Pick<CitusCluster, 'url' | 'create' | 'join' | 'copy' | 'drop' | 'addWorker'> {
-  const url = (database: string, number = 0) => urlOf(OWNER, nodeOf(number).port, database)
-  const everywhere = async (statement: string) => {
-    // Workers first: a copy of a coordinator without workers would look for them.
-    for (const number of numbers().reverse()) await asSuperuser(number, 'postgres', statement)
-  }
-  const joinCluster = async (database: string, number: number) => {
-    await asSuperuser(number, database, 'CREATE EXTENSION citus')
-    const call = number === 0 ? 'citus_set_coordinator_host' : 'citus_add_node'
-    await asSuperuser(0, database, `SELECT ${call}('127.0.0.1', ${nodeOf(number).port})`)
-  }
-  return {
-    url,
-    create: async (database) => {
-      await everywhere(`CREATE DATABASE ${database} OWNER ${OWNER}`)
-      return url(database)
+    kill: async (number) => {
+      const { child } = serverOf(number)
+      process.kill(child.pid, 'SIGKILL')
+      await child.ended
     },
-    join: async (database) => {
-      for (const number of numbers()) await joinCluster(database, number)
-      // Makes the owner known to Citus, which otherwise changes the role on the workers as the owner, who may not.
-      await asSuperuser(0, database, 'CREATE TYPE owned AS (id int)')
-      await asSuperuser(0, database, `ALTER TYPE owned OWNER TO ${OWNER}`)
-      await asSuperuser(0, database, 'DROP TYPE owned')
-    },
-    copy: async (from, database) => {
-      await everywhere(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${from}' AND backend_type = 'client backend'`,
-      )
-      await everywhere(`ALTER DATABASE ${from} ALLOW_CONNECTIONS false`)
-      await everywhere(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${from}'`)
-      await everywhere(`CREATE DATABASE ${database} TEMPLATE ${from} STRATEGY FILE_COPY OWNER ${OWNER}`)
-      return url(database)
-    },
-    drop: (database) => everywhere(`DROP DATABASE ${database} WITH (FORCE)`),
-    addWorker: async (database) => {
-      const number = await add()
-      await asSuperuser(number, 'postgres', `CREATE DATABASE ${database} OWNER ${OWNER}`)
-      await joinCluster(database, number)
-      return number
+    revive: async (number) => {
+      const server = serverOf(number)
+      server.child = await launch(number, server.data, server.port)
     },
   }
 }
@@ -169,6 +161,14 @@ const SETTINGS = {
   'citus.node_conninfo': 'sslmode=disable',
   'citus.enable_statistics_collection': 'off',
   'citus.shard_count': 8,
+}
+
+/** Lets Citus copy the rows of one merchant while they are written, where the server has a list of who may. */
+async function allowPlugin(ask: (statement: string) => Promise<readonly unknown[]>): Promise<void> {
+  const known = await ask("SELECT FROM pg_settings WHERE name = 'output_plugin_libraries'")
+  if (known.length === 0) return
+  await ask("ALTER SYSTEM SET output_plugin_libraries = 'pgoutput', 'citus'")
+  await ask('SELECT pg_reload_conf()')
 }
 
 async function initialize(workplace: Workplace, bin: string, number: number): Promise<string> {

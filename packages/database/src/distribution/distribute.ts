@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { MigrateOptions } from '../migrations/migrate.ts'
 import { underLock, withDatabase } from '../migrations/migration-connection.ts'
 import { compareMigrations } from '../migrations/migrator.ts'
@@ -12,9 +11,6 @@ export interface DistributeOptions extends MigrateOptions {
 
 /** Called before each step, with its place among the steps of the run. */
 export type OnStep = (step: DistributionStep, nth: number, of: number) => void
-
-/** How long processes may take to see that writes are refused: they look each second. */
-export const NOTICE_MS = 2_500
 
 /** The steps that are left until the database is distributed. Changes nothing. Works without the extension, too. */
 export function planDistribution(options: DistributeOptions): Promise<readonly DistributionStep[]> {
@@ -35,7 +31,6 @@ export function distributeDatabase(options: DistributeOptions, onStep: OnStep = 
     for (const [index, step] of steps.entries()) {
       onStep(step, index + 1, steps.length)
       await runStep(db, step)
-      if (step.title === 'refuse writes') await pause(NOTICE_MS)
     }
     const left = await listSteps(db, distribution)
     if (left.length > 0) throw new Error(`not done after all: ${left.map(({ title }) => title).join(', ')}`)

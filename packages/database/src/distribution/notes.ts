@@ -4,8 +4,8 @@ import { migratorTable } from '../migrations/migrator-tables.ts'
 import { literal } from './citus.ts'
 
 /**
- * Whether a database is distributed. `plain`: all rows are on one server. While it is `distributing` or `undoing`, the service
- * refuses writes.
+ * Whether a database is distributed. `plain`: all rows are on one server. While it is `distributing` or `undoing`, `migrate`
+ * refuses to run.
  */
 export type DistributionState = 'plain' | 'distributing' | 'distributed' | 'undoing'
 

@@ -63,9 +63,9 @@ export async function listSteps(
   return [
     ...(state === 'distributing'
       ? []
-      : [{ title: 'refuse writes', statements: stateStatements(names, 'distributing') }]),
+      : [{ title: 'note the begin', statements: stateStatements(names, 'distributing') }]),
     ...work,
-    { title: 'accept writes', statements: [forgetStatement(names), ...stateStatements(names, 'distributed')] },
+    { title: 'note the end', statements: [forgetStatement(names), ...stateStatements(names, 'distributed')] },
   ]
 }
 

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { reinstallFunctions } from '../migrations/migrate.ts'
@@ -7,7 +6,7 @@ import { migratorTable, migratorTables } from '../migrations/migrator-tables.ts'
 import { isOwn } from '../migrations/namespace.ts'
 import { findDrift } from '../rehearsal/drift.ts'
 import { literal, qualified } from './citus.ts'
-import { type DistributeOptions, NOTICE_MS, type OnStep } from './distribute.ts'
+import type { DistributeOptions, OnStep } from './distribute.ts'
 import { forgetStatement, listNotes, type NotedObject, noteStatement, readState, stateStatements } from './notes.ts'
 import { listForeignKeys, listMissingKeys, listPlacedTables } from './placement.ts'
 import { type DistributionStep, runStep } from './steps.ts'
@@ -19,7 +18,7 @@ async function listUndoSteps(db: QueryExecutorProvider, names: Names): Promise<r
   const held = placed.length > 0 ? await listHeld(db, names) : []
   const drops = [...(await listFunctionDrops(db, names)), ...held.flatMap(({ drop }) => drop ?? [])]
   return [
-    { title: 'refuse writes', statements: state === 'undoing' ? [] : stateStatements(names, 'undoing') },
+    { title: 'note the begin', statements: state === 'undoing' ? [] : stateStatements(names, 'undoing') },
     {
       title: 'drop what depends on the tables',
       statements: placed.length > 0 ? [...held.map((noted) => noteStatement(names, noted)), ...drops] : [],
@@ -53,7 +52,6 @@ export async function undoDistribution(options: DistributeOptions, onStep: OnSte
     for (const [index, step] of steps.entries()) {
       onStep(step, index + 1, steps.length)
       await runStep(db, step)
-      if (step.title === 'refuse writes') await pause(NOTICE_MS)
     }
     return steps.length
   })
@@ -65,7 +63,7 @@ export async function undoDistribution(options: DistributeOptions, onStep: OnSte
   }
   await underLock(options, (db) =>
     runStep(db, {
-      title: 'accept writes',
+      title: 'note the end',
       statements: [forgetStatement(names), ...stateStatements(names, 'plain')],
     }),
   )
