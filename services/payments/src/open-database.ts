@@ -8,7 +8,8 @@ import { paymentsNames } from './migrations.ts'
 import { createJobKeys } from './vault/vault-keys.ts'
 
 const STATEMENT_TIMEOUT_MS = 5_000
-const LOCK_TIMEOUT_MS = 5_000
+/** Longest wait for a lock. */
+export const LOCK_TIMEOUT_MS = 5_000
 /** Longer than two waits for locks, so that the lock timeout ends a statement first. */
 const WRITE_TIMEOUT_MS = 12_000
 

@@ -36,7 +36,7 @@ describe('the statements that distribute payments', () => {
     const options = migrateOptions({
       database: { migrationUrl: database.url, namespace: '', role: 'payments_service' },
     })
-    const steps = await planDistribution({ ...options, nodePassword: 'correct horse' })
+    const steps = await planDistribution({ ...options, nodePassword: 'correct horse', lockTimeoutMs: 5_000 })
     all = steps.flatMap(({ statements }) => statements)
     printed = all.filter((text) => /create_(reference|distributed)_table/.test(text))
     const found = await client.query<ForeignKey>(`
@@ -88,6 +88,19 @@ describe('the statements that distribute payments', () => {
       (text) => /create_distributed_function\('payments\.(\w+)\(.*'p_merchant_id'/.exec(text)?.[1] ?? [],
     )
     expect(placed).toEqual(named('p_merchant_id'))
+  })
+
+  it('plan every function with its values before any is distributed', () => {
+    const planned = files.filter(({ text }) => text.includes('plan_cache_mode = force_generic_plan'))
+    const statements = all.flatMap((text, at) =>
+      /^ALTER FUNCTION .* SET plan_cache_mode = auto$/.test(text) ? [at] : [],
+    )
+    // Two functions of triggers, which have no file.
+    expect(statements).toHaveLength(planned.length + 2)
+    expect(planned.length).toBeGreaterThan(30)
+    expect(Math.max(...statements)).toBeLessThan(
+      all.findIndex((text) => text.includes("create_distributed_function('payments.")),
+    )
   })
 
   it('make the sequences and the types on every server, and no password', () => {

@@ -42,6 +42,7 @@ import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 /** Where the rows of the databases of tests are. */
 export const placement = distributed ? createDistributed(SOURCES.now) : PLAIN
 const ROLE = 'payments_service'
+const LOCK_TIMEOUT_MS = 300
 const POOL_CONNECTIONS = 8
 /** No limit at all. */
 export const UNLIMITED: RateLimitConfig = {
@@ -116,12 +117,13 @@ export function createMigratedDatabase(): Promise<TemporaryDatabase> {
   return createTemporaryDatabase({
     template: 'payments',
     migrate: (url) => migrateToLatest(owned(url)),
-    distribute: (url) => distributeDatabase({ ...migrateOptions(owned(url)), nodePassword: undefined }),
+    distribute: (url) =>
+      distributeDatabase({ ...migrateOptions(owned(url)), nodePassword: undefined, lockTimeoutMs: LOCK_TIMEOUT_MS }),
   })
 }
 
 /** Makes a migrated database, and connects to it as the service and as its owner. */
-export async function openTestDatabase({ lockTimeoutMs = 300 }: Pick<TestOptions, 'lockTimeoutMs'> = {}) {
+export async function openTestDatabase({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick<TestOptions, 'lockTimeoutMs'> = {}) {
   const temporary = await createMigratedDatabase()
   const service = openAs(ROLE, { url: temporary.url, lockTimeoutMs })
   const owner = openAs(undefined, { url: temporary.url, lockTimeoutMs })

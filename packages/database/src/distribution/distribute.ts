@@ -1,12 +1,16 @@
+import { compareFunctions, hasChanges } from '../migrations/functions.ts'
 import type { MigrateOptions } from '../migrations/migrate.ts'
 import { underLock, withDatabase } from '../migrations/migration-connection.ts'
 import { compareMigrations } from '../migrations/migrator.ts'
+import { readState } from './notes.ts'
 import { type Distribution, type DistributionStep, listSteps, runStep } from './steps.ts'
 import { readTarget } from './target.ts'
 
 /** What a run needs: the database, what its tables and functions say, and the login between the servers. */
 export interface DistributeOptions extends MigrateOptions {
   readonly nodePassword: string | undefined
+  /** Longest wait of the service for a lock, on every server. */
+  readonly lockTimeoutMs: number
 }
 
 /** Called before each step, with its place among the steps of the run. */
@@ -20,12 +24,17 @@ export function planDistribution(options: DistributeOptions): Promise<readonly D
 /**
  * Distributes a database over the servers of its cluster. After a run that was killed, it does what is left.
  * @returns how many steps it took
- * @throws Error when migrations are pending, or when a statement fails. Another run continues
+ * @throws Error when migrations or functions are pending, or when a statement fails. Another run continues
  */
 export function distributeDatabase(options: DistributeOptions, onStep: OnStep = () => {}): Promise<number> {
   return underLock(options, async (db) => {
     const { pending } = await compareMigrations(db, options)
     if (pending.length > 0) throw new Error(`migrations are pending, run migrate first: ${pending.join(', ')}`)
+    const { names, functions } = options
+    const differ = functions && hasChanges(await compareFunctions(db, names, functions))
+    if (differ && (await readState(db, names)) !== 'distributing') {
+      throw new Error('the functions of another release are installed, run migrate first')
+    }
     const distribution = await distributionOf(options)
     const steps = await listSteps(db, distribution)
     for (const [index, step] of steps.entries()) {
@@ -45,11 +54,12 @@ export async function distributionOf({
   functions,
   grants,
   nodePassword,
+  lockTimeoutMs,
 }: DistributeOptions): Promise<Distribution> {
   const files = functions?.files ?? (async () => [])
   return {
     names,
     target: await readTarget(names, { sources, files }),
-    login: { role: grants?.role, password: nodePassword },
+    login: { role: grants?.role, password: nodePassword, lockTimeoutMs },
   }
 }

@@ -19,6 +19,7 @@ import {
   listForeignKeys,
   listFunctionStatements,
   listPlacedTables,
+  listPlanStatements,
   listTypeStatements,
   placeStatement,
 } from './placement.ts'
@@ -63,6 +64,7 @@ export async function placeFunctions(trx: Kysely<unknown>, names: Names, files: 
   const functions = new Map((await files()).map((file) => [file.name, placeOf(file)]))
   const target = { tables: new Map(), anchor: await findAnchor(trx, names), functions }
   for (const statement of await listTypeStatements(trx, names)) await sql.raw(statement).execute(trx)
+  for (const statement of await listPlanStatements(trx, names)) await sql.raw(statement).execute(trx)
   for (const statement of await listFunctionStatements(trx, names, target)) await sql.raw(statement).execute(trx)
 }
 

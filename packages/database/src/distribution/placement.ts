@@ -107,6 +107,20 @@ export async function listFunctionStatements(
 const UNCHECKED = ["SET LOCAL citus.propagate_set_commands = 'local'", 'SET LOCAL check_function_bodies = off']
 
 /**
+ * The statements that let Citus plan the queries of functions with their values, which say what server has the rows. A plan for
+ * all values is refused with "could not create distributed plan".
+ */
+export async function listPlanStatements(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
+  const { rows } = await sql<{ signature: string }>`
+    SELECT format('%I.%I(%s)', ${names.schema}::text, f.proname, pg_get_function_identity_arguments(f.oid)) AS signature
+    FROM pg_proc f
+    WHERE f.pronamespace = to_regnamespace(${names.schema}) AND ${isOwn(sql.ref('f.proname'), names)}
+      AND 'plan_cache_mode=force_generic_plan' = ANY (f.proconfig)
+    ORDER BY 1`.execute(db)
+  return rows.map(({ signature }) => `ALTER FUNCTION ${signature} SET plan_cache_mode = auto`)
+}
+
+/**
  * The statements that make the types of the service on every server. Citus makes a type for a function that takes it, not for
  * one whose body names it. So a function that takes them all is distributed, and dropped.
  */

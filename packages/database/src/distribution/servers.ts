@@ -10,6 +10,8 @@ export interface NodeLogin {
   readonly role: string | undefined
   /** Undefined: the servers trust each other. */
   readonly password: string | undefined
+  /** Longest wait for a lock. The limit of a session does not reach other servers, so the role has one of its own. */
+  readonly lockTimeoutMs: number
 }
 
 /** Something that a server lacks. */
@@ -38,7 +40,8 @@ export async function listLacks(
     lacks.push(...(await lacking(db, `${SEQUENCES} ${name}`, `SELECT to_regclass(${literal(name)}) IS NOT NULL`)))
   }
   if (role !== undefined) {
-    const canLogIn = `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)} AND rolcanlogin)`
+    const canLogIn = `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)} AND rolcanlogin
+      AND EXISTS (SELECT FROM unnest(rolconfig) setting WHERE setting LIKE 'lock_timeout=%'))`
     const { rows } = await sql<{ exists: boolean }>`${sql.raw(canLogIn)}`.execute(db)
     if (rows[0]?.exists !== true) lacks.push({ node: 'the coordinator', missing: `${ROLE} ${role}` })
     lacks.push(...(await lacking(db, `${ROLE} ${role}`, canLogIn)))
@@ -70,7 +73,7 @@ async function lacking(db: QueryExecutorProvider, missing: string, query: string
 export async function roleStatements(
   db: QueryExecutorProvider,
   names: Names,
-  { role, password }: NodeLogin,
+  { role, password, lockTimeoutMs }: NodeLogin,
 ): Promise<readonly string[]> {
   if (role === undefined) return []
   if ((await findCitus(db)) !== undefined) {
@@ -81,6 +84,7 @@ export async function roleStatements(
   const make = `DO $role$ BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)}) THEN CREATE ROLE "${role}"; END IF;
   ALTER ROLE "${role}" LOGIN${secret};
+  ALTER ROLE "${role}" SET lock_timeout = '${lockTimeoutMs}ms';
 END $role$`
   // Workers first: while the coordinator lacks the role, another run makes all of them again.
   return [onWorkers(make), HERE, make]

@@ -8,6 +8,7 @@ import {
   listFunctionStatements,
   listMissingKeys,
   listPlacedTables,
+  listPlanStatements,
   listTypeStatements,
   placeStatement,
 } from './placement.ts'
@@ -54,6 +55,7 @@ export async function listSteps(
       .map((name) => ({ title: `remove the old rows of ${name}`, statements: truncateStatements(names, name) })),
     { title: 'make the sequences on the servers', statements: await sequenceStatements(db, names, login.role) },
     { title: 'make the types on the servers', statements: await listTypeStatements(db, names) },
+    { title: 'plan functions with their values', statements: await listPlanStatements(db, names) },
     { title: 'distribute the functions', statements: await listFunctionStatements(db, names, target) },
     ...missing.map(({ object, statement }) => ({ title: `add the ${object}`, statements: [statement] })),
   ])

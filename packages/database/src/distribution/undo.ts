@@ -27,6 +27,7 @@ async function listUndoSteps(db: QueryExecutorProvider, names: Names): Promise<r
       title: `bring ${name} back`,
       statements: [`SELECT undistribute_table(${literal(qualified(names, name))})`],
     })),
+    { title: 'plan functions for all values again', statements: await listPlansBack(db, names) },
     ...[...held, ...(await listLost(db, names, held))].toSorted(typesFirst).map(({ object, statement }) => ({
       title: `make the ${object} again`,
       statements: [statement],
@@ -131,6 +132,17 @@ async function listLost(
 
 function typesFirst(one: NotedObject, other: NotedObject): number {
   return Number(other.object.startsWith('type ')) - Number(one.object.startsWith('type '))
+}
+
+/** The functions of triggers have no file, so the migrator does not install them again. */
+async function listPlansBack(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
+  const { rows } = await sql<{ signature: string }>`
+    SELECT format('%I.%I(%s)', ${names.schema}::text, f.proname, pg_get_function_identity_arguments(f.oid)) AS signature
+    FROM pg_proc f
+    WHERE f.pronamespace = to_regnamespace(${names.schema}) AND ${isOwn(sql.ref('f.proname'), names)}
+      AND 'plan_cache_mode=auto' = ANY (f.proconfig) AND f.prorettype = 'trigger'::regtype
+    ORDER BY 1`.execute(db)
+  return rows.map(({ signature }) => `ALTER FUNCTION ${signature} SET plan_cache_mode = force_generic_plan`)
 }
 
 /** The statements that drop the functions with files, which may take rows of a table. The migrator installs them again. */

@@ -1,5 +1,7 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
+import { isDistributed } from '../distribution/citus.ts'
+import { listPlanStatements } from '../distribution/placement.ts'
 import { compareFunctions, createAll, type ServiceFunctions } from '../migrations/functions.ts'
 import { findForeign } from '../migrations/installed-functions.ts'
 import { type MigrationTarget, underLock } from '../migrations/migration-connection.ts'
@@ -99,6 +101,9 @@ async function rehearse(
   const stage = rehearsalNames(names)
   await buildStage(trx, stage, sources)
   if (functions) await createAll(trx, stage, { files: await functions.files(), isReleased: false })
+  if (await isDistributed(trx, names)) {
+    for (const statement of await listPlanStatements(trx, stage)) await sql.raw(statement).execute(trx)
+  }
   if (functions?.invoker) await closeFunctions(trx, stage, functions.invoker)
   if (grants) await grantOnObjects(trx, { names: stage, invoker: functions?.invoker, ...grants })
   return translateCatalogue(await readCatalogue(trx, stage), stage, names)

@@ -13,6 +13,7 @@ import { withDatabase } from '@trestle/database/migrations/migration-connection.
 import { Command } from 'commander'
 import type { PaymentsConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
+import { LOCK_TIMEOUT_MS } from '../open-database.ts'
 import { verifyAll } from './ledger.ts'
 import type { Operator } from './operator-command.ts'
 
@@ -102,5 +103,5 @@ function hideVerifier(statement: string): string {
 }
 
 function optionsOf(config: PaymentsConfig): DistributeOptions {
-  return { ...migrateOptions(config), nodePassword: config.database.nodePassword }
+  return { ...migrateOptions(config), nodePassword: config.database.nodePassword, lockTimeoutMs: LOCK_TIMEOUT_MS }
 }
