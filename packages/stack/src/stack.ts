@@ -65,6 +65,8 @@ export function makeFolders({ dataDirectory, runDirectory, logDirectory }: Stack
 /** @returns the status, and `failed`, which never resolves, and rejects when a part does not stay up */
 async function startEverything(plan: StackPlan, { say, stop }: StackControl, started: AsyncDisposableStack) {
   started.defer(await claimStack(plan.runDirectory, { pid: process.pid, program: plan.program }))
+  // A killed stack has left its own, with addresses that need not be those of this start.
+  removeStatus(plan)
   await requireNoOtherStack(plan.homePort, plan)
   const pidFiles = services.map(({ name }) => join(plan.runDirectory, `${name}.pid`))
   await endLeftoverServices(pidFiles, say)
