@@ -48,10 +48,15 @@ program
       .choices(['pretty', 'env', 'json'])
       .default('pretty'),
   )
-  .action(({ output }: { output: 'pretty' | 'env' | 'json' }) =>
+  .addOption(
+    new Option('--wait [seconds]', 'wait until every service is ready, for so many seconds at most')
+      .argParser(readSeconds)
+      .preset('120'),
+  )
+  .action(({ output, wait }: { output: 'pretty' | 'env' | 'json'; wait?: number }) =>
     run(async () => {
       const { printStatus } = await import('./commands/status.ts')
-      await printStatus(commandContext(), output)
+      await printStatus(commandContext(), output, wait === undefined ? undefined : wait * 1_000)
     }),
   )
 
@@ -85,6 +90,11 @@ await program.parseAsync(process.argv)
 function readCount(text: string): number {
   if (/^\d{1,6}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('It must be a number of lines.')
+}
+
+function readSeconds(text: string): number {
+  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text)
+  throw new InvalidArgumentError('It must be a number of seconds from 1 to 9999.')
 }
 
 /** Ends the process when the command has ended: timers or sockets that a library keeps open must not keep the terminal. */

@@ -7,7 +7,7 @@ import { parseEnv, stripVTControlCharacters } from 'node:util'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { writePidFile } from '../processes/pid-file.ts'
+import { releasePidFile, writePidFile } from '../processes/pid-file.ts'
 import { findCommandLine } from '../processes/process-identity.ts'
 import { planStack } from '../settings/plan.ts'
 import { makeFolders } from '../stack.ts'
@@ -20,7 +20,12 @@ removeFoldersAtEnd()
 
 const root = newFolder()
 const plan = planStack({ root, program: '', env: {}, names: [], isWatched: false })
-const service = createServer((request, response) => response.writeHead(request.url === '/ready' ? 200 : 404).end())
+/** Statuses that a path answers before it answers as usual, and what happens meanwhile. */
+const earlier = new Map<string, (() => number)[]>()
+const service = createServer((request, response) => {
+  const status = earlier.get(request.url ?? '')?.shift()
+  response.writeHead(status?.() ?? (request.url?.endsWith('busy/ready') ? 404 : 200)).end()
+})
 let url = ''
 beforeAll(async () => {
   service.listen(0, '127.0.0.1')
@@ -82,6 +87,50 @@ describe('status', () => {
     await expect(print('json')).rejects.toEqual(
       new StackFailure(['Trestle is still starting, or stopping. Ask again in a moment.']),
     )
+  })
+})
+
+describe('status --wait', () => {
+  /** A stack that has not begun to start, and the print that waits for it. */
+  function waitForNew(path: string, waitMs = 20_000) {
+    const folder = newFolder()
+    const lines: string[] = []
+    const later = planStack({ root: folder, program: '', env: {}, names: [], isWatched: false })
+    makeFolders(later)
+    const pidFile = join(later.runDirectory, 'stack.pid')
+    const begin = async () => {
+      writePidFile(pidFile, { pid: process.pid, program: (await findCommandLine(process.pid)) ?? '' })
+      writeStatus(later, { INVENTORY_URL: `${url}${path}` })
+    }
+    return { lines, begin, pidFile, printed: printStatus(context(lines, folder), 'json', waitMs) }
+  }
+
+  it('prints when a start that begins later is ready', async () => {
+    const unready = [() => 503, () => 503]
+    earlier.set('/slow/ready', unready)
+    const { lines, begin, printed } = waitForNew('/slow')
+    await begin()
+    await printed
+    expect(lines).toEqual([JSON.stringify({ INVENTORY_URL: `${url}/slow` }, null, 2)])
+    expect(unready).toEqual([])
+  })
+
+  it('fails when the start ends before it is ready', async () => {
+    const { begin, pidFile, printed } = waitForNew('/failing')
+    const end = () => {
+      releasePidFile(pidFile)
+      return 503
+    }
+    earlier.set('/failing/ready', [end])
+    const failed = expect(printed).rejects.toEqual(
+      new StackFailure(['Trestle ended before it was ready. The output of its start says why.']),
+    )
+    await begin()
+    await failed
+  })
+
+  it('fails when no start is ready in time', async () => {
+    await expect(waitForNew('', 150).printed).rejects.toEqual(new StackFailure(['Trestle is not ready after 0.15 s.']))
   })
 })
 

@@ -1,37 +1,72 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { findRunning } from '../processes/pid-file.ts'
 import { isReady } from '../processes/readiness.ts'
-import { planStack } from '../settings/plan.ts'
+import { planStack, type StackPlan } from '../settings/plan.ts'
 import { StackFailure } from '../stack-failure.ts'
 import { bannerLines } from '../status/banner.ts'
+import type { StackStatus } from '../status/stack-status.ts'
 import { readStatus, statusFileOf } from '../status/status-file.ts'
 import type { CommandContext } from './command-context.ts'
 
 /** How the status is printed: for people, as lines that export each variable in a shell, or as one JSON object. */
 export type StatusFormat = 'pretty' | 'env' | 'json'
 
+const POLL_MS = 25
+
 /**
  * Prints the addresses and keys of the stack that runs in this checkout.
  *
- * @throws StackFailure when none runs
+ * @param waitMs how long to wait until the stack is ready; by default not at all
+ * @throws StackFailure when none runs, or when it does not become ready in time
  */
-export async function printStatus(context: CommandContext, format: StatusFormat): Promise<void> {
+export async function printStatus(context: CommandContext, format: StatusFormat, waitMs?: number): Promise<void> {
   const { say } = context
   const plan = planStack({ ...context, names: [], isWatched: false })
-  const running = await findRunning(join(plan.runDirectory, 'stack.pid'))
+  if (waitMs !== undefined) await untilReady(plan, waitMs)
+  const running = await findRunning(pidFileOf(plan))
   if (running === undefined) throw new StackFailure(['Trestle is not running. Start it with: npm start'])
   const status = readStatus(plan)
   if (status === undefined) throw new StackFailure(['Trestle is still starting, or stopping. Ask again in a moment.'])
   if (format === 'json') return say(JSON.stringify(status, null, 2))
   if (format === 'env') return say(exportsFrom(readFileSync(statusFileOf(plan), 'utf8')))
-  const urls = [status.AUTH_URL, status.PAYMENTS_URL, status.INVENTORY_URL].filter((url) => url !== undefined)
-  const answers = await Promise.all(urls.map(async (url) => ({ url, ready: await isReady(`${url}/ready`) })))
+  const late = await findLate(status)
   for (const line of bannerLines(status, plan)) say(line)
   say('')
-  const late = answers.filter(({ ready }) => !ready).map(({ url }) => `${url}/ready`)
   if (late.length === 0) say(`Trestle is running (process ${running.pid})`)
   else say(`Trestle is running (process ${running.pid}), but not ready: see ${late.join(', ')}, and npm start -- logs`)
+}
+
+/**
+ * Waits until every service is ready. The start may begin after the wait, as when a shell runs `npm start &` before.
+ *
+ * @throws StackFailure when the stack ends meanwhile, or is not ready in time
+ */
+async function untilReady(plan: StackPlan, waitMs: number): Promise<void> {
+  const end = performance.now() + waitMs
+  let hasBegun = false
+  while (performance.now() < end) {
+    const running = await findRunning(pidFileOf(plan))
+    if (hasBegun && running === undefined)
+      throw new StackFailure(['Trestle ended before it was ready. The output of its start says why.'])
+    hasBegun = running !== undefined
+    const status = running && readStatus(plan)
+    if (status && (await findLate(status)).length === 0) return
+    await delay(POLL_MS)
+  }
+  throw new StackFailure([`Trestle is not ready after ${waitMs / 1_000} s.`])
+}
+
+/** The addresses of services that do not say that they are ready. */
+async function findLate({ AUTH_URL, PAYMENTS_URL, INVENTORY_URL }: StackStatus): Promise<readonly string[]> {
+  const urls = [AUTH_URL, PAYMENTS_URL, INVENTORY_URL].flatMap((url) => (url === undefined ? [] : [`${url}/ready`]))
+  const ready = await Promise.all(urls.map(isReady))
+  return urls.filter((_, index) => !ready[index])
+}
+
+function pidFileOf({ runDirectory }: StackPlan): string {
+  return join(runDirectory, 'stack.pid')
 }
 
 /** The lines of a file of variables. With `export`, programs that the shell starts after its `eval` see the variables too. */
