@@ -19,6 +19,13 @@ export const paymentsRoutes: Routes = async (app) => {
         operationId: 'createPayment',
         tags: ['Checkout'],
         summary: 'Pay with a tokenized card, step by step',
+        description:
+          'The body is the order. 201: it is paid. 200: the card needs a further step. Take one of `challenges`, of which the best ' +
+          'comes first: post the same order to its `path`, and do what the answer says by its `type`. `fetch` answers the hints ' +
+          'at once. `background-iframe` and `iframe` name a URL and the fields to post to it in a frame, hidden or visible, ' +
+          'which sends the hints by `postMessage`. `redirect` has hints, and names a page that leads back to `returnUrl`. ' +
+          '`poll` is asked again at `notBefore`, until it has hints. Append the hints to `hints`, post the order here again, ' +
+          'and repeat until the answer is 201 or an error. One `Idempotency-Key` may go with every post of an order.',
         security: [],
         body: PaymentBody,
         response: { 200: ChallengesView, 201: PaidView, ...checkoutErrors(409) },

@@ -15,6 +15,11 @@ export const vaultRoutes: Routes = async (app) => {
         operationId: 'tokenizeCard',
         tags: ['Checkout'],
         summary: 'Tokenize a card number or a security code',
+        description:
+          'The `type` of a card number is `pcn`, and its token is good for 24 hours. The `type` of a security code is `pcsc`, and ' +
+          'its token is good for 60 minutes. A token belongs to the merchant that uses it first. A successful payment spends ' +
+          'the tokens of its order; challenges and refusals do not. Nothing is stored, and check digits are judged when the ' +
+          'token is used.',
         security: [],
         body: VaultBody,
         response: { 201: VaultToken, ...checkoutErrors() },
