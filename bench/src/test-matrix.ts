@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startEmbeddedPostgres } from '@trestle/testing/postgres-server.ts'
+import { startCitusCluster } from './high-availability/citus-cluster.ts'
 import {
   DEBIAN_POSTGRES,
   PGBOUNCER,
   SUPERUSER,
-  startCitusNodes,
   startDebianPostgres,
   startPgBouncer,
 } from './high-availability/debian-postgres.ts'
@@ -23,6 +23,8 @@ import { openWorkplace, requirePrograms, type Workplace } from './high-availabil
 
 type Environment = Readonly<Record<string, string>>
 
+const CITUS_WORKERS = 2
+
 const places: Readonly<Record<string, (workplace: Workplace) => Promise<Environment>>> = {
   'postgres-18': async (workplace) => {
     const server = await startEmbeddedPostgres()
@@ -35,8 +37,8 @@ const places: Readonly<Record<string, (workplace: Workplace) => Promise<Environm
     return { TEST_DATABASE_URL: urlOf(port), TEST_POOLER_URL: urlOf(await startPgBouncer(workplace, port)) }
   },
   citus: async (workplace) => {
-    const { coordinator, workers } = await startCitusNodes(workplace)
-    return { TEST_DATABASE_URL: urlOf(coordinator), TEST_WORKER_URLS: workers.map(urlOf).join(' ') }
+    const [coordinator = '', ...workers] = (await startCitusCluster(workplace, CITUS_WORKERS)).superuserUrls()
+    return { TEST_DATABASE_URL: coordinator, TEST_WORKER_URLS: workers.join(' ') }
   },
 }
 

@@ -2,18 +2,14 @@ import { execFile } from 'node:child_process'
 import { chmodSync, chownSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import type { Child } from '@trestle/stack/processes/child.ts'
-import { freePort } from '@trestle/testing/free-port.ts'
 import { execute } from '../database.ts'
-import { untilExecuted } from './debian-postgres.ts'
+import { SUPERUSER, startPostgres } from './debian-postgres.ts'
 import { POSTGRES_BIN, type Workplace } from './workplace.ts'
 
 /** The user who owns the databases of a cluster, with no rights but to make roles. */
 const OWNER = 'trestle'
 /** The password of every user: the servers prove it to each other. */
 export const PASSWORD = 'drill'
-const SUPERUSER = 'citus'
-const START_MS = 30_000
 
 /** A Citus cluster on loopback. Number 0 is the coordinator. */
 export interface CitusCluster {
@@ -30,10 +26,8 @@ export interface CitusCluster {
   addWorker(database: string): Promise<number>
   /** The address of a server, as the coordinator knows it: `127.0.0.1:5432`. */
   address(node: number): string
-  /** Kills a server with SIGKILL. */
-  kill(node: number): Promise<void>
-  /** Starts what a kill has ended. */
-  revive(node: number): Promise<void>
+  /** The URL of the database `postgres` of each server, as a superuser. The coordinator comes first. */
+  superuserUrls(): readonly string[]
   /** Runs a statement on a server as a superuser, and returns the rows. */
   asSuperuser(node: number, database: string, statement: string): Promise<readonly unknown[]>
 }
@@ -98,7 +92,7 @@ export async function startCitusCluster(workplace: Workplace, workers: number): 
 }
 
 /** The servers of a cluster, by their numbers. */
-interface Servers extends Pick<CitusCluster, 'kill' | 'revive' | 'asSuperuser'> {
+interface Servers extends Pick<CitusCluster, 'asSuperuser' | 'superuserUrls'> {
   readonly numbers: () => Iterable<number>
   readonly port: (number: number) => number
   /** Starts one more. @returns its number */
@@ -108,59 +102,42 @@ interface Servers extends Pick<CitusCluster, 'kill' | 'revive' | 'asSuperuser'> 
 async function startServers(workplace: Workplace): Promise<Servers> {
   const bin = await findCitusPrograms()
   writePasswordFile(workplace)
-  const servers: { readonly port: number; readonly data: string; child: Child }[] = []
-  const serverOf = (number: number) => {
-    const server = servers[number]
-    if (server === undefined) throw new Error(`there is no server ${number}`)
-    return server
-  }
-  const launch = async (number: number, data: string, port: number) => {
-    const settings = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', ...SETTINGS }
-    const args = ['-D', data, ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
-    const child = await workplace.start({ name: `citus-${number}`, program: join(bin, 'postgres'), args })
-    await untilExecuted(urlOf(SUPERUSER, port, 'postgres'), 'SELECT 1', START_MS)
-    return child
+  const ports: number[] = []
+  const portOf = (number: number) => {
+    const port = ports[number]
+    if (port === undefined) throw new Error(`there is no server ${number}`)
+    return port
   }
   const asSuperuser: Servers['asSuperuser'] = (number, database, statement) =>
-    execute(urlOf(SUPERUSER, serverOf(number).port, database), statement)
+    execute(urlOf(SUPERUSER, portOf(number), database), statement)
   return {
     asSuperuser,
-    numbers: () => servers.keys(),
-    port: (number) => serverOf(number).port,
+    superuserUrls: () => ports.map((port) => urlOf(SUPERUSER, port, 'postgres')),
+    numbers: () => ports.keys(),
+    port: portOf,
     add: async () => {
-      const number = servers.length
-      const data = await initialize(workplace, bin, number)
-      const port = await freePort()
-      servers.push({ port, data, child: await launch(number, data, port) })
+      const number = ports.length
+      ports.push(await startPostgres(workplace, { name: `citus-${number}`, bin, settings: CITUS, password: PASSWORD }))
       await allowPlugin((statement) => asSuperuser(number, 'postgres', statement))
       await asSuperuser(number, 'postgres', `CREATE ROLE ${OWNER} LOGIN CREATEROLE PASSWORD '${PASSWORD}'`)
       return number
     },
-    kill: async (number) => {
-      const { child } = serverOf(number)
-      process.kill(child.pid, 'SIGKILL')
-      await child.ended
-    },
-    revive: async (number) => {
-      const server = serverOf(number)
-      server.child = await launch(number, server.data, server.port)
-    },
   }
 }
 
-const SETTINGS = {
+const CITUS = {
   shared_preload_libraries: 'citus',
   wal_level: 'logical',
-  max_connections: 300,
-  max_prepared_transactions: 300,
+  max_connections: 600,
+  max_prepared_transactions: 600,
   // Citus has a process in each database.
   max_worker_processes: 400,
   max_locks_per_transaction: 256,
-  password_encryption: 'scram-sha-256',
   'citus.enable_unsafe_triggers': 'on',
   'citus.node_conninfo': 'sslmode=disable',
   'citus.enable_statistics_collection': 'off',
-  'citus.shard_count': 8,
+  // Few, because each test file copies them all.
+  'citus.shard_count': 4,
 }
 
 /** Lets Citus copy the rows of one merchant while they are written, where the server has a list of who may. */
@@ -169,18 +146,6 @@ async function allowPlugin(ask: (statement: string) => Promise<readonly unknown[
   if (known.length === 0) return
   await ask("ALTER SYSTEM SET output_plugin_libraries = 'pgoutput', 'citus'")
   await ask('SELECT pg_reload_conf()')
-}
-
-async function initialize(workplace: Workplace, bin: string, number: number): Promise<string> {
-  const data = workplace.makeFolder(`citus-${number}-data`)
-  const { account } = workplace
-  const passwords = workplace.write('superuser-password', PASSWORD)
-  const args = ['--pgdata', data, '--username', SUPERUSER, '--auth=scram-sha-256', `--pwfile=${passwords}`]
-  await promisify(execFile)(join(bin, 'initdb'), [...args, '--encoding=UTF8', '--locale=C.UTF-8', '--no-sync'], {
-    cwd: '/',
-    ...(account && { uid: account.uid, gid: account.gid }),
-  })
-  return data
 }
 
 /** Every server finds the passwords in the home of its user, as operators keep them. */

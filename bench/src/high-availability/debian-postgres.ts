@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -22,21 +21,32 @@ const POLL_MS = 50
 
 /** Starts Debian's PostgreSQL for tests. It trusts everybody on this machine. @returns its port */
 export function startDebianPostgres(workplace: Workplace): Promise<number> {
-  return startPostgres(workplace, { name: 'postgres', bin: POSTGRES_BIN, settings: {} })
+  return startPostgres(workplace, { name: 'postgres', bin: POSTGRES_BIN, settings: {}, password: undefined })
 }
 
-/** A server to start: a name of its own, the folder of its programs, and what it is set to besides. */
-interface ServerStart {
+/** A server to start. */
+export interface ServerStart {
+  /** A name of its own in the workplace. */
   readonly name: string
+  /** The folder of its programs. */
   readonly bin: string
+  /** What it is set to besides. */
   readonly settings: Readonly<Record<string, string | number>>
+  /** The password of its superuser. Undefined: the server trusts everybody on this machine. */
+  readonly password: string | undefined
 }
 
-async function startPostgres(workplace: Workplace, { name, bin, settings }: ServerStart): Promise<number> {
+/** Starts a PostgreSQL that is not durable. @returns its port */
+export async function startPostgres(workplace: Workplace, start: ServerStart): Promise<number> {
+  const { name, bin, settings, password } = start
   const data = workplace.makeFolder(`${name}-data`)
   const { account } = workplace
-  const args = ['--pgdata', data, '--username', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--locale=C.UTF-8']
-  await promisify(execFile)(join(bin, 'initdb'), args, {
+  const access =
+    password === undefined
+      ? ['--auth=trust']
+      : ['--auth=scram-sha-256', `--pwfile=${workplace.write('superuser-password', password)}`]
+  const args = ['--pgdata', data, '--username', SUPERUSER, ...access, '--encoding=UTF8', '--locale=C.UTF-8']
+  await promisify(execFile)(join(bin, 'initdb'), [...args, '--no-sync'], {
     cwd: '/',
     ...(account && { uid: account.uid, gid: account.gid }),
   })
@@ -47,46 +57,8 @@ async function startPostgres(workplace: Workplace, { name, bin, settings }: Serv
     program: join(bin, 'postgres'),
     args: ['-D', data, ...Object.entries(all).flatMap(([setting, value]) => ['-c', `${setting}=${value}`])],
   })
-  await untilWritable(`postgres://${SUPERUSER}@127.0.0.1:${port}/postgres`, POSTGRES_START_MS)
+  await untilWritable(`postgres://${SUPERUSER}:${password ?? ''}@127.0.0.1:${port}/postgres`, POSTGRES_START_MS)
   return port
-}
-
-/** The folder of the programs of a PostgreSQL that has the extension Citus. */
-const CITUS_BIN = process.env.CITUS_PG_BIN ?? POSTGRES_BIN
-const CITUS_WORKERS = 2
-const CITUS = {
-  shared_preload_libraries: 'citus',
-  wal_level: 'logical',
-  max_connections: 600,
-  max_prepared_transactions: 600,
-  // Citus has a process in each database.
-  max_worker_processes: 400,
-  max_locks_per_transaction: 256,
-  'citus.enable_unsafe_triggers': 'on',
-  'citus.node_conninfo': 'sslmode=disable',
-  'citus.enable_statistics_collection': 'off',
-  // Few, because each test file copies them all.
-  'citus.shard_count': 4,
-}
-
-/** The ports of a Citus cluster whose nodes trust everybody on this machine. */
-export interface CitusPorts {
-  readonly coordinator: number
-  readonly workers: readonly number[]
-}
-
-/**
- * Starts the nodes of a Citus cluster for tests, without a database of their own.
- * @throws Error when the PostgreSQL of CITUS_PG_BIN does not have the extension
- */
-export async function startCitusNodes(workplace: Workplace): Promise<CitusPorts> {
-  const { stdout } = await promisify(execFile)(join(CITUS_BIN, 'pg_config'), ['--sharedir'])
-  if (!existsSync(join(stdout.trim(), 'extension', 'citus.control'))) {
-    throw new Error(`the PostgreSQL in ${CITUS_BIN} has no Citus: set CITUS_PG_BIN to the programs of one that has`)
-  }
-  const start = (name: string) => startPostgres(workplace, { name, bin: CITUS_BIN, settings: CITUS })
-  const workers = Array.from({ length: CITUS_WORKERS }, (_, worker) => start(`worker-${worker + 1}`))
-  return { coordinator: await start('coordinator'), workers: await Promise.all(workers) }
 }
 
 /** Waits for a database that accepts writes. @throws Error with the last failure when the time is over */

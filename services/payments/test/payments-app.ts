@@ -117,8 +117,11 @@ export function createMigratedDatabase(): Promise<TemporaryDatabase> {
   return createTemporaryDatabase({
     template: 'payments',
     migrate: (url) => migrateToLatest(owned(url)),
-    distribute: (url) =>
-      distributeDatabase({ ...migrateOptions(owned(url)), nodePassword: undefined, lockTimeoutMs: LOCK_TIMEOUT_MS }),
+    // The servers of a cluster have one password for every user.
+    distribute: (url) => {
+      const nodePassword = new URL(url).password || undefined
+      return distributeDatabase({ ...migrateOptions(owned(url)), nodePassword, lockTimeoutMs: LOCK_TIMEOUT_MS })
+    },
   })
 }
 
