@@ -266,7 +266,8 @@ describe('POST /transactions/:transactionId/captures', () => {
   it('409: refuses when the transaction stays locked, and does nothing', async () => {
     const id = await customerPayment(payments, merchantId)
     await owner.query('BEGIN')
-    await owner.query('SELECT FROM payments.transactions WHERE id = $1 FOR UPDATE', [id])
+    const row = 'SELECT FROM payments.transactions WHERE id = $1 AND merchant_id = $2 FOR UPDATE'
+    await owner.query(row, [id, merchantId])
     const response = await capture(id, { amount: 1 })
     await owner.query('ROLLBACK')
     expect(statusAndBody(response)).toEqual(refusals.conflict)
