@@ -1,0 +1,175 @@
+import { distributed } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { callerOf } from '../../test/caller.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from '../../test/payments-app.ts'
+import { loadPaymentsConfig } from '../config.ts'
+import { LOWEST } from '../pagination/cursor.ts'
+import { deliveryTask } from '../webhooks/delivery.ts'
+import { callCreateWebhook, callReplayWebhook } from '../webhooks/webhook-repository.ts'
+import { takeDistributedRows } from './distributed-rows.ts'
+import { createOwners } from './owners.ts'
+import { findPlacement } from './placement.ts'
+
+// All of this runs on plain PostgreSQL too: the statements for distributed databases are plain SQL.
+
+let payments: TestPayments
+let member: TestApp
+beforeAll(async () => {
+  payments = await startPayments()
+  member = await createTestApp(payments)
+})
+afterAll(() => payments.close())
+
+describe('createOwners', () => {
+  const find = (owners: ReturnType<typeof createOwners>, name: string) => owners(payments.service.lanes.read, name)
+
+  it('finds the merchant of an id by its tag, and that of a public key', async () => {
+    const owners = createOwners(() => new Date())
+    const { id, key } = await createTestMerchant(payments, member)
+    const other = `${'5'.repeat(16)}${id.slice(16)}`
+    expect([await find(owners, id), await find(owners, other), await find(owners, String(key))]).toEqual([id, id, id])
+  })
+
+  it('remembers no unknown id or key: a merchant may be made with it later', async () => {
+    const owners = createOwners(() => new Date())
+    const { id, key } = await createTestMerchant(payments, member)
+    const other = '7'.repeat(24)
+    const otherKey = '77777777-7777-4777-8777-777777777777'
+    expect([await find(owners, other), await find(owners, otherKey)]).toEqual(['', ''])
+    await sql`UPDATE payments.merchants SET tag = ${'7'.repeat(8)}, key = ${otherKey}::uuid WHERE id = ${id}`.execute(
+      payments.owner.db,
+    )
+    expect([await find(owners, other), await find(owners, otherKey)]).toEqual([id, id])
+    expect(await find(owners, String(key))).toBe('')
+  })
+
+  it('prefers an alias to the tag, a second after the first alias at most', async () => {
+    let now = new Date('2026-01-01T00:00:00Z')
+    const owners = createOwners(() => now)
+    const [{ id: ofTag }, { id: ofAlias }] = [
+      await createTestMerchant(payments, member),
+      await createTestMerchant(payments, member),
+    ]
+    const alias = `${'6'.repeat(16)}${ofTag.slice(16)}`
+    expect([await find(owners, alias), await find(owners, alias)]).toEqual([ofTag, ofTag])
+    await sql`INSERT INTO payments.id_aliases (id, merchant_id) VALUES (${alias}, ${ofAlias})`.execute(
+      payments.owner.db,
+    )
+    now = new Date(now.getTime() + 1_000)
+    expect([await find(owners, alias), await find(owners, ofTag)]).toEqual([ofAlias, ofTag])
+  })
+})
+
+describe('takeDistributedRows', () => {
+  /** Takes all rows in one transaction, as the outbox does. */
+  const take = (left: readonly string[] = []) =>
+    payments.service.db.transaction().execute((trx) => takeDistributedRows(payments.service.db)(trx, 100, left))
+
+  afterEach(async () => {
+    await (await take()).remove?.()
+  })
+
+  /** A merchant with a webhook whose events wait to be sent again. */
+  async function replayed() {
+    const { id: merchantId } = await createTestMerchant(payments, member)
+    const url = `/merchants/${merchantId}`
+    await payments.app.inject({ method: 'PUT', url, headers: member.headers, payload: { name: 'Our shop' } })
+    const { lanes } = payments.deps
+    const { webhook } = await callCreateWebhook(lanes, {
+      caller: callerOf(member),
+      merchantId,
+      webhook: { url: 'https://shop.example/hooks', events: [] },
+      secretSealed: Buffer.from('secret'),
+      allowHttp: false,
+    })
+    const webhookId = webhook?.id ?? ''
+    const replay = () => callReplayWebhook(lanes, { merchantId, webhookId, after: LOWEST })
+    expect(await replay()).toBe(1)
+    return { merchantId, webhookId, replay }
+  }
+
+  it('gives a row that was not deleted after the commit the same jobs again', async () => {
+    const { merchantId, webhookId } = await replayed()
+    const [first, second] = [await take(), await take()]
+    expect(first.entries).toEqual([
+      {
+        id: expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/),
+        task: deliveryTask.name,
+        data: { merchantId, eventId: expect.any(String), webhookId },
+      },
+    ])
+    expect(second.entries).toEqual(first.entries)
+    await second.remove?.()
+    expect(await take()).toMatchObject({ rows: 0, entries: [] })
+  })
+
+  it('takes nothing while another process takes rows', async () => {
+    await replayed()
+    const taken = await payments.service.db.transaction().execute(async (trx) => {
+      const held = await takeDistributedRows(payments.service.db)(trx, 100, [])
+      return [held.rows, (await take()).rows]
+    })
+    expect(taken).toEqual([1, 0])
+  })
+})
+
+describe('findPlacement', () => {
+  const placementOf = (settings: Readonly<Record<string, string>>) =>
+    findPlacement(
+      loadPaymentsConfig({
+        PAYMENTS_DATABASE_URL: payments.url,
+        PAYMENTS_BASE_URL: 'http://localhost',
+        PAYMENTS_DEV: 'true',
+        ...settings,
+      }),
+      () => new Date(),
+    )
+
+  it.skipIf(distributed)('keeps the settings where all rows are on one server', async () => {
+    const read = await placementOf({ PAYMENTS_DB_READ_URL: payments.url })
+    expect([read.isDistributed, read.batchScope, read.findOwner]).toEqual([false, 'any', undefined])
+    expect((await placementOf({ PAYMENTS_BATCH: 'merchant' })).batchScope).toBe('merchant')
+  })
+
+  describe('of a distributed database', () => {
+    beforeAll(async () => {
+      if (!distributed) await pretendDistributed()
+    })
+
+    /** Makes what the catalogue of a distributed database has, as far as a start reads it. */
+    const pretendDistributed = () =>
+      payments.owner.db.transaction().execute(async (trx) => {
+        await sql`SET LOCAL allow_system_table_mods = on`.execute(trx)
+        await sql`
+          INSERT INTO pg_extension SELECT max(oid::bigint + 1)::oid, 'citus', max(extowner::bigint)::oid,
+            'public'::regnamespace, false, '13.2-1' FROM pg_extension`.execute(trx)
+        await sql`
+          CREATE TABLE public.pg_dist_partition AS SELECT 'payments.merchant_balances'::regclass AS logicalrelid`.execute(
+          trx,
+        )
+      })
+
+    it('puts captures of one merchant in a call', async () => {
+      const found = await placementOf({})
+      expect([found.isDistributed, found.batchScope]).toEqual([true, 'merchant'])
+    })
+
+    it.each([
+      ['PAYMENTS_BATCH', 'any', 'the database is distributed: PAYMENTS_BATCH must be merchant, or not be set'],
+      [
+        'PAYMENTS_DB_READ_URL',
+        'postgres://localhost:1/standby',
+        'the database is distributed: PAYMENTS_DB_READ_URL must not be set, because a standby has one node only',
+      ],
+    ])('refuses the start with %s=%s', async (name, value, message) => {
+      await expect(placementOf({ [name]: value })).rejects.toThrow(message)
+    })
+  })
+})
