@@ -117,7 +117,8 @@ interface RowKey {
 /**
  * Takes rows of the outbox where they lie on the nodes of their merchants, and the queue of jobs on the coordinator. No transaction has
  * both. So a job gets an id that follows from its row: a process that ends between the commit of the jobs and the deletion of the
- * rows leaves rows whose jobs the queue has already, and which it does not add again. One process takes rows at a time; the lock is
+ * rows leaves rows whose jobs the queue has already, and which it does not add again. An event that is sent again has a later row,
+ * and so a job of its own: the queue keeps finished jobs for a while. One process takes rows at a time; the lock is
  * on the coordinator.
  */
 export function takeDistributedRows(db: Db): TakeRows {
@@ -133,8 +134,8 @@ export function takeDistributedRows(db: Db): TakeRows {
     )
     const entries: OutboxEntry[] = []
     for (const [merchantId, ids] of byMerchant) {
-      const found = await sql<OutboxRow>`
-        SELECT ${outboxRows(sql`${merchantId}`)} WHERE t.merchant_id = ${merchantId} AND t.id = ANY (${ids}::text[])`.execute(
+      const found = await sql<TimedRow>`
+        SELECT extract(epoch FROM t.created)::text AS written, ${outboxRows(sql`${merchantId}`)} WHERE t.merchant_id = ${merchantId} AND t.id = ANY (${ids}::text[])`.execute(
         trx,
       )
       entries.push(...found.rows.flatMap((row) => toEntries(row).map((entry) => ({ ...entry, id: jobId(row) }))))
@@ -150,8 +151,13 @@ async function deleteRows(db: Db, byMerchant: readonly (readonly [string, readon
   }
 }
 
+interface TimedRow extends OutboxRow {
+  /** When it was written, in seconds since 1970. */
+  readonly written: string
+}
+
 /** A UUID (version 8) that is the same for a row and a webhook, whichever process takes the row. */
-function jobId({ merchant_id, id, kind, webhook_id }: OutboxRow): string {
-  const hex = createHash('sha256').update([merchant_id, id, kind, webhook_id].join(' ')).digest('hex')
+function jobId({ merchant_id, id, kind, webhook_id, written }: TimedRow): string {
+  const hex = createHash('sha256').update([merchant_id, id, kind, webhook_id, written].join(' ')).digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }

@@ -110,6 +110,16 @@ describe('takeDistributedRows', () => {
     expect(await take()).toMatchObject({ rows: 0, entries: [] })
   })
 
+  it('gives an event that is sent again a job of its own: the queue keeps the finished one', async () => {
+    const { replay } = await replayed()
+    const first = await take()
+    await first.remove?.()
+    await replay()
+    const again = await take()
+    expect(again.entries.map(({ data }) => data)).toEqual(first.entries.map(({ data }) => data))
+    expect(again.entries[0]?.id).not.toBe(first.entries[0]?.id)
+  })
+
   it('takes nothing while another process takes rows', async () => {
     await replayed()
     const taken = await payments.service.db.transaction().execute(async (trx) => {
