@@ -68,15 +68,23 @@ export function migrateUp(options: MigrateOptions): Promise<MigrateResult> {
   return bringUp(options, 'functions of this release too')
 }
 
-/** Whether the last run was complete, with the same migrations, functions and settings. One statement, no lock. */
+/**
+ * Whether the last run was complete, with the same migrations, functions and settings. No lock.
+ * @throws Error when the database is only partly distributed
+ */
 export function isUpToDate(options: MigrateOptions): Promise<boolean> {
-  return withDatabase(options, (db) => isMarkedComplete(db, options))
+  return withDatabase(options, async (db) => {
+    // A run of `distribute` leaves the mark: it changes no migration and no function.
+    await expectWhole(db, options.names)
+    return isMarkedComplete(db, options)
+  })
 }
 
 /**
  * As `migrateUp`, unless the database is up to date. It replaces functions of its own release only in development: processes of
  * two builds of a release would replace each other's functions.
- * @throws Error if migrations are pending in a database of a later release, or if a migration fails
+ * @throws Error if migrations are pending in a database of a later release, if the database is only partly distributed, or if a
+ * migration fails
  */
 export async function migrateAtStart(options: MigrateOptions): Promise<MigrateResult> {
   if (await isUpToDate(options)) return { migrations: [], functions: [], keptRelease: undefined }
