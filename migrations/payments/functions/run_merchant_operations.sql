@@ -40,18 +40,7 @@ BEGIN
       WHEN (merchant.claim ->> ('can' || initcap(i.kind)))::boolean THEN 'done'
       ELSE 'forbidden'
     END, c.identity_id, p_merchant_id, merchant.currency, merchant.pricing)::{{operation_item}} ORDER BY i.place) INTO judged
-  FROM ROWS FROM (json_to_recordset(p_operations) AS (
-    "keyMac" text, "userEmail" text, kind text, "transactionId" text, amount bigint, currency text, descriptor text,
-    reference text, key text, fingerprint text
-  )) WITH ORDINALITY AS i (
-    key_mac, user_email, kind, transaction_id, amount, currency, descriptor, reference, key, fingerprint, place
-  )
-  LEFT JOIN LATERAL (
-    SELECT k.app_id AS identity_id FROM {{app_keys}} k
-    WHERE k.mac = decode(i.key_mac, 'hex') AND {{include:is_good_key.sql}}
-    UNION ALL
-    SELECT u.id FROM {{users}} u WHERE lower(u.email) = lower(i.user_email)
-  ) c ON true
+  {{include:asked_operations.sql}}
   LEFT JOIN LATERAL (
     SELECT a.merchant_id FROM {{merchant_apps}} a
     WHERE a.merchant_id = p_merchant_id AND a.app_id = c.identity_id AND NOT a.pending
