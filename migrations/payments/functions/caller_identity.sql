@@ -1,6 +1,5 @@
 -- distribute: everywhere
--- The app of a key, or no row where the key is unknown, revoked or expired. A table function in SQL: the planner writes it into
--- the query that calls it, so it costs one probe of an index.
+-- The app of a key, or no row where the key is unknown, revoked or expired.
 CREATE OR REPLACE FUNCTION {{caller_identity}}(p_key_mac bytea)
 RETURNS TABLE (identity_id text)
 LANGUAGE plpgsql STABLE ROWS 1
