@@ -13,7 +13,7 @@ export function renderLinkPage(locale: PageLocale, page: Omit<Page, 'language' |
   return renderPage({ ...page, language: locale.language, style: '/assets/pay.css' })
 }
 
-/** The part above each form: who is paid, how much and for what. */
+/** Returns the part above each form: who is paid, how much and for what. */
 export function summary(
   { payee, money, text }: Pick<PaymentLink, 'payee' | 'money' | 'text'>,
   { tag }: PageLocale,
@@ -39,7 +39,7 @@ function testNotice(test: boolean, say: Translate): Html | undefined {
   return test ? html`<p class="notice">${say('test')}</p>` : undefined
 }
 
-/** The page after a payment whose link names no page to return to. */
+/** Returns the page after a payment whose link names no page to return to. */
 export function receiptPage(receipt: Receipt, locale: PageLocale): string {
   const say = translatorOf(locale.language)
   const { merchant, money, reference, last4, transactionId, paid, test } = receipt
@@ -66,9 +66,9 @@ ${DONE_MARK}
 const DONE_MARK = html`<svg class="done" viewBox="0 0 48 48" aria-hidden="true"><circle cx="24" cy="24" r="22"/><path d="m14 25 7 7 13-15"/></svg>`
 
 /**
- * Leads to the page that the link names. A link leads there and no form, because a policy for forms would have to allow
- * any origin. Anybody can make a test merchant, so for test merchants the page does not redirect by itself, and names
- * the host.
+ * Returns the page that leads to the one that the link names. A link leads there and no form, because a policy for forms would
+ * have to allow any origin. Anybody can make a test merchant, so for test merchants the page does not redirect by itself, and
+ * names the host.
  */
 export function returnPage(
   redirect: string,
@@ -93,7 +93,7 @@ ${DONE_MARK}
   })
 }
 
-/** The link leads to no payment. */
+/** Returns the page that says why a link leads to no payment. */
 export function problemPage(problem: TextName, locale: PageLocale): string {
   const say = translatorOf(locale.language)
   return renderLinkPage(locale, {
@@ -105,7 +105,7 @@ export function problemPage(problem: TextName, locale: PageLocale): string {
   })
 }
 
-/** Something other than the link failed, and money may have been paid. `again` leads back to the link. */
+/** Returns the page after another failure, where money may have been paid. `again` leads back to the link. */
 export function troublePage(advice: TextName, again: string | undefined, locale: PageLocale): string {
   const say = translatorOf(locale.language)
   return renderLinkPage(locale, {
@@ -119,7 +119,7 @@ ${again === undefined ? undefined : html`<p><a class="button" href="${again}">${
 
 const PROBLEMS = { invalid: 'amountInvalid', 'too-large': 'amountTooLarge' } as const
 
-/** Asks for the amount, when the link has none (reference: Amount page). */
+/** Returns the page that asks for the amount, when the link has none (reference: Amount page). */
 export function amountPage(
   {
     link,
