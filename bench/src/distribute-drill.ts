@@ -65,9 +65,23 @@ async function expectResult(database: string, words: readonly string[]): Promise
   const left = await payments(url, [...words, '--dry-run'])
   if (left.trim() !== '-- nothing is left to do') throw new Error(`${database}: left to do: ${left}`)
   await payments(url, ['migrate', 'drift'])
+  await expectClosed(database)
   const found = await fingerprint(cluster, database)
   for (const [table, print] of rows) {
     if (found.get(table) !== print) throw new Error(`${database}: ${table} has other rows: ${found.get(table)}`)
+  }
+}
+
+/** @throws Error when the service may call a function on a server that it may not call on the coordinator */
+async function expectClosed(database: string, workers = WORKERS): Promise<void> {
+  const query = `SELECT f.oid::regprocedure::text AS name FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
+    WHERE n.nspname = 'payments' AND has_function_privilege('${ROLE}', f.oid, 'EXECUTE')`
+  const callable = async (node: number) =>
+    ((await cluster.asSuperuser(node, database, query)) as { name: string }[]).map(({ name }) => name)
+  const allowed = new Set(await callable(0))
+  for (let node = 1; node <= workers; node += 1) {
+    const more = (await callable(node)).filter((name) => !allowed.has(name))
+    if (more.length > 0) throw new Error(`${database}: server ${node} lets the service call ${more.join(', ')}`)
   }
 }
 
@@ -78,6 +92,7 @@ async function grow(): Promise<void> {
   await payments(url, ['distribute'])
   const worker = await cluster.addWorker('plain')
   await timed('a server was added, and rows moved to it', () => payments(url, ['distribute', '--rebalance']))
+  await expectClosed('plain', worker)
   const count = `SELECT count(*)::int AS count FROM citus_shards WHERE nodeport = ${cluster.address(worker).split(':')[1]}`
   const [moved] = await cluster.asSuperuser(0, 'plain', `${count} AND citus_table_type = 'distributed'`)
   say(`it has parts of tables: ${JSON.stringify(moved)}`)

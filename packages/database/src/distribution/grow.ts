@@ -4,6 +4,7 @@ import { underLock, withDatabase } from '../migrations/migration-connection.ts'
 import { listNodes, literal, qualified } from './citus.ts'
 import { type DistributeOptions, distributionOf } from './distribute.ts'
 import { readState } from './notes.ts'
+import { listCloseStatements } from './placement.ts'
 import { roleStatements, sequenceStatements } from './servers.ts'
 import { runStep } from './steps.ts'
 
@@ -31,7 +32,11 @@ export async function rebalance(options: DistributeOptions, say: (line: string) 
 /** Makes on new servers what Citus does not make. */
 async function prepareServers(db: Kysely<unknown>, options: DistributeOptions): Promise<void> {
   const { names, login } = await distributionOf(options)
-  const statements = [...(await roleStatements(db, names, login)), ...(await sequenceStatements(db, names, login.role))]
+  const statements = [
+    ...(await listCloseStatements(db, names)),
+    ...(await roleStatements(db, names, login)),
+    ...(await sequenceStatements(db, names, login.role)),
+  ]
   await runStep(db, { title: 'prepare the servers', statements })
 }
 

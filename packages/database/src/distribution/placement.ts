@@ -1,7 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { isOwn } from '../migrations/namespace.ts'
-import { findCitus, literal, qualified } from './citus.ts'
+import { findCitus, literal, qualified, runOnWorkers } from './citus.ts'
 import { listNotes, type NotedObject } from './notes.ts'
 import { DISTRIBUTION_COLUMN, type DistributionTarget } from './target.ts'
 
@@ -23,6 +23,8 @@ interface PlacedFunction {
   /** `"payments"."new_id"(text)` */
   readonly signature: string
   readonly isKnown: boolean
+  /** Whether PUBLIC may not call it. */
+  readonly isClosed: boolean
   /** The name of the argument by which calls go to a server. Undefined: it runs where it is called. */
   readonly argument: string | undefined
   readonly colocation: number | undefined
@@ -91,7 +93,8 @@ export async function listFunctionStatements(
 ): Promise<readonly string[]> {
   const colocation = (await listPlacedTables(db, names)).get(anchor)?.colocation
   const statements: string[] = []
-  for (const { name, signature, isKnown, argument, colocation: own } of await listPlacedFunctions(db, names)) {
+  const placed = await listPlacedFunctions(db, names)
+  for (const { name, signature, isKnown, argument, colocation: own } of placed) {
     const place = functions.get(name)
     if (place === undefined) continue
     const wanted = place.startsWith('p_') ? place : undefined
@@ -100,8 +103,36 @@ export async function listFunctionStatements(
     const by = wanted === undefined ? '' : `, ${literal(wanted)}, colocate_with => ${literal(qualified(names, anchor))}`
     statements.push(`SELECT create_distributed_function(${literal(signature)}${by})`)
   }
-  return statements.length === 0 ? [] : [...UNCHECKED, ...statements]
+  if (statements.length === 0) return []
+  // Citus grants on a server what was granted, and there PUBLIC may call every new function. A delegated call is checked there.
+  const closed = placed.filter(({ isClosed }) => isClosed).map(({ signature }) => signature)
+  return [...UNCHECKED, ...statements, ...(closed.length > 0 ? [closeStatement(closed)] : [])]
 }
+
+/**
+ * The statements that close functions where PUBLIC may call them on a server although it may not on the coordinator: a server
+ * that was added to the cluster.
+ */
+export async function listCloseStatements(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
+  if ((await findCitus(db)) === undefined) return []
+  const closed = (await listPlacedFunctions(db, names)).filter(({ isKnown, isClosed }) => isKnown && isClosed)
+  if (closed.length === 0) return []
+  const signatures = closed.map(({ signature }) => literal(signature)).join(', ')
+  const answers = await runOnWorkers(
+    db,
+    `SELECT string_agg(s, ';') FROM unnest(ARRAY[${signatures}]) s JOIN pg_proc f ON f.oid = to_regprocedure(s)
+     WHERE NOT (${IS_CLOSED})`,
+  )
+  const open = new Set(answers.flatMap(({ text }) => text.split(';').filter((signature) => signature !== '')))
+  return open.size === 0 ? [] : [closeStatement([...open].sort())]
+}
+
+function closeStatement(signatures: readonly string[]): string {
+  return `REVOKE EXECUTE ON FUNCTION ${signatures.join(', ')} FROM PUBLIC`
+}
+
+/** Whether PUBLIC may not call the function `f`. */
+const IS_CLOSED = `f.proacl IS NOT NULL AND NOT EXISTS (SELECT FROM aclexplode(f.proacl) WHERE grantee = 0)`
 
 /** A server refuses the body of a function whose callee is made later. The migrator has checked all of them. */
 const UNCHECKED = ["SET LOCAL citus.propagate_set_commands = 'local'", 'SET LOCAL check_function_bodies = off']
@@ -152,6 +183,7 @@ async function listPlacedFunctions(db: QueryExecutorProvider, names: Names): Pro
         FROM pg_catalog.pg_dist_object WHERE classid = 'pg_proc'::regclass`
   const { rows } = await sql<{ [Key in keyof PlacedFunction]: Exclude<PlacedFunction[Key], undefined> | null }>`
     SELECT substr(f.proname, ${names.prefix.length + 1}::int) AS name, k.objid IS NOT NULL AS "isKnown",
+      ${sql.raw(IS_CLOSED)} AS "isClosed",
       format('%I.%I(%s)', ${names.schema}::text, f.proname,
         (SELECT string_agg(format_type(type, NULL), ', ' ORDER BY nth)
          FROM unnest(f.proargtypes) WITH ORDINALITY t (type, nth))) AS signature,
@@ -159,10 +191,11 @@ async function listPlacedFunctions(db: QueryExecutorProvider, names: Names): Pro
     FROM pg_proc f LEFT JOIN (${known}) k ON k.objid = f.oid
     WHERE f.pronamespace = to_regnamespace(${names.schema}) AND f.prokind = 'f' AND ${isOwn(sql.ref('f.proname'), names)}
     ORDER BY f.proname, f.oid`.execute(db)
-  return rows.map(({ name, signature, isKnown, argument, colocation }) => ({
+  return rows.map(({ name, signature, isKnown, isClosed, argument, colocation }) => ({
     name: name ?? '',
     signature: signature ?? '',
     isKnown: isKnown ?? false,
+    isClosed: isClosed ?? false,
     argument: argument ?? undefined,
     colocation: colocation ?? undefined,
   }))

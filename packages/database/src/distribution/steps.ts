@@ -4,6 +4,7 @@ import { inSequence, literal, qualified } from './citus.ts'
 import { forgetStatement, listNotes, noteStatement, readState, stateStatements } from './notes.ts'
 import {
   isPlaced,
+  listCloseStatements,
   listForeignKeys,
   listFunctionStatements,
   listMissingKeys,
@@ -57,6 +58,7 @@ export async function listSteps(
     { title: 'make the types on the servers', statements: await listTypeStatements(db, names) },
     { title: 'plan functions with their values', statements: await listPlanStatements(db, names) },
     { title: 'distribute the functions', statements: await listFunctionStatements(db, names, target) },
+    { title: 'close functions on the servers', statements: await listCloseStatements(db, names) },
     ...missing.map(({ object, statement }) => ({ title: `add the ${object}`, statements: [statement] })),
   ])
   const state = await readState(db, names)
