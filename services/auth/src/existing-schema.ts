@@ -5,7 +5,10 @@ import { type Kysely, sql } from 'kysely'
 const NEWEST_AT_BIRTH = '20180125194653'
 const TABLES_AT_BIRTH = ['audit_log_entries', 'instances', 'refresh_tokens', 'schema_migrations', 'users'] as const
 
-/** Gives new tables what the tables of these names had. */
+/** The tables of supabase/auth that this service has too. Its own first migrations made `users` alone of them. */
+const SHARED_TABLES = ['users', 'identities', 'sessions', 'mfa_factors', 'mfa_amr_claims'] as const
+
+/** Gives new tables what the tables before them had. */
 type Restore = (db: Kysely<unknown>) => Promise<void>
 
 /**
@@ -89,17 +92,19 @@ interface TableRight {
   readonly isGrantable: boolean | null
 }
 
+/** The rights on `users` are those on every shared table: what inserts users, such as a seed file, inserts identities too. */
 async function readRights(
   db: Kysely<unknown>,
   { schema }: Names,
   tables: readonly string[],
 ): Promise<readonly TableRight[]> {
   const { rows } = await sql<TableRight>`
-    SELECT relname AS "table", pg_get_userbyid(relowner) AS owner, acl.is_grantable AS "isGrantable",
+    SELECT heir AS "table", pg_get_userbyid(relowner) AS owner, acl.is_grantable AS "isGrantable",
       acl.privilege_type AS "right", CASE WHEN acl.grantee = 0 THEN 'public' ELSE pg_get_userbyid(acl.grantee) END AS grantee
     FROM pg_class LEFT JOIN LATERAL aclexplode(relacl) acl ON acl.grantee <> relowner
+    CROSS JOIN unnest(CASE relname WHEN 'users' THEN ${SHARED_TABLES}::text[] ELSE ARRAY[relname::text] END) heir
     WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ${schema}) AND relname = ANY(${tables})
-    ORDER BY relname, grantee, "right"`.execute(db)
+    ORDER BY heir, grantee, "right"`.execute(db)
   return rows
 }
 
