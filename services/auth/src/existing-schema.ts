@@ -25,7 +25,7 @@ export async function clearExistingSchema(db: Kysely<unknown>, names: Names): Pr
   if (version === undefined) throw new Error(describeOthers(names, tables))
   if (!(await isAsAtBirth(db, names, { tables, version })))
     throw new Error(
-      `the schema ${names.schema} belongs to supabase/auth (migration ${version}): run auth adopt --check, which says what carries over`,
+      `the schema ${names.schema} belongs to supabase/auth (migration ${version}): run auth adopt --check, which says what carries over, once a release has this command; until then, name another schema by AUTH_DB_SCHEMA`,
     )
   const rights = await readRights(db, names, tables)
   await sql`DROP TABLE ${sql.join(tables.map((table) => sql.id(names.schema, table)))}`.execute(db)
