@@ -100,30 +100,8 @@ BEGIN
       WHERE t.session_id = held_session AND t.counter = held_counter + 1 AND t.token_hash <> p_child_hash;
   ELSE
     verdict := 'stolen';
-    user_id := held_user;
-    SELECT
-      {{include:actor.sql}}
-      INTO actor FROM {{users}} u WHERE u.id = held_user;
-    IF p_revoke_family THEN
-      UPDATE {{refresh_tokens}} t SET revoked = true, updated_at = moment
-        WHERE t.session_id = held_session AND NOT t.revoked;
-    END IF;
   END IF;
 
-  IF verdict <> 'stolen' THEN
-    session_id := held_session;
-    user_id := held_user;
-    {{include:touch_refreshed.sql}}
-  END IF;
-
-  IF p_audit THEN
-    INSERT INTO {{audit_log_entries}}
-        (actor_id, target_user_id, session_id, action, log_type, ip_address, payload)
-      SELECT held_user, held_user, held_session, e.action, 'token', coalesce(p_ip, ''),
-        actor || jsonb_build_object('action', e.action, 'log_type', 'token')
-      FROM (VALUES ('token_refreshed', verdict <> 'stolen'),
-        ('token_revoked', verdict = 'rotated' OR (verdict = 'stolen' AND p_revoke_family))) AS e (action, due)
-      WHERE e.due;
-  END IF;
+  {{include:finish_refresh.sql}}
 END
 $$;

@@ -75,29 +75,8 @@ BEGIN
       SELECT held_session, held_user, p_child_hash, max(t.counter) + 1000000, held_token, moment, moment
       FROM {{refresh_tokens}} t WHERE t.session_id = held_session;
     UPDATE {{refresh_tokens}} t SET updated_at = moment WHERE t.id = held_token;
-  ELSIF verdict = 'stolen' THEN
-    SELECT
-      {{include:actor.sql}}
-      INTO actor FROM {{users}} u WHERE u.id = held_user;
-    IF p_revoke_family THEN
-      UPDATE {{refresh_tokens}} t SET revoked = true, updated_at = moment
-        WHERE t.session_id = held_session AND NOT t.revoked;
-    END IF;
-  END IF;
-  user_id := held_user;
-  IF verdict <> 'stolen' THEN
-    session_id := held_session;
-    {{include:touch_refreshed.sql}}
   END IF;
 
-  IF p_audit THEN
-    INSERT INTO {{audit_log_entries}}
-        (actor_id, target_user_id, session_id, action, log_type, ip_address, payload)
-      SELECT held_user, held_user, held_session, e.action, 'token', coalesce(p_ip, ''),
-        actor || jsonb_build_object('action', e.action, 'log_type', 'token')
-      FROM (VALUES ('token_refreshed', verdict <> 'stolen'),
-        ('token_revoked', verdict = 'branched' OR (verdict = 'stolen' AND p_revoke_family))) AS e (action, due)
-      WHERE e.due;
-  END IF;
+  {{include:finish_refresh.sql}}
 END
 $$;
