@@ -14,7 +14,8 @@
 -- A child that the service did not derive from its parent is alive beside the branch: one that an import has brought, one of
 -- another secret, or the one that took the place of its parent when the session reached aal2.
 --
--- A branch counts on a million further, so that the chains of both live tokens have room: the counter is unique in a session.
+-- A branch counts on a billion further, so that the chains of both live tokens have room: the counter is unique in a session. A
+-- thousand refreshes a second would need eleven days to meet the next chain. The bigint has room for nine billion branches.
 --
 -- Lock order: the user, the session, as in refresh_session.
 CREATE OR REPLACE FUNCTION {{reuse_refresh_token}}(
@@ -72,7 +73,7 @@ BEGIN
     RETURN;
   ELSIF verdict = 'branched' THEN
     INSERT INTO {{refresh_tokens}} (session_id, user_id, token_hash, counter, parent_id, created_at, updated_at)
-      SELECT held_session, held_user, p_child_hash, max(t.counter) + 1000000, held_token, moment, moment
+      SELECT held_session, held_user, p_child_hash, max(t.counter) + 1000000000, held_token, moment, moment
       FROM {{refresh_tokens}} t WHERE t.session_id = held_session;
     UPDATE {{refresh_tokens}} t SET updated_at = moment WHERE t.id = held_token;
   END IF;

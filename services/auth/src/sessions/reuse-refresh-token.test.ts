@@ -56,6 +56,13 @@ async function reuse(token: string, sessions = {}) {
   return { verdict: result.verdict, child }
 }
 
+/** The largest counter of the session, in text, since it may be larger than a number holds exactly. */
+const lastCounter = async (sessionId: string) => {
+  const { rows } = await sql<{ last: string }>`SELECT max(counter)::text AS last FROM ${sql.table('refresh_tokens')}
+    WHERE session_id = ${sessionId}`.execute(database.db)
+  return BigInt(rows[0]?.last ?? 0)
+}
+
 const liveTokens = async (sessionId: string) => {
   const { rows } = await sql<{ live: number }>`SELECT count(*)::int AS live FROM ${sql.table('refresh_tokens')}
     WHERE session_id = ${sessionId} AND NOT revoked`.execute(database.db)
@@ -85,6 +92,15 @@ it('revokes all live tokens for an ancestor after the interval, without rotation
   await exchange(branch.child)
   expect((await reuse(token)).verdict).toBe('stolen')
   expect(await liveTokens(sessionId)).toBe(0)
+})
+
+it('leaves a billion refreshes of room before the chain of a branch', async () => {
+  const { token, sessionId } = await signIn()
+  const newest = await exchange(await exchange(token))
+  const before = await lastCounter(sessionId)
+  await reuse(token, { reuseIntervalMs: 60_000 })
+  expect((await lastCounter(sessionId)) - before).toBe(1_000_000_000n)
+  await exchange(newest)
 })
 
 it('refuses a banned user, and a token whose session has ended meanwhile', async () => {
