@@ -200,7 +200,6 @@ function hasParameter(url: string, name: string): boolean {
   return new URL(url, 'http://localhost').searchParams.has(name)
 }
 
-/** The link to the next page, and in the page form the length of the list. */
 /** Sends a list piece by piece. Each piece is read when the client has taken the one before. */
 async function sendUsers(reply: FastifyReply, listed: ListedUsers, aud: string): Promise<undefined> {
   reply.liftDeadline()
@@ -218,6 +217,7 @@ async function* writeUsers({ users, rest }: ListedUsers, aud: string): AsyncGene
   yield `],"aud":${JSON.stringify(aud)}}`
 }
 
+/** The link to the next page, and in the page form the length of the list. */
 function listHeaders(
   shown: Pick<LinkedPage, 'path' | 'query'>,
   list: UserListRequest,
