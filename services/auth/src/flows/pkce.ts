@@ -64,7 +64,7 @@ export type FlowKind = 'implicit' | 'pkce'
 /** The challenge of a PKCE flow (RFC 7636). */
 export interface PkceChallenge {
   readonly challenge: string
-  /** Only rows written by older versions contain `plain`. */
+  /** `parsePkce` makes `s256` of both. Flows of supabase/auth may be `plain`. */
   readonly method: 's256' | 'plain'
 }
 
