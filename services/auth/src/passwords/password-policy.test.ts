@@ -26,7 +26,7 @@ describe('checkPasswordPolicy', () => {
     // Six code points, twelve UTF-16 units.
     ['😀😀😀😀😀😀', { verdict: 'accepted' }],
     ['😀😀😀😀😀', { verdict: 'weak', message: 'Password should be at least 6 characters.', reasons: ['length'] }],
-  ])('%j with length alone', (password, expected) => {
+  ])('judges %j by its length, in characters at least and in bytes at most', (password, expected) => {
     expect(checkPasswordPolicy(plain, password)).toEqual(expected)
   })
 
@@ -35,7 +35,7 @@ describe('checkPasswordPolicy', () => {
     ['aaaaaaaa', { verdict: 'weak', message: characters, reasons: ['characters'] }],
     ['x', { verdict: 'weak', message: `${length} ${characters}`, reasons: ['length', 'characters'] }],
     ['xxxxxaA:', { verdict: 'accepted' }],
-  ])('%j with character sets', (password, expected) => {
+  ])('names the length and the sets of characters that %j lacks', (password, expected) => {
     expect(checkPasswordPolicy(strict, password)).toEqual(expected)
   })
 })
