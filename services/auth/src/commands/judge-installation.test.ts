@@ -81,6 +81,11 @@ describe('auth doctor --env', () => {
   it.each([
     ['GOTRUE_SAML_ENABLED', 'true', 'unsafe  GOTRUE_SAML_ENABLED: nobody can sign in by SAML'],
     [
+      'GOTRUE_SECURITY_REFRESH_TOKEN_ALLOW_REUSE',
+      'true',
+      'unsafe  GOTRUE_SECURITY_REFRESH_TOKEN_ALLOW_REUSE: a used token is only taken again as the profile says',
+    ],
+    [
       'GOTRUE_EXTERNAL_GITHUB_URL',
       'https://github.example.com',
       'unsafe  GOTRUE_EXTERNAL_GITHUB_URL: the provider has one address',

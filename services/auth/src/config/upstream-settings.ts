@@ -36,7 +36,7 @@ const ROWS: readonly (readonly [patterns: string, instead: string, harmless: Har
     'tokens have one form',
     'always',
   ],
-  ['SECURITY_REFRESH_TOKEN_ALLOW_REUSE', 'a used token that comes again ends its session', 'always'],
+  ['SECURITY_REFRESH_TOKEN_ALLOW_REUSE', 'a used token is only taken again as the profile says', 'while off'],
   ['SECURITY_DB_ENCRYPTION_ENCRYPT SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY_ID', 'secrets are always sealed', 'always'],
   ['SESSIONS_TAGS', 'sessions have no tags', 'while off'],
   ['SAML_ENABLED', 'nobody can sign in by SAML', 'while off'],
