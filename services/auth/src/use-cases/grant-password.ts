@@ -18,7 +18,7 @@ import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessi
 import type { SessionOrigin } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { isBanned, refuseBannedSignIn } from '../users/user.ts'
-import { findPasswordUser, findUserById, type PasswordUser } from '../users/user-repository.ts'
+import { findPasswordUser, type PasswordUser } from '../users/user-repository.ts'
 
 /** The members of the request. Empty members count as absent. */
 export interface GrantPasswordInput extends SessionOrigin {
@@ -70,7 +70,7 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
   const mayBeTold = deps.config.signup.tellsUnconfirmed || user?.isConfirmed === true
   const isRight = matches && !blocked && mayBeTold
   if (!isRight) await recordFailedCheck(deps, check)
-  if (!isRight && user && deps.config.behaviours.banIsToldFirst) await refuseBannedUser(deps, user)
+  if (!isRight && user && deps.config.behaviours.banIsToldFirst && isBanned(user, deps.now())) refuseBannedSignIn()
   // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
   if (user) await judgePasswordAttempt(deps, user.id, isRight)
   const view =
@@ -79,12 +79,6 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
       : undefined
   if (view === undefined) refusePassword()
   return view
-}
-
-/** Tells a ban to whoever guesses a password. */
-async function refuseBannedUser({ db, now }: Pick<AuthDeps, 'db' | 'now'>, { id }: PasswordUser): Promise<void> {
-  const user = await findUserById(db, id)
-  if (user && isBanned(user, now())) refuseBannedSignIn()
 }
 
 interface VerifiedPassword {

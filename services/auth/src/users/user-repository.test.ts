@@ -50,10 +50,11 @@ describe('an identifier', () => {
 })
 
 describe('a sign-in by password', () => {
-  it('finds the hash, and whether the identifier in use is confirmed', async () => {
-    const { id } = await add({ encrypted_password: 'hash', email_confirmed_at: at })
-    expect(await findByPassword(byEmail)).toEqual({ id, passwordHash: 'hash', isConfirmed: true })
-    expect(await findByPassword(byPhone)).toEqual({ id, passwordHash: 'hash', isConfirmed: false })
+  it('finds the hash, the end of a ban, and whether the identifier in use is confirmed', async () => {
+    const { id, bannedUntil } = await add({ encrypted_password: 'hash', email_confirmed_at: at, banned_until: at })
+    expect(await findByPassword(byEmail)).toEqual({ id, passwordHash: 'hash', isConfirmed: true, bannedUntil })
+    expect(await findByPassword(byPhone)).toEqual({ id, passwordHash: 'hash', isConfirmed: false, bannedUntil })
+    expect(bannedUntil).not.toBeNull()
   })
 
   it.each([

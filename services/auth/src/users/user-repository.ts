@@ -4,7 +4,7 @@ import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { AuthTables, Db, Trx, UsersTable } from '../database.ts'
 import { toMetadata } from '../identities/identity.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
-import { NO_TIME } from '../records/timestamp.ts'
+import { NO_TIME, type Timestamp } from '../records/timestamp.ts'
 import { normaliseEmail, type UserIdentifier } from '../requests/identifier.ts'
 import { isStaged, requireUser, type User } from './user.ts'
 
@@ -91,6 +91,7 @@ export interface PasswordUser {
   readonly passwordHash: string | null
   /** Whether the identifier that they sign in with is confirmed. */
   readonly isConfirmed: boolean
+  readonly bannedUntil: Timestamp | null
 }
 
 interface PasswordUserQuery extends UserIdentifier {
@@ -102,7 +103,7 @@ const findPasswordUserByEmail = prepare<PasswordUserQuery, PasswordUser, AuthTab
   (p, db) =>
     db
       .selectFrom('users')
-      .select(['id', 'encrypted_password as passwordHash'])
+      .select(['id', 'encrypted_password as passwordHash', 'banned_until as bannedUntil'])
       .select((e) => e('email_confirmed_at', 'is not', null).$castTo<boolean>().as('isConfirmed'))
       .where(sql<boolean>`lower(email) = ${p.value} AND NOT is_sso_user`)
       .where('aud', '=', p.audience)
@@ -115,7 +116,7 @@ const findPasswordUserByPhone = prepare<PasswordUserQuery, PasswordUser, AuthTab
   (p, db) =>
     db
       .selectFrom('users')
-      .select(['id', 'encrypted_password as passwordHash'])
+      .select(['id', 'encrypted_password as passwordHash', 'banned_until as bannedUntil'])
       .select((e) => e('phone_confirmed_at', 'is not', null).$castTo<boolean>().as('isConfirmed'))
       .where('phone', '=', p.value)
       .where('aud', '=', p.audience)
