@@ -66,6 +66,20 @@ describe('createSignUp', () => {
     expect('user' in repeated && repeated.user.id).not.toBe(taken.user.id)
   })
 
+  it('answers like a free address when the user whom it would tell of is deleted meanwhile', async () => {
+    await request('gone@example.com', deps)
+    const behaviours = { ...deps.config.behaviours, repeatedSignUpIsTold: true }
+    const insertSignUp: typeof deps.insertSignUp = async (signUp) => {
+      const outcome = await deps.insertSignUp(signUp)
+      await deps.db.deleteFrom('users').where('email', '=', 'gone@example.com').execute()
+      await deps.db.deleteFrom('send_throttle').execute()
+      return outcome
+    }
+    const told = { ...deps, config: { ...deps.config, behaviours }, insertSignUp }
+    const repeated = await request('gone@example.com', told)
+    expect(repeated).toMatchObject({ verdict: 'confirm', user: { email: 'gone@example.com' } })
+  })
+
   it('counts a taken address like a free one', async () => {
     const taken = await createSignedUp(counted.deps)
     for (const address of [taken.email, 'second@example.com']) await request(address, counted.deps)

@@ -24,7 +24,7 @@ import type { SignUpOutcome } from '../sign-ups/sign-up-repository.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { signUpMetadata } from '../users/address-metadata.ts'
 import { requireMetadata } from '../users/metadata.ts'
-import { getProfile } from '../users/profile-repository.ts'
+import { findProfileById } from '../users/profile-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
 /** What a sign-up works with, by email or by phone. */
@@ -219,7 +219,10 @@ async function answerDuplicate(
   const waitMs =
     verdict === 'repeated' && (await restOfInterval(deps.db, deps, { kind, identifier: identifier.value, audience }))
   if (waitMs) refuseTooSoon({ kind }, waitMs)
-  const { user, identities } = await getProfile(deps.db, actorId)
+  const stored = await findProfileById(deps.db, actorId)
+  // The user may have been deleted since.
+  if (stored === undefined) return made
+  const { user, identities } = stored
   // Nobody but the invited user may learn what the invitation says.
   return user.invitedAt === null ? { user, identities } : { user: { ...user, userMetadata: {} }, identities: [] }
 }
