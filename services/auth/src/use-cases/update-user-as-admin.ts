@@ -74,20 +74,21 @@ async function storeChanges(
 ): Promise<void> {
   const { id } = user
   const at = now()
+  const metadata = wanted.userMetadata ? mergeMetadata(user.userMetadata, wanted.userMetadata) : user.userMetadata
+  const confirmsEmail = wanted.emailConfirm && (wanted.email ?? user.email) !== null
   let current = await updateUser(trx, id, {
     updated_at: at,
     keep_unconfirmed: true,
     ...(wanted.audience === undefined || config.behaviours.audienceIsFixed ? {} : { aud: wanted.audience }),
     ...(wanted.role === undefined ? {} : { role: wanted.role }),
-    ...(wanted.userMetadata && { raw_user_meta_data: mergeMetadata(user.userMetadata, wanted.userMetadata) }),
+    ...(confirmsEmail
+      ? { raw_user_meta_data: confirmedMetadata(config, metadata, 'email') }
+      : wanted.userMetadata && { raw_user_meta_data: { ...metadata } }),
     ...(wanted.appMetadata && { raw_app_meta_data: mergeMetadata(user.appMetadata, wanted.appMetadata) }),
     ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
   })
   if (wanted.banMs !== undefined) await updateBan(trx, id, wanted.banMs)
   for (const kind of ['email', 'phone'] as const) current = await updateIdentifier(trx, current, { kind, wanted, at })
-  if (wanted.emailConfirm && current.email !== null) {
-    await updateUser(trx, id, { raw_user_meta_data: confirmedMetadata(config, current.userMetadata, 'email') })
-  }
   const changesRole = wanted.role !== undefined && wanted.role !== user.role
   // Earlier access tokens have the former role. Their sessions end, so that the user must sign in again.
   if (!changesRole && passwordHash === undefined) return
