@@ -93,7 +93,7 @@ describe('errorVocabulary', () => {
         })
         .catch((thrown: unknown) => thrown)
     })
-    expect(Object(error).code).toBe('55P03')
+    expect(error).toMatchObject({ code: '55P03' })
     expect(errorVocabulary.isUnavailable(error)).toBe(true)
     expect(errorVocabulary.unavailable(error)).toEqual(serviceUnavailable({ cause: error }))
   })

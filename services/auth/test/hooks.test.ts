@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { addApp, answerChallenge, claimsOf, enrolApp } from './authenticator-app.ts'
 import {
   anyId,
@@ -62,6 +63,8 @@ function answers(changes: Partial<Record<string, (payload: Record<string, unknow
     return name.endsWith('_ATTEMPT') ? { body: { decision: 'continue' } } : NOTHING
   }
 }
+const Claims = z.looseObject({ iat: z.number() })
+const shorten = (claims: z.output<typeof Claims>) => ({ ...claims, exp: claims.iat + 60 })
 const rejected = { error: { http_code: 403, message: 'Not you' } }
 const FAILED = [
   500,
@@ -75,7 +78,7 @@ const refresh = (refresh_token: unknown) => test.post('/token?grant_type=refresh
 
 describe('CUSTOM_ACCESS_TOKEN', () => {
   it('writes the claims of every token and is told the authentication method', async () => {
-    answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), plan: 'gold' } }) })
+    answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Claims.parse(claims), plan: 'gold' } }) })
     const signedIn = await createSignedIn(test)
     const session = (await refresh(signedIn.refreshToken)).json()
     expect(claimsOf(session.access_token)).toEqual(
@@ -118,7 +121,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
 
   it('may shorten the life of a token, and expires_at follows', async () => {
     const { email, password } = await createSignedUp(test.deps)
-    answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), exp: Object(claims).iat + 60 } }) })
+    answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: shorten(Claims.parse(claims)) }) })
     const { access_token, expires_in, expires_at } = (await enterPassword({ email, password })).json()
     expect([expires_in, expires_at]).toEqual([60, claimsOf(access_token).exp])
   })
@@ -127,7 +130,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
   it('500: fails for claims that lack a required member', async () => {
     const signedUp = await createSignedUp(test.deps)
     for (const claim of ['aud', 'exp', 'iat', 'sub', 'email', 'phone', 'role', 'aal', 'session_id', 'is_anonymous']) {
-      answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), [claim]: undefined } }) })
+      answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Claims.parse(claims), [claim]: undefined } }) })
       const answer = await enterPassword({ email: signedUp.email, password: signedUp.password })
       expect(statusAndBody(answer)).toEqual(FAILED)
     }
@@ -135,7 +138,7 @@ describe('CUSTOM_ACCESS_TOKEN', () => {
 
   it.each(['sub', 'session_id'])('500: fails for another %s', async (claim) => {
     const { email, password } = await createSignedUp(test.deps)
-    answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Object(claims), [claim]: randomUUID() } }) })
+    answers({ CUSTOM_ACCESS_TOKEN: ({ claims }) => ({ claims: { ...Claims.parse(claims), [claim]: randomUUID() } }) })
     expect(statusAndBody(await enterPassword({ email, password }))).toEqual(FAILED)
   })
 

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { TestApp } from './auth-app.ts'
 import { createSignedUp, type SignedUp } from './signed-up.ts'
 
@@ -8,6 +9,13 @@ export interface SignedIn extends SignedUp {
   readonly sessionId: string
   /** The record that the session carried. */
   readonly record: Readonly<Record<string, unknown>>
+}
+
+const Identities = z.object({ identities: z.tuple([z.object({ identity_id: z.string() })], z.unknown()) })
+
+/** The id of the first identity of a user, which goes with the address of their sign-up. */
+export function ownIdentityId({ record }: Pick<SignedIn, 'record'>): string {
+  return Identities.parse(record).identities[0].identity_id
 }
 
 /** Signs somebody in by password. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { type ExternalApp, land, openExternalApp } from '../../test/external/external-app.ts'
 import { OAUTH_STUBS } from '../../test/external/oauth-stubs.ts'
 import { OPENID_STUBS } from '../../test/external/openid-stubs.ts'
@@ -45,17 +46,17 @@ function withoutEmail(stub: ProviderStub): ProviderStub {
   return {
     ...stub,
     ...(idToken ? { idToken: { ...idToken, claims: { ...idToken.claims, email: undefined } } } : {}),
-    token: { ...token, answer: Object(drop(token.answer)) },
+    token: { ...token, answer: z.record(z.string(), z.unknown()).parse(drop(token.answer)) },
     resources: Object.fromEntries(resources),
   }
 }
 
 function dropEmails(name: string, value: unknown): unknown {
   if (name === 'email' || name === 'emailAddress') return undefined
-  const isAddress = (entry: unknown): boolean =>
-    Object(entry).email !== undefined || Object(entry)['handle~'] !== undefined
+  const { data: list = [] } = z.array(z.looseObject({})).safeParse(value)
   // Answers that list addresses. Twitch answers with a list of users.
-  return Array.isArray(value) && value.some(isAddress) && Object(value[0]).login === undefined ? [] : value
+  const isAddresses = list.some((entry) => 'email' in entry || 'handle~' in entry) && !('login' in (list[0] ?? {}))
+  return isAddresses ? [] : value
 }
 
 describe.each(STUBS)('a failing sign-in by %s', (name, stub) => {

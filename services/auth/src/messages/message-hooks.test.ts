@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import {
   accountBody,
   anyId,
@@ -62,7 +63,7 @@ const readCall = (name: HookName, about: (payload: HookCall['payload']) => boole
     { timeout: 10_000 },
   )
 const member = (payload: HookCall['payload'], part: string, name: string): unknown =>
-  Reflect.get(Object(payload[part]), name)
+  z.looseObject({}).parse(payload[part])[name]
 const readMail = (email: string, type: string) =>
   readCall(
     'SEND_EMAIL',

@@ -10,7 +10,7 @@ import {
   userBody,
 } from '../../test/bodies.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
-import { createSignedIn, type SignedIn, signIn } from '../../test/signed-in.ts'
+import { createSignedIn, ownIdentityId, type SignedIn, signIn } from '../../test/signed-in.ts'
 
 // An attack: the thief of a session replaces the user's address by their own, by linking an identity with it and
 // unlinking that of the user.
@@ -38,7 +38,6 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
   })
   afterAll(() => service.close())
 
-  const own = ({ record }: SignedIn): string => Object(record).identities[0].identity_id
   async function link({ user }: SignedIn, provider: string, data: Record<string, unknown>): Promise<string> {
     const values = { user_id: user.id, provider, provider_id: `${provider}-${user.id}`, identity_data: data }
     const query = service.deps.db.insertInto('identities').values(values).returning('id')
@@ -53,7 +52,7 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
   it('422: refuses to unlink the email identity of a confirmed email', async () => {
     const signedIn = await createSignedIn(service)
     await link(signedIn, 'github', { email: `thief-${signedIn.email}`, email_verified: true })
-    expect(await unlink(signedIn.headers, own(signedIn))).toEqual(CONFLICT)
+    expect(await unlink(signedIn.headers, ownIdentityId(signedIn))).toEqual(CONFLICT)
     const kept = { email: signedIn.email, email_confirmed_at: signedIn.record.email_confirmed_at }
     expect(await show(signedIn.headers)).toEqual(
       userBody({
@@ -82,14 +81,14 @@ describe.each(['compatible', 'strict'])('an address and the identity that it goe
     const signedIn = await createSignedIn(service)
     const google = await link(signedIn, 'google', { email: signedIn.email, email_verified: true })
     await link(signedIn, 'github', { email: `thief-${signedIn.email}`, email_verified: true })
-    expect(await unlink(signedIn.headers, own(signedIn))).toEqual(DONE)
+    expect(await unlink(signedIn.headers, ownIdentityId(signedIn))).toEqual(DONE)
     expect(await unlink(signedIn.headers, google)).toEqual(CONFLICT)
   })
 
   it('422: refuses to unlink the only identity with an email', async () => {
     const signedIn = await createSignedIn(service)
     await link(signedIn, 'github', {})
-    expect(await unlink(signedIn.headers, own(signedIn))).toEqual(CONFLICT)
+    expect(await unlink(signedIn.headers, ownIdentityId(signedIn))).toEqual(CONFLICT)
     expect(await show(signedIn.headers)).toEqual(
       signedUpBody(signedIn, {
         last_sign_in_at: anyTime,

@@ -73,11 +73,11 @@ export const signUpCases = {
         headers: OPERATOR,
       })
       const phone = await service.post('/signup', { phone: '14155550179', password: PASSWORD, data: { a: 1 } })
-      const named = (metadata: object) => JSON.parse(JSON.stringify(metadata).replaceAll(id, 'id'))
+      const named = (metadata: unknown) => JSON.parse(JSON.stringify(metadata).replaceAll(id, 'id'))
       return {
         fresh: named(fresh),
         confirmed: named(user.user_metadata),
-        claims: named(Object(claimsOf(session.access_token).user_metadata)),
+        claims: named(claimsOf(session.access_token).user_metadata),
         admin: byAdmin.json().user_metadata,
         later: [later.json().user_metadata, confirmed.json().user_metadata],
         phone: Object.keys(phone.json().user_metadata),

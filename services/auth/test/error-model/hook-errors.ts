@@ -1,5 +1,6 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { StubAnswer } from '@trestle/testing/stub-provider.ts'
+import { z } from 'zod'
 import { hookRejected } from '../../src/external-errors.ts'
 import { enrolApp } from '../authenticator-app.ts'
 import { createSignedUp } from '../signed-up.ts'
@@ -18,6 +19,7 @@ const ANSWERS: Readonly<Record<string, StubAnswer | undefined>> = {
   text: { headers: { 'content-type': 'text/plain' }, body: 'no' },
   broken: { status: 500, body: '' },
 }
+const Named = z.object({ email: z.string().optional() })
 /** What the hook says of factors. Cases run one after another. */
 let factorText = ''
 /** Users whose passwords the hook rejects. */
@@ -33,7 +35,8 @@ hooks.answer = ({ name, payload }) => {
     }
   if (name === 'CUSTOM_ACCESS_TOKEN')
     return payload.authentication_method === 'passkey' ? ANSWERS.long : { body: { claims: payload.claims } }
-  return ANSWERS[String(Reflect.get(Object(payload.user), 'email')).split('@')[0] ?? '']
+  const { email = '' } = Named.parse(payload.user)
+  return ANSWERS[email.split('@')[0] ?? '']
 }
 
 /** What a signup is told for which the hook answers so. */

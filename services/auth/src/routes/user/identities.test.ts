@@ -4,7 +4,7 @@ import { claimsOf } from '../../../test/authenticator-app.ts'
 import { anyTime, claimsBody, errorBody, identityBody, proof, signedUpBody, userBody } from '../../../test/bodies.ts'
 import { type Failure, expectFailure as failWith } from '../../../test/expect-failure.ts'
 import { type MailApp, openMailApp } from '../../../test/mail-app.ts'
-import { createSignedIn, type SignedIn } from '../../../test/signed-in.ts'
+import { createSignedIn, ownIdentityId, type SignedIn } from '../../../test/signed-in.ts'
 import { createSignedUp } from '../../../test/signed-up.ts'
 import { toTimestamp } from '../../records/timestamp.ts'
 
@@ -29,8 +29,6 @@ async function link({ user }: SignedIn, provider: string, data: Record<string, u
 async function unconfirm({ user: { id } }: SignedIn): Promise<void> {
   await test.deps.db.updateTable('users').set({ email_confirmed_at: null }).where('id', '=', id).execute()
 }
-
-const ownIdentity = ({ record }: SignedIn): string => Object(record).identities[0].identity_id
 
 async function unlink({ headers }: Pick<SignedIn, 'headers'>, id: string) {
   const answer = await test.app.inject({ method: 'DELETE', url: `/user/identities/${id}`, headers })
@@ -84,7 +82,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
     await link(signedIn, 'gitlab', { email: `old-${signedIn.email}`, email_verified: false })
     await link(signedIn, 'google', { email: other.email, email_verified: true })
     await link(signedIn, 'github', { email: `new-${signedIn.email}`, email_verified: true })
-    const { user } = await unlink(signedIn, ownIdentity(signedIn))
+    const { user } = await unlink(signedIn, ownIdentityId(signedIn))
     expect([user.email, user.email_confirmed_at]).toEqual([`new-${signedIn.email}`, toTimestamp(test.clock.now())])
     const left = test.deps.db.selectFrom('one_time_tokens').select('id').where('user_id', '=', signedIn.user.id)
     expect(await left.execute()).toEqual([])
@@ -97,7 +95,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
     await unconfirm(signedIn)
     await link(signedIn, 'gitlab', { email: 'ceo@corp.example', email_verified: false })
     await link(signedIn, 'bitbucket', { email: 'cto@corp.example' })
-    await expectFailure(signedIn, ownIdentity(signedIn), [422, 'email_conflict_identity_not_deletable', CONFLICT])
+    await expectFailure(signedIn, ownIdentityId(signedIn), [422, 'email_conflict_identity_not_deletable', CONFLICT])
     const refreshed = await test.post('/token?grant_type=refresh_token', { refresh_token: signedIn.refreshToken })
     expect(claimsOf(refreshed.json().access_token)).toEqual(
       claimsBody({
@@ -118,7 +116,7 @@ describe('DELETE /user/identities/{identity_id}', () => {
     expect(first.user).toEqual(signedUpBody(signedIn, { last_sign_in_at: anyTime }))
     await link(signedIn, 'phone', { phone: '14155550161', phone_verified: true })
     await unconfirm(signedIn)
-    const second = await unlink(signedIn, ownIdentity(signedIn))
+    const second = await unlink(signedIn, ownIdentityId(signedIn))
     expect(second.user).toEqual(
       userBody({
         id: signedIn.user.id,
@@ -141,20 +139,20 @@ describe('DELETE /user/identities/{identity_id}', () => {
 
   it('422: refuses the last identity, an unknown identity and a conflict of emails', async () => {
     const signedIn = await createSignedIn(test)
-    const own = ownIdentity(signedIn)
+    const own = ownIdentityId(signedIn)
     const single = 'User must have at least 1 identity after unlinking'
     await expectFailure(signedIn, own, [422, 'single_identity_not_deletable', single])
     const other = await createSignedIn(test)
     await link(signedIn, 'github', { email: other.email, email_verified: true })
     await unconfirm(signedIn)
-    await expectFailure(signedIn, ownIdentity(other), [422, 'identity_not_found', "Identity doesn't exist"])
+    await expectFailure(signedIn, ownIdentityId(other), [422, 'identity_not_found', "Identity doesn't exist"])
     await expectFailure(signedIn, own, [422, 'email_conflict_identity_not_deletable', CONFLICT])
   })
 
   it('200 and 422: keeps one identity when parallel requests unlink the last two', async () => {
     const signedIn = await createSignedIn(test)
     const github = await link(signedIn, 'github', { email: signedIn.email, email_verified: true })
-    const answers = await Promise.all([unlink(signedIn, github), unlink(signedIn, ownIdentity(signedIn))])
+    const answers = await Promise.all([unlink(signedIn, github), unlink(signedIn, ownIdentityId(signedIn))])
     const single = 'User must have at least 1 identity after unlinking'
     const refused = answers.filter(({ status }) => status !== 200).map(({ status, body }) => ({ status, body }))
     expect(refused).toEqual([{ status: 422, body: errorBody(422, 'single_identity_not_deletable', single) }])
