@@ -151,15 +151,25 @@ describe('readInstallation', () => {
     })
   })
 
-  it('reads the env files of a service below its environment', () => {
+  it('reads the env files of a service below its environment, but one that is absent and need not be there', () => {
+    const more = [{ path: 'more/auth.env' }, { path: 'none.env', required: false }]
     const files = {
-      'compose.yaml': compose({ GOTRUE_A: 'own' }, { env_file: ['auth.env', { path: 'more/auth.env' }] }),
+      'compose.yaml': compose({ GOTRUE_A: 'own' }, { env_file: ['auth.env', ...more] }),
       'auth.env': 'GOTRUE_A=file\nGOTRUE_B=file\n',
       'more/auth.env': 'GOTRUE_B=second\n',
     }
     expect([...read(files, 'compose.yaml').variables]).toEqual([
       ['GOTRUE_A', 'own'],
       ['GOTRUE_B', 'second'],
+    ])
+  })
+
+  it('reads an env file by its absolute path', () => {
+    const other = join(write({ 'auth.env': 'GOTRUE_A=elsewhere\n' }), 'auth.env')
+    const files = { 'compose.yaml': compose({ GOTRUE_B: 'own' }, { env_file: other }) }
+    expect([...read(files, 'compose.yaml').variables]).toEqual([
+      ['GOTRUE_A', 'elsewhere'],
+      ['GOTRUE_B', 'own'],
     ])
   })
 

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
 import { parseDocument } from 'yaml'
 import { z } from 'zod'
@@ -19,11 +19,14 @@ type Variables = Readonly<Record<string, string>>
 
 const COMPOSE_FILES = ['compose.yaml', 'compose.yml', 'docker-compose.yaml', 'docker-compose.yml'] as const
 const Scalar = z.union([z.string(), z.number(), z.boolean(), z.null()])
-const EnvFile = z.union([z.string(), z.object({ path: z.string() }).transform(({ path }) => path)])
+const EnvFile = z.union([
+  z.string().transform((path) => ({ path, required: true })),
+  z.object({ path: z.string(), required: z.boolean().default(true) }),
+])
 const Service = z.object({
   image: z.string().default(''),
   environment: z.union([z.record(z.string(), Scalar), z.array(z.string())]).default({}),
-  env_file: z.union([EnvFile.transform((path) => [path]), z.array(EnvFile)]).default([]),
+  env_file: z.union([EnvFile.transform((file) => [file]), z.array(EnvFile)]).default([]),
 })
 const Compose = z.object({ services: z.record(z.string(), z.unknown()) })
 
@@ -65,7 +68,9 @@ function readCompose(path: string, variables: Variables): Installation {
   const expandValue = (text: string) => expand(text, variables, (variable) => unset.add(variable))
   const result = new Map<string, string>()
   for (const file of service.env_file) {
-    for (const entry of Object.entries(readEnv(join(dirname(path), expandValue(file))))) result.set(...entry)
+    const place = resolve(dirname(path), expandValue(file.path))
+    if (!file.required && !existsSync(place)) continue
+    for (const entry of Object.entries(readEnv(place))) result.set(...entry)
   }
   for (const [variable, written] of listEnvironment(service.environment)) {
     // A name without a value takes that of the shell or of the env file.
