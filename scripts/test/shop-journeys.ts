@@ -291,6 +291,8 @@ export function describeShop(stack: ExampleStack): void {
         args: ['--no-sandbox', '--disable-quic'],
       })
       const page = await browser.newPage({ viewport: { width: 320, height: 640 }, colorScheme: 'dark' })
+      // Half the limit of the test, so that a failure names the step that waits.
+      page.setDefaultTimeout(15_000)
       const problems: string[] = []
       page.on('pageerror', ({ message }) => problems.push(message))
       page.on('console', (line) => line.type() === 'error' && problems.push(line.text()))
