@@ -1,6 +1,7 @@
 import { describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { Application, accepts, Controller } from '../src/endpoints.ts'
+import { errorBody, issueBody } from './whole-answers.ts'
 
 /** Starts an application of these exports. Returns it with its warnings. */
 async function start(exports: object): Promise<{ readonly app: Application; readonly warnings: readonly string[] }> {
@@ -91,7 +92,7 @@ describe('refused keywords', () => {
     }
     const { app } = await start({ Notes })
     const answer = await app.inject({ method: 'POST', path: '/notes', body: { text: 'a' } })
-    expect([answer.status, Object(await answer.json()).error.description]).toEqual([400, 'text: is bad'])
+    expect([answer.status, await answer.json()]).toEqual([400, issueBody('text', 'is bad')])
     expect(judge).toHaveBeenCalledTimes(1)
   })
 })
@@ -105,10 +106,11 @@ describe('POST(body)', () => {
       return [id, text]
     }
   }
-  const description = async (app: Application, method: string): Promise<unknown> => {
+  const ask = async (app: Application, method: string): Promise<unknown> => {
     const answer = await app.inject({ method, path: '/notes', body: { text: 'a' } })
-    return [answer.status, Object(await answer.json()).error.description]
+    return [answer.status, await answer.json()]
   }
+  const nothing = (hint = '') => [404, errorBody(404, 'RESOURCE_NOT_FOUND', `There is nothing at this URL${hint}`)]
 
   it('causes a warning at the start', async () => {
     const { warnings } = await start({ Notes })
@@ -117,16 +119,15 @@ describe('POST(body)', () => {
 
   it('404: lists the paths of the verb in development', async () => {
     const { app } = await start({ Notes })
-    const near = 'There is nothing at this URL; '
-    expect(await description(app, 'POST')).toEqual([404, `${near}POST answers /notes/{body}`])
-    expect(await description(app, 'PUT')).toEqual([404, `${near}PUT answers /notes/{id}/{text}`])
-    expect(await description(app, 'DELETE')).toEqual([404, 'There is nothing at this URL'])
+    expect(await ask(app, 'POST')).toEqual(nothing('; POST answers /notes/{body}'))
+    expect(await ask(app, 'PUT')).toEqual(nothing('; PUT answers /notes/{id}/{text}'))
+    expect(await ask(app, 'DELETE')).toEqual(nothing())
   })
 
   it('404: gives no hint in production', async () => {
     vi.stubEnv('NODE_ENV', 'production')
     const { app } = await start({ Notes })
     vi.unstubAllEnvs()
-    expect(await description(app, 'POST')).toEqual([404, 'There is nothing at this URL'])
+    expect(await ask(app, 'POST')).toEqual(nothing())
   })
 })

@@ -23,6 +23,12 @@ export const errorBody = (statusCode: number, type: string, description: string)
   error: { type, description },
 })
 
+/** The body of a refused value, whole. */
+export const issueBody = (path: string, message: string): object => ({
+  statusCode: 400,
+  error: { type: 'VALIDATION_ERROR', description: `${path}: ${message}`, issues: [{ path, message }] },
+})
+
 /** The whole answer with an error without issues, as `everyInterface` gives it. */
 export function errorAnswer(
   status: number,
