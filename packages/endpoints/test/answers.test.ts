@@ -46,7 +46,7 @@ const values: Readonly<Record<string, () => unknown>> = {
     list: [new Set([new Map([['y', [new Set([1n])]]])])],
     o: { s: new Set() },
   }),
-  'bytes-inside': () => ({ b: new Uint8Array([1, 2]), g: [1].values(), t: Object('text') }),
+  'bytes-inside': () => ({ b: new Uint8Array([1, 2]), g: [1].values(), t: Object.assign('text', {}) }),
   'made-inside': () => ({ made: { toJSON: () => 'made' }, date: new Date(0), m: new Map([['d', new Date(0)]]) }),
   set: () => new Set([1, 'a']),
   generator: () =>

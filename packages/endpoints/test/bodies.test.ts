@@ -51,7 +51,7 @@ class Bodies extends Controller {
   static POST_title_async = accepts({ keywords: z.object({ title: bounded.refine(async () => true) }) })
   POST_title_async(..._args: Args<typeof Bodies.POST_title_async>) {}
 
-  static POST_defect = accepts({ keywords: z.object({ free: z.json().transform((value) => Object(value).a.b) }) })
+  static POST_defect = accepts({ keywords: z.object({ free: z.json().transform((value) => `${value}`) }) })
   POST_defect(..._args: Args<typeof Bodies.POST_defect>) {}
 
   static GET_since = accepts({ path: [p.date()] })

@@ -97,17 +97,19 @@ describe('migrateUp', () => {
 
   it('replaces only functions whose text has changed', async () => {
     await migrateUp(releaseOf({}))
-    const versions = () => call(`(SELECT json_object_agg(proname, xmin::text) FROM pg_proc WHERE proname ~ '^app_')`)
+    const select = "SELECT proname AS name, xmin::text AS version FROM pg_proc WHERE proname ~ '^app_' ORDER BY proname"
+    const versions = async () => (await client.query<{ name: string; version: string }>(select)).rows
     const before = await versions()
     expect(await migrateUp(releaseOf({ texts: { ...texts, double: double(3) } }))).toEqual({
       migrations: [],
       functions: ['double'],
     })
     expect(await call('example.app_double(5)')).toBe(15)
-    expect(await versions()).toEqual({
-      ...Object(before),
-      app_double: expect.not.stringMatching(Object(before).app_double),
-    })
+    const isReplaced = ({ name }: { readonly name: string }) => name === 'app_double'
+    const changed = (version: string) => expect.not.stringMatching(version)
+    expect(await versions()).toEqual(
+      before.map((row) => (isReplaced(row) ? { ...row, version: changed(row.version) } : row)),
+    )
   })
 
   it('refuses a function that is not valid, names it, and replaces none', async () => {

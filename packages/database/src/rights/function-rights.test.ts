@@ -70,7 +70,8 @@ describe('functions that run with the rights of their owner', () => {
       const { rows } = await client.query({ text: statement, rowMode: 'array' })
       return rows[0]?.[0]
     } catch (error) {
-      return Reflect.get(Object(error), 'code')
+      if (!(error instanceof pg.DatabaseError)) throw error
+      return error.code
     } finally {
       await client.query('RESET ROLE')
     }

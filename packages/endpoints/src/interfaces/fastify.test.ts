@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { afterEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { portOf } from '../../test/port-of.ts'
@@ -19,6 +19,9 @@ async function mounted(app: Application, prepare: (host: FastifyInstance) => voi
   closing.push(() => host.close())
   return host
 }
+
+const isReply = (value: unknown): value is FastifyReply =>
+  typeof value === 'object' && value !== null && 'send' in value
 
 describe('fastify', () => {
   it('answers at its prefix, with the id, the address and the log of the host', async () => {
@@ -163,7 +166,7 @@ describe('fastify', () => {
       static GET = accepts({ returns: z.object({ name: z.string() }) })
       GET() {
         const [reply] = this.request.raw.extra
-        if (this.request.header('x-by-reply')) Object(reply).send({ name: 'by the reply' })
+        if (this.request.header('x-by-reply') && isReply(reply)) reply.send({ name: 'by the reply' })
       }
     }
     const host = await mounted(new Application({ modules: { index: { Default } } }), undefined, { logger })
