@@ -3,6 +3,7 @@ import { anyTime } from '@trestle/testing/any-value.ts'
 import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { Command } from 'commander'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { loadInventoryConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
 import { openCommandDatabase } from '../open-database.ts'
@@ -86,8 +87,8 @@ describe('inventory stock', () => {
   it('--json: prints the answer of POST /movements', async () => {
     const level = { productId: 4, locationId: 2, onHand: 3, reserved: 0, available: 3, updatedAt: anyTime }
     const answer = await json('receive', 'INK', '3', '--location', 'SHOP')
-    const { id } = Object(answer)
-    expect(answer).toEqual({ id: expect.any(Number), ids: [id], levels: [level] })
+    const { id } = z.object({ id: z.number() }).parse(answer)
+    expect(answer).toEqual({ id, ids: [id], levels: [level] })
   })
 
   it('list: prints levels with the names of products and locations', async () => {
