@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { z } from 'zod'
 import { customerPayment } from './customer-payment.ts'
 import { capture } from './operations.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments, UNKNOWN_ID } from './payments-app.ts'
@@ -191,12 +192,15 @@ const isFieldErrors = (content: unknown) =>
   content.length > 0 &&
   content.every(({ field, message, code }) => field && message && CODES.test(code))
 
+const ErrorBody = z.looseObject({ code: z.unknown().optional(), message: z.unknown().optional() })
+type ErrorBody = z.output<typeof ErrorBody>
+
 /**
  * The bodies of errors: field errors, a processing error, or a code. Errors of the checkout always have a code, and may
  * have more members.
  */
 function isError(content: unknown, { status, path }: { readonly status: number; readonly path: string }): boolean {
-  const { code, message, ...more } = Object(content)
+  const { code, message, ...more }: ErrorBody = ErrorBody.safeParse(content).data ?? {}
   const isCode = typeof code === 'string' && typeof message === 'string'
   if (/^\/(vault|payments)\b/.test(path)) return isCode
   if (status === 400) return isFieldErrors(content) || typeof code === 'number'

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { anyId } from '@trestle/testing/any-value.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
@@ -229,7 +230,8 @@ describe('payments payouts', () => {
       return run('payouts', 'export', folder, '--again', id)
     }
     const absent = { id: UNKNOWN_ID, merchantId: UNKNOWN_ID, merchantName: 'Mallory' }
-    const twice = `payout ${Object(payouts[0]).id} is in batches more than once`
+    const Batched = z.object({ id: z.string() })
+    const twice = `payout ${Batched.parse(payouts[0]).id} is in batches more than once`
     await expect(forge('1'.repeat(24), [absent])).rejects.toHaveProperty(
       'message',
       'the batch names payouts that are not there',

@@ -1,5 +1,6 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   createTestApp,
@@ -22,6 +23,11 @@ beforeEach(async () => {
   app = await createTestApp(payments)
 })
 afterEach(() => payments.close())
+
+const Turn = z.object({ rotated: z.number(), webhooks: z.number() })
+/** What several answers of `vault rotate` count in all. */
+const sumOf = (name: 'rotated' | 'webhooks', turns: readonly unknown[]): number =>
+  turns.reduce<number>((sum, turn) => sum + Turn.parse(turn)[name], 0)
 
 describe('payments vault', () => {
   const [old, fresh] = [
@@ -50,8 +56,7 @@ describe('payments vault', () => {
       'sealed with key 1, which is not configured',
     )
     const turns = await Promise.all([both.json('vault', 'rotate'), both.json('vault', 'rotate')])
-    const rotated = turns.map((turn) => Object(turn).rotated)
-    expect(rotated.reduce((a, b) => a + b)).toBe(all.length)
+    expect(sumOf('rotated', turns)).toBe(all.length)
     expect(await both.json('vault', 'rotate')).toEqual({ rotated: 0, webhooks: 0, keyId: 2 })
     expect(await both.json('vault', 'keys')).toEqual([{ keyId: 2, count: all.length, webhooks: 0 }])
     const row = await payments.database.db
@@ -92,7 +97,7 @@ describe('payments vault', () => {
       { keyId: 1, count: 0, webhooks: 1 },
     ])
     const turns = [withVault(...both).json('vault', 'rotate'), withVault(...both).json('vault', 'rotate')]
-    expect((await Promise.all(turns)).reduce<number>((sum, turn) => sum + Object(turn).webhooks, 0)).toBe(1)
+    expect(sumOf('webhooks', await Promise.all(turns))).toBe(1)
     const { secret_sealed, previous_sealed } = await rowOf()
     expect(secretsOf(fresh).open(secret_sealed, id)).toBe('of the pepper')
     expect(secretsOf(fresh).open(previous_sealed ?? Buffer.of(), id)).toBe(webhook.secret)

@@ -33,17 +33,17 @@ describe('a link', () => {
   it.each<[string, (links: CaptureLinks) => void, readonly unknown[]]>([
     [
       'an entry of another amount',
-      ([{ entries }]) => Object.assign(Object(entries[0]), { amount: -999n }),
+      ([{ entries }]) => Object.assign(entries[0] ?? {}, { amount: -999n }),
       [['journals', 14, 'its entries do not sum to zero']],
     ],
     [
       'an entry in another currency',
-      ([{ entries }]) => Object.assign(Object(entries[0]), { currency: 'USD' }),
+      ([{ entries }]) => Object.assign(entries[0] ?? {}, { currency: 'USD' }),
       [['journals', 14, 'its entries do not sum to zero']],
     ],
     [
       'a live entry of a test journal',
-      ([{ entries }]) => Object.assign(Object(entries[0]), { test: false }),
+      ([{ entries }]) => Object.assign(entries[0] ?? {}, { test: false }),
       [['journals', 14, 'its entries are partly test, partly live']],
     ],
     [
@@ -92,7 +92,7 @@ describe('a chain', () => {
 
   it('is broken once, at the row that was altered', () => {
     const links = createLedger()
-    Object.assign(Object(links[0]?.row), { created: new Date(0) })
+    Object.assign(links[0]?.row ?? {}, { created: new Date(0) })
     expect(check(links).findings).toEqual([['journals', 16, BROKEN]])
   })
 

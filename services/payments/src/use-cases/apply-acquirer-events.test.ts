@@ -2,6 +2,7 @@ import { createNoopMeter } from '@opentelemetry/api'
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { pino } from 'pino'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { settle } from '../../test/live-merchant.ts'
 import { capture } from '../../test/operations.ts'
@@ -59,9 +60,10 @@ const apply = async (...events: AcquirerEvent[]) => {
   return applyAcquirerEvents(eventDeps(), 'north', north)
 }
 const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
+const Problem = z.object({ problem: z.string() })
 const problems = async () =>
   (await db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId).execute()).map(
-    ({ payload }) => Object(payload).problem,
+    ({ payload }) => Problem.parse(payload).problem,
   )
 const opened = (reference: string, amount = 100, reasonCode?: number) =>
   ({ type: 'dispute.opened', reference, merchantId, acquirerRef, amount, reasonCode }) as const

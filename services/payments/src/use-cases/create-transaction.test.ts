@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { callerOf } from '../../test/caller.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
@@ -99,7 +100,8 @@ describe('createTransaction', () => {
   it('answers a repeat as the first request, and asks the acquirer once', async () => {
     const first = await create({ repeat: withKey('one') })
     expect(first).toEqual({ transactionId: anyId, replayed: false })
-    expect(await create({ repeat: withKey('one') })).toEqual({ ...Object(first), replayed: true })
+    const { transactionId } = z.object({ transactionId: z.string() }).parse(first)
+    expect(await create({ repeat: withKey('one') })).toEqual({ transactionId, replayed: true })
     expect(await create({ repeat: withKey('one', 'b') })).toEqual(idempotencyKeyUsed())
     expect(north.asked.authorizations).toHaveLength(1)
   })

@@ -50,10 +50,12 @@ const charge = (headers: object = {}) =>
   })
 const statusOf = async (id: string) =>
   (await db().selectFrom('attempts').select('status').where('id', '=', id).executeTakeFirst())?.status
-const exceptions = async () =>
-  (await db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId).execute()).map(
-    ({ payload }) => payload,
-  )
+/** What is kept for the operator about an attempt or an operation. */
+const exceptionsOf = async (id: string) => {
+  const rows = db().selectFrom('acquirer_exceptions').select('payload').where('merchant_id', '=', merchantId)
+  const about = sql<string>`coalesce(payload ->> 'attemptId', payload ->> 'operationId')`
+  return (await rows.where(about, '=', id).execute()).map(({ payload }) => payload)
+}
 /** The refusal of a charge whose outcome is unknown. */
 const LOST = [400, processingError(12)]
 
@@ -140,7 +142,7 @@ describe('inquireAttempt', () => {
     north.answers.inquire = async () => ({ verdict: 'approved', ref: 'late', networkRef: null })
     north.answers.reverse = async () => ({ verdict: 'rejected', reason: 'too late' })
     for (const step of [0, 1]) await inquire(id, step)
-    expect((await exceptions()).filter((payload) => Object(payload).attemptId === id)).toEqual([
+    expect(await exceptionsOf(id)).toEqual([
       { type: 'reversal', attemptId: id, kind: 'charge', currency: 'EUR', amount: 500, reason: 'too late' },
     ])
     expect([await statusOf(id), sent.length]).toEqual(['unknown', 2])
@@ -257,8 +259,7 @@ describe('submitOperation', () => {
     const id = await captured()
     north.answers.submit = async () => ({ verdict: 'rejected', reason: 'closed account' })
     for (const _ of [1, 2]) expect(await submit(id)).toBe('done')
-    const kept = (await exceptions()).filter((payload) => Object(payload).operationId === id)
-    expect(kept).toEqual([
+    expect(await exceptionsOf(id)).toEqual([
       operationException({
         kind: 'capture',
         type: 'operation',
