@@ -13,8 +13,8 @@ const BOXED = 'Object(…) is any, which switches the compiler off: narrow the v
 
 /**
  * Data from outside has no type until a schema has read it. So nobody states the type of `JSON.parse(…)` or `response.json()`,
- * and nothing is `any`. Outside of tests the result is not read either: it goes to a schema, into a variable of type unknown, or
- * out of a function that returns unknown. Nor does anybody call `Object(…)` there, whose result is `any`.
+ * and nothing is `any`, nor `Object(…)`, whose result is `any`. Outside of tests the JSON is not read either: it goes to a
+ * schema, into a variable of type unknown, or out of a function that returns unknown.
  */
 export const uncheckedInput: Rule = (tree) => {
   const production = new Set(productionFiles(tree, ...FOLDERS))
@@ -59,8 +59,7 @@ function problemsOf(file: SourceFile, isProduction: boolean): readonly Problem[]
       if (isProduction && isJson(node.object)) refuse(node, `reads JSON without a check: ${SCHEMA}`)
     },
     CallExpression(node) {
-      if (!isProduction) return
-      if (isJson(node) && node.typeArguments) refuse(node, `states the type of JSON: ${SCHEMA}`)
+      if (isProduction && isJson(node) && node.typeArguments) refuse(node, `states the type of JSON: ${SCHEMA}`)
       if (node.callee.type === 'Identifier' && node.callee.name === 'Object') refuse(node, BOXED)
     },
   })
