@@ -147,7 +147,7 @@ function shallowCloneOf(root: string): string {
 it.each([
   [true, { passed: false, lines: ['no commit is checked: this clone has no HEAD~1'] }],
   [false, { passed: true, lines: ['the newest commits, 1: 0 problems'] }],
-])('in CI (%j), judges a shallow clone without its base: %j', (isCi, verdict) => {
+])('where CI is %j, a shallow clone without its base gets the verdict %j', (isCi, verdict) => {
   const { root } = repositoryOf(...numbered(2))
   expect(judgeCommits(shallowCloneOf(root), 'HEAD~1', isCi)).toEqual(verdict)
 })

@@ -36,7 +36,7 @@ it.each([
   ['some failed', report(5, 2), false, { passed: 5, failed: 2 }],
   ['no test failed but the run did', report(7, 0), false, { passed: 7, failed: 1 }],
   ['no report', '', false, { passed: 0, failed: 1 }],
-])('counts: %s', (_case, text, runPassed, counts) => {
+])('counts passed and failed tests, and a failed run as one failure: %s', (_case, text, runPassed, counts) => {
   expect(countTests(text, runPassed)).toEqual(counts)
 })
 

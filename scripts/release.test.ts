@@ -159,7 +159,7 @@ describe('nextVersion', () => {
     ['0.9.1', '### Removed\n\n- XML.', '0.10.0'],
     ['1.4.2', '### Removed\n\n- XML.', '2.0.0'],
     ['1.4.2', '### Fixed\n\n- BREAKING: the answer is 404.', '2.0.0'],
-  ])('follows %s, with the section %j, by %s', (current, section, next) => {
+  ])('raises %s for the section %j to %s', (current, section, next) => {
     expect(nextVersion(current, section)).toBe(next)
   })
 })

@@ -46,7 +46,7 @@ describe('distributionOf', () => {
 })
 
 describe('pairedRatios', () => {
-  it('divides round by round', () => {
+  it('returns the ratio of each round, not that of the sums', () => {
     expect(pairedRatios([10, 30], [20, 40])).toEqual([0.5, 0.75])
   })
 })

@@ -65,7 +65,7 @@ it.each([
   [`${src}/routes/carts.ts`, '../use-cases/list-items.ts', undefined],
   [`${src}/use-cases/buy.ts`, './list-items.ts', undefined],
   [`${src}/use-cases/buy.ts`, '../items/item-repository.ts', undefined],
-])('judges an import in %s of %s: %s', async (path, specifier, message) => {
+])('finds in %s, which imports %s, the problem: %s', async (path, specifier, message) => {
   const problems = await problemsOf(arrows, { [path]: `import type { X } from '${specifier}'\nexport type Y = X\n` })
   expect(problems).toEqual(message === undefined ? [] : [`${path}:1 ${message}`])
 })

@@ -99,7 +99,7 @@ describe('a citation of a reference', () => {
   })
 
   it.each(['services/shop/test/storm.test.ts', 'migrations/shop.ts', 'migrations/shop/functions/buy.sql'])(
-    'looks in that of the own service: %s',
+    'resolves only headings of the reference of its own service: %s',
     async (path) => {
       expect(await judge(path, '// -- (reference: Refresh tokens)')).toEqual([])
       expect(await judge(path, '// -- (reference: Bodies)')).toEqual([

@@ -11,13 +11,13 @@ it.each([
   ['[gone](#gone)', 'links to #gone, which is no heading of docs/here.md'],
   ['[gone](other.md#gone)', 'links to #gone, which is no heading of docs/other.md'],
   ['[each](other.md#get-itemsid-or-_links) [again](other.md#here-1) [a link](other.md#a-link-inside)', undefined],
-])('judges the text %s', async (text, message) => {
+])('finds in the text %s the problem %s', async (text, message) => {
   const other = '# Here\n\n## `GET /items/:id` or _links\n\n### A [link](here.md) inside\n\n## Here\n'
   const problems = await problemsOf(documentLinks, { 'docs/here.md': `# Here\n\n${text}\n`, 'docs/other.md': other })
   expect(problems).toEqual(message === undefined ? [] : [`docs/here.md:3 ${message}`])
 })
 
-it('reads only documents', async () => {
+it('ignores links in sources', async () => {
   expect(await problemsOf(documentLinks, { 'docs/here.ts': '// [gone](gone.md)\n' })).toEqual([])
 })
 
@@ -34,7 +34,7 @@ it.each([
   ['a file of the root: `migrations/gone.ts`', 'names migrations/gone.ts, which is not there'],
   ['from `src/`, from the service, from the root: `items/` `src/items/item-view.ts` `migrations/shop.ts`', undefined],
   ['no paths: `/items/` `GET /items/:itemId` `*.ts` `items/…` `shop.items` `application/json`', undefined],
-])('judges the README of a service: %s', async (text, message) => {
+])('finds in the README of a service that names %s the problem %s', async (text, message) => {
   const problems = await problemsOf(documentLinks, { 'services/shop/README.md': `# Shop\n\n${text}\n` })
   expect(problems).toEqual(message === undefined ? [] : [`services/shop/README.md:3 ${message}`])
 })
@@ -44,7 +44,7 @@ it.each([
   ['the end of its path: `items/gone.ts`', 'names items/gone.ts, which is not there'],
   ['the end of its path: `item-view.ts` `items/item-view.ts`', undefined],
   ['what a command makes: `dist/` `results.json`', undefined],
-])('judges another document: %s', async (text, message) => {
+])('finds in another document that names %s the problem %s', async (text, message) => {
   const problems = await problemsOf(documentLinks, { 'docs/here.md': `# Here\n\n${text}\n` })
   expect(problems).toEqual(message === undefined ? [] : [`docs/here.md:3 ${message}`])
 })

@@ -21,6 +21,6 @@ it.each([
   ['services/shop/src/items/index.ts', 1],
   ['packages/database/src/index-names.ts', 0],
   ['docs/index.md', 0],
-])('finds in %s so many problems: %i', async (path, count) => {
+])('refuses in %s so many names: %i', async (path, count) => {
   expect(await problemsOf(forbiddenNames, { [path]: 'export {}\n' })).toHaveLength(count)
 })

@@ -90,7 +90,7 @@ it('refuses a fragment that is not there, or not used, or creates a function', a
   ])
 })
 
-it('judges the tokens of a fragment', async () => {
+it('refuses a malformed token in a fragment too', async () => {
   expect(await judge({ [buy]: include('actor'), [fragment]: '{{Actor}}\n' })).toEqual([
     `${fragment}:1 {{Actor}} is none of {{name}}, {{local:name}} and {{include:name.sql}}`,
   ])

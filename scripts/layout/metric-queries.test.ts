@@ -26,7 +26,7 @@ it.each([
   ['sum by (size) (shop_sold_total) > 0', ['groups by size']],
   ['shop_sold_total_bucket > 0', ['asks for shop_sold_total_bucket, which no service has']],
   ['shop_wait_seconds > 0', ['asks for shop_wait_seconds, which no service has']],
-])('judges an alert on %s', async (expr, problems) => {
+])('finds in an alert on %s the problems %j', async (expr, problems) => {
   expect(await problemsOf(metricQueries, { ...runbook, ...rules('NoSales', expr) })).toEqual(
     problems.map((problem) => `${path} NoSales ${problem}`),
   )
@@ -78,7 +78,7 @@ it.each([
   ],
   ['time() - max without (instance) (a) > bool 8 * 86400', ['a'], ['instance']],
   ['1 - inf', [], []],
-])('reads the names of %j', (expression, selectors, groupings) => {
+])('finds in %j the metrics with their labels %j, and the groupings %j', (expression, selectors, groupings) => {
   const names = namesOf(expression)
   expect(names.selectors.map(({ metric, labels }) => [metric, ...labels].join(' '))).toEqual(selectors)
   expect(names.groupings).toEqual(groupings)

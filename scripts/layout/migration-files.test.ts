@@ -85,7 +85,7 @@ it.each([
   [`names.local('${name31}')`, name31],
   [`sql\`CONSTRAINT ${name31} CHECK (a)\``, name31],
   [`sql\`constraint ${name31} check (a)\``, name31],
-])('judges the length of %s', async (text, name) => {
+])('finds in %s the name that is too long: %s', async (text, name) => {
   const path = 'migrations/shop/0001-create-items.ts'
   const problems = await problemsOf(migrationFiles, {
     [path]: `// Why.\nexport const a = (names, sql) => ${text}\n`,

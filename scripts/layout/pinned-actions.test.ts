@@ -13,7 +13,7 @@ it.each([
   [`  - uses: actions/checkout@${commit.slice(1)} # v4.2.2`, `actions/checkout@${commit.slice(1)} # v4.2.2`],
   ['  - uses: actions/checkout@v4', 'actions/checkout@v4'],
   ['    uses: actions/checkout@v4', 'actions/checkout@v4'],
-])('judges the line %s', async (line, action) => {
+])('finds in the line %s the unpinned action %s', async (line, action) => {
   const path = '.github/workflows/ci.yml'
   const problems = action === undefined ? [] : [`${path}:2 names ${action} by no commit with its version`]
   expect(await problemsOf(pinnedActions, { [path]: `steps:\n${line}\n` })).toEqual(problems)

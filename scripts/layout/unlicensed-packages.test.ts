@@ -16,7 +16,7 @@ it.each([
   ['migrations/package.json', { dependencies: { '@paylike/request': 'catalog:' } }, true],
   ['packages/database/package.json', { dependencies: { '@paylike/request': 'catalog:' } }, true],
   ['examples/shop/package.json', { dependencies: { '@paylike/request': 'catalog:' } }, false],
-])('judges a package without a licence in %s: %j', async (file, manifest, isRefused) => {
+])('a package without a licence in %s, %j, is refused: %j', async (file, manifest, isRefused) => {
   const problems = await problemsOf(unlicensedPackages, { [file]: JSON.stringify({ name: 'shop', ...manifest }) })
   expect(problems).toEqual(isRefused ? [`${file} ${message}`] : [])
 })

@@ -48,7 +48,7 @@ describe('describeSettings', () => {
     [duration().prefault('10s'), '10s', false],
     [oneOf('a', 'b').prefault('b').transform(String), 'b', false],
     [text().prefault('a').optional(), 'a', false],
-  ])('returns default and requirement of setting %#', (setting, written, isRequired) => {
+  ])('describes setting %# with the default $1, and as required: $2', (setting, written, isRequired) => {
     expect(describeSettings({ X: setting }, '')).toMatchObject([{ default: written, isRequired }])
   })
 

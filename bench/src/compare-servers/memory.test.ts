@@ -21,15 +21,15 @@ it.each([
   ['JSON, which is no placeholder', '{"a":{}}', '{"a":{}}'],
   ['an email address', 'Ada@Example.com', 'Ada@s1.Example.com'],
   ['an email address of others', 'ada@other.example', 'ada@other.example'],
-])('fills %s', (_name, text, expected) => {
+])('fills in %s: %s becomes %s', (_name, text, expected) => {
   expect(fill(text, memory)).toBe(expected)
 })
 
-it('fills all texts of a value', () => {
+it('fills in every text of a value, and keeps what is no text', () => {
   const value = { a: ['{ada.access_token}', 5, null], b: { c: '{totp ada}' } }
   expect(fillJson(value, memory)).toEqual({ a: ['a.b.c', 5, null], b: { c: expect.stringMatching(/^\d{6}$/) } })
 })
 
-it('says what was not kept', () => {
+it('throws with the name of a value that was not kept', () => {
   expect(() => fill('{bert.access_token}', memory)).toThrow(new Missing('nothing was kept as bert.access_token'))
 })

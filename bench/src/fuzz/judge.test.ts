@@ -80,7 +80,7 @@ describe('createJudge', () => {
     ['tells of the database: pg_cat', get, answer(404, { code: 'no pg_catalog' })],
     ['tells of a library: FST_ERR', get, answer(404, { code: 'FST_ERR_VALIDATION' })],
     ['tells the password', get, answer(404, { code: 'canary' })],
-  ])('finds: %s', (problem, request, sent) => {
+  ])('reports that the service %s', (problem, request, sent) => {
     expect(judge(request, sent).join('\n')).toContain(problem)
   })
 })

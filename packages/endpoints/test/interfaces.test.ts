@@ -237,7 +237,7 @@ describe('inject', () => {
   it.each([
     ['a plain value', { a: 1 }, '{"a":1}'],
     ['a form', new URLSearchParams({ a: '1' }), '{"a":"1"}'],
-  ])('sends %s', async (_name, body, expected) => {
+  ])('sends %s as the body %s', async (_name, body, expected) => {
     const app = new Application({ modules })
     expect(await (await app.inject({ method: 'POST', path: '/', body })).text()).toBe(expected)
   })

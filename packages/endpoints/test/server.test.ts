@@ -112,7 +112,7 @@ describe('a client that reads nothing of its answer', () => {
     expect(await (await fetch(`http://127.0.0.1:${port}/big/slow`)).text()).toBe('[1,2]')
   })
 
-  it('an answer has a time that is a number', () => {
+  it('refuses a writeTimeout that is no number', () => {
     expect(() => new Application({ writeTimeout: Number.NaN })).toThrow('writeTimeout must be a number')
   })
 })

@@ -40,7 +40,7 @@ describe('prepareDatabase', () => {
   it.each([
     ['of the service', { url: AWAY }],
     ['that it migrates', { migrations: migrations(AWAY) }],
-  ])('needs the database %s', async (_which, changes) => {
+  ])('refuses to start when the database %s does not answer', async (_which, changes) => {
     await expect(prepare(changes)).rejects.toThrow('ECONNREFUSED')
   })
 })

@@ -57,7 +57,7 @@ describe('terminalOf', () => {
       { isTTY: true, columns: 0, hasColors: () => true },
       { columns: 80, hasColors: true },
     ],
-  ])('finds the terminal of %o', (members, expected) => {
+  ])('reads the stream %o as the terminal %o', (members, expected) => {
     expect(terminalOf(terminal(members))).toEqual(expected)
   })
 })

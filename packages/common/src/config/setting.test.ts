@@ -47,7 +47,7 @@ describe('a setting', () => {
     ['AQIDBA==', secretBytes(4), Buffer.from([1, 2, 3, 4])],
     ['2', trustedProxies(), 2],
     ['10.0.0.7, fd00::/8', trustedProxies(), ['10.0.0.7/32', 'fd00::/8']],
-  ])('reads %j', (value, setting, read) => {
+  ])('reads $0 as $2', (value, setting, read) => {
     expect(setting.parse(value)).toEqual(read)
   })
 

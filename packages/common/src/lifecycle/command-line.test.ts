@@ -234,7 +234,7 @@ Commands:
     ['bash', 'complete -F __shop_complete shop'],
     ['zsh', '#compdef shop'],
     ['fish', 'complete -c shop'],
-  ])('prints a script for %s', async (shell, line) => {
+  ])('prints a completion script that %s reads, with the line %s', async (shell, line) => {
     const log = vi.spyOn(console, 'log').mockReturnValue()
     onTestFinished(() => log.mockRestore())
     expect(await run(['completion', shell])).toEqual(ran())

@@ -59,7 +59,7 @@ describe('createAddressRules', () => {
     ['::ffff:7f00:1', false],
     ['::FFFF:169.254.169.254', false],
     ['0:0:0:0:0:ffff:a00:1', false],
-  ])('judges %s: %s', (address, expected) => {
+  ])('allows a call to %s: %s', (address, expected) => {
     expect(rule(address, operator)).toBe(expected)
     expect(rule(address, data)).toBe(expected)
   })

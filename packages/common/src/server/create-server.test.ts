@@ -103,7 +103,7 @@ describe('errors', () => {
     expect(text).toContain(`{"status":${status},"code":"malformed","message":"Malformed request"}`)
   })
 
-  it('405: QUERY, which no route takes, with and without a media type', async () => {
+  it('405: refuses QUERY, which no route takes, with and without a media type', async () => {
     for (const more of ['', 'Content-Type: application/json\r\nContent-Length: 2\r\n']) {
       const text = await exchange(
         `QUERY /things/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${more}\r\n${more && '{}'}`,
@@ -114,7 +114,7 @@ describe('errors', () => {
   })
 
   // ASVS 13.4.4
-  it('405: TRACE, which would repeat the headers of a request', async () => {
+  it('405: refuses TRACE, which would repeat the headers of a request', async () => {
     const text = await exchange('TRACE /things/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Own: secret\r\n\r\n')
     expect(text).toMatch(/^HTTP\/1\.1 405 /)
     expect(text).not.toContain('secret')
@@ -127,7 +127,7 @@ describe('errors', () => {
     ['a coding after chunks', 'Transfer-Encoding: chunked, identity'],
     ['a length with a sign', 'Content-Length: +5'],
     ['a name with a space behind it', 'Content-Length : 5'],
-  ])('400: %s, since a proxy may see another end of the request', async (_case, headers) => {
+  ])('400: refuses %s, since a proxy may see another end of the request', async (_case, headers) => {
     const text = await exchange(
       `POST /things HTTP/1.1\r\nHost: a\r\n${headers}\r\n\r\n0\r\n\r\nGET /things/1 HTTP/1.1\r\n\r\n`,
     )

@@ -66,7 +66,7 @@ describe('behind a pooler that lends sessions', () => {
     ])
   })
 
-  it('works after errors, inside and outside of transactions', async () => {
+  it('keeps the settings for statements after an error, inside and outside of transactions', async () => {
     await expect(client.query('SELECT 1 / $1::int', [0])).rejects.toThrow('division by zero')
     await expect(client.query('SELECT 1 / 0')).rejects.toThrow('division by zero')
     await client.query('BEGIN')
@@ -75,7 +75,7 @@ describe('behind a pooler that lends sessions', () => {
     expect((await client.query(SHOW)).rows).toEqual([UNDER])
   })
 
-  it('answers callbacks and submitted queries', async () => {
+  it('gives callbacks and submitted queries their rows, read under the settings', async () => {
     const { promise, resolve, reject } = Promise.withResolvers<pg.QueryResult>()
     client.query(SHOW, (error: Error, result: pg.QueryResult) => (error ? reject(error) : resolve(result)))
     expect((await promise).rows).toEqual([UNDER])

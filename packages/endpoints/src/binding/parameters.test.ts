@@ -21,7 +21,7 @@ describe('accepts', () => {
     ],
     ['uuid', p.uuid(), [uuid], [uuid]],
     ['oneOf', p.oneOf('a', 'b'), ['a', 'b'], ['a', 'b']],
-  ])('reads the accepted forms of %s', (_name, schema, given, expected) => {
+  ])('converts each accepted form of %s to its value', (_name, schema, given, expected) => {
     expect(given.map((value) => schema.parse(value))).toEqual(expected)
   })
 })
@@ -65,7 +65,7 @@ describe('rejects', () => {
     ],
     ['uuid', p.uuid(), ['', uuid.slice(1), `${uuid}0`, 'z'.repeat(36)]],
     ['oneOf', p.oneOf('a', 'b'), ['', 'A', 'c', 1]],
-  ])('refuses other values for %s', (_name, schema, given) => {
+  ])('refuses every other form of %s', (_name, schema, given) => {
     expect(given.filter((value) => schema.safeParse(value).success)).toEqual([])
   })
 })
@@ -78,7 +78,7 @@ it.each([
   [p.date(), 'x', 'must be a date such as 2026-01-31, or a time such as 2026-01-31T12:00:00Z'],
   [p.uuid(), 'x', 'must be a UUID'],
   [p.oneOf('a', 'b'), 'x', 'must be one of a, b'],
-])('describes a wrong value without repeating it', (schema, value, message) => {
+])('says of a wrong value what it must be, without repeating it', (schema, value, message) => {
   expect(schema.safeParse(value).error?.issues.map((issue) => issue.message)).toEqual([message])
 })
 
@@ -86,7 +86,7 @@ it('accepts lists of 1,000 items', () => {
   expect(p.list(p.int()).parse(Array(1_000).fill('1'))).toHaveLength(1_000)
 })
 
-it('reads the length of lists only', () => {
+it('refuses an object as a list without reading its length, which may be a getter', () => {
   const asked = {
     get length(): never {
       throw new Error('asked')

@@ -54,11 +54,11 @@ describe('reflectSignature', () => {
       },
     ],
     ['an arrow', (a: string) => a],
-  ])('reads %s', (_name, handler) => {
+  ])('reads one positional, a, from the source of %s', (_name, handler) => {
     expect(reflectSignature(handler)).toEqual({ min: 1, max: 1, names: ['a'] })
   })
 
-  it('reads syntax that only modules have', async () => {
+  it('reads one positional, a, from a source with syntax that only modules have', async () => {
     // From outside of the tests, whose sources are rewritten before they run.
     const source = 'data:text/javascript,export const x = { GET(a) { return import.meta.url + a } }'
     const { x } = await import(source)

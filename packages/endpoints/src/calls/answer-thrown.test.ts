@@ -109,7 +109,7 @@ describe('the envelope', () => {
     for (const [header, value] of Object.entries(headers)) expect(sent[header], header).toBe(value)
   })
 
-  it('has issues when values are wrong', async () => {
+  it('400: lists the issues of a ValidationError', async () => {
     const { body } = await all.ask({ path: '/errors/invalid' })
     const issues = [{ path: '', message: 'is wrong' }]
     const error = { type: 'VALIDATION_ERROR', description: 'The request: is wrong', issues }
@@ -180,15 +180,18 @@ describe('the log', () => {
     return logged
   }
 
-  it.each([['error'], ['text'], ['default'], ['unavailable']])('has %s', async (name) => {
-    expect(await heard(`/errors/${name}`)).toHaveLength(1)
-  })
+  it.each([['error'], ['text'], ['default'], ['unavailable']])(
+    'has one entry for the defect or outage %s',
+    async (name) => {
+      expect(await heard(`/errors/${name}`)).toHaveLength(1)
+    },
+  )
 
-  it.each([['not-found'], ['not-implemented'], ['gone']])('does not have %s', async (name) => {
+  it.each([['not-found'], ['not-implemented'], ['gone']])('has no entry for the refusal %s', async (name) => {
     expect(await heard(`/errors/${name}`)).toEqual([])
   })
 
-  it('reports to the listeners', async () => {
+  it('tells listeners of each request, its error and its status, in this order', async () => {
     const events: unknown[] = []
     all.app.on('error', (error, request) => events.push(['error', String(error), request.path]))
     all.app.on('request', (request) => events.push(['request', request.route?.pattern, request.route?.positionals]))

@@ -86,7 +86,7 @@ describe('simple requests', () => {
     ['/listed', { origin: 'https://evil.example' }, { vary: 'Origin' }],
     ['/listed', {}, { vary: 'Origin' }],
     ['/inherited', { origin: 'null' }, { vary: 'Origin' }],
-  ])('200: GET %s with %j', async (path, headers, expected) => {
+  ])('200: answers GET %s with %j by the headers %j', async (path, headers, expected) => {
     const answer = await own.ask({ path, headers: { ...headers } })
     expect(answer.status).toBe(200)
     expect(corsHeaders(answer.headers)).toEqual(expected)

@@ -328,7 +328,7 @@ it('shows the schema of errors with an errorBody, or none', async () => {
 })
 
 describe('docsController', () => {
-  it('200: the document and a page that loads nothing from elsewhere', async () => {
+  it('200: serves the document, and a page that loads nothing from elsewhere', async () => {
     expect(await (await app.inject({ path: '/docs/openapi.json' })).json()).toEqual(document)
     const page = await app.inject({ path: '/docs' })
     const html = await page.text()

@@ -203,7 +203,7 @@ describe('behind proxies', () => {
     [true, '2.2.2.2', 'http://proxy.example'],
     [2, '1.1.1.1', 'https://public.example'],
     [9, '6.6.6.6', 'http://evil'],
-  ])('trustProxy %s', async (trustProxy, ip, origin) => {
+  ])('trustProxy %s takes %s for the client, and builds URLs with %s', async (trustProxy, ip, origin) => {
     const { app, close } = await everyInterface({ modules: { index: { Requests } }, trustProxy })
     const ask = async (name: string) => (await app.inject({ path: `/requests/${name}`, headers: forwarded })).json()
     expect([await ask('ip'), await ask('origin')]).toEqual([ip, origin])

@@ -203,7 +203,7 @@ describe('edge cases', () => {
     ['/foo?', 'foo:Default.GET', []],
     [longest, ':Default.GET', [longest.slice(1)]],
     ['/a'.repeat(128), ':Default.GET', Array.from({ length: 128 }, () => 'a')],
-  ])('200: resolves %s', async (path, at, positionals) => {
+  ])('200: answers GET %s by %s with the positionals %j', async (path, at, positionals) => {
     const withoutMount = path === longest || path.startsWith('//') || path.startsWith('/a/a')
     const answer = await all.ask({ path, withoutMount })
     expect(JSON.parse(answer.body)).toEqual({ at, positionals, keywords: {} })
@@ -279,7 +279,7 @@ describe('edge cases', () => {
     })
   })
 
-  it('204: OPTIONS * when no class has ANY', async () => {
+  it('204: OPTIONS * lists only the verbs that exist when no class has ANY', async () => {
     class Default extends Controller {
       GET() {}
       PATCH() {}

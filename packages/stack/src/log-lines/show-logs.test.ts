@@ -66,7 +66,7 @@ describe('formatLine', () => {
     ],
     ['2026-11-23 12:00:01.000 UTC [7] LOG:  ready', false, 'LOG:  ready'],
     ['2026-11-23 12:00:01.000 UTC [7] ERROR:  no such table', true, 'ERROR:  no such table'],
-  ])('shows %s', (line, isError, text) => {
+  ])('shows %s (an error: %s) as %j', (line, isError, text) => {
     const shown = formatLine('auth', line.trimEnd())
     expect([shown?.isError, plain(shown?.text ?? '')]).toEqual([isError, text])
   })

@@ -17,7 +17,7 @@ describe('linksOf', () => {
     [{ text: 'http://a/', html: '<a href="http://a/">a</a>' }, [{ url: 'http://a/', label: 'a' }]],
     [{ text: null, html: '<a href="javascript:alert(1)">a</a><a href="mailto:x@y">b</a>' }, []],
     [{ text: null, html: null }, []],
-  ])('finds the links of mail %#', (mail, links) => {
+  ])('finds in %j the links %j', (mail, links) => {
     expect(linksOf(mail)).toEqual(links)
   })
 

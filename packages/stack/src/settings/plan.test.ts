@@ -99,7 +99,7 @@ describe('planStack', () => {
 })
 
 describe('environmentOf', () => {
-  it('sets the defaults of auth', () => {
+  it('starts auth on the embedded database with the ports, secrets and mail catcher of the stack', () => {
     expect(environmentFor('auth')).toEqual({
       DATABASE_URL: 'postgres://embedded',
       UV_THREADPOOL_SIZE: expect.stringMatching(/^\d+$/),
