@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
-import { deleteOldRows, type OldRows } from '@trestle/database/delete-old-rows.ts'
 import type { OutboxEntry, TakeRows } from '@trestle/jobs/outbox.ts'
 import type { TableClass } from '@trestle/migrations/migration.ts'
 import { sql } from 'kysely'
 import type { Db, PaymentsTables } from '../database.ts'
 import { eachMerchant } from '../merchants/each-merchant.ts'
 import { type OutboxRow, outboxKinds, outboxRows, toEntries } from '../webhooks/outbox.ts'
+import { deleteOldRows, type OldRows } from './delete-old-rows.ts'
 
 /**
  * The class of each table, as its migration declares it. `reference`: small and rarely written. `merchant`: below a merchant; each of its keys and indexes

@@ -1,5 +1,4 @@
 import type { DatabaseConfig } from '@trestle/database/connect.ts'
-import { deleteOldRows, type OldRows } from '@trestle/database/delete-old-rows.ts'
 import { createNames } from '@trestle/database/names.ts'
 import type { TakeRows } from '@trestle/jobs/outbox.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
@@ -8,6 +7,7 @@ import type { PaymentsConfig } from '../config.ts'
 import type { Db, PaymentsTables } from '../database.ts'
 import { deleteOldEvents } from '../webhooks/event-repository.ts'
 import { takeRows } from '../webhooks/outbox.ts'
+import { deleteOldRows, type OldRows } from './delete-old-rows.ts'
 import { deleteOldDistributedRows, deleteOldEventsByMerchant, takeDistributedRows } from './distributed-rows.ts'
 import { createOwners } from './owners.ts'
 

@@ -1,9 +1,9 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import type { OldRows } from '@trestle/database/delete-old-rows.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
 import { deleteUnusedApps } from '../apps/app-repository.ts'
 import type { Db, PaymentsTables } from '../database.ts'
+import type { OldRows } from '../placement/delete-old-rows.ts'
 import type { Placement } from '../placement/placement.ts'
 
 /** Deletes expired and old rows every hour, in one process at a time. */

@@ -1,4 +1,5 @@
-import { type Kysely, sql } from 'kysely'
+import { sql } from 'kysely'
+import type { Db, PaymentsTables } from '../database.ts'
 
 /** Which rows are old: those whose `column` is longer ago than `age`, an interval of PostgreSQL. */
 export interface OldRows {
@@ -13,9 +14,9 @@ const BATCH_ROWS = 1_000
  * that somebody holds. They stay until the next run. An index serves the column, or the table is small. Resolves to how many rows
  * were deleted.
  */
-export async function deleteOldRows<Tables>(
-  db: Kysely<Tables>,
-  table: keyof Tables & string,
+export async function deleteOldRows(
+  db: Db,
+  table: keyof PaymentsTables & string,
   { column, age }: OldRows,
 ): Promise<number> {
   const batch = sql`SELECT ctid FROM ${sql.table(table)} WHERE ${sql.ref(column)} < now() - ${sql.lit(age)}::interval
