@@ -228,7 +228,7 @@ export type Db = Kysely<AuthTables>
 
 /**
  * An open transaction on the tables. What a function does with it is committed together with what its caller does, or not at
- * all.
+ * all (decision 34).
  *
  * Lock order: a user before what belongs to the user, so that two transactions never wait for each other. The function sign_up
  * (migrations/auth/functions) says where the intervals of messages stand in this order.
