@@ -59,7 +59,7 @@ export function describeCuts({ cuts, optionsOf }: CutsOptions): void {
         const database = await createEmptyDatabase()
         const done = Math.floor(share * countMigrations(optionsOf(database.url)))
         if (done > 0) await migrateUp(upTo(done, optionsOf)(database.directUrl))
-        // In the middle of the statements that are left.
+        // Halfway through what is left, so that the killed run has begun the work that another must complete.
         const wire = await openWire(database.url, Math.floor(((1 - share) * whole.statements) / 2))
         const runs = [wire.url, database.url, database.url].map((url) => migrateAtStart(optionsOf(url)))
         const [, second, third] = await Promise.allSettled(runs)

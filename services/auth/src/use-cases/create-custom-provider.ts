@@ -26,7 +26,7 @@ export async function createCustomProvider(
   { identifier, client_secret: secret, ...wanted }: z.output<typeof NewCustomProvider>,
 ): Promise<CustomProvider> {
   const { config, db, names } = deps
-  // Asks the issuer before the transaction, which holds a lock.
+  // Ask the issuer first: its answer may take seconds, and the transaction below holds a lock.
   const settings = await completeSettings(deps, wanted)
   const id = randomUUID()
   const sealed = sealSecret(deps, id, secret)
