@@ -1,5 +1,6 @@
 /** How a kind of background work is retried. The delay doubles from `firstDelaySeconds` up to `delaySecondsMax`. */
 export interface TaskOptions {
+  /** How many attempts may follow the first one. */
   readonly retryLimit: number
   readonly firstDelaySeconds: number
   readonly delaySecondsMax: number

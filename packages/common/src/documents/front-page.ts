@@ -31,7 +31,7 @@ export interface PageLink {
   readonly more?: readonly { readonly label: string; readonly href: string }[]
 }
 
-/** A page as it is sent. */
+/** A page as it is sent: its HTML, and the headers that allow the style and the script in it. */
 export interface RenderedPage {
   readonly html: string
   readonly headers: Readonly<Record<string, string>>

@@ -114,7 +114,7 @@ function numbersOf(release: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`string_to_array(substring(${release} FROM '^[0-9]+(?:[.][0-9]+)*'), '.')::int[]`
 }
 
-/** Drops the table. */
+/** Drops the table that records which functions are installed. */
 export async function dropRecord(trx: Kysely<unknown>, names: Names): Promise<void> {
   await sql`DROP TABLE IF EXISTS ${table(names)}`.execute(trx)
 }

@@ -21,7 +21,7 @@ export function endedEarly(cause?: unknown): CallError {
   return cause instanceof CallError ? cause : new CallError(400, PROBLEM_TEXTS.bodyEndedEarly, { cause })
 }
 
-/** The body of a web `Request`. */
+/** The body of a web `Request`. `contentLength` is the header as it was sent: a number of bytes, or null for none. */
 export function webBody(stream: ReadableStream<Uint8Array>, contentLength: string | null): BodySource {
   const length = contentLength === null ? undefined : Number(contentLength)
   return { length, stream: () => stream, read: (bytesMax) => readStream(stream, bytesMax) }

@@ -4,7 +4,7 @@ export type DemoOperation =
   | { readonly path: 'refunds'; readonly amount: number }
   | { readonly path: 'voids'; readonly amount: number }
 
-/** A payment of a customer in the past, and what the shop made of it. */
+/** A payment of a customer in the past, and what the shop made of it. `amount` is in minor units of `currency`. */
 export interface DemoPayment {
   /** Days before the demo was made. */
   readonly daysAgo: number
@@ -74,7 +74,7 @@ export const demoPayments: readonly (readonly DemoPayment[])[] = [
   ],
 ]
 
-/** A charge by the shop itself, of a card that a customer has paid with. */
+/** A charge by the shop itself, of a card that a customer has paid with. `amount` is in minor units. */
 export interface DemoRenewal {
   readonly reference: string
   readonly amount: number

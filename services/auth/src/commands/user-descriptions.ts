@@ -58,7 +58,7 @@ function describeState(user: User, now: Date): string {
   return user.invitedAt === null ? 'unconfirmed' : 'invited'
 }
 
-/** A session for people. */
+/** A session as a command prints it for people: times without a fraction, and short names. */
 export function describeSession({ id, aal, startedAt, refreshedAt, endsAt, ip, userAgent }: ListedSession): object {
   return {
     id,

@@ -128,6 +128,7 @@ export interface MailConfig {
   /** Whether users may sign in with an email that nobody has verified. */
   readonly allowsUnverified: boolean
   readonly codeLifetimeSeconds: number
+  /** In digits. */
   readonly codeLength: number
   readonly secureEmailChange: boolean
   readonly linkMode: 'confirm' | 'direct'

@@ -57,6 +57,7 @@ export interface MfaConfig {
   readonly phone: {
     readonly enrolEnabled: boolean
     readonly verifyEnabled: boolean
+    /** In digits. */
     readonly codeLength: number
     readonly template: Template
     readonly intervalMs: number

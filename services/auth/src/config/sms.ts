@@ -74,6 +74,7 @@ export interface SmsConfig {
   readonly autoconfirm: boolean
   readonly intervalMs: number
   readonly codeLifetimeSeconds: number
+  /** In digits. */
   readonly codeLength: number
   readonly template: Template
   /** The fixed codes of test phones, by number (digits). Nothing is sent to these phones. */

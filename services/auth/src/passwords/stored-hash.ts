@@ -28,7 +28,9 @@ export interface Argon2Cost {
 export interface ScryptHash {
   /** N, a power of two. */
   readonly cost: number
+  /** r, in pieces of 128 bytes. */
   readonly blockSize: number
+  /** p. */
   readonly parallelization: number
   readonly salt: Uint8Array
   /** The derived key. For firebase-scrypt, the key stream that the derived key makes. */
