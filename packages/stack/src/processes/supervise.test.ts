@@ -84,10 +84,14 @@ describe('supervise', () => {
     expect(started.map(({ pid }) => isAlive(pid))).toEqual([false, false])
   })
 
-  it('gives up on a process that ends too often', async () => {
+  it('restarts a process five times, then gives up with the reason, and announces no further restart', async () => {
+    const ends: string[] = []
     const start = () => run('hopeless', 'process.exit(1)')
-    const supervised = supervise(await start(), { start, endSteps: gentle, onEnd: () => {}, restartDelayMs: 1 })
-    await expect(supervised.failed).rejects.toEqual(new StackFailure(['hopeless has ended too often.']))
+    const onEnd = (name: string) => void ends.push(name)
+    const supervised = supervise(await start(), { start, endSteps: gentle, onEnd, restartDelayMs: 1 })
+    const problem = 'hopeless has ended too often (the last time: exit status 1).'
+    await expect(supervised.failed).rejects.toEqual(new StackFailure([problem]))
+    expect(ends).toEqual(Array(5).fill('hopeless'))
     await supervised.end()
   })
 })

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { StackFailure } from '../stack-failure.ts'
-import type { Child, ChildEnd } from './child.ts'
+import { type Child, type ChildEnd, reasonOf } from './child.ts'
 import type { EndStep } from './end-process.ts'
 
 /** How to keep a process running. */
@@ -8,7 +8,7 @@ export interface SuperviseOptions {
   /** Starts the process again. The first one is already running. */
   readonly start: () => Promise<Child>
   readonly endSteps: readonly EndStep[]
-  /** Called whenever the process has ended by itself. */
+  /** Called whenever the process has ended by itself and is about to start again. */
   readonly onEnd: (name: string, end: ChildEnd) => void
   readonly restartDelayMs?: number
 }
@@ -35,8 +35,10 @@ export function supervise(first: Child, options: SuperviseOptions): Supervised {
       if (await isQuiet(child, ending.signal)) restarts = 0
       const end = await child.ended
       if (ending.signal.aborted) return
+      if (restarts >= RESTARTS_MAX) {
+        throw new StackFailure([`${child.name} has ended too often (the last time: ${reasonOf(end)}).`])
+      }
       options.onEnd(child.name, end)
-      if (restarts >= RESTARTS_MAX) throw new StackFailure([`${child.name} has ended too often.`])
       await delay(options.restartDelayMs ?? RESTART_DELAY_MS, undefined, { signal: ending.signal }).catch(
         () => undefined,
       )
