@@ -145,7 +145,6 @@ describe('POST /invite', () => {
         identities: [emailIdentity(user.id, email, { email_verified: true })],
       }),
     )
-    expect(answer.json().user_metadata).toEqual({ team: 'x' })
     const { token } = await main.readMail(email)
     expectSession(
       await verify({ type: 'invite', token_hash: token }),

@@ -34,7 +34,7 @@ describe('GET /users', () => {
 
   it('200: lists pages by cursor', async () => {
     const first = await get('/users?limit=3')
-    expect(first.json().data).toEqual(SEED.slice(0, 3))
+    expect(first.json()).toEqual({ statusCode: 200, data: SEED.slice(0, 3) })
     const next = /<([^>]+)>; rel="next"/.exec(String(first.headers.link))?.[1] ?? ''
     const second = await get(next)
     expect(second.json()).toEqual({ statusCode: 200, data: SEED.slice(3) })
