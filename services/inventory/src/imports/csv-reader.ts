@@ -12,7 +12,10 @@ export interface CsvRecord {
 /** Characters of the longest record. */
 const RECORD_LENGTH_MAX = 1_048_576
 
-/** Bounds what is held of a record that has not ended. @throws recordTooLong for a longer record than is allowed */
+/**
+ * Bounds what is held of a record that has not ended. `line` is that of its beginning, counted from 1; `length` is in characters.
+ * @throws recordTooLong for a longer record than is allowed
+ */
 export function checkRecordLength(line: number, length: number): void {
   if (length > RECORD_LENGTH_MAX) throw recordTooLong({ line, lengthMax: RECORD_LENGTH_MAX })
 }

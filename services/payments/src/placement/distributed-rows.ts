@@ -57,6 +57,7 @@ const BATCH_EVENTS = 1_000
 /**
  * Deletes old rows of a distributed database, one merchant a statement. Rows that somebody holds stay until the next run. Rows of
  * reference tables are few, and lie in another place on each node, so one statement deletes them by their values.
+ * Resolves to how many rows were deleted.
  */
 export async function deleteOldDistributedRows(
   db: Db,
