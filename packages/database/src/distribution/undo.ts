@@ -11,30 +11,6 @@ import { forgetStatement, listNotes, type NotedObject, noteStatement, readState,
 import { listForeignKeys, listMissingKeys, listPlacedTables } from './placement.ts'
 import { type DistributionStep, runStep } from './steps.ts'
 
-async function listUndoSteps(db: QueryExecutorProvider, names: Names): Promise<readonly DistributionStep[]> {
-  const placed = [...(await listPlacedTables(db, names)).values()].filter(({ method }) => method !== undefined)
-  const state = await readState(db, names)
-  if (state === 'plain' && placed.length === 0) return []
-  const held = placed.length > 0 ? await listHeld(db, names) : []
-  const drops = [...(await listFunctionDrops(db, names)), ...held.flatMap(({ drop }) => drop ?? [])]
-  return [
-    { title: 'note the begin', statements: state === 'undoing' ? [] : stateStatements(names, 'undoing') },
-    {
-      title: 'drop what depends on the tables',
-      statements: placed.length > 0 ? [...held.map((noted) => noteStatement(names, noted)), ...drops] : [],
-    },
-    ...placed.map(({ name }) => ({
-      title: `bring ${name} back`,
-      statements: [`SELECT undistribute_table(${literal(qualified(names, name))})`],
-    })),
-    { title: 'plan functions for all values again', statements: await listPlansBack(db, names) },
-    ...[...held, ...(await listLost(db, names, held))].toSorted(typesFirst).map(({ object, statement }) => ({
-      title: `make the ${object} again`,
-      statements: [statement],
-    })),
-  ].filter(({ statements }) => statements.length > 0)
-}
-
 /** The steps that are left until all rows are on one server again. Changes nothing. */
 export function planUndo(options: DistributeOptions): Promise<readonly DistributionStep[]> {
   return withDatabase(options, (db) => listUndoSteps(db, options.names))
@@ -69,6 +45,30 @@ export async function undoDistribution(options: DistributeOptions, onStep: OnSte
     }),
   )
   return count
+}
+
+async function listUndoSteps(db: QueryExecutorProvider, names: Names): Promise<readonly DistributionStep[]> {
+  const placed = [...(await listPlacedTables(db, names)).values()].filter(({ method }) => method !== undefined)
+  const state = await readState(db, names)
+  if (state === 'plain' && placed.length === 0) return []
+  const held = placed.length > 0 ? await listHeld(db, names) : []
+  const drops = [...(await listFunctionDrops(db, names)), ...held.flatMap(({ drop }) => drop ?? [])]
+  return [
+    { title: 'note the begin', statements: state === 'undoing' ? [] : stateStatements(names, 'undoing') },
+    {
+      title: 'drop what depends on the tables',
+      statements: placed.length > 0 ? [...held.map((noted) => noteStatement(names, noted)), ...drops] : [],
+    },
+    ...placed.map(({ name }) => ({
+      title: `bring ${name} back`,
+      statements: [`SELECT undistribute_table(${literal(qualified(names, name))})`],
+    })),
+    { title: 'plan functions for all values again', statements: await listPlansBack(db, names) },
+    ...[...held, ...(await listLost(db, names, held))].toSorted(typesFirst).map(({ object, statement }) => ({
+      title: `make the ${object} again`,
+      statements: [statement],
+    })),
+  ].filter(({ statements }) => statements.length > 0)
 }
 
 /** What a table loses when it is brought back, because it becomes a table of its own. */

@@ -5,20 +5,6 @@ interface AcceptRange extends MediaType {
   readonly q: number
 }
 
-/** The ranges in the order of preference: by `q`, then by how specific they are, then by the number of parameters. */
-function parseAccept(header: string): readonly AcceptRange[] {
-  const ranges = header.split(',').flatMap((text): AcceptRange[] => {
-    const media = parseMediaType(text)
-    if (media === undefined) return []
-    const parameters = new Map(media.parameters)
-    const q = Number(parameters.get('q') ?? 1)
-    parameters.delete('q')
-    return q >= 0 && q <= 1 ? [{ type: media.type, parameters, q }] : []
-  })
-  const specificity = ({ type }: AcceptRange): number => (type === '*/*' ? 0 : type.endsWith('/*') ? 1 : 2)
-  return ranges.sort((a, b) => b.q - a.q || specificity(b) - specificity(a) || b.parameters.size - a.parameters.size)
-}
-
 /** The preferred range that includes this type, or overlaps with this range; undefined when the client accepts none. */
 export function preferredRange(header: string, mediaType: string): AcceptRange | undefined {
   return parseAccept(header).find(({ type, q }) => q > 0 && matchesRange(type, mediaType))
@@ -32,6 +18,20 @@ export function preferredType(header: string, types: readonly string[]): string 
     if (found !== undefined) return found
   }
   return undefined
+}
+
+/** The ranges in the order of preference: by `q`, then by how specific they are, then by the number of parameters. */
+function parseAccept(header: string): readonly AcceptRange[] {
+  const ranges = header.split(',').flatMap((text): AcceptRange[] => {
+    const media = parseMediaType(text)
+    if (media === undefined) return []
+    const parameters = new Map(media.parameters)
+    const q = Number(parameters.get('q') ?? 1)
+    parameters.delete('q')
+    return q >= 0 && q <= 1 ? [{ type: media.type, parameters, q }] : []
+  })
+  const specificity = ({ type }: AcceptRange): number => (type === '*/*' ? 0 : type.endsWith('/*') ? 1 : 2)
+  return ranges.sort((a, b) => b.q - a.q || specificity(b) - specificity(a) || b.parameters.size - a.parameters.size)
 }
 
 function matchesRange(one: string, other: string): boolean {

@@ -10,6 +10,16 @@ export interface LinkedPage extends Page {
   readonly query: Readonly<Record<string, string | undefined>>
 }
 
+/** The headers of a page: the number of all rows, and the neighbours. */
+export function pageHeaders(page: LinkedPage): Record<string, string> {
+  return { 'x-total-count': String(page.total), link: pageLinks(page) }
+}
+
+/** The header `Link` of a list that is read by cursors, undefined after its last row. */
+export function cursorLink(path: string, query: LinkedPage['query'] & { readonly cursor: string }): string {
+  return toLink(path, query, 'next')
+}
+
 /**
  * The header `Link` (RFC 8288) of a page: `next` where there is one, and `last`. Clients split it at every `,`, `;`
  * and `=`, so `page` comes first and values are percent-encoded (reference: Lists of users).
@@ -19,16 +29,6 @@ function pageLinks({ path, page, perPage, total, query }: LinkedPage): string {
   const link = (number: number, relation: string) =>
     toLink(path, { page: String(number), per_page: String(perPage), ...query }, relation)
   return [...(page < last ? [link(page + 1, 'next')] : []), link(last, 'last')].join(', ')
-}
-
-/** The headers of a page: the number of all rows, and the neighbours. */
-export function pageHeaders(page: LinkedPage): Record<string, string> {
-  return { 'x-total-count': String(page.total), link: pageLinks(page) }
-}
-
-/** The header `Link` of a list that is read by cursors, undefined after its last row. */
-export function cursorLink(path: string, query: LinkedPage['query'] & { readonly cursor: string }): string {
-  return toLink(path, query, 'next')
 }
 
 function toLink(path: string, query: LinkedPage['query'], relation: string): string {

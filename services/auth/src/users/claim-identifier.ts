@@ -11,23 +11,6 @@ import { findIdentifierHolder } from './user-repository.ts'
 /** Refuses an identifier that another user has, by the error for its kind and for who asks. */
 export type RefuseTaken = (kind: IdentifierKind) => never
 
-/** Refuses an email that another user has. @throws emailExists */
-function refuseTakenEmail(): never {
-  throw emailExists()
-}
-
-/** Refuses an identifier that another user has, to a user. @throws emailExists, phoneExists */
-export function refuseTaken(kind: IdentifierKind): never {
-  if (kind === 'email') refuseTakenEmail()
-  throw phoneExists()
-}
-
-/** Refuses it to an admin, who reads another text about phones. @throws emailExists, phoneExistsForAdmin */
-export function refuseTakenForAdmin(kind: IdentifierKind): never {
-  if (kind === 'email') refuseTakenEmail()
-  throw phoneExistsForAdmin()
-}
-
 /**
  * Requires that no user but `ownerId` has an identifier, as far as this transaction sees. A staged user who has it is deleted
  * (reference: Staged users). A real holder is not locked, since two users who want each other's identifier would deadlock.
@@ -49,6 +32,23 @@ export async function claimAccountEmail(trx: Trx, email: string, ownerId: string
   const outcome = await releaseIdentifier(trx, { kind: 'email', value: email }, ownerId)
   if (outcome === 'changed') throw new StaleView()
   if (outcome === 'taken') refuseTakenEmail()
+}
+
+/** Refuses an identifier that another user has, to a user. @throws emailExists, phoneExists */
+export function refuseTaken(kind: IdentifierKind): never {
+  if (kind === 'email') refuseTakenEmail()
+  throw phoneExists()
+}
+
+/** Refuses it to an admin, who reads another text about phones. @throws emailExists, phoneExistsForAdmin */
+export function refuseTakenForAdmin(kind: IdentifierKind): never {
+  if (kind === 'email') refuseTakenEmail()
+  throw phoneExistsForAdmin()
+}
+
+/** Refuses an email that another user has. @throws emailExists */
+function refuseTakenEmail(): never {
+  throw emailExists()
 }
 
 /** Deletes the staged user who has an identifier. `changed`: a concurrent request has changed that user meanwhile. */

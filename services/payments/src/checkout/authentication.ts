@@ -13,22 +13,6 @@ export interface Authentication {
   readonly isTimedOut: boolean
 }
 
-/** The states of a session until it is paid (README: the diagram, and what follows on each event). */
-type SessionState = 'looked_up' | 'fingerprint' | 'given_out' | 'challenge' | 'answered'
-
-/** The state that the columns of a session stand for. */
-function sessionState({ step, isTaken, outcome }: Authentication): SessionState {
-  switch (step) {
-    case 'card-lookup':
-      return 'looked_up'
-    case 'device-fingerprint':
-    case 'tds-fingerprint':
-      return isTaken ? 'given_out' : 'fingerprint'
-    case 'tds-challenge':
-      return outcome === null ? 'challenge' : 'answered'
-  }
-}
-
 /** The step that an order takes next, or the final status of its authentication. */
 export type NextStep =
   | { readonly verdict: 'step'; readonly step: Step }
@@ -56,6 +40,22 @@ export function nextOf(authentication: Authentication | undefined, done: Readonl
     case 'answered':
       if (outcome !== null && done.has('tds-challenge')) return { verdict: 'final', status: outcome }
       return isTimedOut ? { verdict: 'final', status: 'rejected' } : { verdict: 'step', step: 'tds-challenge' }
+  }
+}
+
+/** The states of a session until it is paid (README: the diagram, and what follows on each event). */
+type SessionState = 'looked_up' | 'fingerprint' | 'given_out' | 'challenge' | 'answered'
+
+/** The state that the columns of a session stand for. */
+function sessionState({ step, isTaken, outcome }: Authentication): SessionState {
+  switch (step) {
+    case 'card-lookup':
+      return 'looked_up'
+    case 'device-fingerprint':
+    case 'tds-fingerprint':
+      return isTaken ? 'given_out' : 'fingerprint'
+    case 'tds-challenge':
+      return outcome === null ? 'challenge' : 'answered'
   }
 }
 
