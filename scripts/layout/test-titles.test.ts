@@ -22,6 +22,14 @@ it.each([
   'handles $name',
   'checks the %s',
   'decides %s',
+  'reads %j',
+  'parses the %s',
+  '200: reads %s',
+  '%i: checks %s',
+  'renders %s',
+  'compares $case',
+  'splits %s',
+  'writes %j',
 ])('refuses the title %j, whose verb has no outcome', async (title) => {
   const refused = `${path}:1 the title "${title}" says no guarantee: add the outcome`
   expect(await read(`it.each([])('${title}', () => {})`)).toEqual([refused])

@@ -7,7 +7,7 @@ const PLACEHOLDER = /%(?:\.?\d+)?[a-z#$]|\$[\w.]+/gi
 
 /** A verb of what any code does, with nothing beside it but the data: `judges %s`, `runs a %s`, `divides %d cores`. */
 const LONE_VERB =
-  /^(?:judges|runs|divides|handles|processes|treats|tests|checks|decides|works)(?: (?:with|for|on|an?|the))?\s*(?:%(?:\.?\d+)?[a-z#]|\$[\w.]+)(?: \w+s)?$/
+  /^(?:(?:\d{3}|%i): )?(?:judges|runs|divides|handles|processes|treats|tests|checks|decides|works|reads|parses|renders|compares|splits|writes)(?: (?:with|for|on|an?|the))?\s*(?:%(?:\.?\d+)?[a-z#]|\$[\w.]+)(?: \w+s)?$/
 
 /**
  * The title of a test is its guarantee. A title that only repeats the data of its table (`%s: %j`, `$name`) promises nothing, so

@@ -193,7 +193,7 @@ describe('bodies', () => {
     ['JSON, values as they are', json({ a: { deep: [1, true] }, b: null }), { a: { deep: [1, true] }, b: null }],
     ['+json', json({ a: 1 }, 'application/vnd.x+json'), { a: 1, b: 'B' }],
     ['a charset that is UTF-8', json({ a: 'é' }, 'application/json; charset="UTF-8"'), { a: 'é', b: 'B' }],
-  ])('200: reads %s', async (_case, request, body) => {
+  ])('200: reads $0 as the keywords $2', async (_case, request, body) => {
     expect(await ask({ ...request, path: '/keywords' })).toEqual([200, body])
   })
 

@@ -29,7 +29,7 @@ describe('parseCommand', () => {
     [['-v'], { run: 'version' }],
     [['--help', '--version'], { run: 'help' }],
     [['build-map', 'a', 'b.ts'], { run: 'build-map', folder: 'a', file: 'b.ts' }],
-  ])('parses %j', (args, command) => {
+  ])('parses %j as %j', (args, command) => {
     expect(parseCommand(args, () => undefined)).toEqual(command)
   })
 

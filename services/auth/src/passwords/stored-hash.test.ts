@@ -28,7 +28,7 @@ describe('parseStoredHash', () => {
     [`$pbkdf2$1$${SALT}$${KEY}`, { ...pbkdf2, digest: 'sha1', iterations: 1 }],
     // The alphabet of passlib.
     [`$pbkdf2-sha256$600000$${SALT.replaceAll('+', '.')}$${KEY}`, pbkdf2],
-  ])('reads %s', (hash, expected) => {
+  ])('reads %s as %j', (hash, expected) => {
     // The libraries of Argon2 and bcrypt read the text themselves.
     expect(parseStoredHash(hash)).toEqual('key' in expected ? expected : { ...expected, hash })
   })

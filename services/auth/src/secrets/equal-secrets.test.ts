@@ -8,6 +8,6 @@ it.each([
   { case: 'empty texts', left: '', right: '', equal: true },
   { case: 'a text and its bytes', left: 'ä', right: Uint8Array.of(0xc3, 0xa4), equal: true },
   { case: 'bytes and none', left: Buffer.alloc(32), right: Buffer.alloc(0), equal: false },
-])('compares $case', ({ left, right, equal }) => {
+])('finds $case equal: $equal', ({ left, right, equal }) => {
   expect(equalSecrets(left, right)).toBe(equal)
 })

@@ -48,7 +48,7 @@ describe('readLines', () => {
         [2, 'b'],
       ],
     ],
-  ])('reads %s', async (_case, chunks, expected) => {
+  ])('reads %s: the pieces %j are the lines %j', async (_case, chunks, expected) => {
     expect(await read(...chunks)).toEqual(expected)
   })
 

@@ -9,7 +9,7 @@ describe('memberTexts', () => {
     ['{"a":[ 1e2 ],"b":{"c":"}"}}', { a: '[ 1e2 ]', b: '{"c":"}"}' }],
     ['{"a\\"b" : [] , "":1.0}', { 'a"b': '[]', '': '1.0' }],
     ['{"a":"[]:,","b":"{\\"","c":[1]}', { a: '"[]:,"', b: '"{\\""', c: '[1]' }],
-  ])('splits %s', (text, members) => {
+  ])('splits %s into %j', (text, members) => {
     expect(Object.fromEntries(memberTexts(text))).toEqual(members)
   })
 
