@@ -1,6 +1,7 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { merchantsCommand } from '../src/commands/merchants.ts'
 import { payoutsCommand } from '../src/commands/payouts.ts'
 import { type Violation, verifyLedger } from '../src/use-cases/verify-ledger.ts'
@@ -19,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const { run, json } = commandRunner([merchantsCommand, payoutsCommand], () => operatorDeps(payments))
+const { run, json, readJson } = commandRunner([merchantsCommand, payoutsCommand], () => operatorDeps(payments))
 
 /** Runs a statement as the owner of the database. */
 const byHand = (statement: RawBuilder<unknown>) => statement.execute(payments.owner.db)
@@ -102,7 +103,13 @@ describe('a row that was changed by hand', () => {
   it('a payout is exported once, and closed only as it was made', async () => {
     const { id } = await createWithBalance()
     await payOut(id)
-    const [payout] = await json<{ id: string }[]>('payouts', 'list', '--status', 'created')
+    const [payout] = await readJson(
+      z.array(z.looseObject({ id: z.string() })),
+      'payouts',
+      'list',
+      '--status',
+      'created',
+    )
     const payoutId = payout?.id ?? ''
     const set = (assignment: RawBuilder<unknown>) =>
       byHand(sql`UPDATE ${sql.table('payouts')} SET ${assignment} WHERE id = ${payoutId}`)

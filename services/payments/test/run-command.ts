@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import type { z } from 'zod'
 import type { Operator } from '../src/commands/operator-command.ts'
 import type { OperatorDeps } from '../src/deps.ts'
 
@@ -7,7 +8,9 @@ export interface CommandRunner {
   /** The lines that are printed. */
   run(...words: string[]): Promise<string[]>
   /** The same with --json, parsed. */
-  json<Answer>(...words: string[]): Promise<Answer>
+  json(...words: string[]): Promise<unknown>
+  /** The same, read by a schema. @throws ZodError when the schema does not fit */
+  readJson<Answer>(schema: z.ZodType<Answer>, ...words: string[]): Promise<Answer>
 }
 
 /** @param open called for each command */
@@ -23,5 +26,6 @@ export function commandRunner(
     await program.parseAsync(words, { from: 'user' })
     return lines
   }
-  return { run, json: async (...words) => JSON.parse((await run(...words, '--json')).join('\n')) }
+  const json = async (...words: string[]): Promise<unknown> => JSON.parse((await run(...words, '--json')).join('\n'))
+  return { run, json, readJson: async (schema, ...words) => schema.parse(await json(...words)) }
 }

@@ -1,5 +1,6 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { z } from 'zod'
 import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { statusAndBody } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
@@ -47,7 +48,7 @@ beforeEach(() => {
 })
 
 const db = () => payments.database.db
-const { run, json } = commandRunner([attemptsCommand], () => operatorDeps(payments))
+const { run, json, readJson } = commandRunner([attemptsCommand], () => operatorDeps(payments))
 const statusOf = async (id: string) =>
   (await db().selectFrom('attempts').select('status').where('id', '=', id).executeTakeFirst())?.status
 
@@ -63,7 +64,7 @@ it('payments attempts: lists and resolves, reverses an approval and stores a ref
     amount: 500,
     created: anyTime,
   })
-  const listed = await json<{ id: string }[]>('attempts', 'list')
+  const listed = await readJson(z.array(z.looseObject({ id: z.string() })), 'attempts', 'list')
   expect(listed.filter(({ id }) => id === approved || id === refused)).toEqual([shown(approved), shown(refused)])
   expect(await json('attempts', 'resolve', approved, 'approved')).toEqual({ id: approved, status: 'reversed' })
   const asked = north.asked.reversals.filter((id) => id === approved || id === refused)

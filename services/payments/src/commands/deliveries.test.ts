@@ -2,6 +2,7 @@ import { anyTime } from '@trestle/testing/any-value.ts'
 import { type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import {
   createTestApp,
   createTestMerchant,
@@ -46,7 +47,7 @@ const namesAt = (path: string) =>
     .map(({ body }) => JSON.parse(body).data.merchant?.name)
     .sort()
 
-const { run, json } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
+const { run, json, readJson } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
 
 // Most of the time passes in waiting for the queue, so the tests run together.
 describe.concurrent('payments deliveries', () => {
@@ -69,7 +70,8 @@ describe.concurrent('payments deliveries', () => {
   it('list, show: prints deliveries with their attempts, and one with its event', async ({ expect }) => {
     const { id, webhook, update } = await listen('/listed')
     await update('Coffee')
-    const listed = () => json<{ id: string; status: string }[]>('deliveries', 'list', '--merchant', id)
+    const listed = () =>
+      readJson(z.array(z.looseObject({ id: z.string(), status: z.string() })), 'deliveries', 'list', '--merchant', id)
     await expect.poll(async () => (await listed())[0]?.status).toBe('retrying')
     const [event] = await send('GET', `/merchants/${id}/events?limit=1`)
     const delivery = {

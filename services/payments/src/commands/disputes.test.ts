@@ -1,5 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { shownCard, shownTransaction, trailEntry } from '../../test/bodies.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
@@ -30,12 +31,13 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const { run, json } = commandRunner([disputesCommand], () => operatorDeps(payments))
+const { run, json, readJson } = commandRunner([disputesCommand], () => operatorDeps(payments))
 const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
 
 describe('payments disputes', () => {
   it('open, lost, won: records disputes of live money, once for each reference', async () => {
-    const opened = await json<{ id: string }>(
+    const opened = await readJson(
+      z.looseObject({ id: z.string() }),
       'disputes',
       'open',
       transactionId,
@@ -69,7 +71,7 @@ describe('payments disputes', () => {
       'message',
       `dispute ${opened.id} was closed the other way`,
     )
-    const rest = await json<{ id: string }>('disputes', 'open', transactionId)
+    const rest = await readJson(z.looseObject({ id: z.string() }), 'disputes', 'open', transactionId)
     expect(rest).toEqual({ amount: 700, id: anyId, transactionId, currency: 'EUR', status: 'open', due: anyTime })
     await expect(run('disputes', 'open', transactionId)).rejects.toHaveProperty(
       'message',

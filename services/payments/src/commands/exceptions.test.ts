@@ -1,5 +1,6 @@
 import { anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { z } from 'zod'
 import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { operatorDeps, startPayments, type TestPayments, UNKNOWN_ID } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
@@ -12,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const { run, json } = commandRunner([exceptionsCommand], () => operatorDeps(payments))
+const { run, json, readJson } = commandRunner([exceptionsCommand], () => operatorDeps(payments))
 
 it('payments exceptions: lists what waits, oldest first, and closes each once', async () => {
   const { db } = payments.database
@@ -20,7 +21,7 @@ it('payments exceptions: lists what waits, oldest first, and closes each once', 
   for (const reference of ['first', 'second']) {
     await insertException(db, { merchantId, reference, payload: { type: 'operation', reference } })
   }
-  const listed = await json<{ id: string }[]>('exceptions', 'list')
+  const listed = await readJson(z.array(z.looseObject({ id: z.string() })), 'exceptions', 'list')
   expect(listed).toEqual(
     ['first', 'second'].map((reference) => ({
       id: expect.stringMatching(/^[0-9a-f]{24}$/),

@@ -1,5 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { lastAudit, operatorAudit } from '../../test/audit.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
@@ -27,7 +28,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const { run, json } = commandRunner([fraudsCommand], () => operatorDeps(payments))
+const { run, json, readJson } = commandRunner([fraudsCommand], () => operatorDeps(payments))
 const get = async (url: string) => (await payments.app.inject({ url, headers: app.headers })).json()
 
 describe('payments frauds', () => {
@@ -43,7 +44,7 @@ describe('payments frauds', () => {
       '--reference',
       'p',
     ]
-    const { id } = await json<{ id: string }>(...words)
+    const { id } = await readJson(z.looseObject({ id: z.string() }), ...words)
     expect(await json(...words)).toEqual({
       id,
       transactionId,

@@ -1,5 +1,6 @@
 import { anyId, anyTime, anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { shownMerchant } from '../../test/bodies.ts'
 import {
   createTestApp,
@@ -20,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => payments.close())
 
 const KEY = '22222222-2222-4222-8222-222222222222'
-const { run, json } = commandRunner([merchantsCommand], () => ({
+const { run, json, readJson } = commandRunner([merchantsCommand], () => ({
   ...operatorDeps(payments),
   createKey: () => KEY,
 }))
@@ -41,7 +42,8 @@ beforeAll(async () => {
 describe('payments merchants list', () => {
   // Those that the test has begun with. Other tests make merchants with other addresses.
   const list = ['merchants', 'list', '--search', 'JOHN@'] as const
-  const idsOf = async (...options: string[]) => (await json<{ id: string }[]>(...list, ...options)).map(({ id }) => id)
+  const idsOf = async (...options: string[]) =>
+    (await readJson(z.array(z.looseObject({ id: z.string() })), ...list, ...options)).map(({ id }) => id)
 
   it('prints merchants, newest first, with the members of the API', async () => {
     expect(await json(...list)).toEqual([
@@ -140,7 +142,12 @@ describe('payments merchants create', () => {
   ]
 
   it('makes a test merchant with defaults and an app, whose key is good, and records it', async () => {
-    const made = await json<{ id: string; app: { id: string } }>('merchants', 'create', '--test')
+    const made = await readJson(
+      z.looseObject({ id: z.string(), app: z.looseObject({ id: z.string() }) }),
+      'merchants',
+      'create',
+      '--test',
+    )
     const { app: member, ...merchant } = made
     const headers = { authorization: `Basic ${Buffer.from(`:${KEY}`).toString('base64')}` }
     const answer = await payments.app.inject({ url: `/merchants/${made.id}`, headers })
@@ -192,7 +199,7 @@ describe('payments merchants create', () => {
     [['--test', '--app', 'x'], '--app must be 24 hexadecimal digits'],
     [['--test', '--app', UNKNOWN_ID], `there is no app ${UNKNOWN_ID} with a good key`],
   ])('refuses %j, and makes nothing', async (options, message) => {
-    const count = async () => (await json<object[]>('merchants', 'list')).length
+    const count = async () => (await readJson(z.array(z.looseObject({})), 'merchants', 'list')).length
     const before = await count()
     await expect(run('merchants', 'create', ...options)).rejects.toHaveProperty('message', message)
     expect(await count()).toBe(before)

@@ -1,5 +1,6 @@
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { operatorDeps, startPayments, type TestPayments, UNKNOWN_ID } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import { TRIGGERED_TYPES } from '../use-cases/trigger-event.ts'
@@ -11,11 +12,11 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const { run, json } = commandRunner([triggerCommand], () => operatorDeps(payments))
+const { run, readJson } = commandRunner([triggerCommand], () => operatorDeps(payments))
 
 describe('payments trigger', () => {
   it('makes a test merchant where there is none, and prints the event with its merchant and its object', async () => {
-    const answer = await json<{ merchantId: string }>('trigger', 'transaction.created')
+    const answer = await readJson(z.looseObject({ merchantId: z.string() }), 'trigger', 'transaction.created')
     expect(answer).toEqual({ event: 'transaction.created', merchantId: anyId, objectId: anyId })
     const { merchantId } = answer
     const [event, merchant, object, ...rest] = await run('trigger', 'app.added', '--merchant', merchantId)

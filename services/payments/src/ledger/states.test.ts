@@ -4,6 +4,7 @@ import { createNames } from '@trestle/database/names.ts'
 import { createEmptyDatabase, prepared } from '@trestle/testing/temporary-database.ts'
 import { type Kysely, sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import { customerPayment } from '../../test/customer-payment.ts'
 import {
   createTestApp,
@@ -102,9 +103,9 @@ describe('a row that moves money', () => {
 
   it('is found when its account was changed by hand, and recorded by hand too', async () => {
     const { id } = await createTestMerchant(payments, member, { currency: 'EUR', bank: { iban: 'DK5000400440116243' } })
-    const { json } = commandRunner([payoutsCommand], () => operatorDeps(payments))
+    const { readJson } = commandRunner([payoutsCommand], () => operatorDeps(payments))
     await sql`SELECT * FROM ${sql.table('adjust')}(${id}, 5000, 'Goodwill')`.execute(payments.owner.db)
-    const [turn] = await json<{ payout: string }[]>('payouts', 'run', '--merchant', id)
+    const [turn] = await readJson(z.array(z.looseObject({ payout: z.string() })), 'payouts', 'run', '--merchant', id)
     const message = 'was recorded with two accounts'
     for (const iban of ['DE89370400440532013000', 'DK5000400440116243']) {
       await sql`UPDATE ${sql.table('payouts')} SET iban = ${iban} WHERE merchant_id = ${id}`.execute(payments.owner.db)

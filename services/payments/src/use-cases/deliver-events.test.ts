@@ -8,6 +8,7 @@ import {
 } from '@trestle/testing/stub-provider.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { z } from 'zod'
 import {
   createTestApp,
   createTestMerchant,
@@ -76,11 +77,18 @@ const letTimePass = (webhookId: string, retries?: number) =>
   sql`UPDATE ${JOB} SET start_after = now(), retry_count = coalesce(${retries ?? null}, retry_count)
       WHERE state = 'retry' AND data ->> 'webhookId' = ${webhookId}`.execute(payments.database.db)
 
-const { json } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
+const { readJson } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
 const statusesOf = async (webhookId: string, ...options: readonly string[]) =>
-  (await json<{ status: string }[]>('deliveries', 'list', '--webhook', webhookId, ...options)).map(
-    ({ status }) => status,
-  )
+  (
+    await readJson(
+      z.array(z.looseObject({ status: z.string() })),
+      'deliveries',
+      'list',
+      '--webhook',
+      webhookId,
+      ...options,
+    )
+  ).map(({ status }) => status)
 
 // Most of the time passes in waiting for the queue, so the tests run together.
 describe.concurrent('deliveries', () => {
