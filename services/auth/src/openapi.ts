@@ -1,4 +1,5 @@
 import { createSecretKey } from 'node:crypto'
+import { devNull } from 'node:os'
 import { createNoopMeter } from '@opentelemetry/api'
 import { allowNull, completeDocument } from '@trestle/common/documents/complete-document.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
@@ -35,14 +36,16 @@ export async function buildOpenApi(): Promise<object> {
 const KEY = Buffer.alloc(32)
 
 function createDocumentDeps(): AuthDeps {
-  const config = loadAuthConfig({
+  const settings = {
     AUTH_SITE_URL: 'http://localhost:3000',
     AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
     AUTH_DB_DRIVER: 'postgres',
     AUTH_DB_DATABASE_URL: 'postgres://localhost/auth',
     AUTH_JWT_SECRET: KEY.toString('base64'),
     AUTH_MAILER_AUTOCONFIRM: 'true',
-  })
+  }
+  // A profile in the .env of the working directory would refuse these settings, or change the document.
+  const config = loadAuthConfig(settings, devNull)
   const lane = { one: unused, first: unused, all: unused }
   return {
     config,
