@@ -122,6 +122,7 @@ describe('environmentOf', () => {
       AUTH_SMTP_ADMIN_EMAIL: 'auth@trestle.localhost',
       AUTH_SMTP_SENDER_NAME: 'Trestle',
       AUTH_SMTP_MAX_FREQUENCY: '1s',
+      AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
       AUTH_METRICS_ENABLED: 'true',
       AUTH_METRICS_EXPORTER: 'prometheus',
       AUTH_OTEL_EXPORTER_PROMETHEUS_HOST: '127.0.0.1',
