@@ -118,7 +118,7 @@ export const limitStoreSettings = {
   RATE_LIMIT_STORE: oneOf('memory', 'postgres', 'redis')
     .prefault('memory')
     .describe(
-      'Where limits are counted. With `memory` each process counts for itself; several processes share counts in `postgres` or `redis`.',
+      'Where limits are counted. With `memory` each process counts for itself, from 0 after a restart; several processes share counts in `postgres` or `redis`.',
     ),
   REDIS_URL: secret(url('redis', 'rediss'))
     .optional()
