@@ -143,7 +143,7 @@ async function loadPage({ href, page, newClient }: LoadedPage) {
   const fill = (values: Readonly<Record<string, string>>) => {
     for (const [id, value] of Object.entries(values)) at(id).value = value
   }
-  const visible = () => ['visitor', 'user', 'choose', 'current'].filter((id) => !at(id).hidden)
+  const visible = () => ['visitor', 'by-code', 'user', 'choose', 'current'].filter((id) => !at(id).hidden)
   return {
     location,
     warnings,
@@ -244,6 +244,34 @@ it.each([
   await recovered.shows(email, CHANGED)
   page.submit('visitor', { email, password: SECOND })
   await page.shows(email, '')
+})
+
+it.each([
+  ['compatible', []],
+  ['strict', ['choose']],
+] as const)('%s: the page signs a user in by the code of a mail, or by its link', async (profile, parts) => {
+  const email = 'mailed@example.com'
+  const browser = newBrowser(profile)
+  const page = await browser.load('http://localhost:3000/')
+  const mailed = 'Follow the link of the mail in this browser, or enter its code.'
+  page.click('mail-link', { email: 'no address' })
+  await page.shows('', 'Unable to validate email address: invalid format')
+  page.click('mail-link', { email })
+  await page.shows('', mailed, ['by-code'])
+  const { code, link } = await browser.readMail(email)
+  page.submit('by-code', { code: code.replace(/./, (digit) => `${(Number(digit) + 1) % 10}`) })
+  await page.shows('', 'Token has expired or is invalid', ['by-code'])
+  page.submit('by-code', { code })
+  await page.shows(email, '', parts)
+  page.click('sign-out')
+  await page.shows('', 'Signed out.')
+
+  const spent = await newBrowser(profile).load((await browser.open(link)).href)
+  await spent.shows('', 'Email link is invalid or has expired')
+  page.click('mail-link')
+  await page.shows('', mailed, ['by-code'])
+  const landed = await browser.load((await browser.open((await browser.readMail(email)).link)).href)
+  await landed.shows(email, '', parts)
 })
 
 it('the page of the quick start warns when its address is refused, as the quick start says of 127.0.0.1', async () => {
