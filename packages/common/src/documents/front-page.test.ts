@@ -4,13 +4,13 @@ import { renderFrontPage, wantsPage } from './front-page.ts'
 
 const page = {
   title: 'Trestle <auth>',
-  about: 'Accounts & tokens',
+  about: 'Accounts & `<tokens>`',
   groups: [
     {
       heading: 'Look at',
       links: [
         { label: 'API', href: '/docs?a=1&b=2', about: 'every endpoint' },
-        { label: 'services/auth/README.md', about: 'its README' },
+        { label: 'services/auth/README.md', about: 'its `README`' },
         { label: 'shop', href: '/shop', about: 'a shop', more: [{ label: 'A&B', href: '/a?b&c' }] },
       ],
     },
@@ -18,12 +18,14 @@ const page = {
 }
 
 describe('renderFrontPage', () => {
-  it('escapes texts, and shows a link without an address as text', () => {
+  it('escapes texts, shows what is between backticks as code, and a link without an address as a path', () => {
     const { html } = renderFrontPage(page)
     expect(html).toContain('<title>Trestle &lt;auth&gt;</title>')
-    expect(html).toContain('<p>Accounts &amp; tokens</p>')
+    expect(html).toContain('<p>Accounts &amp; <code>&lt;tokens&gt;</code></p>')
     expect(html).toContain('<li><a href="/docs?a=1&amp;b=2">API</a><span>every endpoint</span></li>')
-    expect(html).toContain('<li><code>services/auth/README.md</code><span>its README</span></li>')
+    expect(html).toContain(
+      '<li><code><span>services/</span><wbr><span>auth/</span><wbr><span>README.md</span></code><span>its <code>README</code></span></li>',
+    )
     expect(html).toContain(
       '<li><a href="/shop">shop</a><span>a shop</span><span><a href="/a?b&amp;c">A&amp;B</a></span></li>',
     )

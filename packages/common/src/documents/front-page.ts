@@ -7,7 +7,7 @@ import { PAGE_ICON, PAGE_STYLE, renderTitle } from './page-style.ts'
 export interface FrontPage {
   /** The name of the service, for example `Trestle auth`. */
   readonly title: string
-  /** One sentence. */
+  /** One sentence. What stands between backticks is shown as code, here and in `about` of each link. */
   readonly about: string
   readonly groups: readonly LinkGroup[]
   /** HTML between the sentence and the links, and below the links. Its author escapes what comes from outside. */
@@ -46,13 +46,13 @@ export interface ServicePage extends Pick<FrontPage, 'title' | 'about'> {
 /** The front page of a service: its API, its state, its README. */
 export function renderServicePage({ title, about, readme }: ServicePage): RenderedPage {
   const api = [
-    { label: 'API', href: '/docs', about: 'every endpoint, to read and to try' },
-    { label: 'OpenAPI', href: '/openapi.json', about: 'the same for programs and generators' },
+    { label: 'API', href: '/docs', about: 'Every endpoint, to read and to try.' },
+    { label: 'OpenAPI', href: '/openapi.json', about: 'The same for programs and generators.' },
   ]
   const state = [
-    { label: 'Health', href: '/health', about: 'whether the process lives' },
-    { label: 'Ready', href: '/ready', about: 'whether its database, migrations and background work are ready' },
-    { label: readme, about: 'its first run, URLs, commands and settings' },
+    { label: 'Health', href: '/health', about: 'Whether the process lives.' },
+    { label: 'Ready', href: '/ready', about: 'Whether its database, migrations and background work are ready.' },
+    { label: readme, about: 'Its first run, URLs, commands and settings.' },
   ]
   return renderFrontPage({
     title,
@@ -71,7 +71,7 @@ export function renderFrontPage(page: FrontPage): RenderedPage {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title>
 <link rel="icon" href="${PAGE_ICON}"><style>${STYLE}</style></head>
-<body><main><header>${renderTitle(title)}<p>${escapeHtml(about)}</p></header>
+<body><main><header>${renderTitle(title)}<p>${renderText(about)}</p></header>
 ${before}${groups.map(renderGroup).join('')}${after}</main>${script === undefined ? '' : `<script>${script}</script>`}</body></html>
 `
   const policy = [
@@ -109,10 +109,23 @@ function renderGroup({ heading, links }: LinkGroup): string {
 /** A click anywhere in a row follows its link, except on the links of its last line. */
 function renderLink({ label, href, about, more = [] }: PageLink): string {
   const name =
-    href === undefined ? `<code>${escapeHtml(label)}</code>` : `<a href="${escapeHtml(href)}">${escapeHtml(label)}</a>`
+    href === undefined ? `<code>${renderPath(label)}</code>` : `<a href="${escapeHtml(href)}">${escapeHtml(label)}</a>`
   const others = more.map((one) => `<a href="${escapeHtml(one.href)}">${escapeHtml(one.label)}</a>`).join(' · ')
   const line = more.length > 0 ? `<span>${others}</span>` : ''
-  return `<li>${name}<span>${escapeHtml(about)}</span>${line}</li>`
+  return `<li>${name}<span>${renderText(about)}</span>${line}</li>`
+}
+
+/** The HTML of a text. What stands between backticks is shown as code. */
+function renderText(text: string): string {
+  return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
+}
+
+/** A long path breaks behind a slash, not at a hyphen of a name. */
+function renderPath(path: string): string {
+  return path
+    .split(/(?<=\/)/)
+    .map((name) => `<span>${escapeHtml(name)}</span>`)
+    .join('<wbr>')
 }
 
 function digestOf(text: string): string {
@@ -134,7 +147,7 @@ li > a::after { content: ''; position: absolute; inset: 0 }
 li span a { position: relative; font-weight: 400 }
 li:hover > a { text-decoration-thickness: .15em }
 a { font-weight: 600; overflow-wrap: anywhere }
-li code { overflow-wrap: anywhere }
+li code span { color: inherit; white-space: nowrap }
 .steps li { display: block }
 .notice { margin: 0 0 1.75rem; padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--line);
  border-inline-start: .35rem solid var(--good); border-radius: var(--radius) }

@@ -119,8 +119,8 @@ function renderMetricsPage(service: unknown): RenderedPage {
       {
         heading: 'Read them',
         links: [
-          { label: 'Metrics', href: '/metrics', about: 'all of this process, as text' },
-          { label: 'docs/observability.md', about: 'what each of them tells, with dashboards and alerts' },
+          { label: 'Metrics', href: '/metrics', about: 'All of this process, as text.' },
+          { label: 'docs/observability.md', about: 'What each of them tells, with dashboards and alerts.' },
         ],
       },
     ],
