@@ -107,7 +107,8 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     title: 'Trestle auth',
     version: VERSION,
     description:
-      'Users, sessions and tokens. A drop-in server for clients of the GoTrue API. A method that a URL does not have is answered ' +
+      'Users, sessions and tokens. A drop-in server for clients of the GoTrue API.\n\nSign-up and sign-in need no credentials. ' +
+      'Other operations take the access token that a sign-in answers.\n\nA method that a URL does not have is answered ' +
       '405, with the methods that it has in the header Allow. HEAD works wherever GET changes nothing.',
     module: config.server.docsEnabled ? OPENAPI_MODULE : undefined,
     securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },

@@ -37,7 +37,7 @@ const OtpBody = z
 
 type OtpBody = z.output<typeof OtpBody>
 
-/** `POST /otp`: sends a code to sign in with, by mail (with a link) or by SMS. */
+/** `POST /otp`: sends what a user signs in with: a link and a code by mail, or a code by SMS. */
 export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   app.post(
@@ -49,6 +49,8 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'sendOneTimeCode',
         tags: ['Sign-in'],
         summary: 'Ask for a one-time code or a magic link',
+        description:
+          'An email gets a mail with a link and a code, a phone an SMS with a code. The link leads to `redirect_to` with a session. `POST /verify` takes the code, with the type `email` or `sms`, and answers a session.',
         security: [],
         querystring: RedirectQuery,
         body: OtpBody,
