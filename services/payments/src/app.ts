@@ -64,7 +64,7 @@ const SECURITY_SCHEMES = {
   key: {
     type: 'http',
     scheme: 'basic',
-    description: 'Leave the user name empty. The password is the API key, which POST /apps shows once',
+    description: 'No user name; the API key as password',
   },
   user: { type: 'http', scheme: 'bearer', description: 'An access token of a user, where that is switched on' },
 } as const
@@ -91,7 +91,8 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   await app.register(apiDocuments, {
     title: 'Trestle payments',
     version: VERSION,
-    description: 'Merchants, card payments and a ledger.',
+    description:
+      'Merchants, card payments and a ledger.\n\nThe API key, which `POST /apps` shows once, is the password of Basic authentication. The user name stays empty.',
     module: deps.docsEnabled ? OPENAPI_MODULE : undefined,
     securitySchemes: SECURITY_SCHEMES,
   })
