@@ -5,13 +5,13 @@ import examples from './openapi-examples.json' with { type: 'json' }
 const text = { type: 'string' }
 
 const tags = [
-  { name: 'products', description: 'Products with free-form attributes, their import and export.' },
-  { name: 'locations', description: 'Places that keep stock.' },
-  { name: 'stock', description: 'How much there is of a product at a location.' },
-  { name: 'movements', description: 'The ledger: every change of a level of stock.' },
-  { name: 'reservations', description: 'Stock that is kept for an order until it is committed, released or expires.' },
-  { name: 'users', description: 'The users that the database has.' },
-  { name: 'service', description: 'Health and API documents.' },
+  { name: 'Products', description: 'Products with free-form attributes, their import and export.' },
+  { name: 'Locations', description: 'Places that keep stock.' },
+  { name: 'Stock', description: 'How much there is of a product at a location.' },
+  { name: 'Movements', description: 'The ledger: every change of a level of stock.' },
+  { name: 'Reservations', description: 'Stock that is kept for an order until it is committed, released or expires.' },
+  { name: 'Users', description: 'The users that the database has.' },
+  { name: 'Service', description: 'Health and API documents.' },
 ]
 
 /** The ends of the ids of operations on one record with an entity tag (reference: Versions and preconditions). */

@@ -34,6 +34,7 @@ type Member = z.output<typeof Member>
 const Schema = z.looseObject({ properties: z.record(z.string(), Member).optional() })
 const Operation = z.object({
   operationId: z.string(),
+  tags: z.array(z.string()),
   requestBody: z
     .looseObject({ content: z.record(z.string(), z.looseObject({ schema: Schema.optional() })) })
     .optional(),
@@ -42,8 +43,10 @@ const Operation = z.object({
 
 /** Says what no controller does: files, JSON in forms, examples of errors, and what the server refuses before any controller. */
 function describe(operation: object): void {
-  const { operationId, requestBody, responses } = Operation.parse(operation)
+  const { operationId, tags, requestBody, responses } = Operation.parse(operation)
   Object.assign(operation, {
+    // The framework tags an operation with its module, whose name is a part of the URL.
+    tags: tags.map((tag) => tag.charAt(0).toUpperCase() + tag.slice(1)),
     responses: describeResponses(operationId, {
       ...responses,
       414: { description: 'The URL is too long' },
