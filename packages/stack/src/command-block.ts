@@ -1,11 +1,11 @@
 import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
 
 /**
- * The HTML of a command on a line of its own. A long command scrolls by itself, also by keyboard, because a break in the wrong
- * place changes it. Its button is shown by `COPY_SCRIPT`. `id` is unique in the page.
+ * The HTML of a command in a box of its own, in which a long command wraps: what is copied has no breaks. Its button is shown by
+ * `COPY_SCRIPT`. `id` is unique in the page.
  */
 export function renderCommand(id: string, command: string): string {
-  return `<div class="command"><code id="${id}" tabindex="0">${escapeHtml(command)}</code><button class="quiet" id="copy-${id}" data-copy="${id}" hidden>Copy</button></div>`
+  return `<div class="command"><code id="${id}">${escapeHtml(command)}</code><button class="quiet" id="copy-${id}" data-copy="${id}" hidden>Copy</button></div>`
 }
 
 /**

@@ -18,19 +18,31 @@ export function renderTitle(title: string): string {
 }
 
 /** The colours that the page of an API document shares with the other pages. */
-export const LIGHT_COLOURS = { text: '#1a1d24', accent: '#2450c0', line: '#dfe2ea' } as const
+export const LIGHT_COLOURS = {
+  page: '#f4f5f8',
+  card: '#fff',
+  text: '#1a1d24',
+  accent: '#2450c0',
+  line: '#dfe2ea',
+} as const
 /** The same in the dark. */
-export const DARK_COLOURS = { text: '#e8eaf0', accent: '#93b1ff', line: '#2d333e' } as const
+export const DARK_COLOURS = {
+  page: '#101318',
+  card: '#191d24',
+  text: '#e8eaf0',
+  accent: '#93b1ff',
+  line: '#2d333e',
+} as const
 
 /**
  * The style that all pages share, in light and dark, from 320 px on: colours, headings, buttons, the focus, and the card of a
  * page that shows one thing. Colours are named by what they are for. Texts have a contrast of 4.5 or more in both schemes.
  */
-export const PAGE_STYLE = `:root { color-scheme: light dark; --page: #f4f5f8; --card: #fff; --field: #fff; --line: ${LIGHT_COLOURS.line}; --edge: #7c8496;
+export const PAGE_STYLE = `:root { color-scheme: light dark; --page: ${LIGHT_COLOURS.page}; --card: ${LIGHT_COLOURS.card}; --field: #fff; --line: ${LIGHT_COLOURS.line}; --edge: #7c8496;
  --text: ${LIGHT_COLOURS.text}; --soft: #565d6d; --accent: ${LIGHT_COLOURS.accent}; --accent-hover: #1b3f9c; --on-accent: #fff; --good: #14713d;
  --bad: #b3261e; --notice: #fff4d6; --on-notice: #5c4400; --radius: .75rem; --radius-small: .5rem;
  font: 100%/1.5 system-ui, sans-serif }
-@media (prefers-color-scheme: dark) { :root { --page: #101318; --card: #191d24; --field: #101318; --line: ${DARK_COLOURS.line};
+@media (prefers-color-scheme: dark) { :root { --page: ${DARK_COLOURS.page}; --card: ${DARK_COLOURS.card}; --field: ${DARK_COLOURS.page}; --line: ${DARK_COLOURS.line};
  --edge: #7f8798; --text: ${DARK_COLOURS.text}; --soft: #a2a9b8; --accent: ${DARK_COLOURS.accent}; --accent-hover: #b5caff; --on-accent: #10182b;
  --good: #6fd49a; --bad: #ff9d94; --notice: #3d3113; --on-notice: #ffe1a1 } }
 *, *::before { box-sizing: border-box }
@@ -51,7 +63,8 @@ button.quiet:hover { border-color: var(--text) }
  background: var(--card); border: 1px solid var(--line); border-radius: var(--radius) }
 .single h1 { font-size: 1.375rem }
 .command { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .4rem 0 0 }
-.command code { flex: 1 1 12rem; min-width: 0; padding: .5rem .75rem; overflow-x: auto; white-space: pre; text-align: start;
+.command code { flex: 1 1 auto; min-width: 0; max-width: 100%; padding: .5rem .75rem; white-space: pre-wrap; overflow-wrap: anywhere; text-align: start;
  color: var(--text); background: var(--page); border: 1px solid var(--line); border-radius: var(--radius-small) }
 .command button { min-height: 2.25rem; padding: .3rem .9rem }
+[data-copy] { min-width: 6rem }
 `
