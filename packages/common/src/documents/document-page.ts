@@ -34,24 +34,38 @@ const CONFIGURATION = {
 
 /**
  * Colours of the library have a contrast of 3 to 4.4 in many places. These have 4.5 or more on all of its backgrounds. The
- * library chooses light or dark by a class. A button reaches two pixels beyond a window of 320.
+ * library chooses light or dark by a class. A button reaches two pixels beyond a window of 320. The library leaves room for a bar
+ * above it by `--scalar-custom-header-height`. It says "Required" of credentials that many operations do not need, and of user
+ * names that an API may not have.
  */
 const STYLE = `
 .light-mode.light-mode {
   --scalar-color-2: #565656; --scalar-color-3: #646464; --scalar-color-green: #00694a; --scalar-color-red: #b3141c;
   --scalar-color-yellow: #795700; --scalar-color-orange: #964400; --scalar-color-blue: #075fae; --scalar-color-purple: #6733b9;
   --scalar-color-1: ${LIGHT_COLOURS.text}; --scalar-color-accent: ${LIGHT_COLOURS.accent};
-  --scalar-border-color: ${LIGHT_COLOURS.line};
+  --scalar-border-color: ${LIGHT_COLOURS.line}; --scalar-background-1: ${LIGHT_COLOURS.page}; --scalar-background-2: ${LIGHT_COLOURS.card};
+  --scalar-background-3: ${LIGHT_COLOURS.line}; --scalar-sidebar-background-1: ${LIGHT_COLOURS.page};
 }
 .dark-mode.dark-mode {
   --scalar-color-2: #b4b4b4; --scalar-color-3: #a0a0a0; --scalar-color-red: #ff7070;
   --scalar-color-1: ${DARK_COLOURS.text}; --scalar-color-accent: ${DARK_COLOURS.accent};
-  --scalar-border-color: ${DARK_COLOURS.line};
+  --scalar-border-color: ${DARK_COLOURS.line}; --scalar-background-1: ${DARK_COLOURS.page}; --scalar-background-2: ${DARK_COLOURS.card};
+  --scalar-background-3: ${DARK_COLOURS.line}; --scalar-sidebar-background-1: ${DARK_COLOURS.page};
 }
+:root { --scalar-custom-header-height: 2.5rem; }
 #app { overflow-x: clip; }
 body { margin: 0; color: var(--scalar-color-1); background: var(--scalar-background-1); }
-.back { padding: .5rem 1rem; font: 1rem/1.5 system-ui, sans-serif; }
+.back { position: sticky; top: 0; z-index: 11; box-sizing: border-box; height: 2.5rem; padding: .5rem 1rem;
+  font: 1rem/1.5 system-ui, sans-serif; background: var(--scalar-background-1); }
 .back a { color: var(--scalar-color-accent); }
+.loading { padding: 1rem; font: 1rem/1.5 system-ui, sans-serif; }
+#app:not(:empty) ~ .loading { display: none; }
+.introduction-section.introduction-section.introduction-section { padding-top: 2.5rem; }
+.introduction-section .badge { margin-bottom: .5rem; }
+.scalar-reference-intro-auth [data-testid="auth-indicator"], .scalar-reference-intro-auth .required { display: none; }
+.response-card.response-card .tab-list { flex-wrap: wrap; }
+.scalar-app .code-snippet pre.m-0 { width: auto; }
+.scalar-app .code-snippet pre.m-0, .scalar-app .code-snippet pre.m-0 * { white-space: pre-wrap; overflow-wrap: anywhere; }
 `
 
 /**
@@ -101,11 +115,13 @@ export function renderDocumentPage({ title, script, document: url }: DocumentPag
     <title>${escapeHtml(title)} API</title>
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <link rel="icon" href="${PAGE_ICON}">
+    <link rel="preload" href="${escapeHtml(url)}" as="fetch" crossorigin>
     <style>${STYLE}</style>
   </head>
   <body>
     <nav class="back" aria-label="Service"><a href="../">← ${escapeHtml(title)}</a></nav>
     <div id="app"></div>
+    <p class="loading">Loading the API document …</p>
     <noscript>This page needs JavaScript. The document is <a href="${escapeHtml(url)}">${escapeHtml(url)}</a>.</noscript>
     <script src="${escapeHtml(script)}"></script>
     <script>${start}</script>

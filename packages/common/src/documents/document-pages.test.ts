@@ -100,12 +100,15 @@ describe('GET /docs', () => {
     ])
   })
 
-  it('200: serves a page with the name of the API, a link to the service, a language, an icon and a script whose URL names its release', async () => {
+  it('200: serves a page with the name of the API, a link to the service, a language, an icon, what it waits for and a script whose URL names its release', async () => {
     const { payload } = await get('/docs/')
     expect(payload).toMatch(/^<!doctype html>\n<html lang="en">/)
     expect(payload).toContain('<title>Example API</title>')
     expect(payload).toContain('<link rel="icon" href="data:image/svg+xml,')
     expect(payload).toContain('<a href="../">← Example</a>')
+    // The document is made while the browser loads the script.
+    expect(payload).toContain('<link rel="preload" href="/openapi.json" as="fetch" crossorigin>')
+    expect(payload).toContain('<p class="loading">Loading the API document …</p>')
     expect(payload).toMatch(/<script src="js\/scalar\.js\?v=\d+\.\d+\.\d+">/)
   })
 })
