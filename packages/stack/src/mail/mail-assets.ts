@@ -57,11 +57,11 @@ p + .code { margin-top: 1rem !important; padding-top: 1rem; border-top: 1px soli
 .code button { margin-inline-start: auto }
 .links { margin: 0; padding-inline-start: 1.25rem }
 pre { margin: 0; padding: 1rem; white-space: pre-wrap }
-iframe { display: block; width: 100%; height: 24rem; resize: vertical; background: white; color-scheme: light;
+iframe { display: block; width: 100%; height: 18rem; resize: vertical; background: white; color-scheme: light;
  border: .5rem solid var(--line) }
 .shown { margin: 0 0 .5rem; color: var(--soft); font-size: .9rem }
 @media (max-width: 36rem) {
- iframe { height: 65vh }
+ iframe { height: 22rem }
  .bar > button, .actions button { flex: 1 1 100% }
  .mails li { grid-template-columns: minmax(0, 1fr) 2.25rem }
  .mails time { grid-column: 1; grid-row: 3 }
@@ -71,9 +71,16 @@ iframe { display: block; width: 100%; height: 24rem; resize: vertical; backgroun
 
 /**
  * Fetches the list every two seconds while the page is visible, and replaces it only when it has changed. What has the focus keeps
- * it. Buttons copy the code of a mail and the command of an empty list.
+ * it. Buttons copy the code of a mail and the command of an empty list. Times are those of the reader, with UTC as a tooltip.
  */
-export const pageScript = `${COPY_SCRIPT}const place = document.getElementById('mails')
+export const pageScript = `${COPY_SCRIPT}const showLocalTimes = (part) => {
+  for (const time of part.querySelectorAll('time')) {
+    time.title = time.textContent
+    time.textContent = new Date(time.dateTime).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+  }
+}
+showLocalTimes(document)
+const place = document.getElementById('mails')
 const removeAll = document.querySelector('[popovertarget=confirm]')
 const refresh = async () => {
   if (document.hidden) return
@@ -83,6 +90,7 @@ const refresh = async () => {
   const fresh = page.getElementById('mails')
   if (!fresh) return
   showCopyButtons(fresh)
+  showLocalTimes(fresh)
   if (fresh.innerHTML === place.innerHTML) return
   const focused = place.contains(document.activeElement) ? document.activeElement.id : ''
   place.replaceChildren(...fresh.childNodes)

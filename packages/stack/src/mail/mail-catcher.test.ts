@@ -130,7 +130,7 @@ describe('the page', () => {
   it('404: says on other paths that there is nothing', async () => {
     const { status, body } = await call('/nothing')
     expect([status, body]).toEqual([404, renderNotice('Not found')])
-    expect((await call('/mails/999999')).body).toBe(renderNotice('This mail was removed, or never came.'))
+    expect((await call('/mails/999999')).body).toBe(renderNotice('This mail was removed, or never came'))
   })
 
   it('lists mails with links, and shows one with its links, its text and a frame without rights', async () => {

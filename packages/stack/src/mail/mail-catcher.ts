@@ -61,7 +61,7 @@ function answerTo(store: MailStore, request: IncomingMessage): Answer {
   const wantsJson = url.pathname.startsWith('/messages')
   if (wantsJson) return jsonAnswer(404, { error: 'Not found' })
   const isMail = url.pathname.startsWith('/mails/')
-  const notice = isMail ? 'This mail was removed, or never came.' : 'Not found'
+  const notice = isMail ? 'This mail was removed, or never came' : 'Not found'
   return { status: 404, type: HTML, body: renderNotice(notice) }
 }
 

@@ -129,7 +129,7 @@ export function renderFrame(html: string): string {
 
 /** The HTML of a page that has nothing but a message, and a link to all mails. */
 export function renderNotice(title: string): string {
-  return renderPage(title, `<h1>${escapeHtml(title)}</h1><p><a href="/">← All mails</a></p>`)
+  return renderPage(title, `${renderTitle(title)}<p><a href="/">← All mails</a></p>`)
 }
 
 function renderPage(title: string, body: string): string {
