@@ -4,11 +4,12 @@ import {
   type PageLink,
   type RenderedPage,
   renderFrontPage,
+  renderText,
 } from '@trestle/common/documents/front-page.ts'
 import { COPY_SCRIPT, renderCommand } from './command-block.ts'
 import { isForThisMachine, type LocalServer, startLocalServer } from './local-server.ts'
 import type { StackPlan } from './settings/plan.ts'
-import { listenCommand, TAKE_A_PAYMENT } from './status/banner.ts'
+import { listenCommand, QUICK_STARTS } from './status/banner.ts'
 
 /**
  * Serves the page of the stack: links to everything that runs. `AUTH_SITE_URL` is its address, so a sign-in by a link of a mail
@@ -50,14 +51,22 @@ const abouts: Readonly<Record<string, string>> = {
 
 function describeStack(plan: DescribedPlan): FrontPage {
   const services = Object.keys(abouts).flatMap((name) => plan.services.filter((one) => one.definition.name === name))
-  const mail = { label: 'Mail', href: `http://localhost:${plan.webPort}`, about: 'Every mail that the services send.' }
+  const mail = {
+    label: 'mail catcher',
+    href: `http://localhost:${plan.webPort}`,
+    about: 'Every mail that the services send.',
+  }
+  const guides = QUICK_STARTS.filter(({ needs }) => services.some(({ definition }) => definition.name === needs))
   return {
     title: 'Trestle runs on this machine',
-    about: 'Started by npm start. Only this machine can open these addresses.',
+    about: 'Started by `npm start`. Only this machine can open these addresses.',
     before: arrivalNotice + renderCommands('Try first', EXAMPLES, plan),
     groups: [
-      ...(plan.hasMail ? [{ heading: 'Mail', links: [mail] }] : []),
-      { heading: 'Services', links: services.map(linkOf) },
+      {
+        heading: 'Read, with curl and TypeScript',
+        links: guides.map(({ path, about }) => ({ label: path, about: `${about}.` })),
+      },
+      { heading: 'Open', links: [...services.map(linkOf), ...(plan.hasMail ? [mail] : [])] },
     ],
     after: renderCommands('In a terminal', terminalCommands(plan), plan),
     script: arrivalScript + COPY_SCRIPT,
@@ -79,10 +88,10 @@ function linkOf({ definition: { name }, address: { url, metrics } }: StackPlan['
   }
 }
 
-/** A command to copy, or the path of a file. It is shown when the services that it needs run. */
+/** A command to copy. It is shown when the services that it needs run. */
 interface ShownCommand {
   readonly needs: readonly string[]
-  /** What the command does. */
+  /** What the command does, with code between backticks. */
   readonly about: string
   readonly command: string
 }
@@ -99,11 +108,6 @@ const EXAMPLES: readonly ShownCommand[] = [
     command: 'npx node examples/list-stock.ts',
   },
   {
-    needs: ['payments'],
-    about: 'Take a payment, and receive its webhook, step by step in this file:',
-    command: TAKE_A_PAYMENT,
-  },
-  {
     needs: Object.keys(abouts),
     about: 'Open a shop that uses all three services:',
     command: 'npx node examples/shop/server.ts',
@@ -114,10 +118,11 @@ function terminalCommands(plan: DescribedPlan): readonly ShownCommand[] {
   return [
     { needs: [], about: 'Addresses, keys and the database:', command: 'npm start -- status' },
     { needs: [], about: 'One line a request, as it comes:', command: 'npm start -- logs' },
+    { needs: [], about: 'Stop everything, as Ctrl-C does in its terminal:', command: 'npm start -- stop' },
     {
       needs: ['payments'],
       about:
-        'Send events of payments to your program, signed with a secret that is printed. With trigger dispute.opened in place of listen …, make one happen:',
+        'Send events of payments to your program, signed with a secret that is printed. With `trigger dispute.opened` in place of `listen …`, make one happen:',
       command: listenCommand(plan),
     },
   ]
@@ -129,7 +134,7 @@ function renderCommands(heading: string, commands: readonly ShownCommand[], { se
   if (shown.length === 0) return ''
   const id = heading.toLowerCase().replaceAll(' ', '-')
   const steps = shown.map(
-    ({ about, command }, i) => `<li><span>${about}</span>${renderCommand(`${id}-${i}`, command)}</li>`,
+    ({ about, command }, i) => `<li><span>${renderText(about)}</span>${renderCommand(`${id}-${i}`, command)}</li>`,
   )
   return `<section><h2>${heading}</h2><ul class="steps">${steps.join('')}</ul></section>\n`
 }
@@ -164,7 +169,10 @@ const showSession = (token) => {
   const who = claims.email || claims.phone || claims.sub || 'a user'
   const wish = brought.get('type') === 'recovery' ? ' Set the password with PUT /user and the access token.' : ''
   const title = titles[brought.get('type')]
-  show('You are signed in', (title ? title + '. ' : '') + 'This is the session of ' + who + '.' + wish + ' To have sessions arrive at your own app, set AUTH_SITE_URL to its address.')
+  show('You are signed in', (title ? title + '. ' : '') + 'This is the session of ' + who + '.' + wish)
+  const hint = 'To have a link end in your own page, pass |emailRedirectTo| (any port of |http://localhost|), or set |AUTH_SITE_URL| in |.env| and start again.'
+  const line = add('p', '')
+  hint.split('|').forEach((part, i) => add(i % 2 === 1 ? 'code' : 'span', part, line))
   const details = place.appendChild(document.createElement('details'))
   add('summary', 'Access token, its claims, and refresh token', details)
   add('pre', token + '\\n\\n' + JSON.stringify(claims, null, 2) + '\\n\\n' + (brought.get('refresh_token') || ''), details)
@@ -173,7 +181,7 @@ const problem = brought.get('error_description') || brought.get('error')
 if (problem) {
   place.classList.add('bad')
   show('The sign-in did not work', problem + (brought.get('error_code') ? ' (' + brought.get('error_code') + ')' : ''))
-  if (brought.get('error_code') === 'otp_expired') add('p', 'A link works once, and not for long. Ask for a new mail; it arrives under Mail, below.')
+  if (brought.get('error_code') === 'otp_expired') add('p', 'A link works once, and not for long. Ask for a new mail; it arrives in the mail catcher, below.')
 } else if (brought.get('access_token')) showSession(brought.get('access_token'))
 else if (brought.get('code')) show('A code has arrived', 'The app that began this sign-in exchanges ' + brought.get('code') + ' for a session: POST /token?grant_type=pkce.')
 else if (brought.get('message')) show('Almost done', brought.get('message'))

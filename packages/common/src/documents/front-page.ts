@@ -116,7 +116,7 @@ function renderLink({ label, href, about, more = [] }: PageLink): string {
 }
 
 /** The HTML of a text. What stands between backticks is shown as code. */
-function renderText(text: string): string {
+export function renderText(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 }
 

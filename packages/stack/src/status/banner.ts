@@ -9,8 +9,12 @@ export type StackFolders = Pick<StackPlan, 'root' | 'dataDirectory' | 'logDirect
 const NAME_WIDTH = 12
 const TRIAL_WIDTH = 38
 
-/** The document that leads through a first payment, from the root of the checkout. */
-export const TAKE_A_PAYMENT = 'docs/quick-start/take-a-payment.md'
+/** The documents that lead through a first use of each service, from the root of the checkout. */
+export const QUICK_STARTS = [
+  { needs: 'auth', path: 'docs/quick-start/sign-in-a-user.md', about: 'Sign users in from a page of your own' },
+  { needs: 'payments', path: 'docs/quick-start/take-a-payment.md', about: 'Take a payment, and receive its webhook' },
+  { needs: 'inventory', path: 'docs/quick-start/reserve-stock.md', about: 'Reserve stock, and ship it' },
+] as const
 
 /**
  * What the terminal shows of a running stack: where everything is, the keys of auth, the settings, and what to try next. What was
@@ -58,6 +62,7 @@ function places(status: StackStatus, { root, dataDirectory, logDirectory }: Stac
     ['in effect', services.map((name) => shownPath(root, join(dataDirectory, `${name}.env`))).join(', ')],
     ['logs', `npm start -- logs [service] [--errors]   (in ${shownPath(root, logDirectory)})`],
     ['this again', 'npm start -- status [-o env|json]'],
+    ['stop', 'npm start -- stop, or Ctrl-C where it runs'],
   ])
 }
 
@@ -71,12 +76,12 @@ function trials(
     PAYMENTS_URL && !hasAll && trial('npx node examples/create-merchant.ts', 'make an app and merchants'),
     hasAll && trial('npx node examples/shop/server.ts', 'a shop that uses all three services'),
     INVENTORY_URL && trial('npx node examples/list-stock.ts', 'receive, reserve and ship stock'),
-    PAYMENTS_URL && trial(TAKE_A_PAYMENT, 'take a payment, step by step'),
     PAYMENTS_URL && `  ${listenCommand(folders)}`,
     PAYMENTS_URL && '      sends events of payments to your program; trigger in place of listen makes one happen',
-    trial('docs/quick-start', 'a page for each service, with curl and TypeScript'),
   ].filter((line): line is string => Boolean(line))
-  return [heading('Try, in another terminal'), ...lines]
+  const running = { auth: AUTH_URL, payments: PAYMENTS_URL, inventory: INVENTORY_URL }
+  const guides = QUICK_STARTS.filter(({ needs }) => running[needs]).map(({ path, about }) => trial(path, about))
+  return [heading('Try, in another terminal'), ...lines, '', heading('Read, with curl and TypeScript'), ...guides]
 }
 
 function trial(what: string, about: string): string {

@@ -101,11 +101,15 @@ Keys of auth (service may do everything: for servers only)
   in effect   .data/auth.env, .data/inventory.env
   logs        npm start -- logs [service] [--errors]   (in .data/logs)
   this again  npm start -- status [-o env|json]
+  stop        npm start -- stop, or Ctrl-C where it runs
 
 Try, in another terminal
   npx node examples/sign-up.ts          sign up, read the mail, follow its link, sign in
   npx node examples/list-stock.ts       receive, reserve and ship stock
-  docs/quick-start                      a page for each service, with curl and TypeScript`)
+
+Read, with curl and TypeScript
+  docs/quick-start/sign-in-a-user.md    Sign users in from a page of your own
+  docs/quick-start/reserve-stock.md     Reserve stock, and ship it`)
   })
 
   it('leaves out what was not started, and names folders elsewhere in full', async () => {
@@ -118,10 +122,13 @@ Try, in another terminal
   in effect   /data/inventory.env
   logs        npm start -- logs [service] [--errors]   (in /data/logs)
   this again  npm start -- status [-o env|json]
+  stop        npm start -- stop, or Ctrl-C where it runs
 
 Try, in another terminal
   npx node examples/list-stock.ts       receive, reserve and ship stock
-  docs/quick-start                      a page for each service, with curl and TypeScript`)
+
+Read, with curl and TypeScript
+  docs/quick-start/reserve-stock.md     Reserve stock, and ship it`)
   })
 
   it.each([
@@ -139,7 +146,7 @@ Try, in another terminal
 
   it('names the first steps of payments, and how its events reach a program', () => {
     const lines = bannerLines({ PAYMENTS_URL: 'p' }, folders)
-    expect(lines).toContain('  docs/quick-start/take-a-payment.md    take a payment, step by step')
+    expect(lines).toContain('  docs/quick-start/take-a-payment.md    Take a payment, and receive its webhook')
     expect(lines).toContain('  npm -s run payments -- -c .data/payments.env listen --forward-to localhost:3000/hook')
   })
 })
