@@ -76,6 +76,12 @@ it.each([
   expect(await call(path, options)).toEqual({ status, body })
 })
 
+it('404: shows a browser a page that links to the start page', async () => {
+  const answer = await fetch(`http://localhost:${home.port}/sign-in`, { headers: { accept: 'text/html' } })
+  expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
+  expect(await answer.text()).toContain('<h1>Not found</h1></div><p>This address has no page.</p></header>')
+})
+
 /** An element of the page, as far as its script uses one. */
 class FakeElement {
   readonly name: string

@@ -5,6 +5,7 @@ import {
   type RenderedPage,
   renderFrontPage,
   renderText,
+  wantsPage,
 } from '@trestle/common/documents/front-page.ts'
 import { COPY_SCRIPT, renderCommand } from './command-block.ts'
 import { isForThisMachine, type LocalServer, startLocalServer } from './local-server.ts'
@@ -29,9 +30,16 @@ function answer(
   const path = request.url?.split('?', 1)[0]
   if (!isForThisMachine(request)) sendText(response, 421, 'Ask for localhost')
   else if (method !== 'GET' && method !== 'HEAD') sendText(response, 405, 'Only GET', { allow: 'GET, HEAD' })
-  else if (path !== '/') sendText(response, 404, `Not found. The page of the stack is at ${url}/`)
-  else response.writeHead(200, page.headers).end(page.html)
+  else if (path === '/') response.writeHead(200, page.headers).end(page.html)
+  else if (wantsPage(request.headers.accept)) response.writeHead(404, notFoundPage.headers).end(notFoundPage.html)
+  else sendText(response, 404, `Not found. The page of the stack is at ${url}/`)
 }
+
+const notFoundPage = renderFrontPage({
+  title: 'Not found',
+  about: 'This address has no page.',
+  groups: [{ heading: 'Go on', links: [{ label: 'Start page', href: '/', about: 'Links to everything that runs.' }] }],
+})
 
 function sendText(
   response: ServerResponse,
