@@ -13,16 +13,22 @@ const Mail = z.object({ subject: z.string(), text: z.string() })
 const MailpitList = z.object({ messages: z.array(z.object({ ID: z.string() })) })
 const MailpitMail = z.object({ Subject: z.string(), Text: z.string() })
 
+/** Ends the program with a line that says why: it calls servers, so a stack trace would tell nothing. */
+function fail(reason: string): never {
+  console.error(reason)
+  process.exit(1)
+}
+
 async function post(path: string, body: unknown, token?: string): Promise<Response> {
   const headers = { 'content-type': 'application/json', ...(token && { authorization: `Bearer ${token}` }) }
   const response = await fetch(auth + path, { method: 'POST', headers, body: JSON.stringify(body) })
-  if (!response.ok) throw new Error(`POST ${path}: ${response.status} ${await response.text()}`)
+  if (!response.ok) fail(`POST ${path}: ${response.status} ${await response.text()}`)
   return response
 }
 
 async function getJson(url: string): Promise<unknown> {
   const response = await fetch(url)
-  if (!response.ok) throw new Error(`GET ${url}: ${response.status} ${await response.text()}`)
+  if (!response.ok) fail(`GET ${url}: ${response.status} ${await response.text()}`)
   return response.json()
 }
 
@@ -49,7 +55,7 @@ async function mailTo(address: string): Promise<z.infer<typeof Mail>> {
     if (mail) return mail
     await pause(200)
   }
-  throw new Error(`no mail to ${address}`)
+  return fail(`no mail to ${address}`)
 }
 
 const email = `ada-${Date.now()}@example.com`
@@ -60,7 +66,7 @@ console.log(`signed up as ${email}`)
 
 const mail = await mailTo(email)
 const link = /https?:\/\/\S+\/verify\?\S+/.exec(mail.text)?.[0]
-if (link === undefined) throw new Error('the mail has no link')
+if (link === undefined) fail('the mail has no link')
 console.log(`mail: ${mail.subject}`)
 
 const verified = await fetch(link, { redirect: 'manual' })
