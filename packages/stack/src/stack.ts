@@ -80,6 +80,7 @@ async function startEverything(plan: StackPlan, { say, stop }: StackControl, sta
     const catcher = await startMailCatcher(
       { smtp: plan.smtpPort, web: plan.webPort },
       join(plan.dataDirectory, 'mails'),
+      plan.homeUrl,
     )
     started.defer(() => catcher.close())
   }

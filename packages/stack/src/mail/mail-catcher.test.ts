@@ -10,7 +10,7 @@ removeFoldersAtEnd()
 
 let catcher: MailCatcher
 beforeAll(async () => {
-  catcher = await startMailCatcher({ smtp: 0, web: 0 }, join(newFolder(), 'mails'))
+  catcher = await startMailCatcher({ smtp: 0, web: 0 }, join(newFolder(), 'mails'), 'http://localhost:8083')
 })
 afterAll(() => catcher.close())
 
@@ -127,6 +127,10 @@ describe('DELETE /messages/:id', () => {
 })
 
 describe('the page', () => {
+  it('200: links to the page of the stack', async () => {
+    expect((await call('/')).body).toContain('<nav><a href="http://localhost:8083">← Start page</a></nav>')
+  })
+
   it('404: says on other paths that there is nothing', async () => {
     const { status, body } = await call('/nothing')
     expect([status, body]).toEqual([404, renderNotice('Not found')])

@@ -16,15 +16,18 @@ export interface MailCatcher {
  * Starts the SMTP listener and the web page. Port 0 chooses a free port.
  *
  * @param folder where mails are kept for the next start
+ * @param homeUrl the address of the page of the stack, which the list of mails links to
  * @throws StackFailure when a kept mail cannot be read
  */
 export async function startMailCatcher(
   ports: { readonly smtp: number; readonly web: number },
   folder: string,
+  homeUrl: string,
 ): Promise<MailCatcher> {
   const store = await openMailStore(folder, () => new Date())
+  const pages = { store, homeUrl }
   const smtp = await startSmtpListener(store, ports.smtp)
-  const web = await startLocalServer(ports.web, (request, response) => sendAnswer(response, answerTo(store, request)))
+  const web = await startLocalServer(ports.web, (request, response) => sendAnswer(response, answerTo(pages, request)))
   return {
     smtpPort: smtp.port,
     webPort: web.port,
@@ -53,10 +56,16 @@ const pagePolicy =
 const mailPolicy = `default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';
  frame-ancestors 'self'; sandbox ${frameRights}`.replaceAll('\n', '')
 
-function answerTo(store: MailStore, request: IncomingMessage): Answer {
+/** What the pages show. */
+interface ShownPages {
+  readonly store: MailStore
+  readonly homeUrl: string
+}
+
+function answerTo(pages: ShownPages, request: IncomingMessage): Answer {
   if (!isForThisMachine(request)) return jsonAnswer(421, { error: 'Ask for localhost' })
   const url = new URL(`http://localhost${request.url?.startsWith('/') ? request.url : '/'}`)
-  const found = findAnswer(store, url, request)
+  const found = findAnswer(pages, url, request)
   if (found) return found
   const wantsJson = url.pathname.startsWith('/messages')
   if (wantsJson) return jsonAnswer(404, { error: 'Not found' })
@@ -65,15 +74,17 @@ function answerTo(store: MailStore, request: IncomingMessage): Answer {
   return { status: 404, type: HTML, body: renderNotice(notice) }
 }
 
-function findAnswer(store: MailStore, url: URL, { method, headers }: IncomingMessage): Answer | undefined {
-  if (method === 'GET' || method === 'HEAD') return answerRead(store, url)
+function findAnswer(pages: ShownPages, url: URL, { method, headers }: IncomingMessage): Answer | undefined {
+  const { store } = pages
+  if (method === 'GET' || method === 'HEAD') return answerRead(pages, url)
   if (method === 'DELETE') return answerDelete(store, url)
   // A foreign site can submit a form here. Browsers send its origin.
   return method === 'POST' && headers['sec-fetch-site'] !== 'cross-site' ? answerForm(store, url) : undefined
 }
 
-function answerRead(store: MailStore, url: URL): Answer | undefined {
-  if (url.pathname === '/') return { status: 200, type: HTML, body: renderFound(store, url) }
+function answerRead(pages: ShownPages, url: URL): Answer | undefined {
+  const { store } = pages
+  if (url.pathname === '/') return { status: 200, type: HTML, body: renderFound(pages, url) }
   if (url.pathname === '/page.css') return { status: 200, type: 'text/css', body: pageStyle }
   if (url.pathname === '/page.js') return { status: 200, type: 'text/javascript', body: pageScript }
   if (url.pathname === '/messages') return answerList(store, url.searchParams)
@@ -93,11 +104,17 @@ function answerRead(store: MailStore, url: URL): Answer | undefined {
   return { status: 200, type: HTML, body: renderFrame(mail.html), headers: { 'content-security-policy': mailPolicy } }
 }
 
-function renderFound(store: MailStore, { searchParams }: URL): string {
+function renderFound({ store, homeUrl }: ShownPages, { searchParams }: URL): string {
   const query = searchParams.get('q')?.trim() ?? ''
   const mails = store.list()
   const isUnread = ({ id }: CaughtMail) => store.isUnread(id)
-  return renderList({ mails: mails.filter((mail) => contains(mail, query)), query, total: mails.length, isUnread })
+  return renderList({
+    mails: mails.filter((mail) => contains(mail, query)),
+    query,
+    total: mails.length,
+    isUnread,
+    homeUrl,
+  })
 }
 
 /** Lists mails. `to` chooses those to an address, `q` those that contain a text; both in any case. */

@@ -12,17 +12,19 @@ export interface ShownList {
   /** How many mails are kept, shown or not. */
   readonly total: number
   readonly isUnread: (mail: CaughtMail) => boolean
+  /** The address of the page of the stack. */
+  readonly homeUrl: string
 }
 
 /** The page that lists the mails, newest first. It works without its script, which shows new mails as they arrive. */
-export function renderList({ mails, query, total, isUnread }: ShownList): string {
+export function renderList({ mails, query, total, isUnread, homeUrl }: ShownList): string {
   const unread = mails.filter(isUnread).length
   const rows = mails.map((mail) => renderRow(mail, { query, unread: isUnread(mail) }))
   const removeAll = total > 1 ? `Remove all ${total} mails` : 'Remove all mails'
   const none = query === '' ? NO_MAIL : `<p class="none">No mail contains “${escapeHtml(query)}”.</p>`
   return renderPage(
     unread > 0 ? `(${unread}) Mail` : 'Mail',
-    `<header>${renderTitle('Mail')}
+    `<nav><a href="${escapeHtml(homeUrl)}">← Start page</a></nav><header>${renderTitle('Mail')}
 <p>What the services send arrives here and goes no further. For programs: <a href="/messages">/messages</a>.</p></header>
 <div class="bar"><form action="/" role="search"><label class="unseen" for="query">Search mail</label>
 <input id="query" type="search" name="q" value="${escapeHtml(query)}" placeholder="Search mail" autocomplete="off">
