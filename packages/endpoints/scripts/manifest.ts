@@ -7,7 +7,11 @@ const manifest = join(import.meta.dirname, '../package.json')
 const kept = join(import.meta.dirname, '../.package.json.kept')
 
 const Members = z.record(z.string(), z.unknown())
-const Manifest = z.looseObject({ exports: Members, devDependencies: Members, scripts: Members })
+const Manifest = z.looseObject({
+  exports: z.looseObject({ '.': Members }),
+  devDependencies: Members,
+  scripts: Members,
+})
 
 /**
  * The manifest as strangers get it. Node.js runs no TypeScript of packages, so the exports of sources would only throw;
@@ -15,8 +19,9 @@ const Manifest = z.looseObject({ exports: Members, devDependencies: Members, scr
  */
 function published(text: string): string {
   const { exports, devDependencies: _, scripts: __, ...rest } = Manifest.parse(JSON.parse(text))
-  const { './*.ts': ___, ...built } = exports
-  return `${JSON.stringify({ ...rest, exports: built }, null, 2)}\n`
+  const { './*.ts': ___, '.': entry, ...others } = exports
+  const { 'trestle-sources': ____, ...built } = entry
+  return `${JSON.stringify({ ...rest, exports: { '.': built, ...others } }, null, 2)}\n`
 }
 
 if (process.argv[2] === 'pack') {
