@@ -254,7 +254,7 @@ describe('loadAuthConfig', () => {
       emailEnabled: true,
       phoneEnabled: false,
       anonymousEnabled: false,
-      redirects: { siteUrl: 'https://app.example.com', allowsHost: true, allowList: [] },
+      redirects: { siteUrl: 'https://app.example.com', site: 'host', allowList: [] },
       pkce: 'optional',
       confirmerOwnsAccount: false,
       tellsUnconfirmed: true,

@@ -83,7 +83,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): AuthConfi
     behaviours,
     server: toServerConfig(values, behaviours),
     database: toDatabaseConfig(values),
-    signup: toSignupConfig(values),
+    signup: toSignupConfig(values, behaviours),
     jwt: toJwtConfig(values),
     security: toSecurityConfig(values),
     rateLimits: toRateLimitConfig(values),

@@ -183,6 +183,22 @@ export const BEHAVIOURS = {
     supabase: is(true, 'told: `{code, message, hint, detail}` with the SQLSTATE; `PTnnn` is the status nnn'),
     reason: 'Applications refuse sign-ups by RAISE EXCEPTION in a trigger, and read the text.',
   },
+  siteRedirects: {
+    subject: 'Redirects to `SITE_URL`',
+    compatible: is('host', 'to its host, on any port, by https or its own scheme http'),
+    supabase: is(
+      'origin',
+      'to its scheme, host and port, where `localhost` has any port; and to every loopback address, by any scheme and port',
+    ),
+    strict: is('address', 'to itself alone'),
+    reason: 'Programs on the machine of a user listen at a free port.',
+  },
+  emptyPathGetsSlash: {
+    subject: 'A redirect to an address without a path',
+    compatible: is(true, 'gets a `/`: `myapp://callback/#…`'),
+    supabase: is(false, 'stays as written: `myapp://callback#…`'),
+    reason: 'Apps compare their own address as a text.',
+  },
   healthName: {
     subject: '`GET /health`',
     compatible: is('Auth', '`name` is `Auth`, `version` is that of this service'),

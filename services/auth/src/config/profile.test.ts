@@ -44,7 +44,7 @@ describe('AUTH_PROFILE=strict', () => {
       emailEnabled: true,
       phoneEnabled: false,
       anonymousEnabled: false,
-      redirects: { siteUrl: 'https://app.example.com/start', allowsHost: false, allowList: [] },
+      redirects: { siteUrl: 'https://app.example.com/start', site: 'address', allowList: [] },
       pkce: 'required',
       confirmerOwnsAccount: true,
       tellsUnconfirmed: false,

@@ -1,7 +1,8 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { flag } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
-import type { Glob } from '../flows/glob.ts'
+import type { RedirectPolicy } from '../flows/redirect-allow-list.ts'
+import type { Behaviours } from './behaviours.ts'
 import type { ProfileValues } from './rules.ts'
 import type { serverSettings } from './server.ts'
 
@@ -24,11 +25,7 @@ export interface SignupConfig {
   readonly emailEnabled: boolean
   readonly phoneEnabled: boolean
   readonly anonymousEnabled: boolean
-  readonly redirects: {
-    readonly siteUrl: string
-    readonly allowsHost: boolean
-    readonly allowList: readonly Glob[]
-  }
+  readonly redirects: RedirectPolicy
   /** Whether flows may end with a session in the fragment, or only with the code of a PKCE flow. */
   readonly pkce: 'optional' | 'required'
   /** Whether the first confirmation of an account removes its password and sessions, which may be a stranger's. */
@@ -40,14 +37,17 @@ export interface SignupConfig {
 }
 
 /** Returns who may sign up and how, and where redirects may go. */
-export function toSignupConfig(values: SignupValues): SignupConfig {
+export function toSignupConfig(
+  values: SignupValues,
+  { siteRedirects }: Pick<Behaviours, 'siteRedirects'>,
+): SignupConfig {
   const isStrict = values.PROFILE === 'strict'
   return {
     disabled: values.DISABLE_SIGNUP,
     emailEnabled: values.EXTERNAL_EMAIL_ENABLED,
     phoneEnabled: values.EXTERNAL_PHONE_ENABLED,
     anonymousEnabled: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
-    redirects: { siteUrl: values.SITE_URL, allowsHost: !isStrict, allowList: values.URI_ALLOW_LIST },
+    redirects: { siteUrl: values.SITE_URL, site: siteRedirects, allowList: values.URI_ALLOW_LIST },
     pkce: isStrict ? ('required' as const) : ('optional' as const),
     confirmerOwnsAccount: isStrict,
     tellsUnconfirmed: !isStrict,

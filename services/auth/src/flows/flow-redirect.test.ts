@@ -5,6 +5,7 @@ import {
   sessionRedirect,
   withFormFragment,
   withFragment,
+  withPathOf,
   withQuery,
 } from './flow-redirect.ts'
 
@@ -79,5 +80,23 @@ describe('withQuery', () => {
     ['http://h/p?toString=1&constructor=2', 'http://h/p?toString=1&constructor=2&code=c'],
   ])('replaces the parameter of %s', (redirect, expected) => {
     expect(withQuery(redirect, { code: 'c' })).toBe(expected)
+  })
+})
+
+describe('withPathOf', () => {
+  it.each([
+    ['http://h', 'http://h?code=c#f'],
+    ['http://h:80?x=1', 'http://h?x=1&code=c#f'],
+    ['http://h#old', 'http://h?code=c#f'],
+    ['http://h/', 'http://h/?code=c#f'],
+    ['http://h//', 'http://h//?code=c#f'],
+    ['http://h/p', 'http://h/p?code=c#f'],
+    ['myapp://callback', 'myapp://callback?code=c#f'],
+    ['myapp:/callback', 'myapp:/callback?code=c#f'],
+    ['myapp:callback', 'myapp:callback?code=c#f'],
+  ])('leaves an empty path of %s empty', (redirect, expected) => {
+    const address = withFormFragment(withQuery(redirect, { code: 'c' }), { f: '' }).replace('#f=', '#f')
+    expect(withPathOf({ emptyPathGetsSlash: false }, redirect, address)).toBe(expected)
+    expect(withPathOf({ emptyPathGetsSlash: true }, redirect, address)).toBe(address)
   })
 })

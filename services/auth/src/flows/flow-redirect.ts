@@ -1,4 +1,5 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { Behaviours } from '../config/behaviours.ts'
 import { signupDisabled, userBanned } from '../errors.ts'
 import { externalEmailUnverified } from '../external-errors.ts'
 import type { FlowKind } from './pkce.ts'
@@ -114,6 +115,19 @@ function failureParameters({ status, code, message, details }: HttpError): Redir
     error_code: code,
     error_description: message,
   }
+}
+
+/**
+ * Where a browser is sent, made of the address that was asked for and what the functions above have made of it. They write an
+ * empty path as `/`, which this takes away where the address is to stay as it was written.
+ */
+export function withPathOf(
+  { emptyPathGetsSlash }: Pick<Behaviours, 'emptyPathGetsSlash'>,
+  redirectTo: string,
+  address: string,
+): string {
+  const hasPath = !/^[^:/?#]+:\/\/[^/?#]*(?:[?#]|$)/.test(redirectTo)
+  return emptyPathGetsSlash || hasPath ? address : address.replace(/^([^:/?#]+:\/\/[^/?#]*)\//, '$1')
 }
 
 /** Ordered parameters of a fragment or query. */

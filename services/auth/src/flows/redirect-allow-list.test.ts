@@ -5,7 +5,7 @@ import { refusedBy, resolveRedirect } from './redirect-allow-list.ts'
 
 const policy = (siteUrl: string, ...globs: string[]) => ({
   siteUrl,
-  allowsHost: true,
+  site: 'host' as const,
   allowList: globs.map(compileGlob),
 })
 const site = policy('https://app.example.com/start')
@@ -59,7 +59,7 @@ describe('refusedBy', () => {
     const allowList = ['https://app.example.com/cb', 'https://app.example.com/#/cb', 'com.example.app:/cb'].map(
       exactGlob,
     )
-    expect(isPermitted(target, { ...site, allowsHost: false, allowList })).toBe(expected)
+    expect(isPermitted(target, { ...site, site: 'address', allowList })).toBe(expected)
   })
 
   it.each([
@@ -68,7 +68,7 @@ describe('refusedBy', () => {
     ['http://10.0.0.7:3000', 'http://10.0.0.7:3000'],
     ['myapp://callback', 'myapp://callback/'],
   ])('beside whole addresses SITE_URL %s permits %s, which browsers read as the same', (siteUrl, target) => {
-    const strict = { ...policy(siteUrl), allowsHost: false }
+    const strict = { ...policy(siteUrl), site: 'address' as const }
     expect(refusedBy(target, strict)).toBeUndefined()
     expect(refusedBy(`${target}x`, strict)).toBeDefined()
     expect(refusedBy(`${siteUrl}?next`, strict)).toBeDefined()
@@ -79,6 +79,42 @@ describe('refusedBy', () => {
     expect(isPermitted('http://localhost:5173/cb', local)).toBe(true)
     expect(isPermitted('https://localhost', local)).toBe(true)
     expect(isPermitted('myapp://localhost', local)).toBe(false)
+  })
+
+  it.each([
+    ['http://localhost:3000/deep?x=1#y', true],
+    ['http://localhost', true],
+    ['http://localhost:5173', true],
+    ['https://localhost:3000', false],
+    ['http://LOCALHOST:3000', false],
+    ['http:localhost:3000', false],
+    ['http:///localhost:3000', false],
+    ['http://localhost:3000@evil.test', false],
+    ['http://localhost.evil.test:3000', false],
+    ['http://127.0.0.1', true],
+    ['https://127.0.0.2:8443/cb', true],
+    ['exp://127.0.0.1:19000/--/cb', true],
+    ['http://[::1]:3000/cb', true],
+    ['http://[::2]:3000/cb', false],
+    ['http://127.1:3000/cb', false],
+    ['http://0x7f000001/cb', false],
+    ['javascript://127.0.0.1/%0aalert(1)', false],
+    ['http://10.0.0.1/cb', false],
+  ])('scheme, host and port of SITE_URL, and loopback: %s is %s', (target, expected) => {
+    expect(isPermitted(target, { ...policy('http://localhost:3000'), site: 'origin' })).toBe(expected)
+  })
+
+  it.each([
+    ['https://app.example.com', 'https://app.example.com/cb', true],
+    ['https://app.example.com', 'https://app.example.com:8443/cb', false],
+    ['https://app.example.com:8443', 'https://app.example.com:8443/cb', true],
+    ['https://app.example.com:8443', 'https://app.example.com/cb', false],
+    ['https://app.example.com', 'http://app.example.com/cb', false],
+    ['http://app.example.com', 'https://app.example.com/cb', false],
+    ['myapp://home', 'myapp://home/cb', true],
+    ['myapp://home', 'myapp://other', false],
+  ])('by scheme, host and port of %s: %s is %s', (siteUrl, target, expected) => {
+    expect(isPermitted(target, { ...policy(siteUrl), site: 'origin' })).toBe(expected)
   })
 
   it.each([

@@ -4,8 +4,11 @@ import type { Glob } from './glob.ts'
 /** Where redirects may go: SITE_URL, and what matches URI_ALLOW_LIST (reference: Redirect rules). */
 export interface RedirectPolicy {
   readonly siteUrl: string
-  /** Whether every URL with the host of `siteUrl` is permitted. Otherwise `siteUrl` alone is, as if the list named it. */
-  readonly allowsHost: boolean
+  /**
+   * What `siteUrl` permits: `address` itself alone, as if the list named it; `host` every URL with its host; `origin` every URL
+   * with its scheme, host and port, and all loopback addresses.
+   */
+  readonly site: 'address' | 'host' | 'origin'
   /** Globs of URI_ALLOW_LIST. */
   readonly allowList: readonly Glob[]
 }
@@ -53,14 +56,13 @@ export function refusedBy(redirectTo: string, policy: RedirectPolicy): RedirectR
   // Look at the URL and its text: only the parser finds the user of `https:user@host`, and only the text shows the empty user
   // of `//@host`.
   if (url.username || url.password || authority?.includes('@')) return 'userinfo'
-  if (policy.allowsHost ? sharesHost(url, new URL(policy.siteUrl)) : isSite(redirectTo, policy.siteUrl))
-    return undefined
+  if (isOfSite(redirectTo, url, policy)) return undefined
   const rule = hostRefusedBy(url, authority)
   if (rule) return rule
   // Browsers and servers resolve dot segments, and so leave the path that the list permits.
   if (hasDotSegment(rawPath(redirectTo))) return 'dot-segments'
   // A list of whole URLs is compared with the whole URL, fragment included (RFC 9700, 4.1.3).
-  const compared = policy.allowsHost ? (redirectTo.split('#', 1)[0] ?? '') : redirectTo
+  const compared = policy.site === 'address' ? redirectTo : (redirectTo.split('#', 1)[0] ?? '')
   return policy.allowList.some((glob) => glob.matches(compared)) ? undefined : 'not-listed'
 }
 
@@ -126,6 +128,12 @@ function hasDotSegment(path: string): boolean {
   return /(?:^|[/\\]) *\.{1,2} *(?:$|[/\\;])/.test(decoded)
 }
 
+function isOfSite(redirectTo: string, url: URL, { siteUrl, site }: RedirectPolicy): boolean {
+  if (site === 'address') return isSite(redirectTo, siteUrl)
+  if (site === 'host') return sharesHost(url, new URL(siteUrl))
+  return isLoopbackAddress(redirectTo, url) || sharesOrigin(redirectTo, url, siteUrl)
+}
+
 /** Whether a URL is SITE_URL as it is written, with or without the slash of an empty path. */
 function isSite(redirectTo: string, siteUrl: string): boolean {
   const withPath = (address: string) => (/^[^:/?#]+:\/\/[^/?#]+$/.test(address) ? `${address}/` : address)
@@ -136,6 +144,29 @@ function isSite(redirectTo: string, siteUrl: string): boolean {
 function sharesHost(url: URL, site: URL): boolean {
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && site.protocol === 'http:')) return false
   return url.hostname === site.hostname
+}
+
+/**
+ * Whether a URL has scheme, host and port of SITE_URL, the last two as they are written there: the parser rewrites the hosts of
+ * some schemes only, and finds one in `https:host`. On this machine any port will do, because programs take a free one.
+ */
+function sharesOrigin(redirectTo: string, url: URL, siteUrl: string): boolean {
+  const [host, port] = splitAuthority(redirectTo)
+  const [siteHost, sitePort] = splitAuthority(siteUrl)
+  if (host === '' || host !== siteHost || url.protocol !== new URL(siteUrl).protocol) return false
+  return host === 'localhost' || port === sitePort
+}
+
+/** Whether a URL has a loopback address as its host: not a name, which somebody could resolve to another address. */
+function isLoopbackAddress(redirectTo: string, url: URL): boolean {
+  const [host] = splitAuthority(redirectTo)
+  return isLoopback(host) || (host.startsWith('[') && url.hostname === '[::1]')
+}
+
+/** Host and port of an absolute URI, as written. */
+function splitAuthority(redirectTo: string): readonly [host: string, port: string] {
+  const [, host = '', port = ''] = /^(.*?)(?::(\d*))?$/s.exec(rawAuthority(redirectTo) ?? '') ?? []
+  return [host, port]
 }
 
 /**

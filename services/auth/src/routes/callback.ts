@@ -9,6 +9,7 @@ import {
   codeRedirect,
   externalSessionRedirect,
   unknownFlowRedirect,
+  withPathOf,
 } from '../flows/flow-redirect.ts'
 import { JSON_AND_FORMS } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readClient } from '../plugins/request-context.ts'
@@ -84,10 +85,18 @@ type CallbackDeps = FinishAuthorizationDeps & RequestContextDeps
 async function redirectAfter(deps: CallbackDeps, request: FastifyRequest, reply: FastifyReply, answer: CallbackAnswer) {
   const note = (thrown: unknown) => noteThrown(redirectVocabulary, thrown, request)
   const { siteUrl } = deps.config.signup.redirects
-  const { address, status } = await finishAuthorization(deps, { answer, readContext: () => readClient(deps, request) })
-    .then((finished) => ({ address: addressAfter(finished, note), status: 302 }))
-    .catch((thrown: unknown) => ({ address: unknownFlowRedirect(siteUrl, note(thrown)), status: 303 }))
-  return reply.header('referrer-policy', 'no-referrer').redirect(address, status)
+  const { redirectTo, address, status } = await finishAuthorization(deps, {
+    answer,
+    readContext: () => readClient(deps, request),
+  })
+    .then((finished) => ({ redirectTo: finished.redirectTo, address: addressAfter(finished, note), status: 302 }))
+    .catch((thrown: unknown) => ({
+      redirectTo: siteUrl,
+      address: unknownFlowRedirect(siteUrl, note(thrown)),
+      status: 303,
+    }))
+  const { behaviours } = deps.config
+  return reply.header('referrer-policy', 'no-referrer').redirect(withPathOf(behaviours, redirectTo, address), status)
 }
 
 /** Where the browser goes after a flow. */

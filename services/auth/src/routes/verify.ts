@@ -4,7 +4,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers, redirectVocabulary } from '../error-body.ts'
 import { confirmationPage } from '../flows/confirmation-page.ts'
-import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect } from '../flows/flow-redirect.ts'
+import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect, withPathOf } from '../flows/flow-redirect.ts'
 import type { FlowKind } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { isPkceToken } from '../one-time-tokens/one-time-token.ts'
@@ -137,7 +137,8 @@ async function redirectByLink(deps: FollowDeps, request: FastifyRequest, reply: 
     .catch((thrown: unknown) =>
       failureRedirect(redirectTo, noteThrown(redirectVocabulary, thrown, request), flowOf(link)),
     )
-  return reply.header('referrer-policy', 'no-referrer').redirect(address, 303)
+  const { behaviours } = deps.config
+  return reply.header('referrer-policy', 'no-referrer').redirect(withPathOf(behaviours, redirectTo, address), 303)
 }
 
 /** Where the browser goes after a link. */

@@ -6,6 +6,7 @@ import type { BehaviourCase } from './behaviour-case.ts'
 import { environmentCases } from './environment-cases.ts'
 import { hookCases } from './hook-cases.ts'
 import { operatorCases } from './operator-cases.ts'
+import { redirectCases } from './redirect-cases.ts'
 import { sessionCases } from './session-cases.ts'
 import { signUpCases } from './sign-up-cases.ts'
 
@@ -17,6 +18,7 @@ const cases: Readonly<Record<keyof typeof BEHAVIOURS | keyof typeof SETTING_DEFA
   ...operatorCases,
   ...environmentCases,
   ...hookCases,
+  ...redirectCases,
 }
 const USUAL = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' }
 /** Whichever case comes first starts its service. */
