@@ -11,7 +11,8 @@ import { type AuthDatabaseSettings, toDatabaseConfig } from './config/database.t
 import { type ExternalConfig, externalRules, externalWarnings, toExternalConfig } from './config/external.ts'
 import { type HooksConfig, hookRules, toHooksConfig } from './config/hooks.ts'
 import { type JwtConfig, jwtRules, jwtWarnings, toJwtConfig } from './config/jwt.ts'
-import { type MailConfig, mailRules, mailWarnings, toMailConfig } from './config/mail.ts'
+import { type MailConfig, toMailConfig } from './config/mail.ts'
+import { mailRules, mailWarnings } from './config/mail-rules.ts'
 import { type MfaConfig, toMfaConfig } from './config/mfa.ts'
 import { plainHttpSettings } from './config/plain-http.ts'
 import { profileRules, strictSettings, supabaseNames, supabaseSettings } from './config/profile.ts'
@@ -93,8 +94,8 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): AuthConfi
     webauthn: toWebauthnConfig(values),
     hooks: toHooksConfig(values),
     external: toExternalConfig(values),
-    mail: toMailConfig(values),
-    sms: toSmsConfig(values),
+    mail: toMailConfig(values, behaviours),
+    sms: toSmsConfig(values, behaviours),
     warnings: [
       ...findUnknownSettings(all, { ...source, isExpected: isWithoutEffect }),
       ...findContradictions(all, source),

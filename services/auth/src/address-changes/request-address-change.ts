@@ -3,6 +3,7 @@ import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
+import { countEmailChange } from '../messages/message-request.ts'
 import type { SmsAllowanceDeps } from '../messages/sms-allowance.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
 import { type Allowance, type RateLimits, takeAllowances } from '../rate-limits/rate-limits.ts'
@@ -15,7 +16,7 @@ import { needsBothAddresses } from './email-change.ts'
 import { type EmailChangeDeps, type PhoneChangeDeps, sendEmailChange, sendPhoneChange } from './send-address-change.ts'
 
 interface TakeDeps extends SmsAllowanceDeps {
-  readonly config: Pick<AuthConfig, 'mail' | 'sms'>
+  readonly config: Pick<AuthConfig, 'behaviours' | 'mail' | 'sms'>
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
 }
 
@@ -51,7 +52,7 @@ export async function takeMessageAllowances(
   const phone = findNewAddress(user, wanted, 'phone')
   const takes: (() => Promise<Allowance>)[] = []
   if (findNewAddress(user, wanted, 'email') !== undefined && !isAppliedAtOnce(deps, user)) {
-    const mails = needsBothAddresses(user, mail.secureEmailChange) ? 2 : 1
+    const mails = countEmailChange(deps.config, needsBothAddresses(user, mail.secureEmailChange))
     takes.push(...Array.from({ length: mails }, () => () => deps.rateLimits.email.take(limitKey)))
   }
   if (phone !== undefined && !sms.autoconfirm) takes.push(() => takeSms(deps, phone, limitKey))

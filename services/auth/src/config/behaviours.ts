@@ -199,6 +199,39 @@ export const BEHAVIOURS = {
     supabase: is(false, 'stays as written: `myapp://callback#…`'),
     reason: 'Apps compare their own address as a text.',
   },
+  zeroFrequencyIsUnset: {
+    subject: '`SMTP_MAX_FREQUENCY=0s`, `SMS_MAX_FREQUENCY=0s`',
+    compatible: is(false, 'no interval between messages'),
+    supabase: is(true, 'as unset: 60 s'),
+    reason: 'Files of settings have 0 for a default that nobody chose.',
+  },
+  linksStartIntervals: {
+    subject: 'A link of `POST /admin/generate_link`, an invitation by `POST /invite`',
+    compatible: is(false, 'leave the intervals between messages alone'),
+    supabase: is(
+      true,
+      'start the interval that a mail of their kind would: confirmation, recovery (with magic links) or change of email',
+    ),
+    reason: 'There is one clock for a kind of link, whoever asks for it.',
+  },
+  emailChangeCounts: {
+    subject: 'A change of email that both addresses confirm, in the hourly limit of mails',
+    compatible: is(2, 'two mails'),
+    supabase: is(1, 'one mail'),
+    reason: 'The limit of an installation was chosen for requests.',
+  },
+  generatedLinkPath: {
+    subject: 'The path of links by `POST /admin/generate_link`',
+    compatible: is('own', '`/verify`'),
+    supabase: is('of mails', 'that of `MAILER_URLPATHS_…`, as in mails'),
+    reason: 'Mails that are sent another way lead to the page of the application too.',
+  },
+  mailServerIsNeeded: {
+    subject: 'A start without `SMTP_HOST`, `SMTP_PORT` or `SMTP_ADMIN_EMAIL`, where sign-ups need a mail',
+    compatible: is(true, 'is refused'),
+    supabase: is(false, 'succeeds with a warning; each mail is dropped, with a warning'),
+    reason: 'Installations sign users in by providers alone, and never set a mail server up.',
+  },
   healthName: {
     subject: '`GET /health`',
     compatible: is('Auth', '`name` is `Auth`, `version` is that of this service'),
@@ -245,6 +278,11 @@ export const SETTING_DEFAULTS = {
     compatible: '10s',
     supabase: '0s',
     reason: 'The parent of the newest token needs no interval.',
+  },
+  SMTP_MAX_FREQUENCY: {
+    compatible: '900s',
+    supabase: '60s',
+    reason: 'Of confirmations. All other mails have 60 s in both profiles. Applications count the seconds on a button.',
   },
   PASSWORD_HASH: {
     compatible: 'argon2id',

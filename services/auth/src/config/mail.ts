@@ -1,4 +1,4 @@
-import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { duration, flag, integer, oneOf, parsed, port, secret, text } from '@trestle/common/config/setting.ts'
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
@@ -6,7 +6,16 @@ import type { z } from 'zod'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../messages/default-templates.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'
 import { emailProblem } from '../requests/identifier.ts'
-import { codeLength, lifetimeSeconds, mailHeaders, type ProfileValues, templateText, urlReference } from './rules.ts'
+import type { Behaviours } from './behaviours.ts'
+import {
+  codeLength,
+  lifetimeSeconds,
+  mailHeaders,
+  messageIntervalMs,
+  type ProfileValues,
+  templateText,
+  urlReference,
+} from './rules.ts'
 
 /** What users may be notified of. Each has a switch MAILER_NOTIFICATIONS_<NAME>_ENABLED, which is off by default. */
 export const NOTIFICATIONS = [
@@ -29,7 +38,7 @@ const serverSettings = group(
   {
     title: 'Mail server',
     about:
-      'Host, port and sender are required while users sign in by email, unless `AUTH_MAILER_AUTOCONFIRM` is true or the hook SEND_EMAIL is on.',
+      'Host, port and sender are required while users sign in by email, unless `AUTH_MAILER_AUTOCONFIRM` is true, the hook SEND_EMAIL is on or the profile is supabase.',
   },
   {
     SMTP_HOST: text().optional().meta({ required: true, description: 'Server that takes the mails.' }),
@@ -104,7 +113,8 @@ const messageSettings = group('Mails', {
 /** Settings of mails (docs/settings/auth.md): of the mail server, and of the messages. */
 export const mailSettings = { ...serverSettings, ...messageSettings } as const
 
-type MailValues = SettingValues<typeof mailSettings>
+/** The values of these settings. */
+export type MailValues = SettingValues<typeof mailSettings>
 
 /** The mail server, and the sender of the mails. */
 export interface SmtpConfig {
@@ -145,8 +155,12 @@ export interface MailConfig {
 const SECOND_MS = 1_000
 
 /** Returns the settings of mails. Paths of templates become URLs under SITE_URL. */
-export function toMailConfig(values: MailValues & ProfileValues & { readonly SITE_URL: string }): MailConfig {
-  const frequencyMs = values.SMTP_MAX_FREQUENCY
+export function toMailConfig(
+  values: MailValues & ProfileValues & { readonly SITE_URL: string },
+  behaviours: Pick<Behaviours, 'zeroFrequencyIsUnset'>,
+): MailConfig {
+  const { SMTP_MAX_FREQUENCY: frequency } = values
+  const frequencyMs = frequency === undefined ? undefined : messageIntervalMs(frequency, behaviours)
   return {
     smtp: toSmtpConfig(values),
     autoconfirm: values.MAILER_AUTOCONFIRM,
@@ -192,45 +206,9 @@ function toSmtpConfig(values: MailValues & ProfileValues): SmtpConfig | undefine
   }
 }
 
-/** Whether mails leave this machine, so that others can read them without encryption. */
-function isElsewhere(host: string): boolean {
+/** Whether mails to a server leave this machine, so that others can read them without encryption. */
+export function isElsewhere(host: string): boolean {
   return !namesLoopback(host.toLowerCase())
-}
-
-const REQUIRED = ['SMTP_HOST', 'SMTP_PORT', 'SMTP_ADMIN_EMAIL'] as const
-
-type WithHook = MailValues & { readonly HOOK_SEND_EMAIL_ENABLED: boolean }
-
-type JudgedMailValues = WithHook & { readonly EXTERNAL_EMAIL_ENABLED: boolean }
-
-const isMailNeeded = (values: JudgedMailValues): boolean =>
-  values.EXTERNAL_EMAIL_ENABLED && !values.MAILER_AUTOCONFIRM && !values.HOOK_SEND_EMAIL_ENABLED
-
-/**
- * Requires a mail server where mails are needed, and refuses two settings that contradict each other (reference: Environment).
- */
-export const mailRules: readonly Rule<JudgedMailValues>[] = [
-  (values) =>
-    values.MAILER_AUTOCONFIRM && values.MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS
-      ? 'AUTH_MAILER_ALLOW_UNVERIFIED_EMAIL_SIGN_INS and AUTH_MAILER_AUTOCONFIRM cannot both be true'
-      : undefined,
-  ...REQUIRED.map(
-    (name) => (values: JudgedMailValues) =>
-      values[name] === undefined && isMailNeeded(values) ? `AUTH_${name} is required` : undefined,
-  ),
-]
-
-/** Warns when mails are dropped because the mail server is not set, and when a strict service may send them without TLS. */
-export function mailWarnings(values: WithHook & ProfileValues): string[] {
-  if (values.HOOK_SEND_EMAIL_ENABLED) return []
-  const missing = REQUIRED.filter((name) => values[name] === undefined).map((name) => `AUTH_${name}`)
-  if (missing.length > 0) return [`mail is dropped, because ${missing.join(', ')} is not set`]
-  const { PROFILE, SMTP_HOST: host = '', SMTP_REQUIRE_TLS: requireTls } = values
-  return PROFILE === 'strict' && requireTls === false && isElsewhere(host)
-    ? [
-        `AUTH_SMTP_REQUIRE_TLS is false and ${host} is another machine: mails, and the codes in them, may travel in clear`,
-      ]
-    : []
 }
 
 /** A URL, or a path under SITE_URL. */

@@ -104,6 +104,7 @@ export const supabaseSettings = {
   MAILER_INVITE_ON_ADMIN_CREATE: mailSettings.MAILER_INVITE_ON_ADMIN_CREATE.prefault(
     defaults.MAILER_INVITE_ON_ADMIN_CREATE.supabase,
   ),
+  SMTP_MAX_FREQUENCY: mailSettings.SMTP_MAX_FREQUENCY.prefault(defaults.SMTP_MAX_FREQUENCY.supabase),
   SMTP_PORT: mailSettings.SMTP_PORT.prefault('587').meta({ required: false }),
 } satisfies Readonly<Record<keyof typeof SETTING_DEFAULTS, Setting>> & Settings
 

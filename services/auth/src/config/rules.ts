@@ -3,7 +3,7 @@ import { commaList, integer, parseDuration, parsed } from '@trestle/common/confi
 import { z } from 'zod'
 import { compileGlob, exactGlob, type Glob } from '../flows/glob.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'
-import type { Profile } from './behaviours.ts'
+import type { Behaviours, Profile } from './behaviours.ts'
 
 /** The profile, which decides what further settings mean. */
 export interface ProfileValues {
@@ -37,6 +37,16 @@ export function rate(): z.ZodType<Rate | 'off', string> {
     if (points === undefined || (every !== undefined && !(everyMs !== undefined && everyMs > 0))) return undefined
     return { points: Number(points), windowMs: everyMs === undefined ? HOUR_MS : Number(points) * everyMs }
   })
+}
+
+const MINUTE_MS = 60_000
+
+/** The least time between two messages, as a setting has it. */
+export function messageIntervalMs(
+  ms: number,
+  { zeroFrequencyIsUnset }: Pick<Behaviours, 'zeroFrequencyIsUnset'>,
+): number {
+  return ms === 0 && zeroFrequencyIsUnset ? MINUTE_MS : ms
 }
 
 /** How long rows are kept: a duration of at least an hour, or `off` for ever. */

@@ -9,7 +9,8 @@ import { twilio } from '../messages/gateways/twilio.ts'
 import { vonage } from '../messages/gateways/vonage.ts'
 import type { Template } from '../messages/mail-template.ts'
 import { normalisePhone } from '../requests/identifier.ts'
-import { codeLength, lifetimeSeconds, templateText } from './rules.ts'
+import type { Behaviours } from './behaviours.ts'
+import { codeLength, lifetimeSeconds, messageIntervalMs, templateText } from './rules.ts'
 
 /** The gateways that can send SMS, of which SMS_PROVIDER names one (reference: SMS). */
 export const SMS_GATEWAYS = ['twilio', 'messagebird', 'textlocal', 'vonage'] as const
@@ -86,10 +87,10 @@ export interface SmsConfig {
 }
 
 /** Returns the settings of SMS, and the gateway that they name. */
-export function toSmsConfig(values: SmsValues): SmsConfig {
+export function toSmsConfig(values: SmsValues, behaviours: Pick<Behaviours, 'zeroFrequencyIsUnset'>): SmsConfig {
   return {
     autoconfirm: values.SMS_AUTOCONFIRM,
-    intervalMs: values.SMS_MAX_FREQUENCY,
+    intervalMs: messageIntervalMs(values.SMS_MAX_FREQUENCY, behaviours),
     codeLifetimeSeconds: values.SMS_OTP_EXP,
     codeLength: values.SMS_OTP_LENGTH,
     template: values.SMS_TEMPLATE,

@@ -1,4 +1,5 @@
 import type { Jobs, Outcome } from '@trestle/jobs/jobs.ts'
+import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { countMessages, type MessageRequest, messageMedium, messageRequestTask } from '../messages/message-request.ts'
 import { findTestCode } from '../messages/test-code.ts'
@@ -7,6 +8,7 @@ import { type SendDeps, sendRequested } from './send-requested.ts'
 
 /** What answering a queued request works with. The limits count each message here, whether or not it has a recipient. */
 export interface AnswerDeps extends SendDeps {
+  readonly config: SendDeps['config'] & Pick<AuthConfig, 'behaviours'>
   readonly db: Db
   readonly jobs: Jobs
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
@@ -39,7 +41,7 @@ export async function answerMessageRequest(
 }
 
 async function returnAllowance({ config, rateLimits }: AnswerDeps, request: MessageRequest): Promise<void> {
-  const messages = countMessages(request, config.mail.secureEmailChange)
+  const messages = countMessages(request, config)
   for (let given = 0; given < messages; given += 1) await rateLimits[messageMedium(request)].giveBack()
 }
 

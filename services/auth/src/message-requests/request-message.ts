@@ -66,7 +66,7 @@ export function toMessageRequest(
 
 function takeAllowance(deps: AnswerDeps, request: MessageRequest, limitKey: string | undefined): Promise<Allowance> {
   if (messageMedium(request) === 'email') {
-    const mails = countMessages(request, deps.config.mail.secureEmailChange)
+    const mails = countMessages(request, deps.config)
     return takeAllowances(Array.from({ length: mails }, () => () => deps.rateLimits.email.take(limitKey)))
   }
   // The number of a change of phone is known only from the user's row, which the job reads.

@@ -1,4 +1,5 @@
-import { OWN_LINK_PATH } from '../config/mail.ts'
+import type { Behaviours } from '../config/behaviours.ts'
+import { type MailConfig, OWN_LINK_PATH } from '../config/mail.ts'
 
 /** The parts of a mail's link. */
 export interface ConfirmationLink {
@@ -19,4 +20,24 @@ export function confirmationUrl({ base, path, token, type, redirectTo }: Confirm
   const address = path === OWN_LINK_PATH ? base.replace(/\/+$/, '') + path : new URL(path, base).href
   const target = NEEDS_ENCODING.test(redirectTo) ? encodeURIComponent(redirectTo) : redirectTo
   return `${address}${address.includes('?') ? '&' : '?'}token=${token}&type=${type}&redirect_to=${target}`
+}
+
+/** The kinds of mail whose path a link has, by the `type` in the link. */
+const PATHS = {
+  signup: 'confirmation',
+  invite: 'invite',
+  magiclink: 'recovery',
+  recovery: 'recovery',
+  email_change: 'emailChange',
+} as const
+
+/** The path of a link that an admin gets (reference: Generated links). */
+export function generatedLinkPath(
+  config: {
+    readonly behaviours: Pick<Behaviours, 'generatedLinkPath'>
+    readonly mail: Pick<MailConfig, 'linkPaths'>
+  },
+  linkType: keyof typeof PATHS,
+): string {
+  return config.behaviours.generatedLinkPath === 'own' ? OWN_LINK_PATH : config.mail.linkPaths[PATHS[linkType]]
 }

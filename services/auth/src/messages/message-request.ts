@@ -1,4 +1,5 @@
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import type { Behaviours } from '../config/behaviours.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { SmsChannel } from './gateway-protocol.ts'
@@ -45,8 +46,18 @@ export const messageRequestTask = defineTask<MessageRequest>('message-request', 
  * How many messages a request counts as. A change of email counts as two mails wherever both addresses may have to confirm it:
  * the user, which decides that, has not been read yet.
  */
-export function countMessages({ purpose }: Pick<MessageRequest, 'purpose'>, secureEmailChange: boolean): number {
-  return purpose === 'email_change' && secureEmailChange ? 2 : 1
+export function countMessages({ purpose }: Pick<MessageRequest, 'purpose'>, config: CountConfig): number {
+  return purpose === 'email_change' ? countEmailChange(config, config.mail.secureEmailChange) : 1
+}
+
+interface CountConfig {
+  readonly behaviours: Pick<Behaviours, 'emailChangeCounts'>
+  readonly mail: { readonly secureEmailChange: boolean }
+}
+
+/** How many mails a change of email counts as (reference: Message limits). */
+export function countEmailChange({ behaviours }: Pick<CountConfig, 'behaviours'>, needsBothAddresses: boolean): number {
+  return needsBothAddresses ? behaviours.emailChangeCounts : 1
 }
 
 /** Whether the message of a request is a mail or an SMS. */

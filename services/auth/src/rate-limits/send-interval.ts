@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { sql } from 'kysely'
+import type { Behaviours } from '../config/behaviours.ts'
 import type { Db, Trx } from '../database.ts'
 import { emailTooSoon, smsTooSoon } from '../errors.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
@@ -73,6 +74,31 @@ export async function touchInterval(db: Db, deps: IntervalDeps, key: IntervalKey
     .executeTakeFirst()
   if (numInsertedOrUpdatedRows && numInsertedOrUpdatedRows > 0n) return undefined
   return await restOfInterval(db, deps, key)
+}
+
+interface StartDeps extends Pick<IntervalDeps, 'now' | 'serverKeys'> {
+  readonly config: IntervalConfig & { readonly behaviours: Pick<Behaviours, 'linksStartIntervals'> }
+  readonly db: Db
+}
+
+/** A link that an admin gets, by the kind of its token. */
+interface AdminLink extends Omit<IntervalKey, 'kind'> {
+  readonly kind: 'confirmation' | 'recovery' | 'email_change_new' | 'email_change_current'
+}
+
+/**
+ * Starts the interval of a link that an admin gets, where such links count. The caller has committed: a sign-up locks the interval
+ * before its user, and the caller has locked the user first.
+ */
+export async function startInterval(deps: StartDeps, link: AdminLink): Promise<void> {
+  if (!deps.config.behaviours.linksStartIntervals) return
+  const kind = link.kind === 'confirmation' || link.kind === 'recovery' ? link.kind : 'email_change'
+  const sentAt = deps.now()
+  await deps.db
+    .insertInto('send_throttle')
+    .values({ key_hash: hashIntervalKey(deps, { ...link, kind }), kind, sent_at: sentAt })
+    .onConflict((conflict) => conflict.columns(['key_hash', 'kind']).doUpdateSet({ sent_at: sentAt }))
+    .execute()
 }
 
 /** The milliseconds that are left of an interval; 0 when it is over, undefined when no message has been requested. */

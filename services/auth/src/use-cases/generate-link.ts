@@ -1,10 +1,9 @@
 import { type AuditAction, adminTraits, recordAudit } from '../audit/audit-log.ts'
-import { OWN_LINK_PATH } from '../config/mail.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { emailUnknown, secureChangeOff } from '../errors.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
-import { confirmationUrl } from '../messages/confirmation-url.ts'
+import { confirmationUrl, generatedLinkPath } from '../messages/confirmation-url.ts'
 import { makeMailSecrets } from '../messages/mail-token.ts'
 import type { GeneratedLink } from '../one-time-tokens/generated-link.ts'
 import type { LinkType } from '../one-time-tokens/link-type.ts'
@@ -13,6 +12,7 @@ import { deleteTokensOfKinds, replaceToken } from '../one-time-tokens/one-time-t
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requireSignUpPassword } from '../passwords/password-policy.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
+import { startInterval } from '../rate-limits/send-interval.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
@@ -79,10 +79,13 @@ const MAKES_USERS: readonly LinkType[] = ['signup', 'invite', 'magiclink']
 export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkInput): Promise<GeneratedLink> {
   if (MAKES_USERS.includes(input.type)) await askBeforeOwnUser(deps, input)
   const passwordHash = input.type === 'signup' && input.password ? await hashPassword(deps, input.password) : undefined
-  return deps.db.transaction().execute(async (trx) => {
+  const link = await deps.db.transaction().execute(async (trx) => {
     const owner = await findLinkOwner(trx, deps, { ...input, passwordHash })
     return storeLink(trx, deps, owner, input)
   })
+  const { kind } = LINKS[link.verificationType]
+  await startInterval(deps, { kind, identifier: input.email, audience: input.context.audience })
+  return link
 }
 
 /** Hashes a password. `findOrSignUp` checks the policy, because that applies to new users only. */
@@ -108,7 +111,13 @@ async function storeLink(
   const { linkBase: base, redirectTo } = context
   return {
     ...(await getProfile(trx, user.id)),
-    url: confirmationUrl({ base, path: OWN_LINK_PATH, token: link, type: linkType, redirectTo }),
+    url: confirmationUrl({
+      base,
+      path: generatedLinkPath(deps.config, linkType),
+      token: link,
+      type: linkType,
+      redirectTo,
+    }),
     token: link,
     code,
     linkType,

@@ -2,6 +2,7 @@ import { adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
+import { startInterval } from '../rate-limits/send-interval.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { findOrMakeInvited, type InvitedUser, mailInvitation } from '../sign-ups/invitation.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
@@ -25,7 +26,10 @@ export async function inviteUser(deps: InviteUserDeps, input: InviteUserInput): 
   // No share of the limit for each client: an admin may be a server that sends all invitations.
   const allowance = await deps.rateLimits.email.take(undefined)
   try {
-    return await deps.db.transaction().execute((trx) => storeInvitation(trx, deps, input))
+    const profile = await deps.db.transaction().execute((trx) => storeInvitation(trx, deps, input))
+    const { email, context } = input
+    await startInterval(deps, { kind: 'confirmation', identifier: email, audience: context.audience })
+    return profile
   } catch (error) {
     await allowance.giveBack()
     throw error

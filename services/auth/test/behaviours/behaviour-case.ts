@@ -6,7 +6,7 @@ export interface BehaviourCase {
   /** Settings over those of all cases. Cases with the same settings share a service. */
   readonly settings?: Readonly<Record<string, string>>
   /** Sends requests, and returns what shows the behaviour. Cases share a database, so each makes users of its own. */
-  observe(service: MailApp): Promise<unknown>
+  observe(service: MailApp, profile: 'compatible' | 'supabase'): Promise<unknown>
   readonly compatible: unknown
   readonly supabase: unknown
 }

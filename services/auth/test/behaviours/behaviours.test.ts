@@ -5,6 +5,7 @@ import { accountCases } from './account-cases.ts'
 import type { BehaviourCase } from './behaviour-case.ts'
 import { environmentCases } from './environment-cases.ts'
 import { hookCases } from './hook-cases.ts'
+import { messageCases } from './message-cases.ts'
 import { operatorCases } from './operator-cases.ts'
 import { redirectCases } from './redirect-cases.ts'
 import { sessionCases } from './session-cases.ts'
@@ -19,6 +20,7 @@ const cases: Readonly<Record<keyof typeof BEHAVIOURS | keyof typeof SETTING_DEFA
   ...environmentCases,
   ...hookCases,
   ...redirectCases,
+  ...messageCases,
 }
 const USUAL = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' }
 /** Whichever case comes first starts its service. */
@@ -50,7 +52,7 @@ describe.each(['compatible', 'supabase'] as const)('AUTH_PROFILE=%s', (profile) 
     '%s: behaves as the table says',
     async (_name, { settings = {}, observe, ...expected }) => {
       await open({})
-      expect(await observe(await open(settings))).toEqual(expected[profile])
+      expect(await observe(await open(settings), profile)).toEqual(expected[profile])
     },
     TIMEOUT_MS,
   )
@@ -70,7 +72,7 @@ describe('a setting with a default by profile', () => {
         [`AUTH_${name}`]: compatible,
       })
       try {
-        expect(await observe(service)).toEqual(expected)
+        expect(await observe(service, 'supabase')).toEqual(expected)
       } finally {
         await service.close()
       }

@@ -1,0 +1,131 @@
+import { OPERATOR } from '../forged-token.ts'
+import type { MailApp } from '../mail-app.ts'
+import { openBeside } from '../mail-app.ts'
+import { createSignedIn } from '../signed-in.ts'
+import { createSignedUp } from '../signed-up.ts'
+import type { BehaviourCases } from './behaviour-case.ts'
+
+const PASSWORD = 'correct horse battery staple'
+
+/** The status of a call, or its error code. */
+async function outcome({ post }: MailApp, url: string, payload: object, headers = {}) {
+  const { statusCode, body } = await post(url, payload, headers)
+  return statusCode === 200 ? 200 : JSON.parse(body).error_code
+}
+
+async function changeEmail({ app }: MailApp, headers: Readonly<Record<string, string>>, email: string) {
+  const { statusCode, body } = await app.inject({ method: 'PUT', url: '/user', headers, payload: { email } })
+  return statusCode === 200 ? 200 : JSON.parse(body).error_code
+}
+
+const TOO_SOON = 'over_email_send_rate_limit'
+
+/** Messages, their limits and intervals. */
+export const messageCases = {
+  SMTP_MAX_FREQUENCY: {
+    observe: async (service) => {
+      const email = `frequency-${service.deps.config.mail.intervalMs.confirmation}@example.com`
+      await service.post('/signup', { email, password: PASSWORD })
+      service.clock.advance(60_000)
+      const early = await outcome(service, '/resend', { type: 'signup', email })
+      service.clock.advance(840_000)
+      return [early, await outcome(service, '/resend', { type: 'signup', email })]
+    },
+    compatible: [TOO_SOON, 200],
+    supabase: [200, 200],
+  },
+  zeroFrequencyIsUnset: {
+    settings: { AUTH_SMTP_MAX_FREQUENCY: '0s', AUTH_SMS_MAX_FREQUENCY: '0s' },
+    observe: async (service) => {
+      const [email, phone] = ['zero@example.com', '14155550180']
+      await service.post('/recover', { email })
+      await service.post('/resend', { type: 'sms', phone })
+      const again = [
+        await outcome(service, '/recover', { email }),
+        await outcome(service, '/resend', { type: 'sms', phone }),
+      ]
+      service.clock.advance(60_000)
+      return [...again, await outcome(service, '/recover', { email })]
+    },
+    compatible: [200, 200, 200],
+    supabase: [TOO_SOON, 'over_sms_send_rate_limit', 200],
+  },
+  linksStartIntervals: {
+    observe: async (service) => {
+      const { email, headers } = await createSignedIn(service)
+      const [invited, fresh] = ['invited-link@example.com', 'fresh-link@example.com']
+      const generate = (body: object) => service.post('/admin/generate_link', body, OPERATOR)
+      await generate({ type: 'recovery', email })
+      await generate({ type: 'email_change_new', email, new_email: 'next-link@example.com' })
+      await generate({ type: 'magiclink', email: fresh })
+      await service.post('/invite', { email: invited }, OPERATOR)
+      return [
+        await outcome(service, '/otp', { email }),
+        await changeEmail(service, headers, 'next-link@example.com'),
+        await outcome(service, '/resend', { type: 'signup', email: fresh }),
+        await outcome(service, '/resend', { type: 'signup', email: invited }),
+      ]
+    },
+    compatible: [200, 200, 200, 200],
+    supabase: [TOO_SOON, TOO_SOON, TOO_SOON, TOO_SOON],
+  },
+  emailChangeCounts: {
+    settings: { AUTH_RATE_LIMIT_EMAIL_SENT: '2' },
+    observe: async (service) => {
+      const { headers } = await createSignedIn(service)
+      const changed = await changeEmail(service, headers, 'counted@example.com')
+      const next = []
+      for (const email of ['third@example.com', 'fourth@example.com'])
+        next.push(await outcome(service, '/recover', { email }))
+      return [changed, ...next]
+    },
+    compatible: [200, TOO_SOON, TOO_SOON],
+    supabase: [200, 200, TOO_SOON],
+  },
+  generatedLinkPath: {
+    settings: {
+      AUTH_MAILER_URLPATHS_INVITE: '/welcome',
+      AUTH_MAILER_URLPATHS_CONFIRMATION: '/confirm',
+      AUTH_MAILER_URLPATHS_RECOVERY: '/auth/v1/verify',
+      AUTH_MAILER_URLPATHS_EMAIL_CHANGE: 'https://app.example.com/change?a=1',
+    },
+    observe: async (service) => {
+      const { email } = await createSignedUp(service.deps)
+      const wanted = [
+        { type: 'invite', email: 'invite-path@example.com' },
+        { type: 'magiclink', email: 'signup-path@example.com' },
+        { type: 'magiclink', email },
+        { type: 'recovery', email },
+        { type: 'email_change_current', email, new_email: 'change-path@example.com' },
+      ]
+      const answers = []
+      for (const body of wanted) answers.push(await service.post('/admin/generate_link', body, OPERATOR))
+      return answers.map((answer) => String(answer.json().action_link).split('token=')[0])
+    },
+    compatible: Array(5).fill('http://localhost:8081/verify?'),
+    supabase: [
+      'http://localhost:8081/welcome?',
+      'http://localhost:8081/confirm?',
+      'http://localhost:8081/auth/v1/verify?',
+      'http://localhost:8081/auth/v1/verify?',
+      'https://app.example.com/change?a=1&',
+    ],
+  },
+  mailServerIsNeeded: {
+    observe: async (service, profile) => {
+      const settings = { AUTH_PROFILE: profile, AUTH_SMTP_HOST: '' }
+      return openBeside(service, settings).then(
+        async (without) => {
+          const { warnings } = without.deps.config
+          const body = { email: 'no-mail-server@example.com', password: PASSWORD }
+          const signedUp = await outcome(without, '/signup', body)
+          await without.close()
+          return [signedUp, warnings.filter((warning) => warning.includes('mail'))]
+        },
+        (error: unknown) => String(error),
+      )
+    },
+    compatible: 'ConfigError: config: AUTH_SMTP_HOST is required',
+    supabase: [200, ['mail is dropped, because AUTH_SMTP_HOST is not set']],
+  },
+} as const satisfies BehaviourCases
