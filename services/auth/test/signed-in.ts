@@ -19,8 +19,12 @@ export function ownIdentityId({ record }: Pick<SignedIn, 'record'>): string {
 }
 
 /** Signs somebody in by password. */
-export async function signIn({ app }: Pick<TestApp, 'app'>, signedUp: SignedUp): Promise<SignedIn> {
-  const payload = { email: signedUp.email, password: signedUp.password }
+export async function signIn(
+  { app }: Pick<TestApp, 'app'>,
+  { phone, ...signedUp }: SignedUp & { readonly phone?: string },
+): Promise<SignedIn> {
+  const { email, password } = signedUp
+  const payload = phone === undefined ? { email, password } : { phone, password }
   const answer = await app.inject({ method: 'POST', url: '/token?grant_type=password', payload })
   const { access_token: token, refresh_token: refreshToken, user: record } = answer.json()
   const claims = JSON.parse(Buffer.from(String(token).split('.')[1] ?? '', 'base64url').toString())

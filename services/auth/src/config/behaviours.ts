@@ -220,6 +220,18 @@ export const BEHAVIOURS = {
     supabase: is(1, 'one mail'),
     reason: 'The limit of an installation was chosen for requests.',
   },
+  testCodesStand: {
+    subject: 'A code of `SMS_TEST_OTP`',
+    compatible: is(false, 'works once, after it was asked for'),
+    supabase: is(true, 'signs its user in at any time, any number of times; confirms a change of phone late too'),
+    reason: 'Reviewers of app stores and test suites enter it without asking.',
+  },
+  messageIdOf: {
+    subject: '`message_id`',
+    compatible: is('resend', 'of every `POST /resend`'),
+    supabase: is('SMS', 'of every SMS: `POST /otp`, `POST /resend`, `GET /reauthenticate`'),
+    reason: 'Support finds the SMS in the log by it. Clients expect an empty object after a mail.',
+  },
   generatedLinkPath: {
     subject: 'The path of links by `POST /admin/generate_link`',
     compatible: is('own', '`/verify`'),

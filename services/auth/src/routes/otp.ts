@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { PKCE_TOGETHER, parsePkce, pkceFieldsOfForms } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
+import { SentMessageAnswer, showMessageId } from '../messages/message-id.ts'
 import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { readContext } from '../plugins/request-context.ts'
@@ -54,7 +55,7 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
         security: [],
         querystring: RedirectQuery,
         body: OtpBody,
-        response: { 200: z.object({}), ...errorAnswers(400, 403, 413, 422, 429) },
+        response: { 200: SentMessageAnswer, ...errorAnswers(400, 403, 413, 422, 429) },
       },
     },
     async (request, reply) => {
@@ -63,7 +64,8 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
       const data = requireMetadata(body.data)
       const context = await readContext(deps, request, reply)
       const wanted = { createUser: body.create_user ?? true, data, context }
-      await (body.email ? sendMail(deps, body, wanted) : sendSms(deps, body, wanted))
+      if (!body.email) return sendSms(deps, body, wanted)
+      await sendMail(deps, body, wanted)
       return {}
     },
   )
@@ -79,10 +81,11 @@ async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: WantedCode):
 }
 
 /** @throws phoneCodesDisabled, channelUnsupported, and what `requireIdentifier` and `sendPhoneCode` throw */
-async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: WantedCode): Promise<void> {
+async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: WantedCode): Promise<SentMessageAnswer> {
   const channel = requireChannel(deps.config.sms.provider, body.channel)
   requireOneTimeCodesEnabled(deps.config.signup, 'phone')
-  await sendPhoneCode(deps, { ...wanted, identifier: requireIdentifier(body), channel })
+  const messageId = await sendPhoneCode(deps, { ...wanted, identifier: requireIdentifier(body), channel })
+  return showMessageId(deps.config.behaviours, { endpoint: 'other', medium: 'sms', messageId })
 }
 
 function requireOneIdentifier({ email, phone, channel }: OtpBody): void {

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
+import { SentMessageAnswer, showMessageId } from '../messages/message-id.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { reauthenticate } from '../use-cases/reauthenticate.ts'
 
@@ -17,12 +17,13 @@ export const reauthenticateRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'reauthenticate',
         tags: ['Account'],
         summary: 'Send a code that a change of password needs',
-        response: { 200: z.object({}), ...errorAnswers(400, 401, 403, 422, 429) },
+        response: { 200: SentMessageAnswer, ...errorAnswers(400, 401, 403, 422, 429) },
       },
     },
     async ({ caller, clientAddress }) => {
-      await reauthenticate(app.deps, { caller, ip: clientAddress.ip, limitKey: clientAddress.limitKey })
-      return {}
+      const { ip, limitKey } = clientAddress
+      const sent = await reauthenticate(app.deps, { caller, ip, limitKey })
+      return showMessageId(app.deps.config.behaviours, { endpoint: 'other', ...sent })
     },
   )
 }

@@ -5,7 +5,8 @@ import { errorAnswers } from '../error-body.ts'
 import { PKCE_TOGETHER, parsePkce, pkceFields } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
-import type { MessagePurpose } from '../messages/message-request.ts'
+import { SentMessageAnswer, showMessageId } from '../messages/message-id.ts'
+import { type MessagePurpose, messageMedium } from '../messages/message-request.ts'
 import { requireMessagesEnabled } from '../messages/message-switches.ts'
 import { readContext } from '../plugins/request-context.ts'
 import {
@@ -61,7 +62,7 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
         security: [],
         querystring: RedirectQuery,
         body: ResendBody,
-        response: { 200: z.object({ message_id: z.guid() }), ...errorAnswers(400, 413, 429) },
+        response: { 200: SentMessageAnswer, ...errorAnswers(400, 413, 429) },
       },
     },
     async (request, reply) => {
@@ -70,8 +71,9 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
       const pkce = parsePkce(request.body, deps.config.signup.pkce)
       const context = await readContext(deps, request, reply)
       const messageId = await requestMessage(deps, { purpose, identifier, pkce, context })
+      const medium = messageMedium({ purpose, identifier })
       request.logFields = { ...request.logFields, message_id: messageId }
-      return { message_id: messageId }
+      return showMessageId(deps.config.behaviours, { endpoint: 'resend', medium, messageId })
     },
   )
 }

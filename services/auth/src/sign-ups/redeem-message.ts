@@ -90,8 +90,9 @@ export async function redeemLink(deps: RedeemDeps, input: RedeemedLink): Promise
 export interface Redemption {
   readonly type: VerifyType
   readonly user: User
-  readonly token: OneTimeToken
-  readonly secret: { readonly linkHash: Buffer } | { readonly codeHash: Buffer }
+  readonly token: Pick<OneTimeToken, 'id' | 'userId' | 'kind' | 'identifier' | 'flowStateId'>
+  /** `standing`: a code that is not used up, without a row. */
+  readonly secret: { readonly linkHash: Buffer } | { readonly codeHash: Buffer } | 'standing'
   readonly via: MessageVia
   /** `pkce` gives an auth code instead of a session. */
   readonly flow: FlowKind
@@ -116,7 +117,8 @@ export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): P
     if (!user || user.deletedAt !== null) return redemption.refuse()
     requireNotBanned(user, deps.now())
     if (addressFor(redemption.token.kind, user) !== redemption.token.identifier) return redemption.refuse()
-    if (!(await claimToken(trx, redemption.token, redemption.secret))) return redemption.refuse()
+    const { token, secret } = redemption
+    if (secret !== 'standing' && !(await claimToken(trx, token, secret))) return redemption.refuse()
     // While the password was hashed, somebody may have signed in or added a second factor.
     const locked = { ...deps, db: trx }
     const isWanted = hashed && (await judgeVerificationPassword(locked, { type, user })) !== 'ignored'
@@ -158,7 +160,7 @@ async function findProof(
   trx: Trx,
   { now }: Pick<RedeemDeps, 'now'>,
   user: User,
-  { kind }: OneTimeToken,
+  { kind }: Pick<OneTimeToken, 'kind'>,
 ): Promise<Pick<SignIn, 'method' | 'credentialSince'>> {
   const credentialSince = user.isAnonymous ? null : now()
   if (kind === 'phone_change') return { method: 'phone_change', credentialSince }

@@ -34,6 +34,12 @@ export interface ReauthenticateInput {
   readonly limitKey: string | undefined
 }
 
+/** How the nonce goes out, and our own id of its message. */
+export interface SentNonce {
+  readonly medium: 'email' | 'sms'
+  readonly messageId: string
+}
+
 /**
  * Sends the nonce that a new password needs, by email, else by SMS (reference: GET /reauthenticate).
  * @throws addressMissingAtReauthentication, addressTooNew, emailNotVerified, phoneNotVerified, overEmailRateLimit, and
@@ -42,7 +48,7 @@ export interface ReauthenticateInput {
 export async function reauthenticate(
   deps: ReauthenticateDeps,
   { caller, ip, limitKey }: ReauthenticateInput,
-): Promise<void> {
+): Promise<SentNonce> {
   const found = (await findCaller(deps, caller)).user
   const { kind, value: identifier } = await requireAddress(deps.db, deps, found)
   const allowance = await (kind === 'phone'
@@ -53,16 +59,20 @@ export async function reauthenticate(
     identifier,
     audience: found.audience,
   } as const
+  const messageId = randomUUID()
   try {
-    await deps.db.transaction().execute(async (trx) => {
+    const medium = await deps.db.transaction().execute(async (trx) => {
       // Lock the interval before the user. Sign-ups and requests for codes by SMS take the same two locks in this order.
       await requireInterval(trx, deps, interval)
       const { user } = await lockCaller(trx, deps, caller)
       const address = await requireAddress(trx, deps, user)
       await updateUser(trx, user.id, { reauthentication_sent_at: deps.now() })
-      await (address.kind === 'phone' ? sendBySms : sendByMail)(trx, deps, user, address.value)
+      const message = { user, address: address.value, messageId }
+      await (address.kind === 'phone' ? sendBySms : sendByMail)(trx, deps, message)
       await recordAudit(trx, deps, { action: 'user_reauthenticate_requested', actor: user, ip })
+      return address.kind === 'phone' ? 'sms' : 'email'
     })
+    return { medium, messageId }
   } catch (error) {
     await allowance.giveBack()
     throw error
@@ -79,12 +89,23 @@ async function requireAddress(db: Db, deps: Pick<AuthDeps, 'config' | 'now'>, us
   return address
 }
 
+interface NonceMessage {
+  readonly user: User
+  readonly address: string
+  readonly messageId: string
+}
+
 /** Mails a code without a link, because the user types it into the page that asked for it. */
-async function sendByMail(trx: Trx, deps: SendCodeDeps, { id, userMetadata }: User, email: string): Promise<void> {
+async function sendByMail(
+  trx: Trx,
+  deps: SendCodeDeps,
+  { user: { id, userMetadata }, address: email, messageId }: NonceMessage,
+): Promise<void> {
   const { secrets, code } = makeMailSecrets(deps, { email, tokenKind: 'reauthentication' }, 'implicit')
   await replaceToken(trx, { ...secrets, userId: id, linkHash: null, flowStateId: null })
   const { siteUrl } = deps.config.signup.redirects
   await queueMail(trx, deps, {
+    messageId,
     kind: 'REAUTHENTICATION',
     to: email,
     userId: id,
@@ -93,8 +114,12 @@ async function sendByMail(trx: Trx, deps: SendCodeDeps, { id, userMetadata }: Us
   })
 }
 
-async function sendBySms(trx: Trx, deps: SendCodeDeps, user: User, phone: string): Promise<void> {
-  const message = { user, phone, tokenKind: 'reauthentication', channel: 'sms', messageId: randomUUID() } as const
+async function sendBySms(
+  trx: Trx,
+  deps: SendCodeDeps,
+  { user, address: phone, messageId }: NonceMessage,
+): Promise<void> {
+  const message = { user, phone, tokenKind: 'reauthentication', channel: 'sms', messageId } as const
   const sms = await issueSmsCode(trx, deps, message)
   if (sms) await queueSms(trx, deps, sms)
 }

@@ -56,21 +56,24 @@ export async function requestMagicLink(
 
 /**
  * Sends a code to sign in with by SMS. Waits a moment, to report a number that the gateway refuses (reference: POST /otp).
+ * @returns our own id of the SMS, also where there is no recipient
  * @throws otpDisabled, signupDisabled, smsTooSoon, smsSendFailed, and what `takeSms` throws
  */
 export async function sendPhoneCode(
   deps: PhoneCodeDeps,
   { channel, ...input }: OneTimeCodeInput & { readonly channel: SmsChannel },
-): Promise<void> {
+): Promise<string> {
+  const messageId = randomUUID()
   const stage = await decideStaging(deps, input)
   const allowance = await takeSms(deps, input.identifier.value, input.context.limitKey)
   let held: HeldSms | undefined
   try {
-    held = await storeCode(deps, { ...input, channel, stage })
+    held = await storeCode(deps, { ...input, channel, stage, messageId })
   } finally {
     if (!held) await allowance.giveBack()
   }
   if (held) await sendHeldSms(deps, held)
+  return messageId
 }
 
 type Stage = { readonly data: Readonly<Record<string, unknown>> } | undefined
@@ -94,12 +97,13 @@ async function decideStaging(
 interface PhoneCode extends OneTimeCodeInput {
   readonly channel: SmsChannel
   readonly stage: Stage
+  readonly messageId: string
 }
 
 /** @returns the SMS; undefined for a test phone, and where there is no recipient */
 function storeCode(
   deps: Omit<MagicLinkDeps, 'rateLimits'>,
-  { identifier, stage, channel, context }: PhoneCode,
+  { identifier, stage, channel, messageId, context }: PhoneCode,
 ): Promise<HeldSms | undefined> {
   const { value: phone } = identifier
   return deps.db.transaction().execute(async (trx) => {
@@ -107,7 +111,7 @@ function storeCode(
     const user = await lockOrStageUser(trx, deps, { identifier, audience: context.audience, stage })
     if (!user) return undefined
     await updateUser(trx, user.id, { confirmation_sent_at: deps.now() })
-    const sms = await issueSmsCode(trx, deps, { user, phone, tokenKind: 'sms', channel, messageId: randomUUID() })
+    const sms = await issueSmsCode(trx, deps, { user, phone, tokenKind: 'sms', channel, messageId })
     const action = isStaged(user) ? 'user_confirmation_requested' : 'user_recovery_requested'
     await recordAudit(trx, deps, { action, actor: user, ip: context.ip })
     return sms && holdSms(trx, deps, sms)

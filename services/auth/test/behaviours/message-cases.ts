@@ -1,7 +1,7 @@
 import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { openBeside } from '../mail-app.ts'
-import { createSignedIn } from '../signed-in.ts'
+import { createSignedIn, signIn } from '../signed-in.ts'
 import { createSignedUp } from '../signed-up.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
@@ -81,6 +81,55 @@ export const messageCases = {
     },
     compatible: [200, TOO_SOON, TOO_SOON],
     supabase: [200, 200, TOO_SOON],
+  },
+  testCodesStand: {
+    settings: { AUTH_SMS_TEST_OTP: '14155550190:123456,14155550191:654321' },
+    observe: async (service) => {
+      const [phone, other] = ['14155550190', '14155550191']
+      await createSignedUp(service.deps, { phone, phone_confirmed_at: new Date().toISOString() })
+      const verify = (token: string) => outcome(service, '/verify', { type: 'sms', phone, token })
+      const { headers } = await createSignedIn(service)
+      await service.app.inject({ method: 'PUT', url: '/user', headers, payload: { phone: other } })
+      service.clock.advance(3_600_000)
+      return [
+        await verify('123456'),
+        await Promise.all([verify('123456'), verify('123456')]),
+        await verify('654321'),
+        await outcome(service, '/verify', { type: 'phone_change', phone: other, token: '654321' }),
+      ]
+    },
+    compatible: ['otp_expired', ['otp_expired', 'otp_expired'], 'otp_expired', 'otp_expired'],
+    supabase: [200, [200, 200], 'otp_expired', 200],
+  },
+  messageIdOf: {
+    settings: { AUTH_SMS_TEST_OTP: '14155550192:123456' },
+    observe: async (service) => {
+      const phone = '14155550192'
+      const user = { email: null, phone, phone_confirmed_at: new Date().toISOString() }
+      const { headers } = await signIn(service, { phone, ...(await createSignedUp(service.deps, user)) })
+      const asked = [await service.post('/otp', { phone })]
+      service.clock.advance(60_000)
+      asked.push(await service.app.inject({ url: '/reauthenticate', headers }))
+      service.clock.advance(60_000)
+      for (const body of [
+        { type: 'sms', phone },
+        { type: 'signup', email: 'nobody@example.com' },
+      ])
+        asked.push(await service.post('/resend', body))
+      return asked.map((answer) => [answer.statusCode, Object.keys(answer.json())])
+    },
+    compatible: [
+      [200, []],
+      [200, []],
+      [200, ['message_id']],
+      [200, ['message_id']],
+    ],
+    supabase: [
+      [200, ['message_id']],
+      [200, ['message_id']],
+      [200, ['message_id']],
+      [200, []],
+    ],
   },
   generatedLinkPath: {
     settings: {
