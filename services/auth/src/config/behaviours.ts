@@ -220,6 +220,18 @@ export const BEHAVIOURS = {
     supabase: is(1, 'one mail'),
     reason: 'The limit of an installation was chosen for requests.',
   },
+  codesSignUp: {
+    subject: '`POST /otp`, `POST /magiclink` for a new address',
+    compatible: is(
+      false,
+      'the user exists once the code is entered. The mail is MAGIC_LINK with `type=magiclink`; its code has the types `email`, `magiclink`, `signup`',
+    ),
+    supabase: is(
+      true,
+      'the user exists at once. The mail, also to a user who has not confirmed, is CONFIRMATION with `type=signup`, in the interval of confirmations; its code has the types `email` and `signup`, not `magiclink`',
+    ),
+    reason: 'Triggers on `auth.users` make the rows of a new user, and templates greet new users.',
+  },
   testCodesStand: {
     subject: 'A code of `SMS_TEST_OTP`',
     compatible: is(false, 'works once, after it was asked for'),
@@ -424,6 +436,25 @@ export const KEPT: readonly KeptBehaviour[] = [
     ours: 'Refused with 400 or 403',
     theirs: 'Ignored, or 500',
     reason: 'A mistake is told where it is made.',
+  },
+  {
+    subject: 'Bodies that are no JSON, members of a wrong type',
+    ours: '400 `bad_json` with a text that names the member',
+    theirs: '400 `bad_json` with the text of the JSON library of Go',
+    reason: 'A developer finds the member. Clients act on the code, which is the same.',
+  },
+  {
+    subject: 'A `challenge_id` that is no UUID',
+    ours: '422 `mfa_factor_not_found`',
+    theirs: '400 `bad_json`',
+    reason: 'An id that nobody has is unknown, whatever its form.',
+  },
+  {
+    subject: 'The texts of errors at providers: an unknown provider, a code that is missing or was not exchanged',
+    ours: 'General',
+    theirs: 'Name the provider and the code',
+    reason:
+      'Anybody can write a name or a code into an address. The code of an error is the same, and the log has the rest.',
   },
   {
     subject: '`POST /admin/users/:id`',

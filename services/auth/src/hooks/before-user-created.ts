@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 import { isStaged } from '../users/user.ts'
@@ -32,8 +33,7 @@ export async function askBeforeUserCreated(
 }
 
 interface OwnUserCandidate {
-  /** Normalised. */
-  readonly email: string
+  readonly identifier: UserIdentifier
   readonly data: Readonly<Record<string, unknown>>
   readonly context: Pick<RequestContext, 'audience' | 'ip'>
 }
@@ -44,13 +44,15 @@ interface AskOwnDeps extends AskDeps {
 }
 
 /**
- * Asks the same for an invitation or a link of an admin, but only for unknown addresses: an admin may learn who has an
- * account.
+ * Asks the same for an invitation or a link of an admin, and for a code by SMS, but only for unknown addresses: an admin may learn
+ * who has an account, and so may whoever asks for a code where the user is made at once.
  * @throws what `Hooks.call` throws
  */
-export async function askBeforeOwnUser(deps: AskOwnDeps, { email, data, context }: OwnUserCandidate): Promise<void> {
+export async function askBeforeOwnUser(
+  deps: AskOwnDeps,
+  { identifier, data, context }: OwnUserCandidate,
+): Promise<void> {
   if (!deps.hooks.isOn('BEFORE_USER_CREATED')) return
-  const identifier = { kind: 'email', value: email } as const
   const holder = await findIdentifierHolder(deps.db, identifier)
   if (holder && !isStaged(holder)) return
   const [userId, identityId] = [randomUUID(), randomUUID()]

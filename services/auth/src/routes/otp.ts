@@ -11,9 +11,8 @@ import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../req
 import { captchaFields, channelField, emailField, phoneField, withTexts } from '../requests/documented-fields.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 import {
-  type MagicLinkDeps,
+  type OneTimeCodeDeps,
   type OneTimeCodeInput,
-  type PhoneCodeDeps,
   requestMagicLink,
   sendPhoneCode,
 } from '../use-cases/request-one-time-code.ts'
@@ -74,14 +73,14 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
 type WantedCode = Omit<OneTimeCodeInput, 'identifier'>
 
 /** @throws emailSignInsDisabled, and what `requireIdentifier`, `parsePkce` and `requestMagicLink` throw */
-async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: WantedCode): Promise<void> {
+async function sendMail(deps: OneTimeCodeDeps, body: OtpBody, wanted: WantedCode): Promise<void> {
   requireOneTimeCodesEnabled(deps.config.signup, 'email')
   const identifier = requireIdentifier(body)
   await requestMagicLink(deps, { ...wanted, identifier, pkce: parsePkce(body, deps.config.signup.pkce) })
 }
 
 /** @throws phoneCodesDisabled, channelUnsupported, and what `requireIdentifier` and `sendPhoneCode` throw */
-async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: WantedCode): Promise<SentMessageAnswer> {
+async function sendSms(deps: OneTimeCodeDeps, body: OtpBody, wanted: WantedCode): Promise<SentMessageAnswer> {
   const channel = requireChannel(deps.config.sms.provider, body.channel)
   requireOneTimeCodesEnabled(deps.config.signup, 'phone')
   const messageId = await sendPhoneCode(deps, { ...wanted, identifier: requireIdentifier(body), channel })

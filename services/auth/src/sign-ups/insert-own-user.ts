@@ -22,6 +22,8 @@ export interface OwnUserDeps {
 
 /** A user who is about to be inserted, known by one identifier of their own. */
 export interface NewOwnUser {
+  /** A random UUID. Without it the database makes the id. */
+  readonly userId?: string
   readonly identifier: UserIdentifier
   readonly audience: string
   /** Null for a user without a password. */
@@ -39,12 +41,13 @@ export interface NewOwnUser {
 export async function insertOwnUser(
   trx: Trx,
   { config, hooks, jobs, now }: OwnUserDeps,
-  { identifier, audience, passwordHash, data, since }: NewOwnUser,
+  { userId, identifier, audience, passwordHash, data, since }: NewOwnUser,
 ): Promise<User | undefined> {
   const at = now()
   const { kind, value } = identifier
   const user = await insertUnlessTaken(trx, {
     ...since,
+    ...(userId === undefined ? {} : { id: userId }),
     aud: audience,
     role: config.jwt.defaultRole,
     [kind]: value,

@@ -35,6 +35,16 @@ export async function upsertSignUpContent(
   return rows.length > 0
 }
 
+/** Stores the content of the request by which an account begins. */
+export async function insertSignUpContent(
+  trx: Trx,
+  user: Pick<User, 'id'>,
+  { kind, audience, data, passwordHash }: SignUpContent & { readonly kind: TokenKind },
+): Promise<void> {
+  const content = { user_id: user.id, kind, aud: audience, data: { ...data }, password_hash: passwordHash }
+  await trx.insertInto('sign_up_contents').values(content).execute()
+}
+
 /** Deletes the contents of all requests for an account. @returns that of a kind of message, undefined if none */
 export async function claimSignUpContent(
   trx: Trx,

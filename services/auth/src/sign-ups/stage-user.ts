@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import { hasTokenSince } from '../one-time-tokens/one-time-token-repository.ts'
@@ -5,15 +6,16 @@ import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { intervalMs } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
+import { signUpMetadata } from '../users/address-metadata.ts'
 import { isStaged, type User } from '../users/user.ts'
-import { updateUser } from '../users/user-change-repository.ts'
+import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
 import { hasClaimedEmail, lockOwnerOfIdentifier, lockUserByIdentifier } from '../users/user-repository.ts'
 import { insertOwnUser, type OwnUserDeps } from './insert-own-user.ts'
-import { replaceIdentityData, upsertSignUpContent } from './sign-up-content-repository.ts'
+import { insertSignUpContent, replaceIdentityData, upsertSignUpContent } from './sign-up-content-repository.ts'
 
 /** What staging a user works with. */
 export interface StageDeps extends OwnUserDeps {
-  readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'passwords' | 'sms'>
+  readonly config: Pick<AuthConfig, 'behaviours' | 'jwt' | 'mail' | 'mfa' | 'passwords' | 'sms'>
   readonly randomBytes: RandomBytes
 }
 
@@ -27,7 +29,7 @@ export interface StageUser {
 
 /**
  * Locks the user who may sign in by a one-time code. For an unknown identifier it inserts a staged user, or renews the one that
- * waits already (reference: Staged users).
+ * waits already (reference: Staged users). Where codes sign up, the new user is not staged.
  * @returns undefined when no code may be sent: nobody has the identifier, or its user belongs to another audience. Also while a
  * message of another audience to an unconfirmed user is younger than the interval, because a stranger could replace it
  */
@@ -43,6 +45,11 @@ export async function lockOrStageUser(
     return undefined
   if (holder && !isStaged(holder)) return keepWantedContent(trx, holder, { identifier, audience, stage })
   if (!stage) return undefined
+  if (deps.config.behaviours.codesSignUp) {
+    if (holder) await deleteStagedUser(trx, holder.id)
+    const made = await insertUnconfirmed(trx, deps, { identifier, audience, data: stage.data })
+    return made ?? lockOrStageUser(trx, deps, { identifier, audience, stage })
+  }
   if (holder) return updateStagedUser(trx, deps, holder, { identifier, audience, data: stage.data })
   const staged = await insertOwnUser(trx, deps, {
     identifier,
@@ -85,6 +92,27 @@ async function keepWantedContent(
 
 interface StagedUserChange extends Omit<StageUser, 'stage'> {
   readonly data: Readonly<Record<string, unknown>>
+}
+
+/** Inserts a user as a sign-up does whose password nobody knows. @returns undefined when somebody has just taken the identifier */
+async function insertUnconfirmed(
+  trx: Trx,
+  deps: StageDeps,
+  { identifier, audience, data }: StagedUserChange,
+): Promise<User | undefined> {
+  const userId = randomUUID()
+  const passwordHash = hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm)
+  const user = await insertOwnUser(trx, deps, {
+    userId,
+    identifier,
+    audience,
+    passwordHash,
+    data: signUpMetadata(deps.config, data, { ...identifier, userId, isVerified: false }),
+    since: { confirmation_sent_at: deps.now() },
+  })
+  const kind = identifier.kind === 'email' ? 'recovery' : 'sms'
+  if (user) await insertSignUpContent(trx, user, { kind, audience, data, passwordHash })
+  return user
 }
 
 /** The last request alone decides about a staged user: an earlier request may have been a stranger's. */

@@ -77,7 +77,8 @@ const MAKES_USERS: readonly LinkType[] = ['signup', 'invite', 'magiclink']
  * `refuseBreached` and `requireSignUpPassword` throw
  */
 export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkInput): Promise<GeneratedLink> {
-  if (MAKES_USERS.includes(input.type)) await askBeforeOwnUser(deps, input)
+  if (MAKES_USERS.includes(input.type))
+    await askBeforeOwnUser(deps, { ...input, identifier: { kind: 'email', value: input.email } })
   const passwordHash = input.type === 'signup' && input.password ? await hashPassword(deps, input.password) : undefined
   const link = await deps.db.transaction().execute(async (trx) => {
     const owner = await findLinkOwner(trx, deps, { ...input, passwordHash })

@@ -22,7 +22,7 @@ export interface InviteUserInput extends InvitedUser {
  * @throws emailExists for a confirmed user, overEmailRateLimit, metadataTooLarge, and what `askBeforeOwnUser` throws
  */
 export async function inviteUser(deps: InviteUserDeps, input: InviteUserInput): Promise<Profile> {
-  await askBeforeOwnUser(deps, input)
+  await askBeforeOwnUser(deps, { ...input, identifier: { kind: 'email', value: input.email } })
   // No share of the limit for each client: an admin may be a server that sends all invitations.
   const allowance = await deps.rateLimits.email.take(undefined)
   try {

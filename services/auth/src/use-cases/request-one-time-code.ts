@@ -3,6 +3,7 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { otpDisabled } from '../errors.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
+import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
@@ -16,15 +17,10 @@ import { lockOrStageUser } from '../sign-ups/stage-user.ts'
 import { isStaged } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { findUserByIdentifier } from '../users/user-repository.ts'
+import { createSignUp, type NewSignUp, type SignUpDeps } from './sign-up.ts'
 
-/** What a request for a magic link works with. */
-export type MagicLinkDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'hooks'
->
-
-/** What a request for a code by SMS works with. */
-export type PhoneCodeDeps = MagicLinkDeps & Pick<AuthDeps, 'sms'>
+/** What a request for a code or a magic link works with. Where codes sign up, it is a sign-up too. */
+export type OneTimeCodeDeps = Omit<SignUpDeps, 'outbound'>
 
 /** A request for a message to sign in with. */
 export interface OneTimeCodeInput {
@@ -38,33 +34,35 @@ export interface OneTimeCodeInput {
 
 /**
  * Requests a mail with a link and a code to sign in with.
- * @throws otpDisabled, signupDisabled, and what `requestMessage` throws
+ * @throws otpDisabled, signupDisabled, and what `requestMessage` and `createSignUp` throw
  */
 export async function requestMagicLink(
-  deps: MagicLinkDeps,
+  deps: OneTimeCodeDeps,
   { pkce, ...input }: OneTimeCodeInput & { readonly pkce: PkceChallenge | undefined },
 ): Promise<void> {
   const { identifier, context } = input
-  await requestMessage(deps, {
-    purpose: 'magiclink',
-    identifier,
-    stage: await decideStaging(deps, input),
-    pkce,
-    context,
-  })
+  const stage = await decideStaging(deps, input)
+  const { codesSignUp } = deps.config.behaviours
+  if (codesSignUp && (await signUpUnlessKnown(deps, { ...input, pkce, channel: 'sms' })) !== 'known') return
+  const request = { purpose: 'magiclink', identifier, pkce, context } as const
+  await requestMessage(deps, codesSignUp ? request : { ...request, stage })
 }
 
 /**
  * Sends a code to sign in with by SMS. Waits a moment, to report a number that the gateway refuses (reference: POST /otp).
  * @returns our own id of the SMS, also where there is no recipient
- * @throws otpDisabled, signupDisabled, smsTooSoon, smsSendFailed, and what `takeSms` throws
+ * @throws otpDisabled, signupDisabled, smsTooSoon, smsSendFailed, and what `takeSms` and `createSignUp` throw
  */
 export async function sendPhoneCode(
-  deps: PhoneCodeDeps,
+  deps: OneTimeCodeDeps,
   { channel, ...input }: OneTimeCodeInput & { readonly channel: SmsChannel },
 ): Promise<string> {
   const messageId = randomUUID()
   const stage = await decideStaging(deps, input)
+  if (deps.config.behaviours.codesSignUp) {
+    if (deps.config.sms.autoconfirm) await signUpUnlessKnown(deps, { ...input, pkce: undefined, channel })
+    else if (stage) await askBeforeOwnUser(deps, input)
+  }
   const allowance = await takeSms(deps, input.identifier.value, input.context.limitKey)
   let held: HeldSms | undefined
   try {
@@ -94,6 +92,35 @@ async function decideStaging(
   return { data }
 }
 
+/**
+ * Signs an unknown identifier up, as POST /signup does with a password that nobody knows, and sends the confirmation of a user who
+ * has not confirmed again. Under autoconfirm the user has confirmed by that, and gets the message to sign in.
+ */
+async function signUpUnlessKnown(
+  deps: OneTimeCodeDeps,
+  input: Omit<NewSignUp, 'password'>,
+): Promise<'known' | 'confirmation-sent'> {
+  const { config, db } = deps
+  const { identifier, context } = input
+  const isEmail = identifier.kind === 'email'
+  const isKnown = async () => {
+    const user = await findUserByIdentifier(db, context.audience, identifier)
+    if (user === undefined || isStaged(user)) return false
+    const confirmedAt = isEmail ? user.emailConfirmedAt : user.phoneConfirmedAt
+    return confirmedAt !== null || (isEmail ? config.mail : config.sms).autoconfirm
+  }
+  if (await isKnown()) return 'known'
+  requireSignUpsEnabled(config)
+  try {
+    const signedUp = await createSignUp(deps, { ...input, password: undefined })
+    return signedUp.verdict === 'confirm' ? 'confirmation-sent' : 'known'
+  } catch (error) {
+    // A parallel request may have signed the same identifier up.
+    if (await isKnown()) return 'known'
+    throw error
+  }
+}
+
 interface PhoneCode extends OneTimeCodeInput {
   readonly channel: SmsChannel
   readonly stage: Stage
@@ -102,7 +129,7 @@ interface PhoneCode extends OneTimeCodeInput {
 
 /** @returns the SMS; undefined for a test phone, and where there is no recipient */
 function storeCode(
-  deps: Omit<MagicLinkDeps, 'rateLimits'>,
+  deps: Omit<OneTimeCodeDeps, 'rateLimits'>,
   { identifier, stage, channel, messageId, context }: PhoneCode,
 ): Promise<HeldSms | undefined> {
   const { value: phone } = identifier

@@ -12,6 +12,7 @@ import { requireChannel } from '../messages/require-channel.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requireSignUpPassword } from '../passwords/password-policy.ts'
+import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { type Allowance, NOTHING_TAKEN } from '../rate-limits/rate-limits.ts'
 import { refuseTooSoon, restOfInterval } from '../rate-limits/send-interval.ts'
 import { pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
@@ -116,7 +117,9 @@ export async function checkSignUp(
 }
 
 /** A checked sign-up with its metadata and its request. */
-interface NewSignUp extends CheckedSignUp {
+export interface NewSignUp extends Omit<CheckedSignUp, 'password'> {
+  /** Undefined for a password that nobody knows. */
+  readonly password: string | undefined
   readonly data: Readonly<Record<string, unknown>>
   readonly context: RequestContext
 }
@@ -153,7 +156,10 @@ export async function createSignUp(deps: Omit<SignUpDeps, 'outbound'>, input: Ne
   await askBeforeUserCreated(deps, createUnconfirmedUser({ ...fresh, identifier }), context.ip)
   const allowance = isConfirmed ? NOTHING_TAKEN : await takeAllowance(deps, identifier, context.limitKey)
   try {
-    const passwordHash = await deps.passwords.hash(input.password)
+    const passwordHash =
+      input.password === undefined
+        ? hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm)
+        : await deps.passwords.hash(input.password)
     await holdUserCreated(deps, { userId: fresh.userId, ip: context.ip })
     const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
     const outcome = await deps.insertSignUp({

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { openBeside } from '../mail-app.ts'
@@ -81,6 +82,56 @@ export const messageCases = {
     },
     compatible: [200, TOO_SOON, TOO_SOON],
     supabase: [200, 200, TOO_SOON],
+  },
+  codesSignUp: {
+    observe: async (service) => {
+      const [email, signedUp, phone] = ['by-code@example.com', 'before-code@example.com', '14155550193']
+      await service.post('/otp', { email, data: { name: 'Ann' } })
+      await service.post('/otp', { phone })
+      const { mail, link, code } = await service.readMail(email)
+      const rows = await service.deps.db
+        .selectFrom('users')
+        .select(['staged_at', 'recovery_sent_at', 'confirmation_sent_at', 'raw_user_meta_data'])
+        .where((where) => where.or([where('email', '=', email), where('phone', '=', phone)]))
+        .orderBy('email')
+        .execute()
+      await service.post('/signup', { email: signedUp, password: PASSWORD })
+      return {
+        rows: rows.map((row) => [
+          row.staged_at === null,
+          row.recovery_sent_at !== null,
+          row.confirmation_sent_at !== null,
+          Object.keys(z.record(z.string(), z.unknown()).parse(row.raw_user_meta_data)),
+        ]),
+        mail: [mail.subject, link.searchParams.get('type')],
+        asMagicLink: await outcome(service, '/verify', { type: 'magiclink', email, token: code }),
+        asEmail: await outcome(service, '/verify', { type: 'email', email, token: code }),
+        sms: await outcome(service, '/verify', { type: 'sms', phone, token: (await service.sms.read(phone)).code }),
+        afterSignUp: await outcome(service, '/otp', { email: signedUp }),
+      }
+    },
+    compatible: {
+      rows: [
+        [false, true, false, ['name']],
+        [false, false, true, []],
+      ],
+      mail: ['Your sign-in link', 'magiclink'],
+      asMagicLink: 200,
+      asEmail: 'otp_expired',
+      sms: 200,
+      afterSignUp: 200,
+    },
+    supabase: {
+      rows: [
+        [true, false, true, ['sub', 'name', 'email', 'email_verified', 'phone_verified']],
+        [true, false, true, ['sub', 'email_verified', 'phone_verified']],
+      ],
+      mail: ['Confirm your email address', 'signup'],
+      asMagicLink: 'otp_expired',
+      asEmail: 200,
+      sms: 200,
+      afterSignUp: TOO_SOON,
+    },
   },
   testCodesStand: {
     settings: { AUTH_SMS_TEST_OTP: '14155550190:123456,14155550191:654321' },

@@ -1,0 +1,88 @@
+import { afterAll, describe, expect, it } from 'vitest'
+import { NOTHING, startHookStub } from './hook-stub.ts'
+import { openBeside, openMailApp } from './mail-app.ts'
+import { createSignedUp } from './signed-up.ts'
+
+const stub = await startHookStub()
+const supabase = { AUTH_PROFILE: 'supabase', AUTH_EXTERNAL_PHONE_ENABLED: 'true' }
+const test = await openMailApp({ ...supabase, ...stub.settings('BEFORE_USER_CREATED') })
+const confirming = await openBeside(test, {
+  ...supabase,
+  AUTH_MAILER_AUTOCONFIRM: 'true',
+  AUTH_SMS_AUTOCONFIRM: 'true',
+})
+const closed = await openBeside(test, { ...supabase, AUTH_DISABLE_SIGNUP: 'true' })
+afterAll(async () => {
+  await closed.close()
+  await confirming.close()
+  await test.close()
+  await stub.close()
+})
+
+const countUsers = async (identifier: string) => {
+  const query = test.deps.db
+    .selectFrom('users')
+    .select(['email_confirmed_at', 'phone_confirmed_at'])
+    .where((where) => where.or([where('email', '=', identifier), where('phone', '=', identifier)]))
+  return (await query.execute()).map((row) => (row.email_confirmed_at ?? row.phone_confirmed_at) !== null)
+}
+
+describe('POST /otp where codes sign up', () => {
+  it('200: makes one user for parallel requests of a new address, under autoconfirm a confirmed one', async () => {
+    const [email, phone, confirmed] = ['parallel@example.com', '14155550160', 'confirmed@example.com']
+    const bodies = [{ email }, { phone }].flatMap((body) => [body, body, body])
+    const answers = await Promise.all(bodies.map((body) => test.post('/otp', body)))
+    expect(answers.filter(({ statusCode }) => statusCode === 200)).toHaveLength(2)
+    expect(answers.filter(({ statusCode }) => statusCode === 429)).toHaveLength(4)
+    expect([await countUsers(email), await countUsers(phone)]).toEqual([[false], [false]])
+    const same = await Promise.all([1, 2].map(() => confirming.post('/otp', { email: confirmed })))
+    expect(same.map(({ statusCode }) => statusCode).sort()).toEqual([200, 429])
+    expect(await countUsers(confirmed)).toEqual([true])
+    const { link, code } = await test.readMail(confirmed)
+    expect(link.searchParams.get('type')).toBe('magiclink')
+    const verified = await confirming.post('/verify', { type: 'magiclink', email: confirmed, token: code })
+    expect(verified.statusCode).toBe(200)
+  })
+
+  it('200: makes a confirmed user of a new phone under autoconfirm, and sends the code', async () => {
+    const phone = '14155550161'
+    expect((await confirming.post('/otp', { phone })).statusCode).toBe(200)
+    expect(await countUsers(phone)).toEqual([true])
+    const { code } = await test.sms.read(phone)
+    expect((await confirming.post('/verify', { type: 'sms', phone, token: code })).statusCode).toBe(200)
+  })
+
+  it('403: makes and mails nobody whom the hook refuses when the code is asked for', async () => {
+    stub.answer = () => ({ body: { error: { http_code: 403, message: 'Not you' } } })
+    const [email, phone] = ['refused-code@example.com', '14155550162']
+    const known = await createSignedUp(test.deps, {
+      phone: '14155550163',
+      phone_confirmed_at: new Date().toISOString(),
+    })
+    const answers = await Promise.all(
+      [{ email }, { phone }, { email: known.email }, { phone: '14155550163' }].map((body) => test.post('/otp', body)),
+    )
+    stub.answer = () => NOTHING
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([403, 403, 200, 200])
+    await test.idle()
+    expect([await countUsers(email), await countUsers(phone)]).toEqual([[], []])
+    expect(test.recipients()).not.toContain(email)
+  })
+
+  it('422: makes nobody with `create_user: false` or while sign-ups are disabled', async () => {
+    const email = 'uninvited@example.com'
+    const answers = [
+      await test.post('/otp', { email, create_user: false }),
+      await test.post('/otp', { phone: '14155550164', create_user: false }),
+      await closed.post('/otp', { email }),
+      await closed.post('/magiclink', { email }),
+    ]
+    expect(answers.map((answer) => [answer.statusCode, answer.json().error_code])).toEqual([
+      [422, 'otp_disabled'],
+      [422, 'otp_disabled'],
+      [422, 'signup_disabled'],
+      [422, 'signup_disabled'],
+    ])
+    expect(await countUsers(email)).toEqual([])
+  })
+})
