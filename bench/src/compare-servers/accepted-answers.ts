@@ -2,8 +2,35 @@ import type { Accepted } from './compare.ts'
 
 const SUPERSET = 'Ours is a superset: '
 
+const OWN_CONTENT =
+  'Whoever confirms an account gets what their own request brought: anybody can sign up with the address of somebody else.'
+
 /** Differences of many answers. */
 export const answers: readonly Accepted[] = [
+  {
+    at: '* / confirmations / *|* / codes by SMS / *',
+    path: '*user_metadata.name|*identity_data.name|*user_metadata.a|*identity_data.a',
+    reason: OWN_CONTENT,
+  },
+  { at: '* / codes by mail / sign in cara as cara', path: 'status', theirs: '200', reason: OWN_CONTENT },
+  { at: '* / codes by mail / sign in cara as cara: claims', path: '', reason: OWN_CONTENT },
+  {
+    at: '*',
+    path: 'body.message_id',
+    theirs: undefined,
+    reason: `${SUPERSET}every SMS has an id, also one that a gateway or a hook has sent.`,
+  },
+  {
+    at: '* / redirects / /verify to https://app.example.com/*|* / redirects / /verify to http://localhost:99999',
+    path: 'location.place',
+    reason:
+      'An address whose path leaves itself is refused, and so is a port that is none: browsers read them otherwise.',
+  },
+  {
+    at: '* / globs / /verify to https://one.example/x|* / globs / /verify to https://two.example/x',
+    path: 'location.place',
+    reason: `${SUPERSET}the braces of a glob hold commas.`,
+  },
   {
     at: '*',
     path: 'headers.content-type',

@@ -348,6 +348,18 @@ export const KEPT: readonly KeptBehaviour[] = [
     reason: 'A code of six digits can be guessed otherwise.',
   },
   {
+    subject: 'Password and `data` of an account that is confirmed by a message',
+    ours: 'Those of the request that sent the message; after a code of `POST /otp` no password',
+    theirs: 'Those of the first sign-up',
+    reason: 'Anybody can sign up with the address of somebody else, and would know the password of its owner.',
+  },
+  {
+    subject: 'Redirects with dot segments, or to a port that is none',
+    ours: 'Refused',
+    theirs: 'Followed',
+    reason: 'Browsers and servers resolve such a path, and so leave what the list permits.',
+  },
+  {
     subject: 'The same TOTP code twice',
     ours: '422 `mfa_verification_failed`',
     theirs: 'Accepted again within its step',
