@@ -4,10 +4,47 @@ const NO_500 = 'Bad input is told as 400, 409 or 422, instead of 500 with the te
 const CHANNEL = 'A channel that does not exist or cannot be used is refused, instead of being ignored.'
 const FORM = 'A body that is no JSON object of the right types is refused as such, whatever else is wrong with it.'
 
+const FILLED = 'Calls of hooks name the user as after the request, theirs as before it.'
+const NOT_AN_OBJECT = 'An answer of a hook that is no JSON object is a failure, as any other answer that is none.'
+
 /** Requests that ours judges in another way, on purpose. */
 export const requests: readonly Accepted[] = [
   { at: '*', path: 'status', theirs: '500 unexpected_failure', ours: '400 validation_failed', reason: NO_500 },
   { at: '*', path: 'status', theirs: '500 23505', reason: NO_500 },
+  { at: 'hooks / * / call of BEFORE_USER_CREATED', path: 'user.*', reason: FILLED },
+  {
+    at: 'hooks / *',
+    path: 'user.confirmation_sent_at|user.recovery_sent_at|user.reauthentication_sent_at|user.email_change_sent_at',
+    theirs: undefined,
+    reason: FILLED,
+  },
+  { at: 'hooks / *', path: 'user.phone_change_sent_at|user.invited_at', theirs: undefined, reason: FILLED },
+  {
+    at: 'hooks / * / mail of reauthenticate',
+    path: 'email_data.token_hash',
+    ours: '',
+    reason: 'No link can reauthenticate, so there is none.',
+  },
+  {
+    at: 'hooks / * / mail of the new password',
+    path: 'metadata.ip_address',
+    ours: '',
+    reason: 'A notification is sent by the queue.',
+  },
+  {
+    at: 'hooks / *',
+    path: 'headers.x-sb-error-code',
+    theirs: undefined,
+    reason: 'Ours is a superset: the header names the code of refusals and failures of hooks too.',
+  },
+  { at: 'hooks / * / sign up refused6', path: 'status', theirs: '200', reason: NOT_AN_OBJECT },
+  { at: 'hooks / hooks of new users / what is left at the end', path: 'calls.*', reason: NOT_AN_OBJECT },
+  {
+    at: 'hooks / * / sign up refused11',
+    path: 'status',
+    ours: '403 unknown',
+    reason: 'A refusal by a hook counts, whatever the status of its answer.',
+  },
   { at: '*channel*', path: 'status', theirs: '200', ours: '400 validation_failed', reason: CHANNEL },
   {
     at: '* / sign-ins / POST /token*',

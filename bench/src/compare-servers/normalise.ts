@@ -23,6 +23,7 @@ const RANDOM_MEMBERS: Readonly<Record<string, string>> = {
   otp: '<code>',
   email_otp: '<code>',
   Token: '<code>',
+  token_new: '<code>',
   secret: '<secret>',
   qr_code: '<qr code>',
   'sb-auth-refresh-token-prefix': '<prefix>',
@@ -48,6 +49,7 @@ function normaliseText(text: string, { texts }: Known, member: string): string {
     .replaceAll(JWT, '<jwt>')
     .replaceAll(UUID, '<uuid>')
     .replaceAll(LINK_TOKEN, '<link token>')
+    .replaceAll(/^\d{6}$/g, member === 'token' ? '<code>' : '$&')
     .replaceAll(/([?&](?:refresh_token|token)=)\d{6,10}\b/g, '$1<code>')
     .replaceAll(TIME, (_time, _fraction, offset: string) => `<time ${offset}>`)
     .replaceAll(/after \d+ seconds?/g, 'after <n> seconds')

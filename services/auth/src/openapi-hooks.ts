@@ -36,9 +36,14 @@ export const hookMessages = {
       user: UserView,
       email_data: z.strictObject({
         email_action_type: z.string().meta({ description: 'The kind of the mail', example: 'signup' }),
-        to: z.string(),
+        to: z.string().optional().meta({ description: 'Not in the profile supabase, as `new_email` and `phone`' }),
         token: z.string().optional().meta({ description: 'The code' }),
         token_hash: z.string().optional().meta({ description: 'The token of the link' }),
+        token_new: z
+          .string()
+          .optional()
+          .meta({ description: 'In the profile supabase: of a change of email, the code of the new address' }),
+        token_hash_new: z.string().optional().meta({ description: 'The token of the link for the present address' }),
         redirect_to: z.string().optional(),
         site_url: z.string().optional(),
         new_email: z.string().optional(),
@@ -59,8 +64,8 @@ export const hookMessages = {
       sms: z.strictObject({
         otp: z.string(),
         phone: z.string(),
-        channel: z.enum(['sms', 'whatsapp']),
-        message: z.string(),
+        channel: z.enum(['sms', 'whatsapp']).optional().meta({ description: 'Not in the profile supabase' }),
+        message: z.string().optional().meta({ description: 'Not in the profile supabase' }),
       }),
     }),
     answer: Empty,

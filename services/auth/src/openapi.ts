@@ -92,7 +92,7 @@ function createDocumentDeps(): AuthDeps {
     sms: undefined,
     outbound: { mayCall: unused, send: unused },
     keySets: { find: unused },
-    hooks: { isOn: unused, call: unused, during: unused },
+    hooks: { isOn: unused, isInRequest: unused, call: unused, during: unused },
   }
 }
 

@@ -19,7 +19,7 @@ export interface HookStub {
   /** The calls of one hook. */
   callsOf(name: HookName): readonly HookCall[]
   /** What hooks answer from now on; undefined: nothing, ever. */
-  answer: (call: HookCall) => StubAnswer | undefined
+  answer: (call: HookCall) => StubAnswer | undefined | Promise<StubAnswer | undefined>
   /** Ends it. @throws Error when a call was not as the API document describes it */
   close(): Promise<void>
 }

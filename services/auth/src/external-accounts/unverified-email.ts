@@ -5,6 +5,7 @@ import { externalEmailMailed, externalEmailUnverified, linkedEmailUnverified } f
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import type { AnswerDeps } from '../message-requests/message-request-job.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
+import { runHooked } from '../messages/hooked-transaction.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-caller.ts'
@@ -52,13 +53,13 @@ async function mailEmailChange(
   if (newEmail === undefined) return
   const allowance = await deps.rateLimits.email.take(context.limitKey)
   try {
-    await deps.db.transaction().execute(async (trx) => {
-      await requireInterval(trx, deps, { kind: 'email_change', identifier: user.id, audience: user.audience })
-      const caller = await lockLinkingUser(trx, deps, target)
+    await runHooked(deps, async (trx, hooked) => {
+      await requireInterval(trx, hooked, { kind: 'email_change', identifier: user.id, audience: user.audience })
+      const caller = await lockLinkingUser(trx, hooked, target)
       const owner = caller.user
       if (owner.email !== null) return
       await requireShownFactor(trx, caller)
-      await sendEmailChange(trx, deps, owner, { newEmail, pkce: undefined, context, onlyIfFree: true })
+      await sendEmailChange(trx, hooked, owner, { newEmail, pkce: undefined, context, onlyIfFree: true })
     })
   } catch (error) {
     await allowance.giveBack()

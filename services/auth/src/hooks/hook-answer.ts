@@ -36,8 +36,13 @@ export const AttemptVerdict = z.object({
   should_logout_user: z.boolean().optional(),
 })
 
-/** The same where a hook that says nothing consents. */
-export const LenientVerdict = AttemptVerdict.extend({ decision: Decision.default('continue') })
+/** The same where a hook that does not say `reject` consents. */
+export const LenientVerdict = AttemptVerdict.extend({
+  decision: z
+    .string()
+    .optional()
+    .transform((decision) => (decision === 'reject' ? decision : 'continue')),
+})
 
 /** Whether a hook asks for another attempt. */
 export function isRetryable({ status }: Pick<OutboundAnswer, 'status'>): boolean {

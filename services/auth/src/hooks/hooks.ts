@@ -13,6 +13,8 @@ import { ANSWER_BYTES_MAX, failHook, type HookAnswer, isRetryable, readHookAnswe
 /** The operator's own server, which this service asks over HTTP (reference: Hooks). */
 export interface Hooks {
   isOn(name: HookName): boolean
+  /** Whether a hook of messages or new users is on that the request itself calls, rather than the queue or a later request. */
+  isInRequest(name: HookName): boolean
   /**
    * Calls a hook that is on. Call it outside of a database transaction: an answer may take five seconds.
    * @throws hookRejected when the hook refuses; when the call fails hookTimeout, hookTimeoutAfterRetry, hookAnswerTooLong,
@@ -27,7 +29,10 @@ interface HookDeps {
   readonly outbound: Pick<Outbound, 'send'>
   readonly now: () => Date
   readonly logger: ServiceLogger['logger']
-  readonly behaviours: Pick<Behaviours, 'hookRefusalCode' | 'hooksHaveMetadata'>
+  readonly behaviours: Pick<
+    Behaviours,
+    'hookRefusalCode' | 'hooksHaveMetadata' | 'messageHooksCalled' | 'userHooksCalled'
+  >
 }
 
 /** What supabase/auth calls hooks in their metadata. */
@@ -48,7 +53,7 @@ const PAUSE_MS = 200
 
 /** The hooks of a process. Each call is signed, has three tries in five seconds, and a refusal is logged without its payload. */
 export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
-  const { hookRefusalCode, hooksHaveMetadata } = deps.behaviours
+  const { hookRefusalCode, hooksHaveMetadata, messageHooksCalled, userHooksCalled } = deps.behaviours
   // Hooks are called deep within use cases, most of which need no address.
   const addresses = new AsyncLocalStorage<string>()
   const withMetadata = (name: HookName, payload: object): object => {
@@ -61,6 +66,10 @@ export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
       else run()
     },
     isOn: (name) => config[name] !== undefined,
+    isInRequest: (name) => {
+      const moment = name.endsWith('_USER_CREATED') ? userHooksCalled : messageHooksCalled
+      return config[name] !== undefined && moment === 'in the request'
+    },
     call: async (name, payload) => {
       const hook = config[name]
       if (!hook) throw new Error(`the hook ${name} is off`)

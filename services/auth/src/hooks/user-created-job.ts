@@ -51,8 +51,20 @@ export async function holdUserCreated(
   { db, hooks, jobs }: Pick<UserCreatedDeps, 'db' | 'hooks' | 'jobs'>,
   created: UserCreated,
 ): Promise<void> {
-  if (!hooks.isOn('AFTER_USER_CREATED')) return
+  if (!hooks.isOn('AFTER_USER_CREATED') || hooks.isInRequest('AFTER_USER_CREATED')) return
   await jobs.send(db, userCreatedTask, created, { startAfterSeconds: HELD_SECONDS })
+}
+
+/**
+ * Calls the hook in the request that has made a user, after the commit. The user stays whatever the hook answers.
+ * @throws what `Hooks.call` throws
+ */
+export async function announceUser(
+  { db, hooks }: Pick<UserCreatedDeps, 'db' | 'hooks'>,
+  userId: string,
+): Promise<void> {
+  const profile = hooks.isInRequest('AFTER_USER_CREATED') ? await findProfileById(db, userId) : undefined
+  if (profile) await hooks.call('AFTER_USER_CREATED', { user: viewUser(profile) })
 }
 
 /** Starts to work on these jobs. */

@@ -1,16 +1,17 @@
-import type { Jobs, Outcome } from '@trestle/jobs/jobs.ts'
+import type { Outcome } from '@trestle/jobs/jobs.ts'
 import type { AuthConfig } from '../config.ts'
-import type { Db } from '../database.ts'
+import type { HookedDeps } from '../messages/hooked-transaction.ts'
 import { countMessages, type MessageRequest, messageMedium, messageRequestTask } from '../messages/message-request.ts'
 import { findTestCode } from '../messages/test-code.ts'
 import type { RateLimits } from '../rate-limits/rate-limits.ts'
+import type { ServerKeys } from '../secrets/server-key.ts'
 import { type SendDeps, sendRequested } from './send-requested.ts'
 
 /** What answering a queued request works with. The limits count each message here, whether or not it has a recipient. */
-export interface AnswerDeps extends SendDeps {
-  readonly config: SendDeps['config'] & Pick<AuthConfig, 'behaviours'>
-  readonly db: Db
-  readonly jobs: Jobs
+export interface AnswerDeps extends SendDeps, HookedDeps {
+  readonly config: AuthConfig
+  readonly now: () => Date
+  readonly serverKeys: ServerKeys
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
 }
 

@@ -1,24 +1,29 @@
-import type { Jobs } from '@trestle/jobs/jobs.ts'
-import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
-import type { AuthConfig } from '../config.ts'
+import { randomUUID } from 'node:crypto'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
-import { mailTask } from '../messages/mail-job.ts'
-import { type MailTokenDeps, prepareMailToken } from '../messages/mail-token.ts'
+import { runHooked } from '../messages/hooked-transaction.ts'
+import { type MailJob, mailTask, queueMail } from '../messages/mail-job.ts'
+import { prepareMailToken } from '../messages/mail-token.ts'
 import { messageRequestTask } from '../messages/message-request.ts'
 import { prepareSmsCode } from '../messages/sms-code.ts'
-import { smsTask } from '../messages/sms-job.ts'
+import { queueSms, type SmsJob, smsTask } from '../messages/sms-job.ts'
 import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
 import { hashIntervalKey, intervalMs } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import type { SignUpConfirmation } from '../sign-ups/sign-up-repository.ts'
+import {
+  type InsertSignUp,
+  insertSignUpWithin,
+  type SignUp,
+  type SignUpOutcome,
+} from '../sign-ups/sign-up-repository.ts'
+import type { AnswerDeps } from './message-request-job.ts'
 import { toMessageRequest } from './request-message.ts'
+import { sendRequested } from './send-requested.ts'
 
-/** What the message of a sign-up is made with. */
-export interface ConfirmationDeps extends MailTokenDeps {
-  readonly config: AuthConfig
-  readonly jobs: Pick<Jobs, 'prepare'>
+/** What a sign-up works with whose identifier has to be confirmed. */
+export interface ConfirmationDeps extends AnswerDeps {
+  readonly insertSignUp: InsertSignUp
 }
 
 /** A sign-up that waits for the confirmation of its identifier. */
@@ -30,55 +35,63 @@ export interface ConfirmedSignUp {
   readonly context: RequestContext
 }
 
-/** Random UUIDs: of the new user, and of an SMS. */
-export interface ConfirmationIds {
-  readonly userId: string
-  readonly messageId: string
-}
-
-/** Makes the message that confirms a new sign-up, and the request that sends it to a user who has not confirmed. Stores neither. */
-export async function prepareConfirmation(
+/**
+ * Stores a sign-up with the message that confirms it, or with the request that sends the message to a user who has not confirmed.
+ * @throws what `InsertSignUp` and `runHooked` throw
+ */
+export async function insertUnconfirmed(
   deps: ConfirmationDeps,
+  signUp: Omit<SignUp, 'confirmation'>,
   input: ConfirmedSignUp,
-  ids: ConfirmationIds,
-): Promise<SignUpConfirmation> {
+): Promise<SignUpOutcome> {
   const { identifier, pkce, context, channel } = input
   const kind = identifier.kind === 'email' ? 'confirmation' : 'sms'
-  const key = hashIntervalKey(deps, { kind, identifier: identifier.value, audience: context.audience })
-  const dueBefore = new Date(deps.now().getTime() - intervalMs(deps.config, kind))
-  const { secrets, message } = await prepareMessage(deps, input, ids)
+  const interval = { kind, identifier: identifier.value, audience: context.audience } as const
+  const { secrets, mail, sms } = prepareMessage(deps, input, signUp.userId)
   const again = toMessageRequest(deps, { purpose: 'confirmation', identifier, pkce, channel, context })
-  return {
-    interval: { kind, key, dueBefore },
+  const dueBefore = new Date(deps.now().getTime() - intervalMs(deps.config, kind))
+  const confirmation = {
+    interval: { kind, key: hashIntervalKey(deps, interval), dueBefore },
     secrets,
     pkce,
-    message,
-    messageAgain: await deps.jobs.prepare(messageRequestTask, again),
+    message: undefined,
+    messageAgain: undefined,
+  } as const
+  if (!deps.hooks.isInRequest(identifier.kind === 'email' ? 'SEND_EMAIL' : 'SEND_SMS')) {
+    const message = mail ? await deps.jobs.prepare(mailTask, mail) : sms && (await deps.jobs.prepare(smsTask, sms))
+    const messageAgain = await deps.jobs.prepare(messageRequestTask, again)
+    return deps.insertSignUp({ ...signUp, confirmation: { ...confirmation, message, messageAgain } })
   }
+  return runHooked(deps, async (trx, hooked) => {
+    const outcome = await insertSignUpWithin(trx, { ...signUp, confirmation })
+    const { verdict } = outcome
+    if (verdict === 'sent' || verdict === 'sent-again') hooked.noteInterval?.(interval)
+    if (verdict === 'sent-again') await sendRequested(trx, hooked, again)
+    if (verdict === 'sent' && mail) await queueMail(trx, hooked, mail)
+    if (verdict === 'sent' && sms) await queueSms(trx, hooked, sms)
+    return outcome
+  })
 }
 
 interface PreparedMessage {
   readonly secrets: MessageSecrets
-  readonly message: OutboxEntry | undefined
+  readonly mail?: MailJob
+  /** Undefined for a test phone, to which nothing is sent. */
+  readonly sms?: SmsJob | undefined
 }
 
-async function prepareMessage(
-  deps: ConfirmationDeps,
-  input: ConfirmedSignUp,
-  { userId, messageId }: ConfirmationIds,
-): Promise<PreparedMessage> {
+function prepareMessage(deps: ConfirmationDeps, input: ConfirmedSignUp, userId: string): PreparedMessage {
   const { identifier, channel, data, pkce, context } = input
   if (identifier.kind === 'phone') {
-    const { secrets, sms } = prepareSmsCode(deps, {
+    return prepareSmsCode(deps, {
       user: { id: userId },
       phone: identifier.value,
       tokenKind: 'sms',
       channel,
-      messageId,
+      messageId: randomUUID(),
     })
-    return { secrets, message: sms && (await deps.jobs.prepare(smsTask, sms)) }
   }
-  const { secrets, mail } = prepareMailToken(deps, {
+  return prepareMailToken(deps, {
     user: { id: userId, userMetadata: data },
     email: identifier.value,
     tokenKind: 'confirmation',
@@ -88,5 +101,4 @@ async function prepareMessage(
     flow: { method: 'email/signup', pkce },
     context,
   })
-  return { secrets, message: await deps.jobs.prepare(mailTask, mail) }
 }

@@ -3,18 +3,15 @@ import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { Hopeless, type Jobs, type Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Db } from '../database.ts'
-import type { Hooks } from '../hooks/hooks.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'
-import type { Mail, Mailer } from './mailer.ts'
-import { sendMailByHook } from './message-hooks.ts'
+import type { Mailer } from './mailer.ts'
+import { type HookedMail, type MessageHookDeps, sendMailByHook } from './message-hooks.ts'
 import { logUndelivered } from './undelivered.ts'
 
 /** A mail in the queue. Its job is sealed, because it carries links and codes. */
-export interface MailJob extends Mail {
+export interface MailJob extends HookedMail {
   /** RFC 3339. The mail's link and code are dead from then on. Null for notifications. */
   readonly expiresAt: string | null
-  /** Whose mail it is. */
-  readonly userId: string
   /** Drops the mail where a user has the address by then. The request that asked for the mail must not reveal that. */
   readonly onlyIfFree?: true
 }
@@ -36,9 +33,7 @@ export async function queueMail(
 }
 
 /** What sending queued mails works with. Where the hook SEND_EMAIL is on, `mailer` is not used. */
-export interface MailWorkDeps {
-  readonly db: Db
-  readonly hooks: Hooks
+export interface MailWorkDeps extends MessageHookDeps {
   readonly jobs: Jobs
   readonly logger: ServiceLogger['logger']
   readonly mailer: Pick<Mailer, 'send'>

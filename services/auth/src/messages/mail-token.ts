@@ -65,6 +65,7 @@ export function prepareMailToken(deps: MailTokenDeps, mail: MailToken): Prepared
       to: mail.email,
       userId: mail.user.id,
       expiresAt: secrets.expiresAt.toISOString(),
+      linkBase: mail.context.linkBase,
       variables: toVariables(deps.config.signup.redirects.siteUrl, mail, { link, code }),
       ...(mail.onlyIfFree ? { onlyIfFree: true } : {}),
     },

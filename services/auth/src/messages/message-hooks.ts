@@ -1,4 +1,5 @@
 import { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { HOOK_REJECTED } from '../external-errors.ts'
 import type { Hooks } from '../hooks/hooks.ts'
@@ -8,13 +9,26 @@ import type { Sms } from './gateway-protocol.ts'
 import type { Mail } from './mailer.ts'
 import { SmsRefused } from './sms-gateway.ts'
 
-interface MessageHookDeps {
+/** What the content of a call is made with. */
+export interface MessagePayloadDeps {
+  readonly config: Pick<AuthConfig, 'behaviours' | 'server'>
   readonly db: Db
+}
+
+/** What the job of a message works with, where a hook sends it. */
+export interface MessageHookDeps extends MessagePayloadDeps {
   readonly hooks: Hooks
 }
 
-/** A message, and whose it is. */
-type Owned<Message> = Message & { readonly userId: string }
+/** A mail with what only its hook needs. */
+export interface HookedMail extends Mail {
+  /** Whose mail it is. */
+  readonly userId: string
+  /** The base of its links. Undefined where it has none. */
+  readonly linkBase?: string
+}
+
+type OwnedSms = Sms & { readonly userId: string }
 
 /** What hooks call a kind of mail, where that is not its name in lower case. */
 const ACTION_TYPES: Readonly<Partial<Record<Mail['kind'], string>>> = {
@@ -40,33 +54,78 @@ const FIELDS = {
  * Sends a mail by the hook SEND_EMAIL. One call is one mail, to one address.
  * @returns false where its user no longer exists @throws Error when the hook does not take it; the queue tries again
  */
-export async function sendMailByHook(
-  deps: MessageHookDeps,
-  { kind, to, userId, variables }: Owned<Mail>,
-): Promise<boolean> {
-  const user = await findUserView(deps, userId)
-  if (!user) return false
-  const fields = Object.entries(FIELDS).map(([field, name]) => [field, variables[name]])
-  const email_action_type = ACTION_TYPES[kind] ?? kind.toLowerCase()
-  await deliver(deps, 'SEND_EMAIL', { user, email_data: { email_action_type, to, ...Object.fromEntries(fields) } })
-  return true
+export async function sendMailByHook(deps: MessageHookDeps, mail: HookedMail): Promise<boolean> {
+  const payload = await makeMailPayload(deps, [mail])
+  if (payload) await deliver(deps, 'SEND_EMAIL', payload)
+  return payload !== undefined
 }
 
 /**
  * Sends an SMS by the hook SEND_SMS.
  * @returns false where its user no longer exists @throws SmsRefused where the hook refuses with an error of its own
  */
-export async function sendSmsByHook(
-  deps: MessageHookDeps,
-  { to, text, code, channel, userId }: Owned<Sms>,
-): Promise<boolean> {
-  const user = await findUserView(deps, userId)
-  if (!user) return false
-  await deliver(deps, 'SEND_SMS', { user, sms: { otp: code, phone: to, channel, message: text } })
-  return true
+export async function sendSmsByHook(deps: MessageHookDeps, sms: OwnedSms): Promise<boolean> {
+  const payload = await makeSmsPayload(deps, sms)
+  if (payload) await deliver(deps, 'SEND_SMS', payload)
+  return payload !== undefined
 }
 
-async function findUserView({ db }: MessageHookDeps, userId: string): Promise<UserView | undefined> {
+/**
+ * What SEND_EMAIL is sent of a mail, or of the two mails of a change of email. Reads the user as `db` sees it.
+ * @returns undefined where the user no longer exists
+ */
+export async function makeMailPayload(
+  { config, db }: MessagePayloadDeps,
+  mails: readonly [HookedMail, ...HookedMail[]],
+): Promise<object | undefined> {
+  const user = await findUserView(db, mails[0].userId)
+  if (!user) return undefined
+  if (config.behaviours.messageHookPayload === 'all members') return { user, email_data: toAllMembers(config, mails) }
+  const { kind, to, variables } = mails[0]
+  const fields = Object.entries(FIELDS).map(([field, name]) => [field, variables[name]])
+  return { user, email_data: { email_action_type: toActionType(kind), to, ...Object.fromEntries(fields) } }
+}
+
+/** What SEND_SMS is sent of an SMS. @returns undefined where its user no longer exists */
+export async function makeSmsPayload(
+  { config, db }: MessagePayloadDeps,
+  { to, text, code, channel, userId }: OwnedSms,
+): Promise<object | undefined> {
+  const user = await findUserView(db, userId)
+  if (!user) return undefined
+  const sms = { otp: code, phone: to }
+  if (config.behaviours.messageHookPayload === 'all members') return { user, sms }
+  return { user, sms: { ...sms, channel, message: text } }
+}
+
+/**
+ * The members that supabase/auth sends. Its change of email names the code of one address beside the link token of the other:
+ * `token` and `token_hash_new` are those of the present address, `token_new` and `token_hash` those of the new one.
+ */
+function toAllMembers({ server }: Pick<AuthConfig, 'server'>, mails: readonly [HookedMail, ...HookedMail[]]): object {
+  const toNew = mails.find(({ to, variables }) => to === variables.NewEmail) ?? mails[0]
+  const toCurrent = mails.find((mail) => mail !== toNew)
+  const { kind, linkBase = server.externalUrl, variables } = toNew
+  return {
+    email_action_type: toActionType(kind),
+    token: (toCurrent ?? toNew).variables.Token ?? '',
+    token_hash: variables.TokenHash ?? '',
+    token_new: toCurrent ? variables.Token : '',
+    token_hash_new: toCurrent?.variables.TokenHash ?? '',
+    redirect_to: variables.RedirectTo ?? variables.SiteURL,
+    site_url: linkBase,
+    old_email: variables.OldEmail ?? '',
+    old_phone: variables.OldPhone ?? '',
+    provider: variables.Provider ?? '',
+    factor_type: variables.FactorType ?? '',
+  }
+}
+
+function toActionType(kind: Mail['kind']): string {
+  return ACTION_TYPES[kind] ?? kind.toLowerCase()
+}
+
+async function findUserView(db: Db, userId: string): Promise<UserView | undefined> {
   const profile = await findProfileById(db, userId)
   return profile && viewUser(profile)
 }

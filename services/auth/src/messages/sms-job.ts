@@ -1,12 +1,11 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { Hopeless, type Jobs, type Outcome } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
-import type { Db, Trx } from '../database.ts'
+import type { Trx } from '../database.ts'
 import { smsSendFailed } from '../errors.ts'
-import type { Hooks } from '../hooks/hooks.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'
 import type { Sms } from './gateway-protocol.ts'
-import { sendSmsByHook } from './message-hooks.ts'
+import { type MessageHookDeps, sendSmsByHook } from './message-hooks.ts'
 import { type SmsGateway, SmsRefused } from './sms-gateway.ts'
 import { logUndelivered } from './undelivered.ts'
 
@@ -36,9 +35,7 @@ const HELD_SECONDS = smsTask.timeoutSeconds + 5
 const PATIENCE_MS = 2_000
 
 /** What the job works with that sends queued SMS, by the hook SEND_SMS or by the gateway. */
-export interface SmsWorkDeps {
-  readonly db: Db
-  readonly hooks: Hooks
+export interface SmsWorkDeps extends MessageHookDeps {
   readonly jobs: Jobs
   readonly logger: ServiceLogger['logger']
   readonly now: () => Date
@@ -100,10 +97,11 @@ export async function startSms(deps: SmsWorkDeps): Promise<void> {
  * Sends a queued SMS. Drops and counts it where no gateway is set.
  * @throws Hopeless when the code of the SMS has expired
  */
-async function sendQueuedSms({ db, hooks, logger, now, sms }: SmsWorkDeps, job: SmsJob): Promise<Outcome> {
+async function sendQueuedSms(deps: SmsWorkDeps, job: SmsJob): Promise<Outcome> {
+  const { db, hooks, logger, now, sms } = deps
   if (Date.parse(job.expiresAt) <= now().getTime()) throw new Hopeless('its code has expired')
   if (job.onlyIfFree && (await isIdentifierTaken(db, { kind: 'phone', value: job.to }))) return 'dropped'
-  if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook({ db, hooks }, job)) ? 'done' : 'dropped'
+  if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook(deps, job)) ? 'done' : 'dropped'
   if (!sms) {
     logger.warn({ message_id: job.messageId }, 'SMS dropped: no gateway is set')
     return 'dropped'

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestDatabase } from '../../test/auth-database.ts'
-import { touchInterval } from './send-interval.ts'
+import { reserveInterval, restoreIntervals, touchInterval } from './send-interval.ts'
 
 const database = await openTestDatabase()
 afterAll(() => database.drop())
@@ -13,17 +13,13 @@ const config = {
 }
 const serverKeys = { hmac: Buffer.alloc(32, 1) }
 const start = new Date('2026-01-02T03:04:05.678Z')
+const depsAt = (afterMs: number) => ({ config, serverKeys, now: () => new Date(start.getTime() + afterMs) })
 const touch = (
   identifier: string,
   afterMs: number,
   kind: 'confirmation' | 'recovery' = 'confirmation',
   audience?: string,
-) =>
-  touchInterval(
-    database.db,
-    { config, serverKeys, now: () => new Date(start.getTime() + afterMs) },
-    { kind, identifier, audience },
-  )
+) => touchInterval(database.db, depsAt(afterMs), { kind, identifier, audience })
 
 describe('touchInterval', () => {
   it('permits one message per interval and names the time to wait', async () => {
@@ -53,5 +49,32 @@ describe('touchInterval', () => {
     const rows = await database.db.selectFrom('send_throttle').selectAll().execute()
     expect(rows.map(({ key_hash }) => key_hash.length)).toEqual(rows.map(() => 32))
     expect(rows.map(({ key_hash }) => key_hash.toString('latin1')).join()).not.toContain('secret')
+  })
+})
+
+describe('restoreIntervals', () => {
+  const reserve = (identifier: string, afterMs: number) =>
+    reserveInterval(database.db, depsAt(afterMs), { kind: 'confirmation', identifier, audience: undefined })
+
+  it('makes an interval what it was before it was reserved', async () => {
+    const first = await reserve('g@b.c', 0)
+    expect(await touch('g@b.c', 1)).toBe(59_999)
+    await restoreIntervals(database.db, [first])
+    expect(await touch('g@b.c', 1)).toBeUndefined()
+    const later = await reserve('g@b.c', 60_001)
+    await restoreIntervals(database.db, [later])
+    expect(await touch('g@b.c', 60_000)).toBe(1)
+  })
+
+  it('leaves an interval that a later message has used up', async () => {
+    const reserved = await reserve('h@b.c', 0)
+    expect(await touch('h@b.c', 60_000)).toBeUndefined()
+    await restoreIntervals(database.db, [reserved])
+    expect(await touch('h@b.c', 60_001)).toBe(59_999)
+  })
+
+  it('429: reserves an interval once', async () => {
+    const answers = await Promise.allSettled(Array.from({ length: 10 }, () => reserve('i@b.c', 0)))
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   })
 })

@@ -22,6 +22,8 @@ export interface IntervalDeps {
   readonly config: IntervalConfig
   readonly now: () => Date
   readonly serverKeys: Pick<ServerKeys, 'hmac'>
+  /** Hears of each interval that a message has used up. */
+  readonly noteInterval?: (key: IntervalKey) => void
 }
 
 /** A kind of message to a normalised email or phone. */
@@ -58,11 +60,48 @@ export function refuseTooSoon(key: Pick<IntervalKey, 'kind'>, waitMs: number): n
  * @returns undefined when a message may go out, else the milliseconds to wait
  */
 export async function touchInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<number | undefined> {
+  if (!(await useInterval(db, deps, key))) return await restOfInterval(db, deps, key)
+  deps.noteInterval?.(key)
+  return undefined
+}
+
+/** An interval that is used up for a message which is not stored yet. */
+export interface ReservedInterval {
+  readonly keyHash: Buffer
+  readonly kind: IntervalKind
+  readonly at: Date
+  /** When the message before went out. Null where there was none. */
+  readonly before: string | null
+}
+
+/** Records that a message is about to go out. @throws emailTooSoon or smsTooSoon, as `requireInterval` */
+export async function reserveInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<ReservedInterval> {
+  const reserved = await useInterval(db, deps, key)
+  return reserved ?? refuseTooSoon(key, (await restOfInterval(db, deps, key)) ?? 0)
+}
+
+/** Makes intervals what they were before they were reserved, unless a later message has used them up. */
+export async function restoreIntervals(db: Db, intervals: readonly ReservedInterval[]): Promise<void> {
+  for (const { keyHash, kind, at, before } of intervals) {
+    const [table, isOurs] = [
+      sql.table('send_throttle'),
+      sql`key_hash = ${keyHash} AND kind = ${kind} AND sent_at = ${at}`,
+    ]
+    const restored = sql`UPDATE ${table} SET sent_at = ${before} WHERE ${isOurs}`
+    await (before === null ? sql`DELETE FROM ${table} WHERE ${isOurs}` : restored).execute(db)
+  }
+}
+
+/** Records a message, if the interval is over. The statement reads the time of the message before as it was at its start. */
+async function useInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promise<ReservedInterval | undefined> {
   const { kind } = key
   const keyHash = hashIntervalKey(deps, key)
   const at = deps.now()
   const dueBefore = new Date(at.getTime() - intervalMs(deps.config, kind))
-  const { numInsertedOrUpdatedRows } = await db
+  const row = await db
+    .with('before', (query) =>
+      query.selectFrom('send_throttle').select('sent_at').where('key_hash', '=', keyHash).where('kind', '=', kind),
+    )
     .insertInto('send_throttle')
     .values({ key_hash: keyHash, kind, sent_at: at })
     .onConflict((conflict) =>
@@ -71,9 +110,9 @@ export async function touchInterval(db: Db, deps: IntervalDeps, key: IntervalKey
         .doUpdateSet({ sent_at: at })
         .where('send_throttle.sent_at', '<=', sql<string>`${dueBefore}`),
     )
+    .returning((query) => query.selectFrom('before').select('sent_at').as('before'))
     .executeTakeFirst()
-  if (numInsertedOrUpdatedRows && numInsertedOrUpdatedRows > 0n) return undefined
-  return await restOfInterval(db, deps, key)
+  return row && { keyHash, kind, at, before: row.before }
 }
 
 interface StartDeps extends Pick<IntervalDeps, 'now' | 'serverKeys'> {

@@ -28,3 +28,17 @@ export function parseId(text: string): string | undefined {
   const id = text.toLowerCase()
   return UUID.test(id) ? id : undefined
 }
+
+/** Makes a random UUID (RFC 9562, version 4) of 16 random bytes. */
+export function makeUuid(bytes: Buffer): string {
+  const version = ((bytes[6] ?? 0) & 0x0f) | 0x40
+  const variant = ((bytes[8] ?? 0) & 0x3f) | 0x80
+  const all = Buffer.concat([
+    bytes.subarray(0, 6),
+    Buffer.of(version),
+    bytes.subarray(7, 8),
+    Buffer.of(variant),
+    bytes.subarray(9, 16),
+  ])
+  return all.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}

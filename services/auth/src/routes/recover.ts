@@ -28,7 +28,7 @@ export const recoverRoutes: FastifyPluginAsyncZod = async (app) => {
         security: [],
         querystring: RedirectQuery,
         body: RecoverBody,
-        response: { 200: z.object({}), ...errorAnswers(400, 413, 429) },
+        response: { 200: z.object({}), ...errorAnswers(400, 413, 422, 429) },
       },
     },
     async (request, reply) => {

@@ -62,7 +62,7 @@ export const resendRoutes: FastifyPluginAsyncZod = async (app) => {
         security: [],
         querystring: RedirectQuery,
         body: ResendBody,
-        response: { 200: SentMessageAnswer, ...errorAnswers(400, 413, 429) },
+        response: { 200: SentMessageAnswer, ...errorAnswers(400, 413, 422, 429) },
       },
     },
     async (request, reply) => {

@@ -24,7 +24,7 @@ function configOf(settings: Record<string, string>) {
 async function view(session: IssuedSession, settings: Record<string, string> = {}) {
   const signed: object[] = []
   const sign = (claims: object) => `token ${signed.push(claims)}`
-  const hooks = { isOn: () => false, call: async () => ({}), during: () => {} }
+  const hooks = { isOn: () => false, call: async () => ({}), isInRequest: () => false, during: () => {} }
   const deps = { config: configOf(settings), signingKeys: { sign }, now: () => now, hooks }
   const body = await signSessionView(deps, session)
   return { body, claims: signed[0] }

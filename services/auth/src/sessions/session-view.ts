@@ -5,6 +5,7 @@ import type { SessionConfig } from '../config/sessions.ts'
 import type { Db } from '../database.ts'
 import { ClaimsAnswer, failHook, requireHookAnswer } from '../hooks/hook-answer.ts'
 import type { Hooks } from '../hooks/hooks.ts'
+import { announceUser } from '../hooks/user-created-job.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 import type { IssuedSession, StoredSession } from './session.ts'
 import { deleteSession } from './session-repository.ts'
@@ -73,6 +74,24 @@ export async function signNewSession(
 ): Promise<SessionView> {
   try {
     return await signSessionView(deps, session)
+  } catch (error) {
+    await deleteSession(deps.db, session.sessionId)
+    throw error
+  }
+}
+
+/**
+ * The same for a user who has just been made, of whom AFTER_USER_CREATED is then told where the request calls it.
+ * @throws what `announceUser` and `makeClaims` throw
+ */
+export async function signFirstSession(
+  deps: SessionViewDeps & { readonly db: Db },
+  session: IssuedSession,
+): Promise<SessionView> {
+  const view = await signNewSession(deps, session)
+  try {
+    await announceUser(deps, session.user.id)
+    return view
   } catch (error) {
     await deleteSession(deps.db, session.sessionId)
     throw error

@@ -6,7 +6,9 @@ import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
+import { makeUuid } from '../records/ids.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
 import type { User } from '../users/user.ts'
 import { insertUnlessTaken } from '../users/user-change-repository.ts'
 
@@ -18,11 +20,12 @@ export interface OwnUserDeps {
   readonly hooks: Hooks
   readonly jobs: Jobs
   readonly now: () => Date
+  readonly randomBytes: RandomBytes
 }
 
 /** A user who is about to be inserted, known by one identifier of their own. */
 export interface NewOwnUser {
-  /** A random UUID. Without it the database makes the id. */
+  /** A random UUID. Without it the id is made here. */
   readonly userId?: string
   readonly identifier: UserIdentifier
   readonly audience: string
@@ -40,14 +43,15 @@ export interface NewOwnUser {
  */
 export async function insertOwnUser(
   trx: Trx,
-  { config, hooks, jobs, now }: OwnUserDeps,
+  { config, hooks, jobs, now, randomBytes }: OwnUserDeps,
   { userId, identifier, audience, passwordHash, data, since }: NewOwnUser,
 ): Promise<User | undefined> {
   const at = now()
   const { kind, value } = identifier
   const user = await insertUnlessTaken(trx, {
     ...since,
-    ...(userId === undefined ? {} : { id: userId }),
+    // A hook may have been told this id in a rehearsal, which drew the same bytes.
+    id: userId ?? makeUuid(randomBytes(16)),
     aud: audience,
     role: config.jwt.defaultRole,
     [kind]: value,

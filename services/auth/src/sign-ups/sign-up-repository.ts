@@ -4,7 +4,8 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { OutboxEntry } from '@trestle/jobs/outbox.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
+import type { Trx } from '../database.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import type { MessageSecrets } from '../one-time-tokens/one-time-token-repository.ts'
 import type { IntervalKind } from '../rate-limits/send-interval.ts'
@@ -75,14 +76,15 @@ interface SignUpRow extends SessionRow {
   readonly actor_id: string
 }
 
-const signUpQuery: PreparedQuery<ReturnType<typeof toParameters>, SignUpRow> = prepare(
-  'sign_up',
-  (p) => sql`SELECT ${sessionColumns}, r.actor_id FROM ${sql.table('sign_up')}(
+const callSignUp = (
+  p: ReturnType<typeof toParameters>,
+): RawBuilder<SignUpRow> => sql`SELECT ${sessionColumns}, r.actor_id FROM ${sql.table('sign_up')}(
     ${p.userId}, ${p.identityId}, ${p.email}, ${p.phone}, ${p.audience}, ${p.role}, ${p.passwordHash}, ${p.data},
     ${p.identityData}, ${p.now}, ${p.confirmed}, ${p.intervalKey}, ${p.intervalKind}, ${p.dueBefore}, ${p.tokenKind},
     ${p.linkHash}, ${p.codeHash}, ${p.codeSalt}, ${p.expiresAt}, ${p.challenge}, ${p.challengeMethod}, ${p.message},
-    ${p.messageAgain}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`,
-)
+    ${p.messageAgain}, ${p.tokenHash}, ${p.userAgent}, ${p.ip}, ${p.audit}) AS r`
+
+const signUpQuery: PreparedQuery<ReturnType<typeof toParameters>, SignUpRow> = prepare('sign_up', callSignUp)
 
 /**
  * Signs one user up. Waits for another transaction that is taking the same identifier.
@@ -90,6 +92,13 @@ const signUpQuery: PreparedQuery<ReturnType<typeof toParameters>, SignUpRow> = p
  */
 export async function insertSignUp(lanes: Lanes, signUp: SignUp): Promise<SignUpOutcome> {
   return toOutcome(await lanes.write.one(signUpQuery, toParameters(signUp)))
+}
+
+/** Signs one user up in a transaction of the caller, as `insertSignUp` does. @throws Error for a verdict that this release does not know */
+export async function insertSignUpWithin(trx: Trx, signUp: SignUp): Promise<SignUpOutcome> {
+  const [row] = (await callSignUp(toParameters(signUp)).execute(trx)).rows
+  if (!row) throw new Error('sign_up has given no row')
+  return toOutcome(row)
 }
 
 const signUpsQuery: PreparedQuery<{ readonly signUps: readonly SignUp[] }, SignUpRow & NumberedRow> = prepare(

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import { hasTokenSince } from '../one-time-tokens/one-time-token-repository.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { intervalMs } from '../rate-limits/send-interval.ts'
+import { makeUuid } from '../records/ids.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RandomBytes } from '../secrets/random-bytes.ts'
 import { signUpMetadata } from '../users/address-metadata.ts'
@@ -100,7 +100,7 @@ async function insertUnconfirmed(
   deps: StageDeps,
   { identifier, audience, data }: StagedUserChange,
 ): Promise<User | undefined> {
-  const userId = randomUUID()
+  const userId = makeUuid(deps.randomBytes(16))
   const passwordHash = hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm)
   const user = await insertOwnUser(trx, deps, {
     userId,

@@ -10,6 +10,7 @@ import { type FactorWithSecrets, findFactor, listFactorCredentials } from '../fa
 import { type EnrolledType, isUsable, requireEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
 import { prepareFactorSms } from '../messages/factor-sms.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
+import { runHooked } from '../messages/hooked-transaction.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
 import { queueSms } from '../messages/sms-job.ts'
 import { askForAssertion, askForCreation, type CredentialRequest } from '../passkeys/ceremony.ts'
@@ -69,9 +70,9 @@ export async function challengeFactor(
   const allowance = factor.phone === null ? undefined : await takeSms(deps, factor.phone, input.limitKey)
   try {
     return await retryAtTakenMoment(deps, (delayMicroseconds) =>
-      deps.db
-        .transaction()
-        .execute((trx) => storeChallenge(trx, deps, { ...input, factor, credential, delayMicroseconds })),
+      runHooked(deps, (trx, hooked) =>
+        storeChallenge(trx, hooked, { ...input, factor, credential, delayMicroseconds }),
+      ),
     )
   } catch (error) {
     await allowance?.giveBack()

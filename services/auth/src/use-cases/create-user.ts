@@ -5,6 +5,7 @@ import type { AuthDeps } from '../deps.ts'
 import { userIdTaken } from '../errors.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
+import { runHooked } from '../messages/hooked-transaction.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword, requireShortPassword } from '../passwords/password-policy.ts'
 import { hashOfUnknownPassword, requireAcceptedHash } from '../passwords/stored-hash.ts'
@@ -23,7 +24,17 @@ import { insertUser, updateBan } from '../users/user-change-repository.ts'
 
 type CreateUserDeps = Pick<
   AuthDeps,
-  'config' | 'db' | 'names' | 'logger' | 'now' | 'randomBytes' | 'passwords' | 'serverKeys' | 'jobs' | 'outbound'
+  | 'config'
+  | 'db'
+  | 'names'
+  | 'logger'
+  | 'now'
+  | 'randomBytes'
+  | 'passwords'
+  | 'serverKeys'
+  | 'jobs'
+  | 'outbound'
+  | 'hooks'
 >
 
 /** A user that an admin wants, normalised. */
@@ -46,8 +57,10 @@ export async function createUser(deps: CreateUserDeps, input: CreateUserInput): 
   if (!wanted.email && !wanted.phone) throw addressMissingForUser()
   const passwordHash = await hashWantedPassword(deps, wanted)
   try {
-    return await withUniqueIdentifiers(deps, refuseTakenForAdmin, (trx) =>
-      insertWantedUser(trx, deps, { ...input, passwordHash }),
+    return await runHooked(
+      deps,
+      (trx, hooked) => insertWantedUser(trx, hooked, { ...input, passwordHash }),
+      (work) => withUniqueIdentifiers(deps, refuseTakenForAdmin, work),
     )
   } catch (error) {
     throw violates(error, deps.names, 'users_pkey') ? userIdTaken() : error

@@ -23,6 +23,7 @@ import {
   updateFinishedFlow,
 } from '../flows/flow-repository.ts'
 import { makeAuthCode, requirePkce } from '../flows/pkce.ts'
+import { runHooked } from '../messages/hooked-transaction.ts'
 import { parseId } from '../records/ids.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
@@ -149,11 +150,13 @@ async function signInByAnswer(
   if (!configured) throw providerNotSupported({ provider: name })
   const { account, tokens } = await askProvider(deps, configured, flow, answer)
   if (!flow.linking && !flow.inviteTokenHash) await askBeforeExternalUser(deps, account, context)
-  const outcome = await withUniqueAccount(deps, async (trx) => {
-    const signedIn = await signInOrLink(trx, deps, { flow, account, context })
+  const store = async (trx: Trx, hooked: FinishAuthorizationDeps) => {
+    const signedIn = await signInOrLink(trx, hooked, { flow, account, context })
     if (signedIn.verdict !== 'signed-in') return signedIn
-    return { ...signedIn, finished: await createSessionOrCode(trx, deps, signedIn, { flow, account, tokens, context }) }
-  })
+    const taken = { flow, account, tokens, context }
+    return { ...signedIn, finished: await createSessionOrCode(trx, hooked, signedIn, taken) }
+  }
+  const outcome = await runHooked(deps, store, (work) => withUniqueAccount(deps, work))
   if (outcome.verdict === 'no-email') throw profileWithoutEmail()
   const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.audience } }
   if (outcome.verdict === 'unverified') {

@@ -4,6 +4,7 @@ import type { AuthDeps } from '../deps.ts'
 import { emailUnknown, secureChangeOff } from '../errors.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
 import { confirmationUrl, generatedLinkPath } from '../messages/confirmation-url.ts'
+import { runHooked } from '../messages/hooked-transaction.ts'
 import { makeMailSecrets } from '../messages/mail-token.ts'
 import type { GeneratedLink } from '../one-time-tokens/generated-link.ts'
 import type { LinkType } from '../one-time-tokens/link-type.ts'
@@ -80,9 +81,9 @@ export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkIn
   if (MAKES_USERS.includes(input.type))
     await askBeforeOwnUser(deps, { ...input, identifier: { kind: 'email', value: input.email } })
   const passwordHash = input.type === 'signup' && input.password ? await hashPassword(deps, input.password) : undefined
-  const link = await deps.db.transaction().execute(async (trx) => {
-    const owner = await findLinkOwner(trx, deps, { ...input, passwordHash })
-    return storeLink(trx, deps, owner, input)
+  const link = await runHooked(deps, async (trx, hooked) => {
+    const owner = await findLinkOwner(trx, hooked, { ...input, passwordHash })
+    return storeLink(trx, hooked, owner, input)
   })
   const { kind } = LINKS[link.verificationType]
   await startInterval(deps, { kind, identifier: input.email, audience: input.context.audience })

@@ -1,4 +1,5 @@
 import { PROVIDERS } from '../config/external.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { serviceUnavailable } from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
@@ -34,6 +35,7 @@ import {
 import type { IdTokenClaims, IdTokenRules, OAuth2Provider } from '../external-providers/provider.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
+import { runHooked } from '../messages/hooked-transaction.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -79,7 +81,7 @@ export interface GrantIdTokenInput {
  * @throws manualLinkingDisabled, idTokenMissing, providerDisabled, idTokensUnsupported, idTokenSourceMissing,
  * idTokenNonceRequired, idTokenNonceUnpaired, idTokenNonceWrong, idTokenInvalid, idTokenAudienceForeign,
  * idTokenWithoutEmail, serviceUnavailable, and what `findCaller`, `requireIdentityOwner`, `askBeforeExternalUser`,
- * `linkExternalIdentity`, `signInExternally`, `refuseUnverified` and `signNewSession` throw
+ * `linkExternalIdentity`, `signInExternally`, `runHooked`, `refuseUnverified` and `signNewSession` throw
  */
 export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenInput): Promise<SessionView> {
   const { linkTo, context } = input
@@ -89,15 +91,16 @@ export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenIn
   const account = await readAccount(deps, input.idToken, { ...judge, ...input })
   const target = linkTo && (await findLinkingTarget(deps, linkTo))
   if (!target) await askBeforeExternalUser(deps, account, context)
-  const outcome = await withUniqueAccount(deps, async (trx) => {
+  const store = async (trx: Trx, hooked: GrantIdTokenDeps) => {
     const signIn = await (target
-      ? linkExternalIdentity(trx, deps, { account, target, ip: context.ip })
-      : signInExternally(trx, deps, { account, context }))
+      ? linkExternalIdentity(trx, hooked, { account, target, ip: context.ip })
+      : signInExternally(trx, hooked, { account, context }))
     if (signIn.verdict !== 'signed-in') return signIn
     const { user, credentialSince } = signIn
     const proof = { method: 'oauth', credentialSince, continues: target?.sessionId ?? null } as const
-    return { ...signIn, session: await createSession(trx, deps, user, { ...context, ...proof }) }
-  })
+    return { ...signIn, session: await createSession(trx, hooked, user, { ...context, ...proof }) }
+  }
+  const outcome = await runHooked(deps, store, (work) => withUniqueAccount(deps, work))
   if (outcome.verdict === 'no-email') throw idTokenWithoutEmail()
   const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.audience } }
   if (outcome.verdict === 'unverified') {

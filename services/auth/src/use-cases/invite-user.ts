@@ -2,6 +2,7 @@ import { adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
+import { runHooked } from '../messages/hooked-transaction.ts'
 import { startInterval } from '../rate-limits/send-interval.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { findOrMakeInvited, type InvitedUser, mailInvitation } from '../sign-ups/invitation.ts'
@@ -26,7 +27,7 @@ export async function inviteUser(deps: InviteUserDeps, input: InviteUserInput): 
   // No share of the limit for each client: an admin may be a server that sends all invitations.
   const allowance = await deps.rateLimits.email.take(undefined)
   try {
-    const profile = await deps.db.transaction().execute((trx) => storeInvitation(trx, deps, input))
+    const profile = await runHooked(deps, (trx, hooked) => storeInvitation(trx, hooked, input))
     const { email, context } = input
     await startInterval(deps, { kind: 'confirmation', identifier: email, audience: context.audience })
     return profile

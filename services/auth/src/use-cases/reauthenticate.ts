@@ -3,6 +3,7 @@ import { recordAudit } from '../audit/audit-log.ts'
 import type { Db, Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { addressTooNew, emailNotVerified, phoneNotVerified } from '../errors.ts'
+import { runHooked } from '../messages/hooked-transaction.ts'
 import { queueMail } from '../messages/mail-job.ts'
 import { makeMailSecrets } from '../messages/mail-token.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
@@ -61,15 +62,15 @@ export async function reauthenticate(
   } as const
   const messageId = randomUUID()
   try {
-    const medium = await deps.db.transaction().execute(async (trx) => {
+    const medium = await runHooked(deps, async (trx, hooked) => {
       // Lock the interval before the user. Sign-ups and requests for codes by SMS take the same two locks in this order.
-      await requireInterval(trx, deps, interval)
-      const { user } = await lockCaller(trx, deps, caller)
-      const address = await requireAddress(trx, deps, user)
-      await updateUser(trx, user.id, { reauthentication_sent_at: deps.now() })
+      await requireInterval(trx, hooked, interval)
+      const { user } = await lockCaller(trx, hooked, caller)
+      const address = await requireAddress(trx, hooked, user)
+      await updateUser(trx, user.id, { reauthentication_sent_at: hooked.now() })
       const message = { user, address: address.value, messageId }
-      await (address.kind === 'phone' ? sendBySms : sendByMail)(trx, deps, message)
-      await recordAudit(trx, deps, { action: 'user_reauthenticate_requested', actor: user, ip })
+      await (address.kind === 'phone' ? sendBySms : sendByMail)(trx, hooked, message)
+      await recordAudit(trx, hooked, { action: 'user_reauthenticate_requested', actor: user, ip })
       return address.kind === 'phone' ? 'sms' : 'email'
     })
     return { medium, messageId }

@@ -6,12 +6,14 @@ import type { PkceChallenge } from '../flows/pkce.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
+import { runHooked } from '../messages/hooked-transaction.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
 import { issueSmsCode } from '../messages/sms-code.ts'
 import { type HeldSms, holdSms, sendHeldSms } from '../messages/sms-job.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
+import { signFirstSession } from '../sessions/session-view.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { lockOrStageUser } from '../sign-ups/stage-user.ts'
 import { isStaged } from '../users/user.ts'
@@ -51,7 +53,7 @@ export async function requestMagicLink(
 /**
  * Sends a code to sign in with by SMS. Waits a moment, to report a number that the gateway refuses (reference: POST /otp).
  * @returns our own id of the SMS, also where there is no recipient
- * @throws otpDisabled, signupDisabled, smsTooSoon, smsSendFailed, and what `takeSms` and `createSignUp` throw
+ * @throws otpDisabled, signupDisabled, smsTooSoon, smsSendFailed, and what `takeSms`, `runHooked` and `createSignUp` throw
  */
 export async function sendPhoneCode(
   deps: OneTimeCodeDeps,
@@ -70,7 +72,7 @@ export async function sendPhoneCode(
   } finally {
     if (!held) await allowance.giveBack()
   }
-  if (held) await sendHeldSms(deps, held)
+  if (held && !deps.hooks.isInRequest('SEND_SMS')) await sendHeldSms(deps, held)
   return messageId
 }
 
@@ -111,14 +113,14 @@ async function signUpUnlessKnown(
   }
   if (await isKnown()) return 'known'
   requireSignUpsEnabled(config)
-  try {
-    const signedUp = await createSignUp(deps, { ...input, password: undefined })
-    return signedUp.verdict === 'confirm' ? 'confirmation-sent' : 'known'
-  } catch (error) {
+  const signedUp = await createSignUp(deps, { ...input, password: undefined }).catch(async (error: unknown) => {
     // A parallel request may have signed the same identifier up.
-    if (await isKnown()) return 'known'
+    if (await isKnown()) return undefined
     throw error
-  }
+  })
+  // The sign-up has begun a session, so its hooks are called, though nobody gets its token.
+  if (signedUp?.verdict === 'signed-in') await signFirstSession(deps, signedUp.session)
+  return signedUp?.verdict === 'confirm' ? 'confirmation-sent' : 'known'
 }
 
 interface PhoneCode extends OneTimeCodeInput {
@@ -133,14 +135,14 @@ function storeCode(
   { identifier, stage, channel, messageId, context }: PhoneCode,
 ): Promise<HeldSms | undefined> {
   const { value: phone } = identifier
-  return deps.db.transaction().execute(async (trx) => {
-    await requireInterval(trx, deps, { kind: 'sms', identifier: phone, audience: context.audience })
-    const user = await lockOrStageUser(trx, deps, { identifier, audience: context.audience, stage })
+  return runHooked(deps, async (trx, hooked) => {
+    await requireInterval(trx, hooked, { kind: 'sms', identifier: phone, audience: context.audience })
+    const user = await lockOrStageUser(trx, hooked, { identifier, audience: context.audience, stage })
     if (!user) return undefined
-    await updateUser(trx, user.id, { confirmation_sent_at: deps.now() })
-    const sms = await issueSmsCode(trx, deps, { user, phone, tokenKind: 'sms', channel, messageId })
+    await updateUser(trx, user.id, { confirmation_sent_at: hooked.now() })
+    const sms = await issueSmsCode(trx, hooked, { user, phone, tokenKind: 'sms', channel, messageId })
     const action = isStaged(user) ? 'user_confirmation_requested' : 'user_recovery_requested'
-    await recordAudit(trx, deps, { action, actor: user, ip: context.ip })
-    return sms && holdSms(trx, deps, sms)
+    await recordAudit(trx, hooked, { action, actor: user, ip: context.ip })
+    return sms && holdSms(trx, hooked, sms)
   })
 }

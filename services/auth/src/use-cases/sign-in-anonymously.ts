@@ -7,7 +7,7 @@ import { holdUserCreated } from '../hooks/user-created-job.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import { type SessionView, signFirstSession } from '../sessions/session-view.ts'
 import { insertSignUp } from '../sign-ups/sign-up-repository.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { requireMetadata } from '../users/metadata.ts'
@@ -30,7 +30,7 @@ export interface SignInAnonymouslyInput {
 /**
  * Creates a user without an identifier, and signs them in (reference: Anonymous users).
  * @throws anonymousDisabled, signupDisabled, overRequestRateLimit, metadataTooLarge, and what `readContext`,
- * `askBeforeUserCreated` and `signNewSession` throw
+ * `askBeforeUserCreated` and `signFirstSession` throw
  */
 export async function signInAnonymously(
   deps: SignInAnonymouslyDeps,
@@ -39,7 +39,7 @@ export async function signInAnonymously(
   await checkAnonymousSignIn(deps, limitKey)
   const context = await readContext()
   const session = await createAnonymous(deps, { data: requireMetadata(data), context })
-  return signNewSession(deps, session)
+  return signFirstSession(deps, session)
 }
 
 /**

@@ -4,9 +4,10 @@ import type { AuthDeps } from '../deps.ts'
 import { emailSignupsDisabled, phoneSignupsDisabled, userAlreadyExists, userAlreadyRegistered } from '../errors.ts'
 import { type PkceChallenge, parsePkce } from '../flows/pkce.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
-import { holdUserCreated } from '../hooks/user-created-job.ts'
+import { failHook } from '../hooks/hook-answer.ts'
+import { announceUser, holdUserCreated } from '../hooks/user-created-job.ts'
 import { ownIdentityData } from '../identities/identity.ts'
-import { prepareConfirmation } from '../message-requests/sign-up-confirmation.ts'
+import { insertUnconfirmed } from '../message-requests/sign-up-confirmation.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
@@ -20,7 +21,7 @@ import { requireIdentifier, type UserIdentifier } from '../requests/identifier.t
 import type { RequestContext } from '../requests/request-context.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
-import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import { type SessionView, signFirstSession } from '../sessions/session-view.ts'
 import type { SignUpOutcome } from '../sign-ups/sign-up-repository.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { signUpMetadata } from '../users/address-metadata.ts'
@@ -72,14 +73,14 @@ export type SignUpResult =
 
 /**
  * Signs a user up by email or phone (reference: POST /signup).
- * @throws metadataTooLarge, and what `checkSignUp`, `readContext`, `createSignUp` and `signNewSession` throw
+ * @throws metadataTooLarge, and what `checkSignUp`, `readContext`, `createSignUp` and `signFirstSession` throw
  */
 export async function signUp(deps: SignUpDeps, { fields, readContext }: SignUpInput): Promise<SignUpResult> {
   const checked = await checkSignUp(deps, fields)
   const data = requireMetadata(fields.data)
   const created = await createSignUp(deps, { ...checked, data, context: await readContext() })
   if (created.verdict === 'confirm') return created
-  return { verdict: 'signed-in', session: await signNewSession(deps, created.session) }
+  return { verdict: 'signed-in', session: await signFirstSession(deps, created.session) }
 }
 
 /** The members of a sign-up that has passed every check. */
@@ -162,7 +163,7 @@ export async function createSignUp(deps: Omit<SignUpDeps, 'outbound'>, input: Ne
         : await deps.passwords.hash(input.password)
     await holdUserCreated(deps, { userId: fresh.userId, ip: context.ip })
     const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
-    const outcome = await deps.insertSignUp({
+    const signUp = {
       ...fresh,
       data: metadata,
       email: identifier.kind === 'email' ? identifier.value : null,
@@ -172,18 +173,14 @@ export async function createSignUp(deps: Omit<SignUpDeps, 'outbound'>, input: Ne
         ...ownIdentityData(identifier.kind, { userId: fresh.userId, value: identifier.value }, data),
         [`${identifier.kind}_verified`]: isConfirmed,
       },
-      confirmation: isConfirmed
-        ? undefined
-        : await prepareConfirmation(
-            deps,
-            { ...input, data: metadata },
-            { userId: fresh.userId, messageId: randomUUID() },
-          ),
       tokenHash: hashRefreshToken(refreshToken),
       userAgent: context.userAgent,
       ip: context.ip,
       audit: deps.config.database.auditInPostgres,
-    })
+    }
+    const outcome = isConfirmed
+      ? await deps.insertSignUp({ ...signUp, confirmation: undefined })
+      : await insertUnconfirmed(deps, signUp, { ...input, data: metadata })
     // Wake the outbox for a taken address too: the work after the answer must not reveal that the address is taken.
     if (!isConfirmed) deps.outbox.wake()
     const { verdict, actorId } = outcome
@@ -191,7 +188,11 @@ export async function createSignUp(deps: Omit<SignUpDeps, 'outbound'>, input: Ne
     if (verdict === 'signed-in') return { verdict, session: { ...outcome.session, refreshToken } }
     if (verdict === 'taken' && isTakenTold(deps, isConfirmed)) refuseTaken(deps)
     const made = createUnconfirmedUser({ ...fresh, identifier, data: metadata })
-    if (verdict === 'sent') return { verdict: 'confirm', ...made }
+    if (verdict === 'sent') {
+      // The user stays, so a refusal by the hook is told as a failure.
+      await announceUser(deps, actorId).catch(failHook)
+      return { verdict: 'confirm', ...made }
+    }
     return { verdict: 'confirm', ...(await answerDuplicate(deps, input, outcome, made)) }
   } catch (error) {
     // A duplicate gives nothing back. Otherwise the limit would reveal to the next request that nothing was sent.

@@ -10,6 +10,7 @@ import type { AuthDeps } from '../deps.ts'
 import { anonymousPassword, appMetadataForAdmins, secondFactorNeeded } from '../errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
+import { runHooked } from '../messages/hooked-transaction.ts'
 import { notify } from '../messages/notification.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
@@ -80,14 +81,15 @@ export async function updateOwnUser(
     password === undefined ? undefined : await preparePassword(deps, found, { password, nonce, currentPassword, ip })
   const allowance = await takeMessageAllowances(deps, found.user, changes, context.limitKey)
   try {
-    return await withUniqueIdentifiers(deps, refuseTaken, async (trx) => {
-      const active = await lockCaller(trx, deps, caller)
+    const store = async (trx: Trx, hooked: UpdateOwnUserDeps) => {
+      const active = await lockCaller(trx, hooked, caller)
       // While the password was hashed, the same session may have enrolled a factor or replaced the password.
-      await requireAllowed({ ...deps, db: trx }, active, changes)
+      await requireAllowed({ ...hooked, db: trx }, active, changes)
       if (prepared) requireShownPassword(prepared, active.user)
-      await storeChanges(trx, deps, active, { changes, context, prepared })
+      await storeChanges(trx, hooked, active, { changes, context, prepared })
       return getProfile(trx, caller.userId)
-    })
+    }
+    return await runHooked(deps, store, (work) => withUniqueIdentifiers(deps, refuseTaken, work))
   } catch (error) {
     await allowance.giveBack()
     throw error

@@ -1,12 +1,23 @@
+import { randomUUID } from 'node:crypto'
 import { afterAll, expect } from 'vitest'
+import { z } from 'zod'
+import type { HookName } from '../../src/config/hooks.ts'
+import { sendMailByHook, sendSmsByHook } from '../../src/messages/message-hooks.ts'
 import { anyId } from '../bodies.ts'
+import { OPERATOR } from '../forged-token.ts'
 import { NOTHING, startHookStub } from '../hook-stub.ts'
 import { createSignedUp } from '../signed-up.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
 const stub = await startHookStub()
 afterAll(() => stub.close())
-const settings = stub.settings('PASSWORD_VERIFICATION_ATTEMPT', 'BEFORE_USER_CREATED')
+const settings = stub.settings('PASSWORD_VERIFICATION_ATTEMPT', 'BEFORE_USER_CREATED', 'AFTER_USER_CREATED')
+
+const messageSettings = stub.settings('SEND_EMAIL', 'SEND_SMS')
+/** Makes one hook refuse. */
+const refuseBy = (hook: string) => {
+  stub.answer = ({ name }) => (name === hook ? { body: { error: { http_code: 403, message: 'No' } } } : NOTHING)
+}
 
 /** What servers of operators are sent, and what their answers do. */
 export const hookCases = {
@@ -45,15 +56,81 @@ export const hookCases = {
         const answer = await service.post('/token?grant_type=password', { email, password: given })
         return [answer.statusCode, answer.json().error_code]
       }
-      return [await signIn(password), await signIn('another password')]
+      const silent = [await signIn(password), await signIn('another password')]
+      stub.answer = () => ({ body: { decision: 'perhaps' } })
+      const vague = await signIn(password)
+      stub.answer = () => NOTHING
+      return [...silent, vague]
     },
     compatible: [
+      [500, 'unexpected_failure'],
       [500, 'unexpected_failure'],
       [500, 'unexpected_failure'],
     ],
     supabase: [
       [200, undefined],
       [400, 'invalid_credentials'],
+      [200, undefined],
     ],
+  },
+  messageHooksCalled: {
+    settings: messageSettings,
+    observe: async (service) => {
+      refuseBy('SEND_EMAIL')
+      const answer = await service.post('/otp', { email: 'refused-mail@example.com' })
+      stub.answer = () => NOTHING
+      return [answer.statusCode, answer.json().error_code]
+    },
+    compatible: [200, undefined],
+    supabase: [403, 'unknown'],
+  },
+  messageHookPayload: {
+    settings: messageSettings,
+    observe: async ({ deps }) => {
+      const { user, email } = await createSignedUp(deps)
+      const [phone, channel] = ['14155550181', 'sms'] as const
+      await sendSmsByHook(deps, { to: phone, text: 'Your code is 123456', code: '123456', channel, userId: user.id })
+      const variables = { Token: '123456', TokenHash: 'abc', SiteURL: 'http://localhost:3000', Email: email }
+      await sendMailByHook(deps, { kind: 'RECOVERY', to: email, messageId: randomUUID(), userId: user.id, variables })
+      const lastPayload = (name: HookName) => stub.callsOf(name).at(-1)?.payload
+      return [Object.keys(z.looseObject({}).parse(lastPayload('SEND_SMS')?.sms)), lastPayload('SEND_EMAIL')?.email_data]
+    },
+    compatible: [
+      ['otp', 'phone', 'channel', 'message'],
+      {
+        email_action_type: 'recovery',
+        to: expect.any(String),
+        token: '123456',
+        token_hash: 'abc',
+        site_url: 'http://localhost:3000',
+      },
+    ],
+    supabase: [
+      ['otp', 'phone'],
+      {
+        email_action_type: 'recovery',
+        token: '123456',
+        token_hash: 'abc',
+        token_new: '',
+        token_hash_new: '',
+        redirect_to: 'http://localhost:3000',
+        site_url: 'http://localhost:8081',
+        old_email: '',
+        old_phone: '',
+        provider: '',
+        factor_type: '',
+      },
+    ],
+  },
+  userHooksCalled: {
+    settings,
+    observe: async (service) => {
+      refuseBy('AFTER_USER_CREATED')
+      const answer = await service.post('/invite', { email: 'told-of@example.com' }, OPERATOR)
+      stub.answer = () => NOTHING
+      return [answer.statusCode, answer.json().error_code]
+    },
+    compatible: [200, undefined],
+    supabase: [403, 'unknown'],
   },
 } as const satisfies BehaviourCases

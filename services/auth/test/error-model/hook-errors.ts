@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { StubAnswer } from '@trestle/testing/stub-provider.ts'
 import { z } from 'zod'
@@ -7,7 +8,7 @@ import { createSignedUp } from '../signed-up.ts'
 import { type ErrorCase, type ErrorCases, post } from './error-case.ts'
 import { ask } from './factor-errors.ts'
 import { signInByPasskey } from './passkey-errors.ts'
-import { HOOKS, hooks } from './settings.ts'
+import { HOOKS, hooks, MAILS_IN_REQUEST } from './settings.ts'
 
 const EMAIL = (word: string) => `${word}@hooks.example.com`
 const ANSWERS: Readonly<Record<string, StubAnswer | undefined>> = {
@@ -36,7 +37,7 @@ hooks.answer = ({ name, payload }) => {
   if (name === 'CUSTOM_ACCESS_TOKEN')
     return payload.authentication_method === 'passkey' ? ANSWERS.long : { body: { claims: payload.claims } }
   const { email = '' } = Named.parse(payload.user)
-  return ANSWERS[email.split('@')[0] ?? '']
+  return ANSWERS[email.split(/[-@]/)[0] ?? '']
 }
 
 /** What a signup is told for which the hook answers so. */
@@ -53,7 +54,11 @@ export const hookErrors: ErrorCases = {
     signUp('limited', hookRejected({ status: 429, message: 'Not so fast' })),
   ],
   hookTimeout: [signUp('silent')],
-  hookTimeoutAfterRetry: [signUp('away')],
+  hookTimeoutAfterRetry: [
+    signUp('away'),
+    askForMail((email) => post('/recover', { email })),
+    askForMail((email) => post('/resend', { type: 'signup', email }), { email_confirmed_at: null }),
+  ],
   hookAnswerTooLong: [signUp('long'), signInByPasskey(undefined, HOOKS)],
   hookAnswerNoJson: [signUp('text')],
   hookFailed: [signUp('broken')],
@@ -71,6 +76,21 @@ export const hookErrors: ErrorCases = {
       },
     },
   ],
+}
+
+/** A mail that the hook, which is away, would send. */
+function askForMail(
+  request: (email: string) => ReturnType<typeof post>,
+  changes: Parameters<typeof createSignedUp>[1] = {},
+): ErrorCase {
+  return {
+    raise: async (world, send) => {
+      const service = await world.service(MAILS_IN_REQUEST)
+      const email = EMAIL(`away-${randomUUID()}`)
+      await createSignedUp(service.deps, { ...changes, email })
+      return send(service, request(email))
+    },
+  }
 }
 
 /** The answer of an authenticator app that the hook rejects. */

@@ -116,6 +116,9 @@ export const HOOKS: Settings = {
   ),
 }
 
+/** Mails by `hooks`, which the request itself calls. */
+export const MAILS_IN_REQUEST: Settings = { AUTH_PROFILE: 'supabase', ...hooks.settings('SEND_EMAIL') }
+
 const CAPTCHA = { AUTH_SECURITY_CAPTCHA_ENABLED: 'true', AUTH_SECURITY_CAPTCHA_SECRET: 'captcha secret' }
 /** A CAPTCHA whose provider is away. */
 export const CAPTCHA_AWAY: Settings = { ...CAPTCHA, AUTH_SECURITY_CAPTCHA_URL: 'http://127.0.0.1:1' }

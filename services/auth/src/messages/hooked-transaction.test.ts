@@ -1,0 +1,270 @@
+import { sql } from 'kysely'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { anyId, errorBody, statusAndBody } from '../../test/bodies.ts'
+import { OPERATOR } from '../../test/forged-token.ts'
+import { type HookCall, type HookStub, NOTHING, startHookStub } from '../../test/hook-stub.ts'
+import { type MailApp, openBeside, openMailApp } from '../../test/mail-app.ts'
+import { createSignedIn } from '../../test/signed-in.ts'
+import { createSignedUp } from '../../test/signed-up.ts'
+import type { HookName } from '../config/hooks.ts'
+
+let stub: HookStub
+let test: MailApp
+beforeAll(async () => {
+  stub = await startHookStub()
+  test = await openMailApp({
+    AUTH_PROFILE: 'supabase',
+    AUTH_SMTP_HOST: '',
+    AUTH_SMS_PROVIDER: '',
+    AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+    AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
+    AUTH_SMTP_MAX_FREQUENCY: '60s',
+    ...stub.settings('SEND_EMAIL', 'SEND_SMS', 'AFTER_USER_CREATED', 'BEFORE_USER_CREATED'),
+  })
+})
+afterAll(async () => {
+  await test.close()
+  await stub.close()
+})
+beforeEach(() => {
+  stub.answer = () => NOTHING
+})
+
+const password = 'correct horse battery staple'
+const EmailData = z.looseObject({ token: z.string(), token_new: z.string(), email_action_type: z.string() })
+const Email = z.object({ user: z.looseObject({ id: z.string() }), email_data: EmailData })
+const Sms = z.object({ sms: z.strictObject({ otp: z.string(), phone: z.string() }) })
+const lastMail = () => Email.parse(stub.callsOf('SEND_EMAIL').at(-1)?.payload)
+/** Makes one hook answer otherwise; the others consent. */
+const answer = (hook: HookName, body: (call: HookCall) => object | Promise<object>) => {
+  stub.answer = async (call) => ({ body: call.name === hook ? await body(call) : {} })
+}
+const refusal = { error: { http_code: 403, message: 'Not to this address' } }
+const REFUSED = [403, errorBody(403, 'unknown', 'Not to this address')]
+const put = (headers: Record<string, string>, payload: object) =>
+  test.app.inject({ method: 'PUT', url: '/user', headers, payload })
+/** Every row that a request may write, but for its audit log and the keys of limits. */
+const snapshot = async () => {
+  const tables = [
+    'users',
+    'identities',
+    'one_time_tokens',
+    'flow_state',
+    'send_throttle',
+    'audit_log_entries',
+    'outbox',
+  ]
+  const rows = tables.map((name) =>
+    sql<object>`SELECT t.* FROM ${sql.table(name)} t ORDER BY t::text`.execute(test.deps.db),
+  )
+  return (await Promise.all(rows)).map((result) => result.rows)
+}
+
+describe('SEND_EMAIL in the request', () => {
+  it('is sent all members of supabase/auth before the answer, and the code works', async () => {
+    const email = 'all-members@example.com'
+    const url = '/signup?redirect_to=http://localhost:3000/welcome'
+    const signedUp = await test.post(url, { email, password, data: { plan: 'gold' } })
+    expect(signedUp.statusCode).toBe(200)
+    const { metadata, ...payload } = stub.callsOf('SEND_EMAIL').at(-1)?.payload ?? {}
+    expect(metadata).toEqual({ uuid: anyId, time: expect.any(String), name: 'send-email', ip_address: '127.0.0.1' })
+    expect(payload).toEqual({
+      user: signedUp.json(),
+      email_data: {
+        email_action_type: 'signup',
+        token: expect.stringMatching(/^\d{6}$/),
+        token_hash: expect.stringMatching(/^[0-9a-f]{56}$/),
+        token_new: '',
+        token_hash_new: '',
+        redirect_to: 'http://localhost:3000/welcome',
+        site_url: 'http://localhost:8081',
+        old_email: '',
+        old_phone: '',
+        provider: '',
+        factor_type: '',
+      },
+    })
+    const verified = await test.post('/verify', { type: 'signup', email, token: lastMail().email_data.token })
+    expect([verified.statusCode, verified.json().user.id]).toEqual([200, signedUp.json().id])
+  })
+
+  it('is sent both codes of a change of email in one call, and both work', async () => {
+    const { email, headers } = await createSignedIn(test)
+    const before = stub.callsOf('SEND_EMAIL').length
+    expect((await put(headers, { email: 'changed@example.com' })).statusCode).toBe(200)
+    expect(stub.callsOf('SEND_EMAIL')).toHaveLength(before + 1)
+    const { token, token_new: tokenNew, email_action_type: type } = lastMail().email_data
+    expect(type).toBe('email_change')
+    expect((await test.post('/verify', { type, email, token })).statusCode).toBe(200)
+    const done = await test.post('/verify', { type, email: 'changed@example.com', token: tokenNew })
+    expect(done.json().user.email).toBe('changed@example.com')
+  })
+
+  it('403: refuses a message of every kind, and nothing of the request stays, not even the interval', async () => {
+    const [known, another] = [await createSignedUp(test.deps), await createSignedUp(test.deps)]
+    const { headers } = await createSignedIn(test)
+    await test.post('/signup', { email: 'waiting@example.com', password })
+    test.clock.advance(60_000)
+    const requests: readonly (() => ReturnType<MailApp['post']>)[] = [
+      () => test.post('/signup', { email: 'waiting@example.com', password }),
+      () => test.post('/signup', { email: 'refused@example.com', password }),
+      () => test.post('/otp', { email: 'refused-otp@example.com' }),
+      () => test.post('/magiclink', { email: known.email }),
+      () => test.post('/recover', { email: another.email }),
+      () => test.post('/resend', { type: 'signup', email: 'waiting@example.com' }),
+      () => test.post('/invite', { email: 'refused-invite@example.com' }, OPERATOR),
+      () => put(headers, { email: 'refused-change@example.com', data: { kept: 'no' } }),
+      () => test.app.inject({ url: '/reauthenticate', headers }),
+    ]
+    const before = await snapshot()
+    answer('SEND_EMAIL', () => refusal)
+    for (const request of requests) expect(statusAndBody(await request())).toEqual(REFUSED)
+    expect(await snapshot()).toEqual(before)
+    stub.answer = () => NOTHING
+    for (const request of requests.slice(1)) expect((await request()).statusCode).toBe(200)
+  })
+
+  it('429: sends one of two messages that are asked for at once', async () => {
+    const { email } = await createSignedUp(test.deps)
+    const before = stub.callsOf('SEND_EMAIL').length
+    const [called, release] = [Promise.withResolvers<void>(), Promise.withResolvers<object>()]
+    answer('SEND_EMAIL', () => {
+      called.resolve()
+      return release.promise
+    })
+    const first = test.post('/recover', { email })
+    await called.promise
+    const second = await test.post('/recover', { email })
+    release.resolve({})
+    expect([(await first).statusCode, second.statusCode]).toEqual([200, 429])
+    expect(stub.callsOf('SEND_EMAIL')).toHaveLength(before + 1)
+    const { token } = lastMail().email_data
+    expect((await test.post('/verify', { type: 'recovery', email, token })).statusCode).toBe(200)
+  })
+
+  it('holds no lock while it is called', async () => {
+    const { user, email } = await createSignedUp(test.deps)
+    answer('SEND_EMAIL', async () => {
+      const { db } = test.deps
+      await db.transaction().execute(async (trx) => {
+        await sql`SELECT FROM ${sql.table('users')} WHERE id = ${user.id} FOR UPDATE NOWAIT`.execute(trx)
+        await sql`LOCK TABLE ${sql.table('send_throttle')}, ${sql.table('one_time_tokens')} IN EXCLUSIVE MODE NOWAIT`.execute(
+          trx,
+        )
+      })
+      return {}
+    })
+    expect(statusAndBody(await test.post('/recover', { email }))).toEqual([200, {}])
+  })
+
+  it('stores nothing for a user who is deleted while it is called', async () => {
+    const { user, email } = await createSignedUp(test.deps)
+    answer('SEND_EMAIL', async () => {
+      await test.deps.db.deleteFrom('users').where('id', '=', user.id).execute()
+      return {}
+    })
+    expect(statusAndBody(await test.post('/recover', { email }))).toEqual([200, {}])
+    const tokens = test.deps.db.selectFrom('one_time_tokens').select('id').where('user_id', '=', user.id)
+    expect(await tokens.execute()).toEqual([])
+  })
+
+  it('503: asks to try again where the address has changed while it was called', async () => {
+    const { user, headers } = await createSignedIn(test)
+    answer('SEND_EMAIL', async () => {
+      const query = test.deps.db.updateTable('users').set({ email: 'moved@example.com' }).where('id', '=', user.id)
+      await query.execute()
+      return {}
+    })
+    const refused = await test.app.inject({ url: '/reauthenticate', headers })
+    expect([refused.statusCode, refused.json().error_code]).toEqual([503, 'server_busy'])
+    stub.answer = () => NOTHING
+    expect((await test.app.inject({ url: '/reauthenticate', headers })).statusCode).toBe(200)
+  })
+})
+
+describe('SEND_SMS in the request', () => {
+  it('403: refuses codes of sign-ups, sign-ins, changes and second factors, and nothing stays', async () => {
+    const { headers } = await createSignedIn(test)
+    const factor = (await test.post('/factors', { factor_type: 'phone', phone: '14155550190' }, headers)).json()
+    const requests: readonly (() => ReturnType<MailApp['post']>)[] = [
+      () => test.post('/signup', { phone: '14155550191', password }),
+      () => test.post('/otp', { phone: '14155550192' }),
+      () => put(headers, { phone: '14155550193' }),
+      () => test.post(`/factors/${factor.id}/challenge`, {}, headers),
+    ]
+    const before = await snapshot()
+    answer('SEND_SMS', () => refusal)
+    for (const request of requests) expect(statusAndBody(await request())).toEqual(REFUSED)
+    expect(await snapshot()).toEqual(before)
+    stub.answer = () => NOTHING
+    for (const request of requests) expect((await request()).statusCode).toBe(200)
+  })
+
+  it('is sent the code and the phone', async () => {
+    const phone = '14155550194'
+    expect((await test.post('/otp', { phone })).statusCode).toBe(200)
+    const { sms } = Sms.parse({ sms: stub.callsOf('SEND_SMS').at(-1)?.payload.sms })
+    expect(sms.phone).toBe(phone)
+    const verified = await test.post('/verify', { type: 'sms', phone, token: sms.otp })
+    expect(verified.json().user.phone).toBe(phone)
+  })
+})
+
+describe('hooks of new users in the request', () => {
+  const findId = (email: string) =>
+    test.deps.db.selectFrom('users').select('id').where('email', '=', email).executeTakeFirst()
+
+  it('tells AFTER_USER_CREATED before the answer', async () => {
+    const email = 'told@example.com'
+    const user = (await test.post('/signup', { email, password })).json()
+    const metadata = { uuid: anyId, time: expect.any(String), name: 'after-user-created', ip_address: '127.0.0.1' }
+    expect(stub.callsOf('AFTER_USER_CREATED').at(-1)?.payload).toEqual({ metadata, user })
+  })
+
+  it('500: keeps the user of a sign-up, and 403 that of an invitation, where AFTER_USER_CREATED refuses', async () => {
+    answer('AFTER_USER_CREATED', () => refusal)
+    const signedUp = await test.post('/signup', { email: 'stays@example.com', password })
+    const invited = await test.post('/invite', { email: 'stays-invited@example.com' }, OPERATOR)
+    expect([signedUp.statusCode, signedUp.json().error_code]).toEqual([500, 'unexpected_failure'])
+    expect(statusAndBody(invited)).toEqual(REFUSED)
+    expect([await findId('stays@example.com'), await findId('stays-invited@example.com')]).toEqual([
+      { id: anyId },
+      { id: anyId },
+    ])
+    const anonymous = await test.post('/signup', {})
+    expect(statusAndBody(anonymous)).toEqual(REFUSED)
+  })
+
+  it('403: makes no user of a one-time code that BEFORE_USER_CREATED refuses', async () => {
+    answer('BEFORE_USER_CREATED', () => refusal)
+    const email = 'no-user@example.com'
+    expect(statusAndBody(await test.post('/otp', { email }))).toEqual(REFUSED)
+    expect(await findId(email)).toBeUndefined()
+    const known = await createSignedUp(test.deps)
+    expect((await test.post('/otp', { email: known.email })).statusCode).toBe(200)
+    const phone = await test.post('/otp', { phone: '14155550195' })
+    expect(statusAndBody(phone)).toEqual(REFUSED)
+  })
+
+  it('asks for the claims of a new phone that needs no confirmation, and ends its session where that fails', async () => {
+    const service = await openBeside(test, {
+      AUTH_PROFILE: 'supabase',
+      AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      AUTH_SMS_AUTOCONFIRM: 'true',
+      ...stub.settings('SEND_SMS', 'CUSTOM_ACCESS_TOKEN'),
+    })
+    stub.answer = ({ name, payload }) => ({ body: name === 'CUSTOM_ACCESS_TOKEN' ? { claims: payload.claims } : {} })
+    const before = stub.callsOf('CUSTOM_ACCESS_TOKEN').length
+    expect((await service.post('/otp', { phone: '14155550196' })).statusCode).toBe(200)
+    expect(stub.callsOf('CUSTOM_ACCESS_TOKEN')).toHaveLength(before + 1)
+    answer('CUSTOM_ACCESS_TOKEN', () => refusal)
+    expect(statusAndBody(await service.post('/otp', { phone: '14155550197' }))).toEqual(REFUSED)
+    const { user_id: id } = stub.callsOf('CUSTOM_ACCESS_TOKEN').at(-1)?.payload ?? {}
+    const sessions = test.deps.db.selectFrom('sessions').select('id').where('user_id', '=', String(id))
+    expect(await sessions.execute()).toEqual([])
+    await service.close()
+  })
+})
