@@ -9,6 +9,7 @@ import { captcha } from './plugins/captcha.ts'
 import { clientAddress, rateLimit } from './plugins/client-address.ts'
 import { commonHeaders, headers, noStore } from './plugins/headers.ts'
 import { jsonBody, SMALL_BODY_BYTES_MAX } from './plugins/json-body.ts'
+import { upstreamAnswers } from './plugins/upstream-answers.ts'
 import { adminAuditRoutes } from './routes/admin/audit.ts'
 import { customProvidersRoutes } from './routes/admin/custom-providers.ts'
 import { generateLinkRoutes } from './routes/admin/generate-link.ts'
@@ -97,6 +98,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     corsAllowedHeaders: config.server.corsAllowedHeaders,
     errorCode: config.behaviours.errorCodeHeader,
   })
+  await app.register(upstreamAnswers, { behaviours: config.behaviours })
   await app.register(clientAddress, { config })
   await app.register(rateLimit, { rateLimits: deps.rateLimits, meter: deps.meter })
   await app.register(jsonBody)

@@ -298,6 +298,25 @@ export const BEHAVIOURS = {
     ),
     reason: 'The compose file of Supabase has a gateway in front, and no setting that says so.',
   },
+  timesEndInZ: {
+    subject: 'Times in answers and in what hooks are sent',
+    compatible: is(false, 'end in `+00:00`'),
+    supabase: is(true, 'end in `Z`'),
+    reason: 'Parsers of some languages, and tests of applications, want this letter.',
+  },
+  identitiesShowSignIn: {
+    subject: '`last_sign_in_at` of an identity by email or phone',
+    compatible: is(false, 'absent'),
+    supabase: is(true, 'when the identity was made'),
+    reason: 'Types of client libraries have the member, and applications format it.',
+  },
+  sessionHeaders: {
+    subject:
+      'The headers `sb-auth-user-id`, `sb-auth-session-id` and `sb-auth-refresh-token-prefix` of a new or refreshed session',
+    compatible: is(false, 'not sent'),
+    supabase: is(true, 'sent; with `sb-auth-refresh-token-reuse: false` where a refresh has made a new refresh token'),
+    reason: 'Gateways and logs follow a session by them.',
+  },
 } as const satisfies Readonly<Record<string, Behaviour>>
 
 type Table = typeof BEHAVIOURS

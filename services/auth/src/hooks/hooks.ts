@@ -8,6 +8,7 @@ import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Behaviours } from '../config/behaviours.ts'
 import type { HookConfig, HookName, HooksConfig } from '../config/hooks.ts'
 import { hookTimeout, hookTimeoutAfterRetry } from '../external-errors.ts'
+import { upstreamForm } from '../records/upstream-form.ts'
 import { ANSWER_BYTES_MAX, failHook, type HookAnswer, isRetryable, readHookAnswer } from './hook-answer.ts'
 
 /** The operator's own server, which this service asks over HTTP (reference: Hooks). */
@@ -31,7 +32,12 @@ interface HookDeps {
   readonly logger: ServiceLogger['logger']
   readonly behaviours: Pick<
     Behaviours,
-    'hookRefusalCode' | 'hooksHaveMetadata' | 'messageHooksCalled' | 'userHooksCalled'
+    | 'hookRefusalCode'
+    | 'hooksHaveMetadata'
+    | 'messageHooksCalled'
+    | 'userHooksCalled'
+    | 'timesEndInZ'
+    | 'identitiesShowSignIn'
   >
 }
 
@@ -54,6 +60,7 @@ const PAUSE_MS = 200
 /** The hooks of a process. Each call is signed, has three tries in five seconds, and a refusal is logged without its payload. */
 export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
   const { hookRefusalCode, hooksHaveMetadata, messageHooksCalled, userHooksCalled } = deps.behaviours
+  const toForm = upstreamForm(deps.behaviours) ?? ((payload: unknown) => payload)
   // Hooks are called deep within use cases, most of which need no address.
   const addresses = new AsyncLocalStorage<string>()
   const withMetadata = (name: HookName, payload: object): object => {
@@ -74,7 +81,7 @@ export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
       const hook = config[name]
       if (!hook) throw new Error(`the hook ${name} is off`)
       try {
-        const body = JSON.stringify(hooksHaveMetadata ? withMetadata(name, payload) : payload)
+        const body = JSON.stringify(toForm(hooksHaveMetadata ? withMetadata(name, payload) : payload))
         return readHookAnswer(await deliver(deps, hook, body), hookRefusalCode)
       } catch (error) {
         logRefusal(deps, name, error)

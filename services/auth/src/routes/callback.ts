@@ -13,6 +13,7 @@ import {
 } from '../flows/flow-redirect.ts'
 import { JSON_AND_FORMS } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readClient } from '../plugins/request-context.ts'
+import { nameSession } from '../plugins/upstream-answers.ts'
 import {
   type FinishAuthorizationDeps,
   type FinishedAuthorization,
@@ -89,7 +90,10 @@ async function redirectAfter(deps: CallbackDeps, request: FastifyRequest, reply:
     answer,
     readContext: () => readClient(deps, request),
   })
-    .then((finished) => ({ redirectTo: finished.redirectTo, address: addressAfter(finished, note), status: 302 }))
+    .then((finished) => {
+      if (finished.verdict === 'session') nameSession(deps, reply, finished.session)
+      return { redirectTo: finished.redirectTo, address: addressAfter(finished, note), status: 302 }
+    })
     .catch((thrown: unknown) => ({
       redirectTo: siteUrl,
       address: unknownFlowRedirect(siteUrl, note(thrown)),

@@ -319,7 +319,7 @@ describe('POST /token?grant_type=refresh_token', () => {
     const { deriveRefreshTokenKey } = await import('../sessions/refresh-token.ts')
     const { grantRefreshToken } = await import('../use-cases/grant-refresh-token.ts')
     const changed = { ...test.deps, refreshTokenKey: deriveRefreshTokenKey('another secret') }
-    const after = await grantRefreshToken(changed, { refreshToken: token, userAgent: null, ip: '' })
+    const { session: after } = await grantRefreshToken(changed, { refreshToken: token, userAgent: null, ip: '' })
     expect(after.refresh_token).not.toBe(before.refresh_token)
     await expectFailure('refresh_token', { refresh_token: before.refresh_token }, notFound)
     expect((await refresh(after.refresh_token)).body).toEqual(sessionOf(signedUp))

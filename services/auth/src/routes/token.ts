@@ -147,9 +147,15 @@ async function grantByPassword(
   return grantPassword(deps, { ...readSessionOrigin(request), email, phone, password, audience })
 }
 
-async function grantByRefreshToken(deps: GrantRefreshTokenDeps, request: TokenRequest): Promise<SessionView> {
+async function grantByRefreshToken(
+  deps: GrantRefreshTokenDeps,
+  request: TokenRequest,
+  reply: FastifyReply,
+): Promise<SessionView> {
   const { refresh_token: refreshToken } = requireBody(request)
-  return grantRefreshToken(deps, { ...readSessionOrigin(request), refreshToken })
+  const { session, isNewToken } = await grantRefreshToken(deps, { ...readSessionOrigin(request), refreshToken })
+  if (isNewToken && deps.config.behaviours.sessionHeaders) reply.header('sb-auth-refresh-token-reuse', 'false')
+  return session
 }
 
 async function grantByAuthCode(deps: GrantAuthCodeDeps, request: TokenRequest): Promise<SessionView> {

@@ -12,6 +12,7 @@ import { type ParsedLink, parseLink, type VerifyFields } from '../one-time-token
 import { isPhoneType, VERIFY_TYPES } from '../one-time-tokens/verify-type.ts'
 import { isForm, JSON_AND_FORMS } from '../plugins/json-body.ts'
 import { type RequestContextDeps, readContext } from '../plugins/request-context.ts'
+import { nameSession } from '../plugins/upstream-answers.ts'
 import { emailField, needs, passwordField, phoneField, withTexts, withValues } from '../requests/documented-fields.ts'
 import { SessionView } from '../sessions/session-view.ts'
 import { type FollowedLink, type FollowLinkDeps, followLink, openLink } from '../use-cases/follow-link.ts'
@@ -133,7 +134,10 @@ async function redirectByLink(deps: FollowDeps, request: FastifyRequest, reply: 
   const context = await readContext(deps, request, reply, fields.redirect_to)
   const { redirectTo } = context
   const address = await followLink(deps, { link, context })
-    .then((followed) => addressAfter(followed, redirectTo, link))
+    .then((followed) => {
+      if (followed.verdict === 'session') nameSession(deps, reply, followed.session)
+      return addressAfter(followed, redirectTo, link)
+    })
     .catch((thrown: unknown) =>
       failureRedirect(redirectTo, noteThrown(redirectVocabulary, thrown, request), flowOf(link)),
     )

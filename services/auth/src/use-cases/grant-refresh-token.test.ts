@@ -22,8 +22,8 @@ describe('grantRefreshToken', () => {
     })
     const grant = async (token: string) => {
       lines.length = 0
-      const view = await grantRefreshToken(deps, { ...origin, refreshToken: token }).catch(() => undefined)
-      return view?.refresh_token ?? ''
+      const granted = await grantRefreshToken(deps, { ...origin, refreshToken: token }).catch(() => undefined)
+      return granted?.session.refresh_token ?? ''
     }
     const event = (action: string) => ({ auth_event: { actor_id: user.id, action, ip_address: '1.1.1.1' } })
 

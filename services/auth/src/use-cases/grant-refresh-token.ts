@@ -23,6 +23,13 @@ export interface GrantRefreshTokenInput extends SessionOrigin {
   readonly refreshToken: string | undefined
 }
 
+/** A refreshed session. */
+export interface RefreshedSession {
+  readonly session: SessionView
+  /** False where the client gets a refresh token that it could have already. */
+  readonly isNewToken: boolean
+}
+
 /** What the refresh token grant works with. */
 export type GrantRefreshTokenDeps = Pick<
   AuthDeps,
@@ -37,7 +44,7 @@ export type GrantRefreshTokenDeps = Pick<
 export async function grantRefreshToken(
   deps: GrantRefreshTokenDeps,
   input: GrantRefreshTokenInput,
-): Promise<SessionView> {
+): Promise<RefreshedSession> {
   const parent = input.refreshToken ?? ''
   if (!REFRESH_TOKEN_PATTERN.test(parent)) throw refreshTokenMalformed()
   const claims = await prepareClaims(deps, hashRefreshToken(parent))
@@ -46,7 +53,10 @@ export async function grantRefreshToken(
   logEvents(deps, result, input.ip)
   if (!isExchanged(result)) return refuseRefresh(result.verdict)
   const session = { ...result.session, refreshToken: child }
-  return signSessionView(deps, session, claims ?? (await makeClaims(deps, session, METHOD)))
+  return {
+    session: await signSessionView(deps, session, claims ?? (await makeClaims(deps, session, METHOD))),
+    isNewToken: result.verdict !== 'reused',
+  }
 }
 
 /** Exchanges a token that is alive, and asks for one that is spent where its profile may allow more. */

@@ -5,6 +5,7 @@ import { accountCases } from './account-cases.ts'
 import type { BehaviourCase } from './behaviour-case.ts'
 import { environmentCases } from './environment-cases.ts'
 import { hookCases } from './hook-cases.ts'
+import { memberCases } from './member-cases.ts'
 import { messageCases } from './message-cases.ts'
 import { operatorCases } from './operator-cases.ts'
 import { redirectCases } from './redirect-cases.ts'
@@ -21,6 +22,7 @@ const cases: Readonly<Record<keyof typeof BEHAVIOURS | keyof typeof SETTING_DEFA
   ...hookCases,
   ...redirectCases,
   ...messageCases,
+  ...memberCases,
 }
 const USUAL = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' }
 /** Whichever case comes first starts its service. */

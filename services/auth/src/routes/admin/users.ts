@@ -10,6 +10,7 @@ import { plainJson } from '../../plugins/plain-json.ts'
 import { readAudience, readContext } from '../../plugins/request-context.ts'
 import { readWantedAudience } from '../../plugins/session-origin.ts'
 import { requireId, requireNewId } from '../../records/ids.ts'
+import { type ToUpstreamForm, upstreamForm } from '../../records/upstream-form.ts'
 import { newUserIdOther } from '../../request-errors.ts'
 import { idField } from '../../requests/documented-fields.ts'
 import { createUser } from '../../use-cases/create-user.ts'
@@ -72,7 +73,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       const { filter, sort } = query
       reply.headers(listHeaders({ path: pathOf(request.url), query: { filter, sort } }, list, listed))
       if (listed.rest === undefined) return { users: listed.users.map(viewUser), aud: audience }
-      return sendUsers(reply, listed, audience)
+      return sendUsers(reply, writeUsers(listed, audience, upstreamForm(deps.config.behaviours)))
     },
   )
 
@@ -201,17 +202,21 @@ function hasParameter(url: string, name: string): boolean {
 }
 
 /** Sends a list piece by piece. Each piece is read when the client has taken the one before. */
-async function sendUsers(reply: FastifyReply, listed: ListedUsers, aud: string): Promise<undefined> {
+async function sendUsers(reply: FastifyReply, pieces: AsyncGenerator<string>): Promise<undefined> {
   reply.liftDeadline()
   reply.type('application/json; charset=utf-8')
-  await reply.send(Readable.from(writeUsers(listed, aud)))
+  await reply.send(Readable.from(pieces))
   return undefined
 }
 
 /** The answer of a list that is too long to be in memory at once. */
-async function* writeUsers({ users, rest }: ListedUsers, aud: string): AsyncGenerator<string> {
+async function* writeUsers(
+  { users, rest }: ListedUsers,
+  aud: string,
+  toForm: ToUpstreamForm = (user) => user,
+): AsyncGenerator<string> {
   const write = (profiles: ListedUsers['users']) =>
-    profiles.map((profile) => JSON.stringify(viewUser(profile))).join(',')
+    profiles.map((profile) => JSON.stringify(toForm(viewUser(profile)))).join(',')
   yield `{"users":[${write(users)}`
   for await (const more of rest ?? []) if (more.length > 0) yield `,${write(more)}`
   yield `],"aud":${JSON.stringify(aud)}}`

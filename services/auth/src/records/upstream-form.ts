@@ -1,0 +1,46 @@
+import type { Behaviours } from '../config/behaviours.ts'
+
+/** Brings a value that is about to be written as JSON into the form of supabase/auth. */
+export type ToUpstreamForm = (value: unknown) => unknown
+
+/** What belongs to others: applications, providers, and programs that verify tokens. */
+const FREE_FORM: ReadonlySet<string> = new Set(['app_metadata', 'user_metadata', 'identity_data', 'payload', 'claims'])
+const UTC_OFFSET = '+00:00'
+
+/** The form of what clients and hooks are sent. Undefined where the profile leaves every value as it is. */
+export function upstreamForm({
+  timesEndInZ,
+  identitiesShowSignIn,
+}: Pick<Behaviours, 'timesEndInZ' | 'identitiesShowSignIn'>): ToUpstreamForm | undefined {
+  if (!timesEndInZ && !identitiesShowSignIn) return undefined
+  const toForm = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(toForm)
+    if (!isPlainObject(value)) return value
+    const shown = identitiesShowSignIn && isIdentity(value) ? withSignIn(value) : value
+    return Object.fromEntries(Object.entries(shown).map(([name, member]) => [name, toMember(name, member)]))
+  }
+  const toMember = (name: string, member: unknown): unknown => {
+    if (FREE_FORM.has(name)) return member
+    if (typeof member !== 'string') return toForm(member)
+    return timesEndInZ && isTime(name, member) ? `${member.slice(0, -UTC_OFFSET.length)}Z` : member
+  }
+  return toForm
+}
+
+/** Times are the members `…_at` and `banned_until`. */
+function isTime(name: string, text: string): boolean {
+  return (name.endsWith('_at') || name.endsWith('_until')) && text.endsWith(UTC_OFFSET)
+}
+
+function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+}
+
+function isIdentity(value: Readonly<Record<string, unknown>>): boolean {
+  return 'identity_data' in value && 'last_sign_in_at' in value
+}
+
+/** supabase/auth writes the time of a sign-in when it makes an identity, and later only for identities of providers. */
+function withSignIn(identity: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return { ...identity, last_sign_in_at: identity.last_sign_in_at ?? identity.created_at }
+}
