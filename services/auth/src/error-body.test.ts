@@ -9,7 +9,7 @@ import { lockUserById } from './users/user-repository.ts'
 const { deps, close } = await openTestApp()
 afterAll(close)
 
-const context = { apiVersion: undefined, isTokenRequest: false, requestId: 'r1' }
+const context = { apiVersion: undefined, oauthNames: 'none' as const, requestId: 'r1' }
 const text = (body: object) => JSON.stringify(body)
 
 describe('toErrorBody', () => {
@@ -23,7 +23,7 @@ describe('toErrorBody', () => {
     expect(text(toErrorBody(notReady({ check: 'm' }), context))).toBe(
       '{"code":503,"error_code":"service_unavailable","msg":"m does not answer","error_id":"r1"}',
     )
-    expect(text(toErrorBody(userBanned(), { ...context, isTokenRequest: true }))).toBe(
+    expect(text(toErrorBody(userBanned(), { ...context, oauthNames: 'beside' }))).toBe(
       '{"code":403,"error_code":"user_banned","msg":"User is banned","error":"invalid_grant","error_description":"User is banned"}',
     )
     const weak = weakPassword({ sentences: 'm' }, { details: { weak_password: { reasons: ['length'] } } })

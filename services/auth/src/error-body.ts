@@ -5,7 +5,18 @@ import { reportOfNeighbour } from '@trestle/database/violations.ts'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import * as errors from './errors.ts'
-import { neighbour, providerDisabled, stateUsed } from './external-errors.ts'
+import {
+  idTokenAudienceForeign,
+  idTokenInvalid,
+  idTokenMissing,
+  idTokenNonceRequired,
+  idTokenNonceUnpaired,
+  idTokenNonceWrong,
+  idTokenSourceMissing,
+  neighbour,
+  providerDisabled,
+  stateUsed,
+} from './external-errors.ts'
 import { fieldText } from './field-errors.ts'
 import {
   bodyEmpty,
@@ -20,8 +31,11 @@ import {
 export interface ErrorBodyContext {
   /** The header X-Supabase-Api-Version, as sent. */
   readonly apiVersion: string | undefined
-  /** Failures of `POST /token` also carry the names of RFC 6749. */
-  readonly isTokenRequest: boolean
+  /**
+   * Where an error also carries the names of RFC 6749: beside its own members, as `POST /token` answers, or in their place, as
+   * supabase/auth refuses an id_token.
+   */
+  readonly oauthNames: 'none' | 'beside' | 'of id_tokens'
   readonly requestId: string
 }
 
@@ -83,6 +97,8 @@ export function isVersioned(apiVersion: string | undefined): boolean {
 export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record<string, unknown> {
   const { status, code, message, details } = error
   if (code === neighbour.code) return details
+  const refusal = context.oauthNames === 'of id_tokens' ? ID_TOKEN_REFUSALS.get(message) : undefined
+  if (refusal !== undefined) return { error: refusal, error_description: message }
   const body = isVersioned(context.apiVersion)
     ? { code, message, ...details }
     : {
@@ -92,8 +108,21 @@ export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record
         ...(status >= 500 ? { error_id: context.requestId } : {}),
         ...details,
       }
-  return context.isTokenRequest ? { ...body, error: oauthName(error), error_description: message } : body
+  return context.oauthNames === 'beside' ? { ...body, error: oauthName(error), error_description: message } : body
 }
+
+// Their code is that of any bad request, so only the texts tell them apart.
+const ID_TOKEN_REFUSALS: ReadonlyMap<string, string> = new Map([
+  ...[
+    idTokenMissing,
+    idTokenSourceMissing,
+    idTokenInvalid,
+    idTokenAudienceForeign,
+    idTokenNonceRequired,
+    idTokenNonceUnpaired,
+  ].map(({ message }) => [message, 'invalid request'] as const),
+  [idTokenNonceWrong.message, 'invalid nonce'],
+])
 
 // The name of an error follows from its code. An error of these lists stands for all errors with its code.
 const UNAUTHORIZED_CLIENT = codesOf(
@@ -139,7 +168,7 @@ export const errorVocabulary: ErrorVocabulary = {
   envelope: (error, request) =>
     toErrorBody(error, {
       apiVersion: apiVersionOf(request),
-      isTokenRequest: Boolean(request?.routeOptions.config.oauthNames),
+      oauthNames: oauthNamesOf(request),
       requestId: request?.id ?? '',
     }),
   invalid: toInvalid,
@@ -174,6 +203,11 @@ function toNeighbourError(cause: unknown, request: FastifyRequest | undefined): 
   const { config, names } = request.server.deps
   const report = config.behaviours.neighboursAreTold ? reportOfNeighbour(cause, names) : undefined
   return report && neighbour.refused(report, cause)
+}
+
+function oauthNamesOf(request: FastifyRequest | undefined): ErrorBodyContext['oauthNames'] {
+  if (!request?.routeOptions.config.oauthNames) return 'none'
+  return request.server.deps.config.behaviours.tokenErrorNames
 }
 
 function apiVersionOf(request: FastifyRequest | undefined): string | undefined {

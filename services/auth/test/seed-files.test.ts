@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { migrateOptions } from '../src/migrations.ts'
 import { openTestApp, type TestApp } from './auth-app.ts'
 import { claimsOf } from './authenticator-app.ts'
-import { errorBody, grantErrorBody, statusAndBody, wrongPassword } from './bodies.ts'
+import { errorBody, statusAndBody } from './bodies.ts'
 
 // What applications for Supabase do in SQL: seed files that make users with passwords of pgcrypto, functions that change users,
 // and the queries of the page of users in Studio.
@@ -89,10 +89,7 @@ describe('a seed file', () => {
 
   it('400: makes a user who has to confirm their email', async () => {
     await seed({ confirmed: 'NULL' })
-    expect(statusAndBody(await signIn())).toEqual([
-      400,
-      grantErrorBody('invalid_grant', 'email_not_confirmed', 'Email not confirmed'),
-    ])
+    expect(statusAndBody(await signIn())).toEqual([400, errorBody(400, 'email_not_confirmed', 'Email not confirmed')])
     await owner.query('UPDATE auth.users SET email_confirmed_at = now() WHERE email = $1', [email])
     expect((await signIn()).statusCode).toBe(200)
   })
@@ -108,9 +105,12 @@ describe('a change by SQL', () => {
     ])
     expect(statusAndBody(await refresh(refreshToken))).toEqual([
       400,
-      grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+      errorBody(400, 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
     ])
-    expect(statusAndBody(await signIn())).toEqual(wrongPassword)
+    expect(statusAndBody(await signIn())).toEqual([
+      400,
+      errorBody(400, 'invalid_credentials', 'Invalid login credentials'),
+    ])
     expect((await owner.query('SELECT FROM auth.identities WHERE user_id = $1', [id])).rowCount).toBe(0)
   })
 
@@ -123,7 +123,7 @@ describe('a change by SQL', () => {
     ])
     expect(statusAndBody(await refresh(refreshToken))).toEqual([
       400,
-      grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+      errorBody(400, 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
     ])
     expect((await signIn()).statusCode).toBe(200)
   })
@@ -131,7 +131,7 @@ describe('a change by SQL', () => {
   it('bans a user, and lifts the ban', async () => {
     const { id, refreshToken } = await signedIn()
     await owner.query(`UPDATE auth.users SET banned_until = now() + interval '1 day' WHERE id = $1`, [id])
-    const banned = (text: string) => [400, grantErrorBody('invalid_grant', 'user_banned', text)]
+    const banned = (text: string) => [400, errorBody(400, 'user_banned', text)]
     expect(statusAndBody(await signIn())).toEqual(banned('User is banned'))
     expect(statusAndBody(await refresh(refreshToken))).toEqual(banned('Invalid Refresh Token: User Banned'))
     await owner.query('UPDATE auth.users SET banned_until = NULL WHERE id = $1', [id])
@@ -161,7 +161,10 @@ describe('a change by SQL', () => {
     const { id } = await signedIn()
     const change = `UPDATE auth.users SET encrypted_password = crypt($2, gen_salt('bf', 8)) WHERE id = $1`
     await owner.query(change, [id, 'a later password'])
-    expect(statusAndBody(await signIn())).toEqual(wrongPassword)
+    expect(statusAndBody(await signIn())).toEqual([
+      400,
+      errorBody(400, 'invalid_credentials', 'Invalid login credentials'),
+    ])
     expect((await signIn('a later password')).statusCode).toBe(200)
   })
 })

@@ -188,7 +188,7 @@ async function link(deps: OperatorDeps, { words: [email = ''], options, format }
     data: requireMetadata(object(options.userMetadata)),
     context,
   })
-  return format === 'json' ? viewGeneratedLink(made, context.redirectTo) : describeLink(made)
+  return format === 'json' ? viewGeneratedLink(made, context.redirectTo, deps.config.behaviours) : describeLink(made)
 }
 
 function requireNewEmail(type: LinkType, newEmail: string | undefined): string {

@@ -317,6 +317,51 @@ export const BEHAVIOURS = {
     supabase: is(true, 'sent; with `sb-auth-refresh-token-reuse: false` where a refresh has made a new refresh token'),
     reason: 'Gateways and logs follow a session by them.',
   },
+  tokenErrorNames: {
+    subject: 'Errors of `POST /token`',
+    compatible: is('beside', 'have `error` and `error_description` beside their own members'),
+    supabase: is(
+      'of id_tokens',
+      'have their own members alone; those about an id_token itself only `error` (`invalid request`, `invalid nonce`) and `error_description`, in every API version',
+    ),
+    reason: 'Clients take an error for one of OAuth by these members.',
+  },
+  weakPasswordIsNull: {
+    subject: '`weak_password` of a session by password, where the password meets the policy',
+    compatible: is(false, 'absent'),
+    supabase: is(true, '`null`'),
+    reason: 'Types of client libraries have the member.',
+  },
+  userBesideSession: {
+    subject: 'The answer of a `POST /signup` that signs in',
+    compatible: is(true, 'has the members of the user beside those of the session'),
+    supabase: is(false, 'is a session'),
+    reason: 'Programs that log or store the answer take it for a session.',
+  },
+  verifiedTypeIsTold: {
+    subject: '`type` in the answer of `POST /verify`',
+    compatible: is(true, 'the type of the message'),
+    supabase: is(false, 'absent'),
+    reason: 'The answer is a session and nothing else.',
+  },
+  linkTokenIsTold: {
+    subject: '`token` and `type` in the answer of `POST /admin/generate_link`',
+    compatible: is(true, 'the token and the type in the link'),
+    supabase: is(false, 'absent: `hashed_token` and `verification_type` say the same'),
+    reason: 'Programs that log the answer leave out the members that they know as secret.',
+  },
+  providerInFragment: {
+    subject: '`provider` in the fragment after a sign-in at a provider',
+    compatible: is(true, 'its name'),
+    supabase: is(false, 'absent'),
+    reason: 'Applications compare the whole fragment.',
+  },
+  enrolledPhoneAsSent: {
+    subject: '`phone` in the answer of `POST /factors`',
+    compatible: is(false, 'without `+`'),
+    supabase: is(true, 'as it was sent'),
+    reason: 'Applications show the number that the user has typed.',
+  },
 } as const satisfies Readonly<Record<string, Behaviour>>
 
 type Table = typeof BEHAVIOURS

@@ -74,7 +74,8 @@ export function failureRedirect(redirectTo: string, failure: RedirectFailure, fl
 
 interface ExternalSession {
   readonly session: RedirectSession
-  readonly provider: string
+  /** Undefined where the fragment does not name it. */
+  readonly provider: string | undefined
   readonly tokens: { readonly access: string; readonly refresh: string | undefined }
 }
 
@@ -85,7 +86,7 @@ export function externalSessionRedirect(redirectTo: string, { session, provider,
     refresh_token: session.refresh_token,
     provider_token: tokens.access,
     expires_in: String(session.expires_in),
-    provider,
+    ...(provider === undefined ? {} : { provider }),
     token_type: session.token_type,
     expires_at: String(session.expires_at),
     ...(tokens.refresh === undefined ? {} : { provider_refresh_token: tokens.refresh }),

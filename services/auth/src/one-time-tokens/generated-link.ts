@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Behaviours } from '../config/behaviours.ts'
 import type { Profile } from '../users/profile-repository.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 import { LINK_TYPES, type LinkType } from './link-type.ts'
@@ -22,13 +23,17 @@ export const GeneratedLinkView = UserView.extend({
   hashed_token: z.string().meta({ description: 'The token in the link' }),
   verification_type: z.enum(LINK_TYPES),
   redirect_to: z.string(),
-  token: z.string(),
-  type: z.string(),
+  token: z.string().optional(),
+  type: z.string().optional(),
 })
 
 /** The form in which an admin sees a link. @param redirectTo where the link ends */
-export function viewGeneratedLink(link: GeneratedLink, redirectTo: string): z.output<typeof GeneratedLinkView> {
+export function viewGeneratedLink(
+  link: GeneratedLink,
+  redirectTo: string,
+  { linkTokenIsTold }: Pick<Behaviours, 'linkTokenIsTold'>,
+): z.output<typeof GeneratedLinkView> {
   const { url: action_link, code: email_otp, token, verificationType: verification_type, linkType: type } = link
   const secrets = { action_link, email_otp, hashed_token: token, verification_type }
-  return { ...viewUser(link), ...secrets, redirect_to: redirectTo, token, type }
+  return { ...viewUser(link), ...secrets, redirect_to: redirectTo, ...(linkTokenIsTold ? { token, type } : {}) }
 }

@@ -37,7 +37,8 @@ interface HeaderOptions {
 
 const errorCodeHeader = fp(async (app: FastifyInstance) => {
   app.addHook('onSend', (request, reply, payload, done) => {
-    if (request.errorCode !== undefined) reply.header('x-sb-error-code', request.errorCode)
+    // A redirect tells its error in the address.
+    if (request.errorCode !== undefined && reply.statusCode >= 400) reply.header('x-sb-error-code', request.errorCode)
     done(null, payload)
   })
 })

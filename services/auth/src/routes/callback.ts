@@ -92,7 +92,7 @@ async function redirectAfter(deps: CallbackDeps, request: FastifyRequest, reply:
   })
     .then((finished) => {
       if (finished.verdict === 'session') nameSession(deps, reply, finished.session)
-      return { redirectTo: finished.redirectTo, address: addressAfter(finished, note), status: 302 }
+      return { redirectTo: finished.redirectTo, address: addressAfter(deps, finished, note), status: 302 }
     })
     .catch((thrown: unknown) => ({
       redirectTo: siteUrl,
@@ -104,10 +104,17 @@ async function redirectAfter(deps: CallbackDeps, request: FastifyRequest, reply:
 }
 
 /** Where the browser goes after a flow. */
-function addressAfter(finished: FinishedAuthorization, note: (thrown: unknown) => HttpError): string {
+function addressAfter(
+  { config }: Pick<CallbackDeps, 'config'>,
+  finished: FinishedAuthorization,
+  note: (thrown: unknown) => HttpError,
+): string {
   switch (finished.verdict) {
     case 'session':
-      return externalSessionRedirect(finished.redirectTo, finished)
+      return externalSessionRedirect(finished.redirectTo, {
+        ...finished,
+        provider: config.behaviours.providerInFragment ? finished.provider : undefined,
+      })
     case 'auth-code':
       return codeRedirect(finished.redirectTo, finished.code)
     case 'failed':

@@ -63,7 +63,8 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
       const wanted = parseFactor(body)
       const issuer = readIssuer(deps, body.issuer)
       const enrolled = await enrolFactor(deps, { caller, wanted, ip: clientAddress.ip })
-      return viewEnrolledFactor({ ...wanted, ...enrolled, issuer })
+      const phone = deps.config.behaviours.enrolledPhoneAsSent && wanted.phone ? body.phone : wanted.phone
+      return viewEnrolledFactor({ ...wanted, ...enrolled, phone, issuer })
     },
   )
 

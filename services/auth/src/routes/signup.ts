@@ -58,12 +58,14 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
         security: [],
         querystring: RedirectQuery,
         body: SignUpBody,
-        response: { 200: z.union([SignedIn, UserView]), ...errorAnswers(400, 403, 413, 422, 429) },
+        response: { 200: z.union([SignedIn, SessionView, UserView]), ...errorAnswers(400, 403, 413, 422, 429) },
       },
     },
     async (request, reply) => {
       const { body: fields, clientAddress } = request
       const contextOf = () => readContext(deps, request, reply)
+      const toSignedIn = (view: SessionView): SignedIn | SessionView =>
+        deps.config.behaviours.userBesideSession ? { ...view, ...view.user } : view
       if (!fields.email && !fields.phone) {
         const { limitKey } = clientAddress
         return toSignedIn(await signInAnonymously(deps, { data: fields.data, limitKey, readContext: contextOf }))
@@ -72,8 +74,4 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
       return result.verdict === 'signed-in' ? toSignedIn(result.session) : viewUser({ ...result, factors: [] })
     },
   )
-}
-
-function toSignedIn(view: SessionView): SignedIn {
-  return { ...view, ...view.user }
 }

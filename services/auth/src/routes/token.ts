@@ -77,7 +77,7 @@ const TokenBody = z
 const TokenAnswer = SessionView.extend({
   weak_password: z
     .object({ message: z.string(), reasons: z.array(z.string()) })
-    .optional()
+    .nullish()
     .meta({ description: 'Why the password no longer meets the policy. Only the password grant has it' }),
   provider_token: z.string().optional().meta({
     description: 'The access token of the provider. Only the pkce grant has it, after a sign-in at a provider',

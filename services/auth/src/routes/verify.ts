@@ -113,7 +113,8 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       const verified = await verifyMessage(deps, { fields, context: await readContext(deps, request, reply) })
       if (verified.verdict === 'other-address-left') return { msg: OTHER_ADDRESS_LEFT, code: '200' }
       const { session, type } = verified
-      return { ...session, ...(type === undefined ? {} : { type }) }
+      const isTold = type !== undefined && deps.config.behaviours.verifiedTypeIsTold
+      return { ...session, ...(isTold ? { type } : {}) }
     },
   )
 }

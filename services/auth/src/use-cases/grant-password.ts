@@ -30,7 +30,7 @@ export interface GrantPasswordInput extends SessionOrigin {
 
 /** A session. It says so when the password, although right, no longer meets the policy. */
 export interface PasswordSessionView extends SessionView {
-  readonly weak_password?: { readonly message: string; readonly reasons: readonly WeakPasswordReason[] }
+  readonly weak_password?: { readonly message: string; readonly reasons: readonly WeakPasswordReason[] } | null
 }
 
 /** What the password grant works with. */
@@ -111,7 +111,8 @@ async function signInVerified(
   auditToLog(deps, { action: 'login', actorId: user.id, ip })
   const view = await signNewSession(deps, { ...result.session, refreshToken })
   const policy = checkPasswordPolicy(deps.config.passwords.policy, password)
-  if (policy.verdict !== 'weak') return view
+  if (policy.verdict !== 'weak')
+    return deps.config.behaviours.weakPasswordIsNull ? { ...view, weak_password: null } : view
   return { ...view, weak_password: { message: policy.message, reasons: policy.reasons } }
 }
 

@@ -8,6 +8,7 @@ import { hookCases } from './hook-cases.ts'
 import { memberCases } from './member-cases.ts'
 import { messageCases } from './message-cases.ts'
 import { operatorCases } from './operator-cases.ts'
+import { providerCases } from './provider-cases.ts'
 import { redirectCases } from './redirect-cases.ts'
 import { sessionCases } from './session-cases.ts'
 import { signUpCases } from './sign-up-cases.ts'
@@ -23,6 +24,7 @@ const cases: Readonly<Record<keyof typeof BEHAVIOURS | keyof typeof SETTING_DEFA
   ...redirectCases,
   ...messageCases,
   ...memberCases,
+  ...providerCases,
 }
 const USUAL = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' }
 /** Whichever case comes first starts its service. */

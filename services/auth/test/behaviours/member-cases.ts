@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import { OPERATOR } from '../forged-token.ts'
 import { createSignedIn } from '../signed-in.ts'
 import { createSignedUp } from '../signed-up.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
 const TIME = '2026-01-02T03:04:05.123456+00:00'
+
+const PASSWORD = 'correct horse battery staple'
+const WRONG_PASSWORD = { code: 400, error_code: 'invalid_credentials', msg: 'Invalid login credentials' }
 
 /** The last characters of a time. */
 const endOf = (time: unknown): string => String(time).replace(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}/, '')
@@ -59,5 +63,96 @@ export const memberCases = {
       [36, true, undefined],
       [36, true, undefined],
     ],
+  },
+  tokenErrorNames: {
+    observe: async ({ post }) => {
+      const refused = async (grant: string, payload: object, headers = {}) =>
+        (await post(`/token?grant_type=${grant}`, payload, headers)).json()
+      const wrong = { email: 'nobody@example.com', password: 'a wrong password' }
+      const versioned = { 'x-supabase-api-version': '2024-01-01' }
+      return [
+        await refused('password', wrong),
+        await refused('id_token', {}),
+        await refused('id_token', { id_token: 'x' }, versioned),
+      ]
+    },
+    compatible: [
+      { ...WRONG_PASSWORD, error: 'invalid_grant', error_description: WRONG_PASSWORD.msg },
+      {
+        code: 400,
+        error_code: 'validation_failed',
+        msg: 'id_token required',
+        error: 'invalid_request',
+        error_description: 'id_token required',
+      },
+      {
+        code: 'validation_failed',
+        message: 'provider or client_id and issuer required',
+        error: 'invalid_request',
+        error_description: 'provider or client_id and issuer required',
+      },
+    ],
+    supabase: [
+      WRONG_PASSWORD,
+      { error: 'invalid request', error_description: 'id_token required' },
+      { error: 'invalid request', error_description: 'provider or client_id and issuer required' },
+    ],
+  },
+  weakPasswordIsNull: {
+    observe: async ({ deps, post }) => {
+      const { email, password } = await createSignedUp(deps)
+      const { weak_password: weak } = (await post('/token?grant_type=password', { email, password })).json()
+      const other = (await post('/signup', {})).json()
+      return [weak, 'weak_password' in other]
+    },
+    compatible: [undefined, false],
+    supabase: [null, false],
+  },
+  userBesideSession: {
+    settings: { AUTH_MAILER_AUTOCONFIRM: 'true' },
+    observe: async ({ post }) => {
+      const bodies = [{}, { email: `beside-${randomUUID()}@example.com`, password: PASSWORD }]
+      return Promise.all(
+        bodies.map(async (body) => {
+          const { user, access_token, refresh_token, expires_in, expires_at, token_type, ...rest } = (
+            await post('/signup', body)
+          ).json()
+          return [typeof user.id, 'id' in rest && rest.id === user.id, Object.keys(rest).length > 0]
+        }),
+      )
+    },
+    compatible: Array(2).fill(['string', true, true]),
+    supabase: Array(2).fill(['string', false, false]),
+  },
+  verifiedTypeIsTold: {
+    observe: async (service) => {
+      const { email } = await createSignedUp(service.deps)
+      await service.post('/otp', { email })
+      const { code } = await service.readMail(email)
+      const { type, user } = (await service.post('/verify', { type: 'email', email, token: code })).json()
+      return [type, user.email === email]
+    },
+    compatible: ['magiclink', true],
+    supabase: [undefined, true],
+  },
+  linkTokenIsTold: {
+    observe: async (service) => {
+      const { email } = await createSignedUp(service.deps)
+      const link = (await service.post('/admin/generate_link', { type: 'magiclink', email }, OPERATOR)).json()
+      return [link.token === link.hashed_token, link.type, link.verification_type]
+    },
+    compatible: [true, 'magiclink', 'magiclink'],
+    supabase: [false, undefined, 'magiclink'],
+  },
+  enrolledPhoneAsSent: {
+    settings: { AUTH_MFA_PHONE_ENROLL_ENABLED: 'true' },
+    observe: async (service) => {
+      const { headers } = await createSignedIn(service)
+      const enrolled = await service.post('/factors', { factor_type: 'phone', phone: '+4520123456' }, headers)
+      const own = await service.app.inject({ url: '/user', headers })
+      return [enrolled.json().phone, own.json().factors[0].phone]
+    },
+    compatible: ['4520123456', '4520123456'],
+    supabase: ['+4520123456', '4520123456'],
   },
 } as const satisfies BehaviourCases
