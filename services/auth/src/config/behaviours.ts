@@ -362,6 +362,54 @@ export const BEHAVIOURS = {
     supabase: is(true, 'as it was sent'),
     reason: 'Applications show the number that the user has typed.',
   },
+  linkingAdoptsProfile: {
+    subject: 'Linking an identity',
+    compatible: is(true, 'merges the profile of the provider into `user_metadata`'),
+    supabase: is(false, 'leaves `user_metadata` as it is'),
+    reason: 'A user who links an account keeps the name that applications show.',
+  },
+  emptyCustomClaims: {
+    subject: '`custom_claims` of an account at Azure or Keycloak whose provider tells none',
+    compatible: is(false, 'absent'),
+    supabase: is(true, '`{}`'),
+    reason: 'Applications read its members without asking whether it is there.',
+  },
+  providerRefusalCode: {
+    subject: 'The redirect after a provider has refused a sign-in',
+    compatible: is(true, 'has `error_code=bad_oauth_callback`'),
+    supabase: is(false, 'has no `error_code`'),
+    reason: 'Applications tell by it whether the user or this service has refused.',
+  },
+  strangeIdTokensAreUnsupported: {
+    subject: 'An id_token of an issuer, or of a provider, that no setting could enable for the grant',
+    compatible: is(false, '400 `provider_disabled`, unless the provider is on'),
+    supabase: is(true, '400 `validation_failed`'),
+    reason: 'One code for what no operator can switch on.',
+  },
+  ownIssuersAreTaken: {
+    subject: 'An id_token by `issuer` and `client_id`, of a provider that is on',
+    compatible: is(false, 'needs the issuer in `EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS`, and a client id of ours'),
+    supabase: is(true, 'needs neither: its audience must be a client id of ours'),
+    reason: 'Clients name the realm of Keycloak, and old ones every provider, by the issuer.',
+  },
+  idTokensNeedEmail: {
+    subject: 'An id_token of a new account without an email',
+    compatible: is(true, '400 `validation_failed`'),
+    supabase: is(
+      false,
+      'signs in under autoconfirm, as a user without an email; otherwise 422 `provider_email_needs_verification`',
+    ),
+    reason: 'Users of Apple and Facebook may hide their email.',
+  },
+  upstreamSettings: {
+    subject: '`GET /settings`',
+    compatible: is(false, 'has the providers of this service in `external`, and `…_enabled` members beside it'),
+    supabase: is(
+      true,
+      'has `email`, `phone`, `anonymous_users` and all providers of supabase/auth in `external`, and `saml_private_key_next_configured`',
+    ),
+    reason: 'Pages of settings and sign-in forms read `external.email` and `external.phone`.',
+  },
 } as const satisfies Readonly<Record<string, Behaviour>>
 
 type Table = typeof BEHAVIOURS

@@ -32,7 +32,7 @@ import { type EncryptionKeys, openSecret } from '../secrets/sealed-secret.ts'
 
 /** What the exchange at a provider works with. The encryption keys open what the flow kept while its browser was away. */
 export interface AskProviderDeps extends ProfileDeps, OAuth1Deps {
-  readonly config: Pick<AuthConfig, 'security'>
+  readonly config: Pick<AuthConfig, 'behaviours' | 'security'>
   readonly encryptionKeys: EncryptionKeys
 }
 
@@ -73,7 +73,7 @@ export async function askProvider(
     ? await askOAuth1(deps, configured, flow, answer)
     : await askOAuth2(deps, configured, flow, answer)
   try {
-    return { account: toExternalAccount(configured, profile, deps.config.security), tokens }
+    return { account: toExternalAccount(configured, profile, deps.config), tokens }
   } catch (error) {
     return failProfile(error)
   }

@@ -10,6 +10,7 @@ import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireIdentityFactor, requireShownFactor } from '../sessions/require-owner.ts'
 import { claimAccountEmail } from '../users/claim-identifier.ts'
+import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
 import { updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 import { adoptProfile } from './find-owner.ts'
@@ -60,7 +61,9 @@ export async function linkExternalIdentity(
   if (owner.email === null && account.email) await requireShownFactor(trx, caller)
   const { id } = await insertExternalIdentity(trx, owner.id, account, deps.now())
   const adopted = await adoptEmail(trx, deps, owner, account)
-  const user = await adoptProfile(trx, deps, adopted, account)
+  const user = deps.config.behaviours.linkingAdoptsProfile
+    ? await adoptProfile(trx, deps, adopted, account)
+    : await updateProviders(trx, adopted)
   const traits = { identity_id: id, provider: account.provider, provider_id: account.subject }
   await recordAudit(trx, deps, { action: 'identity_linked', actor: user, ip, traits })
   await notify(trx, deps, user, { name: 'IDENTITY_LINKED', variables: { Provider: account.provider } })

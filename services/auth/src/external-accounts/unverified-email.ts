@@ -79,5 +79,11 @@ export async function refuseUnverified(deps: UnverifiedDeps, unverified: Unverif
     : mailConfirmation(deps, unverified))
   // Linking refuses only an identity that has an email, and mails that email.
   if (linking) throw linkedEmailUnverified({ provider })
-  throw mailTo === undefined ? externalEmailUnverified({ provider }) : externalEmailMailed({ provider })
+  if (mailTo === undefined) return refuseUnverifiedEmail(provider)
+  throw externalEmailMailed({ provider })
+}
+
+/** Refuses an account whose email only the provider can verify. @throws externalEmailUnverified */
+export function refuseUnverifiedEmail(provider: string): never {
+  throw externalEmailUnverified({ provider })
 }

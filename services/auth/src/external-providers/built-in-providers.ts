@@ -48,8 +48,16 @@ export function builtInProviders({ providers }: Pick<ExternalConfig, 'providers'
 
 /** The issuer of a provider's id_tokens, whether the provider is switched on or not. */
 export function issuerOf(name: ProviderName): string {
-  return DEFINITIONS[name]({ clientId: '', secret: '', redirectUri: '', baseUrl: '' }).issuer
+  return DEFINITIONS[name](NO_ACCOUNT).issuer
 }
+
+/** Whether users can sign in by id_tokens of a provider, where it is switched on. */
+export function takesIdTokens(name: ProviderName): boolean {
+  const provider = DEFINITIONS[name](NO_ACCOUNT)
+  return provider.protocol === 'oauth2' && provider.idTokens !== undefined
+}
+
+const NO_ACCOUNT = { clientId: '', secret: '', redirectUri: '', baseUrl: '' }
 
 function configure(name: ProviderName, config: ProviderConfig): AnyConfiguredProvider | undefined {
   const { enabled, clientIds, secret, redirectUri, url = '', emailOptional, checksNonce } = config

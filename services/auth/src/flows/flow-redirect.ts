@@ -98,22 +98,28 @@ export function externalSessionRedirect(redirectTo: string, { session, provider,
 const DENIALS: ReadonlySet<string> = new Set([signupDisabled.code, userBanned.code, externalEmailUnverified.code])
 
 /** Where a failed sign-in ends (reference: Error redirects). Servers read the query, pages the fragment. */
-export function callbackFailureRedirect(redirectTo: string, error: HttpError): string {
-  const parameters = failureParameters(error)
+export function callbackFailureRedirect(
+  redirectTo: string,
+  error: HttpError,
+  { providerRefusalCode }: Pick<Behaviours, 'providerRefusalCode'>,
+): string {
+  const parameters = failureParameters(error, providerRefusalCode)
   return withFormFragment(withQuery(redirectTo, parameters), { ...parameters, sb: '' })
 }
 
 /** Where a browser goes whose flow is unknown, and with it the redirect of the flow. */
 export function unknownFlowRedirect(siteUrl: string, error: HttpError): string {
-  return withQuery(siteUrl, failureParameters(error))
+  return withQuery(siteUrl, failureParameters(error, true))
 }
 
-function failureParameters({ status, code, message, details }: HttpError): RedirectParameters {
+/** @param hasRefusalCode whether a refusal by the provider has a code */
+function failureParameters({ status, code, message, details }: HttpError, hasRefusalCode: boolean): RedirectParameters {
   const name = DENIALS.has(code) ? 'access_denied' : (oauthErrorName(status) ?? 'server_error')
+  // If the provider refused, `details.error` is its name for the reason.
+  const isRefusal = typeof details.error === 'string'
   return {
-    // If the provider refused, `details.error` is its name for the reason.
-    error: typeof details.error === 'string' ? details.error : name,
-    error_code: code,
+    error: isRefusal ? String(details.error) : name,
+    ...(isRefusal && !hasRefusalCode ? {} : { error_code: code }),
     error_description: message,
   }
 }

@@ -6,7 +6,11 @@ import { toExternalAccount, trustedEmails } from './external-account.ts'
 const provider = github({ clientId: 'id', secret: 'secret', redirectUri: 'https://auth.example.com', baseUrl: '' })
 const configured = { name: 'github', provider, emailOptional: false }
 const read = (profile: Partial<ExternalProfile>, assumesVerified = true) =>
-  toExternalAccount(configured, { subject: '7', emails: [], ...profile }, { assumesVerified })
+  toExternalAccount(
+    configured,
+    { subject: '7', emails: [], ...profile },
+    { security: { assumesVerified }, behaviours: { emptyCustomClaims: false } },
+  )
 const ADA = { email: 'ada@example.com', isVerified: true, isPrimary: false }
 const EVE = { email: 'eve@example.com', isVerified: false, isPrimary: false }
 

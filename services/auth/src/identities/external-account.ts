@@ -1,3 +1,5 @@
+import type { Behaviours } from '../config/behaviours.ts'
+import type { SecurityConfig } from '../config/security.ts'
 import type { AnyConfiguredProvider } from '../external-providers/configured-provider.ts'
 import type { ExternalProfile, ListedEmail } from '../external-providers/provider.ts'
 import { emailProblem, normaliseEmail } from '../requests/identifier.ts'
@@ -23,6 +25,12 @@ export interface ExternalAccount {
 
 const SUBJECT_LENGTH_MAX = 512
 
+/** How accounts at providers are read. */
+export interface AccountConfig {
+  readonly security: Pick<SecurityConfig, 'assumesVerified'>
+  readonly behaviours: Pick<Behaviours, 'emptyCustomClaims'>
+}
+
 /**
  * The account that a provider describes. An address that no form of this service accepts counts as none, because case folding
  * beyond ASCII could turn it into the address of another user. Some providers can say that an address is verified, and do not:
@@ -32,7 +40,7 @@ const SUBJECT_LENGTH_MAX = 512
 export function toExternalAccount(
   { name, provider, emailOptional }: Pick<AnyConfiguredProvider, 'name' | 'provider' | 'emailOptional'>,
   profile: ExternalProfile,
-  { assumesVerified }: { readonly assumesVerified: boolean },
+  { security: { assumesVerified }, behaviours }: AccountConfig,
 ): ExternalAccount {
   const { subject } = profile
   if (subject === '' || subject.length > SUBJECT_LENGTH_MAX || subject !== removeUnstorable(subject)) {
@@ -45,7 +53,7 @@ export function toExternalAccount(
   }))
   const primary = listed.findIndex(({ isPrimary }) => isPrimary)
   const email = emails.at(primary)
-  const data = toData({ ...profile, issuer: profile.issuer || provider.issuer }, email)
+  const data = toData({ ...profile, issuer: profile.issuer || provider.issuer }, email, behaviours)
   return { provider: name, subject, emails, email, emailOptional, data }
 }
 
@@ -58,9 +66,15 @@ function isUsable(listed: ListedEmail): listed is ListedEmail & { readonly email
   return typeof listed.email === 'string' && emailProblem(listed.email) === undefined
 }
 
-function toData(profile: ExternalProfile, email: ExternalEmail | undefined): Record<string, unknown> {
+function toData(
+  profile: ExternalProfile,
+  email: ExternalEmail | undefined,
+  { emptyCustomClaims }: AccountConfig['behaviours'],
+): Record<string, unknown> {
   const { subject, name, picture, customClaims = {} } = profile
   const custom = withoutEmpty(customClaims)
+  // A provider that may tell any claims has told none.
+  const tellsNone = emptyCustomClaims && profile.customClaims && Object.keys(profile.customClaims).length === 0
   const data = withoutEmpty({
     iss: profile.issuer,
     sub: subject,
@@ -74,7 +88,7 @@ function toData(profile: ExternalProfile, email: ExternalEmail | undefined): Rec
     preferred_username: profile.preferredUsername,
     nickname: profile.nickname,
     provider_id: subject,
-    custom_claims: Object.keys(custom).length === 0 ? undefined : custom,
+    custom_claims: Object.keys(custom).length === 0 && !tellsNone ? undefined : custom,
   })
   return JSON.parse(
     JSON.stringify(data, (_key, value) => (typeof value === 'string' ? removeUnstorable(value) : value)),

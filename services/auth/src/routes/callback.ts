@@ -118,6 +118,6 @@ function addressAfter(
     case 'auth-code':
       return codeRedirect(finished.redirectTo, finished.code)
     case 'failed':
-      return callbackFailureRedirect(finished.redirectTo, note(finished.thrown))
+      return callbackFailureRedirect(finished.redirectTo, note(finished.thrown), config.behaviours)
   }
 }

@@ -1,38 +1,30 @@
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { PROVIDERS } from '../config/external.ts'
+import type { AuthConfig } from '../config.ts'
 import { errorAnswers } from '../error-body.ts'
 
 const SettingsAnswer = z.object({
-  external: z.object(Object.fromEntries(PROVIDERS.map((provider) => [provider, z.boolean()]))),
+  external: z.object(Object.fromEntries(PROVIDERS.map((provider) => [provider, z.boolean()]))).catchall(z.boolean()),
   disable_signup: z.boolean(),
-  autoconfirm: z.boolean(),
+  autoconfirm: z.boolean().optional(),
   mailer_autoconfirm: z.boolean(),
   phone_autoconfirm: z.boolean(),
-  email_enabled: z.boolean(),
-  phone_enabled: z.boolean(),
-  anonymous_users_enabled: z.boolean(),
+  email_enabled: z.boolean().optional(),
+  phone_enabled: z.boolean().optional(),
+  anonymous_users_enabled: z.boolean().optional(),
   sms_provider: z.string(),
+  saml_private_key_next_configured: z.boolean().optional(),
   saml_enabled: z.boolean(),
   passkeys_enabled: z.boolean(),
 })
 
+/** What only supabase/auth lists. Nobody can sign in there by this service. */
+const OTHER_PROVIDERS = ['fly', 'kakao', 'linkedin_oidc', 'slack_oidc', 'zoom'] as const
+
 /** `GET /settings`: what a sign-in form should offer. */
 export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
-  const { external, signup, mail, sms, webauthn } = app.deps.config
-  const settings = {
-    external: Object.fromEntries([...external.providers].map(([name, { enabled }]) => [name, enabled])),
-    disable_signup: signup.disabled,
-    autoconfirm: mail.autoconfirm,
-    mailer_autoconfirm: mail.autoconfirm,
-    phone_autoconfirm: sms.autoconfirm,
-    email_enabled: signup.emailEnabled,
-    phone_enabled: signup.phoneEnabled,
-    anonymous_users_enabled: signup.anonymousEnabled,
-    sms_provider: sms.provider ?? '',
-    saml_enabled: false,
-    passkeys_enabled: webauthn.passkeysEnabled,
-  }
+  const settings = viewSettings(app.deps.config)
   app.get(
     '/settings',
     {
@@ -46,4 +38,38 @@ export const settingsRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async () => settings,
   )
+}
+
+function viewSettings(config: AuthConfig): z.output<typeof SettingsAnswer> {
+  const { external, signup, mail, sms, webauthn, behaviours } = config
+  const providers = Object.fromEntries([...external.providers].map(([name, { enabled }]) => [name, enabled]))
+  const common = {
+    disable_signup: signup.disabled,
+    mailer_autoconfirm: mail.autoconfirm,
+    phone_autoconfirm: sms.autoconfirm,
+    sms_provider: sms.provider ?? '',
+    saml_enabled: false,
+    passkeys_enabled: webauthn.passkeysEnabled,
+  }
+  if (!behaviours.upstreamSettings) {
+    return {
+      external: providers,
+      ...common,
+      autoconfirm: mail.autoconfirm,
+      email_enabled: signup.emailEnabled,
+      phone_enabled: signup.phoneEnabled,
+      anonymous_users_enabled: signup.anonymousEnabled,
+    }
+  }
+  return {
+    external: {
+      ...Object.fromEntries(OTHER_PROVIDERS.map((name) => [name, false])),
+      ...providers,
+      email: signup.emailEnabled,
+      phone: signup.phoneEnabled,
+      anonymous_users: signup.anonymousEnabled,
+    },
+    ...common,
+    saml_private_key_next_configured: false,
+  }
 }

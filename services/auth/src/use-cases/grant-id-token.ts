@@ -5,7 +5,7 @@ import { serviceUnavailable } from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { linkExternalIdentity, requireManualLinking } from '../external-accounts/link.ts'
 import { signInExternally } from '../external-accounts/sign-in.ts'
-import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
+import { mailConfirmation, refuseUnverified, refuseUnverifiedEmail } from '../external-accounts/unverified-email.ts'
 import {
   idTokenAudienceForeign,
   idTokenInvalid,
@@ -18,7 +18,7 @@ import {
   idTokenWithoutEmail,
   providerDisabled,
 } from '../external-errors.ts'
-import { builtInProviders, issuerOf } from '../external-providers/built-in-providers.ts'
+import { builtInProviders, issuerOf, takesIdTokens } from '../external-providers/built-in-providers.ts'
 import {
   type AnyConfiguredProvider,
   type ConfiguredProvider,
@@ -81,14 +81,18 @@ export interface GrantIdTokenInput {
  * @throws manualLinkingDisabled, idTokenMissing, providerDisabled, idTokensUnsupported, idTokenSourceMissing,
  * idTokenNonceRequired, idTokenNonceUnpaired, idTokenNonceWrong, idTokenInvalid, idTokenAudienceForeign,
  * idTokenWithoutEmail, serviceUnavailable, and what `findCaller`, `requireIdentityOwner`, `askBeforeExternalUser`,
- * `linkExternalIdentity`, `signInExternally`, `runHooked`, `refuseUnverified` and `signNewSession` throw
+ * `linkExternalIdentity`, `signInExternally`, `runHooked`, `refuseUnverified`, `refuseUnverifiedEmail` and `signNewSession` throw
  */
 export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenInput): Promise<SessionView> {
   const { linkTo, context } = input
   if (linkTo) requireManualLinking(deps.config)
   if (!input.idToken) throw idTokenMissing()
   const judge = await findIdTokenProvider(deps, input)
-  const account = await readAccount(deps, input.idToken, { ...judge, ...input })
+  const { name: provider } = judge.configured
+  const { idTokensNeedEmail } = deps.config.behaviours
+  const read = await readAccount(deps, input.idToken, { ...judge, ...input })
+  const needsNone = !idTokensNeedEmail && deps.config.mail.autoconfirm
+  const account = { ...read, emailOptional: read.emailOptional || needsNone }
   const target = linkTo && (await findLinkingTarget(deps, linkTo))
   if (!target) await askBeforeExternalUser(deps, account, context)
   const store = async (trx: Trx, hooked: GrantIdTokenDeps) => {
@@ -101,14 +105,18 @@ export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenIn
     return { ...signIn, session: await createSession(trx, hooked, user, { ...context, ...proof }) }
   }
   const outcome = await runHooked(deps, store, (work) => withUniqueAccount(deps, work))
-  if (outcome.verdict === 'no-email') throw idTokenWithoutEmail()
+  if (outcome.verdict === 'no-email') return idTokensNeedEmail ? refuseMissingEmail() : refuseUnverifiedEmail(provider)
   const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.audience } }
   if (outcome.verdict === 'unverified') {
-    const { name: provider } = judge.configured
     return refuseUnverified(deps, { provider, user: outcome.user, linking: target, ...mail })
   }
   await mailConfirmation(deps, mail)
   return signNewSession(deps, outcome.session)
+}
+
+/** Refuses an account that needs an email and has none. @throws idTokenWithoutEmail */
+function refuseMissingEmail(): never {
+  throw idTokenWithoutEmail()
 }
 
 async function findLinkingTarget(
@@ -140,7 +148,7 @@ async function readAccount(
     return refuseToken(new Error('the access token is not the one that the id_token came with'))
   }
   try {
-    return toExternalAccount(configured, rules.readProfile(claims), deps.config.security)
+    return toExternalAccount(configured, rules.readProfile(claims), deps.config)
   } catch (cause) {
     return refuseToken(cause)
   }
@@ -185,20 +193,30 @@ async function findIdTokenProvider(
   const { provider, issuer, clientId } = source
   if (provider) {
     const configured = await findProvider(deps, provider)
-    if (!configured) return refuseProvider(defaultIssuer(provider))
+    if (!configured)
+      return refuseProvider(
+        deps,
+        provider,
+        PROVIDERS.find((name) => name === provider),
+      )
     return toIdTokenProvider(configured, configured.clientIds)
   }
   if (!issuer || !clientId) throw idTokenSourceMissing()
-  const { external } = deps.config
+  const { external, behaviours } = deps.config
   const issuing = builtInProviders(external).find((candidate) => isIssuer(candidate, issuer))
+  if (issuing && behaviours.ownIssuersAreTaken) return toIdTokenProvider(issuing, issuing.clientIds)
   const isPermitted = external.idTokenIssuers.includes(issuer) && issuing?.clientIds.includes(clientId)
-  if (!issuing || !isPermitted) return refuseProvider(issuer)
-  return toIdTokenProvider(issuing, [clientId])
+  if (issuing && isPermitted) return toIdTokenProvider(issuing, [clientId])
+  return refuseProvider(
+    deps,
+    issuer,
+    PROVIDERS.find((name) => issuerOf(name) === issuer),
+  )
 }
 
 function toIdTokenProvider(configured: AnyConfiguredProvider, audiences: readonly string[]): IdTokenProvider {
   const rules = isOAuth1(configured) ? undefined : configured.provider.idTokens
-  if (isOAuth1(configured) || !rules) throw idTokensUnsupported({ provider: configured.name })
+  if (isOAuth1(configured) || !rules) return refuseUnsupported(configured.name)
   return { configured, rules, audiences }
 }
 
@@ -206,12 +224,22 @@ function isIssuer(configured: AnyConfiguredProvider, issuer: string): boolean {
   return !isOAuth1(configured) && configured.provider.idTokens?.keysOf(issuer) !== undefined
 }
 
-function defaultIssuer(provider: string): string {
-  const known = PROVIDERS.find((name) => name === provider)
-  return known ? issuerOf(known) : provider
+/**
+ * Refuses a provider that is not enabled, or not for this client.
+ * @param known the provider, where it is one of ours that is off
+ * @throws providerDisabled, idTokensUnsupported
+ */
+function refuseProvider(
+  { config }: Pick<AuthDeps, 'config'>,
+  asked: string,
+  known: (typeof PROVIDERS)[number] | undefined,
+): never {
+  const isStrange = known === undefined || !takesIdTokens(known)
+  if (isStrange && config.behaviours.strangeIdTokensAreUnsupported) return refuseUnsupported(asked)
+  throw providerDisabled({ issuer: known ? issuerOf(known) : asked })
 }
 
-/** Refuses a provider that is not enabled, or not for this client. @throws providerDisabled */
-function refuseProvider(issuer: string): never {
-  throw providerDisabled({ issuer })
+/** Refuses a provider whose id_tokens nobody can sign in by. @throws idTokensUnsupported */
+function refuseUnsupported(provider: string): never {
+  throw idTokensUnsupported({ provider })
 }

@@ -155,4 +155,31 @@ export const memberCases = {
     compatible: ['4520123456', '4520123456'],
     supabase: ['+4520123456', '4520123456'],
   },
+  upstreamSettings: {
+    observe: async ({ app }) => {
+      const { external, disable_signup, mailer_autoconfirm, phone_autoconfirm, ...rest } = (
+        await app.inject('/settings')
+      ).json()
+      const { apple, zoom, email, phone, anonymous_users } = external
+      return [[apple, zoom, email, phone, anonymous_users], Object.keys(external).length, Object.keys(rest)]
+    },
+    compatible: [
+      [false, undefined, undefined, undefined, undefined],
+      18,
+      [
+        'autoconfirm',
+        'email_enabled',
+        'phone_enabled',
+        'anonymous_users_enabled',
+        'sms_provider',
+        'saml_enabled',
+        'passkeys_enabled',
+      ],
+    ],
+    supabase: [
+      [false, false, true, true, true],
+      26,
+      ['sms_provider', 'saml_private_key_next_configured', 'saml_enabled', 'passkeys_enabled'],
+    ],
+  },
 } as const satisfies BehaviourCases

@@ -1,9 +1,13 @@
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
+import type { JWTPayload } from 'jose'
+import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
 import { createKeySets } from '../../src/external-providers/key-sets.ts'
 import { type Landing, land } from '../external/external-app.ts'
+import { JWKS, signIdToken } from '../external/provider-stub.ts'
 import type { MailApp } from '../mail-app.ts'
+import { createSignedIn } from '../signed-in.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
 const KEYCLOAK = 'https://keycloak.example.com/realms/test'
@@ -16,11 +20,19 @@ const settings = {
   AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
 } as const
 
+const UserRecord = z.object({
+  user_metadata: z.record(z.string(), z.unknown()),
+  app_metadata: z.object({ providers: z.array(z.string()) }),
+  identities: z.array(z.object({ identity_data: z.record(z.string(), z.unknown()) })),
+})
+
 /** A browser at the service, whose provider knows one user. */
 interface Browser {
   readonly get: (url: string, token: string) => Promise<Record<string, unknown>>
   /** Goes to the provider and comes back. @param answer of the provider; by default a code */
   signIn(answer?: Readonly<Record<string, string>>, linkTo?: string): Promise<Landing>
+  /** Signs in by an id_token. @returns the error code, or the email of the user */
+  grant(claims: JWTPayload, fields: Readonly<Record<string, string>>): Promise<unknown>
 }
 
 /** Opens the service again, with a provider that answers in place of the real one. */
@@ -30,7 +42,11 @@ async function atProvider<Seen>(
   see: (browser: Browser) => Promise<Seen>,
 ): Promise<Seen> {
   const provider = await startStubProvider(async ({ url }) => ({
-    body: url.endsWith('/token') ? { access_token: 'of the provider', token_type: 'bearer' } : profile,
+    body: url.endsWith('/token')
+      ? { access_token: 'of the provider', token_type: 'bearer' }
+      : url.endsWith('/certs')
+        ? JWKS
+        : profile,
   }))
   const outbound = createOutbound([])
   const diverted = {
@@ -42,6 +58,13 @@ async function atProvider<Seen>(
   const headersOf = (token: string | undefined) => (token ? { authorization: `Bearer ${token}` } : {})
   try {
     return await see({
+      grant: async (claims, fields) => {
+        const id_token = await signIdToken({ iss: KEYCLOAK, aud: 'client', ...claims }, service.clock)
+        const payload = { id_token, ...fields }
+        const answer = await app.inject({ method: 'POST', url: '/token?grant_type=id_token', payload })
+        const { error_code: code, error, user } = answer.json()
+        return code ?? user?.email ?? error
+      },
       get: async (url, token) => (await app.inject({ url, headers: headersOf(token) })).json(),
       signIn: async (answer = { code: 'code' }, linkTo) => {
         const path = linkTo ? '/user/identities/authorize' : '/authorize'
@@ -67,5 +90,78 @@ export const providerCases = {
       }),
     compatible: ['keycloak', 'string'],
     supabase: [undefined, 'string'],
+  },
+  linkingAdoptsProfile: {
+    settings,
+    observe: async (service) => {
+      const { headers } = await createSignedIn(service, { raw_user_meta_data: { name: 'Ann' } })
+      const token = headers.authorization.slice('Bearer '.length)
+      return atProvider(service, { sub: 'kurt', email: 'kurt@example.com', name: 'Kurt' }, async ({ signIn, get }) => {
+        await signIn(undefined, token)
+        const { user_metadata, app_metadata, identities } = UserRecord.parse(await get('/user', token))
+        return [user_metadata.name, app_metadata.providers, identities.length]
+      })
+    },
+    compatible: ['Kurt', ['email', 'keycloak'], 2],
+    supabase: ['Ann', ['email', 'keycloak'], 2],
+  },
+  emptyCustomClaims: {
+    settings,
+    observe: (service) =>
+      atProvider(service, { sub: 'carl', email: 'carl@example.com', email_verified: true }, async ({ signIn, get }) => {
+        const { fragment } = await signIn()
+        const { user_metadata, identities } = UserRecord.parse(await get('/user', fragment.access_token ?? ''))
+        return [user_metadata.custom_claims, identities[0]?.identity_data.custom_claims]
+      }),
+    compatible: [undefined, undefined],
+    supabase: [{}, {}],
+  },
+  providerRefusalCode: {
+    settings,
+    observe: (service) =>
+      atProvider(service, {}, async ({ signIn }) => {
+        const { query, fragment } = await signIn({ error: 'access_denied' })
+        const lost = await signIn({})
+        return [query.error, query.error_code, fragment.error_code, lost.query.error_code]
+      }),
+    compatible: ['access_denied', 'bad_oauth_callback', 'bad_oauth_callback', 'bad_oauth_callback'],
+    supabase: ['access_denied', undefined, undefined, 'bad_oauth_callback'],
+  },
+  strangeIdTokensAreUnsupported: {
+    settings,
+    observe: (service) =>
+      atProvider(service, {}, async ({ grant }) => [
+        await grant({ sub: 'a' }, { provider: 'github' }),
+        await grant({ sub: 'a' }, { issuer: 'https://another.example.com', client_id: 'client' }),
+        await grant({ sub: 'a' }, { provider: 'google' }),
+        await grant({ sub: 'a' }, { issuer: 'https://accounts.google.com', client_id: 'client' }),
+      ]),
+    compatible: Array(4).fill('provider_disabled'),
+    supabase: ['validation_failed', 'validation_failed', 'provider_disabled', 'provider_disabled'],
+  },
+  ownIssuersAreTaken: {
+    settings,
+    observe: (service) =>
+      atProvider(service, {}, async ({ grant }) => {
+        const claims = { sub: 'ines', email: 'ines@example.com', email_verified: true }
+        return [
+          await grant(claims, { issuer: KEYCLOAK, client_id: 'client' }),
+          await grant({ ...claims, aud: 'another' }, { issuer: KEYCLOAK, client_id: 'another' }),
+        ]
+      }),
+    compatible: ['provider_disabled', 'provider_disabled'],
+    supabase: ['ines@example.com', 'invalid request'],
+  },
+  idTokensNeedEmail: {
+    settings: { ...settings, AUTH_MAILER_AUTOCONFIRM: 'true' },
+    observe: async (service) => {
+      const grant = (deps: MailApp['deps'], sub: string) =>
+        atProvider({ ...service, deps }, {}, (browser) => browser.grant({ sub }, { provider: 'keycloak' }))
+      const { mail, ...config } = service.deps.config
+      const confirming = { ...service.deps, config: { ...config, mail: { ...mail, autoconfirm: false } } }
+      return [await grant(service.deps, 'nomail'), await grant(confirming, 'nomail-either')]
+    },
+    compatible: ['validation_failed', 'validation_failed'],
+    supabase: ['', 'provider_email_needs_verification'],
   },
 } as const satisfies BehaviourCases

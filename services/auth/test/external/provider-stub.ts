@@ -37,10 +37,11 @@ export const REFRESH_TOKEN = 'refresh-token-of-the-provider'
 
 const { privateKey, publicKey } = await generateKeyPair('RS256')
 const KID = 'key of the provider'
-const JWK = { ...(await exportJWK(publicKey)), kid: KID, alg: 'RS256', use: 'sig' }
+/** The keys of every stub. */
+export const JWKS = { keys: [{ ...(await exportJWK(publicKey)), kid: KID, alg: 'RS256', use: 'sig' }] }
 
 /** An id_token that is valid for an hour from the time of a clock. */
-function signIdToken(claims: JWTPayload, { now }: Pick<FakeClock, 'now'>): Promise<string> {
+export function signIdToken(claims: JWTPayload, { now }: Pick<FakeClock, 'now'>): Promise<string> {
   const issuedAt = Math.floor(now().getTime() / 1_000)
   const times = { iat: issuedAt, exp: issuedAt + 3_600 }
   return new SignJWT({ ...times, ...claims }).setProtectedHeader({ alg: 'RS256', kid: KID }).sign(privateKey)
@@ -50,7 +51,7 @@ function signIdToken(claims: JWTPayload, { now }: Pick<FakeClock, 'now'>): Promi
 export function play(stub: ProviderStub, clock: FakeClock): Answers {
   return async (call, request) => {
     if (call === `POST ${stub.token.url}`) return answerToken(stub, request, clock)
-    if (call === `GET ${stub.idToken?.jwksUrl}`) return { body: { keys: [JWK] } }
+    if (call === `GET ${stub.idToken?.jwksUrl}`) return { body: JWKS }
     const resource = stub.resources[request.url]
     if (!resource) return { status: 404, body: { message: `nothing at ${request.url}` } }
     expect(request.headers).toMatchObject({ authorization: `Bearer ${ACCESS_TOKEN}`, ...resource.headers })
