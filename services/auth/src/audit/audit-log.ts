@@ -42,9 +42,9 @@ const LOG_TYPES = {
 /** An action of the audit log (reference: Audit log). Its `log_type` follows from it. */
 export type AuditAction = keyof typeof LOG_TYPES
 
-/** What recording an event works with. The setting AUDIT_LOG_DISABLE_POSTGRES decides between table and log. */
+/** What recording an event works with. The setting AUDIT_LOG_DISABLE_POSTGRES decides between table and log; a profile may want both. */
 export interface AuditDeps {
-  readonly config: Pick<AuthConfig, 'database'>
+  readonly config: Pick<AuthConfig, 'behaviours' | 'database'>
   readonly logger: ServiceLogger['logger']
   readonly now: () => Date
 }
@@ -66,10 +66,8 @@ export interface AuditEvent {
 export async function recordAudit(trx: Trx, deps: AuditDeps, event: AuditEvent): Promise<void> {
   const { action, actor, target = actor, ip, sessionId } = event
   const payload = toPayload(event)
-  if (!deps.config.database.auditInPostgres) {
-    deps.logger.info({ auth_event: { ...payload, ip_address: ip } }, 'audit')
-    return
-  }
+  if (isLogged(deps)) deps.logger.info({ auth_event: { ...payload, ip_address: ip } }, 'audit')
+  if (!deps.config.database.auditInPostgres) return
   await trx
     .insertInto('audit_log_entries')
     .values({
@@ -108,10 +106,13 @@ export interface LoggedEvent {
   readonly ip: string
 }
 
-/** Writes an event to the log, where AUDIT_LOG_DISABLE_POSTGRES keeps it out of the database. */
+/** Writes an event to the log, where events are logged. */
 export function auditToLog(deps: Omit<AuditDeps, 'now'>, { action, actorId, ip }: LoggedEvent): void {
-  if (deps.config.database.auditInPostgres) return
-  deps.logger.info({ auth_event: { actor_id: actorId, action, ip_address: ip } }, 'audit')
+  if (isLogged(deps)) deps.logger.info({ auth_event: { actor_id: actorId, action, ip_address: ip } }, 'audit')
+}
+
+function isLogged({ config }: Pick<AuditDeps, 'config'>): boolean {
+  return config.behaviours.logsAuthEvents || !config.database.auditInPostgres
 }
 
 /** The traits of an event in which an admin changed a user (reference: Users made and changed by admins). */

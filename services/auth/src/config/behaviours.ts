@@ -410,6 +410,18 @@ export const BEHAVIOURS = {
     ),
     reason: 'Pages of settings and sign-in forms read `external.email` and `external.phone`.',
   },
+  logsAuthEvents: {
+    subject: 'Log lines with `auth_event`',
+    compatible: is(false, 'only where `AUDIT_LOG_DISABLE_POSTGRES` keeps events out of the database'),
+    supabase: is(true, 'always: one line for each event of the audit log'),
+    reason: 'Queries of logs read `auth_event`.',
+  },
+  invitationDataInIdentity: {
+    subject: '`data` of an invitation, or of a generated link that makes a user',
+    compatible: is(true, 'goes to `user_metadata` and to the `identity_data` of the email'),
+    supabase: is(false, 'goes to `user_metadata` alone'),
+    reason: 'Applications read what the admin has written in one place.',
+  },
 } as const satisfies Readonly<Record<string, Behaviour>>
 
 type Table = typeof BEHAVIOURS

@@ -16,7 +16,7 @@ import { insertUnlessTaken } from '../users/user-change-repository.ts'
  * What a new user works with. The hook AFTER_USER_CREATED is called by a job, and later for a staged user, who is no user yet.
  */
 export interface OwnUserDeps {
-  readonly config: Pick<AuthConfig, 'jwt'>
+  readonly config: Pick<AuthConfig, 'behaviours' | 'jwt'>
   readonly hooks: Hooks
   readonly jobs: Jobs
   readonly now: () => Date
@@ -32,8 +32,18 @@ export interface NewOwnUser {
   /** Null for a user without a password. */
   readonly passwordHash: string | null
   readonly data: Readonly<Record<string, unknown>>
+  /** Whether an admin has sent the data. */
+  readonly isInvited: boolean
   /** What the user is waiting for, and since when. */
   readonly since: Pick<Insertable<UsersTable>, 'staged_at' | 'invited_at' | 'confirmation_sent_at' | 'keep_unconfirmed'>
+}
+
+/** What the identity of an invited email keeps of the data of the invitation. */
+export function invitationData(
+  { behaviours }: Pick<AuthConfig, 'behaviours'>,
+  data: NewOwnUser['data'],
+): NewOwnUser['data'] {
+  return behaviours.invitationDataInIdentity ? data : {}
 }
 
 /**
@@ -44,7 +54,7 @@ export interface NewOwnUser {
 export async function insertOwnUser(
   trx: Trx,
   { config, hooks, jobs, now, randomBytes }: OwnUserDeps,
-  { userId, identifier, audience, passwordHash, data, since }: NewOwnUser,
+  { userId, identifier, audience, passwordHash, data, isInvited, since }: NewOwnUser,
 ): Promise<User | undefined> {
   const at = now()
   const { kind, value } = identifier
@@ -66,7 +76,7 @@ export async function insertOwnUser(
     user_id: user.id,
     provider: kind,
     provider_id: user.id,
-    identity_data: ownIdentityData(kind, { userId: user.id, value }, data),
+    identity_data: ownIdentityData(kind, { userId: user.id, value }, isInvited ? invitationData(config, data) : data),
     created_at: at,
     updated_at: at,
   })

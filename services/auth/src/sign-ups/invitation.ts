@@ -7,7 +7,7 @@ import { mergeMetadata } from '../users/metadata.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
 import { isUnclaimed, lockOwnerOfIdentifier } from '../users/user-repository.ts'
-import { insertOwnUser, type OwnUserDeps } from './insert-own-user.ts'
+import { insertOwnUser, invitationData, type OwnUserDeps } from './insert-own-user.ts'
 import { replaceIdentityData, upsertSignUpContent } from './sign-up-content-repository.ts'
 
 /** A user whom an admin invites. */
@@ -55,7 +55,7 @@ export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation:
       data,
       passwordHash: null,
     })
-    if (isStrange) await replaceIdentityData(trx, holder, identifier, data)
+    if (isStrange) await replaceIdentityData(trx, holder, identifier, invitationData(deps.config, data))
     return updateUser(trx, holder.id, {
       ...since,
       // A stranger may have signed up with this address, so the password of that sign-up must not outlive the invitation.
@@ -70,6 +70,7 @@ export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation:
     audience: context.audience,
     passwordHash: null,
     data,
+    isInvited: true,
     since,
   })
   return made ?? findOrMakeInvited(trx, deps, invitation)

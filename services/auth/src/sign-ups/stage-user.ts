@@ -56,6 +56,7 @@ export async function lockOrStageUser(
     audience: audience,
     passwordHash: hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm),
     data: stage.data,
+    isInvited: false,
     since: { staged_at: deps.now() },
   })
   return staged ?? lockOrStageUser(trx, deps, { identifier, audience, stage })
@@ -108,6 +109,7 @@ async function insertUnconfirmed(
     audience,
     passwordHash,
     data: signUpMetadata(deps.config, data, { ...identifier, userId, isVerified: false }),
+    isInvited: false,
     since: { confirmation_sent_at: deps.now() },
   })
   const kind = identifier.kind === 'email' ? 'recovery' : 'sms'

@@ -227,6 +227,7 @@ async function findOrSignUp(
     audience: context.audience,
     passwordHash: stored,
     data: mergeMetadata({}, data),
+    isInvited: true,
     since: KEPT,
   }
   return insertOwnUser(trx, deps, wanted)

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { buildApp } from '../../src/app.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { createSignedIn } from '../signed-in.ts'
 import { createSignedUp } from '../signed-up.ts'
@@ -154,6 +155,40 @@ export const memberCases = {
     },
     compatible: ['4520123456', '4520123456'],
     supabase: ['+4520123456', '4520123456'],
+  },
+  invitationDataInIdentity: {
+    observe: async ({ post }) => {
+      const seen = async (url: string, fields: object) => {
+        const body = { email: `guest-${randomUUID()}@example.com`, data: { a: 1 }, ...fields }
+        const { user_metadata, identities } = (await post(url, body, OPERATOR)).json()
+        return [user_metadata.a, identities[0].identity_data.a]
+      }
+      return [
+        await seen('/invite', {}),
+        await seen('/admin/generate_link', { type: 'invite' }),
+        await seen('/admin/generate_link', { type: 'signup', password: PASSWORD }),
+      ]
+    },
+    compatible: Array(3).fill([1, 1]),
+    supabase: Array(3).fill([1, undefined]),
+  },
+  logsAuthEvents: {
+    observe: async ({ deps }) => {
+      const actions: unknown[] = []
+      const info = ({ auth_event: event }: { readonly auth_event?: { readonly action: string } }) =>
+        actions.push(event?.action)
+      const logger = Object.assign(Object.create(deps.logger), { info })
+      const { email, password } = await createSignedUp(deps)
+      const app = await buildApp({ ...deps, logger })
+      const payload = { email, password }
+      const signedIn = await app.inject({ method: 'POST', url: '/token?grant_type=password', payload })
+      const headers = { authorization: `Bearer ${signedIn.json().access_token}` }
+      await app.inject({ method: 'PUT', url: '/user', headers, payload: { data: { a: 1 } } })
+      await app.close()
+      return actions.filter((action) => action !== undefined)
+    },
+    compatible: [],
+    supabase: ['login', 'user_modified'],
   },
   upstreamSettings: {
     observe: async ({ app }) => {
