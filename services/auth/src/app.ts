@@ -8,7 +8,7 @@ import { requireAdmin } from './plugins/authenticate.ts'
 import { captcha } from './plugins/captcha.ts'
 import { clientAddress, rateLimit } from './plugins/client-address.ts'
 import { commonHeaders, headers, noStore } from './plugins/headers.ts'
-import { jsonBody, SMALL_BODY_BYTES_MAX } from './plugins/json-body.ts'
+import { BODY_BYTES_MAX, jsonBody, SMALL_BODY_BYTES_MAX } from './plugins/json-body.ts'
 import { upstreamAnswers } from './plugins/upstream-answers.ts'
 import { adminAuditRoutes } from './routes/admin/audit.ts'
 import { customProvidersRoutes } from './routes/admin/custom-providers.ts'
@@ -58,7 +58,6 @@ import { jwksRoutes } from './routes/well-known/jwks.json.ts'
 import { VERSION } from './version.ts'
 
 const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
-const BODY_BYTES_MAX = 1_048_576
 /** Where clients of Supabase expect the service: a gateway in front of supabase/auth takes this path away. */
 const GATEWAY_PATH = '/auth/v1'
 
@@ -85,6 +84,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     meter: deps.meter,
     requestIdHeader: config.server.requestIdHeader,
     bodyLimit: BODY_BYTES_MAX,
+    headBytesMax: config.behaviours.headBytesMax,
     handlerTimeoutMs: config.server.requestDurationMsMax,
     trustedProxies: config.server.trustedProxies,
     ignoreTrailingSlash: true,

@@ -14,18 +14,19 @@ import {
 } from './connection-bounds.ts'
 import { createReleaseAfterCuts } from './release-memory.ts'
 
-/** What a server that bounds its clients needs. Times are in milliseconds, `bodyLimit` is in bytes. */
+/** What a server that bounds its clients needs. Times are in milliseconds, `bodyLimit` and `headBytesMax` are in bytes. */
 export interface BoundedServerOptions {
   readonly logger: FastifyBaseLogger
   readonly meter?: Meter
   readonly connections?: Partial<ConnectionBounds>
   readonly bodyLimit: number
+  readonly headBytesMax?: number
   readonly handlerTimeoutMs: number
   readonly requestTimeoutMs?: number
   readonly trustedProxies?: TrustedProxies | undefined
 }
 
-const HEADER_BYTES_MAX = 16_384
+const HEAD_BYTES_MAX = 16_384
 /**
  * Buffer for a body that is not read, and for a stream that the client does not read. Node's default of 64 KiB would take 32
  * MiB for 500 clients.
@@ -57,7 +58,7 @@ export function boundedServer(options: BoundedServerOptions, handler: RequestLis
   })
   const server = createServer(
     {
-      maxHeaderSize: HEADER_BYTES_MAX,
+      maxHeaderSize: options.headBytesMax ?? HEAD_BYTES_MAX,
       highWaterMark: BUFFERED_BYTES,
       headersTimeout: bounds.headMs,
       requestTimeout: options.requestTimeoutMs ?? options.handlerTimeoutMs + bounds.headMs,

@@ -36,6 +36,8 @@ export interface ServerOptions {
   readonly requestIdPattern?: RegExp
   /** Most bytes of a body. */
   readonly bodyLimit: number
+  /** Most bytes of the first line and the headers of a request. */
+  readonly headBytesMax?: number
   /** How long a handler may take. */
   readonly handlerTimeoutMs: number
   /**

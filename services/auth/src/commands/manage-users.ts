@@ -134,7 +134,7 @@ async function show(deps: OperatorDeps, { format }: CommandInput, userId: string
 
 async function create(deps: OperatorDeps, { options, format }: CommandInput): Promise<object> {
   const id = text(options.id)
-  const wanted = parseAdminUser({
+  const wanted = parseAdminUser(deps.config, {
     email: text(options.email),
     phone: text(options.phone),
     password: text(options.password),
@@ -162,14 +162,14 @@ async function remove(deps: OperatorDeps, input: CommandInput): Promise<object> 
 
 async function ban(deps: OperatorDeps, input: CommandInput, duration: string | undefined): Promise<object> {
   const userId = await requireUserId(deps, input)
-  const wanted = parseAdminUser({ ban_duration: duration })
+  const wanted = parseAdminUser(deps.config, { ban_duration: duration })
   const changed = await updateUserAsAdmin(deps, { admin: OPERATOR, userId, audience: undefined, wanted, ip: '' })
   return input.format === 'json' ? viewUser(changed) : describeUserBriefly(changed, deps.now())
 }
 
 async function invite(deps: OperatorDeps, { words: [email = ''], options, format }: CommandInput): Promise<object> {
   const context = operatorContext(deps.config, text(options.redirectTo))
-  const data = requireMetadata(object(options.userMetadata))
+  const data = requireMetadata(deps.config, object(options.userMetadata))
   await deps.jobs.open()
   const invited = await inviteUser(deps, { admin: OPERATOR, email: requireEmail(email), data, context })
   return format === 'json' ? viewUser(invited) : describeUserBriefly(invited, deps.now())
@@ -185,7 +185,7 @@ async function link(deps: OperatorDeps, { words: [email = ''], options, format }
     email: requireEmail(email),
     newEmail: requireNewEmail(type, text(options.newEmail)),
     password: text(options.password),
-    data: requireMetadata(object(options.userMetadata)),
+    data: requireMetadata(deps.config, object(options.userMetadata)),
     context,
   })
   return format === 'json' ? viewGeneratedLink(made, context.redirectTo, deps.config.behaviours) : describeLink(made)

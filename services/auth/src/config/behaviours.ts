@@ -422,6 +422,18 @@ export const BEHAVIOURS = {
     supabase: is(false, 'goes to `user_metadata` alone'),
     reason: 'Applications read what the admin has written in one place.',
   },
+  metadataBytesMax: {
+    subject: 'Size of `user_metadata` and `app_metadata`',
+    compatible: is(65_536, '64 KiB of JSON, in a body of at most 256 KiB'),
+    supabase: is(1_048_576, 'that of a body: 1 MiB'),
+    reason: 'Applications keep images in metadata.',
+  },
+  headBytesMax: {
+    subject: 'Size of the headers of a request',
+    compatible: is(16_384, '16 KiB'),
+    supabase: is(1_048_576, '1 MiB'),
+    reason: 'An access token holds `user_metadata`.',
+  },
 } as const satisfies Readonly<Record<string, Behaviour>>
 
 type Table = typeof BEHAVIOURS

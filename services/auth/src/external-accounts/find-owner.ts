@@ -17,7 +17,7 @@ import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { StaleView } from '../users/claim-identifier.ts'
-import { mergeMetadata } from '../users/metadata.ts'
+import { type MetadataRules, mergeMetadata } from '../users/metadata.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { deleteStagedUser, insertUser, updateUser } from '../users/user-change-repository.ts'
@@ -127,7 +127,7 @@ async function create(
     role: deps.config.jwt.defaultRole,
     email,
     raw_app_meta_data: { provider, providers: [provider] },
-    raw_user_meta_data: mergeMetadata({}, data),
+    raw_user_meta_data: mergeMetadata(deps.config, {}, data),
     claimed_at: account.email ? null : at,
     created_at: at,
     updated_at: at,
@@ -157,11 +157,14 @@ export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'emai
  */
 export async function adoptProfile(
   trx: Trx,
-  { now }: Pick<FindOwnerDeps, 'now'>,
+  { config, now }: Pick<FindOwnerDeps, 'now'> & { readonly config: MetadataRules },
   user: User,
   { data }: Pick<ExternalAccount, 'data'>,
 ): Promise<User> {
-  await updateUser(trx, user.id, { raw_user_meta_data: mergeMetadata(user.userMetadata, data), updated_at: now() })
+  await updateUser(trx, user.id, {
+    raw_user_meta_data: mergeMetadata(config, user.userMetadata, data),
+    updated_at: now(),
+  })
   return updateProviders(trx, user)
 }
 

@@ -3,9 +3,17 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { formNotUtf8, tooManyFormFields } from '../request-errors.ts'
 import { checkStrings, decodeUtf8, FEW_MEMBERS, FIELDS_MAX, parseJson } from '../requests/parse-json.ts'
+import type { MetadataRules } from '../users/metadata.ts'
 
-/** The limit for clients who are no admins. Routes that take metadata, of up to 64 KiB in its shortest form, set a higher one. */
+/** The limit of the service. */
+export const BODY_BYTES_MAX = 1_048_576
+/** The limit for clients who are no admins. Routes that take metadata set a higher one. */
 export const SMALL_BODY_BYTES_MAX = 65_536
+
+/** The limit of a body with metadata. Escapes may make the metadata four times as long. */
+export function metadataBodyBytesMax({ behaviours }: MetadataRules): number {
+  return Math.min(4 * behaviours.metadataBytesMax, BODY_BYTES_MAX)
+}
 
 /** The media types of routes that take forms too, for the API document. */
 export const JSON_AND_FORMS = ['application/json', 'application/x-www-form-urlencoded']

@@ -38,7 +38,7 @@ export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
       const invited = await inviteUser(deps, {
         admin,
         email: requireEmail(body.email ?? ''),
-        data: requireMetadata(body.data),
+        data: requireMetadata(deps.config, body.data),
         context: await readContext(deps, request, reply),
       })
       return viewUser(invited)

@@ -4,12 +4,13 @@ import { errorAnswers } from '../error-body.ts'
 import { PKCE_TOGETHER, parsePkce, pkceFields } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
+import { metadataBodyBytesMax } from '../plugins/json-body.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { magicLinkWithoutEmail } from '../request-errors.ts'
 import { captchaFields, neededEmailField, needs } from '../requests/documented-fields.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
 import { requestMagicLink } from '../use-cases/request-one-time-code.ts'
-import { METADATA_BODY_BYTES_MAX, Metadata, requireMetadata } from '../users/metadata.ts'
+import { Metadata, requireMetadata } from '../users/metadata.ts'
 
 const MagicLinkBody = z
   .looseObject({
@@ -26,7 +27,7 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/magiclink',
     {
-      bodyLimit: METADATA_BODY_BYTES_MAX,
+      bodyLimit: metadataBodyBytesMax(deps.config),
       config: { captcha: true, rateBucket: 'magiclink' },
       schema: {
         operationId: 'sendMagicLink',
@@ -42,7 +43,7 @@ export const magiclinkRoutes: FastifyPluginAsyncZod = async (app) => {
       const { body } = request
       if (!body.email) throw magicLinkWithoutEmail()
       requireOneTimeCodesEnabled(deps.config.signup, 'email')
-      const [identifier, data] = [requireIdentifier(body), requireMetadata(body.data)]
+      const [identifier, data] = [requireIdentifier(body), requireMetadata(deps.config, body.data)]
       const pkce = parsePkce(body, deps.config.signup.pkce)
       const context = await readContext(deps, request, reply)
       await requestMagicLink(deps, { identifier, createUser: true, data, pkce, context })

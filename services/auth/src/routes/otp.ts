@@ -6,6 +6,7 @@ import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { SentMessageAnswer, showMessageId } from '../messages/message-id.ts'
 import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
 import { requireChannel } from '../messages/require-channel.ts'
+import { metadataBodyBytesMax } from '../plugins/json-body.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
 import { captchaFields, channelField, emailField, phoneField, withTexts } from '../requests/documented-fields.ts'
@@ -16,7 +17,7 @@ import {
   requestMagicLink,
   sendPhoneCode,
 } from '../use-cases/request-one-time-code.ts'
-import { METADATA_BODY_BYTES_MAX, Metadata, requireMetadata } from '../users/metadata.ts'
+import { Metadata, requireMetadata } from '../users/metadata.ts'
 
 const OtpBody = z
   .looseObject({
@@ -43,7 +44,7 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/otp',
     {
-      bodyLimit: METADATA_BODY_BYTES_MAX,
+      bodyLimit: metadataBodyBytesMax(deps.config),
       config: { captcha: true, rateBucket: 'otp' },
       schema: {
         operationId: 'sendOneTimeCode',
@@ -60,7 +61,7 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const { body } = request
       requireOneIdentifier(body)
-      const data = requireMetadata(body.data)
+      const data = requireMetadata(deps.config, body.data)
       const context = await readContext(deps, request, reply)
       const wanted = { createUser: body.create_user ?? true, data, context }
       if (!body.email) return sendSms(deps, body, wanted)

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { PKCE_TOGETHER, pkceFieldsOfForms } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
+import { metadataBodyBytesMax } from '../plugins/json-body.ts'
 import { readContext } from '../plugins/request-context.ts'
 import {
   captchaFields,
@@ -16,7 +17,7 @@ import {
 import { SessionView } from '../sessions/session-view.ts'
 import { signInAnonymously } from '../use-cases/sign-in-anonymously.ts'
 import { signUp } from '../use-cases/sign-up.ts'
-import { METADATA_BODY_BYTES_MAX, Metadata } from '../users/metadata.ts'
+import { Metadata } from '../users/metadata.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 
 const SignUpBody = z
@@ -49,7 +50,7 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/signup',
     {
-      bodyLimit: METADATA_BODY_BYTES_MAX,
+      bodyLimit: metadataBodyBytesMax(deps.config),
       config: { captcha: true, rateBucket: 'signup' },
       schema: {
         operationId: 'signUp',

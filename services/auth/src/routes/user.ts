@@ -8,6 +8,7 @@ import { RedirectQuery } from '../flows/redirect-allow-list.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { authenticate } from '../plugins/authenticate.ts'
 import { noStore } from '../plugins/headers.ts'
+import { metadataBodyBytesMax } from '../plugins/json-body.ts'
 import { plainJson } from '../plugins/plain-json.ts'
 import { readContext } from '../plugins/request-context.ts'
 import { readWantedAudience } from '../plugins/session-origin.ts'
@@ -22,7 +23,7 @@ import {
 import { requireEmail, requirePhone } from '../requests/identifier.ts'
 import { getOwnUser } from '../use-cases/get-own-user.ts'
 import { type OwnChanges, updateOwnUser } from '../use-cases/update-own-user.ts'
-import { METADATA_BODY_BYTES_MAX, Metadata, requireMetadata } from '../users/metadata.ts'
+import { Metadata, requireMetadata } from '../users/metadata.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 
 const UserBody = z
@@ -72,7 +73,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
   app.put(
     '/user',
     {
-      bodyLimit: METADATA_BODY_BYTES_MAX,
+      bodyLimit: metadataBodyBytesMax(deps.config),
       config: { rateBucket: 'user' },
       schema: {
         operationId: 'updateUser',
@@ -100,8 +101,8 @@ function parseChanges({ config }: { readonly config: AuthConfig }, body: z.outpu
     password: config.behaviours.emptyPasswordIsWeak ? (body.password ?? undefined) : body.password || undefined,
     currentPassword: body.current_password || undefined,
     nonce: body.nonce || undefined,
-    data: body.data && requireMetadata(body.data),
-    appMetadata: body.app_metadata && requireMetadata(body.app_metadata),
+    data: body.data && requireMetadata(config, body.data),
+    appMetadata: body.app_metadata && requireMetadata(config, body.app_metadata),
   }
 }
 

@@ -60,7 +60,7 @@ export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation:
       ...since,
       // A stranger may have signed up with this address, so the password of that sign-up must not outlive the invitation.
       ...((await isUnclaimed(trx, holder)) ? { encrypted_password: null } : {}),
-      raw_user_meta_data: mergeMetadata(isStrange ? {} : holder.userMetadata, data),
+      raw_user_meta_data: mergeMetadata(deps.config, isStrange ? {} : holder.userMetadata, data),
       updated_at: at,
     })
   }

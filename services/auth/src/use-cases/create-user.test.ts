@@ -15,7 +15,7 @@ let count = 0
 const nextEmail = () => `made${++count}@example.com`
 /** Creates a user, and answers the row. */
 async function create(fields: AdminUserFields, own = deps) {
-  const wanted = parseAdminUser({ email: nextEmail(), email_confirm: true, ...fields })
+  const wanted = parseAdminUser(deps.config, { email: nextEmail(), email_confirm: true, ...fields })
   const { user } = await createUser(own, { admin: SERVICE, id: undefined, wanted, context: CONTEXT })
   const row = deps.db.selectFrom('users').selectAll().where('id', '=', user.id)
   return row.executeTakeFirstOrThrow()

@@ -96,7 +96,7 @@ async function insertWantedUser(
   }
   const at = deps.now()
   const isInvited = email !== undefined && !wanted.emailConfirm && deps.config.mail.inviteOnAdminCreate
-  const metadata = mergeMetadata({}, wanted.userMetadata)
+  const metadata = mergeMetadata(deps.config, {}, wanted.userMetadata)
   const user = await insertUser(trx, {
     ...(id === undefined ? {} : { id }),
     aud: wanted.audience ?? context.audience,
@@ -110,7 +110,7 @@ async function insertWantedUser(
     confirmation_sent_at: isInvited ? at : null,
     keep_unconfirmed: true,
     claimed_at: at,
-    raw_app_meta_data: mergeMetadata({ provider: kinds[0], providers: kinds }, wanted.appMetadata),
+    raw_app_meta_data: mergeMetadata(deps.config, { provider: kinds[0], providers: kinds }, wanted.appMetadata),
     raw_user_meta_data:
       wanted.emailConfirm && email !== undefined ? confirmedMetadata(deps.config, metadata, 'email') : metadata,
     created_at: at,

@@ -215,7 +215,10 @@ async function findOrSignUp(
   if (user) {
     const content = { kind: 'confirmation', audience: user.audience, data, passwordHash: passwordHash ?? null } as const
     await upsertSignUpContent(trx, user, content)
-    return updateUser(trx, user.id, { ...KEPT, raw_user_meta_data: mergeMetadata(user.userMetadata, data) })
+    return updateUser(trx, user.id, {
+      ...KEPT,
+      raw_user_meta_data: mergeMetadata(deps.config, user.userMetadata, data),
+    })
   }
   if (type === 'signup') requireSignUpPassword(deps.config.passwords.policy, password)
   const identifier = { kind: 'email', value: email } as const
@@ -226,7 +229,7 @@ async function findOrSignUp(
     identifier,
     audience: context.audience,
     passwordHash: stored,
-    data: mergeMetadata({}, data),
+    data: mergeMetadata(deps.config, {}, data),
     isInvited: true,
     since: KEPT,
   }

@@ -64,7 +64,8 @@ export async function importUsers(
   }
   const summary = (): ImportSummary => ({ ...counts, ignored: [...ignored] })
   const { audience, defaultRole: role } = deps.config.jwt
-  const defaults = { ...input, audience, role, newId: randomUUID }
+  const { behaviours } = deps.config
+  const defaults = { ...input, audience, role, newId: randomUUID, behaviours }
   for await (const line of input.lines) {
     try {
       const read = readUserLine(decodeLine(line))

@@ -38,7 +38,7 @@ export async function signInAnonymously(
 ): Promise<SessionView> {
   await checkAnonymousSignIn(deps, limitKey)
   const context = await readContext()
-  const session = await createAnonymous(deps, { data: requireMetadata(data), context })
+  const session = await createAnonymous(deps, { data: requireMetadata(deps.config, data), context })
   return signFirstSession(deps, session)
 }
 

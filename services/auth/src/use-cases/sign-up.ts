@@ -77,7 +77,7 @@ export type SignUpResult =
  */
 export async function signUp(deps: SignUpDeps, { fields, readContext }: SignUpInput): Promise<SignUpResult> {
   const checked = await checkSignUp(deps, fields)
-  const data = requireMetadata(fields.data)
+  const data = requireMetadata(deps.config, fields.data)
   const created = await createSignUp(deps, { ...checked, data, context: await readContext() })
   if (created.verdict === 'confirm') return created
   return { verdict: 'signed-in', session: await signFirstSession(deps, created.session) }

@@ -122,8 +122,8 @@ async function storeChanges(
   if (prepared) await changePassword(trx, deps, active, { prepared, ip: context.ip })
   const current = await updateUser(trx, user.id, {
     updated_at: deps.now(),
-    ...(data && { raw_user_meta_data: mergeMetadata(user.userMetadata, data) }),
-    ...(appMetadata && { raw_app_meta_data: mergeMetadata(user.appMetadata, appMetadata) }),
+    ...(data && { raw_user_meta_data: mergeMetadata(deps.config, user.userMetadata, data) }),
+    ...(appMetadata && { raw_app_meta_data: mergeMetadata(deps.config, user.appMetadata, appMetadata) }),
   })
   await changeOwnAddresses(trx, deps, current, { changes, context })
   await recordAudit(trx, deps, { action: 'user_modified', actor: user, ip: context.ip })

@@ -14,7 +14,7 @@ const { deps } = test
 const update = ({ user }: SignedIn, fields: AdminUserFields) =>
   updateUserAsAdmin(deps, {
     ...{ userId: user.id, audience: undefined, admin: SERVICE, ip: CONTEXT.ip },
-    wanted: parseAdminUser(fields),
+    wanted: parseAdminUser(test.deps.config, fields),
   })
 const countSessions = async ({ user }: SignedIn) =>
   (await deps.db.selectFrom('sessions').select('id').where('user_id', '=', user.id).execute()).length

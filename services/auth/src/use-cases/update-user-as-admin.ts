@@ -74,7 +74,9 @@ async function storeChanges(
 ): Promise<void> {
   const { id } = user
   const at = now()
-  const metadata = wanted.userMetadata ? mergeMetadata(user.userMetadata, wanted.userMetadata) : user.userMetadata
+  const metadata = wanted.userMetadata
+    ? mergeMetadata(config, user.userMetadata, wanted.userMetadata)
+    : user.userMetadata
   const confirmsEmail = wanted.emailConfirm && (wanted.email ?? user.email) !== null
   let current = await updateUser(trx, id, {
     updated_at: at,
@@ -84,7 +86,7 @@ async function storeChanges(
     ...(confirmsEmail
       ? { raw_user_meta_data: confirmedMetadata(config, metadata, 'email') }
       : wanted.userMetadata && { raw_user_meta_data: { ...metadata } }),
-    ...(wanted.appMetadata && { raw_app_meta_data: mergeMetadata(user.appMetadata, wanted.appMetadata) }),
+    ...(wanted.appMetadata && { raw_app_meta_data: mergeMetadata(config, user.appMetadata, wanted.appMetadata) }),
     ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
   })
   if (wanted.banMs !== undefined) await updateBan(trx, id, wanted.banMs)

@@ -4,7 +4,7 @@ import { banDurationMalformed, roleTooLong } from '../request-errors.ts'
 import { ABSENT_TEXT, emailField, passwordField, phoneField, withTexts } from '../requests/documented-fields.ts'
 import { requireEmail, requirePhone } from '../requests/identifier.ts'
 import { AUDIENCE_LENGTH_MAX, requireAudience } from './audience.ts'
-import { Metadata, requireMetadata } from './metadata.ts'
+import { Metadata, type MetadataRules, requireMetadata } from './metadata.ts'
 
 const ROLE_LENGTH_MAX = 255
 
@@ -84,7 +84,7 @@ export interface AdminUser {
  * @throws banDurationMalformed, roleTooLong, audienceTooLong, phoneMalformed, metadataTooLarge, emailMissing,
  * emailTooLong, emailMalformed
  */
-export function parseAdminUser(fields: AdminUserFields): AdminUser {
+export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): AdminUser {
   const { email, phone, ban_duration: ban } = fields
   const banMs = ban ? parseBanDuration(ban) : undefined
   if (ban && banMs === undefined) throw banDurationMalformed({ duration: ban })
@@ -97,8 +97,8 @@ export function parseAdminUser(fields: AdminUserFields): AdminUser {
     passwordHash: fields.password_hash || undefined,
     emailConfirm: fields.email_confirm ?? false,
     phoneConfirm: fields.phone_confirm ?? false,
-    userMetadata: fields.user_metadata && requireMetadata(fields.user_metadata),
-    appMetadata: fields.app_metadata && requireMetadata(fields.app_metadata),
+    userMetadata: fields.user_metadata && requireMetadata(rules, fields.user_metadata),
+    appMetadata: fields.app_metadata && requireMetadata(rules, fields.app_metadata),
     banMs,
   }
 }

@@ -3,7 +3,14 @@ import { judgeLine, noHolders } from './import-plan.ts'
 import { type ImportedUser, toImportedUser } from './imported-user.ts'
 
 let count = 0
-const defaults = { audience: 'a', role: 'r', firebase: undefined, now: new Date(0), newId: () => `new-${++count}` }
+const defaults = {
+  audience: 'a',
+  role: 'r',
+  firebase: undefined,
+  behaviours: { metadataBytesMax: 65_536 as const },
+  now: new Date(0),
+  newId: () => `new-${++count}`,
+}
 const user = (line: Parameters<typeof toImportedUser>[0]): ImportedUser => toImportedUser(line, defaults)
 const google = (id: string) => [{ provider: 'google', id }]
 

@@ -10,6 +10,7 @@ const defaults: ImportDefaults = {
   audience: 'authenticated',
   role: 'member',
   firebase: undefined,
+  behaviours: { metadataBytesMax: 65_536 },
   now,
   newId: () => NEW_ID,
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Behaviours } from '../config/behaviours.ts'
 import { metadataTooLarge } from '../request-errors.ts'
 
 /** Metadata in a body or an answer: any names, any JSON. */
@@ -6,22 +7,28 @@ export const Metadata = z.record(z.string(), z.unknown())
 
 type Metadata = Readonly<z.output<typeof Metadata>>
 
-const BYTES_MAX = 65_536
-/** The limit of a body with metadata. Escapes may make the metadata four times as long. */
-export const METADATA_BODY_BYTES_MAX = 4 * BYTES_MAX
+/** What bounds metadata: a part of the configuration. */
+export interface MetadataRules {
+  readonly behaviours: Pick<Behaviours, 'metadataBytesMax'>
+}
 
-/** Metadata enters the access token, so its size is bounded. @throws metadataTooLarge above 64 KiB of JSON */
-export function requireMetadata(data: Metadata | undefined): Metadata {
+/** Metadata enters the access token, so its size is bounded. @throws metadataTooLarge above the limit of the profile, as JSON */
+export function requireMetadata({ behaviours }: MetadataRules, data: Metadata | undefined): Metadata {
+  const { metadataBytesMax: max } = behaviours
   if (data === undefined) return {}
-  if (Buffer.byteLength(JSON.stringify(data)) > BYTES_MAX) throw metadataTooLarge({ max: BYTES_MAX })
+  if (Buffer.byteLength(JSON.stringify(data)) > max) throw metadataTooLarge({ max })
   return data
 }
 
 /**
  * Merges changes into metadata, key by key. Null deletes a key (reference: Metadata).
- * @throws metadataTooLarge when the result is above 64 KiB of JSON
+ * @throws metadataTooLarge when the result is above the limit of the profile
  */
-export function mergeMetadata(stored: Metadata, changes: Metadata | undefined): Record<string, unknown> {
+export function mergeMetadata(
+  rules: MetadataRules,
+  stored: Metadata,
+  changes: Metadata | undefined,
+): Record<string, unknown> {
   const merged = { ...stored, ...changes }
-  return { ...requireMetadata(Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null))) }
+  return { ...requireMetadata(rules, Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null))) }
 }

@@ -156,6 +156,36 @@ export const memberCases = {
     compatible: ['4520123456', '4520123456'],
     supabase: ['+4520123456', '4520123456'],
   },
+  metadataBytesMax: {
+    settings: { AUTH_MAILER_AUTOCONFIRM: 'true' },
+    observe: async (service) => {
+      const { headers } = await createSignedIn(service)
+      const data = { text: 'x'.repeat(70_000) }
+      const wanted = { email: `large-${randomUUID()}@example.com`, password: PASSWORD }
+      const signedUp = await service.post('/signup', { ...wanted, data })
+      const change = async (bytes: number) => {
+        const payload = { data: { more: 'y'.repeat(bytes) } }
+        const answer = await service.app.inject({ method: 'PUT', url: '/user', headers, payload })
+        return answer.json().error_code
+      }
+      return [signedUp.json().error_code, await change(600_000), await change(1_048_576)]
+    },
+    compatible: ['validation_failed', 'request_entity_too_large', 'request_entity_too_large'],
+    supabase: [undefined, undefined, 'request_entity_too_large'],
+  },
+  headBytesMax: {
+    observe: async ({ deps }) => {
+      const app = await buildApp(deps)
+      const url = await app.listen({ host: '127.0.0.1', port: 0 })
+      const ask = async (bytes: number) =>
+        (await fetch(`${url}/health`, { headers: { apikey: 'x'.repeat(bytes) } })).status
+      const statuses = [await ask(15_000), await ask(200_000), await ask(1_100_000).catch(() => 431)]
+      await app.close()
+      return statuses
+    },
+    compatible: [200, 431, 431],
+    supabase: [200, 200, 431],
+  },
   invitationDataInIdentity: {
     observe: async ({ post }) => {
       const seen = async (url: string, fields: object) => {

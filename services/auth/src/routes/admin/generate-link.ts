@@ -16,7 +16,7 @@ import {
 } from '../../requests/documented-fields.ts'
 import { requireEmail } from '../../requests/identifier.ts'
 import { generateLink } from '../../use-cases/generate-link.ts'
-import { Metadata, requireMetadata } from '../../users/metadata.ts'
+import { Metadata, type MetadataRules, requireMetadata } from '../../users/metadata.ts'
 
 /** The form of a body for a change of email. */
 const NEW_ADDRESS = { required: ['new_email'], properties: { new_email: EMAIL_ADDRESS } }
@@ -63,20 +63,20 @@ export const generateLinkRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, body } = request
       const type = requireLinkType(body.type)
       const context = await readContext(deps, request, reply, body.redirect_to)
-      const link = await generateLink(deps, { admin, ...readWanted(type, body), context })
+      const link = await generateLink(deps, { admin, ...readWanted(deps.config, type, body), context })
       return viewGeneratedLink(link, context.redirectTo, deps.config.behaviours)
     },
   )
 }
 
 /** @throws metadataTooLarge */
-function readWanted(type: LinkType, body: z.output<typeof LinkBody>) {
+function readWanted(config: MetadataRules, type: LinkType, body: z.output<typeof LinkBody>) {
   return {
     type,
     email: requireEmail(body.email ?? ''),
     newEmail: type.startsWith('email_change') ? requireEmail(body.new_email ?? '') : '',
     password: body.password,
-    data: requireMetadata(body.data),
+    data: requireMetadata(config, body.data),
   }
 }
 

@@ -93,7 +93,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, body } = request
       const id = body.id ? requireNewId(body.id) : undefined
       const context = await readContext(deps, request, reply)
-      return viewUser(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
+      return viewUser(await createUser(deps, { admin, id, wanted: parseAdminUser(deps.config, body), context }))
     },
   )
 
@@ -121,7 +121,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
       const id = requireNewId(request.params.userId)
       if (body.id && body.id.toLowerCase() !== id) throw newUserIdOther()
       const context = await readContext(deps, request, reply)
-      return viewUser(await createUser(deps, { admin, id, wanted: parseAdminUser(body), context }))
+      return viewUser(await createUser(deps, { admin, id, wanted: parseAdminUser(deps.config, body), context }))
     },
   )
 
@@ -164,7 +164,7 @@ const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request) => {
       const { admin, body, params, clientAddress } = request
       const managed = readManagedUser(request, params)
-      const wanted = parseAdminUser(body)
+      const wanted = parseAdminUser(deps.config, body)
       return viewUser(await updateUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.ip }))
     },
   )
