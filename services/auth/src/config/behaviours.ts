@@ -434,6 +434,18 @@ export const BEHAVIOURS = {
     supabase: is(1_048_576, '1 MiB'),
     reason: 'An access token holds `user_metadata`.',
   },
+  passwordClearsSentTimes: {
+    subject: '`…_sent_at` of a user who gets a new password',
+    compatible: is(false, 'stay, but for those of a change that the password has ended'),
+    supabase: is(true, 'are absent'),
+    reason: 'The messages are of no use any more.',
+  },
+  changeTimesStay: {
+    subject: '`email_change_sent_at` and `phone_change_sent_at` after the change',
+    compatible: is(false, 'absent'),
+    supabase: is(true, 'stay'),
+    reason: 'Types of client libraries have the members, and applications show when a change was asked for.',
+  },
 } as const satisfies Readonly<Record<string, Behaviour>>
 
 type Table = typeof BEHAVIOURS

@@ -31,9 +31,10 @@ export const GeneratedLinkView = UserView.extend({
 export function viewGeneratedLink(
   link: GeneratedLink,
   redirectTo: string,
-  { linkTokenIsTold }: Pick<Behaviours, 'linkTokenIsTold'>,
+  behaviours: Pick<Behaviours, 'changeTimesStay' | 'linkTokenIsTold'>,
 ): z.output<typeof GeneratedLinkView> {
   const { url: action_link, code: email_otp, token, verificationType: verification_type, linkType: type } = link
   const secrets = { action_link, email_otp, hashed_token: token, verification_type }
-  return { ...viewUser(link), ...secrets, redirect_to: redirectTo, ...(linkTokenIsTold ? { token, type } : {}) }
+  const told = behaviours.linkTokenIsTold ? { token, type } : {}
+  return { ...viewUser(link, behaviours), ...secrets, redirect_to: redirectTo, ...told }
 }

@@ -41,7 +41,7 @@ export const inviteRoutes: FastifyPluginAsyncZod = async (app) => {
         data: requireMetadata(deps.config, body.data),
         context: await readContext(deps, request, reply),
       })
-      return viewUser(invited)
+      return viewUser(invited, deps.config.behaviours)
     },
   )
 }

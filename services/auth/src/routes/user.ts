@@ -89,7 +89,8 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const changes = parseChanges(deps, request.body)
       const context = await readContext(deps, request, reply)
-      return viewUser(await updateOwnUser(deps, { caller: request.caller, changes, context }))
+      const user = await updateOwnUser(deps, { caller: request.caller, changes, context })
+      return viewUser(user, deps.config.behaviours)
     },
   )
 }

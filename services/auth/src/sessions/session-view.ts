@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { AccessTokenClaims } from '../access-tokens/access-token.ts'
+import type { Behaviours } from '../config/behaviours.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { SessionConfig } from '../config/sessions.ts'
 import type { Db } from '../database.ts'
@@ -27,7 +28,11 @@ export type SessionView = z.output<typeof SessionView>
 
 /** What an access token is made with. */
 export interface SessionViewDeps {
-  readonly config: { readonly jwt: JwtConfig; readonly sessions: SessionConfig }
+  readonly config: {
+    readonly behaviours: Pick<Behaviours, 'changeTimesStay'>
+    readonly jwt: JwtConfig
+    readonly sessions: SessionConfig
+  }
   readonly signingKeys: { sign(claims: object): string }
   readonly now: () => Date
   readonly hooks: Hooks
@@ -111,7 +116,7 @@ export async function signSessionView(
     expires_in: expiresAt - issuedAt,
     expires_at: expiresAt,
     refresh_token: session.refreshToken,
-    user: viewUser(session),
+    user: viewUser(session, deps.config.behaviours),
   }
 }
 

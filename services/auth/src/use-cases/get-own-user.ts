@@ -33,5 +33,5 @@ export async function getOwnUser(
   // The second condition refuses a token for another service that shares the secret.
   const isOurs = config.behaviours.tokenAudience === 'any' || found.user.audience === wanted
   if (!caller.audiences.includes(wanted) || !isOurs) throw audienceMismatch()
-  return viewUser(found)
+  return viewUser(found, config.behaviours)
 }

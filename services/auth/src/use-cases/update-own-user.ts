@@ -25,7 +25,7 @@ import { refuseTaken, requireNewIdentifier, withUniqueIdentifiers } from '../use
 import { mergeMetadata } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
-import { updateUser } from '../users/user-change-repository.ts'
+import { passwordChange, updateUser } from '../users/user-change-repository.ts'
 
 type UpdateOwnUserDeps = Pick<
   AuthDeps,
@@ -141,7 +141,7 @@ async function changePassword(
 ): Promise<void> {
   const { hash, nonce } = prepared
   if (nonce) await consumeNonce(trx, nonce)
-  await updateUser(trx, user.id, { encrypted_password: hash, updated_at: deps.now() })
+  await updateUser(trx, user.id, { ...passwordChange(deps.config, hash), updated_at: deps.now() })
   await deleteSessionsOfUser(trx, user.id, session?.id)
   await deleteTokensOfUser(trx, user.id)
   await deletePendingChanges(trx, user.id)

@@ -18,7 +18,7 @@ import { mergeMetadata } from '../users/metadata.ts'
 import { setOwnIdentity } from '../users/own-identity.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import { requireUser, type User } from '../users/user.ts'
-import { deleteAddressChange, updateBan, updateUser } from '../users/user-change-repository.ts'
+import { deleteAddressChange, passwordChange, updateBan, updateUser } from '../users/user-change-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
 type UpdateUserAsAdminDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'passwords' | 'outbound'>
@@ -87,7 +87,7 @@ async function storeChanges(
       ? { raw_user_meta_data: confirmedMetadata(config, metadata, 'email') }
       : wanted.userMetadata && { raw_user_meta_data: { ...metadata } }),
     ...(wanted.appMetadata && { raw_app_meta_data: mergeMetadata(config, user.appMetadata, wanted.appMetadata) }),
-    ...(passwordHash === undefined ? {} : { encrypted_password: passwordHash }),
+    ...(passwordHash === undefined ? {} : passwordChange(config, passwordHash)),
   })
   if (wanted.banMs !== undefined) await updateBan(trx, id, wanted.banMs)
   for (const kind of ['email', 'phone'] as const) current = await updateIdentifier(trx, current, { kind, wanted, at })

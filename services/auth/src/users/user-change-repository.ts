@@ -1,4 +1,5 @@
 import { type Insertable, sql, type Updateable } from 'kysely'
+import type { Behaviours } from '../config/behaviours.ts'
 import type { Db, Trx, UsersTable } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import type { Timestamp } from '../records/timestamp.ts'
@@ -8,6 +9,22 @@ import { toUser } from './user-repository.ts'
 
 /** A new user. The id and the times are made where they are not given. */
 export type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: string }
+
+/** What a new password changes of its user's row. */
+export function passwordChange(
+  { behaviours }: { readonly behaviours: Pick<Behaviours, 'passwordClearsSentTimes'> },
+  hash: string,
+): Updateable<UsersTable> {
+  return { encrypted_password: hash, ...(behaviours.passwordClearsSentTimes ? NOTHING_SENT : {}) }
+}
+
+const NOTHING_SENT = {
+  confirmation_sent_at: null,
+  recovery_sent_at: null,
+  email_change_sent_at: null,
+  phone_change_sent_at: null,
+  reauthentication_sent_at: null,
+} as const
 
 /** The unique indexes of emails: a duplicate violates one of them. */
 export const EMAIL_KEYS = ['users_email_partial_key', 'users_email_lower_key'] as const

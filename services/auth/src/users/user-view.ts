@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Behaviours } from '../config/behaviours.ts'
 import type { Factor } from '../factors/factor.ts'
 import type { Identity } from '../identities/identity.ts'
 import { Metadata } from './metadata.ts'
@@ -83,10 +84,16 @@ export type FactorView = z.output<typeof FactorView>
 /** A user as clients see them (reference: User record). */
 export type UserView = z.output<typeof UserView>
 
-/** The record of a user. An absent member is undefined, which JSON leaves out. */
-export function viewUser({ user, identities, factors }: Profile): UserView {
-  const hasEmailChange = user.emailChange !== null
-  const hasPhoneChange = user.phoneChange !== null
+/**
+ * The record of a user. An absent member is undefined, which JSON leaves out.
+ * @param behaviours of the profile; by default as in `compatible`
+ */
+export function viewUser(
+  { user, identities, factors }: Profile,
+  { changeTimesStay }: Pick<Behaviours, 'changeTimesStay'> = { changeTimesStay: false },
+): UserView {
+  const hasEmailChange = user.emailChange !== null || changeTimesStay
+  const hasPhoneChange = user.phoneChange !== null || changeTimesStay
   return {
     id: user.id,
     aud: user.audience,

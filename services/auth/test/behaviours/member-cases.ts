@@ -156,6 +156,37 @@ export const memberCases = {
     compatible: ['4520123456', '4520123456'],
     supabase: ['+4520123456', '4520123456'],
   },
+  passwordClearsSentTimes: {
+    observe: async (service) => {
+      const change = async (url: string, asked: Record<string, string>) => {
+        const payload = { password: 'another correct horse' }
+        return (await service.app.inject({ method: 'PUT', url, payload, headers: asked })).json()
+      }
+      const sent = { confirmation_sent_at: TIME, recovery_sent_at: TIME, reauthentication_sent_at: TIME }
+      const own = await createSignedIn(service, sent)
+      const { user } = await createSignedUp(service.deps, sent)
+      const users = [await change('/user', own.headers), await change(`/admin/users/${user.id}`, OPERATOR)]
+      return users.map((changed) => Object.keys(sent).filter((name) => name in changed).length)
+    },
+    compatible: [3, 3],
+    supabase: [0, 0],
+  },
+  changeTimesStay: {
+    observe: async (service) => {
+      const { headers, user } = await createSignedIn(service, {
+        email_change_sent_at: TIME,
+        phone_change_sent_at: TIME,
+      })
+      const seen = [
+        (await service.app.inject({ url: '/user', headers })).json(),
+        (await service.app.inject({ url: `/admin/users/${user.id}`, headers: OPERATOR })).json(),
+        (await service.app.inject({ url: '/admin/users?per_page=1', headers: OPERATOR })).json().users[0],
+      ]
+      return seen.map((shown) => ['email_change_sent_at' in shown, 'phone_change_sent_at' in shown])
+    },
+    compatible: Array(3).fill([false, false]),
+    supabase: Array(3).fill([true, true]),
+  },
   metadataBytesMax: {
     settings: { AUTH_MAILER_AUTOCONFIRM: 'true' },
     observe: async (service) => {

@@ -10,7 +10,7 @@ import { plainJson } from '../../plugins/plain-json.ts'
 import { readAudience, readContext } from '../../plugins/request-context.ts'
 import { readWantedAudience } from '../../plugins/session-origin.ts'
 import { requireId, requireNewId } from '../../records/ids.ts'
-import { type ToUpstreamForm, upstreamForm } from '../../records/upstream-form.ts'
+import { upstreamForm } from '../../records/upstream-form.ts'
 import { newUserIdOther } from '../../request-errors.ts'
 import { idField } from '../../requests/documented-fields.ts'
 import { createUser } from '../../use-cases/create-user.ts'
@@ -18,7 +18,7 @@ import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
 import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
 import { updateUserAsAdmin } from '../../use-cases/update-user-as-admin.ts'
 import { ChangedUserBody, NewUserBody, parseAdminUser } from '../../users/admin-user-request.ts'
-import { getManagedProfile } from '../../users/profile-repository.ts'
+import { getManagedProfile, type Profile } from '../../users/profile-repository.ts'
 import { parseUserList, type UserListRequest } from '../../users/user-list-request.ts'
 import type { ManagedUser } from '../../users/user-repository.ts'
 import { UserView, viewUser } from '../../users/user-view.ts'
@@ -51,6 +51,9 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const { userListMax: rowsMax, pageZeroIsFirst: zeroIsFirst } = deps.config.behaviours
   const rules = { rowsMax, zeroIsFirst }
+  const view = (profile: Profile) => viewUser(profile, deps.config.behaviours)
+  const toForm = upstreamForm(deps.config.behaviours) ?? ((user: unknown) => user)
+  const toShown = (profile: Profile) => toForm(view(profile))
 
   app.get(
     '/admin/users',
@@ -72,8 +75,8 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       const listed = await listUsers(deps, audience, list)
       const { filter, sort } = query
       reply.headers(listHeaders({ path: pathOf(request.url), query: { filter, sort } }, list, listed))
-      if (listed.rest === undefined) return { users: listed.users.map(viewUser), aud: audience }
-      return sendUsers(reply, writeUsers(listed, audience, upstreamForm(deps.config.behaviours)))
+      if (listed.rest === undefined) return { users: listed.users.map(view), aud: audience }
+      return sendUsers(reply, writeUsers(listed, audience, toShown))
     },
   )
 
@@ -93,7 +96,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, body } = request
       const id = body.id ? requireNewId(body.id) : undefined
       const context = await readContext(deps, request, reply)
-      return viewUser(await createUser(deps, { admin, id, wanted: parseAdminUser(deps.config, body), context }))
+      return view(await createUser(deps, { admin, id, wanted: parseAdminUser(deps.config, body), context }))
     },
   )
 
@@ -102,6 +105,7 @@ export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
 
 const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
+  const view = (profile: Profile) => viewUser(profile, deps.config.behaviours)
 
   app.post(
     '/admin/users/:userId',
@@ -121,7 +125,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
       const id = requireNewId(request.params.userId)
       if (body.id && body.id.toLowerCase() !== id) throw newUserIdOther()
       const context = await readContext(deps, request, reply)
-      return viewUser(await createUser(deps, { admin, id, wanted: parseAdminUser(deps.config, body), context }))
+      return view(await createUser(deps, { admin, id, wanted: parseAdminUser(deps.config, body), context }))
     },
   )
 
@@ -138,7 +142,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
       serializerCompiler: plainJson,
     },
     async (request) => {
-      return viewUser(await getManagedProfile(deps.lanes, readManagedUser(request, request.params)))
+      return view(await getManagedProfile(deps.lanes, readManagedUser(request, request.params)))
     },
   )
 
@@ -147,6 +151,7 @@ const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
 
 const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
+  const view = (profile: Profile) => viewUser(profile, deps.config.behaviours)
 
   app.put(
     '/admin/users/:userId',
@@ -165,7 +170,7 @@ const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, body, params, clientAddress } = request
       const managed = readManagedUser(request, params)
       const wanted = parseAdminUser(deps.config, body)
-      return viewUser(await updateUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.ip }))
+      return view(await updateUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.ip }))
     },
   )
 
@@ -213,10 +218,9 @@ async function sendUsers(reply: FastifyReply, pieces: AsyncGenerator<string>): P
 async function* writeUsers(
   { users, rest }: ListedUsers,
   aud: string,
-  toForm: ToUpstreamForm = (user) => user,
+  toView: (profile: Profile) => unknown,
 ): AsyncGenerator<string> {
-  const write = (profiles: ListedUsers['users']) =>
-    profiles.map((profile) => JSON.stringify(toForm(viewUser(profile)))).join(',')
+  const write = (profiles: readonly Profile[]) => profiles.map((profile) => JSON.stringify(toView(profile))).join(',')
   yield `{"users":[${write(users)}`
   for await (const more of rest ?? []) if (more.length > 0) yield `,${write(more)}`
   yield `],"aud":${JSON.stringify(aud)}}`
