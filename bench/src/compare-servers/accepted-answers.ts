@@ -104,6 +104,42 @@ export const answers: readonly Accepted[] = [
   },
   { at: '*', path: 'body.users.*.identities', reason: 'Ours is a superset: lists of users have their identities.' },
   { at: '* / GET /health', path: 'body.version', reason: 'A program of theirs knows its version only from its build.' },
+  {
+    at: '*',
+    path: 'headers.x-sb-error-code',
+    theirs: undefined,
+    reason: `${SUPERSET}errors about an id_token, and weak passwords in the newer form, have the header too.`,
+  },
+  {
+    at: 'factors / *',
+    path: 'headers.sb-auth-user-id|headers.sb-auth-session-id|headers.sb-auth-refresh-token-prefix',
+    theirs: undefined,
+    reason: `${SUPERSET}a session that has shown a second factor is named too.`,
+  },
+  {
+    at: 'providers / providers / come back as no-sub',
+    path: 'location.query.error_code|location.fragments.*.error_code',
+    theirs: undefined,
+    ours: 'unexpected_failure',
+    reason: `${SUPERSET}a failure of the provider has a code.`,
+  },
+  {
+    at: 'providers / id_tokens / *',
+    path: '*user_metadata.aud|*user_metadata.exp|*user_metadata.iat|*user_metadata.full_name|*user_metadata.provider_id|*identity_data.aud|*identity_data.exp|*identity_data.iat|*identity_data.full_name|*identity_data.provider_id',
+    reason: 'An identity has the same members by id_token as by redirect, and none of the token itself.',
+  },
+  {
+    at: 'providers / id_tokens / *',
+    path: 'body.error_description',
+    reason: 'The human texts of errors are our own where status and code agree.',
+  },
+  {
+    at: '*',
+    path: 'body.saml_private_key_next_configured',
+    theirs: true,
+    ours: false,
+    reason: 'A fault of theirs: without SAML no key is configured.',
+  },
   { at: '*', path: 'headers.link', reason: 'Links to other pages always name the size of a page.' },
   {
     at: '*',

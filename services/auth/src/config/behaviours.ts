@@ -369,7 +369,7 @@ export const BEHAVIOURS = {
     reason: 'A user who links an account keeps the name that applications show.',
   },
   emptyCustomClaims: {
-    subject: '`custom_claims` of an account at Azure or Keycloak whose provider tells none',
+    subject: '`custom_claims` of an account at Azure or Keycloak that has none, after a sign-in by redirect',
     compatible: is(false, 'absent'),
     supabase: is(true, '`{}`'),
     reason: 'Applications read its members without asking whether it is there.',
@@ -445,6 +445,12 @@ export const BEHAVIOURS = {
     compatible: is(false, 'absent'),
     supabase: is(true, 'stay'),
     reason: 'Types of client libraries have the members, and applications show when a change was asked for.',
+  },
+  auditTellsProvider: {
+    subject: '`traits.provider` in the audit log, where an admin creates a user',
+    compatible: is(false, 'absent'),
+    supabase: is(true, '`email` or `phone`'),
+    reason: 'Queries of the log count new users by it.',
   },
 } as const satisfies Readonly<Record<string, Behaviour>>
 

@@ -109,7 +109,7 @@ async function storeLink(
   const { secrets, link, code } = makeMailSecrets(deps, { email: address, tokenKind: kind }, 'implicit')
   await replaceToken(trx, { ...secrets, userId: user.id, flowStateId: null })
   await updateUser(trx, user.id, { [sentAt]: secrets.sentAt, updated_at: secrets.sentAt })
-  await recordLink(trx, deps, user, { action, admin, ip: context.ip })
+  await recordAudit(trx, deps, { action, actor: admin.actor, target: user, ip: context.ip, traits: adminTraits(user) })
   const { linkBase: base, redirectTo } = context
   return {
     ...(await getProfile(trx, user.id)),
@@ -125,15 +125,6 @@ async function storeLink(
     linkType,
     verificationType: type,
   }
-}
-
-async function recordLink(
-  trx: Trx,
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'now'>,
-  user: User,
-  { action, admin, ip }: { readonly action: AuditAction; readonly admin: Admin; readonly ip: string },
-): Promise<void> {
-  await recordAudit(trx, deps, { action, actor: admin.actor, target: user, ip, traits: adminTraits(user) })
 }
 
 /** The link that an admin asks for. Addresses are normalised. */

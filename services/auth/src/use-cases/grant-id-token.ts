@@ -147,8 +147,12 @@ async function readAccount(
   if (accessToken && claims.at_hash !== undefined && !matchesAccessToken(claims.at_hash, accessToken, alg)) {
     return refuseToken(new Error('the access token is not the one that the id_token came with'))
   }
+  const { security } = deps.config
   try {
-    return toExternalAccount(configured, rules.readProfile(claims), deps.config)
+    return toExternalAccount(configured, rules.readProfile(claims), {
+      security,
+      behaviours: { emptyCustomClaims: false },
+    })
   } catch (cause) {
     return refuseToken(cause)
   }

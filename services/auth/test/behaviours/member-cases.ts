@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { createSignedIn } from '../signed-in.ts'
@@ -7,6 +8,7 @@ import type { BehaviourCases } from './behaviour-case.ts'
 
 const TIME = '2026-01-02T03:04:05.123456+00:00'
 
+const Traits = z.object({ user_id: z.guid(), provider: z.string().optional() })
 const PASSWORD = 'correct horse battery staple'
 const WRONG_PASSWORD = { code: 400, error_code: 'invalid_credentials', msg: 'Invalid login credentials' }
 
@@ -155,6 +157,19 @@ export const memberCases = {
     },
     compatible: ['4520123456', '4520123456'],
     supabase: ['+4520123456', '4520123456'],
+  },
+  auditTellsProvider: {
+    observe: async ({ deps, post }) => {
+      const created = async (fields: object) => {
+        const { id } = (await post('/admin/users', fields, OPERATOR)).json()
+        const query = deps.db.selectFrom('audit_log_entries').select('payload').where('target_user_id', '=', id)
+        const { payload } = await query.where('action', '=', 'user_signedup').executeTakeFirstOrThrow()
+        return Traits.parse(payload.traits).provider
+      }
+      return [await created({ email: `made-${randomUUID()}@example.com` }), await created({ phone: '14155550123' })]
+    },
+    compatible: [undefined, undefined],
+    supabase: ['email', 'phone'],
   },
   passwordClearsSentTimes: {
     observe: async (service) => {
