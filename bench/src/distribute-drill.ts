@@ -24,6 +24,7 @@ const cluster = await timed('started a coordinator and two workers', () => start
 await cluster.create('plain')
 await timed('migrated, and filled with payments', () => fill(workplace, cluster.url('plain')))
 await cluster.join('plain')
+await cluster.introduceOwner('plain')
 const rows = await fingerprint(cluster, 'plain')
 say(`${rows.size} tables have rows`)
 

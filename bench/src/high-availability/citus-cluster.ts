@@ -3,7 +3,7 @@ import { chmodSync, chownSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { execute } from '../database.ts'
-import { SUPERUSER, startPostgres } from './debian-postgres.ts'
+import { type PostgresServer, SUPERUSER, startPostgres } from './debian-postgres.ts'
 import { POSTGRES_BIN, type Workplace } from './workplace.ts'
 
 /** The user who owns the databases of a cluster, with no rights but to make roles. */
@@ -19,6 +19,8 @@ export interface CitusCluster {
   create(database: string): Promise<string>
   /** Makes a database one cluster, whether it has rows or not. */
   join(database: string): Promise<void>
+  /** Makes the owner of a database known to Citus. */
+  introduceOwner(database: string): Promise<void>
   /** Copies a database, on every server, and ends the connections to it. A copy takes no further server. @returns its URL */
   copy(from: string, database: string): Promise<string>
   drop(database: string): Promise<void>
@@ -26,6 +28,8 @@ export interface CitusCluster {
   addWorker(database: string): Promise<number>
   /** The address of a server, as the coordinator knows it: `127.0.0.1:5432`. */
   address(node: number): string
+  /** A server, to kill it and start it again. */
+  server(node: number): PostgresServer
   /** The URL of the database `postgres` of each server, as a superuser. The coordinator comes first. */
   superuserUrls(): readonly string[]
   /** Runs a statement on a server as a superuser, and returns the rows. */
@@ -40,13 +44,20 @@ async function findCitusPrograms(): Promise<string> {
   throw new Error(`the PostgreSQL in ${bin} has no Citus: set CITUS_PG_BIN to the programs of one that has`)
 }
 
+type Settings = Readonly<Record<string, string | number>>
+
 /**
  * Starts a coordinator and workers as operators have them: passwords between the servers, and an owner of the databases who is
  * no superuser. Disposing of the workplace ends them.
+ * @param settings what every server is set to besides
  * @throws Error when CITUS_PG_BIN does not name a PostgreSQL that has Citus
  */
-export async function startCitusCluster(workplace: Workplace, workers: number): Promise<CitusCluster> {
-  const servers = await startServers(workplace)
+export async function startCitusCluster(
+  workplace: Workplace,
+  workers: number,
+  settings: Settings = {},
+): Promise<CitusCluster> {
+  const servers = await startServers(workplace, settings)
   const { add, port, asSuperuser } = servers
   for (let count = 0; count <= workers; count += 1) await add()
   const everywhere = async (statement: string) => {
@@ -69,7 +80,9 @@ export async function startCitusCluster(workplace: Workplace, workers: number): 
     },
     join: async (database) => {
       for (const number of servers.numbers()) await joinServer(database, number)
-      // Makes the owner known to Citus, which otherwise changes the role on the workers as the owner, who may not.
+    },
+    introduceOwner: async (database) => {
+      // Citus otherwise changes the role on the workers as the owner, who may not.
       await asSuperuser(0, database, 'CREATE TYPE owned AS (id int)')
       await asSuperuser(0, database, `ALTER TYPE owned OWNER TO ${OWNER}`)
       await asSuperuser(0, database, 'DROP TYPE owned')
@@ -92,32 +105,35 @@ export async function startCitusCluster(workplace: Workplace, workers: number): 
 }
 
 /** The servers of a cluster, by their numbers. */
-interface Servers extends Pick<CitusCluster, 'asSuperuser' | 'superuserUrls'> {
+interface Servers extends Pick<CitusCluster, 'asSuperuser' | 'server' | 'superuserUrls'> {
   readonly numbers: () => Iterable<number>
   readonly port: (number: number) => number
   /** Starts one more. @returns its number */
   readonly add: () => Promise<number>
 }
 
-async function startServers(workplace: Workplace): Promise<Servers> {
+async function startServers(workplace: Workplace, settings: Settings): Promise<Servers> {
   const bin = await findCitusPrograms()
   writePasswordFile(workplace)
-  const ports: number[] = []
-  const portOf = (number: number) => {
-    const port = ports[number]
-    if (port === undefined) throw new Error(`there is no server ${number}`)
-    return port
+  const all: PostgresServer[] = []
+  const server = (number: number) => {
+    const found = all[number]
+    if (found === undefined) throw new Error(`there is no server ${number}`)
+    return found
   }
+  const portOf = (number: number) => server(number).port
   const asSuperuser: Servers['asSuperuser'] = (number, database, statement) =>
     execute(urlOf(SUPERUSER, portOf(number), database), statement)
   return {
     asSuperuser,
-    superuserUrls: () => ports.map((port) => urlOf(SUPERUSER, port, 'postgres')),
-    numbers: () => ports.keys(),
+    server,
+    superuserUrls: () => all.map(({ port }) => urlOf(SUPERUSER, port, 'postgres')),
+    numbers: () => all.keys(),
     port: portOf,
     add: async () => {
-      const number = ports.length
-      ports.push(await startPostgres(workplace, { name: `citus-${number}`, bin, settings: CITUS, password: PASSWORD }))
+      const number = all.length
+      const own = { ...CITUS, ...settings }
+      all.push(await startPostgres(workplace, { name: `citus-${number}`, bin, settings: own, password: PASSWORD }))
       await allowPlugin((statement) => asSuperuser(number, 'postgres', statement))
       await asSuperuser(number, 'postgres', `CREATE ROLE ${OWNER} LOGIN CREATEROLE PASSWORD '${PASSWORD}'`)
       return number

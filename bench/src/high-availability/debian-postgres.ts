@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { execute } from '../database.ts'
+import { killTree, processorMsOf } from '../processes/process-tree.ts'
 import { POSTGRES_BIN, type SystemProgram, type Workplace } from './workplace.ts'
 
 /** The PostgreSQL server of Debian 12. */
@@ -20,8 +21,20 @@ const PGBOUNCER_START_MS = 10_000
 const POLL_MS = 50
 
 /** Starts Debian's PostgreSQL for tests. It trusts everybody on this machine. @returns its port */
-export function startDebianPostgres(workplace: Workplace): Promise<number> {
-  return startPostgres(workplace, { name: 'postgres', bin: POSTGRES_BIN, settings: {}, password: undefined })
+export async function startDebianPostgres(workplace: Workplace): Promise<number> {
+  const start = { name: 'postgres', bin: POSTGRES_BIN, settings: {}, password: undefined }
+  return (await startPostgres(workplace, start)).port
+}
+
+/** A PostgreSQL server that a drill has started. */
+export interface PostgresServer {
+  readonly port: number
+  /** Kills it with all of its processes, as a loss of power would. What it has written to the system's cache stays. */
+  kill(): Promise<void>
+  /** Starts it again on its data. Resolves when it accepts writes. */
+  revive(): Promise<void>
+  /** The processor time that it has used since it was started, in milliseconds. */
+  processorMs(): number
 }
 
 /** A server to start. */
@@ -36,9 +49,34 @@ export interface ServerStart {
   readonly password: string | undefined
 }
 
-/** Starts a PostgreSQL that is not durable. @returns its port */
-export async function startPostgres(workplace: Workplace, start: ServerStart): Promise<number> {
+/** Starts a PostgreSQL that is not durable, unless its settings say so. */
+export async function startPostgres(workplace: Workplace, start: ServerStart): Promise<PostgresServer> {
   const { name, bin, settings, password } = start
+  const data = await makeCluster(workplace, start)
+  const port = await freePort()
+  const all = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', ...FAST, ...settings }
+  const args = ['-D', data, ...Object.entries(all).flatMap(([setting, value]) => ['-c', `${setting}=${value}`])]
+  const launch = async () => {
+    const child = await workplace.start({ name, program: join(bin, 'postgres'), args })
+    await untilWritable(`postgres://${SUPERUSER}:${password ?? ''}@127.0.0.1:${port}/postgres`, POSTGRES_START_MS)
+    return child
+  }
+  let child = await launch()
+  return {
+    port,
+    kill: async () => {
+      killTree([child.pid])
+      await child.ended
+    },
+    revive: async () => {
+      child = await launch()
+    },
+    processorMs: () => processorMsOf(child.pid),
+  }
+}
+
+/** Makes the files of a server. @returns their folder */
+async function makeCluster(workplace: Workplace, { name, bin, password }: ServerStart): Promise<string> {
   const data = workplace.makeFolder(`${name}-data`)
   const { account } = workplace
   const access =
@@ -50,15 +88,7 @@ export async function startPostgres(workplace: Workplace, start: ServerStart): P
     cwd: '/',
     ...(account && { uid: account.uid, gid: account.gid }),
   })
-  const port = await freePort()
-  const all = { listen_addresses: '127.0.0.1', port, unix_socket_directories: '', ...FAST, ...settings }
-  await workplace.start({
-    name,
-    program: join(bin, 'postgres'),
-    args: ['-D', data, ...Object.entries(all).flatMap(([setting, value]) => ['-c', `${setting}=${value}`])],
-  })
-  await untilWritable(`postgres://${SUPERUSER}:${password ?? ''}@127.0.0.1:${port}/postgres`, POSTGRES_START_MS)
-  return port
+  return data
 }
 
 /** Waits for a database that accepts writes. @throws Error with the last failure when the time is over */

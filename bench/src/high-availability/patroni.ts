@@ -1,9 +1,10 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Child } from '@trestle/stack/processes/child.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { z } from 'zod'
+import { killTree } from '../processes/process-tree.ts'
 import { type PatroniCluster, type PatroniNode, patroniConfig } from './patroni-config.ts'
 import { POSTGRES_BIN, type SystemProgram, type Workplace } from './workplace.ts'
 
@@ -120,43 +121,6 @@ async function readMembers({ restPort }: PatroniNode): Promise<readonly Member[]
     const signal = AbortSignal.timeout(REQUEST_MS)
     const response = await fetch(`http://127.0.0.1:${restPort}/cluster`, { signal })
     return Members.parse(await response.json()).members
-  } catch {
-    return undefined
-  }
-}
-
-/**
- * Kills processes and all of their descendants, as a loss of power would. All are stopped first, so that no child runs on
- * without its parent.
- */
-function killTree(roots: readonly number[]): void {
-  const all = roots.flatMap((root) => [root, ...descendantsOf(root)])
-  for (const signal of ['SIGSTOP', 'SIGKILL'] as const) for (const pid of all) send(pid, signal)
-}
-
-function send(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal)
-  } catch {
-    // The process has ended in the meantime.
-  }
-}
-
-function descendantsOf(pid: number): readonly number[] {
-  const parents = new Map<number, number>()
-  for (const name of readdirSync('/proc')) {
-    const parent = /^\d+$/.test(name) ? parentOf(name) : undefined
-    if (parent !== undefined) parents.set(Number(name), parent)
-  }
-  const below = (id: number): readonly number[] =>
-    [...parents].filter(([, parent]) => parent === id).flatMap(([child]) => [child, ...below(child)])
-  return below(pid)
-}
-
-function parentOf(pid: string): number | undefined {
-  try {
-    // The name in parentheses may contain spaces. The parent is the second field after it.
-    return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[1])
   } catch {
     return undefined
   }

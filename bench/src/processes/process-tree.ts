@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** The unit in which Linux counts processor time. */
+const TICK_MS = 10
+
+/**
+ * Kills processes and all of their descendants, as a loss of power would. All are stopped first, so that no child runs on
+ * without its parent.
+ */
+export function killTree(roots: readonly number[]): void {
+  const all = roots.flatMap((root) => [root, ...descendantsOf(root)])
+  for (const signal of ['SIGSTOP', 'SIGKILL'] as const) for (const pid of all) send(pid, signal)
+}
+
+/** The processor time that a process, its descendants and those of its children that have ended have used, in milliseconds. */
+export function processorMsOf(root: number): number {
+  const running = [root, ...descendantsOf(root)].map((pid) => ticksOf(pid, OWN_TIMES))
+  return (running.reduce((sum, ticks) => sum + ticks, 0) + ticksOf(root, TIMES_OF_ENDED_CHILDREN)) * TICK_MS
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // The process has ended in the meantime.
+  }
+}
+
+function descendantsOf(pid: number): readonly number[] {
+  const parents = new Map<number, number>()
+  for (const name of readdirSync('/proc')) {
+    const parent = /^\d+$/.test(name) ? Number(statOf(Number(name))[PARENT]) : Number.NaN
+    if (parent > 0) parents.set(Number(name), parent)
+  }
+  const below = (id: number): readonly number[] =>
+    [...parents].filter(([, parent]) => parent === id).flatMap(([child]) => [child, ...below(child)])
+  return below(pid)
+}
+
+/** Where `statOf` has them: user time and system time. */
+const OWN_TIMES = [11, 12] as const
+const TIMES_OF_ENDED_CHILDREN = [13, 14] as const
+const PARENT = 1
+
+function ticksOf(pid: number, [user, system]: readonly [number, number]): number {
+  const fields = statOf(pid)
+  return Number(fields[user] ?? 0) + Number(fields[system] ?? 0)
+}
+
+/** What Linux says of a process after its name, which stands in parentheses and may contain spaces. Empty when it has ended. */
+function statOf(pid: number): readonly string[] {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? []
+  } catch {
+    return []
+  }
+}
