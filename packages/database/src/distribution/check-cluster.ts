@@ -116,6 +116,7 @@ const checks: readonly ClusterCheck[] = [
       return `the tables have ${mebibytes(size)}, and every server has more than that`
     },
   ],
+  ['owner', (db, { names }) => findOwner(db, names)],
   [
     'keys',
     async (db, subject) => {
@@ -150,6 +151,24 @@ async function expectEverywhere(
   const own = answers[0]?.text ?? ''
   const wrong = answers.filter(({ text }) => !isGood(text, own))
   return wrong.length > 0 ? new Problems(wrong.map(({ node, text }) => `${node} has ${text || 'none'}`)) : own
+}
+
+/**
+ * Expects that Citus knows the owner of the tables. With a type or a function, Citus otherwise sends the owner's role to the
+ * servers, as the owner, who may not change roles there.
+ */
+async function findOwner(db: QueryExecutorProvider, { schema }: Names): Promise<string | Problems> {
+  const { rows } = await sql<{ name: string; known: boolean }>`
+    SELECT r.rolname AS name, r.rolsuper OR EXISTS (
+        SELECT FROM pg_catalog.pg_dist_object o WHERE o.classid = 'pg_authid'::regclass AND o.objid = r.oid
+      ) AS known
+    FROM pg_roles r WHERE r.oid = coalesce(
+      (SELECT nspowner FROM pg_namespace WHERE nspname = ${schema}), current_user::regrole::oid
+    )`.execute(db)
+  const { name = '', known = false } = rows[0] ?? {}
+  if (known) return name
+  const make = `CREATE TYPE owned AS (id int); ALTER TYPE owned OWNER TO "${name}"; DROP TYPE owned`
+  return new Problems([`Citus does not know ${name}; run as a superuser on the coordinator: ${make}`])
 }
 
 /** The keys of tables below a merchant that Citus would refuse, or that would not hold over several servers. */
