@@ -109,11 +109,17 @@ export async function listFunctionStatements(
   return [...UNCHECKED, ...statements, ...(closed.length > 0 ? [closeStatement(closed)] : [])]
 }
 
-/**
- * The statements that close functions where PUBLIC may call them on a server although it may not on the coordinator: a server
- * that was added to the cluster.
- */
+/** The statements that close functions where PUBLIC may call them on a server although it may not on the coordinator. */
 export async function listCloseStatements(db: QueryExecutorProvider, names: Names): Promise<readonly string[]> {
+  const open = new Set((await listOpenFunctions(db, names)).flatMap(({ signatures }) => signatures))
+  return open.size === 0 ? [] : [closeStatement([...open].sort())]
+}
+
+/** What PUBLIC may call on a server although it may not on the coordinator: as on a server that was added to the cluster. */
+export async function listOpenFunctions(
+  db: QueryExecutorProvider,
+  names: Names,
+): Promise<readonly { readonly node: string; readonly signatures: readonly string[] }[]> {
   if ((await findCitus(db)) === undefined) return []
   const closed = (await listPlacedFunctions(db, names)).filter(({ isKnown, isClosed }) => isKnown && isClosed)
   if (closed.length === 0) return []
@@ -123,8 +129,8 @@ export async function listCloseStatements(db: QueryExecutorProvider, names: Name
     `SELECT string_agg(s, ';') FROM unnest(ARRAY[${signatures}]) s JOIN pg_proc f ON f.oid = to_regprocedure(s)
      WHERE NOT (${IS_CLOSED})`,
   )
-  const open = new Set(answers.flatMap(({ text }) => text.split(';').filter((signature) => signature !== '')))
-  return open.size === 0 ? [] : [closeStatement([...open].sort())]
+  const found = answers.map(({ node, text }) => ({ node, signatures: text.split(';').filter((name) => name !== '') }))
+  return found.filter(({ signatures }) => signatures.length > 0)
 }
 
 function closeStatement(signatures: readonly string[]): string {

@@ -1,5 +1,6 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { isDistributed } from '@trestle/database/distribution/citus.ts'
+import { listOpenFunctions } from '@trestle/database/distribution/placement.ts'
 import { type Lack, listDoubtful, listLacks } from '@trestle/database/distribution/servers.ts'
 import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
@@ -115,9 +116,19 @@ const checks: readonly Check<Subject>[] = [
 const clusterChecks: readonly Check<Subject>[] = [
   {
     name: 'servers of the cluster',
-    advice: 'run: payments distribute --rebalance',
+    advice: 'start servers that are away, then run: payments distribute --rebalance',
     run: async ({ config, database: { db, names } }) =>
       describeLacks(await listLacks(db.withoutPlugins(), names, config.database.role)),
+  },
+  {
+    name: 'functions on the servers',
+    advice: 'start servers that are away, then run: payments distribute --rebalance',
+    run: async ({ database: { db, names } }) => {
+      const open = await listOpenFunctions(db.withoutPlugins(), names)
+      if (open.length === 0) return 'none is open to everybody'
+      const each = open.map(({ node, signatures }) => `${signatures.length} on ${node}, such as ${signatures[0]}`)
+      throw new Error(`open to everybody: ${each.join('; ')}`)
+    },
   },
   {
     name: 'prepared transactions',
