@@ -5,67 +5,115 @@ import { promisify } from 'node:util'
 import { openWire } from '@trestle/testing/cut-wire.ts'
 import { type CitusCluster, PASSWORD, startCitusCluster } from './high-availability/citus-cluster.ts'
 import { openWorkplace, type Workplace } from './high-availability/workplace.ts'
+import { makeLaterRelease } from './later-release.ts'
 
-// Kills `payments distribute` and `payments distribute --undo` at statements, runs them again, and compares the database with
-// that of a run that nobody killed: `CITUS_PG_BIN=… node bench/src/distribute-drill.ts [cuts|all]`, 10 of each by default. The
-// result must have nothing left to do, no drift, and the same rows; `payments ledger verify` must find nothing. Then a server
-// is added and rows move to it. Exit status 1 when one of these is not so. It needs a PostgreSQL with Citus 13.
+// Kills `payments distribute`, `payments distribute --undo`, and `payments migrate` of a later release at statements, runs them
+// again, and compares the database with that of a run that nobody killed: `CITUS_PG_BIN=… node bench/src/distribute-drill.ts
+// [cuts|all]`, 10 of each by default. The result must have nothing left to do, no drift, and the same rows; `payments ledger
+// verify` must find nothing. Then a server is added and rows move to it. Exit status 1 when one of these is not so. It needs a
+// PostgreSQL with Citus 13.
 
 const WORKERS = 2
 const ROLE = 'payments_service'
 /** A merchant of the database. */
 const MERCHANT = '55006bdfe0308c4cbfdbd0e1'
 const cuts = process.argv[2] ?? '10'
-const checkout = join(import.meta.dirname, '..', '..')
+const CHECKOUT = join(import.meta.dirname, '..', '..')
+const PROGRAM = join(CHECKOUT, 'services/payments/src/main.ts')
 const keys = { pepper: randomBytes(32).toString('base64'), vault: `1:${randomBytes(32).toString('base64')}` }
 
 await using workplace = await openWorkplace('distribute-drill')
+const later = makeLaterRelease(CHECKOUT, join(workplace.folder, 'later'))
 const cluster = await timed('started a coordinator and two workers', () => startCitusCluster(workplace, WORKERS))
 await cluster.create('plain')
 await timed('migrated, and filled with payments', () => fill(workplace, cluster.url('plain')))
 await cluster.join('plain')
+await expectFailure('plain', ['distribute', '--check'], 'owner: Citus does not know trestle')
 await cluster.introduceOwner('plain')
 const rows = await fingerprint(cluster, 'plain')
 say(`${rows.size} tables have rows`)
 
-await killAt('distribute', ['distribute'], 'plain')
-await killAt('distribute --undo', ['distribute', '--undo'], 'done')
+await killAt({ title: 'distribute', words: ['distribute'], from: 'plain', to: 'done', expect: expectPlaced })
+await killAt({
+  title: 'migrate of a later release',
+  ...{ words: ['migrate'], from: 'done', to: 'upgraded', program: later.program },
+  expect: expectUpgraded,
+})
+await killAt({
+  title: 'distribute --undo',
+  ...{ words: ['distribute', '--undo'], from: 'done', to: 'undone' },
+  expect: (database) => expectDone(database, ['distribute', '--undo']),
+})
 await grow()
 say('the drill is passed')
 
-/** Kills a command at statements of its run on copies of a database. Keeps the result of a run that nobody killed as `done`. */
-async function killAt(title: string, words: readonly string[], template: string): Promise<void> {
-  const name = template === 'plain' ? 'done' : 'undone'
-  const wire = await openWire(await cluster.copy(template, name))
-  await timed(`${title}, not killed`, () => payments(wire.url, words))
+/** A command that is killed. */
+interface Killed {
+  readonly title: string
+  readonly words: readonly string[]
+  /** The database that it gets a copy of. */
+  readonly from: string
+  /** What the result of a run that nobody killed is kept as. */
+  readonly to: string
+  /** Undefined: that of this checkout. */
+  readonly program?: string
+  /** Throws when a database is not what a complete run makes. */
+  readonly expect: (database: string) => Promise<void>
+}
+
+/** Kills a command at statements of its run on copies of a database. */
+async function killAt({ title, words, from, to, program, expect }: Killed): Promise<void> {
+  const wire = await openWire(await cluster.copy(from, to))
+  await timed(`${title}, not killed`, () => payments(wire.url, words, program))
   const statements = wire.statements()
   await wire.close()
-  await expectResult(name, words)
+  await expect(to)
   say(`it sends ${statements} statements`)
   const length = cuts === 'all' ? statements - 1 : Number(cuts)
   for (let nth = 1; nth <= length; nth += 1) {
     const cutAt = Math.ceil((nth * (statements - 1)) / length)
     const database = `cut_${cutAt}`
-    const cut = await openWire(await cluster.copy(template, database), cutAt)
-    const killed = await payments(cut.url, words).then(
+    const cut = await openWire(await cluster.copy(from, database), cutAt)
+    const killed = await payments(cut.url, words, program).then(
       () => 'ended by itself',
       () => 'killed',
     )
     await cut.close()
     await timed(`${title}, ${killed} at statement ${cutAt}, and run again`, () =>
-      payments(cluster.url(database), words),
+      payments(cluster.url(database), words, program),
     )
-    await expectResult(database, words)
+    await expect(database)
     await cluster.drop(database)
   }
 }
 
-/** @throws Error when a database is not what a complete run makes */
-async function expectResult(database: string, words: readonly string[]): Promise<void> {
+function expectPlaced(database: string): Promise<void> {
+  return expectDone(database, ['distribute'])
+}
+
+/** @throws Error when the new table or the changed function is not on every server, or not all is as the later release wants it */
+async function expectUpgraded(database: string): Promise<void> {
+  const { table, changed } = later
+  await expectDone(database, ['distribute'], later.program)
+  const own = `'payments.${table}'::regclass`
+  const placed = `SELECT count(*)::int AS keys FROM pg_constraint WHERE contype = 'f' AND conrelid = ${own}
+    AND EXISTS (SELECT FROM citus_tables WHERE table_name = ${own} AND citus_table_type = 'distributed')`
+  const [found] = await cluster.asSuperuser(0, database, placed)
+  if (JSON.stringify(found) !== '{"keys":2}') throw new Error(`${database}: ${table} is not distributed with its keys`)
+  const text = `SELECT FROM pg_proc WHERE proname = '${changed.name}' AND prosrc LIKE '%${changed.mark}%'`
+  for (let node = 0; node <= WORKERS; node += 1) {
+    const { length } = await cluster.asSuperuser(node, database, text)
+    if (length !== 1) throw new Error(`${database}: server ${node} has an older ${changed.name}`)
+  }
+  await payments(cluster.url(database), ['ledger', 'verify'], later.program)
+}
+
+/** @throws Error when a command has something left to do, when the catalogue has drifted, or when rows are others */
+async function expectDone(database: string, words: readonly string[], program?: string): Promise<void> {
   const url = cluster.url(database)
-  const left = await payments(url, [...words, '--dry-run'])
+  const left = await payments(url, [...words, '--dry-run'], program)
   if (left.trim() !== '-- nothing is left to do') throw new Error(`${database}: left to do: ${left}`)
-  await payments(url, ['migrate', 'drift'])
+  await payments(url, ['migrate', 'drift'], program)
   await expectClosed(database)
   const found = await fingerprint(cluster, database)
   for (const [table, print] of rows) {
@@ -86,21 +134,35 @@ async function expectClosed(database: string, workers = WORKERS): Promise<void> 
   }
 }
 
+/** @throws Error unless a command fails, and says why */
+async function expectFailure(database: string, words: readonly string[], reason: string): Promise<void> {
+  const said = await payments(cluster.url(database), words).then(
+    () => 'nothing is wrong',
+    (error: unknown) => (error instanceof Error ? `${error.message}${'stdout' in error ? error.stdout : ''}` : ''),
+  )
+  if (!said.includes(reason)) throw new Error(`${database}: ${words.join(' ')} says: ${said}`)
+  say(`${words.join(' ')} finds: ${reason}`)
+}
+
 /** Adds a server to the distributed database, and moves rows to it. */
 async function grow(): Promise<void> {
   // Not a copy: Citus knows a database by its name.
   const url = cluster.url('plain')
   await payments(url, ['distribute'])
   const worker = await cluster.addWorker('plain')
+  const address = cluster.address(worker)
+  await expectFailure('plain', ['doctor'], `${address} lacks sequence payments.id_counter`)
+  await expectFailure('plain', ['doctor'], `on ${address}, such as`)
   await timed('a server was added, and rows moved to it', () => payments(url, ['distribute', '--rebalance']))
   await expectClosed('plain', worker)
-  const count = `SELECT count(*)::int AS count FROM citus_shards WHERE nodeport = ${cluster.address(worker).split(':')[1]}`
+  await payments(url, ['doctor'])
+  const count = `SELECT count(*)::int AS count FROM citus_shards WHERE nodeport = ${address.split(':')[1]}`
   const [moved] = await cluster.asSuperuser(0, 'plain', `${count} AND citus_table_type = 'distributed'`)
   say(`it has parts of tables: ${JSON.stringify(moved)}`)
   await timed('a merchant moved to a server of its own', () =>
-    payments(url, ['distribute', '--isolate', MERCHANT, '--node', cluster.address(worker)]),
+    payments(url, ['distribute', '--isolate', MERCHANT, '--node', address]),
   )
-  await expectResult('plain', ['distribute'])
+  await expectPlaced('plain')
   await payments(url, ['ledger', 'verify'])
 }
 
@@ -128,8 +190,8 @@ async function fill(place: Workplace, url: string): Promise<void> {
   await payments(url, ['seed', place.write('seed.json', JSON.stringify(seed))])
 }
 
-/** What `payments` prints. @throws Error with its last lines when it fails */
-async function payments(url: string, words: readonly string[]): Promise<string> {
+/** What `payments` of a release prints. @throws Error with its last lines when it fails */
+async function payments(url: string, words: readonly string[], program = PROGRAM): Promise<string> {
   const env = {
     PAYMENTS_DATABASE_URL: url,
     PAYMENTS_BASE_URL: 'http://localhost',
@@ -139,7 +201,6 @@ async function payments(url: string, words: readonly string[]): Promise<string> 
     PAYMENTS_NODE_PASSWORD: PASSWORD,
     PAYMENTS_ALLOW_SEED: 'yes',
   }
-  const program = join(checkout, 'services/payments/src/main.ts')
   const { stdout } = await promisify(execFile)(process.execPath, [program, ...words], { env, maxBuffer: 2 ** 26 })
   return stdout
 }

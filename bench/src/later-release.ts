@@ -1,0 +1,71 @@
+import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+
+/** A release of payments that has a new table and a changed function. */
+export interface LaterRelease {
+  /** The program of the service. */
+  readonly program: string
+  /** The name of the table, without prefix. It is below a merchant, and has foreign keys to both kinds of tables. */
+  readonly table: string
+  /** A function that runs on the server of its merchant, and what its text contains from this release on. */
+  readonly changed: { readonly name: string; readonly mark: string }
+}
+
+const VERSION = '9.0.0'
+const TABLE = 'notes'
+const MIGRATION = '9000-create-notes'
+const FUNCTION = 'run_merchant_operations'
+const MARK = `-- of release ${VERSION}`
+
+const MIGRATION_TEXT = `// Notes of merchants about their transactions.
+import { type Kysely, sql } from 'kysely'
+import type { MigrationSource } from '../migration.ts'
+
+export const createNotes: MigrationSource = (names) => ({
+  tables: { ${TABLE}: 'merchant' },
+  async up(db: Kysely<unknown>) {
+    await sql\`
+      CREATE TABLE \${names.id('${TABLE}')} (
+        merchant_id text COLLATE "C" NOT NULL,
+        id text COLLATE "C" NOT NULL,
+        transaction_id text COLLATE "C" NOT NULL,
+        note text NOT NULL,
+        CONSTRAINT \${names.local('${TABLE}_pk')} PRIMARY KEY (merchant_id, id),
+        CONSTRAINT \${names.local('${TABLE}_merchant_fk')} FOREIGN KEY (merchant_id) REFERENCES \${names.id('merchants')} (id),
+        CONSTRAINT \${names.local('${TABLE}_transaction_fk')} FOREIGN KEY (merchant_id, transaction_id)
+          REFERENCES \${names.id('transactions')} (merchant_id, id)
+      )\`.execute(db)
+  },
+  async down(db: Kysely<unknown>) {
+    await sql\`DROP TABLE \${names.id('${TABLE}')}\`.execute(db)
+  },
+})
+`
+
+/** Makes the release in a folder, from a checkout that has its packages installed. */
+export function makeLaterRelease(checkout: string, folder: string): LaterRelease {
+  mkdirSync(folder, { recursive: true })
+  for (const name of ['services/payments', 'packages', 'migrations']) {
+    cpSync(join(checkout, name), join(folder, name), {
+      recursive: true,
+      // The packages of the workspace are linked to each other, and must stay those of this release.
+      verbatimSymlinks: true,
+      filter: (path) => basename(path) !== '.cache',
+    })
+  }
+  symlinkSync(join(checkout, 'node_modules'), join(folder, 'node_modules'))
+  edit(join(folder, 'services/payments/package.json'), /("version": )"[^"]+"/, `$1"${VERSION}"`)
+  writeFileSync(join(folder, 'migrations/payments', `${MIGRATION}.ts`), MIGRATION_TEXT)
+  const entry = `  '${MIGRATION}': inFile(() => import('./payments/${MIGRATION}.ts')),\n}`
+  edit(join(folder, 'migrations/payments.ts'), /^\}/m, entry)
+  edit(join(folder, 'migrations/payments/functions', `${FUNCTION}.sql`), /^BEGIN$/m, `BEGIN\n  ${MARK}`)
+  const program = join(folder, 'services/payments/src/main.ts')
+  return { program, table: TABLE, changed: { name: FUNCTION, mark: MARK } }
+}
+
+/** @throws Error when the file does not have what is to be replaced */
+function edit(file: string, pattern: RegExp, replacement: string): void {
+  const text = readFileSync(file, 'utf8')
+  if (!pattern.test(text)) throw new Error(`${file} has nothing like ${pattern}`)
+  writeFileSync(file, text.replace(pattern, replacement))
+}
