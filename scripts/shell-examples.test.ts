@@ -23,7 +23,7 @@ const loaders = { auth: loadAuthConfig, payments: loadPaymentsConfig, inventory:
 
 /** Programs that change a machine, or need one of their own. */
 const STAND_INS =
-  'apt-get auth createdb curl docker git install inventory ha-drill node npm openssl payments pnpm pg_basebackup pg_ctl pg_dump pg_dumpall pg_restore psql replicas runuser setpriv systemctl systemd-sysusers vacuumdb'
+  'apt-get auth citus-drill createdb curl docker git install inventory ha-drill node npm openssl payments pnpm pg_basebackup pg_ctl pg_dump pg_dumpall pg_restore psql replicas runuser setpriv systemctl systemd-sysusers vacuumdb'
 
 /** Takes the place of each of them: writes down its name and arguments, and does what the next command of a runbook needs. */
 const STAND_IN = `#!/usr/bin/env bash
@@ -110,7 +110,8 @@ beforeAll(() => {
   }
   writeFileSync(join(folder, 'bin', 'stand-in'), STAND_IN, { mode: 0o755 })
   for (const name of STAND_INS.split(' ')) symlinkSync('stand-in', join(folder, 'bin', name))
-  for (const name of ['replicas', 'ha-drill']) symlinkSync('../../bin/stand-in', join(folder, 'work/scripts', name))
+  for (const name of ['citus-drill', 'replicas', 'ha-drill'])
+    symlinkSync('../../bin/stand-in', join(folder, 'work/scripts', name))
   symlinkSync(join(root, 'deploy'), join(folder, 'work', 'deploy'))
   // The first release is cloned by the runbook. The next is there already when it switches to it.
   symlinkSync(root, join(folder, 'opt/trestle/new-release'))
@@ -257,6 +258,8 @@ const RULES: Readonly<Record<string, (words: readonly string[]) => readonly stri
   },
   replicas: (words) => unknownOptions('bench/src/replicas.ts', words),
   'ha-drill': (words) => unknownOptions('bench/src/ha-drill.ts', words),
+  'citus-drill': (words) =>
+    words.filter((word) => word.startsWith('--') && !read('bench/src/citus-drill.ts').includes(`option('${word} <`)),
 }
 
 /** Options that the call of `parseArgs` in a program does not list. */
@@ -288,6 +291,7 @@ it.each([
   ['systemctl', 'enable', 'trestle-restore.timer'],
   ['curl', 'http://localhost:8085/ready'],
   ['replicas', '--stops', '3'],
+  ['citus-drill', '--stops', '3'],
 ])('a call of what does not exist is a problem: %s %s %s', async (...call) => {
   expect(await problemsOf([call])).toHaveLength(1)
 })

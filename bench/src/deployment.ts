@@ -22,8 +22,8 @@ export interface DeploymentOptions {
 /** A service as an image runs it: its sources, a compile cache filled by `warm-up`, a restricted role, metrics on. */
 export interface Deployment {
   readonly secrets: Secrets
-  /** Runs a command of the service. */
-  runCommand(...args: readonly string[]): Promise<void>
+  /** Runs a command of the service. @returns what it printed */
+  runCommand(...args: readonly string[]): Promise<string>
   /** Starts another process of the service. Its threads follow the number of its cores, as in an image. */
   start(options: StartOptions): Promise<Server>
 }
@@ -64,7 +64,7 @@ export async function deploy(name: string, options: DeploymentOptions): Promise<
   const entry = entryOf(options.checkout, name)
   const run = async (cache: string, args: readonly string[]) => {
     const env = await deployedEnvironment(definition, { ...options, secrets, cache })
-    await runProgram({ program: process.execPath, args: [entry, ...args], env, cwd: folder })
+    return runProgram({ program: process.execPath, args: [entry, ...args], env, cwd: folder })
   }
   // A container loses what its process adds to the cache: each one starts from the image's cache.
   const startFromImage = () => {

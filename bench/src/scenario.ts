@@ -18,7 +18,7 @@ export interface ScenarioContext {
   /** URL of the service. */
   readonly url: string
   /** Runs a command of the service, such as `seed`. */
-  runCommand(...args: readonly string[]): Promise<void>
+  runCommand(...args: readonly string[]): Promise<string>
   /** Runs a statement on the service's database, for rows that would take too long to make one by one. */
   execute(statement: string): Promise<readonly unknown[]>
 }

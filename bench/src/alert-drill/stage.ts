@@ -131,7 +131,9 @@ async function startService(name: ServiceName, options: ServiceOptions): Promise
   return {
     url: server.url,
     metricsPort,
-    command: (...args) => deployment.runCommand(...args),
+    command: async (...args) => {
+      await deployment.runCommand(...args)
+    },
     kill: () => server.kill(),
     start: async () => {
       server = await run()

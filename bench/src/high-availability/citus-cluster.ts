@@ -44,6 +44,9 @@ async function findCitusPrograms(): Promise<string> {
   throw new Error(`the PostgreSQL in ${bin} has no Citus: set CITUS_PG_BIN to the programs of one that has`)
 }
 
+/** Settings of every server under which a commit that was acknowledged survives a kill. */
+export const DURABLE: Settings = { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on' }
+
 type Settings = Readonly<Record<string, string | number>>
 
 /**

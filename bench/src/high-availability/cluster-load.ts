@@ -1,0 +1,160 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { ClusterShop } from './cluster-shop.ts'
+import { type ClientRequest, send } from './send.ts'
+
+/** A process of the service, and the server by which it enters the cluster. */
+export interface Entry {
+  readonly url: string
+  /** Undefined: it enters by several servers. */
+  readonly node: number | undefined
+}
+
+/** A time in which a server was away. Times are milliseconds of `performance.now()`. */
+export interface Outage {
+  readonly node: number
+  readonly fromMs: number
+  /** Infinite while the server is away. */
+  untilMs: number
+}
+
+/** A request that was sent to an entry, for a merchant whose rows are on a server. */
+export interface SentRequest {
+  readonly entry: number | undefined
+  readonly node: number
+  readonly fromMs: number
+  readonly untilMs: number
+  /** Undefined: the write was acknowledged. Otherwise the status, or in words why there is none. */
+  readonly failure: string | undefined
+}
+
+/** How requests ended. */
+export interface RequestTally {
+  readonly sent: number
+  /** By status or cause. */
+  readonly failed: ReadonlyMap<string, number>
+}
+
+/** Requests by what they met. */
+export interface Judgement {
+  /** Their entry and the server of their merchant were there all the time: these must succeed. */
+  readonly undisturbed: RequestTally
+  /** One of the two was away for a part of the time. */
+  readonly disturbed: RequestTally
+  /** Their process enters by several servers, so nobody knows which one they met. The server of their merchant was there. */
+  readonly bySeveral: RequestTally
+}
+
+/** Divides requests by whether a server that they needed was away. */
+export function judge(requests: readonly SentRequest[], outages: readonly Outage[]): Judgement {
+  const wasAway = (node: number, { fromMs, untilMs }: SentRequest) =>
+    outages.some((outage) => outage.node === node && outage.fromMs <= untilMs && outage.untilMs >= fromMs)
+  const groups = Map.groupBy(requests, (request): keyof Judgement => {
+    const isAway = wasAway(request.node, request)
+    if (request.entry === undefined) return isAway ? 'disturbed' : 'bySeveral'
+    return isAway || wasAway(request.entry, request) ? 'disturbed' : 'undisturbed'
+  })
+  const tally = (name: keyof Judgement): RequestTally => {
+    const group = groups.get(name) ?? []
+    const failures = Map.groupBy(group, ({ failure }) => failure)
+    failures.delete(undefined)
+    return {
+      sent: group.length,
+      failed: new Map([...failures].map(([failure, all]) => [String(failure), all.length])),
+    }
+  }
+  return { undisturbed: tally('undisturbed'), disturbed: tally('disturbed'), bySeveral: tally('bySeveral') }
+}
+
+/** Clients that write for all merchants until they are told to stop. */
+export interface ClusterLoad {
+  /** References of acknowledged writes. */
+  readonly acknowledged: ReadonlySet<string>
+  /** All requests, in the order of their ends. */
+  readonly requests: readonly SentRequest[]
+  /** Begins no further write. Resolves when all are acknowledged or given up, to the number of those. */
+  stop(): Promise<number>
+}
+
+/** Who writes, for whom, and by which entries. */
+export interface ClusterLoadOptions {
+  readonly shop: ClusterShop
+  /** Each request takes one of them. More may be added meanwhile. */
+  readonly entries: readonly Entry[]
+  /** The server that has the rows of a merchant, by its place in the list. */
+  readonly nodeOf: (merchant: number) => number
+  readonly clients: number
+}
+
+const RETRY_MS = 500
+/** How often a write is sent again while others begin. */
+const TURNS_TO_AN_OLD_WRITE = 3
+/** The pause of a client between two requests. */
+const PAUSE_MS = 20
+/** How long the clients go on, once they are told to stop, with writes that are not acknowledged yet. */
+const END_MS = 30_000
+const CREATED = 201
+
+/** A write that is sent until it is acknowledged. */
+interface Write {
+  readonly reference: string
+  readonly merchant: number
+  readonly request: ClientRequest
+  /** When it is sent next, in milliseconds of `performance.now()`. */
+  dueMs: number
+}
+
+/**
+ * Each client sends one request after the other, each by any entry. A write that was not acknowledged is sent again a while later,
+ * and other writes go on meanwhile: otherwise all clients would soon wait for the server that is away.
+ */
+export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoadOptions): ClusterLoad {
+  const acknowledged = new Set<string>()
+  const requests: SentRequest[] = []
+  const waiting: Write[] = []
+  let [stopMs, turn, count, open] = [Number.POSITIVE_INFINITY, 0, 0, 0]
+  const nextWrite = (): Write | undefined => {
+    const now = performance.now()
+    turn += 1
+    const isOldTurn = turn % TURNS_TO_AN_OLD_WRITE === 0 || now > stopMs
+    if (isOldTurn && waiting[0] && waiting[0].dueMs <= now) return waiting.shift()
+    if (now > stopMs) return undefined
+    const [merchant, reference] = [Math.floor(Math.random() * shop.merchantIds.length), `write-${++count}`]
+    return { reference, merchant, request: shop.nextWrite(merchant)(reference), dueMs: now }
+  }
+  const sendOne = async (write: Write) => {
+    const entry = entries[Math.floor(Math.random() * entries.length)]
+    if (entry === undefined) throw new Error('there is no entry')
+    const [fromMs, node] = [performance.now(), nodeOf(write.merchant)]
+    const outcome = await send(entry.url, write.request)
+    const untilMs = performance.now()
+    const failure = typeof outcome === 'string' ? outcome : outcome.status === CREATED ? undefined : describe(outcome)
+    requests.push({ entry: entry.node, node, fromMs, untilMs, failure })
+    if (failure === undefined) acknowledged.add(write.reference)
+    else waiting.push({ ...write, dueMs: untilMs + RETRY_MS })
+  }
+  const isOver = () => performance.now() > stopMs + (waiting.length + open === 0 ? 0 : END_MS)
+  const work = async () => {
+    while (!isOver()) {
+      const write = nextWrite()
+      open += write ? 1 : 0
+      if (write) await sendOne(write)
+      open -= write ? 1 : 0
+      await delay(PAUSE_MS)
+    }
+  }
+  const working = Promise.all(Array.from({ length: clients }, work))
+  return {
+    acknowledged,
+    requests,
+    stop: async () => {
+      stopMs = Math.min(stopMs, performance.now())
+      await working
+      return waiting.length
+    },
+  }
+}
+
+/** The status of a refusal that says that the service could not do it now; otherwise also what it says, which shows a defect. */
+function describe({ status, body }: { readonly status: number; readonly body: string }): string {
+  return status === 409 || status === 503 ? String(status) : `${status} ${body.slice(0, 200)}`
+}

@@ -1,0 +1,52 @@
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { type Deployment, deploy } from '../deployment.ts'
+import type { Server } from '../processes/server.ts'
+import { type CitusCluster, PASSWORD } from './citus-cluster.ts'
+import type { ClusterShop } from './cluster-shop.ts'
+import type { Workplace } from './workplace.ts'
+
+/** The database of payments on a cluster. */
+export const DATABASE = 'trestle'
+
+const SETTINGS = {
+  ...{ PAYMENTS_RATE_KEY: '0', PAYMENTS_RATE_APPS: '0', PAYMENTS_RATE_FAILURES: '0' },
+  ...{ PAYMENTS_NODE_PASSWORD: PASSWORD, PAYMENTS_ALLOW_SEED: 'yes' },
+}
+
+/** Makes the database on the coordinator alone, with the merchants of a shop. Nothing is distributed yet. */
+export async function deployPayments(
+  workplace: Workplace,
+  cluster: CitusCluster,
+  shop: ClusterShop,
+): Promise<Deployment> {
+  const deployment = await deploy('payments', {
+    checkout: join(import.meta.dirname, '..', '..', '..'),
+    folder: workplace.folder,
+    databaseUrl: await cluster.create(DATABASE),
+    env: SETTINGS,
+  })
+  await deployment.runCommand('seed', workplace.write('seed.json', JSON.stringify(shop.seed)))
+  return deployment
+}
+
+/** Distributes the database over the servers of the cluster. @returns what `payments distribute` printed */
+export async function distribute(cluster: CitusCluster, { runCommand }: Deployment): Promise<string> {
+  await cluster.join(DATABASE)
+  await cluster.introduceOwner(DATABASE)
+  return runCommand('distribute')
+}
+
+/** Starts a process of the service that enters the cluster by some of its servers. */
+export function startPayments(
+  cluster: CitusCluster,
+  deployment: Deployment,
+  nodes: readonly number[],
+): Promise<Server> {
+  const coordinator = cluster.url(DATABASE)
+  const env = {
+    PAYMENTS_DATABASE_URL: coordinator.replace(cluster.address(0), nodes.map(cluster.address).join(',')),
+    PAYMENTS_COORDINATOR_URL: coordinator,
+  }
+  return deployment.start({ cores: undefined, coreCount: availableParallelism(), env })
+}
