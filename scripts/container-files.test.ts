@@ -89,6 +89,7 @@ describe('docker-compose.yml', () => {
   it.each([
     ['auth', loadAuthConfig],
     ['payments', loadPaymentsConfig],
+    ['payments-citus', loadPaymentsConfig],
     ['inventory', loadInventoryConfig],
   ])('%s starts with its settings', (name, load) => {
     const { environment = {} } = services[name] ?? {}
