@@ -142,6 +142,42 @@ const guards: readonly Section[] = [
   },
 ]
 
+/** Where the rows are. */
+const servers: Section = {
+  title: 'Servers of the database',
+  panels: [
+    {
+      title: 'Servers that answer',
+      description: 'Merchants on a server that is away get 503, others go on.',
+      unit: 'short',
+      queries: [{ expr: 'max by (server) (db_server_up)', legend: '{{server}}' }],
+    },
+    {
+      title: 'Parts of tables, by server',
+      description: 'Where the database is distributed. `payments distribute --rebalance` makes them alike.',
+      unit: 'short',
+      queries: [{ expr: 'max by (server) (db_server_shards)', legend: '{{server}}' }],
+    },
+    {
+      title: 'Transactions, by server',
+      description: 'One server far above the others has a large merchant: `payments distribute --isolate`.',
+      unit: 'ops',
+      queries: [
+        {
+          expr: 'max by (server) (rate(db_server_transactions_total[$__rate_interval]))',
+          legend: '{{server}}',
+        },
+      ],
+    },
+    {
+      title: 'Two-phase commits in doubt',
+      description: 'Must be 0. `SELECT recover_prepared_transactions()` on the coordinator ends them.',
+      unit: 'short',
+      queries: [{ expr: 'max by (server) (db_server_in_doubt)', legend: '{{server}}' }],
+    },
+  ],
+}
+
 /** The dashboard of payments. */
 export const payments: Dashboard = {
   uid: 'trestle-payments',
@@ -153,5 +189,6 @@ export const payments: Dashboard = {
     ...guards,
     processesOf('payments'),
     standbyOf('payments'),
+    servers,
   ],
 }

@@ -6,6 +6,7 @@ import { observeJobs } from '@trestle/jobs/observe-jobs.ts'
 import { observeOutbox } from '@trestle/jobs/observe-outbox.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
 import { observeConnections } from '@trestle/service/observe-connections.ts'
+import { observeServers } from '@trestle/service/observe-servers.ts'
 import { observeAcquiring } from './acquirers/acquirer-jobs.ts'
 import { scrub } from './cards/scrub.ts'
 import type { PaymentsConfig } from './config.ts'
@@ -33,6 +34,7 @@ export function observeDatabase(meter: Meter, database: Database<PaymentsTables>
   const { db } = database
   const schema = database.names.jobSchema
   observeConnections(meter, database)
+  observeServers(meter, { db: db.withoutPlugins(), names: database.names })
   observeAcquiring(meter, { db, schema })
   observeJobs(meter, { db, schema, tasks })
   observeOutbox(meter, { db, writtenAt: 'created' })
