@@ -53,6 +53,7 @@ const database = openDatabase<object>({
 })
 const greeted: { payload: Greeting; attempt: number }[] = []
 let refusals = 0
+let mayWork = true
 const config: JobsConfig = {
   url: temporary.url,
   schema: names.jobSchema,
@@ -63,6 +64,7 @@ const config: JobsConfig = {
   meter: createNoopMeter(),
   onError: () => {},
   now: Date.now,
+  mayWork: () => mayWork,
 }
 let jobs: Jobs
 
@@ -148,6 +150,15 @@ describe('jobs', () => {
     refusals = 1
     await jobs.send(database.db, greet, { to: 'Grace' })
     await expect.poll(() => greeted.at(-1)).toEqual({ payload: { to: 'Grace' }, attempt: 2 })
+  })
+
+  it('begins no attempt while the service may not work, and tries again', async () => {
+    mayWork = false
+    await jobs.send(database.db, greet, { to: 'Ada' })
+    const job = sql<{ state: string }>`SELECT state FROM example_jobs.job WHERE name = 'greet'`
+    await expect.poll(async () => (await job.execute(database.db)).rows).toEqual([{ state: 'retry' }])
+    mayWork = true
+    await expect.poll(() => greeted).toEqual([{ payload: { to: 'Ada' }, attempt: 2 }])
   })
 
   it('runs a job in this process, and leaves a failed one to the queue', async () => {

@@ -14,6 +14,8 @@ export interface JobsConfig extends QueueConfig {
   readonly now: () => number
   /** After this time without a fetch of jobs a worker counts as stopped. By default SILENT_MS. */
   readonly silentMs?: number
+  /** Asked before each attempt. While it says no, attempts fail before they do anything. By default they always may. */
+  readonly mayWork?: () => boolean
 }
 
 /** When a job is due; by default at once. */
@@ -155,7 +157,10 @@ function jobRunner<Payload extends object>(
   task: Task<Payload>,
   handler: Handler<Payload>,
 ) {
-  const attempt = runAttempt(config, task, handler)
+  const attempt = async (job: JobWithMetadata<Stored<Payload>>): Promise<Outcome> => {
+    if (config.mayWork?.() === false) throw new Error('nothing may be written now')
+    return handler(await payloadOf(task, job.data, config.sealKeys), { id: job.id, attempt: job.retryCount + 1 })
+  }
   return async (job: JobWithMetadata<Stored<Payload>>): Promise<JobResult> => {
     try {
       const outcome = await withinTime(task, () => attempt(job))
@@ -226,12 +231,6 @@ async function withinTime({ timeoutSeconds }: AnyTask, attempt: () => Promise<Ou
     return await Promise.race([attempt(), late.promise])
   } finally {
     clearTimeout(timer)
-  }
-}
-
-function runAttempt<Payload extends object>(config: JobsConfig, task: Task<Payload>, handler: Handler<Payload>) {
-  return async (job: JobWithMetadata<Stored<Payload>>): Promise<Outcome> => {
-    return handler(await payloadOf(task, job.data, config.sealKeys), { id: job.id, attempt: job.retryCount + 1 })
   }
 }
 
