@@ -175,6 +175,24 @@ describe('lanes', () => {
     expect(await lost.catch(isRefusedStatement)).toBe(false)
   })
 
+  it('refuses writes while rows move, reads with new connections, and writes with new ones afterwards', async () => {
+    const { lanes } = database
+    const pids = () => Promise.all([lanes.read.one(backendPid, {}), lanes.write.one(backendPid, {})])
+    const [reader, writer] = await pids()
+    database.switchMode({ findOwner: async () => '', isMoving: true })
+    const refused = await lanes.write.one(insertNote, { title: 'one', parentId: null }).catch((error) => error)
+    expect([isDatabaseUnavailable(refused), isRefusedStatement(refused)]).toEqual([true, false])
+    await expect(database.db.selectFrom('notes').select('id').execute()).rejects.toThrow('rows are moving')
+    expect(await lanes.read.first(findNote, { title: 'one' })).toBeUndefined()
+    await sql`DROP FUNCTION example.app_note_count()`.execute(database.checks)
+    const missed = await lanes.read.one(countNotes, {}).catch((error) => error)
+    expect(isDatabaseUnavailable(missed)).toBe(true)
+    database.switchMode({ findOwner: undefined, isMoving: false })
+    const [newReader, newWriter] = await pids()
+    if (prepared) expect([newReader.pid === reader.pid, newWriter.pid === writer.pid]).toEqual([false, false])
+    await expect(lanes.read.one(countNotes, {})).rejects.toHaveProperty('code', '42883')
+  })
+
   it('fails only the transaction whose connection is lost', async () => {
     const uncaught: unknown[] = []
     const note = (error: unknown) => void uncaught.push(error)

@@ -6,6 +6,7 @@ import type { ParserOf } from './driver/row-reader.ts'
 import { type Rows, runStatement, type Statement } from './driver/statement-query.ts'
 import { type CompiledPreparedQuery, compilePrepared, type DistributedForm, type PreparedQuery } from './prepare.ts'
 import type { QuerySpans } from './query-spans.ts'
+import { isRefusedStatement, MovingRowsError } from './unavailable.ts'
 
 /** One way to the database for prepared queries. */
 export interface Lane {
@@ -26,6 +27,17 @@ export type Lanes = {
   readonly lagging: Lane
 }
 
+/** Where the rows of a database are, and whether they are moving. */
+export interface DatabaseMode {
+  /**
+   * How the owner of an object is found in a database that is distributed over several servers, by a name of the object.
+   * Undefined: the database is not distributed.
+   */
+  readonly findOwner: ((read: Lane, name: string) => Promise<string>) | undefined
+  /** Whether rows are moving to other servers. Writes are refused meanwhile, and reads go on. */
+  readonly isMoving: boolean
+}
+
 interface LanesOptions<Tables> {
   /** Compiles queries, and runs none. */
   readonly db: Kysely<Tables>
@@ -34,8 +46,7 @@ interface LanesOptions<Tables> {
   /** Runs a read that may lag behind. Undefined: such reads run on the read lane. */
   readonly laggingQuery: ((statement: Statement) => Promise<Rows>) | undefined
   readonly prepared: boolean
-  /** How the owner of an object is found in a distributed database. Undefined: the database is not distributed. */
-  readonly findOwner: ((read: Lane, name: string) => Promise<string>) | undefined
+  readonly mode: () => DatabaseMode
   readonly spans: QuerySpans | undefined
   readonly parserOf: ParserOf
 }
@@ -47,18 +58,11 @@ export function createLanes<Tables>({
   readers,
   laggingQuery,
   prepared,
-  findOwner,
+  mode,
   spans,
   parserOf,
 }: LanesOptions<Tables>): Lanes {
-  const compiled = new Map<object, CompiledPreparedQuery>()
-  const compile = <Input extends object, Row>(query: DistributedForm<Input, Row>['query']): CompiledPreparedQuery => {
-    const known = compiled.get(query)
-    if (known) return known
-    const fresh = compilePrepared(query, db)
-    compiled.set(query, fresh)
-    return fresh
-  }
+  const compile = createCompiler(db)
   const lane = (run: (statement: Statement) => Promise<Rows>): Lane => {
     // No await on this path: each would cost every hot request a turn of the microtask queue.
     const executeForm = <Input extends object, Row>(
@@ -74,6 +78,7 @@ export function createLanes<Tables>({
     }
     const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
       const chosen = query.choose?.(input) ?? query
+      const { findOwner } = mode()
       if (findOwner === undefined || chosen.distributed === undefined) return executeForm(chosen, input)
       const form = chosen.distributed
       const owner = form.ownerOf(input, (id) => findOwner(read, id))
@@ -91,14 +96,41 @@ export function createLanes<Tables>({
       },
     }
   }
-  const read: Lane = lane((statement) => readers.query(statement))
+  const read: Lane = lane((statement) => {
+    const answer = readers.query(statement)
+    return mode().isMoving ? answer.catch(refuseWhileMoving) : answer
+  })
   return {
     read,
     lagging: laggingQuery ? lane(laggingQuery) : read,
-    write: lane((statement) =>
-      againWhenLost(() => queryOfPool(pool, (client) => runStatement(client, statement, parserOf))),
-    ),
+    write: lane((statement) => {
+      if (mode().isMoving) return Promise.reject(movingRows())
+      return againWhenLost(() => queryOfPool(pool, (client) => runStatement(client, statement, parserOf)))
+    }),
   }
+}
+
+/** Returns what compiles each query once. */
+function createCompiler<Tables>(db: Kysely<Tables>) {
+  const compiled = new Map<object, CompiledPreparedQuery>()
+  return <Input extends object, Row>(query: DistributedForm<Input, Row>['query']): CompiledPreparedQuery => {
+    const known = compiled.get(query)
+    if (known) return known
+    const fresh = compilePrepared(query, db)
+    compiled.set(query, fresh)
+    return fresh
+  }
+}
+
+/** The error of a write while rows are moving. */
+export function movingRows(): MovingRowsError {
+  return new MovingRowsError('rows are moving to other servers, so nothing may be written')
+}
+
+/** While rows are moving, a read may miss a function or find tables that cannot be read together. */
+function refuseWhileMoving(cause: unknown): never {
+  if (!isRefusedStatement(cause)) throw cause
+  throw new MovingRowsError('rows are moving to other servers', { cause })
 }
 
 type Run = (client: pg.PoolClient) => Promise<Rows>

@@ -36,7 +36,8 @@ export function withOwner<Input extends object, Row>(
   ownerOf: DistributedForm<Input, Row>['ownerOf'],
   build?: (input: Owned<Input>) => RawBuilder<Row>,
 ): PreparedQuery<Input, Row> {
-  const form = build ? prepare<Input, Row>(query.name, build) : query
+  // The name tells the forms apart on a connection that runs both, before and after the database is distributed.
+  const form = build ? prepare<Input, Row>(`${query.name}_by_owner`, build) : query
   return { ...query, distributed: { query: form, ownerOf } }
 }
 

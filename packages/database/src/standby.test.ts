@@ -1,9 +1,10 @@
 import { createEmptyDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type DatabaseConfig, openDatabase } from './connect.ts'
+import { openDatabase } from './connect.ts'
 import type { Rows } from './driver/statement-query.ts'
 import { createNames } from './names.ts'
+import type { DatabaseConfig } from './open-server.ts'
 import { prepare } from './prepare.ts'
 import { type StandbyConfig, trackReplicationLag, watchStandby } from './standby.ts'
 

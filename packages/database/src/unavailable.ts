@@ -5,6 +5,11 @@ export class NoConnectionError extends Error {
   override readonly name = 'NoConnectionError'
 }
 
+/** Rows are moving to other servers. Nothing may be written, and a read may fail. A client gets the answer for an unavailable service. */
+export class MovingRowsError extends Error {
+  override readonly name = 'MovingRowsError'
+}
+
 const NETWORK_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
@@ -24,7 +29,7 @@ const SERVER_CLASSES = /^(08|53|57)|^(40001|40P01|25006)$/
 
 /** Whether the database is away, overloaded or restarting, so that the same request may succeed later. */
 export function isDatabaseUnavailable(error: unknown): boolean {
-  if (error instanceof NoConnectionError) return true
+  if (error instanceof NoConnectionError || error instanceof MovingRowsError) return true
   if (error instanceof pg.DatabaseError) return SERVER_CLASSES.test(error.code ?? '')
   if (error instanceof AggregateError) return error.errors.some(isDatabaseUnavailable)
   if (!(error instanceof Error)) return false

@@ -1,5 +1,6 @@
-import { type Database, type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
+import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { isMigrated } from '@trestle/database/migrations/migrate.ts'
+import type { DatabaseConfig } from '@trestle/database/open-server.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { AuthConfig } from './config.ts'

@@ -1,5 +1,6 @@
-import { type Database, type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
+import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { isMigrated } from '@trestle/database/migrations/migrate.ts'
+import type { DatabaseConfig } from '@trestle/database/open-server.ts'
 import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inventory.ts'
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'

@@ -1,5 +1,6 @@
-import { type Database, type DatabaseConfig, openDatabase } from '@trestle/database/connect.ts'
+import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { isMigrated } from '@trestle/database/migrations/migrate.ts'
+import type { DatabaseConfig } from '@trestle/database/open-server.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
 import type { PaymentsConfig } from './config.ts'
@@ -38,7 +39,10 @@ export function openPaymentsDatabase(
 }
 
 /** The job queue of the service. It connects when it is opened. */
-export function openPaymentsJobs(config: PaymentsConfig, options: Pick<JobsConfig, 'meter' | 'onError' | 'now'>): Jobs {
+export function openPaymentsJobs(
+  config: PaymentsConfig,
+  options: Pick<JobsConfig, 'meter' | 'onError' | 'now' | 'mayWork'>,
+): Jobs {
   return createJobs({
     url: config.database.url,
     schema: paymentsNames(config).jobSchema,

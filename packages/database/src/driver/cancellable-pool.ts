@@ -24,14 +24,18 @@ const CANCEL_REQUEST = 80_877_102
 /** How long a request to cancel may take, in milliseconds. */
 const CANCEL_MS = 2_000
 
-/** Makes the statements of a pool cancellable: `until` ends the one that runs when its signal is aborted. */
-export function createCancellablePool(pool: pg.Pool): CancellablePool {
+/**
+ * Makes the statements of a pool cancellable: `until` ends the one that runs when its signal is aborted.
+ * @param admit throws when no connection may be lent now
+ */
+export function createCancellablePool(pool: pg.Pool, admit: () => void = () => {}): CancellablePool {
   // Kysely takes its connection somewhere inside the work, and passes no argument on to the pool.
   const signals = new AsyncLocalStorage<AbortSignal | undefined>()
   return {
     pool: kyselyPool(pool, async () => {
       const signal = signals.getStore()
       if (signal?.aborted) throw abortedError()
+      admit()
       const client = await pool.connect()
       if (signal !== undefined) cancelWhenAborted(client, signal)
       return client

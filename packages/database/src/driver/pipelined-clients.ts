@@ -9,6 +9,8 @@ import { type Rows, runStatement, type Statement } from './statement-query.ts'
 export interface PipelinedClients {
   /** @throws NoConnectionError while no connection is open */
   query(statement: Statement): Promise<Rows>
+  /** Opens new connections with other options. Statements that are under way end on the old ones. */
+  reopen(client: ClientOptions): void
   close(): Promise<void>
 }
 
@@ -36,7 +38,9 @@ const BATCH_STATEMENTS = 4
  * processor still hold what the server's process for that connection needs.
  */
 export function startPipelinedClients(client: ClientOptions, options: PipelineOptions): PipelinedClients {
-  const slots = Array.from({ length: options.count }, () => new Slot(client, options))
+  const open = (config: ClientOptions) => Array.from({ length: options.count }, () => new Slot(config, options))
+  const retired = new Set<Slot>()
+  let slots = open(client)
   const query = (statement: Statement): Promise<Rows> => {
     let idlest: Slot | undefined
     for (const slot of slots) {
@@ -49,8 +53,17 @@ export function startPipelinedClients(client: ClientOptions, options: PipelineOp
   }
   return {
     query,
+    reopen: (config) => {
+      const old = slots
+      slots = open(config)
+      for (const slot of old) {
+        retired.add(slot)
+        // By then the server has ended each statement, or the connection counts as dead.
+        setTimeout(() => retired.delete(slot) && slot.close(), options.silenceMs).unref()
+      }
+    },
     close: async () => {
-      await Promise.all(slots.map((slot) => slot.close()))
+      await Promise.all([...slots, ...retired].map((slot) => slot.close()))
     },
   }
 }

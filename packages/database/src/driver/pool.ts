@@ -32,6 +32,25 @@ export function openPool({ silenceMs, onConnectionError, ...config }: PoolOption
   return pool
 }
 
+/**
+ * Replaces the connections of a pool: idle ones now, and those in use when they are released, until `keepConnections` is called.
+ */
+export function replaceConnections(pool: pg.Pool): void {
+  pool.options.maxUses = 1
+  for (let count = pool.idleCount; count > 0; count -= 1) {
+    // A connection that cannot be had is gone already.
+    pool.connect().then(
+      (client) => client.release(true),
+      () => {},
+    )
+  }
+}
+
+/** Keeps the connections of a pool when they are released. */
+export function keepConnections(pool: pg.Pool): void {
+  pool.options.maxUses = Number.POSITIVE_INFINITY
+}
+
 /** The connections of a pool by state, at this moment. */
 export function connectionsOf({ idleCount, totalCount, waitingCount }: pg.Pool): Connections {
   return { idle: idleCount, used: totalCount - idleCount, waiting: waitingCount }

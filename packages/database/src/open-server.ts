@@ -1,0 +1,168 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
+import type pg from 'pg'
+import { type CancellablePool, createCancellablePool } from './driver/cancellable-pool.ts'
+import { type PipelinedClients, startPipelinedClients } from './driver/pipelined-clients.ts'
+import { keepConnections, openPool, replaceConnections } from './driver/pool.ts'
+import { type SettingsOptions, underSettings } from './driver/session-settings.ts'
+import { type DatabaseMode, movingRows } from './lanes.ts'
+import type { QuerySpans } from './query-spans.ts'
+import type { StandbyConfig } from './standby.ts'
+import { TablePrefixPlugin } from './table-prefix.ts'
+import { typeParsers } from './timestamps.ts'
+
+/** How to reach a database. Times are in milliseconds. */
+export interface DatabaseConfig {
+  /** `postgres://…` */
+  readonly url: string
+  readonly names: Names
+  /** Shown in pg_stat_activity. */
+  readonly applicationName: string
+  /** Connections of the write pool. */
+  readonly poolSize: number
+  /** The role that the service takes on connecting (`SET ROLE`). Undefined: the user of the URL. */
+  readonly role?: string | undefined
+  /** Longest time of a statement on any lane. 0: no limit. */
+  readonly statementTimeoutMs: number
+  /** Longest time of a statement on the write pool, which may wait for locks. By default `statementTimeoutMs`. */
+  readonly writeTimeoutMs?: number
+  /** Connections for `readLagging` and `readLong`, on each server. They open when they are needed. By default 4. */
+  readonly laggingConnections?: number
+  /** Connections of the read lane. By default 2; 0 for a process that does not use it. */
+  readonly readConnections?: number
+  /** Longest wait for a lock (55P03). Keep it below the statement timeout, so that the error names the lock. */
+  readonly lockTimeoutMs: number
+  /**
+   * False behind a pooler in transaction mode, where nothing may stay in a session: prepared queries lose their names, and role
+   * and limits go with each transaction.
+   */
+  readonly prepared: boolean
+  /** Type of timestamptz values: a Date (the default), or RFC 3339 text, which keeps microseconds. */
+  readonly timestamps?: 'date' | 'rfc3339'
+  /** How the owner of an object is found at first. Undefined: the database is not distributed. */
+  readonly findOwner?: DatabaseMode['findOwner']
+  /** A standby for reads that may lag behind. Undefined: the primary serves these reads too. */
+  readonly standby?: StandbyConfig | undefined
+  /** Undefined where requests are not traced. */
+  readonly spans?: QuerySpans | undefined
+  /** Called for every lost or refused connection. Requests get their own errors. */
+  readonly onConnectionError: (error: Error) => void
+}
+
+/** How long after the server's own time limit a silent connection counts as dead. */
+const SILENCE_MS = 2_000
+const LAGGING_CONNECTIONS = 4
+
+/**
+ * The read lane runs only prepared queries that find rows by key, so one plan fits all values. PostgreSQL would plan some of
+ * them again for each call, which took a quarter of the time of a read. A plan that was made while tables were small must not
+ * read them whole.
+ */
+const KEEP_PLANS = { plan_cache_mode: 'force_generic_plan', enable_seqscan: 'off' } as const
+/** A distributed database plans a query with its values, which say what node has the rows. */
+const PLAN_WITH_VALUES = { plan_cache_mode: 'auto' } as const
+
+/** The connections to one server. */
+export interface Server<Tables> {
+  readonly db: Kysely<Tables>
+  readonly until: CancellablePool['until']
+  readonly pool: pg.Pool
+  readonly readers: PipelinedClients
+  readonly lagging: ReturnType<typeof openLagging<Tables>>
+  /** Opens the connections again, as the mode wants them. Call it once the mode has changed. */
+  readonly reopen: () => void
+  readonly close: () => Promise<void>
+}
+
+/** Opens the pools of a server, and its connections for reads. They connect in the background. */
+export function openServer<Tables>(config: DatabaseConfig, url: string, mode: () => DatabaseMode): Server<Tables> {
+  const { statementTimeoutMs, writeTimeoutMs = statementTimeoutMs } = config
+  const pool = openServicePool({ ...config, url, statementTimeoutMs: writeTimeoutMs })
+  const readerOptions = () => connectionOptions({ ...config, url }, mode().findOwner ? PLAN_WITH_VALUES : KEEP_PLANS)
+  const readers = startPipelinedClients(readerOptions(), {
+    count: config.readConnections ?? 2,
+    silenceMs: statementTimeoutMs + SILENCE_MS,
+    parserOf: typeParsers(config.timestamps),
+    onConnectionError: config.onConnectionError,
+  })
+  const { pool: queryPool, until } = createCancellablePool(pool, () => {
+    if (mode().isMoving) throw movingRows()
+  })
+  const db = openQueries<Tables>(config, queryPool)
+  const lagging = openLagging<Tables>({ ...config, url })
+  return {
+    db,
+    until,
+    pool,
+    readers,
+    lagging,
+    reopen: () => {
+      replaceConnections(pool)
+      if (!mode().isMoving) keepConnections(pool)
+      readers.reopen(readerOptions())
+    },
+    close: async () => {
+      await Promise.all([closePool(db, pool), lagging.close(), readers.close()])
+    },
+  }
+}
+
+/** Opens connections of their own for reads that may lag behind. */
+function openLagging<Tables>(config: DatabaseConfig) {
+  const pool = openServicePool({ ...config, poolSize: config.laggingConnections ?? LAGGING_CONNECTIONS })
+  const cancellable = createCancellablePool(pool)
+  const db = openQueries<Tables>(config, cancellable.pool)
+  return {
+    pool,
+    run: <T>(read: (db: Kysely<Tables>) => Promise<T>, signal?: AbortSignal): Promise<T> =>
+      cancellable.until(signal, () => read(db)),
+    close: () => closePool(db, pool),
+  }
+}
+
+/** Opens a pool of the service, under its limits and its role. */
+export function openServicePool(config: DatabaseConfig): pg.Pool {
+  const { statementTimeoutMs, poolSize, onConnectionError } = config
+  return openPool({
+    ...connectionOptions(config),
+    max: poolSize,
+    silenceMs: statementTimeoutMs > 0 ? statementTimeoutMs + SILENCE_MS : 0,
+    onConnectionError,
+  })
+}
+
+/** Builds queries over a pool. */
+export function openQueries<Tables>({ names, spans }: DatabaseConfig, pool: PostgresPool): Kysely<Tables> {
+  return new Kysely<Tables>({
+    dialect: new PostgresDialect({ pool }),
+    plugins: [new TablePrefixPlugin(names)],
+    ...(spans && { log: (event) => spans.record('query', event.queryDurationMillis, event.level === 'error') }),
+  })
+}
+
+/** Ends a pool and what builds queries over it. */
+export async function closePool<Tables>(db: Kysely<Tables>, pool: pg.Pool): Promise<void> {
+  await db.destroy()
+  // Kysely ends the pool only if it has used it. The write lane uses the pool without Kysely.
+  if (!pool.ending) await pool.end()
+}
+
+function connectionOptions(
+  config: DatabaseConfig,
+  more: Readonly<Record<string, string>> = {},
+): pg.ClientConfig & SettingsOptions {
+  const settings = {
+    statement_timeout: config.statementTimeoutMs,
+    lock_timeout: config.lockTimeoutMs,
+    TimeZone: 'UTC',
+    ...more,
+    ...(config.role === undefined ? {} : { role: config.role }),
+  }
+  return {
+    connectionString: config.url,
+    application_name: config.applicationName,
+    keepAlive: true,
+    types: { getTypeParser: typeParsers(config.timestamps) },
+    ...underSettings(settings, config.prepared),
+  }
+}
