@@ -29,7 +29,7 @@ import { findExchanged } from './money/exchange-repository.ts'
 import type { Money } from './money/minor-units.ts'
 import { expectMigrations, openPaymentsDatabase, openPaymentsJobs } from './open-database.ts'
 import { observeDatabase } from './open-telemetry.ts'
-import { findPlacement, type Placement } from './placement/placement.ts'
+import { findPlacement, followPlacement, type Placement } from './placement/placement.ts'
 import { createRefusalLimit, type LimitRefusals } from './rate-limits/card-testing.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import { createOperationGroup, type OperationGroup } from './transactions/operation-group.ts'
@@ -118,8 +118,9 @@ export async function createDeps(
   { metrics, tracing }: Telemetry,
 ): Promise<ProcessDeps> {
   const { meter } = metrics
-  const placement = await findPlacement(config, SOURCES.now)
-  const database = await openServingDatabase(config, placement, logger)
+  const found = await findPlacement(config, SOURCES.now)
+  const database = await openServingDatabase(config, found, logger)
+  const placement = followPlacement(found, { config, database, logger, now: SOURCES.now })
   const { db, lanes } = database
   observeDatabase(meter, database, tasks)
   const limiters = await openLimiterStore(
@@ -128,8 +129,12 @@ export async function createDeps(
     (error) => logger.warn({ err: error }, 'the store of the rate limits is away'),
   )
   const rateLimits = createRateLimits(config.rateLimits, limiters.store)
-  const onError = (error: Error) => logger.warn({ err: error }, 'the job queue has trouble')
-  const jobs = openPaymentsJobs(config, { meter, onError, now: Date.now })
+  const jobs = openPaymentsJobs(config, {
+    meter,
+    onError: (error) => logger.warn({ err: error }, 'the job queue has trouble'),
+    now: Date.now,
+    mayWork: () => !database.mode().isMoving,
+  })
   const mailer = config.smtp && createMailer(config.smtp)
   return {
     ...settingsOf(config),
@@ -141,7 +146,7 @@ export async function createDeps(
     rateLimits,
     limitRefusals: createRefusalLimit(rateLimits, meter),
     acquirers: openAcquirers(config, { lanes, meter, logger }),
-    operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: placement.batchScope }),
+    operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: () => placement.batchScope }),
     usedKeys: new Map(),
     jobs,
     outbox: createOutbox({
@@ -157,18 +162,24 @@ export async function createDeps(
     meter,
     metrics,
     tracing,
-    readiness: createReadiness({
-      database: () => database.ping(),
-      migrations: () => expectMigrations(database),
-      worker: () => jobs.check(),
-    }),
+    readiness: createProcessReadiness(database, jobs),
     close: async () => {
+      placement.stop()
       mailer?.close()
       limiters.close()
       await Promise.all([metrics.close(), tracing.close()])
       await database.close()
     },
   }
+}
+
+function createProcessReadiness(database: Database<PaymentsTables>, jobs: Pick<Jobs, 'check'>): Readiness {
+  return createReadiness({
+    database: () => database.ping(),
+    // While rows move, functions are made again, and reads go on.
+    migrations: async () => (database.mode().isMoving ? undefined : expectMigrations(database)),
+    worker: () => jobs.check(),
+  })
 }
 
 /** Opens the database of a serving process, with its standby. Traced statements have spans. */

@@ -271,7 +271,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
 
 function createTestGroup({ lanes }: Database<PaymentsTables>) {
   const terms = { marginBasisPoints: 0, ageDaysMax: 7 }
-  return createOperationGroup({ lanes, meter: createNoopMeter(), scope: placement.batchScope, terms })
+  return createOperationGroup({ lanes, meter: createNoopMeter(), scope: () => placement.batchScope, terms })
 }
 
 /** A second process of the same service, with connections and a group commit of its own, and perhaps a standby. */

@@ -3,7 +3,7 @@ import type { MigrateOptions } from '../migrations/migrate.ts'
 import { underLock, withDatabase } from '../migrations/migration-connection.ts'
 import { compareMigrations } from '../migrations/migrator.ts'
 import { readState } from './notes.ts'
-import { type Distribution, type DistributionStep, listSteps, runStep } from './steps.ts'
+import { type Distribution, type DistributionStep, listSteps, runSteps } from './steps.ts'
 import { readTarget } from './target.ts'
 
 /** What a run needs: the database, what its tables and functions say, and the login between the servers. */
@@ -37,10 +37,7 @@ export function distributeDatabase(options: DistributeOptions, onStep: OnStep = 
     }
     const distribution = await distributionOf(options)
     const steps = await listSteps(db, distribution)
-    for (const [index, step] of steps.entries()) {
-      onStep(step, index + 1, steps.length)
-      await runStep(db, step)
-    }
+    await runSteps(db, steps, onStep)
     const left = await listSteps(db, distribution)
     if (left.length > 0) throw new Error(`not done after all: ${left.map(({ title }) => title).join(', ')}`)
     return steps.length

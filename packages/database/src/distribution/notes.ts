@@ -4,8 +4,8 @@ import { migratorTable } from '../migrations/migrator-tables.ts'
 import { literal } from './citus.ts'
 
 /**
- * Whether a database is distributed. `plain`: all rows are on one server. While it is `distributing` or `undoing`, `migrate`
- * refuses to run.
+ * Whether a database is distributed. `plain`: all rows are on one server. While it is `distributing` or `undoing`, rows move:
+ * `migrate` refuses to run, and processes refuse to write.
  */
 export type DistributionState = 'plain' | 'distributing' | 'distributed' | 'undoing'
 
@@ -28,6 +28,18 @@ export async function readState(db: QueryExecutorProvider, names: Names): Promis
   return isState(state) ? state : 'plain'
 }
 
+/** Whether rows move between servers. */
+export function isMoving(state: DistributionState): boolean {
+  return state === 'distributing' || state === 'undoing'
+}
+
+/** @throws Error when rows are moving, or when a run that moved them was killed: only another run of it continues */
+export async function expectWhole(db: QueryExecutorProvider, names: Names): Promise<void> {
+  const state = await readState(db, names)
+  if (state === 'distributing') throw new Error('the database is being distributed: run distribute again')
+  if (state === 'undoing') throw new Error('the distribution is being undone: run distribute --undo again')
+}
+
 function isState(text: string | undefined): text is DistributionState {
   return text !== undefined && STATES.has(text)
 }
@@ -38,6 +50,8 @@ export function stateStatements(names: Names, state: DistributionState): readonl
   if (state === 'plain') return [`DELETE FROM ${own} WHERE object = '${STATE}'`]
   return [
     `CREATE TABLE IF NOT EXISTS ${own} (object text COLLATE "C" PRIMARY KEY, statement text NOT NULL)`,
+    // Every process of the service asks for the state. Who may not use the schema cannot ask.
+    `GRANT SELECT ON ${own} TO PUBLIC`,
     `INSERT INTO ${own} VALUES ('${STATE}', '${state}') ON CONFLICT (object) DO UPDATE SET statement = excluded.statement`,
   ]
 }

@@ -1,6 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { inSequence, literal, qualified } from './citus.ts'
+import { NOTICE_MS } from './follow-state.ts'
 import { forgetStatement, listNotes, noteStatement, readState, stateStatements } from './notes.ts'
 import {
   isPlaced,
@@ -65,12 +67,30 @@ export async function listSteps(
   const notes = await listNotes(db, names, 'foreign key')
   if (work.length === 0 && state === 'distributed' && notes.length === 0) return []
   return [
-    ...(state === 'distributing'
-      ? []
-      : [{ title: 'note the begin', statements: stateStatements(names, 'distributing') }]),
+    ...(state === 'distributing' ? [] : [{ title: NOTE_BEGIN, statements: stateStatements(names, 'distributing') }]),
     ...work,
     { title: 'note the end', statements: [forgetStatement(names), ...stateStatements(names, 'distributed')] },
   ]
+}
+
+/** The step after which processes refuse to write. */
+export const NOTE_BEGIN = 'note the begin'
+
+/**
+ * Runs steps one after the other. Before rows move, every process must have seen the begin: an earlier run may have been killed
+ * just after it noted the begin.
+ */
+export async function runSteps(
+  db: Kysely<unknown>,
+  steps: readonly DistributionStep[],
+  onStep: (step: DistributionStep, nth: number, of: number) => void,
+): Promise<void> {
+  const first = steps[0]?.title === NOTE_BEGIN ? 1 : 0
+  for (const [index, step] of steps.entries()) {
+    if (index === first) await pause(NOTICE_MS)
+    onStep(step, index + 1, steps.length)
+    await runStep(db, step)
+  }
 }
 
 /** All others are divided as the anchor is. */

@@ -9,7 +9,7 @@ import { literal, qualified } from './citus.ts'
 import type { DistributeOptions, OnStep } from './distribute.ts'
 import { forgetStatement, listNotes, type NotedObject, noteStatement, readState, stateStatements } from './notes.ts'
 import { listForeignKeys, listMissingKeys, listPlacedTables } from './placement.ts'
-import { type DistributionStep, runStep } from './steps.ts'
+import { type DistributionStep, NOTE_BEGIN, runStep, runSteps } from './steps.ts'
 
 /** The steps that are left until all rows are on one server again. Changes nothing. */
 export function planUndo(options: DistributeOptions): Promise<readonly DistributionStep[]> {
@@ -26,10 +26,7 @@ export async function undoDistribution(options: DistributeOptions, onStep: OnSte
   const { names } = options
   const count = await underLock(options, async (db) => {
     const steps = await listUndoSteps(db, names)
-    for (const [index, step] of steps.entries()) {
-      onStep(step, index + 1, steps.length)
-      await runStep(db, step)
-    }
+    await runSteps(db, steps, onStep)
     return steps.length
   })
   if (count === 0) return 0
@@ -54,7 +51,7 @@ async function listUndoSteps(db: QueryExecutorProvider, names: Names): Promise<r
   const held = placed.length > 0 ? await listHeld(db, names) : []
   const drops = [...(await listFunctionDrops(db, names)), ...held.flatMap(({ drop }) => drop ?? [])]
   return [
-    { title: 'note the begin', statements: state === 'undoing' ? [] : stateStatements(names, 'undoing') },
+    { title: NOTE_BEGIN, statements: state === 'undoing' ? [] : stateStatements(names, 'undoing') },
     {
       title: 'drop what depends on the tables',
       statements: placed.length > 0 ? [...held.map((noted) => noteStatement(names, noted)), ...drops] : [],

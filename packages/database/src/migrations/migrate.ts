@@ -1,8 +1,7 @@
 import type { FunctionFiles } from '@trestle/migrations/functions.ts'
-import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import { isDistributed } from '../distribution/citus.ts'
-import { readState } from '../distribution/notes.ts'
+import { expectWhole } from '../distribution/notes.ts'
 import { placeFunctions } from '../distribution/place-migration.ts'
 import { sequenceStatements } from '../distribution/servers.ts'
 import { runStep } from '../distribution/steps.ts'
@@ -124,13 +123,6 @@ function bringUp(options: MigrateOptions, replaceable: Replaceable): Promise<Mig
     })
     return { migrations, functions: installed, keptRelease, notes: notes.length > 0 ? notes : undefined }
   })
-}
-
-/** @throws Error when a run of `distribute` was killed: only another run of it continues */
-async function expectWhole(db: Kysely<unknown>, names: Names): Promise<void> {
-  const state = await readState(db, names)
-  if (state === 'distributing') throw new Error('the database is being distributed: run distribute again')
-  if (state === 'undoing') throw new Error('the distribution is being undone: run distribute --undo again')
 }
 
 /** Makes new sequences on every server of a distributed database. */

@@ -1,5 +1,6 @@
 import type { Database } from '@trestle/database/connect.ts'
 import { isSameDatabase } from '@trestle/database/database-identity.ts'
+import { expectWhole } from '@trestle/database/distribution/notes.ts'
 import { pino } from 'pino'
 import type { PaymentsConfig } from '../config.ts'
 import type { PaymentsTables } from '../database.ts'
@@ -31,7 +32,7 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
     seedAllowed: config.seedAllowed,
     webhookSecrets: createWebhookSecrets(config),
     acquirers: openAcquirers(config, { lanes, meter, logger: pino({ enabled: false }) }),
-    operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: placement.batchScope }),
+    operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: () => placement.batchScope }),
     jobs: openPaymentsJobs(config, { meter, onError: () => {}, now: () => SOURCES.now().getTime() }),
     database,
     placement,
@@ -41,7 +42,7 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
 
 /**
  * Opens the database for operators, with the login of `migrate`: the login of the service may not call their functions.
- * @throws Error when it is another database than the service's, or when migrations are pending
+ * @throws Error when it is another database than the service's, when rows are moving, or when migrations are pending
  */
 async function openOwnersDatabase(
   config: PaymentsConfig,
@@ -55,6 +56,7 @@ async function openOwnersDatabase(
   const { findOwner } = placement
   const database = openPaymentsDatabase(asOwner, () => {}, { writeTimeoutMs: OPERATION_TIMEOUT_MS, findOwner })
   try {
+    await expectWhole(database.checks.withoutPlugins(), database.names)
     await expectMigrations(database)
   } catch (error) {
     await database.close()

@@ -1,10 +1,13 @@
+import { type DistributionState, stateStatements } from '@trestle/database/distribution/notes.ts'
 import { distributed } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
+import { pino } from 'pino'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { callerOf } from '../../test/caller.ts'
 import {
   createTestApp,
   createTestMerchant,
+  merchantBody,
   startPayments,
   type TestApp,
   type TestPayments,
@@ -15,7 +18,7 @@ import { deliveryTask } from '../webhooks/delivery.ts'
 import { callCreateWebhook, callReplayWebhook } from '../webhooks/webhook-repository.ts'
 import { takeDistributedRows } from './distributed-rows.ts'
 import { createOwners } from './owners.ts'
-import { findPlacement } from './placement.ts'
+import { findPlacement, followPlacement } from './placement.ts'
 
 // All of this runs on plain PostgreSQL too: the statements for distributed databases are plain SQL.
 
@@ -130,17 +133,32 @@ describe('takeDistributedRows', () => {
   })
 })
 
+/** Makes what the catalogue of a distributed database has, as far as a start reads it. */
+const pretendDistributed = () =>
+  payments.owner.db.transaction().execute(async (trx) => {
+    const { rows } = await sql`SELECT FROM pg_extension WHERE extname = 'citus'`.execute(trx)
+    if (rows.length > 0) return
+    await sql`SET LOCAL allow_system_table_mods = on`.execute(trx)
+    await sql`
+      INSERT INTO pg_extension SELECT max(oid::bigint + 1)::oid, 'citus', max(extowner::bigint)::oid,
+        'public'::regnamespace, false, '13.2-1' FROM pg_extension`.execute(trx)
+    await sql`
+      CREATE TABLE public.pg_dist_partition AS SELECT 'payments.merchant_balances'::regclass AS logicalrelid`.execute(
+      trx,
+    )
+  })
+
+const configWith = (settings: Readonly<Record<string, string>>) =>
+  loadPaymentsConfig({
+    PAYMENTS_DATABASE_URL: payments.url,
+    PAYMENTS_BASE_URL: 'http://localhost',
+    PAYMENTS_DEV: 'true',
+    ...settings,
+  })
+
 describe('findPlacement', () => {
   const placementOf = (settings: Readonly<Record<string, string>>) =>
-    findPlacement(
-      loadPaymentsConfig({
-        PAYMENTS_DATABASE_URL: payments.url,
-        PAYMENTS_BASE_URL: 'http://localhost',
-        PAYMENTS_DEV: 'true',
-        ...settings,
-      }),
-      () => new Date(),
-    )
+    findPlacement(configWith(settings), () => new Date())
 
   it.skipIf(distributed)('keeps the settings where all rows are on one server', async () => {
     const read = await placementOf({ PAYMENTS_DB_READ_URL: payments.url })
@@ -150,21 +168,8 @@ describe('findPlacement', () => {
 
   describe('of a distributed database', () => {
     beforeAll(async () => {
-      if (!distributed) await pretendDistributed()
+      await pretendDistributed()
     })
-
-    /** Makes what the catalogue of a distributed database has, as far as a start reads it. */
-    const pretendDistributed = () =>
-      payments.owner.db.transaction().execute(async (trx) => {
-        await sql`SET LOCAL allow_system_table_mods = on`.execute(trx)
-        await sql`
-          INSERT INTO pg_extension SELECT max(oid::bigint + 1)::oid, 'citus', max(extowner::bigint)::oid,
-            'public'::regnamespace, false, '13.2-1' FROM pg_extension`.execute(trx)
-        await sql`
-          CREATE TABLE public.pg_dist_partition AS SELECT 'payments.merchant_balances'::regclass AS logicalrelid`.execute(
-          trx,
-        )
-      })
 
     it('puts captures of one merchant in a call', async () => {
       const found = await placementOf({})
@@ -181,5 +186,61 @@ describe('findPlacement', () => {
     ])('refuses the start with %s=%s', async (name, value, message) => {
       await expect(placementOf({ [name]: value })).rejects.toThrow(message)
     })
+  })
+})
+
+/** A service that serves while rows move, as far as its state row says. */
+describe('followPlacement', () => {
+  const lines: unknown[] = []
+  let rows: ReturnType<typeof followPlacement>
+  beforeAll(async () => {
+    const config = configWith({})
+    const logger = pino({ base: {} }, { write: (line) => lines.push(JSON.parse(line).msg) })
+    const now = () => new Date()
+    rows = followPlacement(await findPlacement(config, now), { config, database: payments.service, logger, now })
+  })
+  afterAll(() => rows.stop())
+
+  const note = async (state: DistributionState) => {
+    for (const statement of stateStatements(payments.service.names, state)) {
+      await sql.raw(statement).execute(payments.owner.db)
+    }
+  }
+  const create = () =>
+    payments.app.inject({ method: 'POST', url: '/merchants', headers: member.headers, payload: merchantBody })
+  const read = () => payments.app.inject({ method: 'GET', url: '/me', headers: member.headers })
+  const statusOf = async (answer: Promise<{ readonly statusCode: number }>) => (await answer).statusCode
+
+  it('503: refuses writes while rows move, and answers reads', async () => {
+    await note('distributing')
+    await expect.poll(() => statusOf(create())).toBe(503)
+    const refused = await create()
+    expect([refused.headers['retry-after'], refused.json()]).toEqual([
+      '1',
+      { code: 'SERVICE_UNAVAILABLE', message: 'The service cannot answer now' },
+    ])
+    expect(await statusOf(read())).toBe(200)
+    await expect(sql`SELECT 1`.execute(payments.service.db)).rejects.toThrow('rows are moving to other servers')
+  })
+
+  it('goes on with the statements for distributed databases, once rows are there', async () => {
+    await pretendDistributed()
+    await note('distributed')
+    await expect.poll(() => statusOf(create())).toBe(201)
+    expect([rows.isDistributed, rows.batchScope, payments.service.mode().isMoving]).toEqual([true, 'merchant', false])
+    const { id } = await createTestMerchant(payments, member)
+    expect(await payments.service.mode().findOwner?.(payments.service.lanes.read, id)).toBe(id)
+    expect(lines).toEqual([
+      'rows are moving to other servers: writes are refused until they are there',
+      'rows have moved, writes go on',
+    ])
+  })
+
+  it('503: refuses writes while rows move back, and takes them afterwards', async () => {
+    await note('undoing')
+    await expect.poll(() => statusOf(create())).toBe(503)
+    expect(await statusOf(read())).toBe(200)
+    await note('plain')
+    await expect.poll(() => statusOf(create())).toBe(201)
   })
 })

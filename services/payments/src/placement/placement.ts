@@ -1,4 +1,8 @@
-import type { DatabaseConfig } from '@trestle/database/connect.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import type { Database } from '@trestle/database/connect.ts'
+import { followState } from '@trestle/database/distribution/follow-state.ts'
+import { type DistributionState, isMoving } from '@trestle/database/distribution/notes.ts'
+import type { DatabaseMode } from '@trestle/database/lanes.ts'
 import { createNames } from '@trestle/database/names.ts'
 import type { TakeRows } from '@trestle/jobs/outbox.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
@@ -18,7 +22,7 @@ import { createOwners } from './owners.ts'
 export interface Placement {
   readonly isDistributed: boolean
   /** Finds the merchant of an object before a query on it. Undefined: no query needs it. */
-  readonly findOwner: DatabaseConfig['findOwner']
+  readonly findOwner: DatabaseMode['findOwner']
   /** What one call of the SQL function for captures, refunds and voids may contain. */
   readonly batchScope: 'any' | 'merchant'
   readonly takeRows: (db: Db) => TakeRows
@@ -31,17 +35,74 @@ export interface Placement {
  * @throws Error when a setting does not suit a distributed database, or when the database does not answer
  */
 export async function findPlacement(config: PlacementConfig, now: () => Date): Promise<Placement> {
-  const { batchScope = 'any', database } = config
-  if (!(await isDistributed(database.url, createNames('payments', database.namespace)))) return { ...PLAIN, batchScope }
-  if (config.batchScope === 'any') {
-    throw new Error('the database is distributed: PAYMENTS_BATCH must be merchant, or not be set')
+  const placement = await locateRows(config, now)
+  const problem = placement.isDistributed ? problemOf(config) : undefined
+  if (problem !== undefined) throw new Error(problem)
+  return placement
+}
+
+async function locateRows({ batchScope = 'any', database }: PlacementConfig, now: () => Date): Promise<Placement> {
+  const names = createNames('payments', database.namespace)
+  return (await isDistributed(database.url, names)) ? createDistributed(now) : { ...PLAIN, batchScope }
+}
+
+/** What of the settings does not suit a distributed database. */
+function problemOf({ batchScope, database }: PlacementConfig): string | undefined {
+  if (batchScope === 'any') return 'the database is distributed: PAYMENTS_BATCH must be merchant, or not be set'
+  if (database.standby.url === undefined) return undefined
+  return 'the database is distributed: PAYMENTS_DB_READ_URL must not be set, because a standby has one node only'
+}
+
+interface FollowOptions {
+  readonly config: PlacementConfig
+  readonly database: Pick<Database<PaymentsTables>, 'checks' | 'names' | 'switchMode'>
+  readonly logger: Pick<ServiceLogger['logger'], 'info' | 'warn' | 'error'>
+  readonly now: () => Date
+}
+
+/**
+ * Follows the rows of a database while `payments distribute` moves them. Meanwhile the process refuses to write, and afterwards it
+ * goes on with new connections. The result always says where the rows are now.
+ * @param found where the rows are at first
+ */
+export function followPlacement(found: Placement, options: FollowOptions): Placement & { readonly stop: () => void } {
+  const { config, database, logger, now } = options
+  let current = found
+  const onChange = async (state: DistributionState): Promise<void> => {
+    if (isMoving(state)) {
+      // The statements for distributed databases are plain SQL, so they read tables of both kinds.
+      database.switchMode({ findOwner: createDistributed(now).findOwner, isMoving: true })
+      logger.warn('rows are moving to other servers: writes are refused until they are there')
+      return
+    }
+    current = await locateRows(config, now)
+    database.switchMode({ findOwner: current.findOwner, isMoving: false })
+    logger.info({ distributed: current.isDistributed }, 'rows have moved, writes go on')
+    const problem = current.isDistributed ? problemOf(config) : undefined
+    if (problem !== undefined) logger.error(`the next start will be refused: ${problem}`)
   }
-  if (database.standby.url !== undefined) {
-    throw new Error(
-      'the database is distributed: PAYMENTS_DB_READ_URL must not be set, because a standby has one node only',
-    )
+  const { stop } = followState({
+    db: database.checks.withoutPlugins(),
+    names: database.names,
+    state: found.isDistributed ? 'distributed' : 'plain',
+    onChange,
+    onError: (error) => logger.warn({ err: error }, 'the place of the rows is unknown'),
+  })
+  return {
+    get isDistributed() {
+      return current.isDistributed
+    },
+    get findOwner() {
+      return current.findOwner
+    },
+    get batchScope() {
+      return current.batchScope
+    },
+    takeRows: (db) => (trx, limit, left) => current.takeRows(db)(trx, limit, left),
+    deleteOldRows: (db, table, old) => current.deleteOldRows(db, table, old),
+    deleteOldEvents: (db) => current.deleteOldEvents(db),
+    stop,
   }
-  return createDistributed(now)
 }
 
 interface PlacementConfig {

@@ -46,7 +46,13 @@ function controlledGroup(changes: Partial<OperationGroupOptions> = {}) {
     all: async (_query, input) => JSON.parse(await begin('operations' in input ? String(input.operations) : '[]')),
   }
   const terms = { marginBasisPoints: 0, ageDaysMax: 7 }
-  const group = createOperationGroup({ lanes: { write }, meter: createNoopMeter(), terms, scope: 'any', ...changes })
+  const group = createOperationGroup({
+    lanes: { write },
+    meter: createNoopMeter(),
+    terms,
+    scope: () => 'any',
+    ...changes,
+  })
   return { begun, run: group.run }
 }
 
@@ -93,7 +99,7 @@ describe('createOperationGroup', () => {
   })
 
   it('sends operations of one merchant only, with the scope merchant', async () => {
-    const { begun, run } = controlledGroup({ scope: 'merchant' })
+    const { begun, run } = controlledGroup({ scope: () => 'merchant' })
     abandon(run(operationOf(id(2))))
     for (const tag of [TAG, '00000000', '11111111']) abandon(run(operationOf(id(1, tag))))
     await turn()

@@ -46,7 +46,7 @@ export interface OperationGroupOptions {
   readonly meter: Meter
   readonly terms: RateTerms
   /** `merchant`: a batch contains operations of one merchant only. */
-  readonly scope: 'any' | 'merchant'
+  readonly scope: () => 'any' | 'merchant'
 }
 
 /** The way of captures, refunds and voids to the database: those that arrive together go in one call. */
@@ -73,7 +73,7 @@ export function createOperationGroup({ lanes, meter, terms, scope }: OperationGr
   const group = createGroupCommit<Operation, OperationResult>({
     carryOut: (operations) => callRunOperations(lanes, operations, terms),
     keyOf: ({ transactionId }) => transactionId,
-    fits: (one, other) => scope === 'any' || isSameMerchant(one, other),
+    fits: (one, other) => scope() === 'any' || isSameMerchant(one, other),
     isWorthRepeating: isRefusedStatement,
     sizeMax: BATCH_OPERATIONS_MAX,
     tooMany: serverBusy,
