@@ -19,7 +19,8 @@ import { openWorkplace, requirePrograms, type Workplace } from './high-availabil
 // mode in front of that. Exit status 1 when a test fails on one of them.
 //
 // `--on citus` runs the tests of payments on a cluster of a coordinator and two workers, whose databases are distributed. It
-// needs a PostgreSQL with Citus 13: CITUS_PG_BIN is the folder of its programs.
+// needs a PostgreSQL with Citus 13: CITUS_PG_BIN is the folder of its programs. On citus-by-workers the service enters the cluster
+// by its workers, and only what must run on the coordinator goes there.
 
 type Environment = Readonly<Record<string, string>>
 
@@ -36,10 +37,13 @@ const places: Readonly<Record<string, (workplace: Workplace) => Promise<Environm
     const port = await startDebianPostgres(workplace)
     return { TEST_DATABASE_URL: urlOf(port), TEST_POOLER_URL: urlOf(await startPgBouncer(workplace, port)) }
   },
-  citus: async (workplace) => {
-    const [coordinator = '', ...workers] = (await startCitusCluster(workplace, CITUS_WORKERS)).superuserUrls()
-    return { TEST_DATABASE_URL: coordinator, TEST_WORKER_URLS: workers.join(' ') }
-  },
+  citus: startCitus,
+  'citus-by-workers': async (workplace) => ({ ...(await startCitus(workplace)), TEST_ENTER_BY: 'workers' }),
+}
+
+async function startCitus(workplace: Workplace): Promise<Environment> {
+  const [coordinator = '', ...workers] = (await startCitusCluster(workplace, CITUS_WORKERS)).superuserUrls()
+  return { TEST_DATABASE_URL: coordinator, TEST_WORKER_URLS: workers.join(' ') }
 }
 
 /** Test files of payments that have nothing to say about a distributed database, and why. */
@@ -47,6 +51,11 @@ const NOT_ON_CITUS: Readonly<Record<string, string>> = {
   'services/payments/test/distribution.test.ts': 'prints the statements for plain PostgreSQL',
   'services/payments/test/migrations.test.ts': 'compares the catalogue of plain PostgreSQL',
   'services/payments/test/migrate-cuts.test.ts': 'migrates a database that is not distributed yet',
+}
+
+/** The same for a run that enters by the workers. */
+const NOT_BY_WORKERS: Readonly<Record<string, string>> = {
+  'services/payments/test/node-away.citus.test.ts': 'changes the address of a server for the coordinator alone',
 }
 
 const { values, positionals } = parseArgs({
@@ -57,7 +66,7 @@ const root = join(import.meta.dirname, '..', '..')
 const outcomes: string[] = []
 for (const name of values.on) {
   const status = await runOn(name)
-  outcomes.push(`${name.padEnd(12)} ${status === 0 ? 'all tests passed' : 'tests failed'}`)
+  outcomes.push(`${name.padEnd(16)} ${status === 0 ? 'all tests passed' : 'tests failed'}`)
   if (status !== 0) process.exitCode = 1
 }
 process.stdout.write(`${outcomes.join('\n')}\n`)
@@ -65,10 +74,11 @@ process.stdout.write(`${outcomes.join('\n')}\n`)
 async function runOn(name: string): Promise<number> {
   const place = places[name]
   if (place === undefined) throw new Error(`--on is one of ${Object.keys(places).join(', ')}`)
-  if (name !== 'postgres-18' && name !== 'citus') requirePrograms([DEBIAN_POSTGRES, PGBOUNCER])
+  const isCitus = name.startsWith('citus')
+  if (name !== 'postgres-18' && !isCitus) requirePrograms([DEBIAN_POSTGRES, PGBOUNCER])
   await using workplace = await openWorkplace('test-matrix')
   const { TEST_DATABASE_URL: _url, TEST_POOLER_URL: _pooler, ...env } = process.env
-  const files = name === 'citus' ? citusFiles(positionals) : positionals
+  const files = isCitus ? citusFiles(name, positionals) : positionals
   const child = spawn(process.execPath, [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...files], {
     cwd: root,
     env: { ...env, ...(await place(workplace)) },
@@ -82,9 +92,11 @@ async function runOn(name: string): Promise<number> {
   return typeof status === 'number' ? status : 1
 }
 
-function citusFiles(given: readonly string[]): readonly string[] {
-  const excluded = Object.keys(NOT_ON_CITUS).flatMap((file) => ['--exclude', file])
-  return [...(given.length === 0 ? ['services/payments'] : given), ...excluded]
+function citusFiles(name: string, given: readonly string[]): readonly string[] {
+  const left = { ...NOT_ON_CITUS, ...(name === 'citus' ? {} : NOT_BY_WORKERS) }
+  const excluded = Object.keys(left).flatMap((file) => ['--exclude', file])
+  const files = given.some((word) => !word.startsWith('-')) ? given : ['services/payments', ...given]
+  return [...files, ...excluded]
 }
 
 function urlOf(port: number): string {

@@ -9,11 +9,11 @@ import { typeParsers } from './timestamps.ts'
 
 /** An open database of a service. */
 export interface Database<Tables> {
-  /** For queries that are not hot, and for transactions. Table names are plain: schema and prefix are added. */
+  /** For queries that are not hot, and for transactions. In a cluster they run on the coordinator. Table names are plain: schema and prefix are added. */
   readonly db: Kysely<Tables>
   /** For prepared queries. */
   readonly lanes: Lanes
-  /** Uses a connection of its own, so that health checks do not wait behind requests. */
+  /** Uses a connection of its own, so that health checks do not wait behind requests. In a cluster it leads to the coordinator. */
   readonly checks: Kysely<Tables>
   readonly names: Names
   /** Runs work with `db`. When the signal is aborted, its statement is cancelled and no further one is sent. */
@@ -36,7 +36,7 @@ export interface Database<Tables> {
   mode(): DatabaseMode
   /** Goes on in another mode, with new connections. What is under way ends on the old ones. */
   switchMode(mode: DatabaseMode): void
-  /** Resolves when the primary answers, over the connection of `checks`. */
+  /** Resolves when the server answers by which requests enter. */
   ping(): Promise<void>
   close(): Promise<void>
 }
@@ -46,14 +46,20 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
   let mode: DatabaseMode = { findOwner: config.findOwner, isMoving: false }
   const getMode = () => mode
   const primary = openServer<Tables>(config, config.url, getMode)
+  const { coordinatorUrl: url = config.url } = config
+  const coordinator =
+    url === config.url ? primary : openServer<Tables>({ ...config, readConnections: 0, url }, url, getMode)
   const standby = config.standby && openStandby(config, config.standby, { primary, getMode })
-  const { db, until, pool, lagging } = primary
-  const checkPool = openServicePool({ ...config, poolSize: 1 })
+  const { pool, lagging } = primary
+  const { db, until } = coordinator
+  const checkPool = openServicePool({ ...config, url, poolSize: 1 })
+  const pingPool = coordinator === primary ? checkPool : openServicePool({ ...config, poolSize: 1 })
   const checks = openQueries<Tables>(config, checkPool)
   return {
     db,
     lanes: createLanes({
       ...primary,
+      coordinator,
       laggingQuery: standby?.query,
       prepared: config.prepared,
       mode: getMode,
@@ -71,13 +77,15 @@ export function openDatabase<Tables>(config: DatabaseConfig): Database<Tables> {
     mode: getMode,
     switchMode: (next) => {
       mode = next
-      primary.reopen()
+      for (const server of new Set([primary, coordinator])) server.reopen()
     },
     ping: async () => {
-      await checkPool.query('SELECT 1')
+      await pingPool.query('SELECT 1')
     },
     close: async () => {
-      await Promise.all([standby?.close(), closePool(checks, checkPool), primary.close()])
+      if (pingPool !== checkPool) await pingPool.end()
+      const servers = [...new Set([primary, coordinator])].map((server) => server.close())
+      await Promise.all([standby?.close(), closePool(checks, checkPool), ...servers])
     },
   }
 }

@@ -43,6 +43,8 @@ interface LanesOptions<Tables> {
   readonly db: Kysely<Tables>
   readonly pool: pg.Pool
   readonly readers: PipelinedClients
+  /** The connections for queries that run on the coordinator of a cluster. */
+  readonly coordinator: { readonly pool: pg.Pool; readonly readers: PipelinedClients }
   /** Runs a read that may lag behind. Undefined: such reads run on the read lane. */
   readonly laggingQuery: ((statement: Statement) => Promise<Rows>) | undefined
   readonly prepared: boolean
@@ -54,16 +56,16 @@ interface LanesOptions<Tables> {
 /** Makes the lanes over open connections. A query is compiled when it is first used. */
 export function createLanes<Tables>({
   db,
-  pool,
-  readers,
+  coordinator,
   laggingQuery,
   prepared,
   mode,
   spans,
   parserOf,
+  ...entry
 }: LanesOptions<Tables>): Lanes {
   const compile = createCompiler(db)
-  const lane = (run: (statement: Statement) => Promise<Rows>): Lane => {
+  const lane = (run: (statement: Statement, server: typeof coordinator) => Promise<Rows>): Lane => {
     // No await on this path: each would cost every hot request a turn of the microtask queue.
     const executeForm = <Input extends object, Row>(
       form: DistributedForm<Input, Row>['query'],
@@ -73,7 +75,8 @@ export function createLanes<Tables>({
       const statement = { name: prepared ? name : '', text, values: values(input) }
       // The query states the type of its rows: PostgreSQL knows no types of TypeScript. A check of each row would cost hot requests
       // time.
-      const ask = () => run(statement) as Promise<Row[]>
+      const server = form.onCoordinator ? coordinator : entry
+      const ask = () => run(statement, server) as Promise<Row[]>
       return spans ? spans.within(name, ask) : ask()
     }
     const execute = <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
@@ -96,14 +99,14 @@ export function createLanes<Tables>({
       },
     }
   }
-  const read: Lane = lane((statement) => {
+  const read: Lane = lane((statement, { readers }) => {
     const answer = readers.query(statement)
     return mode().isMoving ? answer.catch(refuseWhileMoving) : answer
   })
   return {
     read,
     lagging: laggingQuery ? lane(laggingQuery) : read,
-    write: lane((statement) => {
+    write: lane((statement, { pool }) => {
       if (mode().isMoving) return Promise.reject(movingRows())
       return againWhenLost(() => queryOfPool(pool, (client) => runStatement(client, statement, parserOf)))
     }),

@@ -2,6 +2,7 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { Kysely, PostgresDialect, type PostgresPool } from 'kysely'
 import type pg from 'pg'
 import { type CancellablePool, createCancellablePool } from './driver/cancellable-pool.ts'
+import { overHosts, urlsOfHosts } from './driver/hosts.ts'
 import { type PipelinedClients, startPipelinedClients } from './driver/pipelined-clients.ts'
 import { keepConnections, openPool, replaceConnections } from './driver/pool.ts'
 import { type SettingsOptions, underSettings } from './driver/session-settings.ts'
@@ -13,8 +14,10 @@ import { typeParsers } from './timestamps.ts'
 
 /** How to reach a database. Times are in milliseconds. */
 export interface DatabaseConfig {
-  /** `postgres://…` */
+  /** `postgres://…`. It may name several hosts, one of which each connection picks. */
   readonly url: string
+  /** The address of the coordinator of a cluster. Undefined: `url` leads to it, or there is no cluster. */
+  readonly coordinatorUrl?: string | undefined
   readonly names: Names
   /** Shown in pg_stat_activity. */
   readonly applicationName: string
@@ -52,6 +55,8 @@ export interface DatabaseConfig {
 /** How long after the server's own time limit a silent connection counts as dead. */
 const SILENCE_MS = 2_000
 const LAGGING_CONNECTIONS = 4
+/** How long a connection stays on the host that it has picked. */
+const HOST_SECONDS = 300
 
 /**
  * The read lane runs only prepared queries that find rows by key, so one plan fits all values. PostgreSQL would plan some of
@@ -125,6 +130,8 @@ export function openServicePool(config: DatabaseConfig): pg.Pool {
   const { statementTimeoutMs, poolSize, onConnectionError } = config
   return openPool({
     ...connectionOptions(config),
+    // Connections come back to a host that was away.
+    ...(urlsOfHosts(config.url).length > 1 && { maxLifetimeSeconds: HOST_SECONDS }),
     max: poolSize,
     silenceMs: statementTimeoutMs > 0 ? statementTimeoutMs + SILENCE_MS : 0,
     onConnectionError,
@@ -158,11 +165,12 @@ function connectionOptions(
     ...more,
     ...(config.role === undefined ? {} : { role: config.role }),
   }
+  const under = underSettings(settings, config.prepared)
   return {
-    connectionString: config.url,
+    ...under,
+    ...overHosts(config.url, under.Client),
     application_name: config.applicationName,
     keepAlive: true,
     types: { getTypeParser: typeParsers(config.timestamps) },
-    ...underSettings(settings, config.prepared),
   }
 }

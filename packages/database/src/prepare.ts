@@ -8,6 +8,8 @@ export interface PreparedQuery<Input, Row> {
   readonly build: (input: Input, db: QueryExecutorProvider) => Compilable<Row> | RawBuilder<Row>
   /** Another form of the query for some inputs, with its own name. Undefined: this query. */
   readonly choose?: (input: Input) => PreparedQuery<Input, Row> | undefined
+  /** Whether it runs on the coordinator of a cluster, because other servers do not have what it needs. */
+  readonly onCoordinator?: true
   /** The form of the query for a distributed database. Undefined: this query. */
   readonly distributed?: DistributedForm<Input, Row>
 }
@@ -39,6 +41,17 @@ export function withOwner<Input extends object, Row>(
   // The name tells the forms apart on a connection that runs both, before and after the database is distributed.
   const form = build ? prepare<Input, Row>(`${query.name}_by_owner`, build) : query
   return { ...query, distributed: { query: form, ownerOf } }
+}
+
+/**
+ * As `prepare`, for a query that runs on the coordinator of a cluster: it calls a function, or uses a table, that other servers do
+ * not have.
+ */
+export function prepareOnCoordinator<Input extends object, Row, Tables = unknown>(
+  name: string,
+  build: (input: Input, db: Kysely<Tables>) => Compilable<Row> | RawBuilder<Row>,
+): PreparedQuery<Input, Row> {
+  return { ...prepare(name, build), onCoordinator: true }
 }
 
 /** The text of a prepared query, and how an input becomes its values. */

@@ -7,6 +7,8 @@ import { findPooler, type ServiceConnection } from './find-pooler.ts'
 export interface PrepareDatabaseOptions extends ServiceConnection {
   /** How long to wait for the database. */
   readonly connectTimeoutMs: number
+  /** Finds what is wrong with the database before anything of it is read. */
+  readonly findProblem?: (() => Promise<Error | undefined>) | undefined
   /** Brings the database up to date. Undefined: the command `migrate` does it. */
   readonly migrations: MigrateOptions | undefined
   readonly log: ServiceLogger
@@ -15,7 +17,7 @@ export interface PrepareDatabaseOptions extends ServiceConnection {
 
 /**
  * Waits for the database and migrates it before a service starts. It reports the wait on standard error at once.
- * @throws Error when the database does not answer in time, a migration fails, or a pooler needs another setting
+ * @throws Error when the database does not answer in time, a migration fails, or another setting is needed
  */
 export async function prepareDatabase(options: PrepareDatabaseOptions): Promise<void> {
   const { program, connectTimeoutMs, migrations, log, process } = options
@@ -29,6 +31,8 @@ export async function prepareDatabase(options: PrepareDatabaseOptions): Promise<
     log.logger.warn({ err: error }, 'waiting for the database')
   }
   const wait = <T>(ask: () => Promise<T>) => waitForDatabase(ask, { timeoutMs: connectTimeoutMs, onWaiting })
+  const problem = options.findProblem && (await wait(options.findProblem))
+  if (problem) throw problem
   const [pooler, isComplete] = await Promise.all([
     wait(() => findPooler(options)),
     migrations === undefined || wait(() => isUpToDate(migrations)),

@@ -10,6 +10,8 @@ declare module 'vitest' {
     readonly poolerUrl: string | undefined
     /** The workers of a Citus cluster whose coordinator is the server. Empty: the server is plain PostgreSQL. */
     readonly workerUrls: readonly string[]
+    /** Whether the service under test enters the cluster by its workers. */
+    readonly entersByWorkers: boolean
   }
 }
 
@@ -23,6 +25,8 @@ export const distributed = inject('workerUrls').length > 0
 export interface TemporaryDatabase {
   /** `postgres://…/<name>`: a database for one test file, through the pooler if there is one. */
   readonly url: string
+  /** The same database by the servers at which the service enters it: several hosts where it enters a cluster by its workers. */
+  readonly entryUrl: string
   /** The same database by TCP and without a pooler, for tests about the connection to the server itself. */
   readonly directUrl: string
   readonly drop: () => Promise<void>
@@ -112,8 +116,10 @@ async function createFrom(template: string, nodes: readonly string[]): Promise<T
     await administer(node, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`)
   }
   const serverUrl = inject('postgresUrl')
+  const url = databaseUrl(inject('poolerUrl') ?? serverUrl, name)
   return {
-    url: databaseUrl(inject('poolerUrl') ?? serverUrl, name),
+    url,
+    entryUrl: inject('entersByWorkers') && nodes.length > 1 ? overWorkers(url) : url,
     directUrl: byTcp(databaseUrl(serverUrl, name)),
     drop: async () => {
       for (const node of nodes.toReversed()) await administer(node, `DROP DATABASE ${name} WITH (FORCE)`)
@@ -136,6 +142,16 @@ async function connect(connectionString: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString })
   await client.connect()
   return client
+}
+
+/** A connection string with the hosts of all workers. */
+function overWorkers(url: string): string {
+  return url.replace(
+    new URL(url).host,
+    inject('workerUrls')
+      .map((worker) => new URL(worker).host)
+      .join(','),
+  )
 }
 
 /** The embedded server has a socket file too, which `host` names. */

@@ -162,6 +162,9 @@ describe('loadPaymentsConfig', () => {
   })
 
   it('requires the address of Redis when counters are stored there', () => {
+    expect(problems({ ...complete, PAYMENTS_DATABASE_URL: 'postgres://u@a:1,b:2/db' })).toEqual([
+      'config: PAYMENTS_COORDINATOR_URL is required when PAYMENTS_DATABASE_URL has several hosts',
+    ])
     expect(problems({ ...complete, PAYMENTS_RATE_LIMIT_STORE: 'redis' })).toEqual([
       'config: PAYMENTS_REDIS_URL is required when PAYMENTS_RATE_LIMIT_STORE is redis',
     ])

@@ -5,6 +5,7 @@ import { loadConfig, type Rule, type SettingValues } from '@trestle/common/confi
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
+import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
 import {
   adviceForMissing,
   type DatabaseSettings,
@@ -37,6 +38,8 @@ export interface PaymentsConfig
     LimiterConfig {
   readonly server: ServerConfig
   readonly database: DatabaseSettings & {
+    /** Undefined: `url` leads to the coordinator, or there is no cluster. */
+    readonly coordinatorUrl: string | undefined
     /** What the servers of a cluster log in to each other with, as the role of the service. */
     readonly nodePassword: string | undefined
   }
@@ -72,7 +75,12 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: string): Payme
   })
   return {
     server: toServerConfig(values),
-    database: { ...toDatabaseConfig(values), nodePassword: values.NODE_PASSWORD },
+    database: {
+      ...toDatabaseConfig(values),
+      migrationUrl: values.MIGRATION_DATABASE_URL ?? values.COORDINATOR_URL ?? values.DATABASE_URL,
+      coordinatorUrl: values.COORDINATOR_URL,
+      nodePassword: values.NODE_PASSWORD,
+    },
     pepper: values.PEPPER,
     vaultKeys: values.VAULT_KEYS,
     throwAwayKeys: [
@@ -127,12 +135,16 @@ function toServerConfig(values: PaymentsValues): ServerConfig {
 type JudgedValues = Pick<
   PaymentsValues,
   | ('RATE_LIMIT_STORE' | 'REDIS_URL' | 'SMTP_URL' | 'MAIL_FROM' | 'USER_JWKS_URL' | 'USER_ISSUER' | 'USER_AUDIENCE')
-  | ('REQUIRE_TLS' | 'TRUSTED_PROXIES')
+  | ('REQUIRE_TLS' | 'TRUSTED_PROXIES' | 'DATABASE_URL' | 'COORDINATOR_URL')
 >
 
 const rules: readonly Rule<JudgedValues>[] = [
   limitStoreRule(PREFIX),
   ...signInRules,
+  ({ DATABASE_URL, COORDINATOR_URL }) =>
+    urlsOfHosts(DATABASE_URL).length > 1 && COORDINATOR_URL === undefined
+      ? `${PREFIX}COORDINATOR_URL is required when ${PREFIX}DATABASE_URL has several hosts`
+      : undefined,
   // The service itself speaks plain HTTP, so without a trusted proxy no request would count as sent by TLS.
   ({ REQUIRE_TLS, TRUSTED_PROXIES }) =>
     REQUIRE_TLS && TRUSTED_PROXIES === 0

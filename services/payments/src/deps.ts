@@ -1,7 +1,7 @@
 import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { Meter } from '@opentelemetry/api'
-import { createReadiness, type Readiness } from '@trestle/common/lifecycle/readiness.ts'
+import type { Readiness } from '@trestle/common/lifecycle/readiness.ts'
 import { createOutbound, hostOf } from '@trestle/common/outbound/outbound.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Metrics } from '@trestle/common/telemetry/metrics.ts'
@@ -27,7 +27,7 @@ import type { UserTokens } from './members/user-token.ts'
 import { tasks } from './migrations.ts'
 import { findExchanged } from './money/exchange-repository.ts'
 import type { Money } from './money/minor-units.ts'
-import { expectMigrations, openPaymentsDatabase, openPaymentsJobs } from './open-database.ts'
+import { createProcessReadiness, openPaymentsDatabase, openPaymentsJobs } from './open-database.ts'
 import { observeDatabase } from './open-telemetry.ts'
 import { findPlacement, followPlacement, type Placement } from './placement/placement.ts'
 import { createRefusalLimit, type LimitRefusals } from './rate-limits/card-testing.ts'
@@ -171,15 +171,6 @@ export async function createDeps(
       await database.close()
     },
   }
-}
-
-function createProcessReadiness(database: Database<PaymentsTables>, jobs: Pick<Jobs, 'check'>): Readiness {
-  return createReadiness({
-    database: () => database.ping(),
-    // While rows move, functions are made again, and reads go on.
-    migrations: async () => (database.mode().isMoving ? undefined : expectMigrations(database)),
-    worker: () => jobs.check(),
-  })
 }
 
 /** Opens the database of a serving process, with its standby. Traced statements have spans. */

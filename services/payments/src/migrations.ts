@@ -1,3 +1,4 @@
+import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
 import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { loginOf } from '@trestle/database/rights/roles.ts'
@@ -53,7 +54,8 @@ export function paymentsNames({ database }: { readonly database: Pick<DatabaseSe
  */
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = paymentsNames(config)
-  const { migrationUrl: url, role, url: serviceUrl, isProduction } = config.database
+  const { migrationUrl: url, role, url: entry, isProduction } = config.database
+  const serviceUrl = entry && urlsOfHosts(entry)[0]
   return {
     url,
     names,

@@ -1,8 +1,11 @@
+import { createReadiness, type Readiness } from '@trestle/common/lifecycle/readiness.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { isMigrated } from '@trestle/database/migrations/migrate.ts'
 import type { DatabaseConfig } from '@trestle/database/open-server.ts'
+import { isDatabaseUnavailable } from '@trestle/database/unavailable.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
+import { sql } from 'kysely'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { paymentsNames } from './migrations.ts'
@@ -25,6 +28,7 @@ export function openPaymentsDatabase(
 ): Database<PaymentsTables> {
   return openDatabase<PaymentsTables>({
     url: config.database.url,
+    coordinatorUrl: config.database.coordinatorUrl,
     names: paymentsNames(config),
     applicationName: 'payments',
     poolSize: config.database.poolSize,
@@ -38,13 +42,13 @@ export function openPaymentsDatabase(
   })
 }
 
-/** The job queue of the service. It connects when it is opened. */
+/** The job queue of the service, which is on the coordinator. It connects when it is opened. */
 export function openPaymentsJobs(
   config: PaymentsConfig,
   options: Pick<JobsConfig, 'meter' | 'onError' | 'now' | 'mayWork'>,
 ): Jobs {
   return createJobs({
-    url: config.database.url,
+    url: config.database.coordinatorUrl ?? config.database.url,
     schema: paymentsNames(config).jobSchema,
     role: config.database.role,
     prepared: config.database.prepared,
@@ -62,4 +66,20 @@ export function openPaymentsJobs(
 export async function expectMigrations({ checks, names }: Database<PaymentsTables>): Promise<void> {
   const migrated = await isMigrated(checks, { names, sources: paymentsMigrations, files: paymentsFunctions })
   if (!migrated) throw new Error('migrations are pending: run payments migrate')
+}
+
+/** Whether a process should get requests. */
+export function createProcessReadiness(database: Database<PaymentsTables>, jobs: Pick<Jobs, 'check'>): Readiness {
+  // Where requests enter by another server, most of them are answered while the coordinator is away.
+  const unlessAway = (check: Promise<void>) =>
+    check.catch(async (error: unknown) => {
+      const isAway = await sql`SELECT 1`.execute(database.checks).then(() => false, isDatabaseUnavailable)
+      if (!isAway) throw error
+    })
+  return createReadiness({
+    database: () => database.ping(),
+    // While rows move, functions are made again, and reads go on.
+    migrations: async () => (database.mode().isMoving ? undefined : unlessAway(expectMigrations(database))),
+    worker: () => unlessAway(jobs.check()),
+  })
 }

@@ -128,7 +128,7 @@ export function createMigratedDatabase(): Promise<TemporaryDatabase> {
 /** Makes a migrated database, and connects to it as the service and as its owner. */
 export async function openTestDatabase({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick<TestOptions, 'lockTimeoutMs'> = {}) {
   const temporary = await createMigratedDatabase()
-  const service = openAs(ROLE, { url: temporary.url, lockTimeoutMs })
+  const service = openAs(ROLE, { url: temporary.entryUrl, coordinatorUrl: temporary.url, lockTimeoutMs })
   const owner = openAs(undefined, { url: temporary.url, lockTimeoutMs })
   return {
     service,
@@ -144,6 +144,7 @@ export async function openTestDatabase({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick
 
 interface OpenOptions {
   readonly url: string
+  readonly coordinatorUrl?: string
   readonly lockTimeoutMs: number
   readonly standby?: StandbyConfig | undefined
 }
@@ -152,9 +153,13 @@ interface OpenOptions {
  * Connects on demand.
  * @param role undefined: the owner
  */
-function openAs(role: string | undefined, { url, lockTimeoutMs, standby }: OpenOptions): Database<PaymentsTables> {
+function openAs(
+  role: string | undefined,
+  { url, coordinatorUrl, lockTimeoutMs, standby }: OpenOptions,
+): Database<PaymentsTables> {
   return openDatabase<PaymentsTables>({
     url,
+    coordinatorUrl,
     names: createNames('payments'),
     applicationName: 'payments-test',
     poolSize: POOL_CONNECTIONS,

@@ -29,6 +29,13 @@ export async function isDistributed(db: QueryExecutorProvider, names: Pick<Names
   return rows[0]?.exists === true
 }
 
+/** Whether the server belongs to a cluster and is not its coordinator. Only the coordinator has all tables. */
+export async function isWorker(db: QueryExecutorProvider): Promise<boolean> {
+  if ((await findCitus(db)) === undefined) return false
+  const { rows } = await sql`SELECT FROM pg_dist_local_group WHERE groupid <> 0`.execute(db)
+  return rows.length > 0
+}
+
 /** The active servers of the cluster, the coordinator first. */
 export async function listNodes(db: QueryExecutorProvider): Promise<readonly ClusterNode[]> {
   const { rows } = await sql<ClusterNode>`

@@ -1,7 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { migratorTable } from '../migrations/migrator-tables.ts'
-import { literal } from './citus.ts'
+import { isWorker, literal } from './citus.ts'
 
 /**
  * Whether a database is distributed. `plain`: all rows are on one server. While it is `distributing` or `undoing`, rows move:
@@ -33,8 +33,10 @@ export function isMoving(state: DistributionState): boolean {
   return state === 'distributing' || state === 'undoing'
 }
 
-/** @throws Error when rows are moving, or when a run that moved them was killed: only another run of it continues */
+/** @throws Error when the server is a worker of a cluster, when rows are moving, or when a run that moved them was killed: only another run of it continues */
 export async function expectWhole(db: QueryExecutorProvider, names: Names): Promise<void> {
+  if (await isWorker(db))
+    throw new Error('this server is a worker of a Citus cluster: use the address of its coordinator')
   const state = await readState(db, names)
   if (state === 'distributing') throw new Error('the database is being distributed: run distribute again')
   if (state === 'undoing') throw new Error('the distribution is being undone: run distribute --undo again')

@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare, withOwner } from '@trestle/database/prepare.ts'
+import { prepare, prepareOnCoordinator, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { fromApp } from '../access/access-query.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
@@ -21,7 +21,7 @@ interface CreatedRow {
   created: Date | null
 }
 
-const createQuery = prepare(
+const createQuery = prepareOnCoordinator(
   'create_key',
   (p: CreateKeyInput) => sql<CreatedRow>`
     SELECT verdict, identity_id, id, created FROM ${sql.table('create_key')}(${p.keyMac}, ${p.newMac}, ${p.hint})`,
@@ -41,7 +41,7 @@ export async function callCreateKey(
   return { verdict, identityId: identity_id, made, isSpent: refusal !== undefined }
 }
 
-const revokeQuery = prepare(
+const revokeQuery = prepareOnCoordinator(
   'revoke_key',
   (p: { keyMac: Buffer; keyId: string | null }) =>
     sql<{

@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { prepareForCaller } from '../access/access-query.ts'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
@@ -16,7 +16,7 @@ export interface NewApp {
   readonly name: string | undefined
 }
 
-const createQuery = prepare(
+const createQuery = prepareOnCoordinator(
   'create_app',
   (p: NewApp) => sql<{ id: string }>`
     SELECT ${sql.table('create_app')}(${p.keyMac}, ${p.hint}, ${p.name}) AS id`,
@@ -27,7 +27,7 @@ export async function callCreateApp(lanes: Lanes, app: NewApp): Promise<string> 
   return (await lanes.write.one(createQuery, app)).id
 }
 
-const createInvitedQuery = prepare(
+const createInvitedQuery = prepareOnCoordinator(
   'create_invited_app',
   (p: NewApp & { codeHash: Buffer }) => sql<{ id: string | null }>`
     SELECT ${sql.table('create_invited_app')}(${p.codeHash}, ${p.keyMac}, ${p.hint}, ${p.name}) AS id`,

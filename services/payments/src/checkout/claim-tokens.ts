@@ -1,6 +1,6 @@
 import { columns } from '@trestle/database/batches/columns.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { tokenInvalid } from '../errors.ts'
 import type { CardToken } from '../vault/card-token.ts'
@@ -12,7 +12,7 @@ interface TokenUse {
 
 // DO UPDATE instead of DO NOTHING: only so the statement returns a row that exists, and waits for a concurrent insert of it.
 // Lock order: the tokens by their jti, so that two orders with the same tokens never wait for each other.
-const bindQuery = prepare(
+const bindQuery = prepareOnCoordinator(
   'bind_tokens',
   (p: TokenUse) => sql<{ jti: string }>`
     INSERT INTO ${sql.table('token_merchants')} AS held (jti, merchant_id, expires)

@@ -2,6 +2,8 @@ import { createNoopMeter } from '@opentelemetry/api'
 import { isDistributed } from '@trestle/database/distribution/citus.ts'
 import { listOpenFunctions } from '@trestle/database/distribution/placement.ts'
 import { type Lack, listDoubtful, listLacks } from '@trestle/database/distribution/servers.ts'
+import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
+import { connectOnce } from '@trestle/database/wait-for-database.ts'
 import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
@@ -113,6 +115,20 @@ const checks: readonly Check<Subject>[] = [
   },
 ]
 
+const entryCheck: Check<Subject> = {
+  name: 'entries',
+  advice: 'start the server, or take it out of PAYMENTS_DATABASE_URL',
+  run: async ({ config }) => {
+    const urls = urlsOfHosts(config.database.url)
+    for (const url of urls) {
+      await connectOnce(url).catch((cause: unknown) => {
+        throw new Error(`${new URL(url).host} does not answer`, { cause })
+      })
+    }
+    return urls.length === 1 ? 'answers' : `all ${urls.length} answer`
+  },
+}
+
 const clusterChecks: readonly Check<Subject>[] = [
   {
     name: 'servers of the cluster',
@@ -162,10 +178,15 @@ export async function doctor(
   const config = checkSettings(loadConfig, print)
   if (config === undefined) return false
   for (const warning of config.warnings) print(`note  ${warning}`)
+  const { url, coordinatorUrl } = config.database
   const common = commonChecks({
     program: 'payments',
     logFile: config.server.logFile,
-    database: { url: config.database.url, setting: 'PAYMENTS_DATABASE_URL', prepared: config.database.prepared },
+    database: {
+      url: coordinatorUrl ?? url,
+      setting: coordinatorUrl === undefined ? 'PAYMENTS_DATABASE_URL' : 'PAYMENTS_COORDINATOR_URL',
+      prepared: config.database.prepared,
+    },
     standby: { url: config.database.standby.url, setting: 'PAYMENTS_DB_READ_URL' },
     migrations: migrateOptions(config),
   })
@@ -173,7 +194,12 @@ export async function doctor(
   // When the database does not answer, an earlier check says so.
   const isOnCluster = await isDistributed(database.db, database.names).catch(() => false)
   const isHealthy = await runChecks(
-    [...common, ...checks, ...(isOnCluster ? clusterChecks : [])],
+    [
+      ...common,
+      ...(coordinatorUrl === undefined ? [] : [entryCheck]),
+      ...checks,
+      ...(isOnCluster ? clusterChecks : []),
+    ],
     { config, database, now },
     print,
   )

@@ -47,11 +47,14 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
 async function openOwnersDatabase(
   config: PaymentsConfig,
 ): Promise<{ readonly database: Database<PaymentsTables>; readonly placement: Placement }> {
-  const { url, migrationUrl } = config.database
+  const { migrationUrl, coordinatorUrl: url = config.database.url } = config.database
   if (url !== migrationUrl && !(await isSameDatabase(url, migrationUrl))) {
     throw new Error('PAYMENTS_MIGRATION_DATABASE_URL is another database than PAYMENTS_DATABASE_URL')
   }
-  const asOwner = { ...config, database: { ...config.database, url: migrationUrl, role: undefined } }
+  const asOwner = {
+    ...config,
+    database: { ...config.database, url: migrationUrl, coordinatorUrl: undefined, role: undefined },
+  }
   const placement = await findPlacement(asOwner, SOURCES.now)
   const { findOwner } = placement
   const database = openPaymentsDatabase(asOwner, () => {}, { writeTimeoutMs: OPERATION_TIMEOUT_MS, findOwner })

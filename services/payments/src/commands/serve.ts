@@ -8,6 +8,7 @@ import type { PaymentsConfig } from '../config.ts'
 import { createDeps, type ProcessDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 import { createPaymentsLog, openPaymentsTelemetry } from '../open-telemetry.ts'
+import { findWrongEntry } from '../placement/placement.ts'
 import { startAcquirerEvents } from '../use-cases/apply-acquirer-events.ts'
 import { startCleanUp } from '../use-cases/clean-up.ts'
 import { startDeliveries } from '../use-cases/deliver-events.ts'
@@ -53,7 +54,8 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
     openPaymentsTelemetry(config),
     prepareDatabase({
       program: 'payments',
-      url: config.database.url,
+      url: config.database.coordinatorUrl ?? config.database.url,
+      findProblem: () => findWrongEntry(config.database),
       prepared: config.database.prepared,
       connectTimeoutMs: config.database.connectTimeoutMs,
       migrations: migrateOptions(config),

@@ -10,6 +10,7 @@ import {
   url,
 } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
+import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
 import {
   databaseSettings,
   databaseUrl,
@@ -48,10 +49,19 @@ const processSettings = group('Address and process', {
 })
 
 const storageSettings = group('Database', {
-  DATABASE_URL: databaseUrl().meta({ aliases: ['DATABASE_URL'], description: 'Connection of the service.' }),
+  DATABASE_URL: databaseUrls().meta({
+    aliases: ['DATABASE_URL'],
+    description:
+      'Connection of the service. Where Citus has distributed the database, it may lead to any server, and to several: each connection picks one that answers.',
+  }),
+  COORDINATOR_URL: databaseUrl()
+    .optional()
+    .describe(
+      'Connection to the coordinator of a Citus cluster. Required when the connection of the service enters by another server, or by several.',
+    ),
   ...databaseSettings,
   MIGRATION_DATABASE_URL: databaseSettings.MIGRATION_DATABASE_URL.describe(
-    "Connection that may change the schema. `migrate`, the start of the service and the operator's commands use it. Default: the connection of the service.",
+    "Connection that may change the schema. `migrate`, the start of the service and the operator's commands use it. Default: the coordinator, or else the connection of the service.",
   ),
   DB_ROLE: databaseSettings.DB_ROLE.describe(
     'Role that the service works as. It has no right to change the schema, and changes money through functions only.',
@@ -105,5 +115,15 @@ function vaultKeys() {
   return parsed(
     { form: 'list of `id:base64`', allowed: 'ids 0 to 255, keys of 32 bytes', secret: true, problem },
     readVaultKeys,
+  )
+}
+
+/** As `databaseUrl`, with any number of hosts. */
+function databaseUrls() {
+  const problem = 'must be a postgres:// connection string, with one host or several'
+  return parsed(
+    { form: 'postgres:// URL', allowed: 'several hosts too, `a:5432,b:5432`', secret: true, problem },
+    (value) =>
+      /^postgres(ql)?:\/\//.test(value) && urlsOfHosts(value).every((url) => URL.canParse(url)) ? value : undefined,
   )
 }

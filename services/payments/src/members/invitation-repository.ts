@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { prepare, prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
@@ -30,7 +30,7 @@ export async function findInvitation(lanes: Lanes, tokenHash: Buffer): Promise<I
   return { ...invitation, merchant: displayName(name, website) }
 }
 
-const acceptQuery = prepare(
+const acceptQuery = prepareOnCoordinator(
   'accept_invitation',
   (p: { tokenHash: Buffer }) => sql`SELECT ${sql.table('accept_invitation')}(${p.tokenHash})`,
 )
@@ -68,7 +68,7 @@ type InviteColumns = CallerColumns & { merchantId: string } & {
   readonly [Member in keyof NewInvitation]: NewInvitation[Member] | null
 }
 
-const inviteQuery = prepare(
+const inviteQuery = prepareOnCoordinator(
   'invite_user',
   (p: InviteColumns) => sql<InvitedRow>`
     SELECT verdict, identity_id, is_member, mailed FROM ${sql.table('invite_user')}(

@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import { type PreparedQuery, prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
@@ -108,7 +108,7 @@ interface AddedRow {
   name: string | null
 }
 
-const addQuery = prepare(
+const addQuery = prepareOnCoordinator(
   'add_app',
   (p: CallerColumns & Omit<AddAppInput, 'caller'>) => sql<AddedRow>`
     SELECT f.verdict, f.identity_id, (f.app).id, (f.app).name
@@ -164,7 +164,7 @@ export interface RevokeMemberInput {
 const revokeQueries = { app: revokeQuery('revoke_app'), user: revokeQuery('revoke_user') }
 
 function revokeQuery(name: string) {
-  return prepare(
+  return prepareOnCoordinator(
     name,
     (p: CallerColumns & Omit<RevokeMemberInput, 'caller'>) => sql<{
       verdict: Verdict | 'last-app'

@@ -1,6 +1,6 @@
 import { openConfiguredKeys } from '@trestle/common/outbound/remote-keys.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose'
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
@@ -82,7 +82,7 @@ export interface UserTokens {
 
 const SEEN_USERS_MAX = 10_000
 
-const registerQuery = prepare(
+const registerQuery = prepareOnCoordinator(
   'user_of_email',
   (p: { email: string }) => sql<{ id: string }>`SELECT (${sql.table('user_of_email')}(${p.email})).id`,
 )

@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { prepare, prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
@@ -49,7 +49,7 @@ export interface CreateInput {
   readonly merchant: NewMerchant | null
 }
 
-const createQuery = prepare(
+const createQuery = prepareOnCoordinator(
   'create_merchant',
   (p: CallerColumns & { merchant: object | null }) => sql<MerchantAccessRow>`
     SELECT f.verdict, f.identity_id, ${columnsOf('(f.merchant)', COLUMNS)}, 0::bigint AS balance
@@ -88,7 +88,7 @@ export interface UpdateInput {
   readonly fixed: Readonly<Record<string, unknown>>
 }
 
-const updateQuery = prepare(
+const updateQuery = prepareOnCoordinator(
   'update_merchant',
   (p: CallerColumns & Omit<UpdateInput, 'caller'>) => sql<{
     verdict: Verdict

@@ -1,4 +1,4 @@
-import { type DistributionState, stateStatements } from '@trestle/database/distribution/notes.ts'
+import { type DistributionState, expectWhole, stateStatements } from '@trestle/database/distribution/notes.ts'
 import { distributed } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { pino } from 'pino'
@@ -18,7 +18,7 @@ import { deliveryTask } from '../webhooks/delivery.ts'
 import { callCreateWebhook, callReplayWebhook } from '../webhooks/webhook-repository.ts'
 import { takeDistributedRows } from './distributed-rows.ts'
 import { createOwners } from './owners.ts'
-import { findPlacement, followPlacement } from './placement.ts'
+import { findPlacement, findWrongEntry, followPlacement } from './placement.ts'
 
 // All of this runs on plain PostgreSQL too: the statements for distributed databases are plain SQL.
 
@@ -169,6 +169,25 @@ describe('findPlacement', () => {
   describe('of a distributed database', () => {
     beforeAll(async () => {
       await pretendDistributed()
+    })
+
+    it.skipIf(distributed)('is entered by a worker only where the settings name the coordinator', async () => {
+      const { database } = configWith({})
+      await sql`CREATE TABLE public.pg_dist_local_group AS SELECT 2 AS groupid`.execute(payments.owner.db)
+      expect([
+        await findWrongEntry(database),
+        await findWrongEntry({ ...database, coordinatorUrl: payments.url }),
+      ]).toEqual([
+        new Error(
+          'PAYMENTS_DATABASE_URL enters by a worker of a Citus cluster: set PAYMENTS_COORDINATOR_URL to the address of its coordinator',
+        ),
+        new Error('PAYMENTS_COORDINATOR_URL leads to a worker of a Citus cluster, not to its coordinator'),
+      ])
+      await expect(expectWhole(payments.owner.db.withoutPlugins(), payments.service.names)).rejects.toThrow(
+        'this server is a worker of a Citus cluster: use the address of its coordinator',
+      )
+      await sql`UPDATE public.pg_dist_local_group SET groupid = 0`.execute(payments.owner.db)
+      expect(await findWrongEntry(database)).toBeUndefined()
     })
 
     it('puts captures of one merchant in a call', async () => {

@@ -2,6 +2,7 @@ import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { followState } from '@trestle/database/distribution/follow-state.ts'
 import { type DistributionState, isMoving } from '@trestle/database/distribution/notes.ts'
+import { overHosts } from '@trestle/database/driver/hosts.ts'
 import type { DatabaseMode } from '@trestle/database/lanes.ts'
 import { createNames } from '@trestle/database/names.ts'
 import type { TakeRows } from '@trestle/jobs/outbox.ts'
@@ -43,7 +44,7 @@ export async function findPlacement(config: PlacementConfig, now: () => Date): P
 
 async function locateRows({ batchScope = 'any', database }: PlacementConfig, now: () => Date): Promise<Placement> {
   const names = createNames('payments', database.namespace)
-  return (await isDistributed(database.url, names)) ? createDistributed(now) : { ...PLAIN, batchScope }
+  return (await isDistributed(database, names)) ? createDistributed(now) : { ...PLAIN, batchScope }
 }
 
 /** What of the settings does not suit a distributed database. */
@@ -110,17 +111,49 @@ interface PlacementConfig {
   readonly database: Pick<PaymentsConfig['database'], 'url' | 'namespace' | 'standby'>
 }
 
-async function isDistributed(url: string, names: Names): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: CONNECT_MS })
-  client.on('error', () => {})
-  await client.connect()
-  try {
-    const { rows: catalogues } = await client.query(`SELECT FROM pg_extension WHERE extname = 'citus'`)
-    if (catalogues.length === 0) return false
+function isDistributed({ url }: PlacementConfig['database'], names: Names): Promise<boolean> {
+  return ask(url, async (client) => {
+    if (!(await hasCitus(client))) return false
     const { rows } = await client.query('SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass($1)', [
       `"${names.schema}"."${names.prefix}merchant_balances"`,
     ])
     return rows.length > 0
+  })
+}
+
+/**
+ * What is wrong with the servers by which the settings enter a cluster; undefined when nothing is. Only the coordinator has the
+ * tables of the migrator and the queue of jobs.
+ */
+export async function findWrongEntry({ url, coordinatorUrl }: EntryConfig): Promise<Error | undefined> {
+  if (await ask(coordinatorUrl ?? url, isCoordinator)) return undefined
+  return new Error(
+    coordinatorUrl === undefined
+      ? 'PAYMENTS_DATABASE_URL enters by a worker of a Citus cluster: set PAYMENTS_COORDINATOR_URL to the address of its coordinator'
+      : 'PAYMENTS_COORDINATOR_URL leads to a worker of a Citus cluster, not to its coordinator',
+  )
+}
+
+type EntryConfig = Pick<PaymentsConfig['database'], 'url' | 'coordinatorUrl'>
+
+async function isCoordinator(client: pg.Client): Promise<boolean> {
+  if (!(await hasCitus(client))) return true
+  const { rows } = await client.query('SELECT FROM pg_dist_local_group WHERE groupid <> 0')
+  return rows.length === 0
+}
+
+async function hasCitus(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query(`SELECT FROM pg_extension WHERE extname = 'citus'`)
+  return rows.length > 0
+}
+
+async function ask<T>(url: string, question: (client: pg.Client) => Promise<T>): Promise<T> {
+  const { Client = pg.Client, ...to } = overHosts(url)
+  const client = new Client({ ...to, connectionTimeoutMillis: CONNECT_MS })
+  client.on('error', () => {})
+  await client.connect()
+  try {
+    return await question(client)
   } finally {
     await client.end()
   }

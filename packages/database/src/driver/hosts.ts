@@ -1,0 +1,98 @@
+import { connect } from 'node:net'
+import pg from 'pg'
+import { NoConnectionError } from '../unavailable.ts'
+
+/**
+ * The connection strings of a database that several servers lead to, one for each host of `postgres://…@a:5432,b:5432/name`. One
+ * host is the usual case.
+ */
+export function urlsOfHosts(url: string): readonly string[] {
+  const [, start = '', hosts = '', rest = ''] = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s.exec(url) ?? []
+  return hosts.includes(',') ? hosts.split(',').map((host) => start + host + rest) : [url]
+}
+
+/** How a connection finds its server. */
+export interface HostOptions {
+  readonly connectionString: string
+  readonly Client?: typeof pg.Client
+}
+
+/** For how long a host that refused a connection is asked last. */
+const REFUSED_MS = 5_000
+/** How long a host may take to accept a connection before the next one is asked. */
+const ACCEPT_MS = 1_000
+const POSTGRES_PORT = 5_432
+
+interface Host {
+  readonly host: string
+  readonly port: number
+}
+
+/**
+ * Lets each connection pick one of the hosts of a connection string by chance. Hosts that do not answer are skipped.
+ * @param Client what connects
+ */
+export function overHosts(url: string, Client?: typeof pg.Client): HostOptions {
+  const urls = urlsOfHosts(url)
+  const [first = url] = urls
+  if (urls.length === 1) return { connectionString: url, ...(Client && { Client }) }
+  return { connectionString: first, Client: clientOver(urls.map(toHost), Client ?? pg.Client) }
+}
+
+function toHost(url: string): Host {
+  const { hostname, port } = new URL(url)
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: Number(port) || POSTGRES_PORT }
+}
+
+function clientOver(hosts: readonly Host[], Client: typeof pg.Client): typeof pg.Client {
+  const refusedAt = new Map<Host, number>()
+  const lastRefused = (host: Host) => {
+    const atMs = refusedAt.get(host) ?? Number.NEGATIVE_INFINITY
+    return performance.now() - atMs < REFUSED_MS ? atMs : Number.NEGATIVE_INFINITY
+  }
+  const pick = async (): Promise<Host> => {
+    const byChance = hosts
+      .map((host) => ({ host, chance: Math.random() }))
+      .sort((one, other) => one.chance - other.chance)
+    const order = byChance.map(({ host }) => host).sort((one, other) => compare(lastRefused(one), lastRefused(other)))
+    for (const host of order) {
+      if (await accepts(host)) return host
+      refusedAt.set(host, performance.now())
+    }
+    throw new NoConnectionError('no host of the database accepts connections')
+  }
+  return class extends Client {
+    // One method stands for all overloads of pg, as in `clientUnder`.
+    override connect(...given: never[]): never
+    override connect(done?: (error?: Error) => void): unknown {
+      const connecting = pick().then(async (host) => {
+        Object.assign(this, host)
+        await super.connect().catch((error: unknown) => {
+          // A server that starts or stops accepts connections, and then refuses them.
+          refusedAt.set(host, performance.now())
+          throw error
+        })
+      })
+      if (!done) return connecting
+      connecting.then(() => done(), done)
+      return undefined
+    }
+  }
+}
+
+function compare(one: number, other: number): number {
+  return one === other ? 0 : one - other
+}
+
+function accepts({ host, port }: Host): Promise<boolean> {
+  const socket = connect(port, host)
+  return new Promise((resolve) => {
+    const end = (isOpen: boolean) => {
+      socket.destroy()
+      resolve(isOpen)
+    }
+    socket.once('connect', () => end(true))
+    socket.once('error', () => end(false))
+    socket.setTimeout(ACCEPT_MS, () => end(false))
+  })
+}
