@@ -1,8 +1,10 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 
 export default defineConfig({
   test: {
     include: ['{migrations,packages,services,scripts,bench}/**/*.test.ts'],
+    // These need a cluster: `scripts/test-matrix --on citus` runs them.
+    exclude: [...configDefaults.exclude, ...(process.env.TEST_WORKER_URLS ? [] : ['**/*.citus.test.ts'])],
     globalSetup: ['packages/testing/src/postgres-setup.ts'],
     testTimeout: 30_000,
     hookTimeout: 60_000,

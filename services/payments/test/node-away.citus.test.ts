@@ -1,0 +1,87 @@
+import { freePort } from '@trestle/testing/free-port.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { customerPayment } from './customer-payment.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  merchantBody,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+} from './payments-app.ts'
+
+// A worker that is gone, as the coordinator sees it: in this database alone, its address leads nowhere.
+
+interface Subject {
+  readonly merchantId: string
+  readonly transactionId: string
+  readonly node: NodeRow
+}
+
+interface NodeRow {
+  readonly id: number
+  readonly port: number
+}
+
+let payments: TestPayments
+let app: TestApp
+/** A merchant whose node stays, and one whose node goes away. */
+let near: Subject
+let far: Subject
+beforeAll(async () => {
+  payments = await startPayments()
+  app = await createTestApp(payments)
+  near = await createSubject()
+  do far = await createSubject()
+  while (far.node.id === near.node.id)
+})
+afterAll(() => payments.close())
+
+async function createSubject(): Promise<Subject> {
+  const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+  const { rows } = await sql<NodeRow>`
+    SELECT n.nodeid AS id, n.nodeport AS port FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid)
+    WHERE p.shardid = get_shard_id_for_distribution_column('payments.merchant_balances', ${merchantId}::text)`.execute(
+    payments.owner.db,
+  )
+  const [node = { id: 0, port: 0 }] = rows
+  return { merchantId, transactionId: await customerPayment(payments, merchantId), node }
+}
+
+const moveNode = (port: number) =>
+  sql`SELECT citus_update_node(${far.node.id}::int, '127.0.0.1', ${port}::int)`.execute(payments.owner.db)
+
+const send = (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object) =>
+  payments.app.inject({ method, url, headers: app.headers, ...(payload && { payload }) })
+const capture = ({ transactionId }: Subject) => send('POST', `/transactions/${transactionId}/captures`, { amount: 10 })
+
+describe('while a worker is gone', () => {
+  beforeAll(async () => moveNode(await freePort()))
+  afterAll(() => moveNode(far.node.port))
+
+  it.each([
+    ['a capture', () => capture(far)],
+    ['a read', () => send('GET', `/transactions/${far.transactionId}`)],
+    ['a list', () => send('GET', `/merchants/${far.merchantId}/transactions?limit=1`)],
+    ['a new merchant', () => send('POST', '/merchants', merchantBody)],
+    ['a change of a merchant', () => send('PUT', `/merchants/${near.merchantId}`, { name: 'Our shop' })],
+  ])('503: refuses %s that needs the worker', async (_what, request) => {
+    const { statusCode, headers, json } = await request()
+    expect([statusCode, headers['retry-after'], json()]).toEqual([
+      503,
+      '1',
+      { code: 'SERVICE_UNAVAILABLE', message: 'The service cannot answer now' },
+    ])
+  })
+
+  it('201: goes on for merchants on other nodes, and stays ready', async () => {
+    expect((await capture(near)).statusCode).toBe(201)
+    expect((await send('GET', `/transactions/${near.transactionId}`)).statusCode).toBe(200)
+    expect((await send('GET', '/ready')).statusCode).toBe(200)
+  })
+})
+
+it('201: captures payments of a worker that is back', async () => {
+  expect((await capture(far)).statusCode).toBe(201)
+})
