@@ -1,4 +1,4 @@
-import type { EnvironmentOptions } from '@trestle/common/config/environment.ts'
+import type { EnvFile, EnvironmentOptions } from '@trestle/common/config/environment.ts'
 import { loadConfig } from '@trestle/common/config/load-config.ts'
 import { type Settings, text } from '@trestle/common/config/setting.ts'
 import type { SettingPrefixes } from '@trestle/common/config/setting-names.ts'
@@ -57,10 +57,10 @@ export interface AuthConfig {
 
 /**
  * Returns the settings of the environment and an env file.
- * @param file another file than `.env`
+ * @param file with more variables; by default none is read
  * @throws ConfigError with one line for each problem
  */
-export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): AuthConfig {
+export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConfig {
   const source = { ...PREFIXES, env, file }
   const choice = chooseProfile(source)
   const all = settingsOf(choice)
@@ -123,7 +123,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: string): AuthConfi
  * The settings of the service as the profile of the environment has them: their forms, defaults and names.
  * @throws ConfigError when the env file cannot be read
  */
-export function readSettings(env: NodeJS.ProcessEnv, file?: string): Settings {
+export function readSettings(env: NodeJS.ProcessEnv, file?: EnvFile): Settings {
   return settingsOf(chooseProfile({ ...PREFIXES, env, file }))
 }
 

@@ -1,5 +1,4 @@
 import { createSecretKey } from 'node:crypto'
-import { devNull } from 'node:os'
 import { createNoopMeter } from '@opentelemetry/api'
 import { allowNull, completeDocument } from '@trestle/common/documents/complete-document.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
@@ -44,8 +43,7 @@ function createDocumentDeps(): AuthDeps {
     AUTH_JWT_SECRET: KEY.toString('base64'),
     AUTH_MAILER_AUTOCONFIRM: 'true',
   }
-  // A profile in the .env of the working directory would refuse these settings, or change the document.
-  const config = loadAuthConfig(settings, devNull)
+  const config = loadAuthConfig(settings)
   const lane = { one: unused, first: unused, all: unused }
   return {
     config,

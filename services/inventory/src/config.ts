@@ -1,3 +1,4 @@
+import type { EnvFile } from '@trestle/common/config/environment.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
@@ -36,10 +37,10 @@ export interface InventoryConfig {
 
 /**
  * Returns the settings of the inventory, from the environment and an env file under it.
- * @param file another file than `.env`
+ * @param file with more variables; by default none is read
  * @throws ConfigError with every problem at once
  */
-export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: string): InventoryConfig {
+export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: EnvFile): InventoryConfig {
   const values = loadConfig(settings, {
     prefix: PREFIX,
     env,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { ConfigError } from '@trestle/common/config/config-error.ts'
-import type { EnvironmentOptions } from '@trestle/common/config/environment.ts'
+import type { EnvFile, EnvironmentOptions } from '@trestle/common/config/environment.ts'
 import { loadConfig, type Rule, type SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
@@ -61,10 +61,10 @@ export interface PaymentsConfig
 /**
  * Returns the settings of payments, from the environment and an env file. With PAYMENTS_DEV, keys that are not set are
  * made for this process only; `throwAwayKeys` names them, for a warning.
- * @param file another file than `.env`
+ * @param file with more variables; by default none is read
  * @throws ConfigError that lists all problems
  */
-export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: string): PaymentsConfig {
+export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: EnvFile): PaymentsConfig {
   const source = { prefix: PREFIX, env, file }
   const pepper = randomBytes(KEY_BYTES)
   const vaultKey = { id: 0, key: randomBytes(KEY_BYTES) } as const

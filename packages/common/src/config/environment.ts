@@ -7,8 +7,15 @@ import { ConfigError } from './config-error.ts'
 export interface EnvironmentOptions {
   /** The process environment. */
   readonly env: NodeJS.ProcessEnv
-  /** Another file than `.env` in the working directory. If it is set, the file must exist. */
-  readonly file?: string | undefined
+  /** Undefined: no file is read. */
+  readonly file?: EnvFile | undefined
+}
+
+/** A file with variables, one `NAME=value` a line. */
+export interface EnvFile {
+  readonly path: string
+  /** Whether a file that does not exist is an error. */
+  readonly isRequired: boolean
 }
 
 /**
@@ -21,13 +28,14 @@ export function readEnvironment({ env, file }: EnvironmentOptions): Readonly<Rec
   return { ...dropUnset(readEnvFile(file)), ...dropUnset(env) }
 }
 
-function readEnvFile(file: string | undefined): NodeJS.Dict<string> {
+function readEnvFile(file: EnvFile | undefined): NodeJS.Dict<string> {
+  if (file === undefined) return {}
   try {
-    return parseEnv(readFileSync(file ?? '.env', 'utf8'))
+    return parseEnv(readFileSync(file.path, 'utf8'))
   } catch (error) {
-    if (file === undefined && error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
+    if (!file.isRequired && error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
     const problem = findFileProblem(error) ?? (error instanceof Error ? error.message : String(error))
-    throw new ConfigError([`${file ?? '.env'} cannot be read (${problem})`])
+    throw new ConfigError([`${file.path} cannot be read (${problem})`])
   }
 }
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { EnvFile } from './environment.ts'
 import { text } from './setting.ts'
 import { findContradictions, findUnknownSettings } from './unknown-settings.ts'
 
@@ -11,7 +12,7 @@ const settings = {
   TRUSTED_PROXIES: text(),
   EXTERNAL_GITHUB_ENABLED: text(),
 }
-const find = (env: NodeJS.ProcessEnv, file?: string) => findUnknownSettings(settings, { prefix: 'SHOP_', env, file })
+const find = (env: NodeJS.ProcessEnv, file?: EnvFile) => findUnknownSettings(settings, { prefix: 'SHOP_', env, file })
 
 describe('findUnknownSettings', () => {
   it.each([
@@ -58,9 +59,9 @@ describe('findUnknownSettings', () => {
   it('checks the env file too, and sorts the names', () => {
     const folder = mkdtempSync(join(tmpdir(), 'trestle-unknown-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
-    const file = join(folder, 'shop.env')
-    writeFileSync(file, 'SHOP_SITE_URI=hidden\nSHOP_SITE_URL=x\n')
-    expect(find({ SHOP_API_POR: '1' }, file)).toEqual([
+    const path = join(folder, 'shop.env')
+    writeFileSync(path, 'SHOP_SITE_URI=hidden\nSHOP_SITE_URL=x\n')
+    expect(find({ SHOP_API_POR: '1' }, { path, isRequired: true })).toEqual([
       'unknown setting SHOP_API_POR, did you mean SHOP_API_PORT?',
       'unknown setting SHOP_SITE_URI, did you mean SHOP_SITE_URL?',
     ])

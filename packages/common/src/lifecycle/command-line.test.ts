@@ -106,9 +106,9 @@ function withStack(error: Error, stack: string): Error {
 
 describe('a program', () => {
   it.each([
-    [[], ran(['serve', undefined])],
-    [['-c', 'a.env'], ran(['serve', 'a.env'])],
-    [['--config=a.env', 'serve'], ran(['serve', 'a.env'])],
+    [[], ran(['serve', { path: '.env', isRequired: false }])],
+    [['-c', 'a.env'], ran(['serve', { path: 'a.env', isRequired: true }])],
+    [['--config=a.env', 'serve'], ran(['serve', { path: 'a.env', isRequired: true }])],
     [['stock', 'list'], ran('list')],
     [['-c', 'a.env', 'stock', 'list'], ran('list')],
     [['stock', 'receive', '7', '--kind', 'new'], ran(['7', { kind: 'new' }])],

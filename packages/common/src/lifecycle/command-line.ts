@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { addCompletion } from '../commands/completion.ts'
 import { ConfigError } from '../config/config-error.ts'
+import type { EnvFile } from '../config/environment.ts'
 import { findFileProblem } from '../errors/file-problem.ts'
 import { printable } from './printable.ts'
 
@@ -52,9 +53,10 @@ export function createProgram({ name, description, version }: ProgramDescription
     .version(version)
 }
 
-/** The file that `-c` names. */
-export function configFile(program: Command): string | undefined {
-  return program.opts<{ readonly config?: string }>().config
+/** The file that `-c` names, or else `.env` in the working directory, if it exists. */
+export function configFile(program: Command): EnvFile {
+  const { config } = program.opts<{ readonly config?: string }>()
+  return { path: config ?? '.env', isRequired: config !== undefined }
 }
 
 /**

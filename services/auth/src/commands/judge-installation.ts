@@ -1,4 +1,3 @@
-import { devNull } from 'node:os'
 import { findMeantWord } from '@trestle/common/commands/meant-word.ts'
 import { ConfigError } from '@trestle/common/config/config-error.ts'
 import type { Settings } from '@trestle/common/config/setting.ts'
@@ -41,7 +40,7 @@ export function judgeInstallation(path: string, print: (line: string) => void): 
   const env = Object.fromEntries(variables)
   const { config, problems } = tryLoad(env)
   print(`settings of ${origin}:`)
-  const settings = readSettings(env, devNull)
+  const settings = readSettings(env)
   const context = { env, problems, settings, names: namesOfSettings(settings, PREFIXES) }
   const judged = [...variables].flatMap(([name, value]) => judge(name, value, context) ?? [])
   for (const { verdict, text } of judged) print(printable(`${verdict.padEnd(8)}${text}`))
@@ -69,7 +68,7 @@ function tryLoad(env: NodeJS.ProcessEnv): {
 } {
   try {
     // The .env of the working directory is not that of the installation.
-    return { config: loadAuthConfig(env, devNull), problems: [] }
+    return { config: loadAuthConfig(env), problems: [] }
   } catch (error) {
     if (error instanceof ConfigError) return { config: undefined, problems: error.problems }
     throw error
