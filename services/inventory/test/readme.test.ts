@@ -70,22 +70,33 @@ it('the quick start reserves stock, by curl and by fetch', async () => {
   const document = readFileSync(new URL('../../../docs/quick-start/reserve-stock.md', import.meta.url), 'utf8')
   const known: Record<string, string> = {}
   const fill = (text: string) => text.replaceAll(/<(\w+ id)>/g, (_, name: string) => known[name] ?? expect.fail(name))
-  const send = (method: 'DELETE' | 'GET' | 'POST', url: string, payload: string | undefined) =>
+  const [, file = ''] = /^```csv\n(.*?)^```$/ms.exec(document) ?? []
+  const send = (
+    method: 'DELETE' | 'GET' | 'POST',
+    url: string,
+    payload: string | undefined,
+    type = 'application/json',
+  ) =>
     inventory.app.inject({
       method,
       url,
-      ...(payload === undefined ? {} : { headers: { 'content-type': 'application/json' }, payload }),
+      ...(payload === undefined ? {} : { headers: { 'content-type': type }, payload }),
     })
   const statuses: number[] = []
   const bodies: unknown[] = []
+  const files: string[] = []
   const levels: unknown[] = []
   for (const [command] of document.matchAll(/^curl .*$/gm)) {
-    const [, url = '', verb, payload] =
-      /^curl "\$INVENTORY_URL([^\s"]+)"(?: -X (DELETE))?(?: .*-d '(.*)')?$/.exec(fill(command)) ?? []
+    const [, url = '', verb, type, json] =
+      /^curl "\$INVENTORY_URL([^\s"]+)"(?: -X (DELETE))?(?: -H 'content-type: (\S+)' .*?(?:-d '(.*)')?)?$/.exec(
+        fill(command),
+      ) ?? []
+    const payload = type === 'text/csv' ? file : json
     const method = verb === 'DELETE' ? verb : payload === undefined ? 'GET' : 'POST'
-    const answer = await send(method, url, payload)
+    const answer = await send(method, url, payload, type)
     statuses.push(answer.statusCode)
-    if (answer.body === '') continue
+    if (url.startsWith('/products/')) files.push(answer.body)
+    if (answer.body === '' || url.startsWith('/products/')) continue
     bodies.push(answer.json())
     if (answer.statusCode >= 400 || url.startsWith('/movements?')) continue
     const { data } = Answered.parse(answer.json())
@@ -95,7 +106,12 @@ it('the quick start reserves stock, by curl and by fetch', async () => {
       if (method === 'GET') levels.push([one.onHand, one.reserved, one.available])
     }
   }
-  expect(statuses).toEqual([201, 201, 201, 200, 409, 200, 204, 200, 201, 201, 201, 200, 200])
+  expect(statuses).toEqual([201, 201, 201, 200, 409, 200, 204, 200, 201, 201, 201, 200, 200, 200, 200])
+  const [report = '', exported] = files
+  expect(JSON.parse(report).data).toEqual(importReport({ received: 2, created: 2 }))
+  expect(exported?.replaceAll(/^\d+,/gm, '')).toContain(
+    'QUICK-START-M,red,"{""cm"": 52}",\r\nQUICK-START-L,blue,54,\r\n',
+  )
   expect(levels).toEqual([
     [10, 2, 8],
     [9, 0, 9],
