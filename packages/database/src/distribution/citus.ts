@@ -65,9 +65,15 @@ export async function runOnWorkers(db: QueryExecutorProvider, statement: string)
   return rows.map(({ node, text }) => ({ node, text }))
 }
 
-/** Many statements of DDL in one transaction need this. Plain PostgreSQL knows no such setting, and ignores it. */
-export function inSequence(trx: Kysely<unknown>): Promise<unknown> {
-  return sql`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`.execute(trx)
+/**
+ * Many statements of DDL in one transaction need this. They wait for locks as long as it takes, on every server. Plain PostgreSQL
+ * knows none of the settings of Citus, and ignores them.
+ */
+export async function inSequence(trx: Kysely<unknown>): Promise<void> {
+  await sql`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`.execute(trx)
+  await sql`SET LOCAL citus.propagate_set_commands = 'local'`.execute(trx)
+  await sql`SET LOCAL lock_timeout = 0`.execute(trx)
+  await sql`SET LOCAL citus.propagate_set_commands = 'none'`.execute(trx)
 }
 
 /** Keeps what follows in the transaction on the coordinator: other servers do not hear of it. Plain PostgreSQL ignores it. */

@@ -5,7 +5,7 @@ import { listNodes, literal, qualified } from './citus.ts'
 import { type DistributeOptions, distributionOf } from './distribute.ts'
 import { readState } from './notes.ts'
 import { listCloseStatements } from './placement.ts'
-import { roleStatements, sequenceStatements } from './servers.ts'
+import { ownerStatements, roleStatements, sequenceStatements } from './servers.ts'
 import { runStep } from './steps.ts'
 
 const POLL_MS = 1_000
@@ -35,6 +35,7 @@ async function prepareServers(db: Kysely<unknown>, options: DistributeOptions): 
   const statements = [
     ...(await listCloseStatements(db, names)),
     ...(await roleStatements(db, names, login)),
+    ...(await ownerStatements(db, login)),
     ...(await sequenceStatements(db, names, login.role)),
   ]
   await runStep(db, { title: 'prepare the servers', statements })

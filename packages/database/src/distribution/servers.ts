@@ -90,6 +90,20 @@ END $role$`
   return [onWorkers(make), HERE, make]
 }
 
+/**
+ * The statements that limit how long the owner waits for a lock on the servers, if one lacks the limit. Functions with the rights
+ * of the owner write tables that each server has, and the limit of their session does not reach other servers.
+ */
+export async function ownerStatements(
+  db: QueryExecutorProvider,
+  { lockTimeoutMs }: Pick<NodeLogin, 'lockTimeoutMs'>,
+): Promise<readonly string[]> {
+  const hasLimit = `SELECT EXISTS (SELECT FROM pg_roles, unnest(rolconfig) setting
+    WHERE rolname = current_user AND setting LIKE 'lock_timeout=%')`
+  if ((await findCitus(db)) !== undefined && (await lacking(db, 'limit', hasLimit)).length === 0) return []
+  return [onWorkers(`ALTER ROLE CURRENT_USER SET lock_timeout = '${lockTimeoutMs}ms'`)]
+}
+
 /** The statement that runs a text on every server but the coordinator, which alone would otherwise change the cluster. */
 function onWorkers(text: string): string {
   const command = literal(`${HERE}; ${text}`)

@@ -15,7 +15,7 @@ import {
   listTypeStatements,
   placeStatement,
 } from './placement.ts'
-import { type NodeLogin, roleStatements, sequenceStatements } from './servers.ts'
+import { type NodeLogin, ownerStatements, roleStatements, sequenceStatements } from './servers.ts'
 import { type DistributionTarget, tablesOf } from './target.ts'
 
 /** Statements that run in one transaction. */
@@ -48,6 +48,7 @@ export async function listSteps(
   const missing = [...keys, ...(await listMissingKeys(db, names))]
   const work = withoutEmpty([
     { title: 'let the role of the service log in', statements: await roleStatements(db, names, login) },
+    { title: 'limit the waits for locks on the servers', statements: await ownerStatements(db, login) },
     { title: 'drop the foreign keys', statements: keys.flatMap((key) => [noteStatement(names, key), key.drop]) },
     ...anchorFirst(target, unplaced).map((name) => ({
       title: `distribute ${name}`,
