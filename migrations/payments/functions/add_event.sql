@@ -19,7 +19,7 @@ BEGIN
     p_merchant_id, p_id, p_created, p_type, p_object_id,
     t.pending, t.captured, t.refunded, t.voided, t.disputed, t.trail_length, p_data
   );
-  PERFORM FROM {{webhooks}} w WHERE w.merchant_id = p_merchant_id AND w.disabled IS NULL LIMIT 1;
+  PERFORM 1 FROM {{webhooks}} w WHERE w.merchant_id = p_merchant_id AND w.disabled IS NULL LIMIT 1;
   IF FOUND THEN PERFORM {{enqueue}}(p_merchant_id, p_id, 'event', '{}'); END IF;
 END
 $$;
