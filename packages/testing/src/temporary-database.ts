@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { inject } from 'vitest'
 
@@ -122,10 +123,26 @@ async function createFrom(template: string, nodes: readonly string[]): Promise<T
     entryUrl: inject('entersByWorkers') && nodes.length > 1 ? overWorkers(url) : url,
     directUrl: byTcp(databaseUrl(serverUrl, name)),
     drop: async () => {
-      for (const node of nodes.toReversed()) await administer(node, `DROP DATABASE ${name} WITH (FORCE)`)
+      for (const node of nodes.toReversed()) await dropDatabase(node, name)
     },
   }
 }
+
+const DROP_TRIES = 20
+const DROP_PAUSE_MS = 100
+
+/** A server of a cluster may be about to commit what another one has prepared. Nobody can drop the database meanwhile. */
+async function dropDatabase(node: string, name: string, tries = DROP_TRIES): Promise<void> {
+  try {
+    await administer(node, `DROP DATABASE ${name} WITH (FORCE)`)
+  } catch (error) {
+    if (tries === 0 || !(error instanceof pg.DatabaseError) || error.code !== OBJECT_IN_USE) throw error
+    await pause(DROP_PAUSE_MS)
+    await dropDatabase(node, name, tries - 1)
+  }
+}
+
+const OBJECT_IN_USE = '55006'
 
 /** Connections to each server, which this worker keeps. */
 const administrations = new Map<string, pg.Pool>()
