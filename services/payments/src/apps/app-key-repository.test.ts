@@ -1,3 +1,4 @@
+import { distributed } from '@trestle/testing/temporary-database.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { basic, createTestApp, startPayments, type TestPayments } from '../../test/payments-app.ts'
 import { updateUsedKeys } from './app-key-repository.ts'
@@ -38,7 +39,8 @@ describe('updateUsedKeys', () => {
     expect(await lastUsed(used.id)).toEqual(first)
   })
 
-  it('leaves out a key that another transaction holds, in place of waiting for it', async () => {
+  // A distributed database has the key on each server, and no statement skips the same row on all of them.
+  it.skipIf(distributed)('leaves out a key that another transaction holds, in place of waiting for it', async () => {
     const { lanes, usedKeys } = payments.deps
     const [held, free] = [await createTestApp(payments), await createTestApp(payments)]
     for (const { headers } of [held, free]) await payments.app.inject({ url: '/me', headers })

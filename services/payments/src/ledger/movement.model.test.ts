@@ -305,10 +305,7 @@ describe('post', () => {
     const given = { kind: 'payout', currency: 'EUR', amount: 5, gross: 5, fee_flat: 0, fee_rate: 0 } as const
     const payout = toPost(given, merchantId, 'EUR')
     await post([payout])
-    await expect(post([payout])).rejects.toHaveProperty(
-      'constraint',
-      expect.stringMatching(/^journals_cause_uq(_[0-9]+)?$/),
-    )
+    await expect(post([payout])).rejects.toThrow(/unique constraint "journals_cause_uq(_[0-9]+)?"$/)
     const unequal = { ...toPost({ ...given, kind: 'capture' }, merchantId, 'EUR'), gross: 4 }
     await expect(post([unequal])).rejects.toThrow('does not sum to zero')
     const { chain_length } = await payments.database.db

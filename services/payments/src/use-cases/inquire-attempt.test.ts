@@ -210,7 +210,13 @@ describe('endLostAttempts, when one attempt is locked', () => {
     await db()
       .transaction()
       .execute(async (trx) => {
-        await trx.selectFrom('attempts').select('id').where('id', '=', first).forUpdate().execute()
+        await trx
+          .selectFrom('attempts')
+          .select('id')
+          .where('merchant_id', '=', merchantId)
+          .where('id', '=', first)
+          .forUpdate()
+          .execute()
         await endLostAttempts({ ...payments.deps, db: db() })
       })
     expect([await statusOf(first), await statusOf(second)]).toEqual(['sent', 'unknown'])

@@ -167,7 +167,13 @@ describe('POST /test/transactions/:transactionId/disputes', () => {
   it('409: answers when the transaction stays locked', async () => {
     const transactionId = await requests.captured(merchantId)
     await payments.database.db.transaction().execute(async (trx) => {
-      await trx.selectFrom('transactions').select('id').where('id', '=', transactionId).forUpdate().execute()
+      await trx
+        .selectFrom('transactions')
+        .select('id')
+        .where('merchant_id', '=', merchantId)
+        .where('id', '=', transactionId)
+        .forUpdate()
+        .execute()
       const response = await requests.post(`/test/transactions/${transactionId}/disputes`)
       expect([response.statusCode, response.headers['retry-after']]).toEqual([409, '1'])
     })
