@@ -77,6 +77,9 @@ export const startSettings = {
       ...publishedBalanced('AUTH', '9081'),
       ...publishedBalanced('PAYMENTS', '9082'),
       ...publishedBalanced('INVENTORY', '9080'),
+      PUBLISH_CITUS_PAYMENTS: text()
+        .prefault('127.0.0.1:9083')
+        .describe('Profile citus: address and port of payments on a Citus cluster.'),
       PUBLISH_PROMETHEUS: text()
         .prefault('127.0.0.1:9090')
         .describe('Profile observability: address and port of Prometheus.'),
