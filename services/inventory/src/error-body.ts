@@ -26,6 +26,7 @@ export const ErrorView = z
         .optional()
         .meta({ description: 'What is wrong with each value, with VALIDATION_ERROR' }),
       available: Quantity.optional().meta({ description: 'How much is available, with INSUFFICIENT_STOCK' }),
+      reserved: Quantity.optional().meta({ description: 'How much is reserved, where a count is below it' }),
       current: Quantity.optional().meta({ description: 'How much is on hand, with STALE_QUANTITY' }),
       remaining: Quantity.optional().meta({ description: 'How much is left of the reservation' }),
       line: z.int().min(0).optional().meta({ description: 'Which line of several was refused, from 0' }),

@@ -130,6 +130,12 @@ export const insufficientStockForLine = defineError(
   'INSUFFICIENT_STOCK',
   'There is not enough stock available for this line, after the lines before it.',
 )
+/** A count would leave less on hand than is reserved; `details.reserved` says how much that is. */
+export const countBelowReserved = defineError(
+  409,
+  'INSUFFICIENT_STOCK',
+  'More is reserved than was counted: release or commit reservations first.',
+)
 /** `details.current` is the quantity on hand. */
 export const staleQuantity = defineError(409, 'STALE_QUANTITY', 'The quantity on hand is not the expected one.')
 /** The same for a line of a batch that is not the first. */

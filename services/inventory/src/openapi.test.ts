@@ -66,7 +66,7 @@ describe('buildOpenApi', () => {
     const { paths, components } = document
     const { properties } = components.schemas.Error.properties.error
     expect(Object.keys(properties)).toEqual([
-      ...['type', 'description', 'issues', 'available', 'current', 'remaining', 'line', 'report'],
+      ...['type', 'description', 'issues', 'available', 'reserved', 'current', 'remaining', 'line', 'report'],
     ])
     expect(Object.keys(paths['/products/export'].get.responses[200].content)).toEqual([
       ...['application/x-ndjson', 'text/csv'],

@@ -151,7 +151,7 @@ describe('inventory stock', () => {
     const asked = { ...place, quantity: 3, expiresInSeconds: undefined, reference: undefined }
     await callReserve(database.lanes, { actor: null, repeat: undefined }, asked)
     await database.close()
-    const message = '3 are reserved: release reservations before fewer are counted'
+    const message = 'More is reserved than was counted: release or commit reservations first; 3 are reserved'
     await expect(run('count', 'CUP', '2', ...MAIN)).rejects.toHaveProperty('message', message)
   })
 

@@ -5,14 +5,13 @@ import type { Database } from '@trestle/database/connect.ts'
 import { type Command, Option } from 'commander'
 import type { InventoryTables } from '../database.ts'
 import { getLocationId, getOnlyCode, listLocationCodes } from '../locations/location-repository.ts'
-import type { MovementLine } from '../movements/movement.ts'
 import { LineBody } from '../movements/movement-body.ts'
 import { listMovements, type MovementFilters } from '../movements/movement-repository.ts'
 import type { Movement } from '../movements/movement-view.ts'
 import { getProductId } from '../products/product-repository.ts'
 import { type LevelFilters, listLevels, listNamedLevels, type NamedLevel } from '../stock/level-repository.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
-import { operateStock, type StockOrder } from '../use-cases/operate-stock.ts'
+import { operateStock } from '../use-cases/operate-stock.ts'
 import { readValues } from './read-values.ts'
 
 type StockCommand = common.OperatorCommand<Database<InventoryTables>>
@@ -157,27 +156,21 @@ async function move(
   const judged = toLine({ productId: 1, locationId: 1 })
   const order = { sku, location: location === undefined ? await getOnlyCode(database.db) : String(location), toLine }
   const { moved, level } = await operateStock(database, order).catch((error: unknown) =>
-    explain(error, database, { ...order, line: judged }),
+    explain(error, judged.expectedOnHand),
   )
   if (format === 'json') return moved
   return { movement: moved.id, ...describeLevel({ ...level, sku, location: order.location }) }
 }
 
-/** @throws Error saying how much there is, as far as the details of a refusal or the level say it; else the error itself */
-async function explain(
-  error: unknown,
-  { db }: Database<InventoryTables>,
-  { sku, location, line }: Pick<StockOrder, 'sku' | 'location'> & { readonly line: MovementLine },
-): Promise<never> {
+/** @throws Error saying how much there is, as far as the details of a refusal say it; else the error itself */
+function explain(error: unknown, expected: number | undefined): never {
   if (!(error instanceof HttpError)) throw error
-  const { available, current } = error.details
-  if (current !== undefined) throw new Error(`${current} are on hand, not ${line.expectedOnHand}`, { cause: error })
+  const { available, current, reserved } = error.details
+  const text = error.message.replace(/\.$/, '')
+  if (current !== undefined) throw new Error(`${current} are on hand, not ${expected}`, { cause: error })
   if (available === undefined) throw error
-  if (line.type !== 'count') throw new Error(`${error.message.replace(/\.$/, '')}: ${available}`, { cause: error })
-  const locationId = await getLocationId(db, location)
-  const [level] = await listLevels(db, { sku, locationId }, { after: undefined, limit: 1 })
-  const reserved = level?.reserved ?? 0
-  throw new Error(`${reserved} are reserved: release reservations before fewer are counted`, { cause: error })
+  if (reserved !== undefined) throw new Error(`${text}; ${reserved} are reserved`, { cause: error })
+  throw new Error(`${text}: ${available}`, { cause: error })
 }
 
 /** The number that a text is; NaN, which every schema refuses, for any other text. */

@@ -194,7 +194,15 @@ describe('POST /movements', () => {
     [{ type: 'ship', quantity: 11 }, insufficient(8)],
     [{ type: 'ship', quantity: 9 }, insufficient(8)],
     [{ type: 'adjust', delta: -9, reason: 'broken' }, insufficient(8)],
-    [{ type: 'count', quantity: 1 }, insufficient(8)],
+    [
+      { type: 'count', quantity: 1 },
+      refusedBody(
+        409,
+        'INSUFFICIENT_STOCK',
+        'More is reserved than was counted: release or commit reservations first.',
+        { available: 8, reserved: 2 },
+      ),
+    ],
     [
       { type: 'ship', quantity: 1, expectedOnHand: 9 },
       refusedBody(409, 'STALE_QUANTITY', 'The quantity on hand is not the expected one.', { current: 10 }),

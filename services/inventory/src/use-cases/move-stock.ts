@@ -1,4 +1,5 @@
 import type { InventoryDeps } from '../deps.ts'
+import { countBelowReserved } from '../errors.ts'
 import type { Answered, Refused } from '../idempotency/answer.ts'
 import type { Caller } from '../idempotency/caller.ts'
 import { effectOf, type MovementLine } from '../movements/movement.ts'
@@ -6,15 +7,17 @@ import { callMoveStock } from '../movements/movement-repository.ts'
 import type { MovedStock } from '../movements/movement-view.ts'
 import { retryAfterExpiry } from '../reservations/retry-after-expiry.ts'
 import { findLevel } from '../stock/level-repository.ts'
+import type { Level } from '../stock/level-view.ts'
 import { type MoveRefusal, refuseStock } from '../stock/stock-refusals.ts'
 
 /**
  * Carries out the lines of a request, all or none (reference: Movements). Two requests cannot take the same stock, because
  * PostgreSQL checks each line under the lock of its level.
  * @throws productNotFound or locationNotFound when a line names none, locationInactive when stock would come into an inactive
- * one, insufficientStock when less is available than leaves, staleQuantity when the quantity on hand is not the expected one,
- * quantityAboveLimit when more than 10^12 would be on hand, keyMismatch when the Idempotency-Key was used for another request,
- * keyRunning while its first request runs. For a later line insufficientStockForLine and staleQuantityForLine
+ * one, insufficientStock when less is available than leaves, countBelowReserved when less is counted than is reserved,
+ * staleQuantity when the quantity on hand is not the expected one, quantityAboveLimit when more than 10^12 would be on hand,
+ * keyMismatch when the Idempotency-Key was used for another request, keyRunning while its first request runs. For a later line
+ * insufficientStockForLine and staleQuantityForLine
  */
 export async function moveStock(
   { lanes, stockMetrics }: Pick<InventoryDeps, 'lanes' | 'stockMetrics'>,
@@ -22,13 +25,24 @@ export async function moveStock(
   lines: readonly MovementLine[],
 ): Promise<Answered<MovedStock>> {
   const answer = await retryAfterExpiry({ lanes, stockMetrics }, () => callMoveStock(lanes, caller, lines))
-  if (answer.body === null) {
-    const line = lines.length > 1 ? answer.line : null
-    const quantity = line ? await quantityNow(lanes, lines[line], answer) : answer.quantity
-    refuseStock({ ...answer, line, quantity })
-  }
+  if (answer.body === null) return refuseLine(lanes, lines, answer)
   if (answer.verdict === 'done') for (const { type } of lines) stockMetrics.countMovement(type)
   return answer
+}
+
+async function refuseLine(
+  lanes: InventoryDeps['lanes'],
+  lines: readonly MovementLine[],
+  answer: Refused<MoveRefusal>,
+): Promise<never> {
+  const line = lines.length > 1 ? answer.line : null
+  const refused = lines[answer.line ?? 0]
+  if (answer.verdict === 'insufficient-stock' && refused?.type === 'count') {
+    const { available, reserved } = await levelNow(lanes, refused)
+    throw countBelowReserved({ details: { available, reserved, ...(line === null ? {} : { line }) } })
+  }
+  const quantity = line && refused ? await quantityNow(lanes, refused, answer) : answer.quantity
+  refuseStock({ ...answer, line, quantity })
 }
 
 /**
@@ -37,11 +51,18 @@ export async function moveStock(
  */
 async function quantityNow(
   lanes: InventoryDeps['lanes'],
-  line: MovementLine | undefined,
+  line: MovementLine,
   { verdict, quantity }: Refused<MoveRefusal>,
 ): Promise<number | null> {
-  if (line === undefined || quantity === null) return quantity
+  if (quantity === null) return quantity
+  const { onHand, available } = await levelNow(lanes, line)
+  return verdict === 'stale-quantity' ? onHand : available
+}
+
+async function levelNow(
+  lanes: InventoryDeps['lanes'],
+  line: MovementLine,
+): Promise<Pick<Level, 'onHand' | 'reserved' | 'available'>> {
   const found = await findLevel(lanes, { productId: line.productId, locationId: effectOf(line).locationId })
-  if (typeof found === 'string') return 0
-  return verdict === 'stale-quantity' ? found.level.onHand : found.level.available
+  return typeof found === 'string' ? { onHand: 0, reserved: 0, available: 0 } : found.level
 }

@@ -36,6 +36,20 @@ const reserve = (makeBody: (place: Place) => object, expected?: ErrorCase['expec
   raise: async (world) => send(await world.service(), json('POST', '/reservations', makeBody(await stockUp(world)))),
 })
 
+/** A count of 3, where 4 of 10 units are reserved. */
+const countOf = (
+  expected: ErrorCase['expected'],
+  makeBody: (line: Place & { readonly type: 'count'; readonly quantity: number }) => object,
+): ErrorCase => ({
+  operation: MOVE,
+  ...(expected === undefined ? {} : { expected }),
+  raise: async (world) => {
+    const place = await stockUp(world)
+    await (await world.stock()).reserve({ ...place, quantity: 4 })
+    return send(await world.service(), json('POST', '/movements', makeBody({ ...place, type: 'count', quantity: 3 })))
+  },
+})
+
 /** A reservation of 4 units, after something was done to it. */
 const ofReservation = (
   operation: typeof COMMIT | typeof RELEASE,
@@ -139,6 +153,18 @@ export const stockErrors: ErrorCases = {
         { type: 'ship', ...place, quantity: 10 },
       ],
     })),
+  ],
+  countBelowReserved: [
+    countOf(errors.countBelowReserved({ details: { available: 6, reserved: 4 } }), (line) => line),
+    countOf(
+      errors.countBelowReserved({ details: { available: 6, reserved: 4, line: 1 } }),
+      ({ quantity, ...line }) => ({
+        lines: [
+          { ...line, type: 'ship', quantity: 1 },
+          { ...line, quantity },
+        ],
+      }),
+    ),
   ],
   staleQuantity: [
     movement(errors.staleQuantity({ details: { current: 10 } }), (place) => ({
