@@ -26,7 +26,7 @@ beforeAll(async () => {
   const database = open()
   await database.db
     .insertInto('products')
-    .values(['MUG', 'TEA', 'PEN', 'INK', 'CUP', 'BAG', 'HAT'].map((sku) => ({ sku, attributes: '{}' })))
+    .values(['MUG', 'TEA', 'PEN', 'INK', 'CUP', 'BAG', 'HAT', 'CAP'].map((sku) => ({ sku, attributes: '{}' })))
     .execute()
   // While MAIN is the only location, it need not be named.
   await run('receive', 'MUG', '7')
@@ -143,6 +143,32 @@ describe('inventory stock', () => {
     expect(await run('history', 'HAT')).toEqual(['nothing'])
   })
 
+  it('transfer: moves stock between locations, and prints both levels', async () => {
+    await run('receive', 'CAP', '9', ...MAIN)
+    const printed = cells(await run('transfer', 'CAP', '4', '--from', 'MAIN', '--to', 'SHOP', '--reference', 'T-1'))
+    const id = Number(printed[1]?.[0])
+    expect(printed).toEqual([
+      ['MOVEMENT', 'SKU', 'LOCATION', 'ON HAND', 'RESERVED', 'AVAILABLE', 'UPDATED AT'],
+      [String(id), 'CAP', 'MAIN', '5', '0', '5', anyTime],
+      [String(id + 1), 'CAP', 'SHOP', '4', '0', '4', anyTime],
+    ])
+    const level = { productId: 8, reserved: 0, updatedAt: anyTime }
+    const levels = [
+      { ...level, locationId: 1, onHand: 6, available: 6 },
+      { ...level, locationId: 2, onHand: 3, available: 3 },
+    ]
+    const answer = await json('transfer', 'CAP', '1', '--to', 'MAIN', '--from', 'SHOP')
+    const { ids } = z.object({ ids: z.array(z.number()) }).parse(answer)
+    expect(answer).toEqual({ id: ids[0], ids, levels })
+    const moved = { type: 'transfer', reason: null, actor: 'operator' }
+    expect(await json('history', 'CAP', '--limit', '4')).toMatchObject([
+      { ...moved, location: 'MAIN', onHandDelta: 1, transferId: ids[0], reference: null },
+      { ...moved, location: 'SHOP', onHandDelta: -1, transferId: ids[0], reference: null },
+      { ...moved, location: 'SHOP', onHandDelta: 4, transferId: id, reference: 'T-1' },
+      { ...moved, location: 'MAIN', onHandDelta: -4, transferId: id, reference: 'T-1' },
+    ])
+  })
+
   it('count: names the reserved quantity that a count may not go below', async () => {
     await run('receive', 'CUP', '9', ...MAIN)
     const database = open()
@@ -174,6 +200,12 @@ describe('inventory stock', () => {
     [['count', 'MUG', '7', '--expect', '1', ...MAIN], '7 are on hand, not 1'],
     [['count', 'MUG', '7', '--expect', 'x'], '--expect: must be a whole number'],
     [['receive', 'MUG'], "error: missing required argument 'quantity'"],
+    [['transfer', 'MUG', '1', '--from', 'MAIN'], "error: required option '--to <code>' not specified"],
+    [['transfer', 'MUG', '0', '--from', 'MAIN', '--to', 'SHOP'], 'the quantity: must be at least 1'],
+    [['transfer', 'MUG', '8', '--from', 'MAIN', '--to', 'SHOP'], 'There is not enough stock available: 7'],
+    [['transfer', 'MUG', '1', '--from', 'MAIN', '--to', 'MAIN'], '--to: must be another location than --from'],
+    [['transfer', 'MUG', '1', '--from', 'MAIN', '--to', 'OLD'], 'The location is not active: it takes no stock.'],
+    [['transfer', 'MUG', '1', '--from', 'NONE', '--to', 'OLD'], 'there is no location NONE; there are MAIN, SHOP, OLD'],
     [
       ['list', '--limit', '0'],
       "error: option '--limit <rows>' argument '0' is invalid. It must be a whole number from 1 to 1000.",

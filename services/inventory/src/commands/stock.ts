@@ -11,14 +11,19 @@ import type { Movement } from '../movements/movement-view.ts'
 import { getProductId } from '../products/product-repository.ts'
 import { type LevelFilters, listLevels, listNamedLevels, type NamedLevel } from '../stock/level-repository.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
-import { operateStock } from '../use-cases/operate-stock.ts'
+import { operateStock, type StockOrder, type StockPlace } from '../use-cases/operate-stock.ts'
 import { readValues } from './read-values.ts'
 
 type StockCommand = common.OperatorCommand<Database<InventoryTables>>
 
 /** `inventory stock …`: what is where, and what comes, goes and is counted. */
 export function stockCommand(operator: common.Operator<Database<InventoryTables>>): Command {
-  return common.commandGroup(operator, 'stock', 'list, receive, adjust and count stock, and show its history', commands)
+  return common.commandGroup(
+    operator,
+    'stock',
+    'list stock, receive, adjust, count and transfer it, and show its history',
+    commands,
+  )
 }
 
 const ROWS_MAX = 1_000
@@ -28,9 +33,14 @@ const LIMIT_OPTION = numberOption('--limit <rows>', `how many rows, 1 to ${ROWS_
   max: ROWS_MAX,
   usual: ROWS,
 })
+const REASON_OPTION = ['--reason <text>', 'why'] as const
+const REFERENCE_OPTION = [
+  '--reference <text>',
+  'a document by which the movement can be found, such as an order',
+] as const
 const PLACE_OPTIONS: NonNullable<StockCommand['options']> = [
   ['--location <code>', 'where; needed as soon as there are several locations'],
-  ['--reference <text>', 'a document by which the movement can be found, such as an order'],
+  REFERENCE_OPTION,
 ]
 
 const commands: readonly StockCommand[] = [
@@ -58,7 +68,7 @@ const commands: readonly StockCommand[] = [
   {
     usage: 'receive <sku> <quantity>',
     description: 'add what has come in',
-    options: [...PLACE_OPTIONS, ['--reason <text>', 'why']],
+    options: [...PLACE_OPTIONS, REASON_OPTION],
     run: (database, input) => move(database, input, { type: 'receive', quantity: numberOf(input.words[1]) }),
   },
   {
@@ -72,7 +82,7 @@ const commands: readonly StockCommand[] = [
     description: 'set the quantity on hand to what was counted',
     options: [
       ...PLACE_OPTIONS,
-      ['--reason <text>', 'why'],
+      REASON_OPTION,
       ['--expect <quantity>', 'refuse unless this quantity is on hand before'],
     ],
     run: (database, input) =>
@@ -81,6 +91,17 @@ const commands: readonly StockCommand[] = [
         quantity: numberOf(input.words[1]),
         ...(input.options.expect === undefined ? {} : { expectedOnHand: numberOf(input.options.expect) }),
       }),
+  },
+  {
+    usage: 'transfer <sku> <quantity>',
+    description: 'take from one location, and add to another',
+    options: [
+      new Option('--from <code>', 'the location that stock leaves').makeOptionMandatory(),
+      new Option('--to <code>', 'the location where stock arrives').makeOptionMandatory(),
+      REFERENCE_OPTION,
+      REASON_OPTION,
+    ],
+    run: transfer,
   },
 ]
 
@@ -146,24 +167,53 @@ const MEMBER_NAMES: Readonly<Record<string, string>> = {
   expectedOnHand: '--expect',
 }
 
-async function move(
+async function move(database: Database<InventoryTables>, input: common.CommandInput, line: object): Promise<object> {
+  const { location } = input.options
+  const toLine = lineReader(input, ({ productId, locationIds: [locationId] }) => ({ ...line, productId, locationId }))
+  const locations = [location === undefined ? await getOnlyCode(database.db) : String(location)]
+  return operate(database, input, { locations, toLine })
+}
+
+/** @throws Error when stock would leave and arrive at one location, and what `operateStock` throws */
+async function transfer(database: Database<InventoryTables>, input: common.CommandInput): Promise<object> {
+  const locations = [String(input.options.from), String(input.options.to)]
+  if (locations[0] === locations[1]) throw new Error('--to: must be another location than --from')
+  const line = { type: 'transfer', quantity: numberOf(input.words[1]) }
+  const toLine = lineReader(input, ({ productId, locationIds: [fromLocationId, toLocationId] }) => {
+    return { ...line, productId, fromLocationId, toLocationId }
+  })
+  return operate(database, input, { locations, toLine })
+}
+
+/**
+ * Reads a line from the values of a command, by the rules of POST /movements.
+ * @throws Error at once when a value is not valid, before products and locations are looked up
+ */
+function lineReader(
+  { options: { reason, reference } }: common.CommandInput,
+  toMembers: (place: StockPlace) => object,
+): StockOrder['toLine'] {
+  const toLine = (place: StockPlace) => readValues(LineBody, { ...toMembers(place), reason, reference }, MEMBER_NAMES)
+  toLine({ productId: 1, locationIds: [1, 2] })
+  return toLine
+}
+
+async function operate(
   database: Database<InventoryTables>,
-  { words: [sku = ''], options: { location, reason, reference }, format }: common.CommandInput,
-  line: object,
+  { words: [sku = ''], options: { expect }, format }: common.CommandInput,
+  order: Omit<StockOrder, 'sku'>,
 ): Promise<object> {
-  // Judged before the product is looked up, by the rules of POST /movements.
-  const toLine = (place: object) => readValues(LineBody, { ...line, ...place, reason, reference }, MEMBER_NAMES)
-  const judged = toLine({ productId: 1, locationId: 1 })
-  const order = { sku, location: location === undefined ? await getOnlyCode(database.db) : String(location), toLine }
-  const { moved, level } = await operateStock(database, order).catch((error: unknown) =>
-    explain(error, judged.expectedOnHand),
+  const { moved, levels } = await operateStock(database, { ...order, sku }).catch((error: unknown) =>
+    explain(error, expect),
   )
   if (format === 'json') return moved
-  return { movement: moved.id, ...describeLevel({ ...level, sku, location: order.location }) }
+  const rows = levels.map((level, at) => ({ movement: moved.ids[at], ...describeLevel(level) }))
+  const [first = {}, ...others] = rows
+  return others.length === 0 ? first : rows
 }
 
 /** @throws Error saying how much there is, as far as the details of a refusal say it; else the error itself */
-function explain(error: unknown, expected: number | undefined): never {
+function explain(error: unknown, expected: unknown): never {
   if (!(error instanceof HttpError)) throw error
   const { available, current, reserved } = error.details
   const text = error.message.replace(/\.$/, '')

@@ -5,22 +5,28 @@ import type { MovementLine } from '../movements/movement.ts'
 import type { MovedStock } from '../movements/movement-view.ts'
 import { getProductId } from '../products/product-repository.ts'
 import type { StockMetrics } from '../reservations/stock-metrics.ts'
-import type { Level } from '../stock/level-view.ts'
+import type { NamedLevel } from '../stock/level-repository.ts'
 import { moveStock } from './move-stock.ts'
 
-/** What an operator does to the stock of a product at a location. */
+/** What an operator does to the stock of a product. */
 export interface StockOrder {
   readonly sku: string
-  /** The code of the location. */
-  readonly location: string
+  /** The codes of the locations: one, or for a transfer where stock leaves and where it arrives. */
+  readonly locations: readonly string[]
   /** The line, as far as it names no product and no location. */
-  readonly toLine: (place: { readonly productId: number; readonly locationId: number }) => MovementLine
+  readonly toLine: (place: StockPlace) => MovementLine
 }
 
-/** The movement that was written, and the level after it. */
+/** Ids in place of names, the locations in the order of the codes. */
+export interface StockPlace {
+  readonly productId: number
+  readonly locationIds: readonly number[]
+}
+
+/** The movement that was written, and the level of each location after it, in the order of the codes. */
 export interface OperatedStock {
   readonly moved: MovedStock
-  readonly level: Level
+  readonly levels: readonly NamedLevel[]
 }
 
 /** Metrics are those of the service: nobody reads the counters of a command. */
@@ -34,12 +40,16 @@ const OPERATOR = 'operator'
  */
 export async function operateStock(
   { db, lanes }: Pick<Database<InventoryTables>, 'db' | 'lanes'>,
-  { sku, location, toLine }: StockOrder,
+  { sku, locations, toLine }: StockOrder,
 ): Promise<OperatedStock> {
   const productId = await getProductId(db, sku)
-  const line = toLine({ productId, locationId: await getLocationId(db, location) })
+  const locationIds: number[] = []
+  for (const code of locations) locationIds.push(await getLocationId(db, code))
+  const line = toLine({ productId, locationIds })
   const { body } = await moveStock({ lanes, stockMetrics: UNCOUNTED }, { actor: OPERATOR, repeat: undefined }, [line])
-  const [level] = body.levels
-  if (!level) throw new Error('move_stock answered without a level')
-  return { moved: body, level }
+  const levels = locations.flatMap((location, at) => {
+    const level = body.levels.find(({ locationId }) => locationId === locationIds[at])
+    return level === undefined ? [] : [{ ...level, sku, location }]
+  })
+  return { moved: body, levels }
 }
