@@ -100,6 +100,12 @@ async function run(words: readonly string[], failure: unknown = new Error('broke
 const ran = (...calls: readonly unknown[]) => ({ status: 0, out: '', err: '', calls })
 const refused = (status: number, err: string) => ({ status, out: '', err: `${err}\n`, calls: [] })
 
+/** The tests run in a checkout. */
+const START_IT = 'npm start starts the one of this checkout, and shop doctor checks any other'
+
+const refusedAt = (address: string, port: number) =>
+  Object.assign(new Error(`connect ECONNREFUSED ${address}:${port}`), { code: 'ECONNREFUSED', address, port })
+
 function withStack(error: Error, stack: string): Error {
   return Object.assign(error, { stack })
 }
@@ -175,8 +181,18 @@ describe('a program', () => {
     ],
     [
       'a database that does not run',
-      new AggregateError([Object.assign(new Error('connect ECONNREFUSED ::1:5432'), { code: 'ECONNREFUSED' })]),
-      'connect ECONNREFUSED ::1:5432; nothing listens there, and shop doctor says what to start',
+      new AggregateError([refusedAt('::1', 5432), refusedAt('127.0.0.1', 5432)]),
+      `PostgreSQL does not answer at [::1]:5432; ${START_IT}`,
+    ],
+    [
+      'a database that does not run, when a command has noticed it later',
+      new Error('no connection is open', { cause: refusedAt('127.0.0.1', 5432) }),
+      `PostgreSQL does not answer at 127.0.0.1:5432; ${START_IT}`,
+    ],
+    [
+      'a database that does not run, by its socket',
+      Object.assign(new Error('connect ENOENT'), { code: 'ENOENT', address: '/run/.s.PGSQL.5432' }),
+      `PostgreSQL does not answer at /run/.s.PGSQL.5432; ${START_IT}`,
     ],
     ['all that is wrong with settings', new ConfigError(['A is wrong', 'B too']), 'config: A is wrong\nconfig: B too'],
     [

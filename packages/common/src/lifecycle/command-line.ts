@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import { addCompletion } from '../commands/completion.ts'
 import { ConfigError } from '../config/config-error.ts'
@@ -83,16 +84,34 @@ export async function runCommandLine(
     await program.parseAsync(words, { from: 'user' })
   } catch (error) {
     if (isCommanderError(error)) process.exit(error.exitCode === 0 ? 0 : USAGE)
-    process.stderr.write(`${describeFailure(error)}${adviceOn(error, program)}\n`)
+    process.stderr.write(`${describeOutage(error, program) ?? describeFailure(error)}\n`)
     process.exit(FAILURE)
   }
 }
 
-/** Where to look when a server that a command needs, most often the database, does not run. */
-function adviceOn(error: unknown, program: Command): string {
-  const cause: unknown = error instanceof AggregateError ? error.errors[0] : error
-  const isRefused = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED'
-  return isRefused ? `; nothing listens there, and ${program.name()} doctor says what to start` : ''
+/** In a checkout, the program that `npm start` runs. Images do not have it. */
+const STACK = new URL('../../../stack/src/main.ts', import.meta.url)
+
+/** What to start when PostgreSQL does not run. Undefined for other errors: commands connect to no other server by themselves. */
+function describeOutage(error: unknown, program: Command): string | undefined {
+  const address = findSilentAddress(error)
+  if (address === undefined) return undefined
+  const doctor = `${program.name()} doctor`
+  const advice = existsSync(STACK)
+    ? `npm start starts the one of this checkout, and ${doctor} checks any other`
+    : `${doctor} says what to start`
+  return printable(`PostgreSQL does not answer at ${address}; ${advice}`)
+}
+
+/** Where a connection was refused. The socket file of a server on this machine is missing when it does not run. */
+function findSilentAddress(error: unknown): string | undefined {
+  if (error instanceof AggregateError) return findSilentAddress(error.errors[0])
+  if (!(error instanceof Error)) return undefined
+  if (!('address' in error && 'code' in error)) return findSilentAddress(error.cause)
+  if (error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT') return undefined
+  if (!('port' in error)) return String(error.address)
+  const host = String(error.address)
+  return `${host.includes(':') ? `[${host}]` : host}:${error.port}`
 }
 
 /**

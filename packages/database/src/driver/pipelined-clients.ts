@@ -49,7 +49,8 @@ export function startPipelinedClients(client: ClientOptions, options: PipelineOp
     if (idlest) return idlest.query(statement)
     const opening = slots.find((slot) => slot.isOpening)
     if (opening) return opening.opened.then(() => query(statement))
-    return Promise.reject(new NoConnectionError('no connection of the read lane is open'))
+    const cause = slots.find(({ problem }) => problem !== undefined)?.problem
+    return Promise.reject(new NoConnectionError('no connection of the read lane is open', { cause }))
   }
   return {
     query,
@@ -74,6 +75,8 @@ class Slot {
   readonly opened: Promise<void>
   /** True during the first attempt. */
   isOpening = true
+  /** Why the last connection was lost or refused. */
+  problem: Error | undefined
   readonly #config: ClientOptions
   readonly #options: PipelineOptions
   readonly #watch: NodeJS.Timeout
@@ -166,7 +169,10 @@ class Slot {
 
   #reopen(client: pg.Client, error: Error | undefined): void {
     if (this.#isClosed) return
-    if (error) this.#options.onConnectionError(error)
+    if (error) {
+      this.problem = error
+      this.#options.onConnectionError(error)
+    }
     if (this.#client !== undefined && this.#client !== client) return
     this.#client = undefined
     if (this.#retry) return
