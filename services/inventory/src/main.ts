@@ -5,7 +5,8 @@ import { VERSION } from './version.ts'
 
 const program = createProgram({
   name: 'inventory',
-  description: 'Products with free-form attributes, over HTTP. Settings come from INVENTORY_… variables and .env.',
+  description:
+    'Products with free-form attributes and their stock, over HTTP and by commands. Settings come from INVENTORY_… variables and .env.',
   version: VERSION,
 })
 
@@ -25,5 +26,14 @@ await runCommandLine(program, process, {
     products: 'import, export, or /products of the API',
     reservations: '/reservations of the API',
     movements: 'stock, or /movements of the API',
+    transfer: 'stock transfer',
+    'stock move': 'stock transfer, or /movements of the API',
+    'stock add': 'stock receive',
+    'stock set': 'stock count',
+    'stock show': 'stock list --sku',
+    'stock ship': '/movements of the API',
+    'stock reserve': '/reservations of the API',
+    'stock release': '/reservations of the API',
+    'stock commit': '/reservations/commit of the API',
   },
 })

@@ -92,7 +92,7 @@ async function run(words: readonly string[], failure: unknown = new Error('broke
   await runCommandLine(program, process, {
     serve: async () => void calls.push(['serve', configFile(program)]),
     loadOthers: async () => ({ stock, fail }),
-    insteadOf: { stocks: 'stock, or /stock of the API' },
+    insteadOf: { stocks: 'stock, or /stock of the API', 'stock ship': '/movements of the API' },
   }).catch((error: unknown) => expect(error).toEqual(new Error('exited')))
   return { status: exits[0] ?? 0, out: output.join(''), err: reports.join(''), calls }
 }
@@ -127,6 +127,7 @@ describe('a program', () => {
     ['an unknown command', ['frobnicate'], "unknown command 'frobnicate'; see shop --help"],
     ['a misspelt command', ['stokc'], "unknown command 'stokc'; did you mean stock?"],
     ['a command that is expected', ['stocks'], "unknown command 'stocks'; use stock, or /stock of the API"],
+    ['a word of a command that is expected', ['stock', 'ship'], "unknown command 'ship'; use /movements of the API"],
     ['a command like a property', ['constructor'], "unknown command 'constructor'; see shop --help"],
     ['a misspelt word of a command', ['stock', 'recieve'], "unknown command 'recieve'; did you mean receive?"],
     ['a misspelt option', ['stock', 'receive', '7', '--kin', 'new'], "unknown option '--kin'; did you mean --kind?"],

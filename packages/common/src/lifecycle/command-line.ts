@@ -21,7 +21,7 @@ export interface Commands {
   readonly serve: () => Promise<void>
   /** Loads the table of the other commands only when one is needed, so that a start of the service does not wait for it. */
   readonly loadOthers: () => Promise<CommandLoaders>
-  /** What there is instead of commands that an operator may expect, by their names. */
+  /** What there is instead of commands that an operator may expect, by their names: `users`, `stock ship`. */
   readonly insteadOf?: Instead
 }
 
@@ -148,16 +148,21 @@ function reportUsage(
     writeErr: (text) => void process.stderr.write(text),
     outputError: (text, write) => write(`${describeUsage(text, path, insteadOf)}\n`),
   })
-  for (const child of command.commands) reportUsage(child, process, { path: `${path} ${child.name()}` })
+  for (const child of command.commands) reportUsage(child, process, { path: `${path} ${child.name()}`, insteadOf })
 }
 
-/** @param text as Commander has it: `error: unknown command 'usr'`, and perhaps a second line with a suggestion */
+/**
+ * @param text as Commander has it: `error: unknown command 'usr'`, and perhaps a second line with a suggestion
+ * @param path the program, and the group whose command is unknown
+ */
 function describeUsage(text: string, path: string, insteadOf: Instead): string {
   const [problem = '', suggestion = ''] = text.trimEnd().split('\n')
   const [, meant] = /^\(Did you mean (.+)\)$/.exec(suggestion) ?? []
   const [, word = ''] = /^error: unknown command '(.+)'$/.exec(problem) ?? []
   const help = meant === undefined ? `see ${path} --help` : `did you mean ${meant}`
-  const advice = Object.hasOwn(insteadOf, word) ? `use ${insteadOf[word]}` : help
+  const [, ...words] = [...path.split(' '), word]
+  const expected = words.join(' ')
+  const advice = Object.hasOwn(insteadOf, expected) ? `use ${insteadOf[expected]}` : help
   return printable(`${problem.replace(/^error: /, '').replace(/\.$/, '')}; ${advice}`)
 }
 
