@@ -30,6 +30,11 @@ export function otherCommands({ load, process }: OtherCommandsOptions): CommandL
         Promise.all([import('./serve.ts'), import('../access/token-verifier.ts'), buildOpenApi(), ...loadAll(loaders)]),
       )
     },
+    locations: async () => (await import('./locations.ts')).locationsCommand(await operatorOf('locations')),
+    stock: async () => (await import('./stock.ts')).stockCommand(await operatorOf('stock')),
+    import: async () => (await import('./transfer.ts')).importCommand(load, process),
+    export: async () => (await import('./transfer.ts')).exportCommand(load, process),
+    seed: async () => (await import('./seed.ts')).seedCommand(load, print),
     doctor: async () => {
       const { doctor } = await import('./doctor.ts')
       return new Command('doctor')
@@ -38,11 +43,6 @@ export function otherCommands({ load, process }: OtherCommandsOptions): CommandL
           if (!(await doctor(load, print))) process.exitCode = 1
         })
     },
-    seed: async () => (await import('./seed.ts')).seedCommand(load, print),
-    locations: async () => (await import('./locations.ts')).locationsCommand(await operatorOf('locations')),
-    stock: async () => (await import('./stock.ts')).stockCommand(await operatorOf('stock')),
-    import: async () => (await import('./transfer.ts')).importCommand(load, process),
-    export: async () => (await import('./transfer.ts')).exportCommand(load, process),
     version: async () => new Command('version').description('print the version').action(() => print(VERSION)),
   }
   return loaders

@@ -18,12 +18,9 @@ type StockCommand = common.OperatorCommand<Database<InventoryTables>>
 
 /** `inventory stock …`: what is where, and what comes, goes and is counted. */
 export function stockCommand(operator: common.Operator<Database<InventoryTables>>): Command {
-  return common.commandGroup(
-    operator,
-    'stock',
-    'list stock, receive, adjust, count and transfer it, and show its history',
-    commands,
-  )
+  const description = 'what is in stock and where: list, history, receive, adjust, count and transfer'
+  const group = common.commandGroup(operator, 'stock', description, commands)
+  return group.addHelpText('after', '\nThe API ships and reserves stock: /movements and /reservations.')
 }
 
 const ROWS_MAX = 1_000
