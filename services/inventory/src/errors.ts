@@ -69,6 +69,19 @@ export const attributesColumnMissing = defineError(
   'BAD_REQUEST',
   'The file must have a column attributes, or columns such as attributes.color.',
 )
+/** @param separator in words, as in "semicolons" */
+export const columnsNotSplit = defineError(
+  400,
+  'BAD_REQUEST',
+  ({ separator }: { readonly separator: string }) =>
+    `The columns of the file are separated by ${separator}. CSV separates them by commas.`,
+)
+export const stockColumn = defineError(
+  400,
+  'BAD_REQUEST',
+  ({ column }: { readonly column: string }) =>
+    `The column "${column}" is not known, because a file of products has no stock: POST /movements or the command inventory stock receive adds it.`,
+)
 export const columnTwice = defineError(
   400,
   'BAD_REQUEST',

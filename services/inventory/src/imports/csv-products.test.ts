@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import {
   attributesColumnMissing,
+  columnsNotSplit,
   columnTwice,
   columnUnknown,
   headerBroken,
   skuColumnMissing,
+  stockColumn,
   tooManyColumns,
 } from '../errors.ts'
 import { readCsvHeader } from './csv-products.ts'
@@ -31,6 +33,16 @@ describe('readCsvHeader', () => {
     ],
     ['attribute.a', record(['attribute.a', 'sku']), columnUnknown({ column: 'attribute.a', meant: 'attributes.a' })],
     ['a column without a name', record(['sku', '']), columnUnknown({ column: '' })],
+    ['semicolons', record(['sku;name;attributes']), columnsNotSplit({ separator: 'semicolons' })],
+    ['tabs', record(['sku\tattributes']), columnsNotSplit({ separator: 'tabs' })],
+    ['a column of stock', record(['sku', 'attributes', 'stock']), stockColumn({ column: 'stock' })],
+    ['a column of quantities', record(['sku', 'attributes', 'Quantity']), stockColumn({ column: 'Quantity' })],
+    ['a column on_hand', record(['sku', 'attributes', 'on_hand']), stockColumn({ column: 'on_hand' })],
+    [
+      'a column like one of stock',
+      record(['sku', 'attributes', 'stockings']),
+      columnUnknown({ column: 'stockings', meant: 'attributes.stockings' }),
+    ],
     ['a column twice', record(['sku', 'attributes', 'sku']), columnTwice({ column: 'sku' })],
     ['no column sku', record(['attributes']), skuColumnMissing()],
     ['no column of attributes', record(['id', 'sku']), attributesColumnMissing()],

@@ -1,9 +1,11 @@
 import {
   attributesColumnMissing,
+  columnsNotSplit,
   columnTwice,
   columnUnknown,
   headerBroken,
   skuColumnMissing,
+  stockColumn,
   tooManyColumns,
 } from '../errors.ts'
 import { RECORD_TEXTS } from '../field-errors.ts'
@@ -18,6 +20,13 @@ type Column = 'id' | 'sku' | 'attributes' | AttributePath
 
 const NAMED_COLUMNS = ['id', 'sku', 'attributes'] as const
 const COLUMNS_MAX = 100
+/** What spreadsheets write in place of commas. */
+const SEPARATORS = [
+  { character: ';', name: 'semicolons' },
+  { character: '\t', name: 'tabs' },
+] as const
+/** Columns with which a shop would fill its stock. */
+const STOCK_COLUMN = /^ *(?:stock|quantity|qty|on[ _-]?hand|available|inventory)(?:[ _-]?(?:level|quantity|qty))? *$/i
 /** How much of a name an error repeats. */
 const NAME_MAX = 64
 const ATTRIBUTE_PREFIX = 'attributes.'
@@ -28,11 +37,14 @@ export type RecordReader = (record: CsvRecord) => RawProduct | RecordProblem
 /**
  * Reads the header of a file (reference: CSV files).
  * @param attributesBytesMax limit of a product's attributes; longer cells are not parsed
- * @throws headerBroken, tooManyColumns, columnUnknown, columnTwice, skuColumnMissing, attributesColumnMissing
+ * @throws headerBroken, tooManyColumns, columnsNotSplit, stockColumn, columnUnknown, columnTwice, skuColumnMissing,
+ * attributesColumnMissing
  */
 export function readCsvHeader({ fields, isWellFormed }: CsvRecord, attributesBytesMax: number): RecordReader {
   if (!isWellFormed) throw headerBroken()
   if (fields.length > COLUMNS_MAX) throw tooManyColumns({ columnsMax: COLUMNS_MAX })
+  const separator = fields.length === 1 ? SEPARATORS.find(({ character }) => fields[0]?.includes(character)) : undefined
+  if (separator) throw columnsNotSplit({ separator: separator.name })
   const columns = fields.map(readColumn)
   const paths = columns.filter((column) => typeof column !== 'string')
   const clash = fields.find((name, at) => fields.indexOf(name) !== at) ?? findClash(paths)?.join('.')
@@ -45,7 +57,9 @@ export function readCsvHeader({ fields, isWellFormed }: CsvRecord, attributesByt
 function readColumn(name: string): Column {
   if (name === 'id' || name === 'sku' || name === 'attributes') return name
   const path = name.startsWith(ATTRIBUTE_PREFIX) ? parseAttributePath(name.slice(ATTRIBUTE_PREFIX.length)) : undefined
-  if (path === undefined) throw columnUnknown({ column: name.slice(0, NAME_MAX), meant: findMeant(name) })
+  const column = name.slice(0, NAME_MAX)
+  if (path === undefined && STOCK_COLUMN.test(column)) throw stockColumn({ column })
+  if (path === undefined) throw columnUnknown({ column, meant: findMeant(name) })
   return path
 }
 

@@ -37,6 +37,8 @@ export const fileErrors: ErrorCases = {
     file('sku,sku,attributes\n', { expected: errors.columnTwice({ column: 'sku' }) }),
     file('sku,attributes.a,attributes.a.b\n', { expected: errors.columnTwice({ column: 'a' }) }),
   ],
+  columnsNotSplit: [file('sku;name\n', { expected: errors.columnsNotSplit({ separator: 'semicolons' }) })],
+  stockColumn: [file('sku,attributes,quantity\n', { expected: errors.stockColumn({ column: 'quantity' }) })],
   columnUnknown: [
     file('sku,colour\n', { expected: errors.columnUnknown({ column: 'colour', meant: 'attributes.colour' }) }),
   ],
