@@ -63,7 +63,8 @@ export const FIELD_TEXTS = {
   wrongLines: ({ max }: Limit) => `must have 1 to ${max} lines`,
   tooManyMembers: ({ max }: Limit) => `must have at most ${max} members`,
   besideLines: 'must not stand beside lines',
-  otherMovement: 'is of another type of movement',
+  otherMovement: ({ type, members }: { readonly type: string; readonly members: string }) =>
+    `is of another type of movement: ${type} takes ${members}`,
 } as const
 
 /**

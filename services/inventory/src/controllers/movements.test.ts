@@ -300,7 +300,7 @@ describe('POST /movements', () => {
     [{ type: 'receive', productId: 1, quantity: 1 }, 'locationId', 'is required'],
     [{ type: 'receive', productId: 1, locationId: 1 }, 'quantity', 'is required'],
     [{ type: 'receive', productId: 1, locationId: 1, quantity: 0 }, 'quantity', 'must be at least 1'],
-    [{ type: 'ship', productId: 1, locationId: 1, quantity: -1 }, 'quantity', 'must be at least 0'],
+    [{ type: 'ship', productId: 1, locationId: 1, quantity: -1 }, 'quantity', 'must be at least 1'],
     [{ type: 'ship', productId: 1, locationId: 1, quantity: 1.5 }, 'quantity', 'must be a whole number'],
     [{ type: 'ship', productId: 1, locationId: 1, quantity: '01' }, 'quantity', 'must be a whole number'],
     [{ type: 'ship', productId: 1, locationId: 1, quantity: 1e12 + 1 }, 'quantity', 'must be at most 1000000000000'],
@@ -310,9 +310,24 @@ describe('POST /movements', () => {
     [{ type: 'adjust', productId: 1, locationId: 1, delta: 1 }, 'reason', 'is required'],
     [{ type: 'adjust', productId: 1, locationId: 1, delta: 0, reason: 'x' }, 'delta', 'must not be 0'],
     [
-      { type: 'adjust', productId: 1, locationId: 1, quantity: 1, delta: 1, reason: 'x' },
+      { type: 'adjust', productId: 1, locationId: 1, quantity: -1, reason: 'x' },
       'quantity',
-      'is of another type of movement',
+      'is of another type of movement: adjust takes delta',
+    ],
+    [
+      { type: 'receive', productId: 1, locationId: 1, delta: 5 },
+      'delta',
+      'is of another type of movement: receive takes quantity',
+    ],
+    [
+      { type: 'transfer', productId: 1, locationId: 1, toLocationId: 2, quantity: 1 },
+      'locationId',
+      'is of another type of movement: transfer takes fromLocationId and toLocationId',
+    ],
+    [
+      { lines: [{ type: 'adjust', productId: 1, locationId: 1, quantity: -1, reason: 'x' }] },
+      'lines.0.quantity',
+      'is of another type of movement: adjust takes delta',
     ],
     [{ type: 'count', productId: 1, locationId: 1, quantity: -1 }, 'quantity', 'must be at least 0'],
     [

@@ -63,6 +63,25 @@ export const LineBody = z
   )
   .meta({ id: 'MovementLine' })
 
+const PLACE = { fromLocationId: 'locationId', toLocationId: 'locationId' } as const
+/** What a line of a type takes in place of members that other types have. */
+const MEMBERS_INSTEAD: Readonly<Record<MovementLine['type'], Readonly<Record<string, string>>>> = {
+  receive: { delta: 'quantity', ...PLACE },
+  ship: { delta: 'quantity', ...PLACE },
+  count: { delta: 'quantity', ...PLACE },
+  adjust: { quantity: 'delta', ...PLACE },
+  transfer: { delta: 'quantity', locationId: 'fromLocationId and toLocationId' },
+}
+
+/** The members of a line that belong to other types of movements, and what is wrong with each. */
+function findMisplaced(line: object): readonly { readonly name: string; readonly message: string }[] {
+  const type = LINE_TYPES.find((each) => 'type' in line && line.type === each)
+  if (type === undefined) return []
+  return Object.entries(MEMBERS_INSTEAD[type])
+    .filter(([name]) => name in line)
+    .map(([name, members]) => ({ name, message: FIELD_TEXTS.otherMovement({ type, members }) }))
+}
+
 const LINES_BOUND = FIELD_TEXTS.wrongLines({ max: LINES_MAX })
 
 /** More members than any line has. */
@@ -73,9 +92,10 @@ const Lines = z.preprocess(
     if (!isJsonText(value)) return value
     const lines: unknown = value.parsed
     if (!Array.isArray(lines)) return {}
-    const problem = findSizeProblem(lines)
-    if (problem === undefined) return itemTexts(value.jsonText).map((text, i) => keepNestedText(text, lines[i]))
-    context.addIssue({ code: 'custom', ...problem })
+    const size = findSizeProblem(lines)
+    const problems = size === undefined ? lines.flatMap(findMisplacedIn) : [size]
+    if (problems.length === 0) return itemTexts(value.jsonText).map((text, i) => keepNestedText(text, lines[i]))
+    for (const problem of problems) context.addIssue({ code: 'custom', ...problem })
     return z.NEVER
   },
   z.array(LineBody, { error: FIELD_TEXTS.notList }).min(1, LINES_BOUND).max(LINES_MAX, LINES_BOUND),
@@ -88,6 +108,11 @@ function findSizeProblem(lines: readonly unknown[]): { readonly path: number[]; 
   return wide < 0 ? undefined : { path: [wide], message: FIELD_TEXTS.tooManyMembers({ max: MEMBERS_MAX }) }
 }
 
+function findMisplacedIn(line: unknown, at: number): { readonly path: PropertyKey[]; readonly message: string }[] {
+  const misplaced = typeof line === 'object' && line !== null ? findMisplaced(line) : []
+  return misplaced.map(({ name, message }) => ({ path: [at, name], message }))
+}
+
 /** The body of a movement: one line as an object, or several in the member `lines` (reference: Movements). */
 export const MovementBody = z
   .object({
@@ -96,7 +121,8 @@ export const MovementBody = z
     locationId: LocationId.optional(),
     fromLocationId: RecordId.optional(),
     toLocationId: RecordId.optional(),
-    quantity: Counted.optional(),
+    // The type of the line decides whether it takes a quantity, and which.
+    quantity: p.int().optional(),
     delta: Delta.optional(),
     ...common,
     lines: Lines.optional().meta({
@@ -112,11 +138,10 @@ export const MovementBody = z
       for (const name of Object.keys(given)) refuse([name], FIELD_TEXTS.besideLines)
       return lines
     }
-    const line = LineBody.safeParse(given)
-    if (line.success) return [line.data]
-    for (const issue of line.error.issues) {
-      if (issue.code === 'unrecognized_keys') for (const key of issue.keys) refuse([key], FIELD_TEXTS.otherMovement)
-      else refuse(issue.path, issue.message)
-    }
+    const misplaced = findMisplaced(given)
+    const line = misplaced.length > 0 ? undefined : LineBody.safeParse(given)
+    if (line?.success) return [line.data]
+    for (const { name, message } of misplaced) refuse([name], message)
+    for (const { path, message } of line?.error.issues ?? []) refuse(path, message)
     return z.NEVER
   })
