@@ -13,7 +13,7 @@ it.each([
   ["import type { FastifyInstance } from 'fastify'\nexport type { Server } from 'node:http'", undefined],
   ['export const load = (url) => import(url)', undefined],
 ])('refuses in %j the import of %s', async (text, specifier) => {
-  const message = 'the core of the framework imports zod, acorn and multipasta alone'
+  const message = 'the core of the framework imports zod, acorn, leven and multipasta alone'
   const problems = specifier === undefined ? [] : [`${core}:1 ${message} (${specifier})`]
   expect(await problemsOf(portableCore, { [core]: `${text}\n` })).toEqual(problems)
 })

@@ -8,6 +8,7 @@ const PURE_PACKAGES = new Set([
   '@simplewebauthn/server/helpers',
   'ipaddr.js',
   'jose',
+  'leven',
   'lru-cache',
   'negotiator',
   'otpauth',

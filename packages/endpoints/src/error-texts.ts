@@ -19,6 +19,7 @@ interface Bound {
 export const FIELD_TEXTS = {
   required: 'is required',
   unknown: 'is not known here',
+  misspelt: ({ meant }: { readonly meant: string }) => `is not known here; did you mean ${meant}?`,
   unexpected: 'is not expected',
   notInteger: 'must be a whole number',
   notNumber: 'must be a number',

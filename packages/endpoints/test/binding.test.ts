@@ -170,6 +170,7 @@ describe('undeclared handlers', () => {
 
   it.each([
     ['/none?x=1', issueBody('x', 'is not known here')],
+    ['/renamed?A-B=1', issueBody('A-B', 'is not known here; did you mean a-b?')],
     ['/renamed?c=1', issueBody('c', 'is not known here')],
   ])('400: refuses GET %s, with a keyword that the handler does not accept', async (path, body) => {
     expect(await ask({ path })).toEqual([400, body])
@@ -325,6 +326,7 @@ describe('declared handlers', () => {
     ['/declared?limit=501', 'limit', 'must be at most 500'],
     ['/declared?limit=1&limit=2', 'limit', 'must be a whole number'],
     ['/declared?other=1', 'other', 'is not known here'],
+    ['/declared?limt=1', 'limt', 'is not known here; did you mean limit?'],
     ['/declared/rest/1/yes/maybe', 'path[2]', 'must be true or false'],
     ['/declared/loose?b=1', 'a', 'is required'],
     ['/declared/alias?user_ids=1,x', 'user_ids.1', 'must be a whole number'],

@@ -83,7 +83,7 @@ const JSON_AS_FORM: errors.Issue = { path: '', message: FIELD_TEXTS.jsonAsForm }
  */
 function isJsonAsForm(issues: readonly errors.Issue[], contentType = ''): boolean {
   if (!/^application\/x-www-form-urlencoded\b/i.test(contentType)) return false
-  return issues.some(({ path, message }) => message === FIELD_TEXTS.unknown && /^\s*[[{]/.test(path))
+  return issues.some(({ path, message }) => message.startsWith(FIELD_TEXTS.unknown) && /^\s*[[{]/.test(path))
 }
 
 const byStatus = {

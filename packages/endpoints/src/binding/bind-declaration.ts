@@ -5,6 +5,7 @@ import type { AcceptsSpec } from './accepts.ts'
 import { type Arguments, type Binding, issuePath } from './binding.ts'
 import { closed, knownNames, objectOf } from './closed-schema.ts'
 import { emptyKeywords, type Keywords } from './keywords.ts'
+import { unknownNames } from './unknown-names.ts'
 
 /** A value of the request and its schema. `at` is its path in issues; undefined for the keywords. */
 interface Check {
@@ -30,7 +31,8 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
 
   const bind = (positionals: Arguments, given: Keywords): Arguments | Promise<Arguments> => {
     const keywords = withoutAliases(given, aliased)
-    const issues = unknownNames(keywords, names)
+    const others = names === undefined ? [] : Object.keys(keywords).filter((name) => !names.has(name))
+    const issues = unknownNames(others, names ?? new Set())
     // Only a body can give too few or too many positionals. Those of the path were counted when it was resolved.
     if (positionals.length < required) issues.push({ path: nameOf(positionals.length), message: FIELD_TEXTS.required })
     if (positionals.length > max) issues.push({ path: nameOf(max), message: FIELD_TEXTS.unexpected })
@@ -102,14 +104,6 @@ function withoutAliases(given: Keywords, aliases: readonly (readonly [string, st
     delete keywords[alias]
   }
   return keywords
-}
-
-function unknownNames(keywords: Keywords, names: ReadonlySet<string> | undefined): Issue[] {
-  const issues: Issue[] = []
-  if (names === undefined) return issues
-  for (const name in keywords)
-    if (!names.has(name)) issues.push({ path: issuePath(name), message: FIELD_TEXTS.unknown })
-  return issues
 }
 
 function valuesOf(checks: readonly Check[], results: readonly ZodSafeParseResult<unknown>[]): unknown[] {

@@ -1,8 +1,9 @@
 import { type AnyNode, type ObjectPattern, type Pattern, parseExpressionAt, type Token } from 'acorn'
 import { FIELD_TEXTS } from '../error-texts.ts'
-import { type Issue, ValidationError } from '../errors.ts'
-import { type Arguments, type Binding, issuePath, type KeywordPattern } from './binding.ts'
+import { ValidationError } from '../errors.ts'
+import type { Arguments, Binding, KeywordPattern } from './binding.ts'
 import { type Keywords, noKeywords } from './keywords.ts'
+import { unknownNames } from './unknown-names.ts'
 
 /** The parameter list of a handler, as its source has it. */
 export interface Signature {
@@ -147,12 +148,9 @@ export function bindSignature({ min, max, names, keywords: pattern }: Signature)
 }
 
 function checkNames(keywords: Keywords, pattern: KeywordPattern | undefined): void {
-  const issues: Issue[] = []
-  if (!pattern?.open) {
-    for (const name in keywords) {
-      if (!pattern?.known.has(name)) issues.push({ path: issuePath(name), message: FIELD_TEXTS.unknown })
-    }
-  }
+  const known = pattern?.known ?? new Set()
+  const others = pattern?.open ? [] : Object.keys(keywords).filter((name) => !known.has(name))
+  const issues = unknownNames(others, known)
   for (const name of pattern?.required ?? []) {
     if (!(name in keywords)) issues.push({ path: name, message: FIELD_TEXTS.required })
   }

@@ -138,8 +138,9 @@ describe('GET /products?…', () => {
     ['sort=price', 'sort', 'must be one of id, -id, sku, -sku, createdAt, -createdAt, updatedAt, -updatedAt'],
     ['include=all', 'include.0', 'must be one of meta, stock'],
     ['count=yes', 'count', 'must be one of exact'],
-    ['color=red', 'color', 'is not known here'],
-    ['offset=1', 'offset', 'is not known here'],
+    ['color=red', 'color', 'is not known here; the filter of an attribute would be attributes.color'],
+    ['sorted=sku', 'sorted', 'is not known here; did you mean sort?'],
+    ['offset=1', 'offset', 'is not known here; the filter of an attribute would be attributes.offset'],
   ])('400: refuses ?%s', async (query, path, message) => {
     const response = await get(`/products?${query}`)
     expect(response.statusCode).toBe(400)

@@ -372,8 +372,8 @@ describe('GET /products', () => {
     ['limit=1&limit=2', 'limit', 'must be a whole number'],
     ['cursor=abc', 'cursor', 'must come from the Link header of a page of this list'],
     ['cursor=', 'cursor', 'must come from the Link header of a page of this list'],
-    ['constructor=1', 'constructor', 'is not known here'],
-    ['x', 'x', 'is not known here'],
+    ['constructor=1', 'constructor', 'is not known here; the filter of an attribute would be attributes.constructor'],
+    ['x', 'x', 'is not known here; the filter of an attribute would be attributes.x'],
   ])('400: refuses ?%s', async (query, path, message) => {
     const response = await list.app.inject({ url: `/products?${query}` })
     expect(response.statusCode).toBe(400)

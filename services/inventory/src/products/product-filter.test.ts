@@ -40,8 +40,11 @@ describe('readFilter', () => {
 
   const list = (count: number) => Array.from({ length: count }, (_, n) => n).join(',')
   it.each([
-    ['name', 'x', FIELD_TEXTS.unknown],
-    ['attributesx', 'x', FIELD_TEXTS.unknown],
+    ['name', 'x', FIELD_TEXTS.unprefixed({ name: 'name' })],
+    ['kontains', 'x', FIELD_TEXTS.misspelt({ meant: 'contains' })],
+    ['attributes', 'x', FIELD_TEXTS.unknown],
+    ['x'.repeat(65), 'x', FIELD_TEXTS.unknown],
+    ['attributesx', 'x', FIELD_TEXTS.unprefixed({ name: 'attributesx' })],
     ['sku', 'a\0', FIELD_TEXTS.nulCharacter],
     ['attributes.\0', 'a', FIELD_TEXTS.nulCharacter],
     ['sku[gt]', 'a', FIELD_TEXTS.unknownOperator],

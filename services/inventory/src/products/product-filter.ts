@@ -1,3 +1,4 @@
+import { findMeantWord } from '@trestle/common/commands/meant-word.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { numberSize } from '../json/number-size.ts'
 import { type AttributePath, nestJson, parseAttributePath, toJsonPath } from './attribute-path.ts'
@@ -46,11 +47,23 @@ export function readFilter(name: string, value: string): FilterVerdict {
   if (name === 'contains') return readContained(value)
   const [, subject = '', operator = 'eq'] = /^(.*?)(?:\[(\w+)\])?$/s.exec(name) ?? []
   if (subject === 'sku') return readSku(operator, value)
-  if (!subject.startsWith('attributes.')) return { verdict: 'refused', problem: FIELD_TEXTS.unknown }
+  if (!subject.startsWith('attributes.')) return { verdict: 'refused', problem: refuseUnknown(subject) }
   const path = parseAttributePath(subject.slice('attributes.'.length))
   if (path === undefined) return { verdict: 'refused', problem: FIELD_TEXTS.tooManyPathKeys }
   const read = Object.hasOwn(operators, operator) ? operators[operator] : undefined
   return read === undefined ? { verdict: 'refused', problem: FIELD_TEXTS.unknownOperator } : read(path, value)
+}
+
+/** Parameters of the list that a misspelt name may mean. Their page has others. */
+const FILTERS = ['sort', 'sku', 'contains'] as const
+/** An attribute whose name needs no quotes. Comparing a longer name would take long. */
+const PLAIN_NAME = /^(?!attributes$)[\w-]{1,64}$/
+
+/** An unknown parameter is a misspelt one, or an attribute without its prefix. */
+function refuseUnknown(name: string): string {
+  if (!PLAIN_NAME.test(name)) return FIELD_TEXTS.unknown
+  const meant = findMeantWord(name, FILTERS)
+  return meant === undefined ? FIELD_TEXTS.unprefixed({ name }) : FIELD_TEXTS.misspelt({ meant })
 }
 
 function readSearch(text: string): FilterVerdict {

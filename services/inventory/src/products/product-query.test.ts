@@ -18,7 +18,7 @@ it('a selection names each parameter that is no filter, by 64 characters', () =>
   const long = 'x'.repeat(65)
   expect(() => readSelection({ sort: 'id', price: '1', [long]: '1' })).toThrow(
     validationError([
-      { path: 'price', message: FIELD_TEXTS.unknown },
+      { path: 'price', message: FIELD_TEXTS.unprefixed({ name: 'price' }) },
       { path: 'x'.repeat(64), message: FIELD_TEXTS.unknown },
     ]),
   )

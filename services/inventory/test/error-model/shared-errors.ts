@@ -104,8 +104,8 @@ let addresses = 0
 export const sharedErrors: ErrorCases = {
   validationError: ofAll(
     () => true,
-    async (world, request) => send(await world.service(), { ...request, url: `${request.url}?unknown=1` }),
-    errors.validationError([{ path: 'unknown', message: 'is not known here' }]),
+    async (world, request) => send(await world.service(), { ...request, url: `${request.url}?not%20known=1` }),
+    errors.validationError([{ path: 'not known', message: 'is not known here' }]),
   ),
   uriTooLong: ofAll(
     () => true,

@@ -110,8 +110,8 @@ describe('GET /products/export', () => {
 
   it.each<[string, string, string]>([
     ['?format=xml', 'format', 'must be one of csv, ndjson'],
-    ['?limit=1', 'limit', 'is not known here'],
-    ['?cursor=x', 'cursor', 'is not known here'],
+    ['?limit=1', 'limit', 'is not known here; the filter of an attribute would be attributes.limit'],
+    ['?cursor=x', 'cursor', 'is not known here; the filter of an attribute would be attributes.cursor'],
     ['?attributes.=1', 'attributes.', 'must name at most eight keys, joined with dots'],
     ['?flatten=a', 'flatten', 'is for CSV'],
     ['?format=csv&flatten=a..b', 'flatten', 'must be keys joined with dots'],
