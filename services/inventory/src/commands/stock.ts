@@ -4,13 +4,13 @@ import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import { type Command, Option } from 'commander'
 import type { InventoryTables } from '../database.ts'
-import { getLocationId, getOnlyCode, listLocationCodes } from '../locations/location-repository.ts'
+import { getLocationId, getOnlyCode } from '../locations/location-repository.ts'
 import { LineBody } from '../movements/movement-body.ts'
 import { listMovements, type MovementFilters } from '../movements/movement-repository.ts'
 import type { Movement } from '../movements/movement-view.ts'
 import { getProductId } from '../products/product-repository.ts'
-import { type LevelFilters, listLevels, listNamedLevels, type NamedLevel } from '../stock/level-repository.ts'
-import { QUANTITY_MAX } from '../stock/level-view.ts'
+import { type LevelFilters, listLevels, listNamed, type NamedLevel } from '../stock/level-repository.ts'
+import { type PlaceNames, QUANTITY_MAX } from '../stock/level-view.ts'
 import { operateStock, type StockOrder, type StockPlace } from '../use-cases/operate-stock.ts'
 import { readValues } from './read-values.ts'
 
@@ -111,7 +111,7 @@ async function list(
     locationId: location === undefined ? undefined : await getLocationId(db, String(location)),
     below: below === undefined ? undefined : Number(below),
   }
-  const levels = await listNamedLevels(db, await listLevels(db, filters, { after: undefined, limit: Number(limit) }))
+  const levels = await listNamed(db, await listLevels(db, filters, { after: undefined, limit: Number(limit) }))
   return format === 'json' ? levels : levels.map(describeLevel)
 }
 
@@ -125,18 +125,12 @@ async function showHistory(
     locationId: location === undefined ? undefined : await getLocationId(db, String(location)),
   }
   const movements = await listMovements(db, filters, { after: 0, limit: Number(limit) })
-  const codes = await listLocationCodes(
-    db,
-    movements.map(({ locationId }) => locationId),
-  )
-  return movements.map((movement) => {
-    const code = codes.get(movement.locationId) ?? ''
-    return format === 'json' ? { ...movement, sku, location: code } : describeMovement(movement, code)
-  })
+  const named = await listNamed(db, movements)
+  return format === 'json' ? named : named.map(describeMovement)
 }
 
-function describeMovement(movement: Movement, location: string) {
-  const { createdAt, type, onHandAfter, onHandDelta, reservedAfter, reservedDelta, actor, reason, reference } = movement
+function describeMovement({ createdAt, type, location, actor, reason, reference, ...movement }: Movement & PlaceNames) {
+  const { onHandAfter, onHandDelta, reservedAfter, reservedDelta } = movement
   return {
     createdAt,
     type,

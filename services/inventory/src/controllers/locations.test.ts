@@ -34,6 +34,15 @@ describe('GET /locations', () => {
     ])
   })
 
+  it('200: finds a location by its code, and none by another one', async () => {
+    const found = async (query: string) => (await fresh.app.inject(`/locations?${query}`)).json().data
+    expect([await found('code=MAIN'), await found('code=main'), await found('limit=1&code=NOPE')]).toEqual([
+      [MAIN],
+      [],
+      [],
+    ])
+  })
+
   it('200: lists pages by id', async () => {
     const { addLocation } = stockRequests(fresh)
     const ids = [1, await addLocation(), await addLocation()]
@@ -49,7 +58,8 @@ describe('GET /locations', () => {
   it.each<[string, string, string]>([
     ['limit=0', 'limit', 'must be at least 1'],
     ['cursor=x', 'cursor', 'must come from the Link header of a page of this list'],
-    ['code=MAIN', 'code', 'is not known here'],
+    ['code=', 'code', 'must be 1 to 64 letters, digits, dots, underscores and hyphens'],
+    ['name=x', 'name', 'is not known here'],
   ])('400: refuses ?%s', async (query, path, message) => {
     expect((await get(`/locations?${query}`)).json()).toEqual(invalidBody(path, message))
   })

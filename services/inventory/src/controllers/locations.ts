@@ -1,6 +1,7 @@
 import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import type { z } from 'zod'
 import { requireLocation } from '../locations/location.ts'
-import { LocationBody, LocationPatch } from '../locations/location-body.ts'
+import { LocationBody, LocationCode, LocationPatch } from '../locations/location-body.ts'
 import { findLocation, listLocations } from '../locations/location-repository.ts'
 import { LocationCreatedView, LocationView, locationJson } from '../locations/location-view.ts'
 import { cutPage } from '../pagination/cut-page.ts'
@@ -22,11 +23,17 @@ const changeResponses = {
 } as const
 const codeTaken = { 409: 'Another location has this code' } as const
 
+const ListKeywords = PageKeywords.extend({
+  code: LocationCode.optional().meta({
+    description: 'Only the location with this code, none when there is no such location',
+  }),
+})
+
 /** /locations, /locations/{locationId} */
 export class Default extends InventoryController {
   static GET = [
     accepts({
-      keywords: PageKeywords,
+      keywords: ListKeywords,
       returns: listEnvelope(LocationView),
       responses: outage,
       summary: 'List locations',
@@ -88,11 +95,12 @@ export class Default extends InventoryController {
     this.note({ event: 'location.deleted', location_id: id })
   }
 
-  async #list(keywords: PageKeywords): Promise<RawJson> {
+  async #list({ code, ...keywords }: z.output<typeof ListKeywords>): Promise<RawJson> {
     const { lanes, config } = this.application.context
-    const listing = listingById('/locations')
+    const listing = code === undefined ? listingById('/locations') : { ...listingById('/locations'), selection: code }
     const { limit, after } = readPage(listing, config, keywords)
-    const found = await this.readInTurn(() => listLocations(lanes, Number(after?.[0] ?? 0), limit + 1))
+    const rowsAndOne = { afterId: Number(after?.[0] ?? 0), limit: limit + 1 }
+    const found = await this.readInTurn(() => listLocations(lanes, { code }, rowsAndOne))
     const { rows, link } = cutPage(listing, { limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', link)
     return listBody(rows.map(locationJson))

@@ -404,6 +404,14 @@ describe('GET /movements', () => {
     expect((await list('')).ids).toEqual(ids)
   })
 
+  it('200: adds SKU and code with include=names', async () => {
+    const [plain] = (await get(`/movements?productId=${productId}&limit=1`)).json().data
+    const { sku } = (await get(`/products/${productId}`)).json().data
+    const { code } = (await get(`/locations/${otherId}`)).json().data
+    const named = await get(`/movements?productId=${productId}&limit=1&include=names`)
+    expect(named.json()).toEqual({ statusCode: 200, data: [{ ...plain, sku, location: code }] })
+  })
+
   it.each([1, 3, 8])('200: pages of %i show each movement once, while others are added', async (limit) => {
     const seen: number[] = []
     for (let url: string | undefined = `/movements?productId=${productId}&limit=${limit}&type=receive`; url; ) {

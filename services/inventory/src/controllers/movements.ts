@@ -4,7 +4,7 @@ import { movementNotFound } from '../errors.ts'
 import { MOVEMENT_TYPES } from '../movements/movement.ts'
 import { MovementBody } from '../movements/movement-body.ts'
 import { findMovement, listMovements } from '../movements/movement-repository.ts'
-import { MovedView, MovementView, movementJson } from '../movements/movement-view.ts'
+import { ListedMovementView, MovedView, MovementView, movementJson } from '../movements/movement-view.ts'
 import { cutPage } from '../pagination/cut-page.ts'
 import { listingById, PageKeywords, positionById, readPage } from '../pagination/page-query.ts'
 import { InventoryController } from '../plugins/inventory-controller.ts'
@@ -13,6 +13,8 @@ import { FreeText } from '../requests/free-text.ts'
 import { LocationId, ProductId, RecordId } from '../requests/record-id.ts'
 import { callerOf } from '../requests/request-caller.ts'
 import { outage, repeatable } from '../requests/responses.ts'
+import { listNamed } from '../stock/level-repository.ts'
+import { PLACE_INCLUDES } from '../stock/level-view.ts'
 import { moveStock } from '../use-cases/move-stock.ts'
 
 const ListKeywords = PageKeywords.extend({
@@ -23,6 +25,10 @@ const ListKeywords = PageKeywords.extend({
     .optional()
     .meta({ description: 'Only movements of this type' }),
   reference: FreeText.optional().meta({ description: 'Only movements with this reference' }),
+  include: p
+    .oneOf(...PLACE_INCLUDES)
+    .optional()
+    .meta({ description: 'names adds the SKU of the product and the code of the location' }),
   from: p.date().optional().meta({ description: 'Only movements since this time' }),
   to: p.date().optional().meta({ description: 'Only movements before this time' }),
 })
@@ -32,7 +38,7 @@ export class Default extends InventoryController {
   static GET = [
     accepts({
       keywords: ListKeywords,
-      returns: listEnvelope(MovementView),
+      returns: listEnvelope(ListedMovementView),
       responses: outage,
       summary: 'List movements',
       description: 'Newest first.',
@@ -69,12 +75,15 @@ export class Default extends InventoryController {
     return recordBody(201, JSON.stringify(body))
   }
 
-  async #list({ limit: rows, cursor, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
+  async #list({ limit: rows, cursor, include, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
     const { config } = this.application.context
     const listing = { ...listingById('/movements'), selection: JSON.stringify(filters) }
     const { limit, after } = readPage(listing, config, { limit: rows, cursor })
     const bounds = { after: Number(after?.[0] ?? 0), limit: limit + 1 }
-    const found = await this.readLagging((db) => listMovements(db, filters, bounds))
+    const found = await this.readLagging(async (db) => {
+      const movements = await listMovements(db, filters, bounds)
+      return include === undefined ? movements : listNamed(db, movements)
+    })
     const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', page.link)
     return listBody(page.rows.map(movementJson))

@@ -68,7 +68,19 @@ describe('GET /stock', () => {
     expect(await list('below=0')).toEqual([])
   })
 
+  it('200: adds SKU and code with include=names, on each page', async () => {
+    const { sku } = (await get(`/products/${products[1]}`)).json().data
+    const codes = (await get('/locations')).json().data.map(({ code }: { code: string }) => code)
+    const named = [0, 1, 2].map((location) => ({ ...level(1, location), sku, location: codes[location] }))
+    const response = await get(`/stock?productId=${products[1]}&include=names&limit=2`)
+    expect(response.json()).toEqual({ statusCode: 200, data: named.slice(0, 2) })
+    const next = /<([^>]+)>; rel="next"/.exec(String(response.headers.link))?.[1] ?? ''
+    expect((await get(next)).json()).toEqual({ statusCode: 200, data: named.slice(2) })
+  })
+
   it.each<[string, string, string]>([
+    ['include=sku', 'include', 'must be one of names'],
+    ['location=1', 'location', 'is not known here; did you mean locationId?'],
     ['below=-1', 'below', 'must be at least 0'],
     ['below=1.5', 'below', 'must be a whole number'],
     ['productId=a', 'productId', 'must be a whole number'],

@@ -10,13 +10,26 @@ import { listBody, listEnvelope, recordBody, recordEnvelope } from '../requests/
 import { FreeText } from '../requests/free-text.ts'
 import { LocationId, ProductId } from '../requests/record-id.ts'
 import { outage } from '../requests/responses.ts'
-import { findLevel, findLongProductStock, findProductStock, listLevels } from '../stock/level-repository.ts'
-import { type Level, LevelView, ProductStockView, QUANTITY_MAX } from '../stock/level-view.ts'
+import { findLevel, findLongProductStock, findProductStock, listLevels, listNamed } from '../stock/level-repository.ts'
+import {
+  type Level,
+  LevelView,
+  ListedLevelView,
+  PLACE_INCLUDES,
+  ProductStockView,
+  QUANTITY_MAX,
+} from '../stock/level-view.ts'
 
 const ListKeywords = PageKeywords.extend({
   productId: ProductId.optional(),
   locationId: LocationId.optional(),
-  sku: FreeText.optional().meta({ description: 'Only levels of the product with this SKU' }),
+  sku: FreeText.optional().meta({
+    description: 'Only levels of the product with this SKU, none when there is no such product',
+  }),
+  include: p
+    .oneOf(...PLACE_INCLUDES)
+    .optional()
+    .meta({ description: 'names adds the SKU of the product and the code of the location' }),
   below: p.int({ min: 0, max: QUANTITY_MAX }).optional().meta({
     description:
       'Only levels with less than this available. A level is of one location and begins with the first movement: a product never received has none',
@@ -30,7 +43,7 @@ export class Default extends InventoryController {
   static GET = [
     accepts({
       keywords: ListKeywords,
-      returns: listEnvelope(LevelView),
+      returns: listEnvelope(ListedLevelView),
       responses: outage,
       summary: 'List stock levels',
     }),
@@ -54,11 +67,14 @@ export class Default extends InventoryController {
     return args.length === 2 ? this.#findProduct(args[0]) : this.#findLevel(args[0], args[1])
   }
 
-  async #list({ limit: rows, cursor, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
+  async #list({ limit: rows, cursor, include, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
     const { config } = this.application.context
     const listing = { path: '/stock', selection: JSON.stringify(filters), positionForms: [ID_FORM, ID_FORM] }
     const { limit, after } = readPage(listing, config, { limit: rows, cursor })
-    const found = await this.readLagging((db) => listLevels(db, filters, { after, limit: limit + 1 }))
+    const found = await this.readLagging(async (db) => {
+      const levels = await listLevels(db, filters, { after, limit: limit + 1 })
+      return include === undefined ? levels : listNamed(db, levels)
+    })
     const page = cutPage(listing, { limit, query: this.request.query }, found, positionOf)
     this.response.headers.set('link', page.link)
     return listBody(page.rows.map((level) => JSON.stringify(level)))

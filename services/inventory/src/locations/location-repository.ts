@@ -27,6 +27,14 @@ const listQuery = prepare(
       WHERE id > ${p.afterId} AND deleted_at IS NULL ORDER BY id LIMIT ${p.limit}`,
 )
 
+const byCodeQuery = prepare(
+  'find_location_by_code',
+  (p: { code: string; afterId: number }) =>
+    sql<VersionedLocation>`
+      SELECT ${COLUMNS} FROM ${sql.table('locations')}
+      WHERE code = ${p.code} AND id > ${p.afterId} AND deleted_at IS NULL`,
+)
+
 type ChangedLocationRow =
   | { readonly verdict: LocationRefusal }
   | ({ readonly verdict: 'done' } & Omit<VersionedLocation, 'id'>)
@@ -107,8 +115,13 @@ export async function listLocationCodes(db: Db, ids: readonly number[]): Promise
   return new Map(rows.map(({ id, code }) => [Number(id), code]))
 }
 
-/** Locations with an id above `afterId`, by id, at most `limit`. */
-export function listLocations(lanes: Lanes, afterId: number, limit: number): Promise<VersionedLocation[]> {
+/** Locations with an id above `afterId`, by id, at most `limit`. With a code, only the location that has it. */
+export function listLocations(
+  lanes: Lanes,
+  { code }: { readonly code?: string | undefined },
+  { afterId, limit }: { readonly afterId: number; readonly limit: number },
+): Promise<VersionedLocation[]> {
+  if (code !== undefined) return lanes.lagging.all(byCodeQuery, { code, afterId })
   return lanes.lagging.all(listQuery, { afterId, limit })
 }
 

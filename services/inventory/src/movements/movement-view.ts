@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { LevelView, QUANTITY_MAX, QuantityView } from '../stock/level-view.ts'
+import { LevelView, PLACE_NAMES, QUANTITY_MAX, QuantityView } from '../stock/level-view.ts'
 import { MOVEMENT_TYPES, type MovementType } from './movement.ts'
 
 const Id = z.int().min(1)
@@ -27,6 +27,9 @@ export const MovementView = z
     createdAt: z.iso.datetime().meta({ description: 'When the stock was moved' }),
   })
   .meta({ id: 'Movement' })
+
+/** A row of the ledger in a list, with what `include` asked for. */
+export const ListedMovementView = MovementView.extend(PLACE_NAMES).meta({ id: 'ListedMovement' })
 
 /** A row of the ledger, as the database has it. Quantities are units of the product. */
 export interface Movement {

@@ -4,7 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
 import { listLocationCodes } from '../locations/location-repository.ts'
 import type { Position } from '../pagination/cursor.ts'
-import type { Level, ProductStock } from './level-view.ts'
+import type { Level, PlaceNames, ProductStock } from './level-view.ts'
 
 /** A level must meet all of these. */
 export interface LevelFilters {
@@ -152,30 +152,25 @@ export async function listSamplesWithoutLevel(
   return products.map(({ id }) => Number(id))
 }
 
-/** A level with the names that people use: the sku of its product, and the code of its location. */
-export interface NamedLevel extends Level {
-  readonly sku: string
-  readonly location: string
-}
+/** A level with the names of its product and its location. */
+export type NamedLevel = Level & PlaceNames
 
-/** Adds names to levels. Products and locations of a listed level exist. */
-export async function listNamedLevels(db: Db, levels: readonly Level[]): Promise<readonly NamedLevel[]> {
-  if (levels.length === 0) return []
+/** Adds names to levels or movements. Deleted products and locations keep theirs. */
+export async function listNamed<Row extends Place>(db: Db, rows: readonly Row[]): Promise<(Row & PlaceNames)[]> {
+  if (rows.length === 0) return []
   const products = await db
     .selectFrom('products')
     .select(['id', 'sku'])
-    .where('id', 'in', [...new Set(levels.map(({ productId }) => BigInt(productId)))])
+    .where('id', 'in', [...new Set(rows.map(({ productId }) => BigInt(productId)))])
     .execute()
   const codes = await listLocationCodes(
     db,
-    levels.map(({ locationId }) => locationId),
+    rows.map(({ locationId }) => locationId),
   )
   const skus = new Map(products.map(({ id, sku }) => [Number(id), sku]))
-  return levels.map((level) => ({
-    ...level,
-    sku: skus.get(level.productId) ?? '',
-    location: codes.get(level.locationId) ?? '',
-  }))
+  return rows.map((row) => {
+    return { ...row, sku: skus.get(row.productId) ?? '', location: codes.get(row.locationId) ?? '' }
+  })
 }
 
 const [levels, movements, reservations] = ['stock_levels', 'movements', 'reservations'].map((name) => sql.table(name))

@@ -24,6 +24,24 @@ export const LevelView = z
 /** The stock of a product at a location, as answers show it. */
 export type Level = z.infer<typeof LevelView>
 
+/** The words that the parameter `include` of a list of levels or movements may be. */
+export const PLACE_INCLUDES = ['names'] as const
+
+/** The members that `include=names` adds. */
+export const PLACE_NAMES = {
+  sku: z.string().max(255).optional().meta({ description: 'The SKU of the product. Present with include=names' }),
+  location: z.string().max(64).optional().meta({ description: 'The code of the location. Present with include=names' }),
+}
+
+/** The names that people use: the SKU of a product, and the code of a location. */
+export interface PlaceNames {
+  readonly sku: string
+  readonly location: string
+}
+
+/** A level in a list, with what `include` asked for. */
+export const ListedLevelView = LevelView.extend(PLACE_NAMES).meta({ id: 'ListedLevel' })
+
 /** The stock of a product: the sums over all locations, and the level of each. */
 export const ProductStockView = z
   .object({
