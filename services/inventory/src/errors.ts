@@ -115,6 +115,15 @@ export const writeScopeMissing = scopeMissing('inventory:write')
 export const originNotAllowed = defineError(403, 'INSUFFICIENT_PRIVILEGES', 'Pages of this origin may not call.')
 
 export const notFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.')
+/** No controller answers the path. @param meant a path that exists and is spelt nearly so @param page where all paths are shown */
+export const pathNotFound = defineError(
+  404,
+  notFound.code,
+  ({ meant, page }: { readonly meant: string | undefined; readonly page: string | undefined }) =>
+    notFound.message +
+    (meant === undefined ? '' : ` Did you mean ${meant}?`) +
+    (page === undefined ? '' : ` ${page} shows all paths.`),
+)
 export const productNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The product you requested does not exist.')
 export const userNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The user you requested does not exist.')
 export const locationNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.')

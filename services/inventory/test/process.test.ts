@@ -150,7 +150,7 @@ describe('inventory serve', () => {
     await expect.poll(read).toContain('jobs_total{task="reservation_expiry",outcome="done"}')
     await fetch(`${address}/users/4`)
     expect(await (await fetch(`${address}/metrics`)).json()).toEqual(
-      refusedBody(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.'),
+      refusedBody(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist. /docs shows all paths.'),
     )
     const text = await read()
     expect(text).toContain('inventory_movements_total{type="receive"} 1')

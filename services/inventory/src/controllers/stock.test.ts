@@ -146,7 +146,7 @@ describe('GET /stock/:productId/:locationId', () => {
     expect((await get(`/stock/${ABSENT}/1`)).json()).toEqual(missing('product'))
     expect((await get(`/stock/${products[0]}/${ABSENT}`)).json()).toEqual(missing('location'))
     expect((await get(`/stock/${products[0]}/1/2`)).json()).toEqual(
-      refusedBody(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.'),
+      refusedBody(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist. /docs shows all paths.'),
     )
   })
 

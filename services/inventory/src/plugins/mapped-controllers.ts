@@ -1,9 +1,12 @@
+import { findMeantWord } from '@trestle/common/commands/meant-word.ts'
+import { DOCS_PATH } from '@trestle/common/documents/document-pages.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import { Application, CallError, type EndpointRequest } from '@trestle/endpoints/endpoints.ts'
 import type { FastifyRequest } from 'fastify'
 import type { InventoryDeps } from '../deps.ts'
 import { errorBody, errorVocabulary, fromCallError } from '../error-body.ts'
+import { pathNotFound } from '../errors.ts'
 import { keepNestedText } from '../json/json-object.ts'
 import { endpointOptions } from '../openapi.ts'
 import { fastifyRequestOf } from './fastify-request.ts'
@@ -25,19 +28,38 @@ const EXPOSED_HEADERS = [
 export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps> {
   const { config, logger } = deps
   const { corsOrigins: origins } = config.server
-  return new Application({
+  const endpoints: Application<InventoryDeps> = new Application({
     ...endpointOptions,
     context: deps,
     bodyLimit: config.bodyBytesMax,
     cors: origins.length > 0 && { origins, expose: EXPOSED_HEADERS },
     json: { parse: keepNestedText },
-    onError: toCallError,
+    onError: (thrown, request) => {
+      const isUnknown = thrown instanceof CallError && thrown.status === 404
+      return toCallError(isUnknown ? refusePath(endpoints, request) : thrown, request)
+    },
     onFault: (error, request) => noteFault(error, request),
     log: {
       warn: (message) => logger.warn(message),
       error: (error, message) => logger.error({ err: error }, message),
     },
   })
+  return endpoints
+}
+
+/** Parts of a path that are compared with those that exist, at most: a client may send many, and long ones. */
+const COMPARED_PARTS = 8
+const COMPARED_LENGTH = 64
+
+/** The refusal of a path that no controller answers. It names the path that the client probably means, if there is one. */
+function refusePath(endpoints: Application<InventoryDeps>, { path }: EndpointRequest): HttpError {
+  const known = endpoints.routes().map(({ pattern }) => pattern.split('/')[1] ?? '')
+  const parts = path.split('/').filter((part) => part !== '' && part.length <= COMPARED_LENGTH)
+  // The first part of `/products/1/stock` exists, but the path goes on: the client means stock.
+  const guesses = parts.slice(0, COMPARED_PARTS).filter((part, at) => at > 0 || !known.includes(part))
+  const word = guesses.map((part) => findMeantWord(part, known)).findLast((meant) => meant !== undefined)
+  const meant = word === undefined ? undefined : `/${word}`
+  return pathNotFound({ meant, page: endpoints.context.config.server.docsEnabled ? DOCS_PATH : undefined })
 }
 
 /** HTTP defines them and no controller takes them, so 501, which unknown methods get, would be wrong. */
