@@ -2,18 +2,30 @@
 // 20 and newer: the repository's own Node.js comes with this install, where the registry has it.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { accessSync, constants, existsSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, linkSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const PNPM = 'pnpm@12.21.0'
+const WAIT_MS = 100
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const stamp = join(root, 'node_modules', '.installed')
 
 // The tests import this file without running it. Node.js 20 has no `import.meta.main`.
 if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
   refuseOtherRuntimes()
-  install()
+  if (!needsNoInstall(process.argv.slice(2))) install()
+}
+
+/**
+ * Whether the words after `npm start --` end the stack or ask about it. Then the packages with which it was started will do, also
+ * when the lock file has changed meanwhile.
+ *
+ * @param {readonly string[]} words
+ * @returns {boolean}
+ */
+function needsNoInstall(words) {
+  return existsSync(stamp) && words.some((word) => ['stop', 'status', 'logs'].includes(word))
 }
 
 function refuseOtherRuntimes() {
@@ -32,12 +44,20 @@ function install() {
     .update(readFileSync(join(root, 'pnpm-workspace.yaml')))
     .update(readFileSync(join(root, '.pnpmfile.cjs')))
     .digest('hex')
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === lock) return
+  const isInstalled = () => existsSync(stamp) && readFileSync(stamp, 'utf8') === lock
+  if (isInstalled()) return
   const problem = findFolderProblem(root)
   if (problem !== undefined) {
     process.stderr.write(`${problem}\n`)
     process.exit(1)
   }
+  const giveTurn = takeTurn(join(root, '.installing'))
+  if (!isInstalled()) installPackages(lock)
+  giveTurn()
+}
+
+/** @param {string} lock */
+function installPackages(lock) {
   // An interrupted install leaves modules that fit no lock file, so the mark of the last install goes first.
   rmSync(stamp, { force: true })
   const { status } = spawnSync('npx', ['--yes', PNPM, 'install', '--frozen-lockfile'], {
@@ -47,6 +67,69 @@ function install() {
   })
   if (status !== 0) process.exit(status ?? 1)
   writeFileSync(stamp, lock)
+}
+
+/**
+ * Waits until no other process installs: `npm start -- status --wait` may run beside the first `npm start`, and two installs at
+ * once would write the same files. A process that was killed has no turn any more.
+ *
+ * @param {string} file Names the process whose turn it is.
+ * @returns {() => void} Ends the turn.
+ */
+function takeTurn(file) {
+  const own = `${file}.${process.pid}`
+  let isTold = false
+  let isOver = false
+  const giveTurn = () => {
+    // The next process may have its turn by the end of this one.
+    if (!isOver) rmSync(file, { force: true })
+    isOver = true
+  }
+  try {
+    writeFileSync(own, String(process.pid))
+    while (!isTaken(own, file)) {
+      if (!isTold) process.stderr.write('Another command installs the packages: waiting for it.\n')
+      isTold = true
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, WAIT_MS)
+    }
+    process.once('exit', giveTurn)
+    return giveTurn
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error)) throw error
+    // In a checkout that cannot be written, only node_modules is: there is no place to wait at.
+    return () => {}
+  } finally {
+    rmSync(own, { force: true })
+  }
+}
+
+/**
+ * @param {string} own A file with the process id of this process.
+ * @param {string} file
+ * @returns {boolean}
+ */
+function isTaken(own, file) {
+  try {
+    // Unlike a write, a link has its whole content at once.
+    linkSync(own, file)
+    return true
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
+    if (!isRunning(file)) rmSync(file, { force: true })
+    return false
+  }
+}
+
+/**
+ * @param {string} file
+ * @returns {boolean}
+ */
+function isRunning(file) {
+  try {
+    return process.kill(Number(readFileSync(file, 'utf8')), 0)
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
 }
 
 /**

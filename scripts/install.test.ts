@@ -1,5 +1,6 @@
-import { execFile } from 'node:child_process'
-import { copyFileSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
@@ -33,6 +34,44 @@ it('says in one line that a checkout cannot be written', () => {
     `The packages are not those of this lock file, and ${missing} cannot be written (ENOENT): run npm start once as a user who may.`,
   )
   expect(findFolderProblem(newFolder())).toBeUndefined()
+})
+
+/** A checkout whose packages were installed for another lock file, and where nothing can be installed. */
+function newCheckout(): string {
+  const folder = newFolder()
+  for (const name of ['scripts', 'node_modules']) mkdirSync(join(folder, name))
+  for (const name of ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml', '.pnpmfile.cjs', 'scripts/install.mjs'])
+    copyFileSync(join(import.meta.dirname, '..', name), join(folder, name))
+  writeFileSync(join(folder, 'node_modules', '.installed'), 'another lock file')
+  return folder
+}
+
+const install = (folder: string, ...words: readonly string[]) =>
+  spawn(process.execPath, [join(folder, 'scripts', 'install.mjs'), ...words], { env: { PATH: folder } })
+
+it('npm start -- stop, status and logs go on with the packages of the stack that runs', async () => {
+  const folder = newCheckout()
+  const statusOf = async (...words: readonly string[]) => (await once(install(folder, ...words), 'close'))[0]
+  expect([await statusOf('stop'), await statusOf('status', '--wait'), await statusOf('logs', 'auth')]).toEqual([
+    0, 0, 0,
+  ])
+  expect([await statusOf(), await statusOf('auth', '--watch')]).toEqual([1, 1])
+  // By now an install was tried, so no packages are complete.
+  expect(await statusOf('stop')).toBe(1)
+})
+
+it('an install waits for another one, and takes the turn of one that was killed', async () => {
+  const folder = newCheckout()
+  const turn = join(folder, '.installing')
+  writeFileSync(turn, String(process.pid))
+  const waiting = install(folder)
+  const [told] = await once(waiting.stderr, 'data')
+  expect(String(told)).toBe('Another command installs the packages: waiting for it.\n')
+  expect(existsSync(join(folder, 'node_modules', '.installed'))).toBe(true)
+  // No process has this id.
+  writeFileSync(turn, '2147483647')
+  await once(waiting, 'close')
+  expect([existsSync(join(folder, 'node_modules', '.installed')), existsSync(turn)]).toEqual([false, false])
 })
 
 it('npm install, which cannot install the workspace, says in one line what to run instead', async () => {
