@@ -1,9 +1,12 @@
 // Breaks rules of money, tokens and stock, one at a time, and runs the test that must notice: `node scripts/mutations.ts`.
-// Exit status 1 when a test still passes. Each file is restored. Start with a clean checkout; Ctrl-C restores the file too,
-// kill -9 does not.
+// Each test runs unbroken first and must pass. With the rule broken, a test of the file must fail: a file that cannot be imported
+// or set up, as without a database, says nothing about the rule. Exit status 1 when a rule is not caught. Each file is restored. Start with a clean
+// checkout; Ctrl-C restores the file too, kill -9 does not.
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { z } from 'zod'
 
 interface Mutation {
   readonly breaks: string
@@ -82,15 +85,64 @@ export const mutations: readonly Mutation[] = [
   },
 ]
 
-/** @returns whether the test fails while the rule is broken */
-function isCaught(root: string, { file, text, replacement, test }: Mutation): boolean {
+/** The part of vitest's JSON that is read. */
+const REPORT = z.object({
+  success: z.boolean(),
+  testResults: z.array(
+    z.object({
+      /** The error of the file itself, such as a failed import or set-up. Empty for none. */
+      message: z.string(),
+      assertionResults: z.array(z.object({ status: z.string() })),
+    }),
+  ),
+})
+
+/** A run of one test file, as far as its verdict needs it. */
+export type TestReport = z.infer<typeof REPORT>
+
+/** What the test says of its rule. `unusable`: it fails without the mutation too, or its set-up fails. */
+export type Verdict = 'caught' | 'MISSED' | 'unusable'
+
+/**
+ * @param unbroken the run without the mutation
+ * @param broken the run with it; undefined where it was not started or wrote nothing
+ */
+export function judge(unbroken: TestReport | undefined, broken: TestReport | undefined): Verdict {
+  if (!passes(unbroken) || broken === undefined) return 'unusable'
+  if (passes(broken)) return 'MISSED'
+  const isSetUp = broken.testResults.every(({ message }) => message === '')
+  const hasFailed = broken.testResults.some(({ assertionResults }) =>
+    assertionResults.some((test) => test.status === 'failed'),
+  )
+  return isSetUp && hasFailed ? 'caught' : 'unusable'
+}
+
+/** Whether tests ran, and every one of them passed. */
+function passes(report: TestReport | undefined): boolean {
+  if (!report?.success) return false
+  return report.testResults.some(({ assertionResults }) => assertionResults.some(({ status }) => status === 'passed'))
+}
+
+/** @returns undefined where vitest ended before it wrote its report, as it does without a database */
+function runTest(root: string, folder: string, test: string): TestReport | undefined {
+  const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
+  const file = join(folder, 'report.json')
+  rmSync(file, { force: true })
+  spawnSync(process.execPath, [vitest, 'run', test, '--reporter=json', `--outputFile=${file}`], {
+    cwd: root,
+    stdio: 'ignore',
+  })
+  return existsSync(file) ? REPORT.parse(JSON.parse(readFileSync(file, 'utf8'))) : undefined
+}
+
+function tryMutation(root: string, folder: string, { file, text, replacement, test }: Mutation): Verdict {
+  const unbroken = runTest(root, folder, test)
+  if (!passes(unbroken)) return 'unusable'
   const path = join(root, file)
   const original = readFileSync(path, 'utf8')
   try {
     writeFileSync(path, original.replace(text, replacement))
-    const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
-    const { status } = spawnSync(process.execPath, [vitest, 'run', test], { cwd: root, stdio: 'ignore' })
-    return status === 1
+    return judge(unbroken, runTest(root, folder, test))
   } finally {
     writeFileSync(path, original)
   }
@@ -99,9 +151,11 @@ function isCaught(root: string, { file, text, replacement, test }: Mutation): bo
 if (import.meta.main) {
   // Ctrl-C also ends the test, and then the file is restored.
   process.on('SIGINT', () => process.exit(130))
+  const folder = mkdtempSync(join(tmpdir(), 'trestle-mutations-'))
+  process.on('exit', () => rmSync(folder, { recursive: true }))
   for (const mutation of mutations) {
-    const caught = isCaught(join(import.meta.dirname, '..'), mutation)
-    console.log(`${caught ? 'caught' : 'MISSED'}  ${mutation.breaks} (${mutation.test})`)
-    if (!caught) process.exitCode = 1
+    const verdict = tryMutation(join(import.meta.dirname, '..'), folder, mutation)
+    console.log(`${verdict}  ${mutation.breaks} (${mutation.test})`)
+    if (verdict !== 'caught') process.exitCode = 1
   }
 }
