@@ -85,7 +85,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
     requestIdHeader: config.server.requestIdHeader,
     bodyLimit: BODY_BYTES_MAX,
     headBytesMax: config.behaviours.headBytesMax,
-    handlerTimeoutMs: config.server.requestDurationMsMax,
+    handlerTimeoutMs: config.server.handlerTimeoutMs,
     trustedProxies: config.server.trustedProxies,
     ignoreTrailingSlash: true,
     secondBase: GATEWAY_PATH,

@@ -223,7 +223,7 @@ describe('loadAuthConfig', () => {
       host: '0.0.0.0',
       port: 8081,
       externalUrl: 'https://auth.example.com',
-      requestDurationMsMax: 10_000,
+      handlerTimeoutMs: 10_000,
       shutdownDelayMs: 0,
       addressHeaders: [],
       corsAllowedHeaders: [],

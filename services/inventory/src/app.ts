@@ -23,7 +23,7 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
     requestIdHeader: 'x-request-id',
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
     bodyLimit: config.bodyBytesMax,
-    handlerTimeoutMs: timeouts.requestMs,
+    handlerTimeoutMs: timeouts.handlerTimeoutMs,
     // An import may take long to arrive. The timeout of handlers bounds all other requests.
     requestTimeoutMs: 0,
     trustedProxies: config.server.trustedProxies,

@@ -53,12 +53,12 @@ export interface InventoryDeps extends Turns {
 /** The times after which a request ends (reference: Request limits). */
 interface RequestTimeouts {
   /** For the body and the answer of a request, but for imports, exports and long pages. */
-  readonly requestMs: number
+  readonly handlerTimeoutMs: number
   /** For the next bytes of an import. */
   readonly silenceMs: number
 }
 
-const TIMEOUTS: RequestTimeouts = { requestMs: 15_000, silenceMs: 30_000 }
+const TIMEOUTS: RequestTimeouts = { handlerTimeoutMs: 15_000, silenceMs: 30_000 }
 
 /** The dependencies of a serving process, and what starts and ends them. */
 export interface ProcessDeps extends InventoryDeps {

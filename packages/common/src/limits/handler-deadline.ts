@@ -6,7 +6,7 @@ import { answerSlowBody, hasBodyPlace, leaveBodyPlace } from './body-places.ts'
 /** How long a handler may take, in milliseconds, and the errors that end it. */
 export interface HandlerDeadlineOptions {
   /** Checked every quarter of a second. */
-  readonly timeoutMs: number
+  readonly handlerTimeoutMs: number
   readonly timedOut: (cause: unknown) => HttpError
   /** The error for a request whose body has not arrived in time. */
   readonly bodyTimedOut: (cause: unknown) => HttpError
@@ -22,16 +22,16 @@ const CHECK_MS = 250
  * old tables, in which V8 keeps finished requests until the next full collection.
  */
 export const handlerDeadline = fp<HandlerDeadlineOptions>(
-  async (app, { timeoutMs, timedOut, bodyTimedOut }) => {
+  async (app, { handlerTimeoutMs, timedOut, bodyTimedOut }) => {
     const running: (Running | undefined)[] = []
     const empty: number[] = []
     const timer = setInterval(() => {
-      const latest = performance.now() - timeoutMs
+      const latest = performance.now() - handlerTimeoutMs
       for (const [place, each] of running.entries()) {
         if (each === undefined || each.arrived > latest) continue
         leave(each.reply, place)
-        if (isBodyAwaited(each.reply)) dropBody(each.reply, `the body took longer than ${timeoutMs} ms`)
-        else expire(each.reply, timedOut(new Error(`the handler took longer than ${timeoutMs} ms`)))
+        if (isBodyAwaited(each.reply)) dropBody(each.reply, `the body took longer than ${handlerTimeoutMs} ms`)
+        else expire(each.reply, timedOut(new Error(`the handler took longer than ${handlerTimeoutMs} ms`)))
       }
     }, CHECK_MS)
     timer.unref()

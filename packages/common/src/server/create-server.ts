@@ -115,7 +115,7 @@ export function createServer(options: ServerOptions): Server {
     done(refusal)
   })
   app.register(handlerDeadline, {
-    timeoutMs: options.handlerTimeoutMs,
+    handlerTimeoutMs: options.handlerTimeoutMs,
     timedOut: vocabulary.timedOut,
     bodyTimedOut: (cause) => vocabulary.bodyTimedOut?.(cause) ?? vocabulary.timedOut(cause),
   })

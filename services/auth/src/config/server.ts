@@ -113,7 +113,8 @@ export interface ServerConfig extends TelemetryConfig {
   readonly port: number
   /** Base of links and default issuer, as written. */
   readonly externalUrl: string
-  readonly requestDurationMsMax: number
+  /** How long a handler may take. */
+  readonly handlerTimeoutMs: number
   readonly shutdownDelayMs: number
   /** Undefined: no setting says which proxies there are, and none is trusted. */
   readonly trustedProxies: TrustedProxies | undefined
@@ -131,7 +132,7 @@ export function toServerConfig(values: ServerValues, { trustedPeer }: Pick<Behav
     host: values.API_HOST,
     port: values.API_PORT,
     externalUrl: values.API_EXTERNAL_URL,
-    requestDurationMsMax: values.API_MAX_REQUEST_DURATION,
+    handlerTimeoutMs: values.API_MAX_REQUEST_DURATION,
     shutdownDelayMs: values.SHUTDOWN_DELAY,
     trustedProxies: values.TRUSTED_PROXIES ?? (trustedPeer === 'none' ? undefined : trustedPeer),
     addressHeaders: ADDRESS_SETTINGS.filter((name) => values[name]).map((name) => ADDRESS_HEADERS[name]),

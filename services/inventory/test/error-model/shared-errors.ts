@@ -129,7 +129,7 @@ export const sharedErrors: ErrorCases = {
   ),
   writeScopeMissing: ofAll(readsBody, (world, request) => withToken(world, request, 'read')),
   requestTimeout: ofAll(readsBody, async (world, { method, url }, operation) => {
-    const port = await world.listen(await world.service({}, { timeouts: { requestMs: 300, silenceMs: 300 } }))
+    const port = await world.listen(await world.service({}, { timeouts: { handlerTimeoutMs: 300, silenceMs: 300 } }))
     const type = isImport(operation) ? 'text/csv' : 'application/json'
     const headers = [`Content-Type: ${type}`, 'Content-Length: 100']
     return sendRaw(port, rawRequest(`${method} ${url}`, headers))
