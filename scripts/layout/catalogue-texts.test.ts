@@ -35,3 +35,25 @@ it.each([
 ])('allows a text in %s', async (path) => {
   expect(await problemsOf(catalogueTexts, { [path]: "z.string({ error: 'must be a name' })\n" })).toEqual([])
 })
+
+const catalogue = 'services/shop/src/item-errors.ts'
+const piece = 'write the text of an error whole, in the line of its error: a search from an answer finds it there'
+
+it.each([
+  "const GONE = 'Gone'\nexport const itemGone = defineError(404, 'GONE', GONE)",
+  `const gone = ({ id }: Item) => \`\${id} is gone\`\nexport const itemGone = defineError(404, 'GONE', gone)`,
+  "const GONE = 'Gone'\nexport const itemGone = invalid(GONE)",
+  `const invalid = (what: string) =>\n  defineError(400, 'INVALID', \`\${what} is not valid\`)`,
+  "export const itemGone = invalid('Gone')\nexport const shopGone = invalid(itemGone.message)",
+])('refuses the text in pieces of %j', async (text) => {
+  expect(await problemsOf(catalogueTexts, { [catalogue]: `${text}\n` })).toEqual([`${catalogue}:2 ${piece}`])
+})
+
+it.each([
+  "export const itemGone = defineError(404, 'GONE', 'Gone')",
+  `export const itemGone = defineError(404, 'GONE', ({ id }: Item) => \`\${id} is gone\`)`,
+  "const invalid = (message: string) => defineError(400, 'INVALID', message)\nexport const itemGone = invalid('Gone')",
+  "const RETRY = { 'retry-after': '1' }\nexport const busy = defineError(503, 'BUSY', 'Too busy', RETRY)",
+])('allows the whole text of %j', async (text) => {
+  expect(await problemsOf(catalogueTexts, { [catalogue]: `${text}\n` })).toEqual([])
+})

@@ -1,6 +1,9 @@
+import type { Argument, Expression } from 'oxc-parser'
 import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
-import { commentsOf, lineAt } from './syntax.ts'
+import { commentsOf, lineAt, programOf, visitSyntax } from './syntax.ts'
 
+/** The catalogue of a service. */
+const CATALOGUE = /^services\/[^/]+\/src\/([a-z]+-)*errors\.ts$/
 /** The catalogue of a service, and what no client of HTTP reads: settings, and commands with the files that they read. */
 const EXEMPT = /^services\/[^/]+\/src\/(errors\.ts|[a-z-]+-errors\.ts|config\.ts|config\/|commands\/|seed\/)/
 const TEXT = String.raw`(['"\`])[^'"\`\n]* [^'"\`\n]*`
@@ -12,13 +15,17 @@ const PLACES = [
   /\b(?:defineError|new HttpError)\(/g,
 ]
 
-/** The text of an error of a service stands in its catalogue alone, so that a search from an answer finds it there. */
+/**
+ * The text of an error of a service stands in its catalogue alone, so that a search from an answer finds it there. It stands whole
+ * in the line of its error: neither in a constant of several errors, nor put together from pieces.
+ */
 export const catalogueTexts: Rule = (tree) =>
-  productionFiles(tree, 'services')
-    .filter(({ path }) => !EXEMPT.test(path))
-    .flatMap(textsOf)
+  productionFiles(tree, 'services').flatMap((file) => [
+    ...(EXEMPT.test(file.path) ? [] : textsElsewhere(file)),
+    ...(CATALOGUE.test(file.path) ? textsInPieces(file) : []),
+  ])
 
-function textsOf(file: SourceFile): readonly Problem[] {
+function textsElsewhere(file: SourceFile): readonly Problem[] {
   const { path, text } = file
   const comments = commentsOf(file)
   return PLACES.flatMap((place) => [...text.matchAll(place)])
@@ -28,4 +35,55 @@ function textsOf(file: SourceFile): readonly Problem[] {
       line: lineAt(text, index),
       message: 'the text of an error stands in the catalogue: errors.ts, or a file …-errors.ts that it lists',
     }))
+}
+
+function textsInPieces(file: SourceFile): readonly Problem[] {
+  const declared = declaredIn(file)
+  const problems: Problem[] = []
+  visitSyntax(file, {
+    CallExpression({ callee, arguments: values }) {
+      if (callee.type !== 'Identifier') return
+      // The message of `defineError` is its third argument. A function of the catalogue passes one on.
+      const messages = callee.name === 'defineError' ? values.slice(2, 3) : values
+      for (const value of messages) {
+        const isBuilt =
+          callee.name === 'defineError' && value.type === 'TemplateLiteral' && value.expressions.length > 0
+        if (!isBuilt && !isShared(value, declared)) continue
+        const message =
+          'write the text of an error whole, in the line of its error: a search from an answer finds it there'
+        problems.push({ path: file.path, line: lineAt(file.text, value.start), message })
+      }
+    },
+  })
+  return problems
+}
+
+/** Constants of a catalogue. */
+interface Declared {
+  /** Those that are a text, or a function that returns one. */
+  readonly texts: ReadonlySet<string>
+  /** What a call makes. */
+  readonly errors: ReadonlySet<string>
+}
+
+function declaredIn(file: SourceFile): Declared {
+  const declarations = programOf(file).body.flatMap((node) => {
+    const declaration = node.type === 'ExportNamedDeclaration' ? node.declaration : node
+    return declaration?.type === 'VariableDeclaration' ? declaration.declarations : []
+  })
+  const namesOf = (isWanted: (init: Expression | null) => boolean) =>
+    new Set(declarations.flatMap(({ id, init }) => (id.type === 'Identifier' && isWanted(init) ? [id.name] : [])))
+  return { texts: namesOf(isText), errors: namesOf((init) => init?.type === 'CallExpression') }
+}
+
+function isText(value: Expression | null): boolean {
+  if (value?.type === 'ArrowFunctionExpression') return value.body.type !== 'BlockStatement' && isText(value.body)
+  return value?.type === 'TemplateLiteral' || (value?.type === 'Literal' && typeof value.value === 'string')
+}
+
+/** Whether an argument is a text of the file, or the text of an error of the file. */
+function isShared(value: Argument, { texts, errors }: Declared): boolean {
+  if (value.type === 'Identifier') return texts.has(value.name)
+  if (value.type !== 'MemberExpression' || value.object.type !== 'Identifier') return false
+  return errors.has(value.object.name) && value.property.type === 'Identifier' && value.property.name === 'message'
 }

@@ -2,9 +2,10 @@ import { defineError } from '@trestle/common/errors/define-error.ts'
 import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 
 // The catalogue of all errors that a client can see (reference: Error codes), with request-errors.ts for what is wrong with a
-// request, field-errors.ts for what is wrong with one of its fields, external-errors.ts for providers and hooks, and
+// request, field-errors.ts for what is wrong with one of its fields, external-errors.ts for providers, hooks and identities, and
 // factor-errors.ts for second factors. import-errors.ts has the texts of `users import`.
-// Where a code has several texts, the name says where it is used. A text of several errors stands once, in a constant above them.
+// Where a code has several texts, the name says where it is used. Where several errors have one text, each writes it out, and their
+// status or code tells them apart.
 
 const invalid = (message: string) => defineError(400, 'validation_failed', message)
 
@@ -16,28 +17,15 @@ export const methodNotAllowed = defineError(405, 'method_not_allowed', 'Method n
 
 export const notAdmin = defineError(403, 'not_admin', 'User not allowed')
 export const appMetadataForAdmins = defineError(403, 'not_admin', 'Updating app_metadata requires admin privileges')
-const BANNED = 'User is banned'
-export const userBanned = defineError(403, 'user_banned', BANNED)
-export const signInUserBanned = defineError(400, 'user_banned', BANNED)
+export const userBanned = defineError(403, 'user_banned', 'User is banned')
+export const signInUserBanned = defineError(400, 'user_banned', 'User is banned')
 
-const AUDIENCE_MISMATCH = "Token audience doesn't match request audience"
-export const audienceMismatch = invalid(AUDIENCE_MISMATCH)
-export const foreignAudience = defineError(403, 'unexpected_audience', AUDIENCE_MISMATCH)
+export const audienceMismatch = invalid("Token audience doesn't match request audience")
+export const foreignAudience = defineError(403, 'unexpected_audience', "Token audience doesn't match request audience")
 
 export const userNotFound = defineError(404, 'user_not_found', 'User not found')
 export const emailUnknown = defineError(404, 'user_not_found', 'User with this email not found')
 export const secureChangeOff = invalid('Enable secure email change to generate link for current email')
-export const singleIdentity = defineError(
-  422,
-  'single_identity_not_deletable',
-  'User must have at least 1 identity after unlinking',
-)
-export const identityNotFound = defineError(422, 'identity_not_found', "Identity doesn't exist")
-export const emailConflict = defineError(
-  422,
-  'email_conflict_identity_not_deletable',
-  'Unable to unlink identity due to email conflict',
-)
 export const userIdTaken = defineError(409, 'conflict', 'A user with this id already exists')
 export const emailExists = defineError(
   422,
@@ -48,16 +36,14 @@ export const phoneExists = defineError(422, 'phone_exists', 'A user with this ph
 export const phoneExistsForAdmin = defineError(422, 'phone_exists', 'Phone number already registered by another user')
 
 export const userAlreadyExists = defineError(400, 'user_already_exists', 'User already registered')
-export const userAlreadyRegistered = defineError(422, userAlreadyExists.code, userAlreadyExists.message)
+export const userAlreadyRegistered = defineError(422, 'user_already_exists', 'User already registered')
 export const signupDisabled = defineError(422, 'signup_disabled', 'Signups not allowed for this instance')
 export const emailSignupsDisabled = defineError(400, 'email_provider_disabled', 'Email signups are disabled')
-const EMAIL_DISABLED = 'Email logins are disabled'
-export const emailSignInsDisabled = defineError(422, 'email_provider_disabled', EMAIL_DISABLED)
-export const emailMessagesDisabled = defineError(400, 'email_provider_disabled', EMAIL_DISABLED)
+export const emailSignInsDisabled = defineError(422, 'email_provider_disabled', 'Email logins are disabled')
+export const emailMessagesDisabled = defineError(400, 'email_provider_disabled', 'Email logins are disabled')
 export const phoneSignupsDisabled = defineError(400, 'phone_provider_disabled', 'Phone signups are disabled')
-const PHONE_DISABLED = 'Phone logins are disabled'
-export const phoneSignInsDisabled = defineError(422, 'phone_provider_disabled', PHONE_DISABLED)
-export const phoneMessagesDisabled = defineError(400, 'phone_provider_disabled', PHONE_DISABLED)
+export const phoneSignInsDisabled = defineError(422, 'phone_provider_disabled', 'Phone logins are disabled')
+export const phoneMessagesDisabled = defineError(400, 'phone_provider_disabled', 'Phone logins are disabled')
 export const phoneCodesDisabled = defineError(400, 'phone_provider_disabled', 'Unsupported phone provider')
 export const otpDisabled = defineError(422, 'otp_disabled', 'Signups not allowed for otp')
 export const anonymousDisabled = defineError(422, 'anonymous_provider_disabled', 'Anonymous sign-ins are disabled')
@@ -81,9 +67,16 @@ export const WEAKNESS_SENTENCES = {
   pwned: 'Password is known to be weak and easy to guess, please choose a different one.',
 } as const
 
-const CURRENT_PASSWORD = 'Current password required when setting new password.'
-export const currentPasswordRequired = defineError(400, 'current_password_required', CURRENT_PASSWORD)
-export const currentPasswordInvalid = defineError(400, 'current_password_invalid', CURRENT_PASSWORD)
+export const currentPasswordRequired = defineError(
+  400,
+  'current_password_required',
+  'Current password required when setting new password.',
+)
+export const currentPasswordInvalid = defineError(
+  400,
+  'current_password_invalid',
+  'Current password required when setting new password.',
+)
 export const samePassword = defineError(422, 'same_password', 'New password should be different from the old password.')
 export const reauthenticationNeeded = defineError(
   400,
@@ -108,14 +101,6 @@ export const anonymousPassword = defineError(
 )
 export const emailNotVerified = defineError(422, 'email_not_confirmed', 'Please verify your email first.')
 export const phoneNotVerified = defineError(422, 'phone_not_confirmed', 'Please verify your phone first.')
-export const secondFactorNeeded = defineError(
-  401,
-  'insufficient_aal',
-  'AAL2 session is required to update email or password when MFA is enabled.',
-  {
-    'www-authenticate': `${BEARER_CHALLENGE['www-authenticate']}, error="insufficient_user_authentication", acr_values="aal2"`,
-  },
-)
 
 export const invalidCredentials = defineError(400, 'invalid_credentials', 'Invalid login credentials')
 export const unsupportedGrantType = defineError(400, 'invalid_credentials', 'unsupported_grant_type')
@@ -200,10 +185,18 @@ export const customProvidersDisabled = defineError(404, 'feature_disabled', 'Cus
 export const overRequestRateLimit = defineError(429, 'over_request_rate_limit', 'Request rate limit reached')
 export const overEmailRateLimit = defineError(429, 'over_email_send_rate_limit', 'email rate limit exceeded')
 export const overSmsRateLimit = defineError(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded')
-const waitText = ({ seconds }: { readonly seconds: number }) =>
-  `For security purposes, you can only request this after ${seconds} seconds.`
-export const emailTooSoon = defineError(429, 'over_email_send_rate_limit', waitText)
-export const smsTooSoon = defineError(429, 'over_sms_send_rate_limit', waitText)
+export const emailTooSoon = defineError(
+  429,
+  'over_email_send_rate_limit',
+  ({ seconds }: { readonly seconds: number }) =>
+    `For security purposes, you can only request this after ${seconds} seconds.`,
+)
+export const smsTooSoon = defineError(
+  429,
+  'over_sms_send_rate_limit',
+  ({ seconds }: { readonly seconds: number }) =>
+    `For security purposes, you can only request this after ${seconds} seconds.`,
+)
 export const smsSendFailed = defineError(
   422,
   'sms_send_failed',

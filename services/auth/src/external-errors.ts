@@ -2,7 +2,8 @@ import { defineError, HttpError } from '@trestle/common/errors/define-error.ts'
 import type { NeighbourReport } from '@trestle/database/violations.ts'
 import { BEARER_CHALLENGE } from './errors.ts'
 
-// The part of the catalogue in errors.ts about other servers: external providers and hooks (reference: Error codes). An error
+// The part of the catalogue in errors.ts about other servers, which are external providers and hooks, and about the identities of
+// a user (reference: Error codes). An error
 // at /callback goes into the redirect.
 
 interface Named {
@@ -39,9 +40,16 @@ export const providerDisabled = defineError(
 )
 export const exchangeFailed = defineError(500, 'unexpected_failure', 'Unable to exchange external code')
 export const profileFailed = defineError(500, 'unexpected_failure', 'Error getting user profile from external provider')
-const NO_EMAIL = 'Error getting user email from external provider'
-export const profileWithoutEmail = defineError(500, 'unexpected_failure', NO_EMAIL)
-export const idTokenWithoutEmail = defineError(400, 'validation_failed', NO_EMAIL)
+export const profileWithoutEmail = defineError(
+  500,
+  'unexpected_failure',
+  'Error getting user email from external provider',
+)
+export const idTokenWithoutEmail = defineError(
+  400,
+  'validation_failed',
+  'Error getting user email from external provider',
+)
 export const severalOwners = defineError(
   500,
   'unexpected_failure',
@@ -52,15 +60,34 @@ export const externalEmailUnverified = defineError(
   'provider_email_needs_verification',
   ({ provider }: Named) => `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`,
 )
-const mailedText = ({ provider }: Named) =>
-  `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`
-export const externalEmailMailed = defineError(422, 'provider_email_needs_verification', mailedText)
-export const linkedEmailUnverified = defineError(422, 'email_not_confirmed', mailedText)
+export const externalEmailMailed = defineError(
+  422,
+  'provider_email_needs_verification',
+  ({ provider }: Named) =>
+    `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`,
+)
+export const linkedEmailUnverified = defineError(
+  422,
+  'email_not_confirmed',
+  ({ provider }: Named) =>
+    `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`,
+)
 export const inviteNotFound = defineError(404, 'invite_not_found', 'Invite not found')
 export const invitedEmailElsewhere = defineError(
   400,
   'validation_failed',
   'Invited email does not match emails from external provider',
+)
+export const singleIdentity = defineError(
+  422,
+  'single_identity_not_deletable',
+  'User must have at least 1 identity after unlinking',
+)
+export const identityNotFound = defineError(422, 'identity_not_found', "Identity doesn't exist")
+export const emailConflict = defineError(
+  422,
+  'email_conflict_identity_not_deletable',
+  'Unable to unlink identity due to email conflict',
 )
 export const identityLinked = defineError(422, 'identity_already_exists', 'Identity is already linked')
 export const identityTaken = defineError(422, 'identity_already_exists', 'Identity is already linked to another user')

@@ -1,4 +1,5 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
+import { BEARER_CHALLENGE } from './errors.ts'
 
 // The errors of second factors and passkeys (reference: Error codes), a part of the catalogue in errors.ts.
 
@@ -124,6 +125,14 @@ export const identitiesNeedSecondFactor = defineError(
   403,
   'insufficient_aal',
   'AAL2 session is required to manage identities when MFA is enabled',
+)
+export const secondFactorNeeded = defineError(
+  401,
+  'insufficient_aal',
+  'AAL2 session is required to update email or password when MFA is enabled.',
+  {
+    'www-authenticate': `${BEARER_CHALLENGE['www-authenticate']}, error="insufficient_user_authentication", acr_values="aal2"`,
+  },
 )
 export const adminNeedsSecondFactor = defineError(
   403,

@@ -103,15 +103,19 @@ export const invalidToken = defineError(
   challenge(', error="invalid_token"'),
 )
 
-const scopeMissing = (scope: string) =>
-  defineError(
-    403,
-    'INSUFFICIENT_PRIVILEGES',
-    `The access token has not the scope ${scope}.`,
-    challenge(`, error="insufficient_scope", scope="${scope}"`),
-  )
-export const readScopeMissing = scopeMissing('inventory:read')
-export const writeScopeMissing = scopeMissing('inventory:write')
+const scopeChallenge = (scope: string) => challenge(`, error="insufficient_scope", scope="${scope}"`)
+export const readScopeMissing = defineError(
+  403,
+  'INSUFFICIENT_PRIVILEGES',
+  'The access token has not the scope inventory:read.',
+  scopeChallenge('inventory:read'),
+)
+export const writeScopeMissing = defineError(
+  403,
+  'INSUFFICIENT_PRIVILEGES',
+  'The access token has not the scope inventory:write.',
+  scopeChallenge('inventory:write'),
+)
 export const originNotAllowed = defineError(403, 'INSUFFICIENT_PRIVILEGES', 'Pages of this origin may not call.')
 
 export const notFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The resource you requested does not exist.')
