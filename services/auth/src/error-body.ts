@@ -17,11 +17,10 @@ import {
   providerDisabled,
   stateUsed,
 } from './external-errors.ts'
-import { fieldText } from './field-errors.ts'
+import { fieldText, toFieldError } from './field-errors.ts'
 import {
   bodyEmpty,
   bodyFieldInvalid,
-  fieldInvalid,
   malformedRequest,
   requestTooLarge,
   unsupportedContentType,
@@ -223,13 +222,13 @@ function toMethodNotAllowed(allow: readonly string[]): HttpError {
 }
 
 /** The error of a request that does not match its schema. A member of a wrong type is `bad_json`, as for clients of GoTrue. */
-function toInvalid({ context, issues }: InvalidInput): HttpError {
-  const [issue] = issues
-  const field = issue?.path.join('.') ?? ''
-  const problem = fieldText(issue && { ...issue.params, code: issue.keyword, message: issue.message })
-  if (context !== 'body') return fieldInvalid({ field, problem })
+function toInvalid({ context, issues }: InvalidInput, request: FastifyRequest): HttpError {
+  const [first] = issues
+  const field = first?.path.join('.') ?? ''
+  const issue = first && { ...first.params, code: first.keyword, message: first.message }
+  if (context !== 'body' || request.routeOptions.config.namesFields) return toFieldError(field, issue)
   // A parsed body is always an object. So a problem without a member means that the body is missing.
-  return field === '' ? bodyEmpty() : bodyFieldInvalid({ field, problem })
+  return field === '' ? bodyEmpty() : bodyFieldInvalid({ field, problem: fieldText(issue) })
 }
 
 function headerOf(request: FastifyRequest | undefined, name: string): string | undefined {
@@ -241,5 +240,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether errors of the route also carry the names of RFC 6749 (reference: OAuth error names). */
     oauthNames?: boolean
+    /** Whether a wrong member of the body is `validation_failed` with its name. Other routes answer as if the body were no JSON. */
+    namesFields?: boolean
   }
 }

@@ -1,10 +1,11 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import { fieldInvalid } from './request-errors.ts'
+
 // The part of the catalogue in errors.ts about single fields of a request: what follows `<field>: ` in `fieldInvalid` and
 // `bodyFieldInvalid` (reference: Request bodies). `users import` says the same of a line.
 //
-// A schema refuses the value, `fieldText` below chooses the text, and one of these functions makes the error: `toInvalid` in
-// error-body.ts for each route, `requireValid` in routes/admin/custom-providers.ts, `completeSettings` in
-// external-providers/complete-settings.ts, and `readUserLine` in users/user-line.ts. A search for the name of a text finds the
-// schemas that choose it themselves.
+// A schema refuses the value, and `fieldText` below chooses the text. A search for the name of a text finds the schemas that choose
+// it themselves.
 
 interface Bound {
   readonly limit: unknown
@@ -89,4 +90,9 @@ export function fieldText(issue: SchemaIssue | undefined): string {
     default:
       return FIELD_TEXTS.invalid
   }
+}
+
+/** The error for a field that a schema refuses. `field` joins its names by dots, and is empty for the whole. */
+export function toFieldError(field: string, issue: SchemaIssue | undefined): HttpError {
+  return fieldInvalid({ field, problem: fieldText(issue) })
 }

@@ -5,8 +5,7 @@ import {
   customProviderIssuerMissing,
   discoveryFailed,
 } from '../external-errors.ts'
-import { fieldText } from '../field-errors.ts'
-import { fieldInvalid } from '../request-errors.ts'
+import { toFieldError } from '../field-errors.ts'
 import { type CustomProviderChanges, CustomProviderSettings } from './custom-provider.ts'
 import { describeFailure } from './describe-failure.ts'
 import { discoverMetadata } from './discovery.ts'
@@ -25,7 +24,7 @@ type WantedSettings = CustomProviderChanges & Pick<CustomProviderSettings, 'prov
  * Checks the members that a type of provider needs, and adds the defaults. Fetches the metadata of an OpenID provider, also
  * where `wanted` has older ones.
  * @throws customProviderFieldForeign, customProviderAddressRefused, customProviderIssuerMissing, discoveryFailed,
- * fieldInvalid
+ * and what `toFieldError` makes
  */
 export async function completeSettings(
   { outbound }: CompleteSettingsDeps,
@@ -42,12 +41,7 @@ export async function completeSettings(
   const parsed = CustomProviderSettings.safeParse(type === 'oidc' ? await addMetadata(outbound, wanted) : wanted)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  refuseSetting(issue?.path.join('.') ?? '', issue)
-}
-
-/** Names the wrong member of a provider. @throws fieldInvalid */
-export function refuseSetting(field: string, issue: Parameters<typeof fieldText>[0]): never {
-  throw fieldInvalid({ field, problem: fieldText(issue) })
+  throw toFieldError(issue?.path.join('.') ?? '', issue)
 }
 
 async function addMetadata(outbound: Outbound, wanted: WantedSettings): Promise<object> {

@@ -1,9 +1,7 @@
-import type { FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { customProvidersDisabled } from '../../errors.ts'
-import { refuseSetting } from '../../external-providers/complete-settings.ts'
 import {
   CustomProviderChanges,
   CustomProviderSettings,
@@ -76,10 +74,9 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
     providers: (await listCustomProviders(deps.db, query.type)).map(viewCustomProvider),
   }))
 
-  app.post('/admin/custom-providers', { schema: addSchema, attachValidation: true }, async (request, reply) => {
-    requireValid(request)
-    return reply.code(201).send(viewCustomProvider(await createCustomProvider(deps, request.body)))
-  })
+  app.post('/admin/custom-providers', { schema: addSchema, config: { namesFields: true } }, async ({ body }, reply) =>
+    reply.code(201).send(viewCustomProvider(await createCustomProvider(deps, body))),
+  )
 
   app.get(
     '/admin/custom-providers/:identifier',
@@ -119,18 +116,6 @@ export const customProvidersRoutes: FastifyPluginAsyncZod = async (app) => {
       return reply.code(204).send()
     },
   )
-}
-
-/**
- * Names the wrong field of a body. Other routes answer as if the body were no JSON.
- * @throws fieldInvalid, or what the schema threw
- */
-function requireValid({ validationError }: FastifyRequest): void {
-  if (!validationError) return
-  if (!validationError.validation) throw validationError
-  const [issue] = validationError.validation
-  const field = issue?.instancePath.slice(1).replaceAll('/', '.') ?? ''
-  refuseSetting(field, issue && { ...issue.params, code: issue.keyword, message: issue.message ?? '' })
 }
 
 function viewCustomProvider(provider: CustomProvider): CustomProviderView {
