@@ -51,3 +51,28 @@ it.each([
 ])('allows a class with the members of an interface, and %s', async (_what, declared, other) => {
   expect(await problemsOf(loneImplementations, { [path]: declared + kitchenScale + other })).toEqual([])
 })
+
+const bell = 'export interface Bell {\n  ring(): void\n  mute(): void\n}\n'
+const maker = 'export function createBell(): Bell {\n  return { ring() {}, mute() {} }\n}\n'
+const elsewhere = 'services/shop/src/items/create-bell.ts'
+
+it('refuses an interface of functions that one object of another file has', async () => {
+  expect(await problemsOf(loneImplementations, { [path]: bell, [elsewhere]: maker })).toEqual([
+    `${path}:1 Bell has its members in one object of ${elsewhere} alone: declare it there, or take the functions`,
+  ])
+})
+
+it('allows an interface of functions that an external provider answers', async () => {
+  const text = bell.replace('Bell', 'ProviderApi')
+  expect(await problemsOf(loneImplementations, { [path]: text, [elsewhere]: maker })).toEqual([])
+})
+
+it.each([
+  ['beside its only object', { [path]: bell + maker }],
+  ['with a second object', { [path]: bell, [elsewhere]: maker + maker }],
+  ['with data', { [path]: bell.replace('mute()', 'readonly tone: number\n  mute()'), [elsewhere]: maker }],
+  ['without an object', { [path]: bell }],
+  ['of a test', { 'services/shop/test/bell.ts': bell, 'services/shop/test/create-bell.ts': maker }],
+])('allows an interface of functions %s', async (_what, files) => {
+  expect(await problemsOf(loneImplementations, files)).toEqual([])
+})

@@ -1,13 +1,15 @@
-import type { Class, PropertyKey as MemberKey, ObjectExpression, TSInterfaceDeclaration } from 'oxc-parser'
-import type { Problem, Rule, SourceFile } from './source-tree.ts'
+import type { Class, PropertyKey as MemberKey, ObjectExpression, TSSignature } from 'oxc-parser'
+import { type Problem, productionFiles, type Rule, type SourceFile } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
-/** Interfaces whose members one class has, and why the class cannot be the type. */
+const FOLDERS = ['services', 'packages', 'migrations', 'bench', 'scripts', 'examples']
+/** Interfaces whose members one class or object has, and why they are no layer of their own. */
 const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
   [
     'ControllerApplication',
     'a published type; the class Application imports the files that use it, so they cannot import it',
   ],
+  ['ProviderApi', 'an external provider stands behind it: what a provider file may ask of it'],
 ])
 
 /** A class that implements an interface. */
@@ -23,6 +25,14 @@ interface Behaviour {
   readonly start: number
   readonly name: string
   readonly members: readonly string[]
+  /** Whether it has no data. One with data may be the options of a function. */
+  readonly hasOnlyMethods: boolean
+}
+
+/** An object that is written out. */
+interface WrittenObject {
+  readonly file: SourceFile
+  readonly members: ReadonlySet<string>
 }
 
 /** What the files declare that bears on the rule. */
@@ -31,8 +41,9 @@ interface Declarations {
   readonly implementations: Implementation[]
   readonly behaviours: Behaviour[]
   readonly classes: { readonly name: string; readonly members: ReadonlySet<string> }[]
-  /** The members of each object that is written out. */
-  readonly objects: ReadonlySet<string>[]
+  readonly objects: WrittenObject[]
+  /** The paths of production code. */
+  readonly production: ReadonlySet<string>
 }
 
 /**
@@ -41,9 +52,16 @@ interface Declarations {
  *
  * A class also implements an interface without saying so, when it has all its members. Such an interface is refused if other
  * files may import it, and if no second class and no object have its members.
+ *
+ * The same holds for an interface of functions alone that one object has, in another file: whoever calls them can take the
+ * functions. Beside its only object, an interface is the return type of the function that makes the object.
  */
-export const loneImplementations: Rule = ({ files }) => {
-  const declared = declarationsOf(files.filter(({ path }) => path.endsWith('.ts')))
+export const loneImplementations: Rule = (tree) => {
+  const production = new Set(productionFiles(tree, ...FOLDERS).map(({ path }) => path))
+  const declared = declarationsOf(
+    tree.files.filter(({ path }) => path.endsWith('.ts')),
+    production,
+  )
   const structural = structuralProblems(declared)
   return [
     ...statedProblems(declared),
@@ -69,16 +87,28 @@ interface StructuralProblem {
 }
 
 function structuralProblems(declared: Declarations): readonly StructuralProblem[] {
-  const { behaviours, classes, objects, implementations } = declared
-  const stated = new Set(implementations.map(({ name }) => name))
-  return behaviours.flatMap(({ file, start, name, members }): readonly StructuralProblem[] => {
-    if (stated.has(name)) return []
-    const hasAll = (those: ReadonlySet<string>) => members.every((member) => those.has(member))
-    const [found, ...others] = classes.filter((each) => hasAll(each.members))
-    if (found === undefined || others.length > 0 || objects.some(hasAll)) return []
-    const message = `${name} has its members in the class ${found.name} alone: use the class as the type`
-    return [{ name, problem: { path: file.path, line: lineAt(file.text, start), message } }]
+  const stated = new Set(declared.implementations.map(({ name }) => name))
+  return declared.behaviours.flatMap((behaviour): readonly StructuralProblem[] => {
+    const { file, start, name } = behaviour
+    const message = stated.has(name) ? undefined : refusalOf(behaviour, declared)
+    return message === undefined
+      ? []
+      : [{ name, problem: { path: file.path, line: lineAt(file.text, start), message } }]
   })
+}
+
+function refusalOf(
+  { file, name, members, hasOnlyMethods }: Behaviour,
+  { classes, objects, production }: Declarations,
+): string | undefined {
+  const hasAll = (those: ReadonlySet<string>) => members.every((member) => those.has(member))
+  const [found, ...others] = classes.filter((each) => hasAll(each.members))
+  const [object, ...otherObjects] = objects.filter((each) => hasAll(each.members))
+  if (others.length > 0 || otherObjects.length > 0) return undefined
+  if (found !== undefined)
+    return object ? undefined : `${name} has its members in the class ${found.name} alone: use the class as the type`
+  if (!hasOnlyMethods || object === undefined || object.file === file || !production.has(file.path)) return undefined
+  return `${name} has its members in one object of ${object.file.path} alone: declare it there, or take the functions`
 }
 
 function surplusExceptions({ behaviours }: Declarations, found: ReadonlySet<string>): readonly Problem[] {
@@ -91,40 +121,43 @@ function surplusExceptions({ behaviours }: Declarations, found: ReadonlySet<stri
     }))
 }
 
-function declarationsOf(files: readonly SourceFile[]): Declarations {
+function declarationsOf(files: readonly SourceFile[], production: ReadonlySet<string>): Declarations {
   const declared: Declarations = {
     interfaces: new Set(),
     implementations: [],
     behaviours: [],
     classes: [],
     objects: [],
+    production,
   }
   for (const file of files) {
     visitSyntax(file, {
       TSInterfaceDeclaration: ({ id }) => void declared.interfaces.add(id.name),
       ExportNamedDeclaration({ declaration }) {
-        if (declaration?.type !== 'TSInterfaceDeclaration' || !hasMethods(declaration)) return
+        if (declaration?.type !== 'TSInterfaceDeclaration') return
+        const methods = declaration.body.body.filter(isMethod)
+        if (methods.length === 0) return
         const members = declaration.body.body.flatMap((member) => ('key' in member ? nameOf(member.key) : []))
         // Many classes have any one name.
         if (members.length < 2) return
-        declared.behaviours.push({ file, start: declaration.start, name: declaration.id.name, members })
+        const hasOnlyMethods = methods.length === declaration.body.body.length
+        declared.behaviours.push({ file, start: declaration.start, name: declaration.id.name, members, hasOnlyMethods })
       },
       ClassDeclaration(declaration) {
         for (const { expression, start } of declaration.implements ?? [])
           if (expression.type === 'Identifier') declared.implementations.push({ file, start, name: expression.name })
         declared.classes.push({ name: declaration.id?.name ?? '', members: membersOf(declaration) })
       },
-      ObjectExpression: (object) => void declared.objects.push(namesIn(object)),
+      ObjectExpression: (object) => void declared.objects.push({ file, members: namesIn(object) }),
     })
   }
   return declared
 }
 
-function hasMethods({ body }: TSInterfaceDeclaration): boolean {
-  return body.body.some(
-    (member) =>
-      member.type === 'TSMethodSignature' ||
-      (member.type === 'TSPropertySignature' && member.typeAnnotation?.typeAnnotation.type === 'TSFunctionType'),
+function isMethod(member: TSSignature): boolean {
+  return (
+    member.type === 'TSMethodSignature' ||
+    (member.type === 'TSPropertySignature' && member.typeAnnotation?.typeAnnotation.type === 'TSFunctionType')
   )
 }
 
