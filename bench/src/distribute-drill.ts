@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { openWire } from '@trestle/testing/cut-wire.ts'
+import { z } from 'zod'
 import { type CitusCluster, PASSWORD, startCitusCluster } from './high-availability/citus-cluster.ts'
 import { openWorkplace, type Workplace } from './high-availability/workplace.ts'
 import { makeLaterRelease } from './later-release.ts'
@@ -17,6 +18,8 @@ const WORKERS = 2
 const ROLE = 'payments_service'
 /** A merchant of the database. */
 const MERCHANT = '55006bdfe0308c4cbfdbd0e1'
+const Named = z.array(z.object({ name: z.string() }))
+const Printed = z.object({ print: z.string() })
 const cuts = process.argv[2] ?? '10'
 const CHECKOUT = join(import.meta.dirname, '..', '..')
 const PROGRAM = join(CHECKOUT, 'services/payments/src/main.ts')
@@ -126,7 +129,7 @@ async function expectClosed(database: string, workers = WORKERS): Promise<void> 
   const query = `SELECT f.oid::regprocedure::text AS name FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
     WHERE n.nspname = 'payments' AND has_function_privilege('${ROLE}', f.oid, 'EXECUTE')`
   const callable = async (node: number) =>
-    ((await cluster.asSuperuser(node, database, query)) as { name: string }[]).map(({ name }) => name)
+    Named.parse(await cluster.asSuperuser(node, database, query)).map(({ name }) => name)
   const allowed = new Set(await callable(0))
   for (let node = 1; node <= workers; node += 1) {
     const more = (await callable(node)).filter((name) => !allowed.has(name))
@@ -217,13 +220,13 @@ async function fingerprint({ asSuperuser }: CitusCluster, database: string): Pro
        AND relname NOT LIKE 'trestle%' AND relname <> 'audit' ORDER BY 1`,
   )
   const prints = new Map<string, string>()
-  for (const { name } of tables as { name: string }[]) {
+  for (const { name } of Named.parse(tables)) {
     const [row] = await asSuperuser(
       0,
       database,
       `SELECT count(*) || ' ' || coalesce(sum(hashtextextended(r::text, 0)), 0) AS print FROM payments.${name} r`,
     )
-    prints.set(name, String((row as { print: string }).print))
+    prints.set(name, Printed.parse(row).print)
   }
   return prints
 }

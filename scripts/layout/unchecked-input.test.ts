@@ -8,6 +8,8 @@ const schema = 'parse it with a schema, or call it unknown'
 const stated = `states the type of JSON: ${schema}`
 const returned = `returns JSON without a check: ${schema}`
 const boxed = 'Object(…) is any, which switches the compiler off: narrow the value, or parse it with a schema'
+const shaped = 'states the members of a value: parse it with a schema, or give its source a type'
+const member = 'Reflect.get(…) is any, which switches the compiler off: call it unknown, or parse it with a schema'
 const read = `reads JSON without a check: ${schema}`
 
 it.each([
@@ -29,6 +31,13 @@ it.each([
   ['const till = { read(): Price { try { return JSON.parse(text) } catch { return none } } }', returned],
   ['export const sell = (price: any) => price', 'any switches the compiler off: use unknown'],
   ['const { price } = Object(item)', boxed],
+  ['const { price } = row as { price: string }', shaped],
+  ['const [{ price }] = rows as readonly { price: string }[]', shaped],
+  ["const price = Reflect.get(item, 'price')", member],
+  ["const price: Price = Reflect.get(item, 'price') ?? none", member],
+  ["const read = (item: object): Price => (hasPrice ? Reflect.get(item, 'price') : none)", member],
+  ["const prices = { ...Reflect.get(item, 'prices') }", member],
+  ["sell(Reflect.get(item, 'price').amount)", member],
 ])('refuses %s', async (text, ...messages) => {
   const problems = await problemsOf(uncheckedInput, { [path]: `${text}\n` })
   expect(problems.toSorted()).toEqual(messages.map((message) => `${path}:1 ${message}`))
@@ -43,6 +52,10 @@ it.each([
   'const url = URL.parse(text) as URL',
   'const prices = [1, 2] as const',
   'const names = Object.keys(prices)',
+  'const names = Object.keys(prices) as Name[]',
+  "const price: unknown = Reflect.get(item, 'price') ?? null",
+  "const price = Price.parse(Reflect.get(item, 'price'))",
+  "const read = (item: object): unknown => (hasPrice ? Reflect.get(item, 'price') : undefined)",
   'const parse = (text: string): unknown => JSON.parse(text)',
   'async function read(): Promise<unknown> { return response.json() }',
   'function read(): Price { return Price.parse(load((): unknown => JSON.parse(text))) }',
@@ -58,6 +71,7 @@ it.each([
   ['const price = response.json() as Price', stated],
   ['const price: any = 1', 'any switches the compiler off: use unknown'],
   ['const { price } = Object(item)', boxed],
+  ['const { price } = row as { price: string }', shaped],
 ])('refuses %s in tests too', async (text, message) => {
   expect(await problemsOf(uncheckedInput, { [test]: `${text}\n` })).toEqual([`${test}:1 ${message}`])
 })

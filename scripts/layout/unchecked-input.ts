@@ -11,10 +11,14 @@ const EXCEPTIONS: ReadonlyMap<string, string> = new Map([
 const SCHEMA = 'parse it with a schema, or call it unknown'
 const BOXED = 'Object(…) is any, which switches the compiler off: narrow the value, or parse it with a schema'
 
+const SHAPE = 'states the members of a value: parse it with a schema, or give its source a type'
+const MEMBER = 'Reflect.get(…) is any, which switches the compiler off: call it unknown, or parse it with a schema'
+
 /**
  * Data from outside has no type until a schema has read it. So nobody states the type of `JSON.parse(…)` or `response.json()`,
- * and nothing is `any`, nor `Object(…)`, whose result is `any`. Outside of tests the JSON is not read either: it goes to a
- * schema, into a variable of type unknown, or out of a function that returns unknown.
+ * nor the members of a value, such as a row, with `as { … }`. Nothing is `any`, nor `Object(…)`, whose result is `any`. Outside of
+ * tests the JSON is not read either: it goes to a schema, into a variable of type unknown, or out of a function that returns
+ * unknown. The same holds for `Reflect.get(…)`.
  */
 export const uncheckedInput: Rule = (tree) => {
   const production = new Set(productionFiles(tree, ...FOLDERS))
@@ -35,8 +39,9 @@ function problemsOf(file: SourceFile, isProduction: boolean): readonly Problem[]
   const checkReturn = (value: Expression | null): void => {
     const stated = functions.at(-1)?.returnType
     const isFree = stated && /\bunknown\b/.test(file.text.slice(stated.start, stated.end))
-    if (value === null || !isProduction || !isJson(value) || isFree || EXCEPTIONS.has(file.path)) return
-    refuse(value, `returns JSON without a check: ${SCHEMA}`)
+    if (value === null || !isProduction || isFree || EXCEPTIONS.has(file.path)) return
+    if (isJson(value)) refuse(value, `returns JSON without a check: ${SCHEMA}`)
+    if (isMember(value)) refuse(value, MEMBER)
   }
   visitSyntax(file, {
     FunctionDeclaration: enter,
@@ -49,14 +54,19 @@ function problemsOf(file: SourceFile, isProduction: boolean): readonly Problem[]
     TSAnyKeyword: (node) => refuse(node, 'any switches the compiler off: use unknown'),
     TSAsExpression(node) {
       if (isJson(node.expression) && !isUnknown(node.typeAnnotation)) refuse(node, `states the type of JSON: ${SCHEMA}`)
+      if (isShape(node.typeAnnotation)) refuse(node, SHAPE)
     },
     VariableDeclarator(node) {
-      if (!isProduction || !isJson(node.init)) return
-      const stated = node.id.typeAnnotation?.typeAnnotation
-      if (!isUnknown(stated)) refuse(node, `reads JSON without a check: ${SCHEMA}`)
+      if (!isProduction || isUnknown(node.id.typeAnnotation?.typeAnnotation)) return
+      if (isJson(node.init)) refuse(node, `reads JSON without a check: ${SCHEMA}`)
+      if (isMember(node.init)) refuse(node, MEMBER)
     },
     MemberExpression(node) {
       if (isProduction && isJson(node.object)) refuse(node, `reads JSON without a check: ${SCHEMA}`)
+      if (isProduction && isMember(node.object)) refuse(node, MEMBER)
+    },
+    SpreadElement(node) {
+      if (isProduction && isMember(node.argument)) refuse(node, MEMBER)
     },
     CallExpression(node) {
       if (isProduction && isJson(node) && node.typeArguments) refuse(node, `states the type of JSON: ${SCHEMA}`)
@@ -79,4 +89,30 @@ function isJson(expression: Expression | null): boolean {
   if (property.type !== 'Identifier') return false
   if (property.name === 'parse') return object.type === 'Identifier' && object.name === 'JSON'
   return property.name === 'json' && expression.arguments.length === 0
+}
+
+/** Whether an expression is a call of `Reflect.get`, or may be one. */
+function isMember(expression: Expression | null): boolean {
+  switch (expression?.type) {
+    case 'ParenthesizedExpression':
+      return isMember(expression.expression)
+    case 'LogicalExpression':
+      return isMember(expression.left) || isMember(expression.right)
+    case 'ConditionalExpression':
+      return isMember(expression.consequent) || isMember(expression.alternate)
+    case 'CallExpression': {
+      const { callee } = expression
+      if (callee.type !== 'MemberExpression' || callee.object.type !== 'Identifier') return false
+      return callee.object.name === 'Reflect' && callee.property.type === 'Identifier' && callee.property.name === 'get'
+    }
+    default:
+      return false
+  }
+}
+
+/** Whether a type is written out with its members, or a list of such types. */
+function isShape(type: TSType): boolean {
+  if (type.type === 'TSArrayType') return isShape(type.elementType)
+  if (type.type === 'TSTypeOperator' && type.operator === 'readonly') return isShape(type.typeAnnotation)
+  return type.type === 'TSTypeLiteral'
 }

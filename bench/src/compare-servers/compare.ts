@@ -1,4 +1,4 @@
-import type { Json, Observation } from './step.ts'
+import type { Json, JsonObject, Observation } from './step.ts'
 
 /** Where both servers did not do the same. */
 export interface Difference {
@@ -95,8 +95,8 @@ function isObject(value: Json | undefined): value is Exclude<Json, null | boolea
   return typeof value === 'object' && value !== null
 }
 
-function memberOf(value: object, name: string): Json | undefined {
-  return Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined
+function memberOf(value: JsonObject | readonly Json[], name: string): Json | undefined {
+  return Object.entries(value).find(([each]) => each === name)?.[1]
 }
 
 function matcherOf(entry: Accepted): (difference: Difference) => boolean {

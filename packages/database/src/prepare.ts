@@ -105,8 +105,8 @@ class StandIn {
   }
 
   valueIn(input: object): unknown {
-    const value = Reflect.get(input, this.#member) ?? null
-    return this.#column === undefined ? value : valuesOf(value, this.#column)
+    const value: unknown = Reflect.get(input, this.#member) ?? null
+    return this.#column !== undefined && areRows(value) ? valuesOf(value, this.#column) : value
   }
 }
 
@@ -121,5 +121,9 @@ export function columnOf(rows: readonly object[], column: string): unknown {
 }
 
 function valuesOf(rows: readonly object[], column: string): readonly unknown[] {
-  return rows.map((row) => Reflect.get(row, column))
+  return rows.map((row): unknown => Reflect.get(row, column))
+}
+
+function areRows(value: unknown): value is readonly object[] {
+  return Array.isArray(value)
 }

@@ -2,6 +2,7 @@ import { createSecretKey } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { createNoopMeter } from '@opentelemetry/api'
 import { allowNull, completeDocument } from '@trestle/common/documents/complete-document.ts'
+import { asPart } from '@trestle/common/documents/document-part.ts'
 import { pino } from 'pino'
 import { buildApp } from './app.ts'
 import type { PaymentsDeps } from './deps.ts'
@@ -35,9 +36,9 @@ const LISTS: readonly (readonly [string, readonly string[]])[] = [
  */
 function nameLists(document: object): object {
   replaceLists(document)
-  const components: object = Reflect.get(document, 'components') ?? {}
+  const components = asPart(Reflect.get(document, 'components'))
   const lists = LISTS.map(([name, values]) => [name, { type: 'string', enum: [...values] }])
-  const schemas = { ...Reflect.get(components, 'schemas'), ...Object.fromEntries(lists) }
+  const schemas = { ...asPart(Reflect.get(components, 'schemas')), ...Object.fromEntries(lists) }
   return Object.assign(document, { components: { ...components, schemas } })
 }
 

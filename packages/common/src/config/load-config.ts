@@ -58,7 +58,7 @@ class WrongSetting extends Error {}
 
 function brokenRules<Values extends object>(rules: readonly Rule<Values>[], values: Values): string[] {
   const known = new Proxy(values, {
-    get: (target, name) => {
+    get: (target, name): unknown => {
       if (name in target) return Reflect.get(target, name)
       throw new WrongSetting()
     },

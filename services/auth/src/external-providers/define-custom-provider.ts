@@ -107,7 +107,7 @@ function resolvePointer(document: unknown, pointer: string): unknown {
     .split('/')
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
   return steps.reduce<unknown>(
-    (value, step) =>
+    (value, step): unknown =>
       typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? Reflect.get(value, step) : undefined,
     document,
   )
