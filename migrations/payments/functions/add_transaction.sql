@@ -1,5 +1,5 @@
 -- distribute: coordinator
--- Inserts a transaction with given values and its card, authorized in full. p_transaction and p_card: members named as the
+-- Inserts a transaction with given values and its card, authorized in full. p_transaction and p_card: fields named as the
 -- columns.
 --
 -- An id that does not end in the merchant's tag is listed as an alias. Later ids of the merchant continue from the greatest one,

@@ -1,6 +1,6 @@
 -- distribute: p_merchant_id
 -- Judges a charge of a card that was charged before, and writes the attempt under which the acquirer is asked. No lock is held
--- while the acquirer is asked. p_charge: NULL to check access only; its member rateAgeDaysMax says how old an exchange rate may
+-- while the acquirer is asked. p_charge: NULL to check access only; its field rateAgeDaysMax says how old an exchange rate may
 -- be. p_acquirers: the acquirers that this process knows.
 --
 -- Verdict: that of judge_access or claim_key; unknown-source, no-rate or stale-rate; refused with an error code; done with an

@@ -1,6 +1,6 @@
 -- distribute: p_merchant_id
--- Claims what a payment may use once: its session, its Idempotency-Key and its tokens, the member tokens of p_payment ({jti,
--- expires}). Then writes the card, the member instrument, and the attempt under which the acquirer is asked. The other members
+-- Claims what a payment may use once: its session, its Idempotency-Key and its tokens, the field tokens of p_payment ({jti,
+-- expires}). Then writes the card, the field instrument, and the attempt under which the acquirer is asked. The other fields
 -- are those of the transaction.
 --
 -- Verdict: done with an attempt; finished: the session or the key has an outcome; running: another request holds it; spent: a

@@ -1,5 +1,5 @@
 -- distribute: coordinator
--- Changes what an operator decides: the members claim, pricing, tdsMode, acquirer and iban of p_change, as far as they are
+-- Changes what an operator decides: the fields claim, pricing, tdsMode, acquirer and iban of p_change, as far as they are
 -- given. Returns the merchant, or no row when there is no such merchant.
 --
 -- The row is locked before it is compared with what was recorded, so that nobody changes it in between.

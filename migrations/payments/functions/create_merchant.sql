@@ -1,5 +1,5 @@
 -- distribute: coordinator
--- Makes a merchant with its key, tag, balance and first member, all or none. p_merchant: its columns as members; NULL to check
+-- Makes a merchant with its key, tag, balance and first member, all or none. p_merchant: its columns as fields; NULL to check
 -- access only.
 --
 -- Verdict: unauthorized; that of claim_creation; done with the row. The login of the service chooses the prices, so the function

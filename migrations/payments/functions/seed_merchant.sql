@@ -1,5 +1,5 @@
 -- distribute: coordinator
--- Inserts a merchant of a seed file with its balance. p_merchant: members named as the columns. Its tag is that of its id if the
+-- Inserts a merchant of a seed file with its balance. p_merchant: fields named as the columns. Its tag is that of its id if the
 -- tag is free, otherwise a random one: ids below it then need an alias. False when the merchant exists already.
 CREATE OR REPLACE FUNCTION {{seed_merchant}}(p_merchant jsonb)
 RETURNS boolean

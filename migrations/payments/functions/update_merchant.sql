@@ -1,9 +1,9 @@
 -- distribute: coordinator
 -- Changes a merchant for a member. p_changes: name, email and descriptor, as far as they are given; NULL to check only access
--- and p_fixed. p_fixed: members that never change, as the client wrote them.
+-- and p_fixed. p_fixed: fields that never change, as the client wrote them.
 --
--- Verdict: that of judge_access. differing: the members of p_fixed that differ from the merchant's; then nothing is changed.
--- Access, these members and the change are judged against the same row. It is locked before it is compared with what was
+-- Verdict: that of judge_access. differing: the fields of p_fixed that differ from the merchant's; then nothing is changed.
+-- Access, these fields and the change are judged against the same row. It is locked before it is compared with what was
 -- recorded. (reference: Changing a merchant)
 --
 -- Lock order: the merchant, its balance. The balance comes last, because everything else of the merchant waits for its lock.
@@ -23,7 +23,7 @@ BEGIN
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
   SELECT coalesce(array_agg(given.key), '{}') INTO differing
     FROM jsonb_each(p_fixed) given
-    WHERE given.value IS DISTINCT FROM {{merchant_fixed_members}}(merchant) -> given.key;
+    WHERE given.value IS DISTINCT FROM {{merchant_fixed_fields}}(merchant) -> given.key;
   IF p_changes IS NOT NULL AND differing = '{}' THEN
     PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id FOR NO KEY UPDATE;
     PERFORM {{expect_recorded}}(p_merchant_id, 'merchants', ARRAY[p_merchant_id]);

@@ -87,7 +87,7 @@ const ProcessingErrorView = z
 
 /** The body of an error of the checkout. */
 const CheckoutErrorView = ErrorView.extend({
-  path: z.string().optional().meta({ description: 'Which member holds the token that is refused' }),
+  path: z.string().optional().meta({ description: 'Which field holds the token that is refused' }),
   scheme: z.string().nullable().optional().meta({ description: 'The scheme of the card' }),
   supported: z.array(z.string()).optional().meta({ description: 'The schemes that are taken' }),
   error: ProcessingErrorView.optional(),

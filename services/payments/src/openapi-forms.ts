@@ -5,7 +5,7 @@ const FORM = 'application/x-www-form-urlencoded'
 const FORM_BOOLEAN = { type: 'string', enum: ['yes', 'no', 'y', 'n'] }
 /** How `a[b]=…` is written in OpenAPI. */
 const BRACKETS = { style: 'deepObject', explode: true }
-/** Unknown members are ignored, but one that is given twice is refused. So none is a list or an object. */
+/** Unknown fields are ignored, but one that is given twice is refused. So none is a list or an object. */
 const OTHERS = { additionalProperties: { type: 'string' } }
 /** The name in `a[b]=…`. Without one it would be an item of a list. */
 const INNER_NAMES = { propertyNames: { pattern: '^[^\\[\\]]+$' } }
@@ -41,7 +41,7 @@ function describeBody({ content }: DocumentPart): void {
   if (types[FORM] === undefined) return
   const schema = asPart(asPart(types[FORM]).schema)
   const { properties, required } = formOf(schema)
-  const brackets = Object.entries(properties).filter(([, member]) => asPart(member).type === 'object')
+  const brackets = Object.entries(properties).filter(([, field]) => asPart(field).type === 'object')
   types[FORM] = {
     schema: { ...schema, properties, ...(required.length > 0 && { required }), ...OTHERS },
     ...(brackets.length > 0 && { encoding: Object.fromEntries(brackets.map(([name]) => [name, BRACKETS])) }),
@@ -50,9 +50,9 @@ function describeBody({ content }: DocumentPart): void {
 
 /** An object of one alternative is that alternative. */
 function flatten(schema: DocumentPart): void {
-  for (const [name, member] of Object.entries(asPart(schema.properties))) {
-    const [only, ...others] = listOf(asPart(member).anyOf)
-    const { anyOf: _anyOf, ...rest } = asPart(member)
+  for (const [name, field] of Object.entries(asPart(schema.properties))) {
+    const [only, ...others] = listOf(asPart(field).anyOf)
+    const { anyOf: _anyOf, ...rest } = asPart(field)
     if (only !== undefined && others.length === 0) asPart(schema.properties)[name] = { ...rest, ...asPart(only) }
     flatten(asPart(asPart(schema.properties)[name]))
   }
@@ -63,21 +63,21 @@ interface FormSchema {
   readonly required: readonly unknown[]
 }
 
-/** The members of a JSON object as a form writes them. */
+/** The fields of a JSON object as a form writes them. */
 function formOf(schema: DocumentPart): FormSchema {
-  const members = Object.entries(asPart(schema.properties)).map(([name, member]) => {
-    const { type } = asPart(member)
-    return [type === 'array' ? `${name}[]` : name, formMember(asPart(member))] as const
+  const fields = Object.entries(asPart(schema.properties)).map(([name, field]) => {
+    const { type } = asPart(field)
+    return [type === 'array' ? `${name}[]` : name, formField(asPart(field))] as const
   })
-  return { properties: Object.fromEntries(members), required: listOf(schema.required) }
+  return { properties: Object.fromEntries(fields), required: listOf(schema.required) }
 }
 
-function formMember(schema: DocumentPart): Json {
+function formField(schema: DocumentPart): Json {
   const { type, default: byDefault, anyOf, ...rest } = schema
   if (type === 'boolean') {
     return { ...rest, ...FORM_BOOLEAN, ...(byDefault !== undefined && { default: byDefault ? 'yes' : 'no' }) }
   }
-  // Everything below an object without known members stays a text.
+  // Everything below an object without known fields stays a text.
   if (type === 'object' && schema.properties === undefined) return { type, ...OTHERS, ...INNER_NAMES }
   if (type === 'object') {
     const { properties, required } = formOf(schema)
@@ -90,11 +90,11 @@ function formMember(schema: DocumentPart): Json {
 
 /** The empty text counts as absent (reference: Absent values), in objects inside of others too. */
 function judgeEmptyTexts({ properties, required, allOf, anyOf }: DocumentPart): void {
-  const members = asPart(properties)
+  const fields = asPart(properties)
   const needed = [...listOf(required), ...listOf(allOf).flatMap((each) => listOf(asPart(each).required))]
-  for (const [name, member] of Object.entries(members)) {
-    judgeEmptyTexts(asPart(member))
-    members[name] = needed.includes(name) ? orFilled(asPart(member)) : orEmpty(asPart(member))
+  for (const [name, field] of Object.entries(fields)) {
+    judgeEmptyTexts(asPart(field))
+    fields[name] = needed.includes(name) ? orFilled(asPart(field)) : orEmpty(asPart(field))
   }
   for (const alternative of listOf(anyOf)) judgeEmptyTexts(asPart(alternative))
 }

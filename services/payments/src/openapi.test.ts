@@ -51,7 +51,7 @@ describe('buildOpenApi', () => {
     for (const { responses } of removals) expect(Object.keys(responses)).toEqual(expect.arrayContaining(['413', '415']))
   })
 
-  it('describes each member of an error of the checkout', () => {
+  it('describes each field of an error of the checkout', () => {
     const { paths, components } = document
     const { schema } = paths['/payments'].post.responses[400].content['application/json']
     expect(schema).toEqual({ $ref: '#/components/schemas/CheckoutError' })
@@ -129,7 +129,7 @@ describe('buildOpenApi', () => {
     expect([filter.properties.merchantId, filter.properties.transactionId].map(takes)).toEqual([false, true])
   })
 
-  it('lets unknown members of forms be texts, so that none is given twice', () => {
+  it('lets unknown fields of forms be texts, so that none is given twice', () => {
     const { paths } = document
     const form = paths['/merchants'].post.requestBody.content['application/x-www-form-urlencoded'].schema
     expect([form.additionalProperties, form.properties.company.additionalProperties]).toEqual([
@@ -138,7 +138,7 @@ describe('buildOpenApi', () => {
     ])
   })
 
-  it('says which members of a charge and of an order need each other', () => {
+  it('says which fields of a charge and of an order need each other', () => {
     const { paths } = document
     const bodyOf = (path: string) => paths[path].post.requestBody.content['application/json'].schema
     const charge = bodyOf('/merchants/{merchantId}/transactions')

@@ -31,7 +31,7 @@ const LISTS: readonly (readonly [string, readonly string[]])[] = [
 ]
 
 /**
- * Lets schemas refer to long lists of values, which would otherwise stand at every member that has one of them.
+ * Lets schemas refer to long lists of values, which would otherwise stand at every field that has one of them.
  * @param document is changed
  */
 function nameLists(document: object): object {
@@ -43,10 +43,10 @@ function nameLists(document: object): object {
 }
 
 function replaceLists(part: object): void {
-  for (const [name, member] of Object.entries(part)) {
-    const list = LISTS.find(([, values]) => isDeepStrictEqual(member, { type: 'string', enum: values }))
+  for (const [name, field] of Object.entries(part)) {
+    const list = LISTS.find(([, values]) => isDeepStrictEqual(field, { type: 'string', enum: values }))
     if (list) Reflect.set(part, name, { $ref: `#/components/schemas/${list[0]}` })
-    else if (typeof member === 'object' && member !== null) replaceLists(member)
+    else if (typeof field === 'object' && field !== null) replaceLists(field)
   }
 }
 

@@ -55,7 +55,7 @@ export const shownCard = (differences: object = {}): object => ({
 })
 
 /** An entry of a trail as answers show it, whole: by default without effect on the balance. */
-export const trailEntry = (differences: { readonly amount: number; readonly [member: string]: unknown }): object => ({
+export const trailEntry = (differences: { readonly amount: number; readonly [field: string]: unknown }): object => ({
   id: anyId,
   created: anyTime,
   balance: 0,
@@ -98,7 +98,7 @@ export const transactionRow = (differences: object = {}): object => ({
   ...differences,
 })
 
-/** A merchant as answers show it, whole: by default a live one, with the required members. */
+/** A merchant as answers show it, whole: by default a live one, with the required fields. */
 export const shownMerchant = (differences: object = {}): object => ({
   id: anyId,
   key: anyUuid,
@@ -116,7 +116,7 @@ export const shownMerchant = (differences: object = {}): object => ({
   ...differences,
 })
 
-/** A merchant as the row of an event keeps it, whole: by default a live one, with the required members. */
+/** A merchant as the row of an event keeps it, whole: by default a live one, with the required fields. */
 export const merchantJson = (differences: object = {}): object => ({
   id: anyId,
   key: anyUuid,
@@ -140,7 +140,7 @@ export const merchantJson = (differences: object = {}): object => ({
 })
 
 /** The row of an event, whole: by default without the amounts of a transaction. */
-export const eventRow = (differences: { readonly type: string; readonly [member: string]: unknown }): object => ({
+export const eventRow = (differences: { readonly type: string; readonly [field: string]: unknown }): object => ({
   merchant_id: anyId,
   id: anyId,
   created: expect.any(Date),
@@ -174,7 +174,7 @@ export const operationException = (differences: object = {}): object => ({
 /** What an acquirer is asked to authorize, whole: by default a charge of EUR 5.00 with the scenario of a good card. */
 export const askedAuthorization = (differences: {
   readonly card: unknown
-  readonly [member: string]: unknown
+  readonly [field: string]: unknown
 }): object => ({
   idempotencyRef: anyId,
   merchantId: anyId,

@@ -3,7 +3,7 @@ import { processingError, processingErrorOf } from '../src/transactions/processi
 /** A refusal of the checkout: its status and its whole body. */
 export type CheckoutRefusal = readonly [status: number, body: object]
 
-/** The refusal of an order. `details` are the further members of the body. */
+/** The refusal of an order. `details` are the further fields of the body. */
 export const refusedOrder = (code: string, message: string, details: object = {}): CheckoutRefusal => [
   400,
   { code, message, ...details },
@@ -17,7 +17,7 @@ export const refusedToken = (path: string): CheckoutRefusal =>
 export const refusedCard = (code: string, details: object = {}): CheckoutRefusal =>
   refusedOrder(code, processingError(processingErrorOf(code)).message, details)
 
-/** The further members of the refusal of a card by its scheme. */
+/** The further fields of the refusal of a card by its scheme. */
 export const SUPPORTED = { supported: ['visa', 'mastercard'] } as const
 
 /** The refusal of an order for a merchant that takes no payments. */

@@ -1,7 +1,7 @@
 import type { Step } from '../src/checkout/enrolment.ts'
 import type { TestPayments } from './payments-app.ts'
 
-/** The members of all answers of the checkout. Each answer has some of them. */
+/** The fields of all answers of the checkout. Each answer has some of them. */
 export interface AnswerBody {
   readonly token: string
   readonly code: string
@@ -63,7 +63,7 @@ export interface Wish {
   readonly code?: string
   /** The merchant's public key. */
   readonly key: unknown
-  readonly [member: string]: unknown
+  readonly [field: string]: unknown
 }
 
 /** An order with fresh tokens. */

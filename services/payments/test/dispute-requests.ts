@@ -3,7 +3,7 @@ import { customerPayment } from './customer-payment.ts'
 import { capture } from './operations.ts'
 import type { TestApp, TestPayments } from './payments-app.ts'
 
-/** A dispute as answers show it, of which tests read these members. */
+/** A dispute as answers show it, of which tests read these fields. */
 export interface ShownDispute {
   readonly id: string
   readonly created: string

@@ -162,7 +162,7 @@ describe('PUT /merchants/:merchantId', () => {
     ])
   })
 
-  it('204: keeps the members of all changes that come at once', async () => {
+  it('204: keeps the fields of all changes that come at once', async () => {
     const { id } = await createTestMerchant(payments, app)
     const changes = [{ name: 'New' }, { email: 'new@example.com' }, { descriptor: 'New one' }]
     const answers = await Promise.all(changes.map((payload) => change(id, payload)))

@@ -31,7 +31,7 @@ afterAll(async () => {
   await opened.close()
 })
 
-/** Calls a function once for each input, and answers the rows in that order. `columns` names and types the members. */
+/** Calls a function once for each input, and answers the rows in that order. `columns` names and types the fields. */
 async function callEach<Row>(call: string, columns: string, inputs: readonly object[]): Promise<Row[]> {
   const text = JSON.stringify(inputs, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
   const { rows } = await client.query<Row & pg.QueryResultRow>(

@@ -163,9 +163,9 @@ const request = fc.record({
 type OddRequest = typeof request extends fc.Arbitrary<infer Value> ? Value : never
 
 /** Values with brackets, as in forms and queries. */
-function pairs(prefix: string, member: unknown): string[] {
-  if (typeof member !== 'object' || member === null) return [`${encode(prefix)}=${encode(String(member ?? ''))}`]
-  return Object.entries(member).flatMap(([name, each]) => pairs(prefix === '' ? name : `${prefix}[${name}]`, each))
+function pairs(prefix: string, field: unknown): string[] {
+  if (typeof field !== 'object' || field === null) return [`${encode(prefix)}=${encode(String(field ?? ''))}`]
+  return Object.entries(field).flatMap(([name, each]) => pairs(prefix === '' ? name : `${prefix}[${name}]`, each))
 }
 const encode = (text: string) => (text.isWellFormed() ? encodeURIComponent(text) : '%ED%A0%80')
 
@@ -197,7 +197,7 @@ type ErrorBody = z.output<typeof ErrorBody>
 
 /**
  * The bodies of errors: field errors, a processing error, or a code. Errors of the checkout always have a code, and may
- * have more members.
+ * have more fields.
  */
 function isError(content: unknown, { status, path }: { readonly status: number; readonly path: string }): boolean {
   const { code, message, ...more }: ErrorBody = ErrorBody.safeParse(content).data ?? {}

@@ -63,7 +63,7 @@ const get = async (url: string) => (await payments.app.inject({ method: 'GET', u
 const eur = (value: number) => ({ currency: 'EUR', exponent: 2, value })
 const newest = async () => (await get(`/merchants/${merchant.id}/transactions?limit=1`))[0]
 
-/** The members that the published client adds to the body of a refusal. */
+/** The fields that the published client adds to the body of a refusal. */
 const RECEIVED = { name: 'ResponseError', requestId: expect.any(String) }
 const SCHEMES: Readonly<Record<string, object>> = {
   PAYMENT_CARD_SCHEME_UNSUPPORTED: { scheme: 'visa', ...SUPPORTED },
@@ -179,9 +179,9 @@ describe('the test object', () => {
     await expectRefusal(await pay({}, { decision: 'decline' }), 'TDSECURE_FAILED', 31)
   })
 
-  it('400: refuses unknown members and values', async () => {
+  it('400: refuses unknown fields and values', async () => {
     for (const [test, message] of [
-      [{ speed: 1 }, 'test has no member speed'],
+      [{ speed: 1 }, 'test has no field speed'],
       [{ card: { scheme: 'other' } }, 'test.card.scheme is not valid'],
       [{ card: { limit: { currency: 'EUR', exponent: 2 } } }, 'test.card.limit is not valid'],
       [{ tds: { challenge: 'yes' } }, 'test.tds.challenge must be a boolean'],
@@ -277,7 +277,7 @@ describe('the numbers of the simulator', () => {
     expect(outbox).toEqual([{ id: body.transactionId, kind: 'simulated_dispute' }])
   })
 
-  it('201: are overridden by any member of the test object', async () => {
+  it('201: are overridden by any field of the test object', async () => {
     const paid = await pay({ number: number('07'), test: { card: { status: 'valid' } } })
     expect(paid.status).toBe(201)
   })

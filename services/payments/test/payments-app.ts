@@ -368,7 +368,7 @@ export async function createTestMerchant(
   { app }: Pick<TestPayments, 'app'>,
   { headers }: TestApp,
   changes: object = {},
-): Promise<{ id: string; [member: string]: unknown }> {
+): Promise<{ id: string; [field: string]: unknown }> {
   const body = { ...merchantBody, ...changes }
   const response = await app.inject({ method: 'POST', url: '/merchants', headers, payload: body })
   expect(response.statusCode).toBe(201)

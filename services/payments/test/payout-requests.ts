@@ -9,7 +9,7 @@ export const TEST_IBAN = 'DK5000400440116243'
 /** A payout as answers show it, of which tests read the id. */
 export interface ShownPayout {
   readonly id: string
-  readonly [member: string]: unknown
+  readonly [field: string]: unknown
 }
 
 /** Makes a test merchant with payouts on consecutive days, oldest first. */

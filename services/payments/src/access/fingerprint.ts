@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** SHA-256 of a parsed body, whatever the order of its members and the encoding that it came in. 32 bytes. */
+/** SHA-256 of a parsed body, whatever the order of its fields and the encoding that it came in. 32 bytes. */
 export function fingerprintOf(body: unknown): Buffer {
   return createHash('sha256')
     .update(JSON.stringify(sorted(body) ?? null))
@@ -10,6 +10,6 @@ export function fingerprintOf(body: unknown): Buffer {
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted)
   if (typeof value !== 'object' || value === null) return value
-  const entries = Object.entries(value).filter(([, member]) => member !== undefined)
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, member]) => [key, sorted(member)]))
+  const entries = Object.entries(value).filter(([, field]) => field !== undefined)
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, field]) => [key, sorted(field)]))
 }

@@ -60,8 +60,8 @@ export function refuseRunning(cause?: unknown): never {
 
 /**
  * The object of a request that may go on. Whoever may see an object gets it, so a result without it is an error of its query.
- * @param name the member of `result` that has the object
- * @throws what `requireAccess` throws, Error when the member is missing
+ * @param name the field of `result` that has the object
+ * @throws what `requireAccess` throws, Error when the field is missing
  */
 export function requireObject<Result extends AccessResult, Name extends Extract<keyof Result, string>>(
   caller: Caller,

@@ -83,7 +83,7 @@ export type AcquirerEvent = { readonly reference: string; readonly merchantId: s
       readonly reported: string | undefined
     }
   | { readonly type: 'settlement'; readonly money: Money }
-  /** An event of an unknown kind or form. Its reference may be any text; its other members are not stored. */
+  /** An event of an unknown kind or form. Its reference may be any text; its other fields are not stored. */
   | { readonly type: 'unknown'; readonly kind: string }
 )
 

@@ -87,7 +87,7 @@ const KnownEvent = z.discriminatedUnion('type', [
 ])
 /**
  * An event that can only be acknowledged. Without that it would stay in the list for ever. Only its reference is stored
- * exactly: its other members may have any value.
+ * exactly: its other fields may have any value.
  */
 const UnknownEvent = z
   .object({ type: z.string().catch(''), reference: z.string().min(1), merchantId: id.catch(NO_MERCHANT) })

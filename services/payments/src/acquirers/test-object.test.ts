@@ -47,7 +47,7 @@ describe('TestObject', () => {
     expect(TestObject.safeParse(given).success).toBe(false)
   })
 
-  it('is used instead of the card number when it has any member', () => {
+  it('is used instead of the card number when it has any field', () => {
     expect(scenarioOfPayment('1000000000000007', {})).toEqual({ refusal: 'PAYMENT_INSUFFICIENT_FUNDS' })
     expect(scenarioOfPayment('1000000000000007', { card: { balance: 'infinite' } })).toEqual({ balance: null })
   })

@@ -15,7 +15,7 @@ const Bound = z.union([
   }),
 ])
 
-/** How the simulator behaves. The first value of each member is the default (reference: Test object). */
+/** How the simulator behaves. The first value of each field is the default (reference: Test object). */
 export const TestObject = z.strictObject({
   card: z
     .strictObject({
@@ -37,7 +37,7 @@ export const TestObject = z.strictObject({
 })
 
 /**
- * The scenario of a card's first payment. A `test` object with any member has precedence over the scenario of the number
+ * The scenario of a card's first payment. A `test` object with any field has precedence over the scenario of the number
  * (reference: Test object).
  */
 export function scenarioOfPayment(
@@ -62,12 +62,12 @@ function boundOrNull<Value>(bound: Value | 'infinite' | undefined): Value | null
   return bound === 'infinite' ? null : bound
 }
 
-type Present<Members> = { [Key in keyof Members]?: Members[Key] & (NonNullable<unknown> | null) }
+type Present<Fields> = { [Key in keyof Fields]?: Fields[Key] & (NonNullable<unknown> | null) }
 
-function withoutAbsent<Members extends object>(members: Members): Present<Members> {
-  const present: Present<Members> = {}
-  for (const key in members) {
-    const value = members[key]
+function withoutAbsent<Fields extends object>(fields: Fields): Present<Fields> {
+  const present: Present<Fields> = {}
+  for (const key in fields) {
+    const value = fields[key]
     if (value !== undefined) present[key] = value
   }
   return present

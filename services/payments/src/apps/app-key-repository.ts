@@ -7,7 +7,7 @@ import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/cursor.ts'
 import type { AppKey } from './app.ts'
 
-/** The members of the new key are null when only access is checked. */
+/** The fields of the new key are null when only access is checked. */
 export interface CreateKeyInput {
   readonly keyMac: Buffer
   readonly newMac: Buffer | null

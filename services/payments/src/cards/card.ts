@@ -10,7 +10,7 @@ export interface Card {
   readonly expiry: Date
   readonly scheme: string
   readonly notes: string | null
-  /** Null for every card, because nothing deletes one. The official client expects the member. */
+  /** Null for every card, because nothing deletes one. The official client expects the field. */
   readonly deleted: Date | null
   readonly created: Date
 }

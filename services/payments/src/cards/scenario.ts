@@ -28,7 +28,7 @@ export interface Scenario {
   readonly delaySeconds: number
 }
 
-/** The members of a scenario that differ from a card without problems. Stored in this form. */
+/** The fields of a scenario that differ from a card without problems. Stored in this form. */
 export type ScenarioChanges = Partial<Scenario>
 
 const FINE: Scenario = {

@@ -38,7 +38,7 @@ export function schemeName(scheme: SchemeVerdict): string | null {
   return scheme.verdict === 'unknown' ? null : scheme.scheme
 }
 
-/** Further members of a refusal, which help the customer to choose another card. */
+/** Further fields of a refusal, which help the customer to choose another card. */
 export function refusalDetails(statusCode: string, scheme: SchemeVerdict): Readonly<Record<string, unknown>> {
   if (statusCode === UNKNOWN) return { supported: SUPPORTED }
   return statusCode === UNSUPPORTED ? { scheme: schemeName(scheme), supported: SUPPORTED } : {}

@@ -22,7 +22,7 @@ const bindQuery = prepareOnCoordinator(
     RETURNING jti`,
 )
 
-/** The member of an order that has a token. */
+/** The field of an order that has a token. */
 export type TokenPath = 'card.number' | 'card.code'
 
 /** Refuses an order because of one of its tokens, when it is read, claimed or spent. @throws tokenInvalid */

@@ -27,7 +27,7 @@ export function orderProblem({ amount, plan = [], unplanned }: Order, now: Date)
 }
 
 /**
- * Refuses an order with wrong members.
+ * Refuses an order with wrong fields.
  * @param cause why it was found so, for the log
  * @throws orderInvalid
  */

@@ -62,7 +62,7 @@ const notOffered = () =>
     .optional()
     .meta({ type: 'null' })
 
-/** The member `test` in the API document: the schema itself takes anything, to read `true` as an empty object. */
+/** The field `test` in the API document: the schema itself takes anything, to read `true` as an empty object. */
 const { $schema: _, ...testSchema }: Readonly<Record<string, unknown>> = z.toJSONSchema(
   z.union([z.boolean(), TestObject]),
   { io: 'input' },

@@ -50,8 +50,8 @@ const transaction = {
   operations: [{ capture: 600 }, { refund: 100 }, { void: 50 }],
 }
 /** A capture in a trail, at the embedded rate. */
-const shownCapture = (members: { readonly amount: number; readonly [member: string]: unknown }) =>
-  trailEntry({ capture: true, lineId: anyId, exchange: { rate: '7.456', date: '2024-03-01' }, ...members })
+const shownCapture = (fields: { readonly amount: number; readonly [field: string]: unknown }) =>
+  trailEntry({ capture: true, lineId: anyId, exchange: { rate: '7.456', date: '2024-03-01' }, ...fields })
 const whole = { apps: [app], merchants: [merchant], transactions: [transaction] }
 
 describe('payments seed', () => {
@@ -185,7 +185,7 @@ describe('payments seed, after the whole file', () => {
 
   it.each<[string, unknown, string]>([
     ['no JSON', 'x', 'the file is not JSON'],
-    ['an unknown member', { app: [] }, 'file: has no member app'],
+    ['an unknown field', { app: [] }, 'file: has no field app'],
     ['a key that is no UUID', { apps: [{ ...app, key: 'x' }] }, 'apps.0.key: must be a UUID'],
     [
       'the key of another app',

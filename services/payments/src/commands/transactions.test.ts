@@ -22,8 +22,8 @@ let second: string
 beforeAll(async () => {
   payments = await startPayments()
   app = await createTestApp(payments)
-  const members = { email: 'shop@example.com', currency: 'EUR', test: true }
-  shopId = (await createTestMerchant(payments, app, members)).id
+  const fields = { email: 'shop@example.com', currency: 'EUR', test: true }
+  shopId = (await createTestMerchant(payments, app, fields)).id
   first = await customerPayment(payments, shopId)
   second = await customerPayment(payments, shopId, { amount: 1_000 })
   await capture(payments, app, second, 600)

@@ -40,7 +40,7 @@ export async function callAcceptInvitation(lanes: Lanes, tokenHash: Buffer): Pro
   await lanes.write.one(acceptQuery, { tokenHash })
 }
 
-/** The members of `invitation` are null when only access is to be checked. */
+/** The fields of `invitation` are null when only access is to be checked. */
 export interface InviteUserInput {
   readonly caller: Caller
   readonly merchantId: string

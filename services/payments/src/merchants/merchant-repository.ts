@@ -80,7 +80,7 @@ export async function readMerchant(
   return toMerchantResult(await lanes.read.one(readQuery, input))
 }
 
-/** `changes` is null when only access is checked. `fixed` must equal the stored members, by path. */
+/** `changes` is null when only access is checked. `fixed` must equal the stored fields, by path. */
 export interface UpdateInput {
   readonly caller: Caller
   readonly merchantId: string
@@ -99,7 +99,7 @@ const updateQuery = prepareOnCoordinator(
     FROM ${sql.table('update_merchant')}(${callerRow(p)}, ${p.merchantId}, ${p.changes}, ${p.fixed})`,
 )
 
-/** Changes a merchant, unless a fixed member differs. `differing` are the paths of those that do. */
+/** Changes a merchant, unless a fixed field differs. `differing` are the paths of those that do. */
 export async function callUpdateMerchant(
   lanes: Lanes,
   { caller, ...input }: UpdateInput,
@@ -194,7 +194,7 @@ function toMerchantResult(row: MerchantAccessRow): MerchantResult {
 
 /** Makes a merchant of a row. */
 export function toMerchant(row: MerchantColumns): Merchant {
-  // Many requests read this row, and naming each member is faster than a rest pattern.
+  // Many requests read this row, and naming each field is faster than a rest pattern.
   return {
     id: row.id,
     key: row.key,

@@ -31,7 +31,7 @@ export const MerchantView = z
   })
   .meta({ id: 'Merchant' })
 
-/** Makes the JSON of a merchant. JSON leaves out undefined members. */
+/** Makes the JSON of a merchant. JSON leaves out undefined fields. */
 export function viewMerchant(merchant: Merchant): z.infer<typeof MerchantView> {
   const { id, key, name, currency, test, email, website, descriptor, country, companyNumber, iban } = merchant
   const { canChargeCard, canSaveCard, canTransferToCard, canCapture, canRefund, canVoid } = merchant.claim

@@ -67,7 +67,7 @@ export const DEFAULT_CLAIM: Claim = {
   canVoid: true,
 }
 
-/** A change of a merchant. Absent members stay; `name: null` removes the name. */
+/** A change of a merchant. Absent fields stay; `name: null` removes the name. */
 export interface MerchantChanges {
   readonly name?: string | null | undefined
   readonly email?: string | undefined

@@ -12,7 +12,7 @@ export interface OperatedMerchant {
 
 type OperatedColumns = MerchantColumns & { acquirer: string | null }
 
-/** Which merchants an operator lists. An undefined member filters nothing. */
+/** Which merchants an operator lists. An undefined field filters nothing. */
 export interface MerchantFilter {
   readonly test: boolean | undefined
   /** A part of the name, the email address or the website. */
@@ -74,7 +74,7 @@ export async function listMerchantApps(
     .execute()
 }
 
-/** What an operator decides for a merchant. Absent members stay as they are. */
+/** What an operator decides for a merchant. Absent fields stay as they are. */
 export interface OperatorChange {
   readonly claim?: Partial<Claim>
   readonly pricing?: Partial<Pricing>

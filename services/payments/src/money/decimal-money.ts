@@ -10,7 +10,7 @@ export interface DecimalMoney {
   readonly value: number
 }
 
-/** The members of such money. The reader judges whether the currency is listed. */
+/** The fields of such money. The reader judges whether the currency is listed. */
 export const decimalMoneyShape = {
   currency: z
     .string()

@@ -25,7 +25,7 @@ afterAll(() => payments.close())
 
 const post = (payload: string | Buffer, headers: Record<string, string>) =>
   payments.app.inject({ method: 'POST', url: '/merchants', payload, headers: { ...app.headers, ...headers } })
-/** What is wrong with a body that has none of the required members. */
+/** What is wrong with a body that has none of the required fields. */
 const REQUIRED = ['currency', 'email', 'website', 'descriptor', 'company.country'].map((field) => ({
   field,
   message: 'is required',
@@ -223,8 +223,8 @@ describe('requestInput, of JSON', () => {
     ['[]', 'must be an object'],
     ['null', 'must be an object'],
     ['"x"', 'must be an object'],
-    ['{"a":{"__proto__":1}}', 'must not have a member __proto__'],
-    ['{"a":[{"constructor":{"prototype":1}}]}', 'must not have a member constructor'],
+    ['{"a":{"__proto__":1}}', 'must not have a field __proto__'],
+    ['{"a":[{"constructor":{"prototype":1}}]}', 'must not have a field constructor'],
     [nested(21), 'must not nest deeper than 20 levels'],
   ])('refuses %j', async (payload, message) => {
     expect(await read(payload)).toEqual([{ field: 'body', message, code: 'FORMAT' }])

@@ -169,7 +169,7 @@ function decode(body: Buffer | string): string | undefined {
 }
 
 /**
- * Reads a JSON body: an object at the top, nested at most 20 levels, without members that reach a prototype. An empty text is an
+ * Reads a JSON body: an object at the top, nested at most 20 levels, without fields that reach a prototype. An empty text is an
  * empty object (reference: JSON bodies).
  */
 function parseJson(text: string): Parsed<object> {
@@ -188,16 +188,16 @@ function parseJson(text: string): Parsed<object> {
 function jsonProblem(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   if (depth > JSON_DEPTH_MAX) return FIELD_TEXTS.tooDeep({ max: JSON_DEPTH_MAX })
-  for (const [key, member] of Object.entries(value)) {
-    if (key === '__proto__' || (key === 'constructor' && hasPrototype(member))) return FIELD_TEXTS.forbiddenMember(key)
-    const problem = jsonProblem(member, depth + 1)
+  for (const [key, field] of Object.entries(value)) {
+    if (key === '__proto__' || (key === 'constructor' && hasPrototype(field))) return FIELD_TEXTS.forbiddenField(key)
+    const problem = jsonProblem(field, depth + 1)
     if (problem !== undefined) return problem
   }
   return undefined
 }
 
-function hasPrototype(member: unknown): boolean {
-  return typeof member === 'object' && member !== null && Object.hasOwn(member, 'prototype')
+function hasPrototype(field: unknown): boolean {
+  return typeof field === 'object' && field !== null && Object.hasOwn(field, 'prototype')
 }
 
 function refuseBody(message: string): Parsed<never> {

@@ -5,11 +5,11 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 type Issue = z.core.$ZodIssue
 
 /**
- * Turns zod's issues into field errors: at most one for each field, in the order of `members`, those of the schema. Zod itself
- * puts issues of checks over several members last. `input` is the validated value.
+ * Turns zod's issues into field errors: at most one for each field, in the order of `fields`, those of the schema. Zod itself
+ * puts issues of checks over several fields last. `input` is the validated value.
  */
-export function toFieldErrors(issues: readonly Issue[], input: unknown, members: readonly string[]): FieldError[] {
-  const place = ({ path: [first] }: Issue) => members.indexOf(String(first))
+export function toFieldErrors(issues: readonly Issue[], input: unknown, fields: readonly string[]): FieldError[] {
+  const place = ({ path: [first] }: Issue) => fields.indexOf(String(first))
   const errors = new Map<string, FieldError>()
   for (const issue of [...issues].sort((a, b) => place(a) - place(b))) {
     const field = issue.path.length === 0 ? 'body' : issue.path.join('.')
@@ -30,7 +30,7 @@ function explain(issue: Issue, input: unknown): Omit<FieldError, 'field'> {
   if (issue.code === 'custom') return { message: issue.message, code: customCode(issue) }
   if (issue.code === 'invalid_type') return { message: wrongTypeText(issue), code: 'TYPE' }
   if (issue.code === 'too_small' || issue.code === 'too_big') return { message: boundText(issue), code: 'RANGE' }
-  if (issue.code === 'unrecognized_keys') return { message: unknownMembersText(issue), code: 'FORMAT' }
+  if (issue.code === 'unrecognized_keys') return { message: unknownFieldsText(issue), code: 'FORMAT' }
   return { message: FIELD_TEXTS.invalid, code: 'FORMAT' }
 }
 
@@ -42,10 +42,10 @@ function wrongTypeText({ expected }: z.core.$ZodIssueInvalidType): string {
   return expected === 'array' ? FIELD_TEXTS.notArray : FIELD_TEXTS.notOfType(expected)
 }
 
-/** Repeats only names that look like members: a client may send anything as a name, even a card number. */
-function unknownMembersText({ keys }: z.core.$ZodIssueUnrecognizedKeys): string {
+/** Repeats only names that look like fields: a client may send anything as a name, even a card number. */
+function unknownFieldsText({ keys }: z.core.$ZodIssueUnrecognizedKeys): string {
   const names = keys.filter((key) => /^[a-z][a-z_]{0,31}$/i.test(key))
-  return names.length === 0 ? FIELD_TEXTS.unknownMember : FIELD_TEXTS.unknownMembers(names)
+  return names.length === 0 ? FIELD_TEXTS.unknownField : FIELD_TEXTS.unknownFields(names)
 }
 
 function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {

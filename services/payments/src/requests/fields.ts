@@ -144,7 +144,7 @@ interface TextAlternative {
   readonly required: string[]
 }
 
-/** Returns one of several alternatives in the API document: an object that has this member, a text. */
+/** Returns one of several alternatives in the API document: an object that has this field, a text. */
 export function withText(name: string): TextAlternative {
   return { properties: { [name]: { type: 'string', minLength: 1 } }, required: [name] }
 }
@@ -180,7 +180,7 @@ export function reference(): z.ZodString {
 }
 
 /**
- * Reads the reference from `custom`, where official clients put it: they have no member for it. Undefined when there is none, or
+ * Reads the reference from `custom`, where official clients put it: they have no field for it. Undefined when there is none, or
  * one that `reference` refuses.
  */
 export function referenceOf(given: unknown): string | undefined {
@@ -210,5 +210,5 @@ function storableJson<Schema extends z.ZodType>(schema: Schema) {
 function isStorableDeep(value: unknown): boolean {
   if (typeof value === 'string') return isStorable(value)
   if (typeof value !== 'object' || value === null) return true
-  return Object.entries(value).every(([key, member]) => isStorable(key) && isStorableDeep(member))
+  return Object.entries(value).every(([key, field]) => isStorable(key) && isStorableDeep(field))
 }

@@ -118,7 +118,7 @@ function write(form: FormObject): string {
   const visit = (path: string, value: FormValue): void => {
     if (typeof value === 'string') pairs.push(`${encodeURIComponent(path)}=${encodeURIComponent(value)}`)
     else if (Array.isArray(value)) for (const item of value) visit(`${path}[]`, item)
-    else for (const [key, member] of Object.entries(value)) visit(`${path}[${key}]`, member)
+    else for (const [key, field] of Object.entries(value)) visit(`${path}[${key}]`, field)
   }
   for (const [key, value] of Object.entries(form)) visit(key, value)
   return pairs.join('&')

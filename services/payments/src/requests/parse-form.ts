@@ -3,7 +3,7 @@ import { FIELD_TEXTS } from '../field-errors.ts'
 
 /** The values of a form before the schema gives them types: texts, objects without a prototype, and arrays made by `a[]`. */
 export type FormValue = string | FormValue[] | FormObject
-/** The members of a form, by name. Values are texts, lists or objects. */
+/** The fields of a form, by name. Values are texts, lists or objects. */
 export interface FormObject {
   [key: string]: FormValue
 }

@@ -46,14 +46,14 @@ describe('readInput', () => {
     expect(readInput(Schema, value, encoding)).toEqual(expected)
   })
 
-  it('takes false as absent only for registered members, and only in JSON', () => {
+  it('takes false as absent only for registered fields, and only in JSON', () => {
     const id = z.string().optional().register(falseIsAbsent, {})
     const schema = z.object({ cardId: id, test: z.boolean().optional() })
     expect(readInput(schema, { cardId: false, test: false }, 'json')).toEqual({ test: false })
     expect(readInput(schema, { cardId: 'no', test: 'no' }, 'form')).toEqual({ cardId: 'no', test: false })
   })
 
-  it('makes an absent object an empty one, so that errors name its members', () => {
+  it('makes an absent object an empty one, so that errors name its fields', () => {
     const schema = z.object({ company: z.object({ country: z.string() }), bank: z.object({}).optional() })
     for (const value of [{}, { company: null }, { company: '' }, { company: {} }]) {
       expect(readInput(schema, value, 'json')).toEqual({ company: {} })
@@ -91,7 +91,7 @@ const Ordered = z
     when: () => true,
   })
 
-it('validateInput: names errors in the order of the members of the schema, whichever check found them', () => {
+it('validateInput: names errors in the order of the fields of the schema, whichever check found them', () => {
   const validated = validateInput(Ordered, new ParsedInput('json', { third: {}, first: 'x' }))
   const error = 'error' in validated ? validated.error : undefined
   expect(error).toBeInstanceOf(InvalidInput)
@@ -102,19 +102,19 @@ it('validateInput: names errors in the order of the members of the schema, which
   ])
 })
 
-it('validateInput: names the bound of the field and unknown members, but no name that may be a card number', () => {
+it('validateInput: names the bound of the field and unknown fields, but no name that may be a card number', () => {
   const strict = () => z.unknown().pipe(z.strictObject({}))
   const Bounded = z.object({ amount: z.int().max(999), test: strict(), more: strict() })
   const given = { amount: 1e30, test: { colour: 1, other_one: 2 }, more: { '4111111111111111': 1 } }
   const validated = validateInput(Bounded, new ParsedInput('json', given))
   expect('error' in validated ? validated.error.fields : []).toEqual([
     { field: 'amount', message: 'must be at most 999', code: 'RANGE' },
-    { field: 'test', message: 'has no member colour, other_one', code: 'FORMAT' },
-    { field: 'more', message: 'has a member that is unknown', code: 'FORMAT' },
+    { field: 'test', message: 'has no field colour, other_one', code: 'FORMAT' },
+    { field: 'more', message: 'has a field that is unknown', code: 'FORMAT' },
   ])
 })
 
-it('validateInput: calls an object of any members an object', () => {
+it('validateInput: calls an object of any fields an object', () => {
   const validated = validateInput(z.object({ custom: z.record(z.string(), z.unknown()) }), { custom: 'x' })
   expect('error' in validated ? validated.error.fields : []).toEqual([
     { field: 'custom', message: 'must be an object', code: 'TYPE' },

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { FieldError } from '../errors.ts'
 import { toFieldErrors } from './field-error.ts'
 
-/** Members for which JSON may say `false` to mean absent: the official Node client does so for `cardId`. */
+/** Fields for which JSON may say `false` to mean absent: the official Node client does so for `cardId`. */
 export const falseIsAbsent = z.registry<object>()
 
 /** How the values of a request are written: JSON has types; a form and a query string have texts only. */
@@ -100,14 +100,14 @@ export function readInput(schema: z.core.$ZodType, value: unknown, encoding: Enc
 
 function readObject(shape: Readonly<Record<string, z.core.$ZodType>>, values: unknown, encoding: Encoding): unknown {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) return values
-  const members: Record<string, unknown> = {}
+  const fields: Record<string, unknown> = {}
   for (const [key, schema] of Object.entries(shape)) {
-    const member: unknown = Object.hasOwn(values, key) ? Reflect.get(values, key) : undefined
-    const value = isAbsent(schema, member) ? absentValue(schema, member) : member
-    if (value === null) members[key] = null
-    else if (value !== undefined) members[key] = readInput(schema, value, encoding)
+    const field: unknown = Object.hasOwn(values, key) ? Reflect.get(values, key) : undefined
+    const value = isAbsent(schema, field) ? absentValue(schema, field) : field
+    if (value === null) fields[key] = null
+    else if (value !== undefined) fields[key] = readInput(schema, value, encoding)
   }
-  return members
+  return fields
 }
 
 function readArray(element: z.core.$ZodType, value: unknown, encoding: Encoding): unknown {
@@ -137,15 +137,15 @@ function typeText(type: string, value: unknown, encoding: 'form' | 'query'): unk
   return value
 }
 
-function isAbsent(schema: z.core.$ZodType, member: unknown): boolean {
-  return member === undefined || member === null || member === '' || (member === false && falseIsAbsent.has(schema))
+function isAbsent(schema: z.core.$ZodType, field: unknown): boolean {
+  return field === undefined || field === null || field === '' || (field === false && falseIsAbsent.has(schema))
 }
 
-/** An absent object becomes an empty one, so that errors name its required members. Null stays where it means removal. */
-function absentValue(schema: z.core.$ZodType, member: unknown): null | object | undefined {
+/** An absent object becomes an empty one, so that errors name its required fields. Null stays where it means removal. */
+function absentValue(schema: z.core.$ZodType, field: unknown): null | object | undefined {
   const def = definitionOf(schema)
   if (def.type === 'object') return {}
-  return member !== undefined && acceptsNull(schema) ? null : undefined
+  return field !== undefined && acceptsNull(schema) ? null : undefined
 }
 
 function acceptsNull(schema: z.core.$ZodType): boolean {

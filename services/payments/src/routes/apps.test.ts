@@ -31,7 +31,7 @@ const UNINVITED = [
   403,
   {
     code: 'REGISTRATION_INVITED',
-    message: 'An app needs the code of an invitation, as member code, that is good, unused and not too old',
+    message: 'An app needs the code of an invitation, as field code, that is good, unused and not too old',
   },
 ]
 

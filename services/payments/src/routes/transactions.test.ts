@@ -62,7 +62,7 @@ describe('GET /transactions/:transactionId', () => {
     expect((await get(`/transactions/${id}/`)).body).toBe(response.body)
   })
 
-  it('200: shows a charge with its source and the members of the client', async () => {
+  it('200: shows a charge with its source and the fields of the client', async () => {
     const source = await customerPayment(payments, merchantId)
     const custom = { order: { lines: [1, 'ø'] } }
     const charge = {

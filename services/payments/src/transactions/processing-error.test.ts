@@ -3,7 +3,7 @@ import { isRefusal, processingError, processingErrorOf, statusCodeOf } from './p
 import table from './processing-errors.json' with { type: 'json' }
 
 // ASVS 15.3.1
-it('shows clients the members of a processing error, and nothing else of the table', () => {
+it('shows clients the fields of a processing error, and nothing else of the table', () => {
   expect(processingError(7)).toEqual({
     code: 7,
     message: 'Insufficient funds',

@@ -10,7 +10,7 @@ export function refuseCard(errorCode: number, { replayed }: { readonly replayed:
 
 /**
  * Refuses a source that is no successful payment of the merchant.
- * @param field the member of the body that has it
+ * @param field the field of the body that has it
  * @throws unknownSource
  */
 export function refuseSource(field: string): never {

@@ -73,7 +73,7 @@ export function trailUntil(merchantId: RawBuilder<unknown>, { transactionId, len
 /** Makes a transaction of a row. Amounts become numbers, which are exact below 2^53. */
 export function toTransaction(row: TransactionColumns): Transaction {
   const { bin, last4, expiry, scheme } = row
-  // Written one by one: spreading groups of members would cost more than everything else here.
+  // Written one by one: spreading groups of fields would cost more than everything else here.
   return {
     id: row.id,
     merchantId: row.merchant_id,

@@ -60,7 +60,7 @@ export async function readTransaction(
   return { verdict, identityId, transaction: row.id === null ? undefined : toTransaction(row) }
 }
 
-/** Which transactions of a merchant to list. An undefined member filters nothing. */
+/** Which transactions of a merchant to list. An undefined field filters nothing. */
 export interface TransactionListInput extends BelowListInput {
   readonly successful: boolean | undefined
   readonly recurring: boolean | undefined
@@ -84,7 +84,7 @@ export async function listTransactions(
   return { ...rest, rows: rows.map(toTransaction) }
 }
 
-/** Which transactions of all merchants an operator lists. An undefined member filters nothing. */
+/** Which transactions of all merchants an operator lists. An undefined field filters nothing. */
 export interface AllTransactionsFilter {
   readonly merchantId: string | undefined
   readonly successful: boolean | undefined

@@ -62,7 +62,7 @@ export const TransactionView = z
   })
   .meta({ id: 'Transaction' })
 
-/** The JSON of a transaction. JSON leaves out undefined members. @throws RangeError for an error code that is not in the table */
+/** The JSON of a transaction. JSON leaves out undefined fields. @throws RangeError for an error code that is not in the table */
 export function viewTransaction(transaction: Transaction): z.infer<typeof TransactionView> {
   const { id, merchantId, test, currency, descriptor, card, errorCode, recurring } = transaction
   return {

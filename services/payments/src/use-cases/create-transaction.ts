@@ -27,7 +27,7 @@ export interface CreateTransactionInput {
 /** A charge as a client asks for it. */
 export interface AskedCharge {
   readonly charge: Charge
-  /** The member of the body that has the source, for the error about an unknown source. */
+  /** The field of the body that has the source, for the error about an unknown source. */
   readonly sourceField: string
 }
 

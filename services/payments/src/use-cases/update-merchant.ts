@@ -11,13 +11,13 @@ export interface UpdateMerchantInput {
   readonly problem: Problem | undefined
   readonly merchantId: string
   readonly changes: MerchantChanges | null
-  /** Immutable members as the client sent them, by path. */
+  /** Immutable fields as the client sent them, by path. */
   readonly fixed: Readonly<Record<string, unknown>>
 }
 
 /**
  * Changes name, email address or descriptor of a merchant. Nothing changes when any field is wrong.
- * @throws invalidFields when a member that never changes differs, and what `requireAccess` throws
+ * @throws invalidFields when a field that never changes differs, and what `requireAccess` throws
  */
 export async function updateMerchant(
   { lanes }: { readonly lanes: Lanes },
@@ -27,7 +27,7 @@ export async function updateMerchant(
   requireAccess(caller, result, withImmutable(problem, Object.keys(fixed), result.differing))
 }
 
-/** Adds errors for changed immutable members to the problem of a body, in the order of the body. */
+/** Adds errors for changed immutable fields to the problem of a body, in the order of the body. */
 function withImmutable(
   problem: Problem | undefined,
   order: readonly string[],

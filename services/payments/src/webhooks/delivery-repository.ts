@@ -22,7 +22,7 @@ export interface ListedDelivery {
   readonly failure: string | null
 }
 
-/** Which deliveries to list. An undefined member filters nothing. */
+/** Which deliveries to list. An undefined field filters nothing. */
 export interface DeliveryFilter {
   readonly id?: string | undefined
   readonly merchantId?: string | undefined

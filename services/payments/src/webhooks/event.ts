@@ -21,7 +21,7 @@ export const EVENT_TYPES = [
   'webhook.disabled',
 ] as const
 
-/** What has changed, as the member `type` of an event (reference: Events). */
+/** What has changed, as the field `type` of an event (reference: Events). */
 export type EventType = (typeof EVENT_TYPES)[number]
 
 /** Whether a text is a type of event. */

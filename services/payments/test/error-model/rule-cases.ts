@@ -45,8 +45,8 @@ const pay = ({ payments }: World, order: object, headers: Readonly<Record<string
   browse(payments).send('/payments', order, headers)
 
 /** A case of the checkout, whose body is one object. */
-function checkout(code: string, message: string, raise: RuleCase['raise'], members: object = {}): RuleCase {
-  return { status: 400, body: { code, message, ...members }, raise }
+function checkout(code: string, message: string, raise: RuleCase['raise'], fields: object = {}): RuleCase {
+  return { status: 400, body: { code, message, ...fields }, raise }
 }
 
 /** A case whose body names one field. */

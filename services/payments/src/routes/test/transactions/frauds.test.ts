@@ -46,12 +46,12 @@ describe('POST /test/transactions/:transactionId/frauds', () => {
     ['JSON', { reason: 0, reported: '2026-01-02T04:04:05.678+01:00' }, {}, { reason: 0, reported }],
     ['form', `reason=8&reported=${reported}`, FORM, { reason: 8, reported }],
     ['an offset that no place has', { reported: '2026-01-01T03:05:05.678-23:59' }, {}, { reported }],
-  ])('201: keeps a report, as %s, moves no money, and shows it', async (_kind, payload, headers, members) => {
+  ])('201: keeps a report, as %s, moves no money, and shows it', async (_kind, payload, headers, fields) => {
     const response = await report(payload, headers)
     const fraud = fraudOf(response)
     expect([response.statusCode, fraud]).toEqual([
       201,
-      { id: fraud.id, merchantId, transactionId, created: createdOf(fraud.id), ...members },
+      { id: fraud.id, merchantId, transactionId, created: createdOf(fraud.id), ...fields },
     ])
     expect((await get(`/frauds/${fraud.id}`)).body).toBe(response.body)
     const list = await get(`/frauds?limit=1&filter[merchantId]=${merchantId}&filter[transactionId]=${transactionId}`)

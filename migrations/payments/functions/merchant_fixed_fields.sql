@@ -1,6 +1,6 @@
 -- distribute: everywhere
--- The members of a merchant that never change, by the path under which a client writes them.
-CREATE OR REPLACE FUNCTION {{merchant_fixed_members}}(m {{merchants}})
+-- The fields of a merchant that never change, by the path under which a client writes them.
+CREATE OR REPLACE FUNCTION {{merchant_fixed_fields}}(m {{merchants}})
 RETURNS jsonb
 LANGUAGE sql STABLE
 AS $$
