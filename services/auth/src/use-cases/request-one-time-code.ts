@@ -4,6 +4,7 @@ import type { AuthDeps } from '../deps.ts'
 import { otpDisabled } from '../errors.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
+import { createSignUp, type NewSignUp } from '../message-requests/create-sign-up.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { runHooked } from '../messages/hooked-transaction.ts'
@@ -19,7 +20,7 @@ import { lockOrStageUser } from '../sign-ups/stage-user.ts'
 import { isStaged } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { findUserByIdentifier } from '../users/user-repository.ts'
-import { createSignUp, type NewSignUp, type SignUpDeps } from './sign-up.ts'
+import type { SignUpDeps } from './sign-up.ts'
 
 /** What a request for a code or a magic link works with. Where codes sign up, it is a sign-up too. */
 export type OneTimeCodeDeps = Omit<SignUpDeps, 'outbound'>

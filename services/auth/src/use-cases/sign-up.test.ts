@@ -9,8 +9,9 @@ import {
   signupDisabled,
   userAlreadyExists,
 } from '../errors.ts'
+import { createSignUp } from '../message-requests/create-sign-up.ts'
 import { passwordMissingAtSignUp, pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
-import { checkSignUp, createSignUp, type SignUpFields } from './sign-up.ts'
+import { checkSignUp, type SignUpFields } from './sign-up.ts'
 
 const { deps, close } = await openTestApp()
 const [counted, failing] = [await openLimited(), await openLimited()]

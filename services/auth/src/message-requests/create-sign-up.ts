@@ -1,0 +1,209 @@
+import { randomUUID } from 'node:crypto'
+import type { Outbox } from '@trestle/jobs/outbox.ts'
+import { type AuditDeps, auditToLog } from '../audit/audit-log.ts'
+import type { AuthConfig } from '../config.ts'
+import { userAlreadyExists, userAlreadyRegistered } from '../errors.ts'
+import type { PkceChallenge } from '../flows/pkce.ts'
+import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
+import { failHook } from '../hooks/hook-answer.ts'
+import { announceUser, holdUserCreated, type UserCreatedDeps } from '../hooks/user-created-job.ts'
+import { ownIdentityData } from '../identities/identity.ts'
+import type { SmsChannel } from '../messages/gateway-protocol.ts'
+import { type SmsAllowanceDeps, takeSms } from '../messages/sms-allowance.ts'
+import type { PasswordHasher } from '../passwords/password-hasher.ts'
+import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
+import { type Allowance, NOTHING_TAKEN, type RateLimits } from '../rate-limits/rate-limits.ts'
+import { refuseTooSoon, restOfInterval } from '../rate-limits/send-interval.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
+import type { RequestContext } from '../requests/request-context.ts'
+import type { RandomBytes } from '../secrets/random-bytes.ts'
+import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
+import type { IssuedSession } from '../sessions/session.ts'
+import type { SignUp, SignUpOutcome } from '../sign-ups/sign-up-repository.ts'
+import { signUpMetadata } from '../users/address-metadata.ts'
+import { findProfileById } from '../users/profile-repository.ts'
+import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
+import { type ConfirmationDeps, insertUnconfirmed } from './sign-up-confirmation.ts'
+
+/** What storing a sign-up works with. */
+export interface CreateSignUpDeps extends ConfirmationDeps, SmsAllowanceDeps, UserCreatedDeps, AuditDeps {
+  readonly config: AuthConfig
+  readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
+  readonly passwords: Pick<PasswordHasher, 'hash'>
+  readonly randomBytes: RandomBytes
+  readonly outbox: Pick<Outbox, 'wake'>
+}
+
+/** A checked sign-up with its metadata and its request. */
+export interface NewSignUp {
+  readonly identifier: UserIdentifier
+  /** Undefined for a password that nobody knows. */
+  readonly password: string | undefined
+  readonly pkce: PkceChallenge | undefined
+  readonly channel: SmsChannel
+  readonly data: Readonly<Record<string, unknown>>
+  readonly context: RequestContext
+}
+
+/** A session where no confirmation is needed; else a user record that reveals nothing about an existing account. */
+export type CreatedSignUp =
+  | { readonly verdict: 'signed-in'; readonly session: IssuedSession }
+  | ({ readonly verdict: 'confirm' } & UnconfirmedUser)
+
+const ACTIONS = {
+  'signed-in': 'user_signedup',
+  sent: 'user_confirmation_requested',
+  'sent-again': 'user_repeated_signup',
+  repeated: 'user_repeated_signup',
+  taken: 'user_repeated_signup',
+} as const
+
+/**
+ * Stores a sign-up. Nothing reveals whether the identifier is taken (reference: Duplicate sign-ups): every path
+ * hashes the password, prepares the message and makes one call of the database, and the answer does not depend on its rows.
+ * @throws userAlreadyExists, userAlreadyRegistered, overEmailRateLimit, emailTooSoon, smsTooSoon, serverBusy, and what `takeSms` and `askBeforeUserCreated` throw
+ */
+export async function createSignUp(deps: CreateSignUpDeps, input: NewSignUp): Promise<CreatedSignUp> {
+  const { identifier, context } = input
+  const user = drawUser(deps, input)
+  await askBeforeUserCreated(deps, createUnconfirmedUser({ ...user.row, identifier, data: input.data }), context.ip)
+  const allowance = user.isConfirmed ? NOTHING_TAKEN : await takeAllowance(deps, identifier, context.limitKey)
+  try {
+    const stored = await storeSignUp(deps, input, user)
+    return await answerSignUp(deps, input, user, stored)
+  } catch (error) {
+    // A duplicate gives nothing back. Otherwise the limit would reveal to the next request that nothing was sent.
+    await allowance.giveBack()
+    throw error
+  }
+}
+
+/** A user who is made if nobody has the identifier. */
+interface DrawnUser {
+  readonly row: Pick<SignUp, 'userId' | 'identityId' | 'audience' | 'role' | 'data' | 'now'>
+  readonly isConfirmed: boolean
+}
+
+function drawUser(deps: Pick<CreateSignUpDeps, 'config' | 'now'>, { identifier, data, context }: NewSignUp): DrawnUser {
+  const userId = randomUUID()
+  const isConfirmed = isAutoconfirmed(deps, identifier)
+  const row = {
+    userId,
+    identityId: randomUUID(),
+    audience: context.audience,
+    role: deps.config.jwt.defaultRole,
+    data: signUpMetadata(deps.config, data, { ...identifier, userId, isVerified: isConfirmed }),
+    now: deps.now(),
+  }
+  return { row, isConfirmed }
+}
+
+interface StoredSignUp {
+  readonly outcome: SignUpOutcome
+  /** Of the session that the sign-up begins, where the user is signed in. */
+  readonly refreshToken: string
+}
+
+/** Makes the one call of the database, whoever has the identifier. */
+async function storeSignUp(
+  deps: CreateSignUpDeps,
+  input: NewSignUp,
+  { row, isConfirmed }: DrawnUser,
+): Promise<StoredSignUp> {
+  const { identifier, context } = input
+  const passwordHash = await hashPassword(deps, input.password)
+  await holdUserCreated(deps, { userId: row.userId, ip: context.ip })
+  const refreshToken = firstRefreshToken(deps.randomBytes(FIRST_TOKEN_BYTES))
+  const signUp = {
+    ...row,
+    email: identifier.kind === 'email' ? identifier.value : null,
+    phone: identifier.kind === 'phone' ? identifier.value : null,
+    passwordHash,
+    identityData: {
+      ...ownIdentityData(identifier.kind, { userId: row.userId, value: identifier.value }, input.data),
+      [`${identifier.kind}_verified`]: isConfirmed,
+    },
+    tokenHash: hashRefreshToken(refreshToken),
+    userAgent: context.userAgent,
+    ip: context.ip,
+    audit: deps.config.database.auditInPostgres,
+  }
+  const outcome = isConfirmed
+    ? await deps.insertSignUp({ ...signUp, confirmation: undefined })
+    : await insertUnconfirmed(deps, signUp, { ...input, data: row.data })
+  // Wake the outbox for a taken address too: the work after the answer must not reveal that the address is taken.
+  if (!isConfirmed) deps.outbox.wake()
+  auditToLog(deps, { action: ACTIONS[outcome.verdict], actorId: outcome.actorId, ip: context.ip })
+  return { outcome, refreshToken }
+}
+
+/** @param password undefined for one that nobody knows */
+async function hashPassword(
+  { config, passwords, randomBytes }: Pick<CreateSignUpDeps, 'config' | 'passwords' | 'randomBytes'>,
+  password: string | undefined,
+): Promise<string> {
+  return password === undefined
+    ? hashOfUnknownPassword(randomBytes, config.passwords.algorithm)
+    : passwords.hash(password)
+}
+
+async function answerSignUp(
+  deps: CreateSignUpDeps,
+  input: NewSignUp,
+  { row, isConfirmed }: DrawnUser,
+  { outcome, refreshToken }: StoredSignUp,
+): Promise<CreatedSignUp> {
+  const { verdict, actorId } = outcome
+  if (verdict === 'signed-in') return { verdict, session: { ...outcome.session, refreshToken } }
+  if (verdict === 'taken' && isTakenTold(deps, isConfirmed)) refuseTaken(deps)
+  const made = createUnconfirmedUser({ ...row, identifier: input.identifier })
+  if (verdict !== 'sent') return { verdict: 'confirm', ...(await answerDuplicate(deps, input, outcome, made)) }
+  // The user stays, so a refusal by the hook is told as a failure.
+  await announceUser(deps, actorId).catch(failHook)
+  return { verdict: 'confirm', ...made }
+}
+
+/** Whether the status alone tells that an identifier is taken. */
+function isTakenTold({ config }: Pick<CreateSignUpDeps, 'config'>, isConfirmed: boolean): boolean {
+  const anyConfirmed = config.mail.autoconfirm || config.sms.autoconfirm
+  return isConfirmed || (config.behaviours.duplicateIsTold && anyConfirmed)
+}
+
+function refuseTaken({ config }: Pick<CreateSignUpDeps, 'config'>): never {
+  throw config.behaviours.confirmedDuplicateStatus === 422 ? userAlreadyRegistered() : userAlreadyExists()
+}
+
+/** @param made what a fresh sign-up is answered. Without the two behaviours a duplicate gets the same. */
+async function answerDuplicate(
+  deps: Pick<CreateSignUpDeps, 'config' | 'db' | 'now' | 'serverKeys'>,
+  { identifier, data, context: { audience } }: NewSignUp,
+  { verdict, actorId }: SignUpOutcome,
+  made: UnconfirmedUser,
+): Promise<UnconfirmedUser> {
+  const { duplicateIsTold, repeatedSignUpIsTold } = deps.config.behaviours
+  const untold = { ...made.user, role: '', userMetadata: data }
+  if (verdict === 'taken') return duplicateIsTold ? { user: untold, identities: [] } : made
+  if (!repeatedSignUpIsTold) return made
+  const kind = identifier.kind === 'email' ? 'confirmation' : 'sms'
+  const waitMs =
+    verdict === 'repeated' && (await restOfInterval(deps.db, deps, { kind, identifier: identifier.value, audience }))
+  if (waitMs) refuseTooSoon({ kind }, waitMs)
+  const stored = await findProfileById(deps.db, actorId)
+  // The user may have been deleted since.
+  if (stored === undefined) return made
+  const { user, identities } = stored
+  // Nobody but the invited user may learn what the invitation says.
+  return user.invitedAt === null ? { user, identities } : { user: { ...user, userMetadata: {} }, identities: [] }
+}
+
+function takeAllowance(
+  deps: Pick<CreateSignUpDeps, 'config' | 'now' | 'rateLimits' | 'sms' | 'hooks'>,
+  { kind, value }: UserIdentifier,
+  limitKey: string | undefined,
+): Promise<Allowance> {
+  return kind === 'email' ? deps.rateLimits.email.take(limitKey) : takeSms(deps, value, limitKey)
+}
+
+function isAutoconfirmed({ config }: Pick<CreateSignUpDeps, 'config'>, { kind }: UserIdentifier): boolean {
+  return kind === 'email' ? config.mail.autoconfirm : config.sms.autoconfirm
+}
