@@ -1,12 +1,5 @@
 import { z } from 'zod'
-import type { Timestamp } from '../records/timestamp.ts'
-import { cursorMalformed, pageOutOfRange } from '../request-errors.ts'
-
-/** A place in a list that is ordered by creation: after this row. */
-export interface Cursor {
-  readonly createdAt: Timestamp
-  readonly id: string
-}
+import { pageOutOfRange } from '../request-errors.ts'
 
 /** The page that a client asks for. */
 export interface Page {
@@ -42,8 +35,6 @@ interface PageFields {
   readonly per_page?: string | undefined
 }
 
-const CURSOR = /^((?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00) ([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
-
 /** What a list accepts. */
 export interface PageRules {
   readonly rowsMax: number
@@ -70,22 +61,4 @@ function parseCount(name: string, text: string | undefined, { usual, max }: { us
   const count = /^\d{1,10}$/.test(text) ? Number(text) : 0
   if (count >= 1 && count <= max) return count
   throw pageOutOfRange({ name, max })
-}
-
-/** Formats a cursor for clients: base64url, without a signature. It tells only what the row itself tells. */
-export function formatCursor({ createdAt, id }: Cursor): string {
-  return Buffer.from(`${createdAt} ${id}`).toString('base64url')
-}
-
-/** The position after which a page begins. @throws cursorMalformed when the text is not one that `formatCursor` makes */
-export function parseCursor(text: string): Cursor {
-  const [, createdAt, id] = CURSOR.exec(Buffer.from(text, 'base64url').toString()) ?? []
-  if (createdAt === undefined || id === undefined || !isOfCalendar(createdAt)) throw cursorMalformed()
-  return { createdAt, id }
-}
-
-/** Whether a time exists. PostgreSQL refuses February 30, which `Date` takes for a day of March. */
-function isOfCalendar(timestamp: Timestamp): boolean {
-  const ms = Date.parse(timestamp)
-  return !Number.isNaN(ms) && new Date(ms).toISOString().slice(0, -1) === timestamp.slice(0, -'000+00:00'.length)
 }

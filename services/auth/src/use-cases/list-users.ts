@@ -1,5 +1,6 @@
 import type { AuthDeps } from '../deps.ts'
-import { type Cursor, ROWS_MAX } from '../pagination/page-query.ts'
+import type { Cursor } from '../pagination/cursor.ts'
+import { ROWS_MAX } from '../pagination/page-query.ts'
 import type { Profile } from '../users/profile-repository.ts'
 import { countUsers, listProfiles, type UserList } from '../users/user-list-repository.ts'
 import type { UserListRequest } from '../users/user-list-request.ts'

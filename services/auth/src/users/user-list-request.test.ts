@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formatCursor } from '../pagination/page-query.ts'
+import { formatCursor } from '../pagination/cursor.ts'
 import { cursorMalformed, pageOutOfRange, sortMalformed } from '../request-errors.ts'
 import { parseUserList } from './user-list-request.ts'
 

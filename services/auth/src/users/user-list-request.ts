@@ -1,11 +1,5 @@
-import {
-  type Cursor,
-  type Page,
-  type PageRules,
-  parseCursor,
-  parsePage,
-  parsePerPage,
-} from '../pagination/page-query.ts'
+import { type Cursor, parseCursor } from '../pagination/cursor.ts'
+import { type Page, type PageRules, parsePage, parsePerPage } from '../pagination/page-query.ts'
 import { sortMalformed } from '../request-errors.ts'
 
 /** The query of `GET /admin/users`, as it comes. Nothing of it has been checked. */

@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 import { fromApp } from '../access/access-query.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
-import type { PageBounds } from '../pagination/cursor.ts'
+import type { PageBounds } from '../pagination/page-query.ts'
 import type { AppKey } from './app.ts'
 
 /** The fields of the new key are null when only access is checked. */

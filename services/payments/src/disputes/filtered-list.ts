@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Problem } from '../access/require-access.ts'
-import { NO_PAGE, type PageBounds, pageBounds } from '../pagination/cursor.ts'
+import { NO_PAGE, type PageBounds, pageBounds } from '../pagination/page-query.ts'
 import { id, ListQuery } from '../requests/fields.ts'
 
 /** The query of a list that names its merchant as a filter (reference: Disputes and fraud alerts). */

@@ -3,7 +3,6 @@ import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
-import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,
   columnsOf,
@@ -11,6 +10,7 @@ import {
   listBelowMerchant,
   readBelow,
 } from '../pagination/list-below-merchant.ts'
+import type { PageBounds } from '../pagination/page-query.ts'
 import type { Fraud } from './fraud.ts'
 
 interface FraudColumns {

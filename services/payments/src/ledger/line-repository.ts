@@ -3,13 +3,13 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Credentials } from '../access/caller.ts'
 import type { AccessResult } from '../access/verdict.ts'
-import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,
   findBelowMerchant,
   listBelowMerchant,
   readBelow,
 } from '../pagination/list-below-merchant.ts'
+import type { PageBounds } from '../pagination/page-query.ts'
 import type { LineKind } from './ledger-tables.ts'
 import type { Line } from './line.ts'
 

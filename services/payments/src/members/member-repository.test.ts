@@ -8,7 +8,7 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
-import { HIGHEST, LOWEST } from '../pagination/cursor.ts'
+import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import { callAddApp, callRevokeMember, listAppMembers, listUserMembers } from './member-repository.ts'
 
 let payments: TestPayments

@@ -4,7 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
-import type { PageBounds } from '../pagination/cursor.ts'
+import type { PageBounds } from '../pagination/page-query.ts'
 import type { AppMember, UserMember } from './member.ts'
 
 /** Which members of which merchant; `limit` 0 when only access is to be checked. */

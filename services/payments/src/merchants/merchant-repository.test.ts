@@ -2,7 +2,7 @@ import { anyId, anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { callerOf, credentialsOf } from '../../test/caller.ts'
 import { createTestApp, startPayments, type TestApp, type TestPayments, UNKNOWN_ID } from '../../test/payments-app.ts'
-import { HIGHEST, LOWEST } from '../pagination/cursor.ts'
+import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import { DEFAULT_CLAIM, type Merchant, type NewMerchant } from './merchant.ts'
 import {
   callAdvanceClock,

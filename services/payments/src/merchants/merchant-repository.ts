@@ -4,8 +4,8 @@ import { type RawBuilder, sql } from 'kysely'
 import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
-import type { PageBounds } from '../pagination/cursor.ts'
 import { columnsOf } from '../pagination/list-below-merchant.ts'
+import type { PageBounds } from '../pagination/page-query.ts'
 import type { Claim, Merchant, MerchantChanges, NewMerchant, Pricing } from './merchant.ts'
 
 /** The columns that queries select of a merchant `m` and its balance `b`. */

@@ -4,7 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
-import type { PageBounds } from './cursor.ts'
+import type { PageBounds } from './page-query.ts'
 import { PIECE, type Piece } from './pieces.ts'
 
 /** The columns that every row below a merchant has. */

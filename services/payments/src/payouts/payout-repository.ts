@@ -4,7 +4,6 @@ import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
 import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
-import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,
   columnsOf,
@@ -12,6 +11,7 @@ import {
   listBelowMerchant,
   readBelow,
 } from '../pagination/list-below-merchant.ts'
+import type { PageBounds } from '../pagination/page-query.ts'
 import type { Payout, PayoutSkip } from './payout.ts'
 
 interface PayoutColumns {

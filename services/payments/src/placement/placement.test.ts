@@ -13,7 +13,7 @@ import {
   type TestPayments,
 } from '../../test/payments-app.ts'
 import { loadPaymentsConfig } from '../config.ts'
-import { LOWEST } from '../pagination/cursor.ts'
+import { LOWEST } from '../pagination/page-query.ts'
 import { deliveryTask } from '../webhooks/delivery.ts'
 import { callCreateWebhook, callReplayWebhook } from '../webhooks/webhook-repository.ts'
 import { takeDistributedRows } from './distributed-rows.ts'

@@ -13,7 +13,7 @@ import {
   type TestPayments,
 } from '../../test/payments-app.ts'
 import { serverBusy } from '../errors.ts'
-import { HIGHEST, LOWEST, type PageBounds } from '../pagination/cursor.ts'
+import { HIGHEST, LOWEST, type PageBounds } from '../pagination/page-query.ts'
 import { answerInPieces } from './list-pieces.ts'
 
 let payments: TestPayments

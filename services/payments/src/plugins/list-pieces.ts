@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { toAnswerPiece } from '@trestle/common/server/answer-piece.ts'
 import type { FastifyReply } from 'fastify'
-import type { PageBounds } from '../pagination/cursor.ts'
+import type { PageBounds } from '../pagination/page-query.ts'
 import { PIECE, type Piece } from '../pagination/pieces.ts'
 
 /** How a list is read and shown. */

@@ -6,7 +6,6 @@ import type { Credentials } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import { listOwners } from '../merchants/each-merchant.ts'
-import type { PageBounds } from '../pagination/cursor.ts'
 import {
   type BelowListInput,
   type BelowSource,
@@ -16,6 +15,7 @@ import {
   rowBelow,
   rowOf,
 } from '../pagination/list-below-merchant.ts'
+import type { PageBounds } from '../pagination/page-query.ts'
 import type { InTurn, Piece } from '../pagination/pieces.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
 import { type TransactionColumns, toTransaction, trailUntil, transactionColumns } from './transaction-columns.ts'

@@ -9,7 +9,7 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
-import { HIGHEST, LOWEST } from '../pagination/cursor.ts'
+import { HIGHEST, LOWEST } from '../pagination/page-query.ts'
 import type { Webhook } from './webhook.ts'
 import {
   type CreateWebhookInput,

@@ -3,7 +3,7 @@ import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listMerchants } from '../../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../../merchants/merchant-view.ts'
-import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import { NO_PAGE, pageBounds } from '../../pagination/page-query.ts'
 import type { Routes } from '../../plugins/request-input.ts'
 import { ListQuery, pathId } from '../../requests/fields.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
-import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/cursor.ts'
+import { NO_PAGE, type PageBounds, pageBounds } from '../../pagination/page-query.ts'
 import { answerInPieces } from '../../plugins/list-pieces.ts'
 import type { Routes } from '../../plugins/request-input.ts'
 import { TRAIL_ENTRIES } from '../../plugins/turns.ts'

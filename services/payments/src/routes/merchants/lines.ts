@@ -3,7 +3,7 @@ import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listLines } from '../../ledger/line-repository.ts'
 import { LineView, viewLine } from '../../ledger/line-view.ts'
-import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import { NO_PAGE, pageBounds } from '../../pagination/page-query.ts'
 import type { Routes } from '../../plugins/request-input.ts'
 import { ListQuery, pathId } from '../../requests/fields.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
-import { NO_PAGE, pageBounds } from '../../pagination/cursor.ts'
+import { NO_PAGE, pageBounds } from '../../pagination/page-query.ts'
 import { listPayouts } from '../../payouts/payout-repository.ts'
 import { PayoutView, viewPayout } from '../../payouts/payout-view.ts'
 import type { Routes } from '../../plugins/request-input.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { HIGHEST, LOWEST, type PageRequest, pageBounds } from './cursor.ts'
+import { HIGHEST, LOWEST, type PageRequest, pageBounds } from './page-query.ts'
 
 const [A, B] = ['65a1b2c30000000000000001', '65a1b2c30000000000000002']
 
