@@ -1,7 +1,7 @@
 import type { Problem, Rule, SourceFile } from './source-tree.ts'
 
 /** What a diagram draws or a table says. */
-interface Machine {
+export interface Machine {
   /** Of its beginning, counted from 1. */
   readonly line: number
   readonly states: ReadonlySet<string>
@@ -20,10 +20,16 @@ interface Machine {
 export const stateDiagrams: Rule = ({ files }) =>
   files.filter(({ path }) => path.endsWith('README.md')).flatMap(compareMachines)
 
+/** The state diagrams of a document, in its order. */
+export function diagramsOf(text: string): readonly Machine[] {
+  const lines = text.split('\n')
+  return lines.flatMap((line, i) => (line === 'stateDiagram-v2' ? readDiagram(lines, i) : []))
+}
+
 function compareMachines({ path, text }: SourceFile): readonly Problem[] {
   if (!text.includes('stateDiagram')) return []
   const lines = text.split('\n')
-  const diagrams = lines.flatMap((line, i) => (line === 'stateDiagram-v2' ? readDiagram(lines, i) : []))
+  const diagrams = diagramsOf(text)
   const starts = lines.flatMap((line, i) => (/^\| Event( on [^|]+|: [^|]+)? \|/.test(line) ? i : []))
   const lonely = starts.slice(diagrams.length).map((start) => ({ path, line: start + 1, message: 'has no diagram' }))
   const unequal = diagrams.flatMap((diagram, i): readonly Problem[] => {

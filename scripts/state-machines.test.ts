@@ -1,0 +1,200 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { diagramsOf } from './layout/state-diagrams.ts'
+
+const root = join(import.meta.dirname, '..')
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+/** The words in quotes of the only place of a file that a pattern finds. */
+function wordsOf(path: string, place: RegExp): readonly string[] {
+  const found = [...read(path).matchAll(new RegExp(place, 'g'))]
+  if (found.length !== 1) throw new Error(`${path} has ${found.length} places like ${place}`)
+  return [...String(found[0]?.[1]).matchAll(/'(\w+)'/g)].map(([, word]) => String(word))
+}
+
+const arrowsOf = (from: readonly string[], to: readonly string[]): readonly string[] =>
+  from.flatMap((start) => to.map((end) => `${start} --> ${end}`))
+
+/** A noun whose rows keep their state in a column. */
+interface StoredMachine {
+  readonly name: string
+  readonly readme: string
+  /** Which of the diagrams of the README. */
+  readonly diagram: number
+  /** The states that the column may have, as its migration says. */
+  readonly states: () => readonly string[]
+  /** The files that write the column of a stored row, and the place that does. */
+  readonly writers: readonly string[]
+  readonly writing: RegExp
+  /** What the guards of these files let through, beside the first state of a row. */
+  readonly arrows: () => readonly string[]
+}
+
+const PAYMENTS = 'migrations/payments/functions'
+const INVENTORY = 'migrations/inventory/functions'
+const settings = (table: string): RegExp => new RegExp(String.raw`UPDATE \{\{${table}\}\} \w+\s+SET[^;]*?\bstatus =`)
+
+const machines: readonly StoredMachine[] = [
+  {
+    name: 'an attempt',
+    readme: 'services/payments/src/transactions/README.md',
+    diagram: 1,
+    states: () => wordsOf('migrations/payments/0026-create-attempts.ts', /CHECK \(status IN \(([^)]*)\)/),
+    writers: ['finish_charge', 'finish_payment', 'settle_attempt'].map((name) => `${PAYMENTS}/${name}.sql`),
+    writing: settings('attempts'),
+    arrows: () => [
+      ...arrowsOf(
+        wordsOf(`${PAYMENTS}/finish_payment.sql`, /IF attempt\.status <> ([^ ]+) THEN verdict := 'settled'/),
+        wordsOf('services/payments/src/checkout/payment-repository.ts', /outcome: (.*)\n/),
+      ),
+      ...arrowsOf(
+        wordsOf(`${PAYMENTS}/finish_charge.sql`, /IF attempt\.status <> ([^ ]+) THEN verdict := 'settled'/),
+        wordsOf('services/payments/src/transactions/charge-repository.ts', /outcome: (.*)\n/),
+      ),
+      ...arrowsOf(
+        wordsOf(`${PAYMENTS}/settle_attempt.sql`, /AND a\.status = (.*);/),
+        wordsOf(`${PAYMENTS}/settle_attempt.sql`, /IF p_status NOT IN \(([^)]*)\) THEN RAISE/),
+      ),
+    ],
+  },
+  {
+    name: 'an operation',
+    readme: 'services/payments/src/transactions/README.md',
+    diagram: 2,
+    states: () => operationStates(),
+    writers: [`${PAYMENTS}/close_operation.sql`],
+    writing: settings('acquirer_operations'),
+    arrows: () => {
+      const file = `${PAYMENTS}/close_operation.sql`
+      const over = wordsOf(file, /WHEN status IN \(([^)]*)\) THEN 'conflict'/)
+      const [first, silence] = wordsOf(file, /OR status <> ('\w+' AND p_outcome = '\w+') THEN 'repeated'/)
+      const outcomes = wordsOf('services/payments/src/acquirers/operation-repository.ts', /outcome: (.*)\n/)
+      const moving = operationStates().filter((state) => !over.includes(state))
+      return moving.flatMap((from) =>
+        arrowsOf(
+          [from],
+          outcomes.filter((to) => to !== from && (to !== silence || from === first)),
+        ),
+      )
+    },
+  },
+  {
+    name: 'a dispute',
+    readme: 'services/payments/src/disputes/README.md',
+    diagram: 0,
+    states: () => wordsOf('migrations/payments/0027-create-disputes.ts', /CHECK \(status IN \(([^)]*)\)/),
+    writers: [`${PAYMENTS}/close_dispute.sql`],
+    writing: settings('disputes'),
+    arrows: () =>
+      arrowsOf(
+        wordsOf(`${PAYMENTS}/close_dispute.sql`, /dispute\.status NOT IN \(([^)]*), p_outcome\) THEN 'conflict'/),
+        wordsOf('services/payments/src/disputes/dispute-repository.ts', /outcome: (.*) \| null\n/),
+      ),
+  },
+  {
+    name: 'a payout',
+    readme: 'services/payments/src/payouts/README.md',
+    diagram: 0,
+    states: () => wordsOf('migrations/payments/0029-create-payouts.ts', /CHECK \(status IN \(([^)]*)\)/),
+    writers: ['close_payout', 'export_payouts'].map((name) => `${PAYMENTS}/${name}.sql`),
+    writing: settings('payouts'),
+    arrows: () => [
+      ...arrowsOf(
+        wordsOf(`${PAYMENTS}/close_payout.sql`, /IF payout\.status IN \(([^)]*)\) THEN/),
+        wordsOf('services/payments/src/payouts/payout-repository.ts', /\(p: Owned<\{ id: string; status: (.*?) \}>/),
+      ),
+      ...arrowsOf(
+        wordsOf(`${PAYMENTS}/export_payouts.sql`, /SELECT p\.\* FROM [^;]*? AND p\.status = ('\w+')/),
+        wordsOf(`${PAYMENTS}/export_payouts.sql`, /SET status = ('\w+')/),
+      ),
+    ],
+  },
+  {
+    name: 'a reservation',
+    readme: 'services/inventory/src/reservations/README.md',
+    diagram: 0,
+    states: () => wordsOf('migrations/inventory/0007-create-reservations.ts', /status IN \(([^)]*)\)/),
+    writers: ['commit_reservation', 'expire_reservations', 'release_reservation'].map(
+      (name) => `${INVENTORY}/${name}.sql`,
+    ),
+    // A reservation that ends as a whole is written by one function for all.
+    writing:
+      /UPDATE \{\{reservations\}\} v\s+SET remaining = v\.remaining[^;]*\bstatus =|PERFORM \{\{end_reservation\}\}/,
+    arrows: () => {
+      const active = wordsOf(`${INVENTORY}/commit_reservation.sql`, /ELSIF r\.status <> ('\w+') THEN/)
+      const rest =
+        /SET remaining = v\.remaining - taken, status = CASE v\.remaining WHEN taken THEN (.*) ELSE v\.status/
+      return [
+        ...arrowsOf(active, active),
+        ...arrowsOf(active, wordsOf(`${INVENTORY}/commit_reservation.sql`, rest)),
+        ...arrowsOf(
+          wordsOf(`${INVENTORY}/release_reservation.sql`, /IF r\.status = ('\w+') THEN PERFORM/),
+          wordsOf(`${INVENTORY}/release_reservation.sql`, /end_reservation\}\}\(r, 'release', ('\w+')/),
+        ),
+        ...arrowsOf(
+          wordsOf(`${INVENTORY}/expire_reservations.sql`, /WHERE v\.status = ('\w+') AND v\.expires_at <= due\n/),
+          wordsOf(`${INVENTORY}/expire_reservations.sql`, /end_reservation\}\}\(r, 'expire', ('\w+')/),
+        ),
+      ]
+    },
+  },
+  {
+    name: 'a second factor',
+    readme: 'services/auth/src/factors/README.md',
+    diagram: 0,
+    states: () => wordsOf('migrations/auth/0010-create-mfa-factors.ts', /factor_status'\)\} AS ENUM \(([^)]*)\)/),
+    writers: ['services/auth/src/factors/factor-repository.ts'],
+    writing: /updateTable\('mfa_factors'\)\s+\.set\(\{\s+status:/,
+    arrows: () =>
+      arrowsOf(
+        // The use cases let any factor be proven.
+        wordsOf('migrations/auth/0010-create-mfa-factors.ts', /factor_status'\)\} AS ENUM \(([^)]*)\)/),
+        wordsOf('services/auth/src/factors/factor-repository.ts', /\.set\(\{\s+status: ('\w+')/),
+      ),
+  },
+]
+
+function operationStates(): readonly string[] {
+  return wordsOf('migrations/payments/0020-create-operations.ts', /CHECK \(status IN \(([^)]*)\)/)
+}
+
+const sources = globSync(['migrations/*/functions/**/*.sql', 'services/*/src/**/*.ts'], { cwd: root })
+  .filter((path) => !path.endsWith('.test.ts'))
+  .map((path) => ({ path, text: read(path) }))
+
+describe.each(machines)('the diagram of $name', ({ readme, diagram, states, writers, writing, arrows }) => {
+  const drawn = diagramsOf(read(readme))[diagram]
+
+  it('has the states of the table', () => {
+    const names = [...(drawn?.states ?? [])].filter((state) => state !== 'none')
+    expect(names.sort()).toEqual([...states()].sort())
+  })
+
+  it('has the arrows that the code lets through, from one state to another', () => {
+    const inner = [...(drawn?.arrows.keys() ?? [])].filter((arrow) => !/\bnone\b/.test(arrow))
+    expect(inner.sort()).toEqual([...new Set(arrows())].sort())
+  })
+
+  it('is compared with every place that changes the state', () => {
+    const found = sources.filter(({ text }) => writing.test(text)).map(({ path }) => path)
+    expect(found.sort()).toEqual([...writers])
+  })
+})
+
+it('finds the states of every table with a state', () => {
+  const states = /(?:CHECK \((?:\s*)|\n\s+)(?:status|state) IN \(|_status'\)\} AS ENUM/
+  const found = globSync('migrations/*/*.ts', { cwd: root }).filter((path) => states.test(read(path)))
+  expect(found.sort()).toEqual([
+    'migrations/auth/0010-create-mfa-factors.ts',
+    // The fourth state, `over`, is that of a retired key after its time.
+    'migrations/auth/0017-create-signing-keys.ts',
+    'migrations/inventory/0007-create-reservations.ts',
+    'migrations/payments/0020-create-operations.ts',
+    // Its states are steps that were offered. Other columns say what became of them.
+    'migrations/payments/0024-create-sessions.ts',
+    'migrations/payments/0026-create-attempts.ts',
+    'migrations/payments/0027-create-disputes.ts',
+    'migrations/payments/0029-create-payouts.ts',
+  ])
+})
