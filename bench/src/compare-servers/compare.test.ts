@@ -16,10 +16,11 @@ it('finds each member that differs, also one that is missing', () => {
 })
 
 it('finds a step that only one server made', () => {
-  expect(compare([], [seen('mail', 'no mail')], [])).toMatchObject({
-    steps: 1,
-    unlisted: [{ at: 'round / subject / mail', path: '', theirs: undefined, ours: 'no mail' }],
-  })
+  const { steps, unlisted } = compare([], [seen('mail', 'no mail')], [])
+  expect([steps, unlisted]).toEqual([
+    1,
+    [{ at: 'round / subject / mail', path: '', theirs: undefined, ours: 'no mail' }],
+  ])
 })
 
 it('tells status and code, and nothing else, where the statuses differ', () => {

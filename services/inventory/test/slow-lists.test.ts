@@ -75,7 +75,7 @@ describe('slow lists', () => {
     await leave()
   })
 
-  it('end when their clients leave', async () => {
+  it('leave no statement waiting once their clients have left', async () => {
     const leave = openLists(LISTS_MAX)
     await expectWaiting(LISTS_MAX)
     await leave()

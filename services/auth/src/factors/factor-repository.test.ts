@@ -63,7 +63,7 @@ describe('a guess at a factor', () => {
 })
 
 describe('a proof of a factor', () => {
-  it('verifies the factor', async () => {
+  it('makes its factor one that counts, once', async () => {
     const { userId, factor } = await add()
     expect(await hasVerifiedFactor(db, userId)).toBe(false)
     expect(await claimFactorProof(db, { id: factor.id, now })).toBe(true)

@@ -57,18 +57,26 @@ describe('checkSignUp', () => {
   })
 })
 
+/** An answer without what is drawn for it: ids and times. */
+const withoutDraws = (answer: object): unknown =>
+  JSON.parse(
+    JSON.stringify(answer)
+      .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>')
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+(?:\+00:00|Z)/g, '<time>'),
+  )
+
 describe('createSignUp', () => {
   it('answers a taken address like a free one', async () => {
     const taken = await createSignedUp(deps)
     const free = await request('free@example.com', deps)
     const repeated = await request(taken.email, deps)
-    expect([free.verdict, repeated.verdict]).toEqual(['confirm', 'confirm'])
-    expect(Object.keys(repeated)).toEqual(Object.keys(free))
-    expect('user' in repeated && repeated.user.id).not.toBe(taken.user.id)
+    const known = JSON.stringify(withoutDraws(free)).replaceAll('free@example.com', taken.email)
+    expect(JSON.stringify(withoutDraws(repeated))).toBe(known)
+    expect(JSON.stringify(repeated)).not.toContain(taken.user.id)
   })
 
   it('answers like a free address when the user whom it would tell of is deleted meanwhile', async () => {
-    await request('gone@example.com', deps)
+    const free = await request('gone@example.com', deps)
     const behaviours = { ...deps.config.behaviours, repeatedSignUpIsTold: true }
     const insertSignUp: typeof deps.insertSignUp = async (signUp) => {
       const outcome = await deps.insertSignUp(signUp)
@@ -78,7 +86,7 @@ describe('createSignUp', () => {
     }
     const told = { ...deps, config: { ...deps.config, behaviours }, insertSignUp }
     const repeated = await request('gone@example.com', told)
-    expect(repeated).toMatchObject({ verdict: 'confirm', user: { email: 'gone@example.com' } })
+    expect(withoutDraws(repeated)).toEqual(withoutDraws(free))
   })
 
   it('counts a taken address like a free one', async () => {

@@ -40,7 +40,7 @@ export function refuseTaken(kind: IdentifierKind): never {
   throw phoneExists()
 }
 
-/** Refuses it to an admin, who reads another text about phones. @throws emailExists, phoneExistsForAdmin */
+/** Refuses to an admin an identifier that another user has: the text about phones is another one. @throws emailExists, phoneExistsForAdmin */
 export function refuseTakenForAdmin(kind: IdentifierKind): never {
   if (kind === 'email') refuseTakenEmail()
   throw phoneExistsForAdmin()

@@ -30,9 +30,9 @@ it('payments exceptions: lists what waits, oldest first, and closes each once', 
       payload: { type: 'operation', reference },
     })),
   )
-  const [first, second] = listed.map(({ id }) => id)
+  const [first] = listed.map(({ id }) => id)
   expect(await run('exceptions', 'resolve', merchantId, first ?? '')).toEqual([`id        ${first}`, 'resolved  true'])
   expect(await lastAudit(payments)).toEqual(operatorAudit('exception.resolved', { exceptionId: first }, merchantId))
-  expect(await json('exceptions', 'list')).toEqual([expect.objectContaining({ id: second })])
+  expect(await json('exceptions', 'list')).toEqual(listed.slice(1))
   await expect(run('exceptions', 'resolve', merchantId, first ?? '')).rejects.toThrow(`no exception ${first} waits`)
 })

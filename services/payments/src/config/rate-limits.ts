@@ -32,7 +32,7 @@ export const rateLimitSettings = group(
   },
 )
 
-/** The limits of payments; 0 switches one off. */
+/** How many events of a kind the time in its name may have, for one key or address. 0 switches a limit off. */
 export interface RateLimitConfig {
   readonly requestsPerSecond: number
   readonly appsPerMinute: number
@@ -50,7 +50,7 @@ export interface LimiterConfig {
   readonly rateLimits: RateLimitConfig
 }
 
-/** Returns the limits, and where they are counted. */
+/** Sorts the values of the settings into the limits and the place of their counts (reference: Rate limits). */
 export function toLimiterConfig(values: SettingValues<typeof rateLimitSettings>): LimiterConfig {
   return {
     rateLimitStore: values.RATE_LIMIT_STORE,

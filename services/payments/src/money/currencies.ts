@@ -12,11 +12,11 @@ export interface Currency {
 
 const CURRENCIES: ReadonlyMap<string, Currency> = new Map(table.currencies.map((currency) => [currency.code, currency]))
 
-/** What new transactions may be in. */
+/** The codes (ISO 4217) of what new transactions may be in, in the order of currencies.json (reference: Currencies). */
 export const CHARGEABLE: readonly string[] = table.currencies.flatMap(({ code, deprecated }) =>
   deprecated ? [] : [code],
 )
-/** What new merchants may have their balance in. */
+/** The codes of what new merchants may have their balance in, in the same order. */
 export const FUNDING: readonly string[] = CHARGEABLE.filter(isFundingCurrency)
 
 /** Whether a new merchant may have its balance in this currency. */
