@@ -11,7 +11,7 @@ import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary
 import { loadAuthConfig } from '../services/auth/src/config.ts'
 import { loadInventoryConfig } from '../services/inventory/src/config.ts'
 import { loadPaymentsConfig } from '../services/payments/src/config.ts'
-import { canTestWith } from './find-program.ts'
+import { canTestWith } from './test/find-program.ts'
 
 removeFoldersAtEnd()
 

@@ -13,7 +13,7 @@ import { environmentOf } from '../packages/stack/src/settings/service-environmen
 import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
 import { loadAuthConfig } from '../services/auth/src/config.ts'
 import { refusedBy } from '../services/auth/src/flows/redirect-allow-list.ts'
-import { type DocumentExample, examplesIn, hasStandIns, RUN_BY } from './document-examples.ts'
+import { type DocumentExample, examplesIn, hasStandIns, RUN_BY } from './test/document-examples.ts'
 
 removeFoldersAtEnd()
 

@@ -24,7 +24,7 @@ import {
 } from '../services/auth/test/bodies.ts'
 import { signDelivery } from '../services/payments/src/webhooks/webhook.ts'
 import { shownCard, shownTransaction, trailEntry } from '../services/payments/test/bodies.ts'
-import { examplesIn, hasStandIns } from './document-examples.ts'
+import { examplesIn, hasStandIns } from './test/document-examples.ts'
 import { describeShop } from './test/shop-journeys.ts'
 
 const MailList = z.object({ messages: z.array(z.object({ id: z.int() })).nonempty() })
@@ -335,7 +335,7 @@ it('runs one service alone on a database of its own, as README.md says', async (
   const INVENTORY_PORT = String(await freePort())
   const INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT = String(await freePort())
   const node = `'${process.execPath}' '${root}`
-  const programs = `createdb() { ${node}/scripts/stand-in-psql.ts' "$SERVER" -c "CREATE DATABASE $1"; }
+  const programs = `createdb() { ${node}/scripts/test/stand-in-psql.ts' "$SERVER" -c "CREATE DATABASE $1"; }
     npm() { exec ${node}/services/inventory/src/main.ts' "\${@:5}"; }\n`
   const script = alone.replace('postgres://localhost/shop', DATABASE_URL.replace(/[^/]+$/, 'shop'))
   const own = { INVENTORY_PORT, INVENTORY_OTEL_EXPORTER_PROMETHEUS_PORT, SERVER: DATABASE_URL }
@@ -367,7 +367,7 @@ describe('docs/runbooks/', () => {
       return "$status"
     }`,
     ...services.map((name) => `${name}() { run '${root}/services/${name}/src/main.ts' "$@"; }`),
-    `psql() { '${process.execPath}' '${root}/scripts/stand-in-psql.ts' "$@"; }`,
+    `psql() { '${process.execPath}' '${root}/scripts/test/stand-in-psql.ts' "$@"; }`,
     // The superuser of the stack is the one that its address names.
     'runuser() { psql "$DATABASE_URL"; }',
   ]

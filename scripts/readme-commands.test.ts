@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { commandsOf, type ListedCommand } from './service-commands.ts'
+import { commandsOf, type ListedCommand } from './test/service-commands.ts'
 
 it.each([
   ['auth', 'services/auth/README.md'],

@@ -10,9 +10,9 @@ import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary
 import { loadAuthConfig } from '../services/auth/src/config.ts'
 import { loadInventoryConfig } from '../services/inventory/src/config.ts'
 import { loadPaymentsConfig } from '../services/payments/src/config.ts'
-import { examplesIn, RUN_WITH_STAND_INS } from './document-examples.ts'
-import { canTestWith, findProgram } from './find-program.ts'
-import { commandsOf, type ListedCommand } from './service-commands.ts'
+import { examplesIn, RUN_WITH_STAND_INS } from './test/document-examples.ts'
+import { canTestWith, findProgram } from './test/find-program.ts'
+import { commandsOf, type ListedCommand } from './test/service-commands.ts'
 
 removeFoldersAtEnd()
 

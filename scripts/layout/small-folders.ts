@@ -5,8 +5,7 @@ import type { Problem, Rule } from './source-tree.ts'
 const FILES_MIN = 3
 /**
  * The roots of sources. Each folder below them is judged. `bin/` and the examples of the framework are none: npm looks for a
- * program in the first, and an example is as small as what it shows. `scripts/test/` holds what tests of scripts share, and is not
- * counted either.
+ * program in the first, and an example is as small as what it shows.
  */
 const ROOT = /^(?:(?:services|packages)\/[^/]+\/(?:src|test)|bench\/src|scripts|examples\/[^/]+)(?=\/)/
 
@@ -27,7 +26,7 @@ export const smallFolders: Rule = (tree) => {
 
 /** Whether a file lies among sources but is a test. In a folder `test`, all files count. */
 function isTestInSources(path: string): boolean {
-  return !/^[^/]+\/[^/]+\/test\//.test(path) && (path.endsWith('.test.ts') || path.includes('/test/'))
+  return !/^(?:[^/]+\/[^/]+|scripts)\/test\//.test(path) && (path.endsWith('.test.ts') || path.includes('/test/'))
 }
 
 /** The folders that a file is in, the innermost first: those below `src`, and `test`. */

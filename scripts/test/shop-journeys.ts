@@ -9,7 +9,7 @@ import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { readStatus } from '../../packages/stack/src/status/status-file.ts'
 import { freePort } from '../../packages/testing/src/free-port.ts'
-import { canTestWith, findProgram } from '../find-program.ts'
+import { canTestWith, findProgram } from './find-program.ts'
 
 /** The running stack of the examples. */
 export interface ExampleStack {

@@ -21,7 +21,7 @@ function refuseSettings(): never {
 
 /** The commands of a service beside `serve`, without running any. */
 export async function commandsOf(service: string): Promise<readonly ListedCommand[]> {
-  const folder = join(import.meta.dirname, '../services', service)
+  const folder = join(import.meta.dirname, '../../services', service)
   // A path that the compiler does not follow: it would join the types of three apps in one program.
   const { otherCommands }: Commands = await import(join(folder, 'src/commands/other-commands.ts'))
   const loaders = Object.entries(otherCommands({ load: refuseSettings, now: () => new Date(), process }))

@@ -1,4 +1,4 @@
-// Takes the place of psql in examples of documents, because a machine may lack it: `node scripts/stand-in-psql.ts URL …`. It
+// Takes the place of psql in examples of documents, because a machine may lack it: `node scripts/test/stand-in-psql.ts URL …`. It
 // knows the options that those examples use, and prints rows unaligned.
 
 import { readFileSync } from 'node:fs'
