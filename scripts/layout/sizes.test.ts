@@ -30,3 +30,12 @@ it.each([
   ])
   expect(await problemsOf(sizes, { [test]: `${start}${lines(60)}${end}` })).toEqual([])
 })
+
+it('counts all lines of a function of SQL, fragments too', async () => {
+  const [sell, fragment] = ['migrations/shop/functions/sell.sql', 'migrations/shop/functions/fragments/price.sql']
+  expect(await problemsOf(sizes, { [sell]: lines(150), [fragment]: lines(150) })).toEqual([])
+  expect(await problemsOf(sizes, { [sell]: lines(152), [fragment]: lines(152) })).toEqual([
+    `${fragment} has 152 lines, more than 150`,
+    `${sell} has 152 lines, more than 150`,
+  ])
+})

@@ -1,4 +1,4 @@
-import type { Problem, Rule, SourceFile } from './source-tree.ts'
+import type { Problem, Rule, SourceFile, SourceTree } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
 const CHECKED = /^(services|packages|migrations|scripts|bench|deploy|examples)\/.*\.(ts|m?js)$/
@@ -6,6 +6,9 @@ const TESTED = /\.test\.ts$|\/(test|testing)\//
 const FILE_LINES_MAX = 250
 const TEST_LINES_MAX = 500
 const FUNCTION_LINES_MAX = 60
+const SQL_FUNCTION = /^migrations\/[^/]+\/functions\/.*\.sql$/
+/** A function of SQL is one call with everything that it decides (decision 2). */
+const SQL_FUNCTION_LINES_MAX = 150
 
 /** Files that are one table, which readers and programs want in one piece. */
 const LONG_TABLES: ReadonlySet<string> = new Set([
@@ -14,7 +17,17 @@ const LONG_TABLES: ReadonlySet<string> = new Set([
 ])
 
 /** Files and functions are short enough to be read at once. All lines count, blank ones and comments too. */
-export const sizes: Rule = (tree) => {
+export const sizes: Rule = (tree) => [...longSqlFunctions(tree), ...longSources(tree)]
+
+function longSqlFunctions({ files }: SourceTree): readonly Problem[] {
+  return files
+    .filter(({ path }) => SQL_FUNCTION.test(path))
+    .map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }))
+    .filter(({ lines }) => lines > SQL_FUNCTION_LINES_MAX)
+    .map(({ path, lines }) => ({ path, message: `has ${lines} lines, more than ${SQL_FUNCTION_LINES_MAX}` }))
+}
+
+function longSources(tree: SourceTree): readonly Problem[] {
   return tree.files
     .filter(({ path }) => CHECKED.test(path))
     .flatMap((file): readonly Problem[] => {
