@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { installJobs } from './install.ts'
 import { type AnyTask, defineTask } from './task.ts'
 
-const options = { retryLimit: 1, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30, sealed: false }
+const options = { retryLimit: 1, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30 }
 const tasks: readonly AnyTask[] = [defineTask<{ readonly to: string }>('greet', options)]
 const names = createNames('shop', 'app')
 const role = 'install_service'

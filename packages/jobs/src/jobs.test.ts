@@ -11,19 +11,25 @@ import { installJobs } from './install.ts'
 import { createJobs, type Jobs, type JobsConfig } from './jobs.ts'
 import { listDeadJobs, listWaitingJobs } from './list-jobs.ts'
 import { observeJobs } from './observe-jobs.ts'
-import { type AnyTask, defineTask } from './task.ts'
+import { sealPayload } from './seal.ts'
+import { type AnyTask, defineSealedTask, defineTask } from './task.ts'
 
 interface Greeting {
   readonly to: string
 }
 
+const readGreeting = (json: unknown): Greeting => {
+  if (typeof json !== 'object' || json === null || !('to' in json)) throw new Error('this is no greeting')
+  return { to: String(json.to) }
+}
+
 const options = { retryLimit: 1, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30 }
-const greet = defineTask<Greeting>('greet', { ...options, sealed: true })
-const fail = defineTask<Greeting>('fail', { ...options, retryLimit: 0, sealed: false })
-const hang = defineTask<Greeting>('hang', { ...options, timeoutSeconds: 1, sealed: false })
-const slow = defineTask<Greeting>('slow', { ...options, sealed: false })
+const greet = defineSealedTask('greet', readGreeting, options)
+const fail = defineTask<Greeting>('fail', { ...options, retryLimit: 0 })
+const hang = defineTask<Greeting>('hang', { ...options, timeoutSeconds: 1 })
+const slow = defineTask<Greeting>('slow', { ...options })
 /** A task that no worker takes. */
-const nobody = defineTask<Greeting>('nobody', { ...options, sealed: false })
+const nobody = defineTask<Greeting>('nobody', { ...options })
 const tasks: readonly AnyTask[] = [greet, fail, hang, slow, nobody]
 const names = createNames('example')
 
@@ -144,6 +150,18 @@ describe('jobs', () => {
     // No ciphertext contains this by chance: base64url has no space.
     expect(rows.map(({ data }) => data).join()).not.toContain('guest 7')
     await expect.poll(() => greeted.length).toBe(10)
+  })
+
+  it.each([
+    ['has another form', () => sealPayload(config.sealKeys, { name: 'Ada' }), 'this is no greeting'],
+    ['is not sealed', async () => ({ to: 'Ada' }), 'the payload of a job of task greet is not sealed as the task says'],
+  ])('calls no handler with the payload of a sealed task that %s', async (_what, makeData, message) => {
+    const data = await makeData()
+    await database.db.transaction().execute((trx) => jobs.insert(trx, 'greet', [{ data }]))
+    const job = sql<{ message: string | null }>`
+      SELECT output ->> 'message' AS message FROM example_jobs.job WHERE name = 'greet'`
+    await expect.poll(async () => (await job.execute(database.db)).rows).toEqual([{ message }])
+    expect(greeted).toEqual([])
   })
 
   it('tries a failed job again', async () => {

@@ -237,13 +237,14 @@ async function withinTime({ timeoutSeconds }: AnyTask, attempt: () => Promise<Ou
 /** The data of a job in the table of the queue: `send` of the same task has written it. */
 type Stored<Payload extends object> = Payload | SealedPayload
 
-/** @throws Error when the payload of a sealed task is not sealed, or no key opens it */
+/** @throws Error when the payload of a sealed task is not sealed, when no key opens it, or when it is not one of the task */
 async function payloadOf<Payload extends object>(
-  task: AnyTask,
+  task: Task<Payload>,
   data: Stored<Payload>,
   keys: SealKeys,
 ): Promise<Payload> {
-  if (isSealed(data)) return openPayload<Payload>(keys, data)
-  if (task.sealed) throw new Error(`the payload of a job of task ${task.name} is not sealed`)
+  if (task.read && isSealed(data)) return task.read(await openPayload(keys, data))
+  if (task.read || isSealed(data))
+    throw new Error(`the payload of a job of task ${task.name} is not sealed as the task says`)
   return data
 }

@@ -9,14 +9,18 @@ import { installJobs } from './install.ts'
 import { createJobs, type Jobs } from './jobs.ts'
 import { observeOutbox } from './observe-outbox.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
-import { defineTask } from './task.ts'
+import { defineSealedTask } from './task.ts'
 
 interface Greeting {
   readonly to: string
 }
 
-const options = { retryLimit: 0, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30, sealed: true }
-const greet = defineTask<Greeting>('greet', options)
+const readGreeting = (json: unknown): Greeting => {
+  if (typeof json !== 'object' || json === null || !('to' in json)) throw new Error('this is no greeting')
+  return { to: String(json.to) }
+}
+const options = { retryLimit: 0, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30 }
+const greet = defineSealedTask('greet', readGreeting, options)
 const names = createNames('example', 'app')
 
 const temporary = await createTemporaryDatabase({

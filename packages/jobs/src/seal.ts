@@ -20,11 +20,8 @@ export function isSealed(data: object): data is SealedPayload {
   return 'sealed' in data && typeof data.sealed === 'string'
 }
 
-/**
- * Decrypts a payload. Only the service has the keys, so it is the payload that `sealPayload` was given.
- * @throws Error when no key fits or the text was altered
- */
-export async function openPayload<Payload extends object>(keys: SealKeys, { sealed }: SealedPayload): Promise<Payload> {
+/** Decrypts a payload to the JSON that `sealPayload` was given. @throws Error when no key fits or the text was altered */
+export async function openPayload(keys: SealKeys, { sealed }: SealedPayload): Promise<unknown> {
   const { compactDecrypt } = await import('jose')
   const opened = await Promise.any(
     keys.map((key) =>

@@ -6,20 +6,25 @@ export interface TaskOptions {
   readonly delaySecondsMax: number
   /** How long an attempt may take. */
   readonly timeoutSeconds: number
-  /** Whether payloads are encrypted in the tables of the queue, because they contain links, codes or keys. */
-  readonly sealed: boolean
 }
 
 /** A kind of background work with any payload, for code that only needs its name and its rules. */
 export interface AnyTask extends TaskOptions {
   readonly name: string
+  /** Whether payloads are encrypted in the tables of the queue, because they contain links, codes or keys. */
+  readonly sealed: boolean
 }
 
 /** A kind of background work. Its payload is JSON. */
 export interface Task<Payload extends object> extends AnyTask {
   /** Only a type, so that `send` and `work` agree on the payload. */
   readonly payload?: Payload
+  /** Reads the JSON of an opened payload. Only a sealed task has it. */
+  readonly read?: ReadPayload<Payload>
 }
+
+/** @throws Error when the JSON is no payload of the task, as that of another release may be */
+export type ReadPayload<Payload> = (json: unknown) => Payload
 
 /** The dead-letter queue of a task. It keeps jobs that have failed for good until an operator looks. */
 export function deadQueue(task: AnyTask): string {
@@ -29,7 +34,16 @@ export function deadQueue(task: AnyTask): string {
 /** 60 attempts over more than a day, after 5 s, 10 s, … up to half an hour, for work that must survive an outage. */
 export const RETRY_FOR_A_DAY = { retryLimit: 60, firstDelaySeconds: 5, delaySecondsMax: 1_800 } as const
 
-/** Declares a kind of background work: `defineTask<{ userId: string }>('send_mail', { … })`. */
+/** Declares a kind of background work: `defineTask<{ userId: string }>('send_mail', { … })`. Its payloads are not sealed. */
 export function defineTask<Payload extends object>(name: string, options: TaskOptions): Task<Payload> {
-  return { name, ...options }
+  return { name, sealed: false, ...options }
+}
+
+/** The same with sealed payloads. @param read such as `(json) => MailJob.parse(json)`, by a schema of zod */
+export function defineSealedTask<Payload extends object>(
+  name: string,
+  read: ReadPayload<Payload>,
+  options: TaskOptions,
+): Task<Payload> {
+  return { name, sealed: true, read, ...options }
 }

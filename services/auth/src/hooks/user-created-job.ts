@@ -24,7 +24,6 @@ export interface UserCreatedDeps {
 export const userCreatedTask = defineTask<UserCreated>('user-created', {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 15,
-  sealed: false,
 })
 
 /**

@@ -1,5 +1,8 @@
+/** The ways in which a text reaches a phone. */
+export const SMS_CHANNELS = ['sms', 'whatsapp'] as const
+
 /** How a text reaches a phone. */
-export type SmsChannel = 'sms' | 'whatsapp'
+export type SmsChannel = (typeof SMS_CHANNELS)[number]
 
 /** An SMS with a code, as every gateway takes it. */
 export interface Sms {

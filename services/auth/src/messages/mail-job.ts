@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { Hopeless, type Jobs, type Outcome } from '@trestle/jobs/jobs.ts'
-import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { z } from 'zod'
 import type { Db } from '../database.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'
+import { MAIL_KINDS } from './default-templates.ts'
 import type { Mailer } from './mailer.ts'
 import { type HookedMail, type MessageHookDeps, sendMailByHook } from './message-hooks.ts'
 import { logUndelivered } from './undelivered.ts'
@@ -16,12 +18,26 @@ export interface MailJob extends HookedMail {
   readonly onlyIfFree?: true
 }
 
+const StoredMail = z.object({
+  kind: z.enum(MAIL_KINDS),
+  to: z.string(),
+  messageId: z.string(),
+  variables: z.record(z.string(), z.unknown()),
+  userId: z.string(),
+  linkBase: z.string().exactOptional(),
+  expiresAt: z.string().nullable(),
+  onlyIfFree: z.literal(true).exactOptional(),
+})
+
 /**
  * The task outlives an outage of the mail server of more than a day. The mailer bounds each step of the SMTP conversation, so
  * an attempt ends by itself before this timeout. A shorter timeout could give an attempt up whose mail still goes out, beside
  * the mail of the next attempt.
  */
-export const mailTask = defineTask<MailJob>('mail', { ...RETRY_FOR_A_DAY, timeoutSeconds: 700, sealed: true })
+export const mailTask = defineSealedTask('mail', (json): MailJob => StoredMail.parse(json), {
+  ...RETRY_FOR_A_DAY,
+  timeoutSeconds: 700,
+})
 
 /** Queues a mail, to be sent after the transaction has been committed. @param mail without an id gets one */
 export async function queueMail(

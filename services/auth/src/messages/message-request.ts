@@ -1,14 +1,17 @@
-import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
-import type { SmsChannel } from './gateway-protocol.ts'
+import { SMS_CHANNELS, type SmsChannel } from './gateway-protocol.ts'
+
+const PURPOSES = ['magiclink', 'recovery', 'confirmation', 'email_change', 'phone_change'] as const
 
 /**
  * What a message is for. POST /resend asks for `confirmation` and the two changes: it sends the message again that is pending
  * for the identifier.
  */
-export type MessagePurpose = 'magiclink' | 'recovery' | 'confirmation' | 'email_change' | 'phone_change'
+export type MessagePurpose = (typeof PURPOSES)[number]
 
 /**
  * A message that a client has asked for. The route queues the request and answers before it looks for a user; the job looks for
@@ -35,12 +38,26 @@ export interface MessageRequest {
   readonly askedAt: string
 }
 
-/** Sealed, because it names the user and carries a PKCE challenge. */
-export const messageRequestTask = defineTask<MessageRequest>('message-request', {
-  ...RETRY_FOR_A_DAY,
-  timeoutSeconds: 30,
-  sealed: true,
+const StoredRequest = z.object({
+  purpose: z.enum(PURPOSES),
+  identifier: z.object({ kind: z.enum(['email', 'phone']), value: z.string() }),
+  audience: z.string(),
+  stage: z.object({ data: z.record(z.string(), z.unknown()) }).optional(),
+  pkce: z.object({ challenge: z.string(), method: z.enum(['s256', 'plain']) }).optional(),
+  channel: z.enum(SMS_CHANNELS).exactOptional(),
+  redirectTo: z.string(),
+  linkBase: z.string(),
+  ip: z.string(),
+  messageId: z.string(),
+  askedAt: z.string(),
 })
+
+/** Sealed, because it names the user and carries a PKCE challenge. */
+export const messageRequestTask = defineSealedTask(
+  'message-request',
+  (json): MessageRequest => StoredRequest.parse(json),
+  { ...RETRY_FOR_A_DAY, timeoutSeconds: 30 },
+)
 
 /**
  * How many messages a request counts as. A change of email counts as two mails wherever both addresses may have to confirm it:

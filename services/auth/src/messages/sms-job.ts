@@ -1,10 +1,11 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { Hopeless, type Jobs, type Outcome } from '@trestle/jobs/jobs.ts'
-import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { z } from 'zod'
 import type { Trx } from '../database.ts'
 import { smsSendFailed } from '../errors.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'
-import type { Sms } from './gateway-protocol.ts'
+import { SMS_CHANNELS, type Sms } from './gateway-protocol.ts'
 import { type MessageHookDeps, sendSmsByHook } from './message-hooks.ts'
 import { type SmsGateway, SmsRefused } from './sms-gateway.ts'
 import { logUndelivered } from './undelivered.ts'
@@ -21,6 +22,17 @@ export interface SmsJob extends Sms {
   readonly onlyIfFree?: true
 }
 
+const StoredSms = z.object({
+  to: z.string(),
+  text: z.string(),
+  code: z.string(),
+  channel: z.enum(SMS_CHANNELS),
+  messageId: z.string(),
+  expiresAt: z.string(),
+  userId: z.string(),
+  onlyIfFree: z.literal(true).exactOptional(),
+})
+
 /** An SMS that the request itself sends. The queue sends it where the request fails to. */
 export interface HeldSms {
   readonly jobId: string
@@ -28,7 +40,10 @@ export interface HeldSms {
 }
 
 /** The gateway has 10 s; the rest is for the resolver and the database. */
-export const smsTask = defineTask<SmsJob>('sms', { ...RETRY_FOR_A_DAY, timeoutSeconds: 15, sealed: true })
+export const smsTask = defineSealedTask('sms', (json): SmsJob => StoredSms.parse(json), {
+  ...RETRY_FOR_A_DAY,
+  timeoutSeconds: 15,
+})
 
 /** Longer than an attempt may take, so that no worker sends what the request is still sending. */
 const HELD_SECONDS = smsTask.timeoutSeconds + 5

@@ -13,7 +13,6 @@ export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {
   firstDelaySeconds: 1,
   delaySecondsMax: 1,
   timeoutSeconds: 50,
-  sealed: false,
 })
 
 const EVERY_MINUTE = '* * * * *'

@@ -16,7 +16,6 @@ export interface AcquirerJob {
 export const acquirerTask = defineTask<AcquirerJob>('acquirer', {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 30,
-  sealed: false,
 })
 
 /** Ends the wait for acquirers that have not answered. */
@@ -25,7 +24,6 @@ export const confirmationTask = defineTask<Record<string, never>>('confirmation'
   firstDelaySeconds: 60,
   delaySecondsMax: 600,
   timeoutSeconds: 3_000,
-  sealed: false,
 })
 
 /** Fetches what acquirers report, and applies it to the books. */
@@ -34,7 +32,6 @@ export const acquirerEventsTask = defineTask<Record<string, never>>('acquirer_ev
   firstDelaySeconds: 1,
   delaySecondsMax: 1,
   timeoutSeconds: 55,
-  sealed: false,
 })
 
 interface Observed {

@@ -13,5 +13,4 @@ export const simulatedDisputeTask = defineTask<SimulatedDisputeJob>('simulated_d
   firstDelaySeconds: 1,
   delaySecondsMax: 60,
   timeoutSeconds: 30,
-  sealed: false,
 })

@@ -6,5 +6,4 @@ export const snapshotTask = defineTask<Record<string, never>>('snapshot', {
   firstDelaySeconds: 60,
   delaySecondsMax: 3_600,
   timeoutSeconds: 10_000,
-  sealed: false,
 })

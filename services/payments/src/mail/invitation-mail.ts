@@ -1,17 +1,16 @@
-import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { z } from 'zod'
 import { html } from '../pages/html.ts'
 
+const InvitationMailJob = z.object({ token: z.string().describe('The secret part of the link') })
+
 /** The job of an invitation mail. The job that sends it reads who is invited, by whom and where to. */
-export interface InvitationMailJob {
-  /** The secret part of the link. */
-  readonly token: string
-}
+export type InvitationMailJob = Readonly<z.output<typeof InvitationMailJob>>
 
 /** Sends an invitation. Its payload is sealed, because its token admits whoever reads it. */
-export const invitationMailTask = defineTask<InvitationMailJob>('invitation_mail', {
+export const invitationMailTask = defineSealedTask('invitation_mail', (json) => InvitationMailJob.parse(json), {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 90,
-  sealed: true,
 })
 
 /** The words of an invitation mail. */

@@ -13,7 +13,6 @@ export interface RejectionMailJob {
 export const rejectionMailTask = defineTask<RejectionMailJob>('rejection_mail', {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 90,
-  sealed: false,
 })
 
 const TAKEN_BACK = {

@@ -8,7 +8,6 @@ export const payoutTask = defineTask<Record<string, never>>('payout', {
   firstDelaySeconds: 60,
   delaySecondsMax: 3_600,
   timeoutSeconds: 10_000,
-  sealed: false,
 })
 
 /** When the task runs: every day at 04:05 UTC. */

@@ -15,7 +15,6 @@ export const inquiryTask = defineTask<InquiryJob>('inquiry', {
   firstDelaySeconds: 5,
   delaySecondsMax: 60,
   timeoutSeconds: 60,
-  sealed: false,
 })
 
 /** Calls an attempt unknown when the process that sent it has ended. */
@@ -24,7 +23,6 @@ export const lostAttemptsTask = defineTask<Record<string, never>>('attempt_sweep
   firstDelaySeconds: 1,
   delaySecondsMax: 1,
   timeoutSeconds: 50,
-  sealed: false,
 })
 
 /** Voids what is left of expired authorizations. */
@@ -33,5 +31,4 @@ export const expiryTask = defineTask<Record<string, never>>('expiry', {
   firstDelaySeconds: 60,
   delaySecondsMax: 600,
   timeoutSeconds: 3_000,
-  sealed: false,
 })

@@ -12,7 +12,6 @@ export const cleanUpTask = defineTask<Record<string, never>>('clean_up', {
   firstDelaySeconds: 60,
   delaySecondsMax: 600,
   timeoutSeconds: 600,
-  sealed: false,
 })
 const EVERY_HOUR = '17 * * * *'
 

@@ -20,7 +20,6 @@ export const deliveryTask = defineTask<DeliveryJob>('webhook_delivery', {
   firstDelaySeconds: 60,
   delaySecondsMax: DAY_SECONDS,
   timeoutSeconds: 30,
-  sealed: false,
 })
 
 /** What a delivery needs: the way out, the secrets that sign it, and the rule for TLS. */
