@@ -239,9 +239,7 @@ export const notReady = defineError(
   503,
   'SERVICE_UNAVAILABLE',
   (missing: Missing) => ('state' in missing ? `the process is ${missing.state}` : `${missing.check} does not answer`),
-  {
-    'Retry-After': '1',
-  },
+  { 'Retry-After': '1' },
 )
 /** A bounded queue is full, so the request did not begin. */
 export const serverBusy = defineError(
