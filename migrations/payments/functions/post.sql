@@ -5,6 +5,9 @@
 -- Rows are computed in variables and inserted table by table: one statement that computes everything takes a millisecond to
 -- start, even for a single movement. Balances are locked in the order of merchants, so that two calls never wait for each other.
 --
+-- A call for one merchant has only statements that name the merchant: a distributed database runs these on the merchant's server.
+-- A call for many, which only run_operations makes, has as many statements as a call for one.
+--
 -- record_send writes texts in the encoding of the client, so the function sets it: a caller with another encoding than UTF-8
 -- would make links that do not match. (reference: Chain of the ledger)
 CREATE OR REPLACE FUNCTION {{post}}(p_movements {{movement}}[])
@@ -26,16 +29,30 @@ DECLARE
   line {{lines}}; lines {{lines}}[] := '{}';
   events {{events}}[] := '{}';
   outbox {{outbox}}[] := '{}';
-  balances {{merchant_balances}}[] := '{}';
+  -- The merchants in order, and the balance of each at the same place.
+  merchants text[] := ARRAY(SELECT DISTINCT m.merchant_id FROM unnest(p_movements) m ORDER BY 1);
+  balances {{merchant_balances}}[];
+  place int := 0;
 BEGIN
+  IF cardinality(merchants) = 1 THEN
+    SELECT b.* INTO STRICT held FROM {{merchant_balances}} b WHERE b.merchant_id = merchants[1] FOR UPDATE;
+    balances := ARRAY[held];
+  ELSE
+    balances := ARRAY(
+      SELECT b FROM unnest(merchants) v (merchant_id) LEFT JOIN LATERAL (
+        SELECT * FROM {{merchant_balances}} b WHERE b.merchant_id = v.merchant_id FOR UPDATE
+      ) b ON true
+    );
+  END IF;
   FOR each IN
     SELECT m.merchant_id, m.ordinality FROM unnest(p_movements) WITH ORDINALITY m ORDER BY 1, 2
   LOOP
     nth := each.ordinality;
     m := p_movements[nth];
-    IF m.merchant_id IS DISTINCT FROM held.merchant_id THEN
-      IF held.merchant_id IS NOT NULL THEN balances := balances || held; END IF;
-      SELECT b.* INTO held FROM {{merchant_balances}} b WHERE b.merchant_id = m.merchant_id FOR UPDATE;
+    IF m.merchant_id IS DISTINCT FROM merchants[place] THEN
+      IF place > 0 THEN balances[place] := held; END IF;
+      place := place + 1;
+      held := balances[place];
       tag := right(held.last_id, 8);
       number := {{next_number}}(held.last_id);
     END IF;
@@ -47,16 +64,7 @@ BEGIN
     journal_id := CASE WHEN journal_kind IS NOT NULL THEN {{id_at}}(number, tag) END;
     entry_id := CASE WHEN m.transaction_id IS NOT NULL THEN {{id_at}}(number + 1, tag) END;
     line_id := CASE WHEN line_kind IS NOT NULL THEN {{id_at}}(number + 2, tag) END;
-    -- The sum of the entries of the account "merchant".
-    effect := CASE m.kind
-      WHEN 'capture' THEN m.gross - m.fee_flat - m.fee_rate
-      WHEN 'refund' THEN -m.gross - m.fee_flat - m.fee_rate
-      WHEN 'disputeLost' THEN -m.gross - m.fee_flat - m.fee_rate
-      WHEN 'payout' THEN -m.gross
-      WHEN 'payoutReversal' THEN m.gross
-      WHEN 'adjustment' THEN m.gross
-      ELSE 0
-    END;
+    effect := {{balance_effect}}(m.kind, m.gross, m.fee_flat + m.fee_rate);
     IF journal_id IS NOT NULL THEN
       legs := {{entries_of}}(m, journal_id, held.currency);
       entries := entries || legs;
@@ -99,22 +107,12 @@ BEGIN
     -- Adjustments and settlements of the scheme have no event.
     IF m.kind NOT IN ('adjustment', 'schemeSettled') THEN
       events := events || ROW(m.merchant_id, held.last_id, created,
-        CASE CASE WHEN m.amount < 0 THEN 'rejected' ELSE m.kind END
-          WHEN 'rejected' THEN 'transaction.rejected'
-          WHEN 'capture' THEN 'transaction.captured'
-          WHEN 'refund' THEN 'transaction.refunded'
-          WHEN 'void' THEN 'transaction.voided'
-          WHEN 'disputeWon' THEN 'dispute.won'
-          WHEN 'disputeLost' THEN 'dispute.lost'
-          WHEN 'payout' THEN 'payout.created'
-          WHEN 'payoutSettled' THEN 'payout.settled'
-          WHEN 'payoutReversal' THEN 'payout.failed'
-        END, 1, coalesce(m.dispute_id, m.transaction_id, m.cause_id),
+        {{event_type}}(m.kind, m.amount < 0), 1, coalesce(m.dispute_id, m.transaction_id, m.cause_id),
         m.pending, m.captured, m.refunded, m.voided, m.disputed, m.seq, NULL)::{{events}};
     END IF;
     RETURN NEXT;
   END LOOP;
-  balances := balances || held;
+  balances[place] := held;
   PERFORM FROM unnest(entries) e GROUP BY e.journal_id, e.currency HAVING sum(e.amount) <> 0;
   IF FOUND THEN RAISE EXCEPTION 'a journal does not sum to zero'; END IF;
   INSERT INTO {{journals}} SELECT * FROM unnest(journals) AS row;
@@ -122,19 +120,26 @@ BEGIN
   INSERT INTO {{trail_entries}} SELECT * FROM unnest(trail) AS row;
   INSERT INTO {{lines}} SELECT * FROM unnest(lines) AS row;
   INSERT INTO {{events}} SELECT * FROM unnest(events) AS row;
-  FOREACH held IN ARRAY balances LOOP
-    PERFORM FROM {{webhooks}} w WHERE w.merchant_id = held.merchant_id AND w.disabled IS NULL LIMIT 1;
+  IF cardinality(merchants) = 1 THEN
+    PERFORM 1 FROM {{webhooks}} w WHERE w.merchant_id = held.merchant_id AND w.disabled IS NULL LIMIT 1;
     IF FOUND THEN
-      outbox := outbox || ARRAY(
-        SELECT ROW(e.merchant_id, e.id, e.created, 'event', '{}')::{{outbox}} FROM unnest(events) e
-        WHERE e.merchant_id = held.merchant_id
-      );
+      outbox := outbox || ARRAY(SELECT ROW(e.merchant_id, e.id, e.created, 'event', '{}')::{{outbox}} FROM unnest(events) e);
     END IF;
+    IF cardinality(outbox) > 0 THEN INSERT INTO {{outbox}} SELECT * FROM unnest(outbox) AS row; END IF;
     UPDATE {{merchant_balances}} b
       SET balance = held.balance, last_id = held.last_id, line_count = held.line_count, chain_head = held.chain_head,
         chain_length = held.chain_length
       WHERE b.merchant_id = held.merchant_id;
-  END LOOP;
-  IF cardinality(outbox) > 0 THEN INSERT INTO {{outbox}} SELECT * FROM unnest(outbox) AS row; END IF;
+  ELSE
+    INSERT INTO {{outbox}}
+      SELECT * FROM unnest(outbox)
+      UNION ALL
+      SELECT e.merchant_id, e.id, e.created, 'event', '{}' FROM unnest(events) e
+        WHERE e.merchant_id IN (SELECT w.merchant_id FROM {{webhooks}} w WHERE w.disabled IS NULL);
+    UPDATE {{merchant_balances}} b
+      SET balance = v.balance, last_id = v.last_id, line_count = v.line_count, chain_head = v.chain_head,
+        chain_length = v.chain_length
+      FROM unnest(balances) v WHERE b.merchant_id = v.merchant_id;
+  END IF;
 END
 $$;

@@ -270,7 +270,6 @@ describe('the ledger', () => {
       'merchant_now',
       'balance_movement',
       'charge_source',
-      'earlier_captures',
       'net_captures',
       'reversal_gross',
       'correction_gross',

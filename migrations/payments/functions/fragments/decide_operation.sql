@@ -28,7 +28,18 @@
             FROM {{exchange_ratio}}(t.currency, i.funding_currency, today, p_margin_bps) r;
         END IF;
         IF t.captured > 0 THEN
-          SELECT e.amount, e.gross INTO earlier_amount, earlier_gross FROM {{earlier_captures}}(t, rate, rate_date) e;
+          -- A capture that the acquirer has rejected does not count, not even while a part of it is still owed: its fee was given
+          -- back. (reference: When a capture is converted)
+          SELECT coalesce(sum(c.amount) FILTER (
+              WHERE c.at_rate IS NOT DISTINCT FROM rate AND c.of_date IS NOT DISTINCT FROM rate_date
+            ), 0), coalesce(sum(c.gross), 0) INTO earlier_amount, earlier_gross
+          FROM (
+            SELECT max(e.amount) AS amount, max(e.gross) AS gross, max(e.rate) AS at_rate, max(e.rate_date) AS of_date
+            FROM {{trail_entries}} e
+            WHERE e.merchant_id = t.merchant_id AND e.transaction_id = t.id AND e.kind = 'capture'
+            GROUP BY CASE WHEN e.amount < 0 THEN right(e.reference, 24) ELSE e.id END
+            HAVING min(e.amount) > 0
+          ) c;
         END IF;
         IF t.currency <> i.funding_currency THEN
           gross := {{round_half_even}}((earlier_amount + i.amount) * numerator, denominator)

@@ -1,0 +1,19 @@
+-- distribute: everywhere
+-- The type of the event of a movement. One that the acquirer has rejected is taken back by another of the same kind, with a
+-- negative amount.
+CREATE OR REPLACE FUNCTION {{event_type}}(p_kind text, p_rejected boolean)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$
+SELECT CASE CASE WHEN p_rejected THEN 'rejected' ELSE p_kind END
+  WHEN 'rejected' THEN 'transaction.rejected'
+  WHEN 'capture' THEN 'transaction.captured'
+  WHEN 'refund' THEN 'transaction.refunded'
+  WHEN 'void' THEN 'transaction.voided'
+  WHEN 'disputeWon' THEN 'dispute.won'
+  WHEN 'disputeLost' THEN 'dispute.lost'
+  WHEN 'payout' THEN 'payout.created'
+  WHEN 'payoutSettled' THEN 'payout.settled'
+  WHEN 'payoutReversal' THEN 'payout.failed'
+END
+$$;
