@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorBodies, refusals, statusAndBody } from './bodies.ts'
 import { customerPayment } from './customer-payment.ts'
@@ -77,9 +78,11 @@ type Headers = TestApp['headers'] | typeof user
 async function expectShutOut(headers: Headers): Promise<void> {
   const rows = () =>
     Promise.all(
-      (['transactions', 'lines', 'events', 'merchant_apps', 'merchant_users', 'webhooks', 'audit'] as const).map(
-        (table) => payments.database.db.selectFrom(table).selectAll().execute(),
-      ),
+      ['transactions', 'lines', 'events', 'merchant_apps', 'merchant_users', 'webhooks', 'audit'].map(async (table) => {
+        const { rows: all } = await sql<{ row: string }>`
+          SELECT to_jsonb(t)::text AS row FROM ${sql.table(table)} t ORDER BY 1`.execute(payments.database.db)
+        return all
+      }),
     )
   const before = await rows()
   const calls = await callsOnObjects()

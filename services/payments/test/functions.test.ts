@@ -8,7 +8,8 @@ let payments: TestPayments
 /** The owner of the schema, who may replace functions. */
 let owner: pg.Client
 beforeAll(async () => {
-  payments = await startPayments()
+  // Where the database is distributed, merchants are made one after the other.
+  payments = await startPayments({ lockTimeoutMs: 5_000 })
   owner = new pg.Client({ connectionString: payments.url })
   await owner.connect()
 })

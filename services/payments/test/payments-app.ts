@@ -25,7 +25,7 @@ import { createSimulator } from '../src/acquirers/simulator.ts'
 import { buildApp } from '../src/app.ts'
 import { startWork, stopWork } from '../src/commands/serve.ts'
 import type { RateLimitConfig } from '../src/config/rate-limits.ts'
-import type { PaymentsTables, Trx } from '../src/database.ts'
+import type { Db, PaymentsTables, Trx } from '../src/database.ts'
 import { type OperatorDeps, type PaymentsDeps, SOURCES } from '../src/deps.ts'
 import { createMailer } from '../src/mail/mailer.ts'
 import { createUserTokens, type VerifyUserToken } from '../src/members/user-token.ts'
@@ -130,6 +130,7 @@ export async function openTestDatabase({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick
   const temporary = await createMigratedDatabase()
   const service = openAs(ROLE, { url: temporary.entryUrl, coordinatorUrl: temporary.url, lockTimeoutMs })
   const owner = openAs(undefined, { url: temporary.url, lockTimeoutMs })
+  if (distributed && lockTimeoutMs !== LOCK_TIMEOUT_MS) await limitWaits(owner.db, lockTimeoutMs)
   return {
     service,
     owner,
@@ -140,6 +141,15 @@ export async function openTestDatabase({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick
       await temporary.drop()
     },
   }
+}
+
+/** The limit of a session does not reach the servers of a cluster, and `distribute` sets theirs for all databases. */
+async function limitWaits(db: Db, lockTimeoutMs: number): Promise<void> {
+  const alter = [ROLE, 'CURRENT_USER'].map((role) => `ALTER ROLE ${role} IN DATABASE %1$I SET lock_timeout = %2$L`)
+  await sql`
+    SELECT run_command_on_workers(format(${alter.join(';')}, current_database(), ${`${lockTimeoutMs}ms`}::text))`.execute(
+    db,
+  )
 }
 
 interface OpenOptions {

@@ -1,3 +1,4 @@
+import { distributed } from '@trestle/testing/temporary-database.ts'
 import type pg from 'pg'
 
 /** The key columns by table. All other tables have `merchant_id` and `id`. */
@@ -26,19 +27,25 @@ export interface TamperColumn {
 
 /**
  * Disables what the owner of the tables could disable: the triggers, keys, checks and NOT NULL of every table of the service.
- * Then copies the tables that will be altered.
+ * Then copies the tables that will be altered. In a distributed database, keys and checks of a table go from its shards too.
  */
 export async function disarm(client: pg.Client, tables: readonly string[]): Promise<void> {
   await client.query('SET session_replication_role = replica')
+  if (distributed) {
+    await client.query("SET citus.multi_shard_modify_mode = 'sequential'")
+    await client.query(
+      "SELECT run_command_on_placements(logicalrelid, 'ALTER TABLE %s DISABLE TRIGGER USER') FROM pg_dist_partition",
+    )
+  }
   await client.query(`DO $$ DECLARE c record; BEGIN
-    FOR c IN SELECT conrelid::regclass AS t, conname FROM pg_constraint
-      WHERE connamespace = 'payments'::regnamespace AND contype IN ('f', 'c', 'p', 'u') ORDER BY contype = 'f' DESC
+    CREATE TEMP VIEW own AS SELECT oid, oid::regclass AS t FROM pg_class
+      WHERE relnamespace = 'payments'::regnamespace AND relkind = 'r' AND relname !~ '_[0-9]{6,}$';
+    FOR c IN SELECT t, conname FROM pg_constraint JOIN own ON own.oid = conrelid
+      WHERE contype IN ('f', 'c', 'p', 'u') ORDER BY contype = 'f' DESC
     LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.t, c.conname); END LOOP;
-    FOR c IN SELECT indexrelid::regclass AS i FROM pg_index JOIN pg_class r ON r.oid = indrelid
-      WHERE relnamespace = 'payments'::regnamespace AND indisunique
+    FOR c IN SELECT indexrelid::regclass AS i FROM pg_index JOIN own ON own.oid = indrelid WHERE indisunique
     LOOP EXECUTE format('DROP INDEX %s', c.i); END LOOP;
-    FOR c IN SELECT attrelid::regclass AS t, attname FROM pg_attribute JOIN pg_class r ON r.oid = attrelid
-      WHERE relnamespace = 'payments'::regnamespace AND relkind = 'r' AND attnum > 0 AND attnotnull
+    FOR c IN SELECT t, attname FROM pg_attribute JOIN own ON own.oid = attrelid WHERE attnum > 0 AND attnotnull AND attname <> 'merchant_id'
     LOOP EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP NOT NULL', c.t, c.attname); END LOOP; END $$`)
   await client.query('CREATE SCHEMA saved')
   for (const table of tables) {
@@ -85,26 +92,39 @@ const ALTERED: Readonly<Record<string, string>> = {
     WHEN v::text ~ 'true' THEN regexp_replace(v::text, 'true', 'false')::jsonb ELSE jsonb_build_object('x', v) END`,
 }
 
-/** Alters one byte of a column. Returns whether the value has changed. */
+/**
+ * Alters one byte of a column, by a row in place of another: a distributed database would not change the column by which it finds
+ * rows. Returns whether the value has changed.
+ */
 export async function alter(
   client: pg.Client,
-  { table, ctid }: TamperRow,
+  row: TamperRow,
   { name, type }: TamperColumn,
   choice: number,
 ): Promise<boolean> {
   const expression = ALTERED[type]?.replaceAll(/\bv\b/g, name)
   if (expression === undefined) throw new Error(`${type} cannot be altered`)
-  const { rowCount } = await client.query(
-    `UPDATE payments.${table} SET ${name} = ${expression}
-     WHERE ctid = $1::tid AND $2::int >= 0 AND ${name} IS DISTINCT FROM ${expression}`,
-    [ctid, choice],
+  const { where, value } = placeOf(row)
+  const { rows } = await client.query<{ old: string; changed: string }>(
+    `SELECT to_jsonb(t)::text AS old, jsonb_build_object('${name}', ${expression})::text AS changed
+     FROM payments.${row.table} t WHERE ${where} AND $2::int >= 0 AND ${name} IS DISTINCT FROM ${expression}`,
+    [value, choice],
   )
-  return rowCount === 1
+  const [found] = rows
+  if (found === undefined) return false
+  await remove(client, row)
+  await client.query(
+    `INSERT INTO payments.${row.table}
+     SELECT * FROM jsonb_populate_record(NULL::payments.${row.table}, $1::jsonb || $2::jsonb)`,
+    [found.old, found.changed],
+  )
+  return true
 }
 
 /** Deletes a row. */
-export async function remove(client: pg.Client, { table, ctid }: TamperRow): Promise<void> {
-  const { rowCount } = await client.query(`DELETE FROM payments.${table} WHERE ctid = $1::tid`, [ctid])
+export async function remove(client: pg.Client, row: TamperRow): Promise<void> {
+  const { where, value } = placeOf(row)
+  const { rowCount } = await client.query(`DELETE FROM payments.${row.table} WHERE ${where}`, [value])
   if (rowCount !== 1) throw new Error('nothing was removed')
 }
 
@@ -114,4 +134,10 @@ export async function restore(client: pg.Client, ...tables: readonly string[]): 
     (table) => `DELETE FROM payments.${table}; INSERT INTO payments.${table} TABLE saved.${table}`,
   )
   await client.query(statements.join(';'))
+}
+
+/** A merchant is found by its id, and other rows by their place: it is another one on each server of a distributed database. */
+function placeOf({ table, merchantId, ctid }: TamperRow): { readonly where: string; readonly value: string } {
+  const [key] = keysOf(table)
+  return { where: `${key} = $1${table === 'merchants' ? '' : ` AND ctid = '${ctid}'`}`, value: merchantId }
 }
