@@ -1,11 +1,14 @@
+import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { deliveryTask } from '../src/webhooks/delivery.ts'
 import { customerPayment } from './customer-payment.ts'
 import {
   createTestApp,
   createTestMerchant,
   merchantBody,
+  placement,
   startPayments,
   type TestApp,
   type TestPayments,
@@ -29,6 +32,7 @@ let app: TestApp
 /** A merchant whose node stays, and one whose node goes away. */
 let near: Subject
 let far: Subject
+let movers: readonly Outbox[] = []
 beforeAll(async () => {
   payments = await startPayments()
   app = await createTestApp(payments)
@@ -36,10 +40,16 @@ beforeAll(async () => {
   do far = await createSubject()
   while (far.node.id === near.node.id)
 })
-afterAll(() => payments.close())
+afterAll(async () => {
+  for (const { stop } of movers) await stop()
+  await payments.deps.jobs.close()
+  await payments.close()
+})
 
 async function createSubject(): Promise<Subject> {
   const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+  const payload = { url: 'https://shop.example/hooks' }
+  await payments.app.inject({ method: 'POST', url: `/merchants/${merchantId}/webhooks`, headers: app.headers, payload })
   const { rows } = await sql<NodeRow>`
     SELECT n.nodeid AS id, n.nodeport AS port FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid)
     WHERE p.shardid = get_shard_id_for_distribution_column('payments.merchant_balances', ${merchantId}::text)`.execute(
@@ -56,8 +66,20 @@ const send = (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object) =>
   payments.app.inject({ method, url, headers: app.headers, ...(payload && { payload }) })
 const capture = ({ transactionId }: Subject) => send('POST', `/transactions/${transactionId}/captures`, { amount: 10 })
 
+/** The merchants of the deliveries in the queue, one for each delivery. */
+async function queued(): Promise<readonly string[]> {
+  const { rows } = await sql<{ merchant: string }>`
+    SELECT data ->> 'merchantId' AS merchant FROM payments_jobs.job WHERE name = ${deliveryTask.name}`.execute(
+    payments.owner.db,
+  )
+  return rows.map(({ merchant }) => merchant)
+}
+
 describe('while a worker is gone', () => {
-  beforeAll(async () => moveNode(await freePort()))
+  beforeAll(async () => {
+    expect((await capture(far)).statusCode).toBe(201)
+    await moveNode(await freePort())
+  })
   afterAll(() => moveNode(far.node.port))
 
   it.each([
@@ -80,8 +102,22 @@ describe('while a worker is gone', () => {
     expect((await send('GET', `/transactions/${near.transactionId}`)).statusCode).toBe(200)
     expect((await send('GET', '/ready')).statusCode).toBe(200)
   })
+
+  it('queues the jobs of merchants on other nodes, once each by two processes', async () => {
+    for (let count = 0; count < 5; count += 1) await capture(near)
+    await payments.deps.jobs.open()
+    const { service, deps } = payments
+    const options = { db: service.db, jobs: deps.jobs, take: placement.takeRows(service.db), onError: () => {} }
+    movers = [createOutbox(options), createOutbox(options)]
+    for (const { start } of movers) start()
+    await expect.poll(queued).toEqual(Array.from({ length: 6 }, () => near.merchantId))
+    const left = async () =>
+      (await sql`SELECT id FROM payments.outbox WHERE merchant_id = ${near.merchantId}`.execute(payments.owner.db)).rows
+    await expect.poll(left).toEqual([])
+  })
 })
 
-it('201: captures payments of a worker that is back', async () => {
+it('201: captures payments of a worker that is back, and queues the jobs that waited', async () => {
   expect((await capture(far)).statusCode).toBe(201)
+  await expect.poll(async () => (await queued()).filter((id) => id === far.merchantId)).toHaveLength(2)
 })

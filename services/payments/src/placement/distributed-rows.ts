@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto'
+import { literal } from '@trestle/database/distribution/citus.ts'
+import { isDatabaseUnavailable } from '@trestle/database/unavailable.ts'
 import type { OutboxEntry, TakeRows } from '@trestle/jobs/outbox.ts'
+import type { JobTransaction } from '@trestle/jobs/queue.ts'
 import type { TableClass } from '@trestle/migrations/migration.ts'
 import { sql } from 'kysely'
 import type { Db, PaymentsTables } from '../database.ts'
@@ -120,16 +123,14 @@ interface RowKey {
  * both. So a job gets an id that follows from its row: a process that ends between the commit of the jobs and the deletion of the
  * rows leaves rows whose jobs the queue has already, and which it does not add again. An event that is sent again has a later row,
  * and so a job of its own: the queue keeps finished jobs for a while. One process takes rows at a time; the lock is
- * on the coordinator.
+ * on the coordinator. While a server is away, the rows of its merchants wait, and others are taken.
  */
 export function takeDistributedRows(db: Db): TakeRows {
   return async (trx, limit, left) => {
     const lock = await sql<{ granted: boolean }>`
       SELECT pg_try_advisory_xact_lock(hashtext('payments outbox')) AS granted`.execute(trx)
     if (lock.rows[0]?.granted !== true) return { rows: 0, entries: [] }
-    const { rows } = await sql<RowKey>`
-      SELECT merchant_id, id FROM ${sql.table('outbox')} WHERE kind <> ALL (${outboxKinds(left)}::text[])
-      LIMIT ${sql.lit(limit)}`.execute(trx)
+    const rows = await listRows(trx, limit, left)
     const byMerchant = [...Map.groupBy(rows, (row) => row.merchant_id)].map(
       ([merchantId, keys]) => [merchantId, keys.map(({ id }) => id)] as const,
     )
@@ -145,11 +146,47 @@ export function takeDistributedRows(db: Db): TakeRows {
   }
 }
 
+/** Lists rows of all servers. While one is away, those of the others: a statement on all shards fails then. */
+async function listRows(trx: JobTransaction, limit: number, left: readonly string[]): Promise<readonly RowKey[]> {
+  await sql`SAVEPOINT rows`.execute(trx)
+  try {
+    const { rows } = await sql<RowKey>`
+      SELECT merchant_id, id FROM ${sql.table('outbox')} WHERE kind <> ALL (${outboxKinds(left)}::text[])
+      LIMIT ${sql.lit(limit)}`.execute(trx)
+    return rows
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error
+    await sql`ROLLBACK TO rows`.execute(trx)
+    return listShardRows(trx, limit, left)
+  }
+}
+
+/** Asks shard by shard, with a connection for each. A shard without an answer is left out. */
+async function listShardRows(trx: JobTransaction, limit: number, left: readonly string[]): Promise<readonly RowKey[]> {
+  const kinds = outboxKinds(left).map(literal).join(', ')
+  const ofShard = `SELECT json_agg(r) FROM (
+    SELECT merchant_id, id FROM %s WHERE kind <> ALL (ARRAY[${kinds}]::text[]) LIMIT ${limit}) r`
+  const { rows } = await sql<RowKey>`
+    SELECT r.merchant_id, r.id FROM (
+      SELECT result FROM run_command_on_shards(
+        (SELECT typrelid::regclass FROM pg_type WHERE oid = pg_typeof(NULL::${sql.table('outbox')})), ${ofShard}
+      ) WHERE success AND result <> ''
+    ) answered, json_to_recordset(answered.result::json) AS r (merchant_id text, id text) LIMIT ${sql.lit(limit)}`.execute(
+    trx,
+  )
+  return rows
+}
+
+/** @throws Error of the first merchant whose rows stay, after those of the others are deleted */
 async function deleteRows(db: Db, byMerchant: readonly (readonly [string, readonly string[]])[]): Promise<void> {
+  const failures: unknown[] = []
   for (const [merchantId, ids] of byMerchant) {
     await sql`
-      DELETE FROM ${sql.table('outbox')} WHERE merchant_id = ${merchantId} AND id = ANY (${ids}::text[])`.execute(db)
+      DELETE FROM ${sql.table('outbox')} WHERE merchant_id = ${merchantId} AND id = ANY (${ids}::text[])`
+      .execute(db)
+      .catch((error: unknown) => failures.push(error))
   }
+  if (failures.length > 0) throw failures[0]
 }
 
 interface TimedRow extends OutboxRow {
