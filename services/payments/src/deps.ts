@@ -162,7 +162,7 @@ export async function createDeps(
     meter,
     metrics,
     tracing,
-    readiness: createProcessReadiness(database, jobs),
+    readiness: createProcessReadiness(database, jobs, config.database),
     close: async () => {
       placement.stop()
       mailer?.close()

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { createReadiness, type Readiness } from '@trestle/common/lifecycle/readiness.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { isMigrated } from '@trestle/database/migrations/migrate.ts'
@@ -68,18 +69,31 @@ export async function expectMigrations({ checks, names }: Database<PaymentsTable
   if (!migrated) throw new Error('migrations are pending: run payments migrate')
 }
 
-/** Whether a process should get requests. */
-export function createProcessReadiness(database: Database<PaymentsTables>, jobs: Pick<Jobs, 'check'>): Readiness {
-  // Where requests enter by another server, most of them are answered while the coordinator is away.
-  const unlessAway = (check: Promise<void>) =>
-    check.catch(async (error: unknown) => {
-      const isAway = await sql`SELECT 1`.execute(database.checks).then(() => false, isDatabaseUnavailable)
-      if (!isAway) throw error
-    })
+/** How long the coordinator of a cluster may take to answer before it counts as away. A check of readiness takes longer. */
+const COORDINATOR_MS = 500
+
+/** Whether a process should get requests. Where they enter by another server, most are answered while the coordinator is away. */
+export function createProcessReadiness(
+  database: Database<PaymentsTables>,
+  jobs: Pick<Jobs, 'check'>,
+  { url, coordinatorUrl = url }: Pick<PaymentsConfig['database'], 'url' | 'coordinatorUrl'>,
+): Readiness {
+  const unlessAway = async (check: () => Promise<void>): Promise<void> => {
+    if (coordinatorUrl === url || (await answers(database))) await check()
+  }
   return createReadiness({
     database: () => database.ping(),
     // While rows move, functions are made again, and reads go on.
-    migrations: async () => (database.mode().isMoving ? undefined : unlessAway(expectMigrations(database))),
-    worker: () => unlessAway(jobs.check()),
+    migrations: async () => (database.mode().isMoving ? undefined : unlessAway(() => expectMigrations(database))),
+    worker: () => unlessAway(() => jobs.check()),
   })
+}
+
+/** Whether the coordinator answers soon. A machine that is gone refuses nothing. */
+function answers({ checks }: Pick<Database<PaymentsTables>, 'checks'>): Promise<boolean> {
+  const asked = sql`SELECT 1`.execute(checks).then(
+    () => true,
+    (error: unknown) => !isDatabaseUnavailable(error),
+  )
+  return Promise.race([asked, pause(COORDINATOR_MS, false, { ref: false })])
 }

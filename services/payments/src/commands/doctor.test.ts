@@ -77,6 +77,22 @@ describe('payments doctor', () => {
     expect(after.isHealthy).toBe(true)
   })
 
+  it('asks every server by which requests enter', async () => {
+    const { host } = new URL(database.directUrl)
+    const over = async (...hosts: readonly string[]) => {
+      const { lines } = await examine({
+        PAYMENTS_DATABASE_URL: database.directUrl.replace(host, hosts.join(',')),
+        PAYMENTS_COORDINATOR_URL: database.directUrl,
+      })
+      return lines.filter((line) => line.includes(' entries: '))
+    }
+    expect(await over(host)).toEqual(['ok    entries: answers'])
+    expect(await over(host, host)).toEqual(['ok    entries: all 2 answer'])
+    expect(await over(host, '127.0.0.1:1')).toEqual([
+      'wrong entries: 127.0.0.1:1 does not answer; start the server, or take it out of PAYMENTS_DATABASE_URL',
+    ])
+  })
+
   it('lists acquirers, and refuses one to which card numbers would travel without TLS', async () => {
     const set = (value: string) => examine({ PAYMENTS_ACQUIRERS: value })
     const { lines } = await set('north=https://:s3cret@north.example, south=http://:s3cret@127.0.0.1:9000')

@@ -1,0 +1,68 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { freePort } from '@trestle/testing/free-port.ts'
+import { programEnvironment } from '@trestle/testing/program-environment.ts'
+import type { TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, inject, it } from 'vitest'
+import { createMigratedDatabase } from './payments-app.ts'
+
+const PROGRAM = join(import.meta.dirname, '..', 'src', 'main.ts')
+
+let database: TemporaryDatabase
+/** The database by a worker. */
+let workerUrl: string
+let worker: pg.Client
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  const [server = ''] = inject('workerUrls')
+  workerUrl = Object.assign(new URL(server), { pathname: new URL(database.url).pathname }).href
+  worker = new pg.Client({ connectionString: workerUrl })
+  await worker.connect()
+})
+afterAll(async () => {
+  await worker.end()
+  await database.drop()
+})
+
+/** Everything that is on the worker. */
+async function catalogue(): Promise<readonly unknown[]> {
+  const { rows } = await worker.query(`
+    SELECT 'schema ' || nspname AS what FROM pg_namespace WHERE nspname !~ '^pg_'
+    UNION ALL SELECT 'relation ' || oid || relname FROM pg_class
+    UNION ALL SELECT 'function ' || oid || md5(prosrc) FROM pg_proc ORDER BY 1`)
+  return rows
+}
+
+it.each([
+  [
+    'no coordinator is set',
+    async () => ({}),
+    'PAYMENTS_DATABASE_URL enters by a worker of a Citus cluster: set PAYMENTS_COORDINATOR_URL to the address of its coordinator',
+  ],
+  [
+    'the coordinator is away',
+    async () => ({ PAYMENTS_COORDINATOR_URL: `postgres://127.0.0.1:${await freePort()}/away` }),
+    'nothing listens there',
+  ],
+  [
+    'the coordinator is a worker',
+    async () => ({ PAYMENTS_COORDINATOR_URL: workerUrl }),
+    'PAYMENTS_COORDINATOR_URL leads to a worker of a Citus cluster, not to its coordinator',
+  ],
+])('refuses a start by a worker when %s, and migrates nothing', async (_what, settings, reason) => {
+  const before = await catalogue()
+  const env = {
+    ...programEnvironment,
+    PAYMENTS_DEV: 'true',
+    PAYMENTS_BASE_URL: 'http://localhost',
+    PAYMENTS_PORT: String(await freePort()),
+    PAYMENTS_DATABASE_URL: workerUrl,
+    PAYMENTS_DB_CONNECT_TIMEOUT: '1s',
+    ...(await settings()),
+  }
+  const started = promisify(execFile)(process.execPath, [PROGRAM, 'serve'], { env, timeout: 20_000 })
+  await expect(started).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining(reason) })
+  expect(await catalogue()).toEqual(before)
+})
