@@ -2,6 +2,7 @@ import { compareFunctions, hasChanges } from '../migrations/functions.ts'
 import type { MigrateOptions } from '../migrations/migrate.ts'
 import { underLock, withDatabase } from '../migrations/migration-connection.ts'
 import { compareMigrations } from '../migrations/migrator.ts'
+import { loginOf } from '../rights/roles.ts'
 import { readState } from './notes.ts'
 import { type Distribution, type DistributionStep, listSteps, runSteps } from './steps.ts'
 import { readTarget } from './target.ts'
@@ -57,6 +58,11 @@ export async function distributionOf({
   return {
     names,
     target: await readTarget(names, { sources, files }),
-    login: { role: grants?.role, password: nodePassword, lockTimeoutMs },
+    login: {
+      role: grants?.role,
+      user: grants?.serviceUrl && loginOf(grants.serviceUrl),
+      password: nodePassword,
+      lockTimeoutMs,
+    },
   }
 }

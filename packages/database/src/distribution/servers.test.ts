@@ -1,21 +1,40 @@
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { verifierOf } from './servers.ts'
+import { withDatabase } from '../migrations/migration-connection.ts'
+import { createNames } from '../names.ts'
+import { roleStatements, verifierOf } from './servers.ts'
+
+let client: pg.Client
+let database: Awaited<ReturnType<typeof createEmptyDatabase>>
+beforeAll(async () => {
+  database = await createEmptyDatabase()
+  client = new pg.Client({ connectionString: database.url })
+  await client.connect()
+})
+afterAll(async () => {
+  await client.end()
+  await database.drop()
+})
+
+describe('roleStatements', () => {
+  it('let the owner and the user of the service take the role, on a server that has none of it', async () => {
+    const [role, user, owner] = ['servers_test_role', 'servers_test_user', 'servers_test_owner']
+    const login = { role, user, password: undefined, lockTimeoutMs: 5_000 }
+    const statements = await withDatabase(database, (db) => roleStatements(db, createNames('example'), login))
+    await client.query('BEGIN')
+    await client.query(`CREATE ROLE ${owner} CREATEROLE; CREATE ROLE ${user} LOGIN; SET SESSION AUTHORIZATION ${owner}`)
+    await client.query(statements.at(-1) ?? '')
+    for (const name of [owner, user]) {
+      await client.query(`RESET SESSION AUTHORIZATION; SET SESSION AUTHORIZATION ${name}; SET ROLE ${role}`)
+      const { rows } = await client.query('SELECT current_user::text AS name')
+      expect(rows).toEqual([{ name: role }])
+    }
+    await client.query('ROLLBACK')
+  })
+})
 
 describe('verifierOf', () => {
-  let client: pg.Client
-  let database: Awaited<ReturnType<typeof createEmptyDatabase>>
-  beforeAll(async () => {
-    database = await createEmptyDatabase()
-    client = new pg.Client({ connectionString: database.url })
-    await client.connect()
-  })
-  afterAll(async () => {
-    await client.end()
-    await database.drop()
-  })
-
   it.each(['pencil', 'zwölf Boxkämpfer', "a'b"])('computes what PostgreSQL stores of %s', async (password) => {
     await client.query('BEGIN')
     await client.query("SET LOCAL password_encryption = 'scram-sha-256'")

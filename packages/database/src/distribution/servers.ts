@@ -8,6 +8,8 @@ import { findCitus, literal, runOnWorkers } from './citus.ts'
 export interface NodeLogin {
   /** Undefined: the service works as its own user, which the operator makes. */
   readonly role: string | undefined
+  /** The user by which the service connects. Undefined: the owner. Each server has it, because each is an entry. */
+  readonly user?: string | undefined
   /** Undefined: the servers trust each other. */
   readonly password: string | undefined
   /** Longest wait for a lock. The limit of a session does not reach other servers, so the role has one of its own. */
@@ -33,7 +35,7 @@ const ROLE = 'role'
 export async function listLacks(
   db: QueryExecutorProvider,
   names: Names,
-  role: string | undefined,
+  { role, user }: Pick<NodeLogin, 'role' | 'user'>,
 ): Promise<readonly Lack[]> {
   const lacks: Lack[] = []
   for (const { name } of await listSequences(db, names)) {
@@ -41,7 +43,8 @@ export async function listLacks(
   }
   if (role !== undefined) {
     const canLogIn = `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)} AND rolcanlogin
-      AND EXISTS (SELECT FROM unnest(rolconfig) setting WHERE setting LIKE 'lock_timeout=%'))`
+      AND EXISTS (SELECT FROM unnest(rolconfig) setting WHERE setting LIKE 'lock_timeout=%'))
+      AND NOT EXISTS (${outsiders(role, user)}) AS "exists"`
     const { rows } = await sql<{ exists: boolean }>`${sql.raw(canLogIn)}`.execute(db)
     if (rows[0]?.exists !== true) lacks.push({ node: 'the coordinator', missing: `${ROLE} ${role}` })
     lacks.push(...(await lacking(db, `${ROLE} ${role}`, canLogIn)))
@@ -67,27 +70,35 @@ async function lacking(db: QueryExecutorProvider, missing: string, query: string
 }
 
 /**
- * The statements that make the role of the service on every server, if one lacks it: the coordinator sends the statements of a
- * request under this role, so it logs in. They carry a verifier of the password, because a server may log them.
+ * The statements that make the role of the service on every server, if one lacks it, and let the users take it who enter there.
+ * The coordinator sends the statements of a request under this role, so it logs in. They carry a verifier of the password, because a server may log them.
  */
 export async function roleStatements(
   db: QueryExecutorProvider,
   names: Names,
-  { role, password, lockTimeoutMs }: NodeLogin,
+  { role, user, password, lockTimeoutMs }: NodeLogin,
 ): Promise<readonly string[]> {
   if (role === undefined) return []
   if ((await findCitus(db)) !== undefined) {
-    const lacks = await listLacks(db, names, role)
+    const lacks = await listLacks(db, names, { role, user })
     if (!lacks.some(({ missing }) => missing.startsWith(ROLE))) return []
   }
   const secret = password === undefined ? '' : ` PASSWORD ${literal(verifierOf(password, randomBytes(16)))}`
-  const make = `DO $role$ BEGIN
+  const make = `DO $role$ DECLARE outsider text; BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)}) THEN CREATE ROLE "${role}"; END IF;
   ALTER ROLE "${role}" LOGIN${secret};
   ALTER ROLE "${role}" SET lock_timeout = '${lockTimeoutMs}ms';
+  FOR outsider IN ${outsiders(role, user)} LOOP EXECUTE format('GRANT "${role}" TO %I', outsider); END LOOP;
 END $role$`
   // Workers first: while the coordinator lacks the role, another run makes all of them again.
   return [onWorkers(make), HERE, make]
+}
+
+/** The query for those of the owner and the user of the service who may not take the role. A worker is an entry, so they must. */
+function outsiders(role: string, user: string | undefined): string {
+  return `SELECT m.rolname FROM pg_roles r, pg_roles m
+    WHERE r.rolname = ${literal(role)} AND m.rolname IN (CURRENT_USER${user === undefined ? '' : `, ${literal(user)}`})
+      AND NOT pg_has_role(m.oid, r.oid, CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END)`
 }
 
 /**
@@ -133,7 +144,7 @@ export async function sequenceStatements(
   role: string | undefined,
 ): Promise<readonly string[]> {
   if ((await findCitus(db)) !== undefined) {
-    const lacks = await listLacks(db, names, undefined)
+    const lacks = await listLacks(db, names, { role: undefined })
     if (lacks.length === 0) return []
   }
   const schema = `CREATE SCHEMA IF NOT EXISTS "${names.schema}"`

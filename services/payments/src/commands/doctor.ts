@@ -3,6 +3,7 @@ import { isDistributed } from '@trestle/database/distribution/citus.ts'
 import { listOpenFunctions } from '@trestle/database/distribution/placement.ts'
 import { type Lack, listDoubtful, listLacks } from '@trestle/database/distribution/servers.ts'
 import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
+import { loginOf } from '@trestle/database/rights/roles.ts'
 import { connectOnce } from '@trestle/database/wait-for-database.ts'
 import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
@@ -133,8 +134,11 @@ const clusterChecks: readonly Check<Subject>[] = [
   {
     name: 'servers of the cluster',
     advice: 'start servers that are away, then run: payments distribute --rebalance',
-    run: async ({ config, database: { db, names } }) =>
-      describeLacks(await listLacks(db.withoutPlugins(), names, config.database.role)),
+    run: async ({ config, database: { db, names } }) => {
+      const { role, url } = config.database
+      const user = loginOf(urlsOfHosts(url)[0] ?? url)
+      return describeLacks(await listLacks(db.withoutPlugins(), names, { role, user }))
+    },
   },
   {
     name: 'functions on the servers',
