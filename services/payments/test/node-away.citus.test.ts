@@ -2,6 +2,8 @@ import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { doctor } from '../src/commands/doctor.ts'
+import { loadPaymentsConfig } from '../src/config.ts'
 import { deliveryTask } from '../src/webhooks/delivery.ts'
 import { customerPayment } from './customer-payment.ts'
 import {
@@ -32,6 +34,8 @@ let app: TestApp
 /** A merchant whose node stays, and one whose node goes away. */
 let near: Subject
 let far: Subject
+/** Where the coordinator looks for the worker. */
+let gonePort = 0
 let movers: readonly Outbox[] = []
 beforeAll(async () => {
   payments = await startPayments()
@@ -78,7 +82,8 @@ async function queued(): Promise<readonly string[]> {
 describe('while a worker is gone', () => {
   beforeAll(async () => {
     expect((await capture(far)).statusCode).toBe(201)
-    await moveNode(await freePort())
+    gonePort = await freePort()
+    await moveNode(gonePort)
   })
   afterAll(() => moveNode(far.node.port))
 
@@ -101,6 +106,26 @@ describe('while a worker is gone', () => {
     expect((await capture(near)).statusCode).toBe(201)
     expect((await send('GET', `/transactions/${near.transactionId}`)).statusCode).toBe(200)
     expect((await send('GET', '/ready')).statusCode).toBe(200)
+  })
+
+  it('is named by doctor, which checks what it can', async () => {
+    const lines: string[] = []
+    const settings = {
+      PAYMENTS_DEV: 'true',
+      PAYMENTS_BASE_URL: 'http://localhost',
+      PAYMENTS_DATABASE_URL: payments.url,
+      PAYMENTS_DB_ROLE: 'payments_service',
+    }
+    const print = (line: string) => lines.push(line)
+    await doctor(
+      () => loadPaymentsConfig(settings),
+      print,
+      () => new Date(),
+    )
+    expect(lines.filter((line) => line.startsWith('wrong'))).toEqual([
+      `wrong servers of the cluster: no answer from 127.0.0.1:${gonePort}, so not checked: vault keys, functions on the servers; start servers that are away, then run: payments distribute --rebalance`,
+    ])
+    expect(lines.filter((line) => /vault keys: |functions on the servers: /.test(line))).toEqual([])
   })
 
   it('queues the jobs of merchants on other nodes, once each by two processes', async () => {

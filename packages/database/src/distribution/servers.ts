@@ -52,6 +52,14 @@ export async function listLacks(
   return lacks
 }
 
+/** The servers that do not answer the coordinator: `10.0.0.2:5432`. */
+export async function listAway(db: QueryExecutorProvider): Promise<readonly string[]> {
+  const { rows } = await sql<{ node: string }>`
+    SELECT nodename || ':' || nodeport AS node FROM run_command_on_workers('SELECT 1') WHERE NOT success
+    ORDER BY 1`.execute(db)
+  return rows.map(({ node }) => node)
+}
+
 /** The servers that have kept a prepared transaction for longer than a commit takes, and how many. */
 export async function listDoubtful(db: QueryExecutorProvider): Promise<readonly Lack[]> {
   const old = "SELECT count(*) FROM pg_prepared_xacts WHERE prepared < now() - interval '1 minute'"
