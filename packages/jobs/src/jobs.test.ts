@@ -25,12 +25,14 @@ const readGreeting = (json: unknown): Greeting => {
 
 const options = { retryLimit: 1, firstDelaySeconds: 1, delaySecondsMax: 1, timeoutSeconds: 30 }
 const greet = defineSealedTask('greet', readGreeting, options)
+/** A task whose first attempt is the last. */
+const once = defineTask<Greeting>('greet_once', { ...options, retryLimit: 0 })
 const fail = defineTask<Greeting>('fail', { ...options, retryLimit: 0 })
 const hang = defineTask<Greeting>('hang', { ...options, timeoutSeconds: 1 })
 const slow = defineTask<Greeting>('slow', { ...options })
 /** A task that no worker takes. */
 const nobody = defineTask<Greeting>('nobody', { ...options })
-const tasks: readonly AnyTask[] = [greet, fail, hang, slow, nobody]
+const tasks: readonly AnyTask[] = [greet, once, fail, hang, slow, nobody]
 const names = createNames('example')
 
 const temporary = await createTemporaryDatabase({
@@ -59,6 +61,7 @@ const database = openDatabase<object>({
 })
 const greeted: { payload: Greeting; attempt: number }[] = []
 let refusals = 0
+let whenRefused = () => {}
 let mayWork = true
 const config: JobsConfig = {
   url: temporary.url,
@@ -77,14 +80,17 @@ let jobs: Jobs
 beforeAll(async () => {
   jobs = createJobs(config)
   await jobs.open()
-  await jobs.work(greet, async (payload, { attempt }) => {
-    if (refusals > 0) {
-      refusals -= 1
-      throw new Error('not now')
-    }
-    greeted.push({ payload, attempt })
-    return 'done'
-  })
+  for (const task of [greet, once]) {
+    await jobs.work(task, async (payload, { attempt }) => {
+      if (refusals > 0) {
+        refusals -= 1
+        whenRefused()
+        throw new Error('not now')
+      }
+      greeted.push({ payload, attempt })
+      return 'done'
+    })
+  }
   await jobs.work(fail, async () => {
     throw new Error('never')
   })
@@ -170,13 +176,33 @@ describe('jobs', () => {
     await expect.poll(() => greeted.at(-1)).toEqual({ payload: { to: 'Grace' }, attempt: 2 })
   })
 
-  it('begins no attempt while the service may not work, and tries again', async () => {
+  it('begins no attempt while the service may not work, and counts none', async () => {
     mayWork = false
-    await jobs.send(database.db, greet, { to: 'Ada' })
-    const job = sql<{ state: string }>`SELECT state FROM example_jobs.job WHERE name = 'greet'`
-    await expect.poll(async () => (await job.execute(database.db)).rows).toEqual([{ state: 'retry' }])
+    await jobs.send(database.db, once, { to: 'Ada' })
+    await jobs.send(database.db, greet, { to: 'Grace' })
+    const heldBack = sql<{ name: string }>`
+      SELECT name FROM example_jobs.job WHERE state = 'created' AND start_after > created_on ORDER BY name`
+    await expect
+      .poll(async () => (await heldBack.execute(database.db)).rows)
+      .toEqual([{ name: 'greet' }, { name: 'greet_once' }])
     mayWork = true
-    await expect.poll(() => greeted).toEqual([{ payload: { to: 'Ada' }, attempt: 2 }])
+    await expect.poll(() => greeted).toHaveLength(2)
+    expect(greeted.toSorted((one, other) => one.payload.to.localeCompare(other.payload.to))).toEqual([
+      { payload: { to: 'Ada' }, attempt: 1 },
+      { payload: { to: 'Grace' }, attempt: 1 },
+    ])
+  })
+
+  it('does not count an attempt that fails while the service may not work', async () => {
+    refusals = 1
+    whenRefused = () => {
+      mayWork = false
+    }
+    await jobs.send(database.db, once, { to: 'Ada' })
+    await expect.poll(() => mayWork).toBe(false)
+    mayWork = true
+    await expect.poll(() => greeted).toEqual([{ payload: { to: 'Ada' }, attempt: 1 }])
+    whenRefused = () => {}
   })
 
   it('runs a job in this process, and leaves a failed one to the queue', async () => {

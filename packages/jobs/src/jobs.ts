@@ -1,44 +1,24 @@
 import type { Counter, Meter } from '@opentelemetry/api'
-import type { JobResult, JobWithMetadata, WipData } from 'pg-boss'
+import type { WipData } from 'pg-boss'
+import { type AttemptConfig, type Handler, jobRunner, OUTCOMES, type Outcome, withinTime } from './attempt.ts'
 import type { OutboxEntry } from './outbox.ts'
 import { type JobTransaction, openQueue, type Queue, type QueueConfig, retryDead } from './queue.ts'
-import { isSealed, openPayload, type SealedPayload, type SealKeys, sealPayload } from './seal.ts'
+import { sealPayload } from './seal.ts'
 import type { AnyTask, Task } from './task.ts'
 
 /** How background work reaches its queue, seals its payloads and is measured. */
-export interface JobsConfig extends QueueConfig {
-  /** Keys of 32 bytes for the payloads of sealed tasks. The first one seals, all of them open. */
-  readonly sealKeys: SealKeys
+export interface JobsConfig extends QueueConfig, AttemptConfig {
   readonly meter: Meter
   /** The clock of pg-boss, in milliseconds since 1970. */
   readonly now: () => number
   /** After this time without a fetch of jobs a worker counts as stopped. By default SILENT_MS. */
   readonly silentMs?: number
-  /** Asked before each attempt. While it says no, attempts fail before they do anything. By default they always may. */
-  readonly mayWork?: () => boolean
 }
 
 /** When a job is due; by default at once. */
 export interface SendOptions {
   readonly startAfterSeconds?: number
 }
-
-/** Values of the label `outcome` of `jobs_total`: two of a handler, a failure that is repeated, and the last failure. */
-const OUTCOMES = ['done', 'dropped', 'retry', 'dead'] as const
-
-/** The outcome of an attempt; the queue keeps it. `dropped`: the work makes no sense any more, such as a mail to a deleted user. */
-export type Outcome = 'done' | 'dropped'
-
-/** Thrown by a handler when no later attempt could succeed: the job has failed for good. */
-export class Hopeless extends Error {
-  override readonly name = 'Hopeless'
-}
-
-/** Does one job. @throws Hopeless when the job has failed for good. After any other error it is tried again */
-export type Handler<Payload> = (
-  payload: Payload,
-  job: { readonly id: string; readonly attempt: number },
-) => Promise<Outcome>
 
 /** The background work of a service. A process that works on no jobs may still send them. */
 export interface Jobs {
@@ -126,8 +106,8 @@ export function createJobs(config: JobsConfig): Jobs {
     work: async (task, handler) => {
       // Starts at 0, so that the first increment is visible.
       for (const outcome of OUTCOMES) outcomes.add(0, { task: task.name, outcome })
-      const runJob = jobRunner(config, outcomes, task, handler)
       const { boss } = await queue()
+      const runJob = jobRunner(config, { boss, outcomes, task, handler })
       await boss.work(task.name, WORK_OPTIONS, (jobs: Parameters<typeof runJob>[0][]) => Promise.all(jobs.map(runJob)))
     },
     schedule: async (task, cron) => (await queue()).boss.schedule(task.name, cron, {}, { tz: 'UTC' }),
@@ -147,34 +127,6 @@ export function createJobs(config: JobsConfig): Jobs {
       const { boss } = await opening
       await boss.stop({ graceful: true, timeout: Math.max(0, Math.round(giveUpAt - performance.now())) })
     },
-  }
-}
-
-/** Makes what a worker calls for each job: an attempt, and its outcome for the queue and the metrics. */
-function jobRunner<Payload extends object>(
-  config: JobsConfig,
-  outcomes: Counter,
-  task: Task<Payload>,
-  handler: Handler<Payload>,
-) {
-  const attempt = async (job: JobWithMetadata<Stored<Payload>>): Promise<Outcome> => {
-    if (config.mayWork?.() === false) throw new Error('nothing may be written now')
-    return handler(await payloadOf(task, job.data, config.sealKeys), { id: job.id, attempt: job.retryCount + 1 })
-  }
-  return async (job: JobWithMetadata<Stored<Payload>>): Promise<JobResult> => {
-    try {
-      const outcome = await withinTime(task, () => attempt(job))
-      outcomes.add(1, { task: task.name, outcome })
-      return { id: job.id, status: 'completed', output: { outcome } }
-    } catch (error) {
-      const isDead = error instanceof Hopeless || job.retryCount >= job.retryLimit
-      outcomes.add(1, { task: task.name, outcome: isDead ? 'dead' : 'retry' })
-      return {
-        id: job.id,
-        status: isDead ? 'deadletter' : 'failed',
-        output: { message: error instanceof Error ? error.message : String(error) },
-      }
-    }
   }
 }
 
@@ -218,33 +170,4 @@ function createOwnRuns(
       clearTimeout(timer)
     },
   }
-}
-
-/** The time limit of the queue fails a whole batch. It would repeat jobs that were done beside a job that hangs. */
-async function withinTime({ timeoutSeconds }: AnyTask, attempt: () => Promise<Outcome>): Promise<Outcome> {
-  const late = Promise.withResolvers<never>()
-  const timer = setTimeout(
-    () => late.reject(new Error(`the attempt took longer than ${timeoutSeconds} s`)),
-    timeoutSeconds * 1_000,
-  )
-  try {
-    return await Promise.race([attempt(), late.promise])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** The data of a job in the table of the queue: `send` of the same task has written it. */
-type Stored<Payload extends object> = Payload | SealedPayload
-
-/** @throws Error when the payload of a sealed task is not sealed, when no key opens it, or when it is not one of the task */
-async function payloadOf<Payload extends object>(
-  task: Task<Payload>,
-  data: Stored<Payload>,
-  keys: SealKeys,
-): Promise<Payload> {
-  if (task.read && isSealed(data)) return task.read(await openPayload(keys, data))
-  if (task.read || isSealed(data))
-    throw new Error(`the payload of a job of task ${task.name} is not sealed as the task says`)
-  return data
 }

@@ -75,3 +75,17 @@ export async function retryDead(boss: PgBoss, task: AnyTask): Promise<number> {
     if (moved < REDRIVE_BATCH_JOBS) return total
   }
 }
+
+/**
+ * Puts a job that a worker holds back into its queue, with its attempts as they were: the queue counts an attempt when it gives
+ * out a job that has `started_on`. Nobody gets the job again before the worker has reported its batch, which is at once: the queue
+ * would take the report for that of the next worker.
+ */
+export async function putBack(boss: PgBoss, schema: string, { id, name }: { id: string; name: string }): Promise<void> {
+  await boss.getDb().executeSql(
+    `UPDATE "${schema}".job SET started_on = NULL, heartbeat_on = NULL, start_after = now() + interval '2 seconds',
+       state = (CASE WHEN retry_count = 0 THEN 'created' ELSE 'retry' END)::"${schema}".job_state
+     WHERE name = $1 AND id = $2 AND state = 'active'`,
+    [name, id],
+  )
+}

@@ -1,4 +1,5 @@
-import type { Jobs, Outcome } from '@trestle/jobs/jobs.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import type { Db } from '../database.ts'
 import { findProfileById } from '../users/profile-repository.ts'

@@ -1,5 +1,6 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { Hopeless, type Jobs, type Outcome } from '@trestle/jobs/jobs.ts'
+import { Hopeless, type Outcome } from '@trestle/jobs/attempt.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { defineSealedTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import { z } from 'zod'
 import type { Trx } from '../database.ts'

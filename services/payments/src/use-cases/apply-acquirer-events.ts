@@ -1,7 +1,7 @@
 import type { Counter } from '@opentelemetry/api'
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
 import { isDatabaseUnavailable, isRefusedValue, isStatementTimeout } from '@trestle/database/unavailable.ts'
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { OPERATOR } from '../access/caller.ts'
 import { type Acquirer, type AcquirerEvent, EVENTS_MAX } from '../acquirers/acquirer.ts'
 import { acquirerEventsTask } from '../acquirers/acquirer-jobs.ts'

@@ -1,5 +1,5 @@
 import type { Counter } from '@opentelemetry/api'
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import {
   createSilentWebhooks,

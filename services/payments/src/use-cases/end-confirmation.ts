@@ -1,5 +1,5 @@
 import { isEndedStatement, isRefusedValue } from '@trestle/database/unavailable.ts'
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { confirmationTask } from '../acquirers/acquirer-jobs.ts'
 import { bookFinalAnswer, type FinalAnswer } from '../acquirers/book-answers.ts'
 import { getOperation, listOverdueOperations, type OperationKey } from '../acquirers/operation-repository.ts'

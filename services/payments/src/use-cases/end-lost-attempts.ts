@@ -1,6 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { callFinishPayment } from '../checkout/payment-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { listUnsettledAttempts, type UnsettledAttempt } from '../transactions/attempt-repository.ts'

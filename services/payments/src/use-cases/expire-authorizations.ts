@@ -1,4 +1,4 @@
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { forEachMerchant } from '../merchants/each-merchant.ts'
 import { expiryTask } from '../transactions/transaction-jobs.ts'

@@ -1,4 +1,4 @@
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { bookReversal } from '../acquirers/book-answers.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { findUnknownAttempt, type UnsettledAttempt, updateUnknownAttempt } from '../transactions/attempt-repository.ts'

@@ -1,6 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { OPERATOR } from '../access/caller.ts'
 import type { ProcessDeps } from '../deps.ts'
 import type { PayoutSkip } from '../payouts/payout.ts'

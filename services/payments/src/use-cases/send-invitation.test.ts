@@ -1,4 +1,4 @@
-import type { Handler } from '@trestle/jobs/jobs.ts'
+import type { Handler } from '@trestle/jobs/attempt.ts'
 import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { findRejection } from '../acquirers/operation-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'

@@ -1,4 +1,4 @@
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { OPERATOR } from '../access/caller.ts'
 import { simulatedRef } from '../acquirers/simulator.ts'
 import type { ProcessDeps } from '../deps.ts'

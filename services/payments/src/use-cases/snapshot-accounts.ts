@@ -1,4 +1,4 @@
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { callSnapshotAccounts } from '../ledger/ledger-repository.ts'
 import { snapshotTask } from '../ledger/snapshot-job.ts'

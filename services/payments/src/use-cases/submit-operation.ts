@@ -1,4 +1,4 @@
-import type { Outcome } from '@trestle/jobs/jobs.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { type AcquirerJob, acquirerTask } from '../acquirers/acquirer-jobs.ts'
 import { type BookingDeps, bookFinalAnswer } from '../acquirers/book-answers.ts'
 import { getOperation } from '../acquirers/operation-repository.ts'

@@ -1,0 +1,106 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Counter } from '@opentelemetry/api'
+import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss'
+import { putBack } from './queue.ts'
+import { isSealed, openPayload, type SealedPayload, type SealKeys } from './seal.ts'
+import type { AnyTask, Task } from './task.ts'
+
+/** Values of the label `outcome` of `jobs_total`: two of a handler, a failure that is repeated, and the last failure. */
+export const OUTCOMES = ['done', 'dropped', 'retry', 'dead'] as const
+
+/** The outcome of an attempt; the queue keeps it. `dropped`: the work makes no sense any more, such as a mail to a deleted user. */
+export type Outcome = 'done' | 'dropped'
+
+/** Thrown by a handler when no later attempt could succeed: the job has failed for good. */
+export class Hopeless extends Error {
+  override readonly name = 'Hopeless'
+}
+
+/** Does one job. @throws Hopeless when the job has failed for good. After any other error it is tried again */
+export type Handler<Payload> = (
+  payload: Payload,
+  job: { readonly id: string; readonly attempt: number },
+) => Promise<Outcome>
+
+/** The rules of a service for all attempts. */
+export interface AttemptConfig {
+  /** The schema of the queue. */
+  readonly schema: string
+  /** Keys of 32 bytes for the payloads of sealed tasks. The first one seals, all of them open. */
+  readonly sealKeys: SealKeys
+  /** Asked before each attempt. While it says no, none begins, and one that fails does not count. By default they always may. */
+  readonly mayWork?: () => boolean
+}
+
+interface WorkingTask<Payload extends object> {
+  readonly boss: PgBoss
+  readonly outcomes: Counter
+  readonly task: Task<Payload>
+  readonly handler: Handler<Payload>
+}
+
+/** The data of a job in the table of the queue: `send` of the same task has written it. */
+type Stored<Payload extends object> = Payload | SealedPayload
+
+/** How long a job waits before it is put back while nothing may be done. */
+const HELD_BACK_MS = 1_000
+
+/** Makes what a worker calls for each job: an attempt, and its outcome for the queue and the metrics. */
+export function jobRunner<Payload extends object>(
+  { schema, sealKeys, mayWork = () => true }: AttemptConfig,
+  { boss, outcomes, task, handler }: WorkingTask<Payload>,
+): (job: JobWithMetadata<Stored<Payload>>) => Promise<JobResult> {
+  const attempt = async (job: JobWithMetadata<Stored<Payload>>): Promise<Outcome> => {
+    // A batch that ends at once would be followed by the next one.
+    if (!mayWork()) await pause(HELD_BACK_MS)
+    if (!mayWork()) throw new Error('nothing may be written now')
+    return handler(await payloadOf(task, job.data, sealKeys), { id: job.id, attempt: job.retryCount + 1 })
+  }
+  return async (job: JobWithMetadata<Stored<Payload>>): Promise<JobResult> => {
+    try {
+      const outcome = await withinTime(task, () => attempt(job))
+      outcomes.add(1, { task: task.name, outcome })
+      return { id: job.id, status: 'completed', output: { outcome } }
+    } catch (error) {
+      const output = { message: error instanceof Error ? error.message : String(error) }
+      const isHopeless = error instanceof Hopeless
+      if (!isHopeless && !mayWork()) {
+        await putBack(boss, schema, job)
+        return { id: job.id, status: 'failed', output }
+      }
+      const isDead = isHopeless || job.retryCount >= job.retryLimit
+      outcomes.add(1, { task: task.name, outcome: isDead ? 'dead' : 'retry' })
+      return { id: job.id, status: isDead ? 'deadletter' : 'failed', output }
+    }
+  }
+}
+
+/**
+ * Ends the wait for an attempt after the time of its task. The time limit of the queue fails a whole batch, and would repeat jobs
+ * that were done beside a job that hangs.
+ * @throws Error of the attempt, or when it took too long
+ */
+export async function withinTime({ timeoutSeconds }: AnyTask, attempt: () => Promise<Outcome>): Promise<Outcome> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(
+    () => late.reject(new Error(`the attempt took longer than ${timeoutSeconds} s`)),
+    timeoutSeconds * 1_000,
+  )
+  try {
+    return await Promise.race([attempt(), late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** @throws Error when the payload of a sealed task is not sealed, when no key opens it, or when it is not one of the task */
+async function payloadOf<Payload extends object>(
+  task: Task<Payload>,
+  data: Stored<Payload>,
+  keys: SealKeys,
+): Promise<Payload> {
+  if (task.read && isSealed(data)) return task.read(await openPayload(keys, data))
+  if (task.read || isSealed(data))
+    throw new Error(`the payload of a job of task ${task.name} is not sealed as the task says`)
+  return data
+}
