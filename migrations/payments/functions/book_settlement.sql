@@ -18,12 +18,12 @@ BEGIN
   IF merchant.id IS NULL THEN RETURN 'unknown-merchant'; END IF;
   IF merchant.test THEN RETURN 'test-merchant'; END IF;
   IF merchant.acquirer IS DISTINCT FROM p_acquirer THEN
-    PERFORM FROM {{transactions}} t WHERE t.merchant_id = merchant.id AND t.acquirer = p_acquirer LIMIT 1;
+    PERFORM 1 FROM {{transactions}} t WHERE t.merchant_id = merchant.id AND t.acquirer = p_acquirer LIMIT 1;
     IF NOT FOUND THEN RETURN 'other-acquirer'; END IF;
   END IF;
   IF {{currency_exponent}}(p_currency) IS NULL THEN RETURN 'unknown-currency'; END IF;
-  PERFORM FROM {{merchant_balances}} b WHERE b.merchant_id = merchant.id FOR UPDATE;
-  PERFORM FROM {{journals}} j
+  PERFORM 1 FROM {{merchant_balances}} b WHERE b.merchant_id = merchant.id FOR UPDATE;
+  PERFORM 1 FROM {{journals}} j
     WHERE j.merchant_id = merchant.id AND j.kind = 'schemeSettled' AND j.cause_id = p_ref;
   IF FOUND THEN RETURN 'repeated'; END IF;
   IF p_amount = 0 THEN RETURN 'nothing'; END IF;

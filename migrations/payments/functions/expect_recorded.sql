@@ -22,7 +22,7 @@ BEGIN
     CONTINUE WHEN (recorded.money, recorded.party, recorded.terms)
       IS NOT DISTINCT FROM (present.money, present.party, present.terms);
     -- An operation is recorded only with its first answer.
-    PERFORM FROM {{acquirer_operations}} o
+    PERFORM 1 FROM {{acquirer_operations}} o
       WHERE p_table = 'acquirer_operations' AND recorded.money IS NULL
         AND o.merchant_id = p_merchant_id AND o.id = present.row_id
         AND o.status = 'open' AND num_nonnulls(o.reason, o.answered) = 0;

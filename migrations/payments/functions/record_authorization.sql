@@ -35,7 +35,7 @@ BEGIN
     CASE WHEN approved THEN 'transaction.created' ELSE 'transaction.failed' END, new_id, NULL
   );
   IF approved THEN
-    PERFORM FROM {{instruments}} i
+    PERFORM 1 FROM {{instruments}} i
       WHERE i.merchant_id = p_merchant_id AND i.id = p_transaction ->> 'instrumentId' AND (i.scenario ->> 'fraud')::boolean;
     IF FOUND THEN
       INSERT INTO {{frauds}} (merchant_id, id, created, transaction_id, reason)

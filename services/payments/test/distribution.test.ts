@@ -158,6 +158,17 @@ describe('the places of functions', () => {
     expect(wrong.map(({ name }) => name)).toEqual([])
   })
 
+  it('find a row of a merchant by a column: Citus finds none without', () => {
+    const ofMerchants = Object.entries(tableClasses).flatMap(([table, kind]) => (kind === 'merchant' ? [table] : []))
+    const bare = files.flatMap(({ name, text }) =>
+      [...text.matchAll(/PERFORM FROM \{\{([a-z_]+)\}\}/g)].flatMap(([, table = '']) =>
+        ofMerchants.includes(table) ? [`${name}: ${table}`] : [],
+      ),
+    )
+    expect(bare).toEqual([])
+    expect(ofMerchants).toContain('webhooks')
+  })
+
   it('are every node for what runs on the node of a merchant calls', () => {
     const calls = files
       .filter((file) => placeOf(file) !== 'coordinator')
