@@ -180,7 +180,7 @@ function sayRequests(
 /** Prints what the clients saw, and compares acknowledged writes with the stored rows. @returns whether every bar is met */
 async function report(
   { cluster, deployment, outages }: Drill,
-  { acknowledged, requests }: ClusterLoad,
+  { acknowledged, reversed, requests }: ClusterLoad,
   givenUp: number,
 ): Promise<boolean> {
   const { undisturbed, disturbed, bySeveral } = judge(requests, outages)
@@ -193,6 +193,7 @@ async function report(
   const found = new Map(rows.map(({ reference, times }) => [reference, times]))
   const { lost, doubled } = compareReferences(acknowledged, found)
   say(`${acknowledged.size} writes acknowledged, ${lost.length} lost, ${doubled.length} doubled, ${givenUp} given up`)
+  say(`${reversed.size} charges were lost with a server before their end, and reversed`)
   const verified = await deployment.runCommand('ledger', 'verify').then(
     () => 'nothing wrong',
     (error: unknown) => (error instanceof Error ? error.message : String(error)),

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { z } from 'zod'
 import type { ClusterShop } from './cluster-shop.ts'
 import { type ClientRequest, send } from './send.ts'
 
@@ -69,6 +70,8 @@ export function judge(requests: readonly SentRequest[], outages: readonly Outage
 export interface ClusterLoad {
   /** References of acknowledged writes. */
   readonly acknowledged: ReadonlySet<string>
+  /** References of charges that the service gave up and reversed: what a repeat of theirs is told for ever. */
+  readonly reversed: ReadonlySet<string>
   /** All requests, in the order of their ends. */
   readonly requests: readonly SentRequest[]
   /** Begins no further write. Resolves when all are acknowledged or given up, to the number of those. */
@@ -109,6 +112,7 @@ interface Write {
  */
 export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoadOptions): ClusterLoad {
   const acknowledged = new Set<string>()
+  const reversed = new Set<string>()
   const requests: SentRequest[] = []
   const waiting: Write[] = []
   let [stopMs, turn, count, open] = [Number.POSITIVE_INFINITY, 0, 0, 0]
@@ -130,6 +134,7 @@ export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoad
     const failure = typeof outcome === 'string' ? outcome : outcome.status === CREATED ? undefined : describe(outcome)
     requests.push({ entry: entry.node, node, fromMs, untilMs, failure })
     if (failure === undefined) acknowledged.add(write.reference)
+    else if (typeof outcome !== 'string' && isReversed(outcome)) reversed.add(write.reference)
     else waiting.push({ ...write, dueMs: untilMs + RETRY_MS })
   }
   const isOver = () => performance.now() > stopMs + (waiting.length + open === 0 ? 0 : END_MS)
@@ -145,6 +150,7 @@ export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoad
   const working = Promise.all(Array.from({ length: clients }, work))
   return {
     acknowledged,
+    reversed,
     requests,
     stop: async () => {
       stopMs = Math.min(stopMs, performance.now())
@@ -152,6 +158,14 @@ export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoad
       return waiting.length
     },
   }
+}
+
+const BAD_REQUEST = 400
+const ErrorBody = z.object({ code: z.literal(12) })
+
+/** Whether the outcome of a charge got lost with its server, so that it is reversed (reference of payments: Processing errors). */
+function isReversed({ status, body }: { readonly status: number; readonly body: string }): boolean {
+  return status === BAD_REQUEST && ErrorBody.safeParse(JSON.parse(body)).success
 }
 
 /** The status of a refusal that says that the service could not do it now; otherwise also what it says, which shows a defect. */
