@@ -15,10 +15,6 @@ it('counts all lines of a file, blank ones and comments too', async () => {
   ])
 })
 
-it('lets a file that is one table be longer', async () => {
-  expect(await problemsOf(sizes, { 'services/auth/src/config/behaviours.ts': lines(600) })).toEqual([])
-})
-
 it.each([
   ['function sell() {\n', '}\n'],
   ['const sell = () => {\n', '}\n'],

@@ -10,12 +10,6 @@ const SQL_FUNCTION = /^migrations\/[^/]+\/functions\/.*\.sql$/
 /** A function of SQL is one call with everything that it decides (decision 2). */
 const SQL_FUNCTION_LINES_MAX = 150
 
-/** Files that are one table, which readers and programs want in one piece. */
-const LONG_TABLES: ReadonlySet<string> = new Set([
-  // The page for people who come from supabase/auth is written from this file.
-  'services/auth/src/config/behaviours.ts',
-])
-
 /** Files and functions are short enough to be read at once. All lines count, blank ones and comments too. */
 export const sizes: Rule = (tree) => [...longSqlFunctions(tree), ...longSources(tree)]
 
@@ -34,10 +28,7 @@ function longSources(tree: SourceTree): readonly Problem[] {
       const isTest = TESTED.test(file.path)
       const lines = file.text.split('\n').length - 1
       const max = isTest ? TEST_LINES_MAX : FILE_LINES_MAX
-      const long =
-        lines > max && !LONG_TABLES.has(file.path)
-          ? [{ path: file.path, message: `has ${lines} lines, more than ${max}` }]
-          : []
+      const long = lines > max ? [{ path: file.path, message: `has ${lines} lines, more than ${max}` }] : []
       return isTest ? long : [...long, ...longFunctions(file)]
     })
 }

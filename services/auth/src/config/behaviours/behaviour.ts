@@ -1,0 +1,35 @@
+/** A value that the code asks for, and what it means to a reader of the documents. */
+export interface Choice {
+  readonly value: string | number | boolean
+  readonly words: string
+}
+
+/** One behaviour. The strict profile behaves as the compatible one, unless it has a value of its own. */
+export interface Behaviour {
+  readonly subject: string
+  readonly compatible: Choice
+  readonly supabase: Choice
+  readonly strict?: Choice
+  /** Why the profile supabase differs. */
+  readonly reason: string
+}
+
+/** Behaviours by their names. */
+export type BehaviourRows = Readonly<Record<string, Behaviour>>
+
+/** Where supabase/auth behaves otherwise, and this service does not follow in any profile. */
+export interface KeptBehaviour {
+  readonly subject: string
+  readonly ours: string
+  readonly theirs: string
+  readonly reason: string
+}
+
+/** A choice whose type is its value, so that the code can ask for it by type. */
+export const is = <const V extends Choice['value']>(
+  value: V,
+  words: string,
+): { readonly value: V; readonly words: string } => ({
+  value,
+  words,
+})

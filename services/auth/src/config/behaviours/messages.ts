@@ -1,0 +1,78 @@
+import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
+
+/** Mails and SMS: when they are sent, and what their links and codes do. */
+export const messageBehaviours = {
+  zeroFrequencyIsUnset: {
+    subject: '`SMTP_MAX_FREQUENCY=0s`, `SMS_MAX_FREQUENCY=0s`',
+    compatible: is(false, 'no interval between messages'),
+    supabase: is(true, 'as unset: 60 s'),
+    reason: 'Files of settings have 0 for a default that nobody chose.',
+  },
+  linksStartIntervals: {
+    subject: 'A link of `POST /admin/generate_link`, an invitation by `POST /invite`',
+    compatible: is(false, 'leave the intervals between messages alone'),
+    supabase: is(
+      true,
+      'start the interval that a mail of their kind would: confirmation, recovery (with magic links) or change of email',
+    ),
+    reason: 'There is one clock for a kind of link, whoever asks for it.',
+  },
+  emailChangeCounts: {
+    subject: 'A change of email that both addresses confirm, in the hourly limit of mails',
+    compatible: is(2, 'two mails'),
+    supabase: is(1, 'one mail'),
+    reason: 'The limit of an installation was chosen for requests.',
+  },
+  testCodesStand: {
+    subject: 'A code of `SMS_TEST_OTP`',
+    compatible: is(false, 'works once, after it was asked for'),
+    supabase: is(true, 'signs its user in at any time, any number of times; confirms a change of phone late too'),
+    reason: 'Reviewers of app stores and test suites enter it without asking.',
+  },
+  messageIdOf: {
+    subject: '`message_id`',
+    compatible: is('resend', 'of every `POST /resend`'),
+    supabase: is('SMS', 'of every SMS: `POST /otp`, `POST /resend`, `GET /reauthenticate`'),
+    reason: 'Support finds the SMS in the log by it. Clients expect an empty object after a mail.',
+  },
+  generatedLinkPath: {
+    subject: 'The path of links by `POST /admin/generate_link`',
+    compatible: is('own', '`/verify`'),
+    supabase: is('of mails', 'that of `MAILER_URLPATHS_…`, as in mails'),
+    reason: 'Mails that are sent another way lead to the page of the application too.',
+  },
+  linkTokenIsTold: {
+    subject: '`token` and `type` in the answer of `POST /admin/generate_link`',
+    compatible: is(true, 'the token and the type in the link'),
+    supabase: is(false, 'absent: `hashed_token` and `verification_type` say the same'),
+    reason: 'Programs that log the answer leave out the members that they know as secret.',
+  },
+  verifiedTypeIsTold: {
+    subject: '`type` in the answer of `POST /verify`',
+    compatible: is(true, 'the type of the message'),
+    supabase: is(false, 'absent'),
+    reason: 'The answer is a session and nothing else.',
+  },
+} as const satisfies BehaviourRows
+
+/** What stays as it is in every profile. */
+export const keptMessageBehaviours: readonly KeptBehaviour[] = [
+  {
+    subject: 'A mail server that is away',
+    ours: 'The mail is sent by the queue, later',
+    theirs: '500, and the user is not kept',
+    reason: 'A mail server that is away must neither lose a user nor slow a request.',
+  },
+  {
+    subject: 'The interval between messages for unknown addresses',
+    ours: '429, as for a known address',
+    theirs: '200',
+    reason: 'The difference tells who has an account.',
+  },
+  {
+    subject: 'Built-in mails',
+    ours: 'Text and HTML, with link and code, from a name',
+    theirs: 'HTML with the link alone, from the bare address',
+    reason: 'Codes work without a template of one’s own.',
+  },
+]

@@ -1,0 +1,79 @@
+import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
+
+/** Providers, id_tokens and identities. */
+export const providerBehaviours = {
+  providerNameInAnyCase: {
+    subject: '`GET /authorize?provider=KeyCloak`',
+    compatible: is(false, '400 `validation_failed`'),
+    supabase: is(true, 'as `keycloak`'),
+    reason: 'Links of applications write names as people do.',
+  },
+  providerInFragment: {
+    subject: '`provider` in the fragment after a sign-in at a provider',
+    compatible: is(true, 'its name'),
+    supabase: is(false, 'absent'),
+    reason: 'Applications compare the whole fragment.',
+  },
+  providerRefusalCode: {
+    subject: 'The redirect after a provider has refused a sign-in',
+    compatible: is(true, 'has `error_code=bad_oauth_callback`'),
+    supabase: is(false, 'has no `error_code`'),
+    reason: 'Applications tell by it whether the user or this service has refused.',
+  },
+  linkingAdoptsProfile: {
+    subject: 'Linking an identity',
+    compatible: is(true, 'merges the profile of the provider into `user_metadata`'),
+    supabase: is(false, 'leaves `user_metadata` as it is'),
+    reason: 'A user who links an account keeps the name that applications show.',
+  },
+  emptyCustomClaims: {
+    subject: '`custom_claims` of an account at Azure or Keycloak that has none, after a sign-in by redirect',
+    compatible: is(false, 'absent'),
+    supabase: is(true, '`{}`'),
+    reason: 'Applications read its members without asking whether it is there.',
+  },
+  strangeIdTokensAreUnsupported: {
+    subject: 'An id_token of an issuer, or of a provider, that no setting could enable for the grant',
+    compatible: is(false, '400 `provider_disabled`, unless the provider is on'),
+    supabase: is(true, '400 `validation_failed`'),
+    reason: 'One code for what no operator can switch on.',
+  },
+  ownIssuersAreTaken: {
+    subject: 'An id_token by `issuer` and `client_id`, of a provider that is on',
+    compatible: is(false, 'needs the issuer in `EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS`, and a client id of ours'),
+    supabase: is(true, 'needs neither: its audience must be a client id of ours'),
+    reason: 'Clients name the realm of Keycloak, and old ones every provider, by the issuer.',
+  },
+  idTokensNeedEmail: {
+    subject: 'An id_token of a new account without an email',
+    compatible: is(true, '400 `validation_failed`'),
+    supabase: is(
+      false,
+      'signs in under autoconfirm, as a user without an email; otherwise 422 `provider_email_needs_verification`',
+    ),
+    reason: 'Users of Apple and Facebook may hide their email.',
+  },
+} as const satisfies BehaviourRows
+
+/** What stays as it is in every profile. */
+export const keptProviderBehaviours: readonly KeptBehaviour[] = [
+  {
+    subject: 'PKCE towards providers, and what is passed on to them',
+    ours: 'S256; only what the provider needs',
+    theirs: 'No PKCE; the query of the client is passed on',
+    reason: 'A stolen code of the provider is of no use without its verifier.',
+  },
+  {
+    subject: 'Verified members of identities, providers after an address was added, factors after their verification',
+    ours: 'What is so after the request',
+    theirs: 'What was so before it',
+    reason: 'Faults of theirs.',
+  },
+  {
+    subject: 'The texts of errors at providers: an unknown provider, a code that is missing or was not exchanged',
+    ours: 'General',
+    theirs: 'Name the provider and the code',
+    reason:
+      'Anybody can write a name or a code into an address. The code of an error is the same, and the log has the rest.',
+  },
+]

@@ -1,0 +1,75 @@
+import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
+
+/** Passwords, factors and what signs in with them. */
+export const signInBehaviours = {
+  passwordHashesStay: {
+    subject: 'A right password whose hash has another algorithm or cost than new ones',
+    compatible: is(false, 'is hashed anew'),
+    supabase: is(true, 'keeps its hash'),
+    reason: 'Functions compare `encrypted_password` with `crypt()`, which knows bcrypt alone.',
+  },
+  banIsToldFirst: {
+    subject: 'A sign-in of a banned user with a wrong password',
+    compatible: is(false, '400 `invalid_credentials`'),
+    supabase: is(true, '400 `user_banned`'),
+    reason: 'Applications show the ban.',
+  },
+  strangePhoneIsUnknown: {
+    subject: 'A sign-in by password with a phone that is none',
+    compatible: is(false, '400 `validation_failed`'),
+    supabase: is(true, '400 `invalid_credentials`'),
+    reason: 'One text for whatever is wrong with a sign-in.',
+  },
+  emptyPasswordIsWeak: {
+    subject: '`PUT /user` with `password: ""`',
+    compatible: is(false, 'ignores the member'),
+    supabase: is(true, '422 `weak_password`'),
+    reason: 'Forms show that a password is missing.',
+  },
+  weakPasswordIsNull: {
+    subject: '`weak_password` of a session by password, where the password meets the policy',
+    compatible: is(false, 'absent'),
+    supabase: is(true, '`null`'),
+    reason: 'Types of client libraries have the member.',
+  },
+  passwordClearsSentTimes: {
+    subject: '`…_sent_at` of a user who gets a new password',
+    compatible: is(false, 'stay, but for those of a change that the password has ended'),
+    supabase: is(true, 'are absent'),
+    reason: 'The messages are of no use any more.',
+  },
+  enrolledPhoneAsSent: {
+    subject: '`phone` in the answer of `POST /factors`',
+    compatible: is(false, 'without `+`'),
+    supabase: is(true, 'as it was sent'),
+    reason: 'Applications show the number that the user has typed.',
+  },
+} as const satisfies BehaviourRows
+
+/** What stays as it is in every profile. */
+export const keptSignInBehaviours: readonly KeptBehaviour[] = [
+  {
+    subject: 'Wrong codes and passwords',
+    ours: 'Counted; after `OTP_MAX_ATTEMPTS` and `FAILED_ATTEMPTS` the right one is refused too',
+    theirs: 'Not counted',
+    reason: 'A code of six digits can be guessed otherwise.',
+  },
+  {
+    subject: 'The same TOTP code twice',
+    ours: '422 `mfa_verification_failed`',
+    theirs: 'Accepted again within its step',
+    reason: 'Whoever reads a code over a shoulder must not use it.',
+  },
+  {
+    subject: 'The account name in the URI of a TOTP factor',
+    ours: 'Escaped',
+    theirs: 'As it is',
+    reason: 'Authenticator apps read both; the URI is one only when it is escaped.',
+  },
+  {
+    subject: 'A `challenge_id` that is no UUID',
+    ours: '422 `mfa_factor_not_found`',
+    theirs: '400 `bad_json`',
+    reason: 'An id that nobody has is unknown, whatever its form.',
+  },
+]

@@ -1,0 +1,57 @@
+import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
+
+/** Signing up, and whoever is told about it. */
+export const signUpBehaviours = {
+  confirmedDuplicateStatus: {
+    subject: 'A sign-up with a taken address under autoconfirm',
+    compatible: is(400, '400 `user_already_exists`'),
+    supabase: is(422, '422 `user_already_exists`'),
+    reason: 'Clients of supabase/auth know a taken address by this status.',
+  },
+  duplicateIsTold: {
+    subject: 'A sign-up with the address of a confirmed user, without autoconfirm',
+    compatible: is(false, 'cannot be told from a fresh one'),
+    supabase: is(true, '200 with `identities: []` and `role: ""`'),
+    reason: 'Applications test `data.user.identities.length === 0` to say that the address is taken.',
+  },
+  repeatedSignUpIsTold: {
+    subject: 'Another sign-up with the address of a user who has not confirmed',
+    compatible: is(false, '200, shows what was sent just now'),
+    supabase: is(true, '429 within the interval between messages, later the user as stored'),
+    reason: 'Applications show the time to wait, and that the address waits for its confirmation.',
+  },
+  codesSignUp: {
+    subject: '`POST /otp`, `POST /magiclink` for a new address',
+    compatible: is(
+      false,
+      'the user exists once the code is entered. The mail is MAGIC_LINK with `type=magiclink`; its code has the types `email`, `magiclink`, `signup`',
+    ),
+    supabase: is(
+      true,
+      'the user exists at once. The mail, also to a user who has not confirmed, is CONFIRMATION with `type=signup`, in the interval of confirmations; its code has the types `email` and `signup`, not `magiclink`',
+    ),
+    reason: 'Triggers on `auth.users` make the rows of a new user, and templates greet new users.',
+  },
+  userBesideSession: {
+    subject: 'The answer of a `POST /signup` that signs in',
+    compatible: is(true, 'has the members of the user beside those of the session'),
+    supabase: is(false, 'is a session'),
+    reason: 'Programs that log or store the answer take it for a session.',
+  },
+  neighboursAreTold: {
+    subject: 'A trigger or a constraint of an application that refuses a statement',
+    compatible: is(false, '500 `unexpected_failure`; its report is in the log'),
+    supabase: is(true, 'told: `{code, message, hint, detail}` with the SQLSTATE; `PTnnn` is the status nnn'),
+    reason: 'Applications refuse sign-ups by RAISE EXCEPTION in a trigger, and read the text.',
+  },
+} as const satisfies BehaviourRows
+
+/** What stays as it is in every profile. */
+export const keptSignUpBehaviours: readonly KeptBehaviour[] = [
+  {
+    subject: 'Password and `data` of an account that is confirmed by a message',
+    ours: 'Those of the request that sent the message; after a code of `POST /otp` no password',
+    theirs: 'Those of the first sign-up',
+    reason: 'Anybody can sign up with the address of somebody else, and would know the password of its owner.',
+  },
+]
