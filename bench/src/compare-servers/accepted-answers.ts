@@ -13,7 +13,6 @@ export const answers: readonly Accepted[] = [
     reason: OWN_CONTENT,
   },
   { at: '* / codes by mail / sign in cara as cara', path: 'status', theirs: '200', reason: OWN_CONTENT },
-  { at: '* / codes by mail / sign in cara as cara: claims', path: '', reason: OWN_CONTENT },
   {
     at: '*',
     path: 'body.message_id',
@@ -88,12 +87,18 @@ export const answers: readonly Accepted[] = [
   },
   {
     at: '*',
-    path: 'location.query.code_challenge|location.query.code_challenge_method',
+    path: '*.query.code_challenge|*.query.code_challenge_method',
     reason: 'Ours uses PKCE towards providers, so that a stolen code is of no use.',
   },
   {
-    at: 'providers / *|confirmation of providers / *|defaults / *',
+    at: 'providers / *|confirmation of providers / *|defaults / *|globs / redirects / /authorize to *',
     path: 'location.query.redirect_to|location.query.skip_http_redirect|location.query.login_hint|location.query.prompt|location.query.scopes|location.query.invite_token|location.query.provider',
+    reason: 'Ours keeps its own parameters from the provider.',
+  },
+  {
+    at: '*',
+    path: 'body.url.query.skip_http_redirect',
+    ours: undefined,
     reason: 'Ours keeps its own parameters from the provider.',
   },
   {
@@ -124,12 +129,12 @@ export const answers: readonly Accepted[] = [
     reason: `${SUPERSET}a failure of the provider has a code.`,
   },
   {
-    at: 'providers / id_tokens / *',
+    at: '* / id_tokens / *|* / linking / GET /user of ada with an identity by token',
     path: '*user_metadata.aud|*user_metadata.exp|*user_metadata.iat|*user_metadata.full_name|*user_metadata.provider_id|*identity_data.aud|*identity_data.exp|*identity_data.iat|*identity_data.full_name|*identity_data.provider_id',
     reason: 'An identity has the same members by id_token as by redirect, and none of the token itself.',
   },
   {
-    at: 'providers / id_tokens / *',
+    at: '* / id_tokens / *',
     path: 'body.error_description',
     reason: 'The human texts of errors are our own where status and code agree.',
   },
@@ -139,6 +144,16 @@ export const answers: readonly Accepted[] = [
     theirs: true,
     ours: false,
     reason: 'A fault of theirs: without SAML no key is configured.',
+  },
+  {
+    at: '*',
+    path: 'body.totp.uri.place',
+    reason: 'Authenticator apps read both; the URI of a factor is one only when its label is escaped.',
+  },
+  {
+    at: '* / POST /factors: an issuer with odd letters',
+    path: 'body.totp.uri.query.*',
+    reason: 'An issuer with & is one parameter only when it is escaped.',
   },
   { at: '*', path: 'headers.link', reason: 'Links to other pages always name the size of a page.' },
   {
@@ -178,6 +193,13 @@ export const edges: readonly Accepted[] = [
     path: 'status',
     theirs: '404',
     reason: 'Ours is a superset: readiness, and the API document with its page.',
+  },
+  {
+    at: '* / paths / GET /auth/v1/*',
+    path: 'status',
+    theirs: '404',
+    ours: '200',
+    reason: 'Ours is a superset: clients of Supabase need no gateway that takes /auth/v1 off.',
   },
   { at: '* / paths / GET /user/oauth/grants|* / paths / DELETE /user/oauth/grants', path: 'status', reason: MISSING },
   { at: '* / paths / GET /.well-known/oauth-authorization-server', path: 'status', reason: MISSING },

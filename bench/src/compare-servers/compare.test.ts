@@ -31,6 +31,16 @@ it('tells status and code, and nothing else, where the statuses differ', () => {
   ])
 })
 
+it('does not tell claims apart where the status of their answer differs', () => {
+  const claims = (value: Json): Observation => {
+    const { at } = seen('one', null)
+    return { at: `${at}: claims`, kind: 'claims', value, of: at }
+  }
+  const answer = (status: number) => seen('one', { status, body: {} })
+  const both = (status: number) => compare([answer(200), claims({ a: 1 })], [answer(status), claims({ a: 2 })], [])
+  expect([both(200), both(400)].map(({ unlisted }) => unlisted.map(({ path }) => path))).toEqual([['a'], ['status']])
+})
+
 it.each([
   ['the same path', entry(), 1],
   ['an alternative', entry({ path: 'x|body.*' }), 0],

@@ -40,7 +40,13 @@ export function compare(
   const left = byPlace(theirs)
   const right = byPlace(ours)
   const places = new Set([...left.keys(), ...right.keys()])
-  const differences = [...places].flatMap((at) => differAt(at, left.get(at), right.get(at)))
+  const answers = new Map([...theirs, ...ours].map(({ at, of = at }) => [at, of]))
+  const differences = [...places].flatMap((at) => {
+    const answer = answers.get(at) ?? at
+    // Claims follow from their answer. Where its statuses differ, that is told once.
+    if (answer !== at && differInStatus(left.get(answer), right.get(answer))) return []
+    return differAt(at, left.get(at), right.get(at))
+  })
   const tests = list.map((entry) => ({ entry, fits: matcherOf(entry) }))
   const uses = new Map(list.map((entry) => [entry, 0]))
   const unlisted = differences.filter((difference) => {
@@ -63,9 +69,12 @@ function byPlace(observations: readonly Observation[]): ReadonlyMap<string, Json
 
 /** Where the statuses differ, the rest of the answers has no meaning of its own. */
 function differAt(at: string, theirs: Json | undefined, ours: Json | undefined): readonly Difference[] {
-  const [left, right] = [statusOf(theirs), statusOf(ours)]
-  if (left === right || (left === undefined && right === undefined)) return differ(at, '', theirs, ours)
-  return [{ at, path: 'status', theirs: left ?? theirs, ours: right ?? ours }]
+  if (!differInStatus(theirs, ours)) return differ(at, '', theirs, ours)
+  return [{ at, path: 'status', theirs: statusOf(theirs) ?? theirs, ours: statusOf(ours) ?? ours }]
+}
+
+function differInStatus(theirs: Json | undefined, ours: Json | undefined): boolean {
+  return statusOf(theirs) !== statusOf(ours)
 }
 
 /** Status and error code of an answer, or why it was not asked for: `422 weak_password`. */

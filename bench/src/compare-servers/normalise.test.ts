@@ -11,6 +11,7 @@ it.each([
   ['a time that is none', '0001-01-01T00:00:00Z', '0001-01-01T00:00:00Z'],
   ['the address of the server', 'http://127.0.0.1:9999/verify', '<server>/verify'],
   ['a link token', `x=${'ab'.repeat(28)}`, 'x=<link token>'],
+  ['a link token of PKCE', `pkce_${'ab'.repeat(28)}`, 'pkce_<link token>'],
   ['the seconds to wait', 'only after 59 seconds', 'only after <n> seconds'],
   ['a code in a subject', '123456 is your code', '<code> is your code'],
   ['now', 1_800_000_010, '<now>'],
@@ -23,6 +24,15 @@ it.each([
 it('replaces secrets by the name of their member, and keeps an empty one', () => {
   const value = { refresh_token: 'abc', list: [{ secret: 'x', otp: '' }] }
   expect(normalise(value, known)).toEqual({ refresh_token: '<refresh token>', list: [{ secret: '<secret>', otp: '' }] })
+})
+
+it('reads members that hold an address', () => {
+  const uri = 'otpauth://totp/a:b?issuer=a&secret=ABC'
+  expect(normalise({ uri, url: 'https://a.example/x', text: uri }, known)).toEqual({
+    uri: { place: 'otpauth://totp/a:b', query: { issuer: 'a', secret: '<secret>' } },
+    url: { place: 'https://a.example/x' },
+    text: uri,
+  })
 })
 
 it.each([

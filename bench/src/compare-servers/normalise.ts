@@ -10,7 +10,7 @@ export interface Known {
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 const TIME = /\b2\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g
 const JWT = /eyJ[\w-]{5,}\.[\w-]+\.[\w-]+/g
-const LINK_TOKEN = /\b[0-9a-f]{56}\b/g
+const LINK_TOKEN = /\b(pkce_)?[0-9a-f]{56}\b/g
 const SECONDS_EARLIEST = 1_600_000_000
 const SECONDS_LATEST = 4_000_000_000
 /** Two servers are asked within the same half minute. */
@@ -30,9 +30,15 @@ const RANDOM_MEMBERS: Readonly<Record<string, string>> = {
   challenge: '<challenge>',
 }
 
+/** Members whose value is an address with parameters. */
+const ADDRESSES: ReadonlySet<string> = new Set(['url', 'uri'])
+
 /** Replaces ids, times, tokens and addresses by what they are. */
 export function normalise(value: Json, known: Known, member = ''): Json {
-  if (typeof value === 'string') return normaliseText(value, known, member)
+  if (typeof value === 'string') {
+    const address = ADDRESSES.has(member) ? addressJson(value) : value
+    return typeof address === 'string' ? normaliseText(address, known, member) : normalise(address, known)
+  }
   if (typeof value === 'number') return normaliseNumber(value, known)
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((item: Json) => normalise(item, known, member))
@@ -48,7 +54,7 @@ function normaliseText(text: string, { texts }: Known, member: string): string {
   return normal
     .replaceAll(JWT, '<jwt>')
     .replaceAll(UUID, '<uuid>')
-    .replaceAll(LINK_TOKEN, '<link token>')
+    .replaceAll(LINK_TOKEN, '$1<link token>')
     .replaceAll(/^\d{6}$/g, member === 'token' ? '<code>' : '$&')
     .replaceAll(/([?&](?:refresh_token|token)=)\d{6,10}\b/g, '$1<code>')
     .replaceAll(TIME, (_time, _fraction, offset: string) => `<time ${offset}>`)

@@ -54,15 +54,18 @@ export async function runSteps(round: Round, side: Side): Promise<readonly Obser
   return seen
 }
 
-type Unplaced = Omit<Observation, 'at'> & { readonly step: string }
+type Unplaced = Omit<Observation, 'at' | 'of'> & { readonly step: string }
 
 /** A step that comes again gets a number. */
 function placesOf(round: Round, subject: Subject): (unplaced: Unplaced) => Observation {
   const counts = new Map<string, number>()
+  let answer: string | undefined
   return ({ step, kind, value }) => {
     const count = (counts.get(step) ?? 0) + 1
     counts.set(step, count)
-    return { at: `${round.name} / ${subject.name} / ${step}${count > 1 ? ` (${count})` : ''}`, kind, value }
+    const at = `${round.name} / ${subject.name} / ${step}${count > 1 ? ` (${count})` : ''}`
+    if (kind === 'answer') answer = at
+    return { at, kind, value, ...(kind === 'claims' && answer !== undefined && { of: answer }) }
   }
 }
 

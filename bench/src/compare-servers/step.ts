@@ -100,6 +100,8 @@ export interface Observation {
   readonly at: string
   readonly kind: 'answer' | 'claims' | 'mail' | 'hook'
   readonly value: Json
+  /** The answer whose token has these claims. */
+  readonly of?: string
 }
 
 /** The password of most users. */
