@@ -9,7 +9,7 @@ import { claimIdentifier, refuseTaken } from '../users/claim-identifier.ts'
 import { setOwnIdentity } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
 import { updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
-import { type EmailChangeToken, judgeEmailChange } from './email-change.ts'
+import { type EmailChangeToken, emailChangeRule, judgeEmailChange } from './email-change.ts'
 
 /** What a change that is applied works with: it is recorded in the audit log, and the old address is notified. */
 export interface ApplyDeps extends AuditDeps, NotifyDeps {
@@ -29,7 +29,7 @@ export async function confirmEmailChange(
   user: User,
   { used, ip }: { readonly used: EmailChangeToken; readonly ip: string },
 ): Promise<'applied' | 'other-address-left' | 'refused'> {
-  const verdict = judgeEmailChange(user, used, deps.config.mail.secureEmailChange)
+  const verdict = judgeEmailChange(user, used, emailChangeRule(deps.config))
   if (verdict === 'refuse' || user.emailChange === null) return 'refused'
   if (verdict === 'apply') {
     await applyEmailChange(trx, deps, user, { newEmail: user.emailChange, ip })

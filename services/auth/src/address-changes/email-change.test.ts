@@ -6,15 +6,16 @@ const user = (email: string | null, emailChangeConfirmStatus = 0) => ({ email, e
 
 describe('judgeEmailChange', () => {
   it.each([
-    ['the new address of a secure change', user('a@b.c'), 'email_change_new', true, 'confirm-one'],
-    ['the current address of a secure change', user('a@b.c'), 'email_change_current', true, 'confirm-one'],
-    ['the second of a secure change', user('a@b.c', 1), 'email_change_new', true, 'apply'],
-    ['the second, also when the setting has changed', user('a@b.c', 1), 'email_change_new', false, 'apply'],
-    ['the new address of one who has none', user(null), 'email_change_new', true, 'apply'],
-    ['the new address of a simple change', user('a@b.c'), 'email_change_new', false, 'apply'],
-    ['the current address of a simple change', user('a@b.c'), 'email_change_current', false, 'refuse'],
-  ] as const)('decides on %s (user %j, %s, secure %s) to %s', (...[, who, used, secure, verdict]) => {
-    expect(judgeEmailChange(who, used, secure)).toBe(verdict)
+    ['the new address of a secure change', user('a@b.c'), 'email_change_new', 'both', 'confirm-one'],
+    ['the current address of a secure change', user('a@b.c'), 'email_change_current', 'both', 'confirm-one'],
+    ['the second of a secure change', user('a@b.c', 1), 'email_change_new', 'both', 'apply'],
+    ['the second, also when the setting has changed', user('a@b.c', 1), 'email_change_new', 'new', 'apply'],
+    ['the new address of one who has none', user(null), 'email_change_new', 'both', 'apply'],
+    ['the new address of a simple change', user('a@b.c'), 'email_change_new', 'new', 'apply'],
+    ['the current address of a simple change', user('a@b.c'), 'email_change_current', 'new', 'refuse'],
+    ['either address where none has to be confirmed', user('a@b.c'), 'email_change_current', 'either', 'apply'],
+  ] as const)('decides on %s (user %j, %s, needs %s) to %s', (...[, who, used, rule, verdict]) => {
+    expect(judgeEmailChange(who, used, rule)).toBe(verdict)
   })
 
   it('applies no change without the new address, and no secure change without the current address', () => {
@@ -40,7 +41,7 @@ describe('judgeEmailChange', () => {
               status = 0
             } else if (unused.delete(what)) {
               used.add(what)
-              const verdict = judgeEmailChange(user(email, status), what, secure)
+              const verdict = judgeEmailChange(user(email, status), what, secure ? 'both' : 'new')
               if (verdict === 'confirm-one') status = 1
               if (verdict !== 'apply') continue
               expect(used).toEqual(new Set(mailed()))

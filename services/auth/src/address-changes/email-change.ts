@@ -1,3 +1,5 @@
+import type { Behaviours } from '../config/behaviours.ts'
+import type { AuthConfig } from '../config.ts'
 import type { User } from '../users/user.ts'
 
 /** The message of a pending change that was used: the message to the new address, or to the current address. */
@@ -9,18 +11,32 @@ export type EmailChangeToken = 'email_change_new' | 'email_change_current'
  */
 export type EmailChangeVerdict = 'confirm-one' | 'apply' | 'refuse'
 
+/** Whose agreement a change of email needs: `either` is the rule where no address has to be confirmed. */
+export type EmailChangeRule = 'both' | 'new' | 'either'
+
+/** The rule of the settings. */
+export function emailChangeRule({
+  behaviours,
+  mail,
+}: {
+  readonly behaviours: Pick<Behaviours, 'autoconfirmAppliesChanges'>
+  readonly mail: Pick<AuthConfig['mail'], 'autoconfirm' | 'secureEmailChange'>
+}): EmailChangeRule {
+  if (mail.autoconfirm && behaviours.autoconfirmAppliesChanges) return 'either'
+  return mail.secureEmailChange ? 'both' : 'new'
+}
+
 /**
  * Judges a message of a change. Each message can be used once, and sending the messages again forgets a confirmation. So the
  * second message that is used is the message to the other address.
- * @param secure MAILER_SECURE_EMAIL_CHANGE_ENABLED
  */
 export function judgeEmailChange(
   user: Pick<User, 'email' | 'emailChangeConfirmStatus'>,
   used: EmailChangeToken,
-  secure: boolean,
+  rule: EmailChangeRule,
 ): EmailChangeVerdict {
-  if (user.emailChangeConfirmStatus > 0) return 'apply'
-  if (needsBothAddresses(user, secure)) return 'confirm-one'
+  if (user.emailChangeConfirmStatus > 0 || rule === 'either') return 'apply'
+  if (needsBothAddresses(user, rule === 'both')) return 'confirm-one'
   return used === 'email_change_new' ? 'apply' : 'refuse'
 }
 

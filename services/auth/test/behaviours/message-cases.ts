@@ -211,6 +211,18 @@ export const messageCases = {
       'https://app.example.com/change?a=1&',
     ],
   },
+  autoconfirmAppliesChanges: {
+    settings: { AUTH_MAILER_AUTOCONFIRM: 'true' },
+    observe: async (service) => {
+      const { email } = await createSignedUp(service.deps)
+      const body = { type: 'email_change_current', email, new_email: `changed-${email}` }
+      const { hashed_token: token_hash } = (await service.post('/admin/generate_link', body, OPERATOR)).json()
+      const answer = (await service.post('/verify', { type: 'email_change', token_hash })).json()
+      return ['access_token' in answer, answer.user?.email === body.new_email]
+    },
+    compatible: [false, false],
+    supabase: [true, true],
+  },
   mailServerIsNeeded: {
     observe: async (service, profile) => {
       const settings = { AUTH_PROFILE: profile, AUTH_SMTP_HOST: '' }

@@ -41,6 +41,12 @@ export const messageBehaviours = {
     supabase: is('of mails', 'that of `MAILER_URLPATHS_…`, as in mails'),
     reason: 'Mails that are sent another way lead to the page of the application too.',
   },
+  autoconfirmAppliesChanges: {
+    subject: 'A generated link of a change of email, under `MAILER_AUTOCONFIRM`',
+    compatible: is(false, 'confirms one address; the change is applied as `MAILER_SECURE_EMAIL_CHANGE_ENABLED` says'),
+    supabase: is(true, 'applies the change and signs in, whichever address it is for'),
+    reason: 'Where no address has to be confirmed, scripts of admins make one link.',
+  },
   linkTokenIsTold: {
     subject: '`token` and `type` in the answer of `POST /admin/generate_link`',
     compatible: is(true, 'the token and the type in the link'),
