@@ -29,7 +29,7 @@ export type SessionView = z.output<typeof SessionView>
 /** What an access token is made with. */
 export interface SessionViewDeps {
   readonly config: {
-    readonly behaviours: Pick<Behaviours, 'changeTimesStay'>
+    readonly behaviours: Pick<Behaviours, 'changeTimesStay' | 'timeboxEndsTokens'>
     readonly jwt: JwtConfig
     readonly sessions: SessionConfig
   }
@@ -57,11 +57,7 @@ export async function makeClaims(
 ): Promise<SessionClaims> {
   const { config, now } = deps
   const issuedAt = Math.floor(now().getTime() / 1_000)
-  const ends = [
-    issuedAt + config.jwt.lifetimeSeconds,
-    lowAalEnd(config.sessions, session),
-    timeboxEnd(config.sessions, session),
-  ]
+  const ends = [issuedAt + config.jwt.lifetimeSeconds, lowAalEnd(config.sessions, session), timeboxEnd(config, session)]
   const expiresAt = Math.min(...ends)
   const ownClaims = toClaims(session, { issuer: config.jwt.issuer, issuedAt, expiresAt })
   const claims = await customiseClaims(deps, ownClaims, method)
@@ -127,8 +123,9 @@ function lowAalEnd({ lowAalMs }: SessionConfig, { aal, factors, startedAt }: Sto
 }
 
 /** When a session ends whose access tokens end with it, in epoch seconds. */
-function timeboxEnd({ enforceOnAccessToken, timeboxMs }: SessionConfig, { startedAt }: StoredSession): number {
-  if (!enforceOnAccessToken || timeboxMs === undefined) return Infinity
+function timeboxEnd({ behaviours, sessions }: SessionViewDeps['config'], { startedAt }: StoredSession): number {
+  const { enforceOnAccessToken, timeboxMs } = sessions
+  if (!behaviours.timeboxEndsTokens || !enforceOnAccessToken || timeboxMs === undefined) return Infinity
   return Math.floor((Date.parse(startedAt) + timeboxMs) / 1_000)
 }
 

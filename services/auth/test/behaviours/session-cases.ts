@@ -1,4 +1,6 @@
 import { sql } from 'kysely'
+import { findStoredSession } from '../../src/sessions/session-repository.ts'
+import { makeClaims } from '../../src/sessions/session-view.ts'
 import { addApp } from '../authenticator-app.ts'
 import { forgeBearer, OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
@@ -89,6 +91,20 @@ export const sessionCases = {
     },
     compatible: [USED, true, USED, 2, ['validation_failed', 'validation_failed']],
     supabase: [200, true, 200, 3, [200, 200]],
+  },
+  timeboxEndsTokens: {
+    settings: { AUTH_SESSIONS_TIMEBOX: '60s', AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true' },
+    observe: async (service) => {
+      const { sessionId } = await createSignedIn(service)
+      const session = await findStoredSession(service.deps.lanes, sessionId)
+      if (!session) throw new Error('the session has ended')
+      // Sessions begin by the clock of the database, which the clock of the test does not follow.
+      const startedAt = service.clock.now().toISOString()
+      const { issuedAt, expiresAt } = await makeClaims(service.deps, { ...session, startedAt })
+      return expiresAt - issuedAt > 60
+    },
+    compatible: false,
+    supabase: true,
   },
   tokenFromBeforeFactor: {
     observe: async (service) => {

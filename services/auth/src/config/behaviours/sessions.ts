@@ -23,6 +23,12 @@ export const sessionBehaviours = {
     supabase: is(false, 'none'),
     reason: 'Verifiers that list the claims of a token refuse another one.',
   },
+  timeboxEndsTokens: {
+    subject: 'Access tokens of a session with a timebox, with `SESSIONS_ENFORCE_ON_ACCESS_TOKEN`',
+    compatible: is(true, 'expire with the session'),
+    supabase: is(false, 'expire as others do; the next refresh is refused'),
+    reason: 'Clients refresh a token that expires in a minute at once, and would do so until the session ends.',
+  },
   tokenFromBeforeFactor: {
     subject: 'An access token from before its session reached `aal2`',
     compatible: is('itself', 'counts as `aal1`: 401 `insufficient_aal` where a second factor is needed'),
