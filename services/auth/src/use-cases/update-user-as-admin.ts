@@ -90,7 +90,9 @@ async function storeChanges(
     ...(passwordHash === undefined ? {} : passwordChange(config, passwordHash)),
   })
   if (wanted.banMs !== undefined) await updateBan(trx, id, wanted.banMs)
-  for (const kind of ['email', 'phone'] as const) current = await updateIdentifier(trx, current, { kind, wanted, at })
+  const staysConfirmed = config.behaviours.changedAddressStaysConfirmed
+  for (const kind of ['email', 'phone'] as const)
+    current = await updateIdentifier(trx, current, { kind, wanted, at, staysConfirmed })
   const changesRole = wanted.role !== undefined && wanted.role !== user.role
   // Earlier access tokens have the former role. Their sessions end, so that the user must sign in again.
   if (!changesRole && passwordHash === undefined) return
@@ -106,10 +108,12 @@ interface IdentifierChange {
   readonly kind: IdentifierKind
   readonly wanted: AdminUser
   readonly at: Date
+  readonly staysConfirmed: boolean
 }
 
 /** Replaces an address, confirms an address, or both. */
-async function updateIdentifier(trx: Trx, user: User, { kind, wanted, at }: IdentifierChange): Promise<User> {
+async function updateIdentifier(trx: Trx, user: User, change: IdentifierChange): Promise<User> {
+  const { kind, wanted, at, staysConfirmed } = change
   const value = wanted[kind]
   const isConfirmed = kind === 'email' ? wanted.emailConfirm : wanted.phoneConfirm
   const confirmedAt = kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
@@ -129,8 +133,8 @@ async function updateIdentifier(trx: Trx, user: User, { kind, wanted, at }: Iden
     [kind]: value,
     [`${kind}_change`]: null,
     ...(kind === 'email' ? { email_change_confirm_status: 0 } : {}),
-    // The confirmation of the old address proves nothing about the new one.
-    [`${kind}_confirmed_at`]: isConfirmed ? at : null,
+    // The confirmation of the old address proves nothing about the new one. The admin may vouch for it.
+    [`${kind}_confirmed_at`]: isConfirmed ? at : staysConfirmed ? confirmedAt : null,
     ...permanent,
   })
   return setOwnIdentity(trx, changed, { identifier, isVerified: isConfirmed, at })

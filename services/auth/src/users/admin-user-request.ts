@@ -1,5 +1,6 @@
 import { parseDuration } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
+import type { Behaviours } from '../config/behaviours.ts'
 import { banDurationMalformed, roleTooLong } from '../request-errors.ts'
 import { ABSENT_TEXT, emailField, passwordField, phoneField, withTexts } from '../requests/documented-fields.ts'
 import { requireEmail, requirePhone } from '../requests/identifier.ts'
@@ -101,6 +102,15 @@ export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): A
     appMetadata: fields.app_metadata && requireMetadata(rules, fields.app_metadata),
     banMs,
   }
+}
+
+/** The same for a change, where an empty password may be a weak one. @throws what `parseAdminUser` throws */
+export function parseAdminChange(
+  rules: MetadataRules & { readonly behaviours: Pick<Behaviours, 'emptyPasswordIsWeak'> },
+  fields: AdminUserFields,
+): AdminUser {
+  const wanted = parseAdminUser(rules, fields)
+  return rules.behaviours.emptyPasswordIsWeak && fields.password === '' ? { ...wanted, password: '' } : wanted
 }
 
 /** @throws roleTooLong for a role that is longer than its column */

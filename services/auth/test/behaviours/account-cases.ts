@@ -1,4 +1,5 @@
 import { claimsOf } from '../authenticator-app.ts'
+import { OPERATOR } from '../forged-token.ts'
 import type { MailApp } from '../mail-app.ts'
 import { createSignedIn } from '../signed-in.ts'
 import { createSignedUp } from '../signed-up.ts'
@@ -67,13 +68,36 @@ export const accountCases = {
   },
   emptyPasswordIsWeak: {
     observe: async (service) => {
-      const { headers } = await createSignedIn(service)
-      const payload = { password: '', data: { name: 'Ben' } }
-      const answer = await service.app.inject({ method: 'PUT', url: '/user', headers, payload })
-      return [answer.statusCode, answer.json().error_code]
+      const { headers, user } = await createSignedIn(service)
+      const change = async (url: string, by: Readonly<Record<string, string>>) => {
+        const answer = await service.app.inject({ method: 'PUT', url, headers: by, payload: { password: '' } })
+        return [answer.statusCode, answer.json().error_code]
+      }
+      return [await change('/user', headers), await change(`/admin/users/${user.id}`, OPERATOR)]
     },
-    compatible: [200, undefined],
-    supabase: [422, 'weak_password'],
+    compatible: Array(2).fill([200, undefined]),
+    supabase: Array(2).fill([422, 'weak_password']),
+  },
+  changedAddressStaysConfirmed: {
+    observe: async (service) => {
+      const change = async (since: object, payload: object) => {
+        const { user } = await createSignedUp(service.deps, since)
+        const url = `/admin/users/${user.id}`
+        const answer = await service.app.inject({ method: 'PUT', url, headers: OPERATOR, payload })
+        const { email_confirmed_at: email, phone_confirmed_at: phone } = answer.json()
+        return [email !== undefined, phone !== undefined]
+      }
+      const phones = { phone: '14155550160', phone_confirmed_at: '2026-01-02' }
+      return [
+        await change(phones, { email: 'changed@example.com', phone: '14155550161' }),
+        await change({ email_confirmed_at: null }, { email: 'changed2@example.com', phone: '14155550162' }),
+      ]
+    },
+    compatible: Array(2).fill([false, false]),
+    supabase: [
+      [true, true],
+      [false, false],
+    ],
   },
   tokensHaveIssuer: {
     observe: async (service) => {

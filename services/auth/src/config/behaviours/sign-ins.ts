@@ -21,7 +21,7 @@ export const signInBehaviours = {
     reason: 'One text for whatever is wrong with a sign-in.',
   },
   emptyPasswordIsWeak: {
-    subject: '`PUT /user` with `password: ""`',
+    subject: '`PUT /user` or `PUT /admin/users/:id` with `password: ""`',
     compatible: is(false, 'ignores the member'),
     supabase: is(true, '422 `weak_password`'),
     reason: 'Forms show that a password is missing.',

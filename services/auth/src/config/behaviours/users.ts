@@ -41,6 +41,12 @@ export const userBehaviours = {
     supabase: is(true, 'is ignored'),
     reason: 'Programs send a whole user back. A user in another audience could not sign in any more.',
   },
+  changedAddressStaysConfirmed: {
+    subject: 'A new email or phone by `PUT /admin/users/:id`, without `email_confirm` or `phone_confirm`',
+    compatible: is(false, 'is unconfirmed'),
+    supabase: is(true, 'is confirmed when the one of before was'),
+    reason: 'Scripts of support change an address, and the user signs in with it.',
+  },
   userListMax: {
     subject: '`per_page` of `GET /admin/users`',
     compatible: is(1_000, 'up to 1,000'),

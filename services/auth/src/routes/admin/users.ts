@@ -18,7 +18,7 @@ import { createUser } from '../../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
 import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
 import { updateUserAsAdmin } from '../../use-cases/update-user-as-admin.ts'
-import { ChangedUserBody, NewUserBody, parseAdminUser } from '../../users/admin-user-request.ts'
+import { ChangedUserBody, NewUserBody, parseAdminChange, parseAdminUser } from '../../users/admin-user-request.ts'
 import { getManagedProfile, type Profile } from '../../users/profile-repository.ts'
 import { parseUserList, type UserListRequest } from '../../users/user-list-request.ts'
 import type { ManagedUser } from '../../users/user-repository.ts'
@@ -170,7 +170,7 @@ const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request) => {
       const { admin, body, params, clientAddress } = request
       const managed = readManagedUser(request, params)
-      const wanted = parseAdminUser(deps.config, body)
+      const wanted = parseAdminChange(deps.config, body)
       return view(await updateUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.ip }))
     },
   )
