@@ -1,4 +1,4 @@
-import { findMeantWord } from '../commands/meant-word.ts'
+import { findMeantWord } from '../errors/meant-word.ts'
 import { type EnvironmentOptions, readEnvironment } from './environment.ts'
 import type { Settings } from './setting.ts'
 import { namesOfSettings, type SettingPrefixes } from './setting-names.ts'

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { findMeantWord } from '@trestle/common/commands/meant-word.ts'
+import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
 import { followLogs, showLastLines } from '../log-lines/show-logs.ts'
 import { planStack } from '../settings/plan.ts'
 import { services } from '../settings/services.ts'

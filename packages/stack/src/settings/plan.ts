@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { findMeantWord } from '@trestle/common/commands/meant-word.ts'
+import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
 import type { WantedPort } from '../processes/free-ports.ts'
 import { StackFailure } from '../stack-failure.ts'
 import { dataDirectoryOf, type Environment } from './environment.ts'

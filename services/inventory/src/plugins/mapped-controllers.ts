@@ -1,7 +1,7 @@
-import { findMeantWord } from '@trestle/common/commands/meant-word.ts'
 import { DOCS_PATH } from '@trestle/common/documents/document-pages.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
+import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
 import { Application, CallError, type EndpointRequest } from '@trestle/endpoints/endpoints.ts'
 import type { FastifyRequest } from 'fastify'
 import type { InventoryDeps } from '../deps.ts'

@@ -1,4 +1,4 @@
-import { findMeantWord } from '@trestle/common/commands/meant-word.ts'
+import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import { numberSize } from '../json/number-size.ts'
 import { type AttributePath, nestJson, parseAttributePath, toJsonPath } from './attribute-path.ts'

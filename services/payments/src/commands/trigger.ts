@@ -1,4 +1,4 @@
-import { findMeantWord } from '@trestle/common/commands/meant-word.ts'
+import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
 import type { Command } from 'commander'
 import { isTriggered, TRIGGERED_TYPES, triggerEvent } from '../use-cases/trigger-event.ts'
 import { type Operator, toCommand } from './operator-command.ts'
