@@ -1,9 +1,10 @@
+import { describeFailure } from '@trestle/common/lifecycle/command-line.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { isSameDatabase } from '@trestle/database/database-identity.ts'
 import { functionStatus, type MigrateOptions, migrationStatus } from '@trestle/database/migrations/migrate.ts'
 import { takeRoleOnce } from '@trestle/database/wait-for-database.ts'
 import { findPooler } from './find-pooler.ts'
-import type { Check } from './run-checks.ts'
+import { type Check, DatabaseAway } from './run-checks.ts'
 
 /** What the checks of every service need: its settings and its database. */
 export interface CommonNeeds {
@@ -47,7 +48,9 @@ export function commonChecks({
       name: 'database',
       advice: `start PostgreSQL, or correct ${database.setting}`,
       run: async () => {
-        const pooler = await findPooler({ program, ...database })
+        const pooler = await findPooler({ program, ...database }).catch((cause: unknown) => {
+          throw new DatabaseAway(describeFailure(cause), { cause })
+        })
         if (pooler) throw pooler
         return 'answers'
       },
@@ -55,12 +58,14 @@ export function commonChecks({
     {
       name: 'migration database',
       advice: `correct ${prefix}MIGRATION_DATABASE_URL`,
+      needsDatabase: true,
       run: () => describeConnection(database, migrations.url),
     },
     ...(standby?.url === undefined ? [] : [standbyCheck(database, standby.url, standby.setting)]),
     {
       name: 'migrations',
       advice: `run: ${program} migrate`,
+      needsDatabase: true,
       run: async () => {
         const status = await migrationStatus(migrations)
         const pending = status.filter(({ executedAt }) => !executedAt)
@@ -79,6 +84,7 @@ function standbyCheck(database: CommonNeeds['database'], url: string, setting: s
   return {
     name: 'standby',
     advice: `start it, or correct ${setting}; the primary serves its reads meanwhile`,
+    needsDatabase: true,
     run: () => describeConnection(database, url),
   }
 }

@@ -6,9 +6,14 @@ export interface Check<Subject> {
   readonly name: string
   /** What to do when the check fails. */
   readonly advice: string
+  /** Whether the check asks the database of the service. It does not run when the database does not answer. */
+  readonly needsDatabase?: boolean
   /** @returns what was found @throws Error when the service could not start with it */
   readonly run: (subject: Subject) => Promise<string>
 }
+
+/** Thrown by a check that finds that the database does not answer. */
+export class DatabaseAway extends Error {}
 
 type Print = (line: string) => void
 
@@ -26,20 +31,34 @@ export function checkSettings<Config>(load: () => Config, print: Print): Config 
   }
 }
 
-/** Runs the checks one after the other, and prints a line for each. @returns false when one fails */
+/**
+ * Runs the checks one after the other, and prints a line for each. When the database does not answer, its line names the checks
+ * that need it. @returns false when one fails
+ */
 export async function runChecks<Subject>(
   checks: readonly Check<Subject>[],
   subject: Subject,
   print: Print,
 ): Promise<boolean> {
   let isHealthy = true
-  for (const { name, advice, run } of checks) {
+  let isDatabaseAway = false
+  const dependent = checks.filter(({ needsDatabase }) => needsDatabase)
+  for (const check of checks) {
+    // The advice of such a check would send the operator to rows or settings that are right.
+    if (isDatabaseAway && dependent.includes(check)) continue
+    const { name, advice, run } = check
     try {
       print(`ok    ${name}: ${printable(await run(subject))}`)
     } catch (error) {
       isHealthy = false
-      print(`wrong ${name}: ${describeFailure(error)}; ${advice}`)
+      isDatabaseAway ||= error instanceof DatabaseAway
+      const skipped = error instanceof DatabaseAway ? `, so not checked: ${listNames(dependent)}` : ''
+      print(`wrong ${name}: ${describeFailure(error)}${skipped}; ${advice}`)
     }
   }
   return isHealthy
+}
+
+function listNames(checks: readonly Check<never>[]): string {
+  return checks.map(({ name }) => name).join(', ')
 }

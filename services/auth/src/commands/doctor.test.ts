@@ -116,6 +116,24 @@ describe('auth migrate and auth doctor', () => {
     })
   })
 
+  it('say of a database that is away only that, and check what needs none', async () => {
+    const { isHealthy, lines } = await examine({ AUTH_DB_DATABASE_URL: 'postgres://trestle@127.0.0.1:1/trestle' })
+    expect({ isHealthy, lines }).toEqual({
+      isHealthy: false,
+      lines: [
+        'ok    settings',
+        'ok    log file: none, lines go to standard output',
+        'wrong database: connect ECONNREFUSED 127.0.0.1:1, so not checked: migration database, migrations, clock, ' +
+          'signing keys, dead jobs; start PostgreSQL, or correct AUTH_DB_DATABASE_URL',
+        'ok    SMTP: answers',
+        'ok    URLs: http://localhost:8081',
+        'ok    SMS: none',
+        'ok    mail templates: built in',
+        'ok    rate limits: counted in memory',
+      ],
+    })
+  })
+
   it('demand no mail server and no gateway when hooks send the messages', async () => {
     const hook = (name: string) => ({
       [`AUTH_HOOK_${name}_ENABLED`]: 'true',

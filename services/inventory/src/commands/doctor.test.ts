@@ -38,6 +38,9 @@ async function examine(changes: Readonly<Record<string, string>> = {}) {
   return { isHealthy, lines }
 }
 
+/** Nothing listens there. */
+const AWAY = 'postgres://trestle@127.0.0.1:1/trestle'
+
 const HEALTHY = [
   'ok    settings',
   `ok    log file: ${logFile}`,
@@ -68,6 +71,17 @@ describe('inventory doctor', () => {
         ...HEALTHY.slice(0, -1),
         'wrong stock: 3 levels that are not the sum of their movements; somebody has changed rows by hand: ' +
           'compare levels and reservations with the ledger of movements',
+      ],
+    })
+  })
+
+  it('says of a database that is away only that, and what it could not check', async () => {
+    expect(await examine({ INVENTORY_DATABASE_URL: AWAY })).toEqual({
+      isHealthy: false,
+      lines: [
+        ...HEALTHY.slice(0, 2),
+        'wrong database: connect ECONNREFUSED 127.0.0.1:1, so not checked: migration database, migrations, stock; ' +
+          'start PostgreSQL, or correct INVENTORY_DATABASE_URL',
       ],
     })
   })

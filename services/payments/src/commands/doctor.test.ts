@@ -93,6 +93,20 @@ describe('payments doctor', () => {
     ])
   })
 
+  it('says of a database that is away only that, and checks what needs none', async () => {
+    expect(await examine({ PAYMENTS_DATABASE_URL: 'postgres://trestle@127.0.0.1:1/trestle' })).toEqual({
+      isHealthy: false,
+      lines: [
+        'ok    settings',
+        'ok    log file: none, lines go to standard output',
+        'wrong database: connect ECONNREFUSED 127.0.0.1:1, so not checked: migration database, migrations, clock, ' +
+          'acquirers, vault keys, exchange rates, dead jobs; start PostgreSQL, or correct PAYMENTS_DATABASE_URL',
+        'ok    SMTP: answers',
+        'ok    URLs: http://localhost:8082',
+      ],
+    })
+  })
+
   it('lists acquirers, and refuses one to which card numbers would travel without TLS', async () => {
     const set = (value: string) => examine({ PAYMENTS_ACQUIRERS: value })
     const { lines } = await set('north=https://:s3cret@north.example, south=http://:s3cret@127.0.0.1:9000')

@@ -33,6 +33,7 @@ const checks: readonly Check<Subject>[] = [
   {
     name: 'clock',
     advice: 'let both machines follow the same time source (NTP)',
+    needsDatabase: true,
     run: async ({ database, now }) => {
       const { rows } = await sql<{ now: Date }>`SELECT clock_timestamp() AS now`.execute(database.db)
       const driftMs = Math.abs((rows[0]?.now.getTime() ?? 0) - now().getTime())
@@ -68,6 +69,7 @@ const checks: readonly Check<Subject>[] = [
   {
     name: 'acquirers',
     advice: 'add them to PAYMENTS_ACQUIRERS, or give the merchants another: payments merchants acquirer <id> <name>',
+    needsDatabase: true,
     run: async ({ config: { acquirers }, database }) => {
       const names = acquirers.map(({ name }) => name)
       const missing = await listAcquirersBeside(database.db, names)
@@ -81,6 +83,7 @@ const checks: readonly Check<Subject>[] = [
   {
     name: 'vault keys',
     advice: 'give PAYMENTS_VAULT_KEYS back the keys that have sealed, each under its id',
+    needsDatabase: true,
     run: async ({ config, database }) => {
       const vault = createPanVault(config.vaultKeys, createNoopMeter())
       const secrets = createWebhookSecrets(config)
@@ -99,6 +102,7 @@ const checks: readonly Check<Subject>[] = [
   {
     name: 'exchange rates',
     advice: 'run: payments fx import, with the file of the European Central Bank',
+    needsDatabase: true,
     run: async ({ database }) => {
       const { date, areNeeded } = await findImportedRates(database.db)
       if (date === null && areNeeded) throw new Error('none were imported, and there are live merchants')
@@ -108,6 +112,7 @@ const checks: readonly Check<Subject>[] = [
   {
     name: 'dead jobs',
     advice: 'look at payments tasks list, mend the cause, then run: payments tasks retry <task>',
+    needsDatabase: true,
     run: async ({ database: { db, names } }) => {
       const dead = await listDeadJobs({ db, schema: names.jobSchema, tasks })
       if (dead.length === 0) return 'none'
@@ -204,7 +209,9 @@ export async function doctor(
   // When the database does not answer, an earlier check says so.
   const isOnCluster = await isDistributed(database.db, database.names).catch(() => false)
   const isAnyAway = isOnCluster && (await listAway(database.db.withoutPlugins())).length > 0
-  const own = [...checks, ...(isOnCluster ? clusterChecks : [])]
+  // Where requests enter by other servers than the coordinator, those may answer while it does not.
+  const always = checks.map((check) => (coordinatorUrl === undefined ? check : { ...check, needsDatabase: false }))
+  const own = [...always, ...(isOnCluster ? clusterChecks : [])]
   const isHealthy = await runChecks(
     [
       ...common,
