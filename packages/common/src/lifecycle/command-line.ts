@@ -92,12 +92,17 @@ export async function runCommandLine(
 /** In a checkout, the program that `npm start` runs. Images do not have it. */
 const STACK = new URL('../../../stack/src/main.ts', import.meta.url)
 
+/** Whether `npm start` exists: in a checkout, not in an image. */
+export function isCheckout(): boolean {
+  return existsSync(STACK)
+}
+
 /** What to start when PostgreSQL does not run. Undefined for other errors: commands connect to no other server by themselves. */
 function describeOutage(error: unknown, program: Command): string | undefined {
   const address = findSilentAddress(error)
   if (address === undefined) return undefined
   const doctor = `${program.name()} doctor`
-  const advice = existsSync(STACK)
+  const advice = isCheckout()
     ? `npm start starts the one of this checkout, and ${doctor} checks any other`
     : `${doctor} says what to start`
   return printable(`PostgreSQL does not answer at ${address}; ${advice}`)
