@@ -134,7 +134,6 @@ function digestOf(text: string): string {
 
 const STYLE = `${PAGE_STYLE}main { max-width: 48rem; margin: 0 auto; padding: clamp(1rem, 5vw, 3.5rem) clamp(.75rem, 4vw, 1.5rem) }
 header { margin-bottom: 1.75rem }
-h1 { font-size: clamp(1.5rem, 6vw, 2.1rem) }
 header p { margin: .5rem 0 0; color: var(--soft); font-size: 1.05rem }
 h2 { margin: 1.75rem 0 .5rem; font-size: .95rem; font-weight: 600; color: var(--soft) }
 section ul { list-style: none; margin: 0; padding: 0; background: var(--card); border: 1px solid var(--line);
@@ -153,8 +152,9 @@ li code span { color: inherit; white-space: nowrap }
  border-inline-start: .35rem solid var(--good); border-radius: var(--radius) }
 .notice.bad { border-inline-start-color: var(--bad) }
 .notice h2 { margin: 0; font-size: 1.2rem; color: var(--text) }
-.notice p { margin: .4rem 0 0 }
-.notice pre { white-space: pre-wrap; overflow-wrap: anywhere; max-height: 16rem; overflow: auto; margin: .5rem 0 0 }
+.notice p { margin: .4rem 0 0; overflow-wrap: anywhere }
+pre { white-space: pre-wrap; overflow-wrap: anywhere }
+.notice pre { max-height: 16rem; overflow: auto; margin: .5rem 0 0 }
 summary { margin-top: .6rem; cursor: pointer; color: var(--soft) }
 @media (max-width: 36rem) { li { grid-template-columns: minmax(0, 1fr) } li > span:nth-of-type(2) { grid-column: 1 } }
 `

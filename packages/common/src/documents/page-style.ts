@@ -48,8 +48,8 @@ export const PAGE_STYLE = `:root { color-scheme: light dark; --page: ${LIGHT_COL
 *, *::before { box-sizing: border-box }
 body { margin: 0; color: var(--text); background: var(--page) }
 h1 { margin: 0; line-height: 1.25; letter-spacing: -.02em; overflow-wrap: anywhere }
-.title { display: flex; gap: .6rem; align-items: flex-start }
-.title svg { flex: none; width: 1.75rem; height: 1.75rem; margin-top: .1rem; fill: var(--accent) }
+.title { display: flex; gap: .4em; align-items: flex-start; font-size: clamp(1.5rem, 6vw, 2.1rem) }
+.title svg { flex: none; width: 1em; height: 1em; margin-top: .125em; fill: var(--accent) }
 a { color: var(--accent); text-underline-offset: .2em }
 code, pre { font: .9em/1.5 ui-monospace, monospace }
 button, .button { min-height: 2.75rem; padding: .5rem 1.25rem; font: inherit; font-weight: 600; color: var(--on-accent);
@@ -61,10 +61,11 @@ button.quiet:hover { border-color: var(--text) }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
 .single main { width: min(28rem, 100% - 1.5rem); margin: clamp(.75rem, 6vh, 4rem) auto; padding: clamp(1.25rem, 5vw, 2rem);
  background: var(--card); border: 1px solid var(--line); border-radius: var(--radius) }
-.single h1 { font-size: 1.375rem }
+.single h1, .single .title { font-size: 1.375rem }
+.title h1 { font-size: 1em }
 .command { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; margin: .4rem 0 0 }
-.command code { flex: 1 1 auto; min-width: 0; max-width: 100%; padding: .5rem .75rem; white-space: pre-wrap; overflow-wrap: anywhere; text-align: start;
+.command code { flex: 1 1 10rem; min-width: 0; max-width: 100%; padding: .5rem .75rem; white-space: pre-wrap; overflow-wrap: anywhere; text-align: start;
  color: var(--text); background: var(--page); border: 1px solid var(--line); border-radius: var(--radius-small) }
-.command button { min-height: 2.25rem; padding: .3rem .9rem }
-[data-copy] { min-width: 6rem }
+.command button { min-height: 2.25rem; padding: .3rem .6rem }
+[data-copy] { min-width: 5.25rem }
 `
