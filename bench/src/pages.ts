@@ -32,6 +32,7 @@ const SERVICES = ['AUTH', 'PAYMENTS', 'INVENTORY'] as const
 /** What auth puts into the address of the home page after a sign-in. The token is none of ours. */
 const CLAIMS = Buffer.from(JSON.stringify({ sub: 'c0ffee', email: 'ada@example.com' })).toString('base64url')
 const SESSION = `access_token=head.${CLAIMS}.signature&refresh_token=refresh&type=signup`
+const CODE = '5f0c7a5e-4f0f-4c8e-9d53-3a2f61c0b7de'
 const FAILURE = 'error=access_denied&error_code=otp_expired&error_description=Email+link+is+invalid+or+has+expired'
 
 const EMPTY: Screen = {
@@ -51,6 +52,8 @@ function listScreens({ mailId, confirmUrl, invitationUrl, acceptedUrl, payUrl }:
     { name: 'home', open: (page, urls) => page.goto(urls.HOME_URL) },
     { name: 'home-signed-in', open: (page, urls) => openHash(page, `${urls.HOME_URL}/#${SESSION}`) },
     { name: 'home-failed', open: (page, urls) => openHash(page, `${urls.HOME_URL}/#${FAILURE}`) },
+    { name: 'home-code', open: (page, urls) => openHash(page, `${urls.HOME_URL}/?code=${CODE}`) },
+    { name: 'home-guide', open: (page, urls) => page.goto(`${urls.HOME_URL}/docs/quick-start/reserve-stock.md`) },
     ...SERVICES.flatMap((service): readonly Screen[] => {
       const name = service.toLowerCase()
       return [

@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createContext, runInContext } from 'node:vm'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { startHomePage } from './home-page.ts'
 import type { LocalServer } from './local-server.ts'
 import { planStack } from './settings/plan.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..', '..')
 
 let home: LocalServer
 beforeAll(async () => {
@@ -14,7 +18,7 @@ afterAll(() => home.close())
 
 function startHome(names: readonly string[]): Promise<LocalServer> {
   const env = { AUTH_METRICS_ENABLED: 'false' }
-  const plan = planStack({ root: '/repo', program: 'main.ts', env, names, isWatched: false })
+  const plan = planStack({ root: ROOT, program: 'main.ts', env, names, isWatched: false })
   return startHomePage({ ...plan, homePort: 0 })
 }
 
@@ -39,15 +43,14 @@ it('200: links to everything that runs', async () => {
     'http://localhost:8080/docs',
     'http://localhost:9102/',
     'http://localhost:8025',
+    '/docs/quick-start/sign-in-a-user.md',
+    '/docs/quick-start/take-a-payment.md',
+    '/docs/quick-start/reserve-stock.md',
   ])
-  const code = [...body.matchAll(/<code id[^>]*>([^<]+)|<li><code>(.*?)<\/code>/g)]
-  expect(code.map(([, command, path]) => command ?? path?.replaceAll(/<[^>]+>/g, ''))).toEqual([
+  expect([...body.matchAll(/<code id[^>]*>([^<]+)/g)].map(([, command]) => command)).toEqual([
     'npx node examples/sign-up.ts',
     'npx node examples/list-stock.ts',
     'npx node examples/shop/server.ts',
-    'docs/quick-start/sign-in-a-user.md',
-    'docs/quick-start/take-a-payment.md',
-    'docs/quick-start/reserve-stock.md',
     'npm start -- status',
     'npm start -- logs',
     'npm start -- stop',
@@ -60,9 +63,9 @@ it('200: names mail only where a service sends it', async () => {
   const body = await (await fetch(`http://localhost:${small.port}/`)).text()
   await small.close()
   expect([...body.matchAll(/<h2>([^<]+)/g)].map(([, heading]) => heading)).toEqual([
-    'Try first',
-    'Read, with curl and TypeScript',
     'Open',
+    'Read, with curl and TypeScript',
+    'Try an example',
     'In a terminal',
   ])
   expect(body).not.toMatch(/payments|sign-in-a-user/)
@@ -74,6 +77,15 @@ it.each([
   ['/', { host: 'evil.example' }, 421, 'Ask for localhost\n'],
 ])('answers %s with %j by %d', async (path, options, status, body) => {
   expect(await call(path, options)).toEqual({ status, body })
+})
+
+it('200: shows a guide of the checkout, escaped', async () => {
+  const { status, body } = await call('/docs/quick-start/reserve-stock.md')
+  const [, title, text = ''] = /<h1>(.*?)<\/h1>.*<pre>(.*)<\/pre>/s.exec(body) ?? []
+  const plain = text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&#39;', "'").replaceAll('&quot;', '"')
+  const guide = readFileSync(join(ROOT, 'docs', 'quick-start', 'reserve-stock.md'), 'utf8')
+  expect([status, `# ${title}\n\n${plain.replaceAll('&amp;', '&')}`]).toEqual([200, guide.trimEnd()])
+  expect(text).not.toMatch(/[<>"]/)
 })
 
 it('404: shows a browser a page that links to the start page', async () => {

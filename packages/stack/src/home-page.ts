@@ -1,4 +1,7 @@
+import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
 import {
   type FrontPage,
   type PageLink,
@@ -13,26 +16,28 @@ import type { StackPlan } from './settings/plan.ts'
 import { listenCommand, QUICK_STARTS } from './status/banner.ts'
 
 /**
- * Serves the page of the stack: links to everything that runs. `AUTH_SITE_URL` is its address, so a sign-in by a link of a mail
- * arrives there.
+ * Serves the page of the stack: links to everything that runs, and the guides. `AUTH_SITE_URL` is its address, so a
+ * sign-in by a link of a mail arrives there.
  */
 export function startHomePage(plan: StackPlan): Promise<LocalServer> {
   const page = renderFrontPage(describeStack(plan))
-  return startLocalServer(plan.homePort, (request, response) => answer(request, response, { page, url: plan.homeUrl }))
+  return startLocalServer(plan.homePort, (request, response) => answer(request, response, { page, plan }))
 }
 
 function answer(
   request: IncomingMessage,
   response: ServerResponse,
-  { page, url }: { readonly page: RenderedPage; readonly url: string },
+  { page, plan }: { readonly page: RenderedPage; readonly plan: StackPlan },
 ): void {
   const { method } = request
   const path = request.url?.split('?', 1)[0]
+  const guide = QUICK_STARTS.find((one) => `/${one.path}` === path)
   if (!isForThisMachine(request)) sendText(response, 421, 'Ask for localhost')
   else if (method !== 'GET' && method !== 'HEAD') sendText(response, 405, 'Only GET', { allow: 'GET, HEAD' })
   else if (path === '/') response.writeHead(200, page.headers).end(page.html)
+  else if (guide !== undefined) void sendGuide(response, plan.root, guide.path)
   else if (wantsPage(request.headers.accept)) response.writeHead(404, notFoundPage.headers).end(notFoundPage.html)
-  else sendText(response, 404, `Not found. The page of the stack is at ${url}/`)
+  else sendText(response, 404, `Not found. The page of the stack is at ${plan.homeUrl}/`)
 }
 
 const notFoundPage = renderFrontPage({
@@ -40,6 +45,20 @@ const notFoundPage = renderFrontPage({
   about: 'This address has no page.',
   groups: [{ heading: 'Go on', links: [{ label: 'Start page', href: '/', about: 'Links to everything that runs.' }] }],
 })
+
+/** Shows a guide as its file is now. Browsers save a file of Markdown instead of showing it. */
+async function sendGuide(response: ServerResponse, root: string, path: string): Promise<void> {
+  const file = await readFile(join(root, path), 'utf8').catch(() => undefined)
+  if (file === undefined) return sendText(response, 404, `${path} is missing`)
+  const [heading = '', ...lines] = file.split('\n')
+  const { headers, html } = renderFrontPage({
+    title: heading.replace(/^# /, ''),
+    about: `From \`${path}\``,
+    groups: [],
+    before: `<nav><a href="/">← Start page</a></nav><pre>${escapeHtml(lines.join('\n').trim())}</pre>`,
+  })
+  response.writeHead(200, headers).end(html)
+}
 
 function sendText(
   response: ServerResponse,
@@ -68,15 +87,16 @@ function describeStack(plan: DescribedPlan): FrontPage {
   return {
     title: 'Trestle runs on this machine',
     about: 'Started by `npm start`. Only this machine can open these addresses.',
-    before: arrivalNotice + renderCommands('Try first', EXAMPLES, plan),
+    before: arrivalNotice,
     groups: [
+      { heading: 'Open', links: [...services.map(linkOf), ...(plan.hasMail ? [mail] : [])] },
       {
         heading: 'Read, with curl and TypeScript',
-        links: guides.map(({ path, about }) => ({ label: path, about: `${about}.` })),
+        links: guides.map(({ path, about }) => ({ label: about, href: `/${path}`, about: `\`${path}\`` })),
       },
-      { heading: 'Open', links: [...services.map(linkOf), ...(plan.hasMail ? [mail] : [])] },
     ],
-    after: renderCommands('In a terminal', terminalCommands(plan), plan),
+    after:
+      renderCommands('Try an example', EXAMPLES, plan) + renderCommands('In a terminal', terminalCommands(plan), plan),
     script: arrivalScript + COPY_SCRIPT,
   }
 }
