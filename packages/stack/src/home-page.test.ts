@@ -100,6 +100,7 @@ class FakeElement {
   readonly children: FakeElement[] = []
   readonly classList = new Set<string>()
   textContent = ''
+  href = ''
   hidden = true
   constructor(name: string) {
     this.name = name
@@ -129,8 +130,7 @@ async function arriveAt(address: string) {
   }
   runInContext(script, createContext(page))
   const lines = place.children.map(({ name, textContent, children }) => {
-    const parts =
-      name === 'p' ? children.map((part) => (part.name === 'code' ? `<${part.textContent}>` : part.textContent)) : []
+    const parts = name === 'p' ? children.map(showPart) : []
     return `${name}: ${textContent}${parts.join('')}`
   })
   return {
@@ -138,8 +138,13 @@ async function arriveAt(address: string) {
     isBad: place.classList.has('bad'),
     lines,
     left,
-    details: place.children.at(-1)?.children,
+    details: place.children.find(({ name }) => name === 'details')?.children,
   }
+}
+
+function showPart({ name, textContent, href }: FakeElement): string {
+  if (name === 'a') return `[${textContent}](${href})`
+  return name === 'code' ? `<${textContent}>` : textContent
 }
 
 it('shows who has arrived by a link of a mail, with the tokens, and removes them from the address', async () => {
@@ -165,19 +170,28 @@ it('shows who has arrived by a link of a mail, with the tokens, and removes them
 })
 
 it.each([
-  ['/?code=123', false, ['h2: A code has arrived', expect.stringContaining('exchanges 123 for a session')]],
+  [
+    '/?code=123',
+    false,
+    [
+      'h2: A code has arrived',
+      'p: It is not a session yet. The app that began this sign-in kept a secret, its code verifier (PKCE), and this page does not have it.',
+      'p: The app exchanges both for a session: <POST /token?grant_type=pkce> with <auth_code> and <code_verifier>. This is the code:',
+      'p: <123>',
+    ],
+  ],
   [
     '/?error=access_denied#error=access_denied&error_code=otp_expired&error_description=Link+is+invalid',
     true,
     [
       'h2: The sign-in did not work',
       'p: Link is invalid (otp_expired)',
-      'p: A link works once, and not for long. Ask for a new mail; it arrives in the mail catcher, below.',
+      'p: A link works once, and not for long. Ask for a new mail. It arrives in the [mail catcher](http://localhost:8025).',
     ],
   ],
   ['/#message=Confirm+the+other+address', false, ['h2: Almost done', 'p: Confirm the other address']],
 ])('shows what else auth sends to %s', async (address, isBad, lines) => {
-  expect(await arriveAt(address)).toEqual({ isShown: true, isBad, lines, left: ['/'], details: [] })
+  expect(await arriveAt(address)).toEqual({ isShown: true, isBad, lines, left: ['/'] })
 })
 
 it('shows nothing to somebody who only opens the page', async () => {

@@ -84,6 +84,7 @@ function describeStack(plan: DescribedPlan): FrontPage {
     about: 'Every mail that the services send.',
   }
   const guides = QUICK_STARTS.filter(({ needs }) => services.some(({ definition }) => definition.name === needs))
+  const catcher = plan.hasMail ? mail.href : undefined
   return {
     title: 'Trestle runs on this machine',
     about: 'Started by `npm start`. Only this machine can open these addresses.',
@@ -97,7 +98,7 @@ function describeStack(plan: DescribedPlan): FrontPage {
     ],
     after:
       renderCommands('Try an example', EXAMPLES, plan) + renderCommands('In a terminal', terminalCommands(plan), plan),
-    script: arrivalScript + COPY_SCRIPT,
+    script: arrivalScript(catcher) + COPY_SCRIPT,
   }
 }
 
@@ -174,11 +175,17 @@ const arrivalNotice = '<div id="arrival" class="notice" role="status" hidden></d
  * Shows what auth has put into the address, and removes it from there: a session in the fragment, a code in the query, or an
  * error in either (auth reference: Verification redirects). It sends nothing.
  */
-const arrivalScript = `const brought = new Map([...new URLSearchParams(location.search), ...new URLSearchParams(location.hash.slice(1))])
+const arrivalScript = (
+  mailUrl: string | undefined,
+) => `const brought = new Map([...new URLSearchParams(location.search), ...new URLSearchParams(location.hash.slice(1))])
 const titles = { signup: 'Your address is confirmed', recovery: 'You may set a new password', invite: 'You have accepted the invitation',
   email_change: 'Your new address is confirmed' }
 const place = document.getElementById('arrival')
 const add = (name, text, to = place) => to.appendChild(Object.assign(document.createElement(name), { textContent: text }))
+const addMarked = (text) => {
+  const line = add('p', '')
+  text.split('|').forEach((part, i) => add(i % 2 === 1 ? 'code' : 'span', part, line))
+}
 const claimsOf = (token) => {
   try {
     const bytes = Uint8Array.from(atob(token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0))
@@ -198,9 +205,7 @@ const showSession = (token) => {
   const wish = brought.get('type') === 'recovery' ? ' Set the password with PUT /user and the access token.' : ''
   const title = titles[brought.get('type')]
   show('You are signed in', (title ? title + '. ' : '') + 'This is the session of ' + who + '.' + wish)
-  const hint = 'To have a link end in your own page, pass |emailRedirectTo| (any port of |http://localhost|), or set |AUTH_SITE_URL| in |.env| and start again.'
-  const line = add('p', '')
-  hint.split('|').forEach((part, i) => add(i % 2 === 1 ? 'code' : 'span', part, line))
+  addMarked('To have a link end in your own page, pass |emailRedirectTo| (any port of |http://localhost|), or set |AUTH_SITE_URL| in |.env| and start again.')
   const details = place.appendChild(document.createElement('details'))
   add('summary', 'Access token, its claims, and refresh token', details)
   add('pre', token + '\\n\\n' + JSON.stringify(claims, null, 2) + '\\n\\n' + (brought.get('refresh_token') || ''), details)
@@ -209,9 +214,20 @@ const problem = brought.get('error_description') || brought.get('error')
 if (problem) {
   place.classList.add('bad')
   show('The sign-in did not work', problem + (brought.get('error_code') ? ' (' + brought.get('error_code') + ')' : ''))
-  if (brought.get('error_code') === 'otp_expired') add('p', 'A link works once, and not for long. Ask for a new mail; it arrives in the mail catcher, below.')
+  const mailUrl = ${JSON.stringify(mailUrl ?? null)}
+  if (brought.get('error_code') === 'otp_expired') {
+    const line = add('p', 'A link works once, and not for long. Ask for a new mail.')
+    if (mailUrl) {
+      add('span', ' It arrives in the ', line)
+      add('a', 'mail catcher', line).href = mailUrl
+      add('span', '.', line)
+    }
+  }
 } else if (brought.get('access_token')) showSession(brought.get('access_token'))
-else if (brought.get('code')) show('A code has arrived', 'The app that began this sign-in exchanges ' + brought.get('code') + ' for a session: POST /token?grant_type=pkce.')
-else if (brought.get('message')) show('Almost done', brought.get('message'))
+else if (brought.get('code')) {
+  show('A code has arrived', 'It is not a session yet. The app that began this sign-in kept a secret, its code verifier (PKCE), and this page does not have it.')
+  addMarked('The app exchanges both for a session: |POST /token?grant_type=pkce| with |auth_code| and |code_verifier|. This is the code:')
+  add('code', brought.get('code'), add('p', ''))
+} else if (brought.get('message')) show('Almost done', brought.get('message'))
 if (!place.hidden) history.replaceState(null, '', location.pathname)
 `
