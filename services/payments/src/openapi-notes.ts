@@ -58,7 +58,8 @@ function requestHeaders(operation: DocumentedOperation): Record<string, HeaderNo
         description:
           'Makes a repeat safe: for 24 hours the same request with the same key gets the first answer again.',
         schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
-        example: 'order-1042-capture',
+        // Each operation has its own: a key that another request used is refused.
+        example: `${operation.operationId.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}-1042`,
       },
     }),
   }
