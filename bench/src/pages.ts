@@ -21,6 +21,9 @@ const HEIGHT = 844
 const PATIENCE_MS = 30_000
 const START_MS = 120_000
 
+/** An operation in the API document of inventory. */
+const OPERATION = '/docs/#tag/products/POST/products'
+
 /** A page to look at. */
 interface Screen {
   readonly name: string
@@ -62,6 +65,7 @@ function listScreens({ mailId, confirmUrl, invitationUrl, acceptedUrl, payUrl }:
         { name: `${name}-docs`, open: (page, urls) => openDocs(page, `${urls[`${service}_URL`]}/docs`) },
       ]
     }),
+    { name: 'docs-operation', open: (page, urls) => openDocs(page, urls.INVENTORY_URL + OPERATION) },
     { name: 'mail-list', open: (page, urls) => page.goto(urls.MAIL_URL) },
     { name: 'mail-unfound', open: (page, urls) => page.goto(`${urls.MAIL_URL}/?q=zebra`) },
     { name: 'mail-one', open: (page, urls) => page.goto(`${urls.MAIL_URL}/mails/${mailId}`) },

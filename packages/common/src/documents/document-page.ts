@@ -35,8 +35,9 @@ const CONFIGURATION = {
 /**
  * Colours of the library have a contrast of 3 to 4.4 in many places. These have 4.5 or more on all of its backgrounds. The
  * library chooses light or dark by a class. A button reaches two pixels beyond a window of 320. The library leaves room for a bar
- * above it by `--scalar-custom-header-height`. It says "Required" of credentials that many operations do not need, and of user
- * names that an API may not have.
+ * above it by `--scalar-custom-header-height`. In a narrow window the library has a bar of its own, and only that one stays. It
+ * fills the place of an answer with a drawing of letters, and says of client libraries only how their languages are called. It
+ * says "Required" of credentials that many operations do not need, and of user names that an API may not have.
  */
 const STYLE = `
 .light-mode.light-mode {
@@ -63,9 +64,12 @@ body { margin: 0; color: var(--scalar-color-1); background: var(--scalar-backgro
 .introduction-section.introduction-section.introduction-section { padding-top: 2.5rem; }
 .introduction-section .badge { margin-bottom: .5rem; }
 .scalar-reference-intro-auth [data-testid="auth-indicator"], .scalar-reference-intro-auth .required { display: none; }
+.scalar-reference-intro-clients, .ascii-art.ascii-art.ascii-art > * { display: none; }
+.ascii-art.ascii-art::before { content: 'Send the request to see its answer.'; font: 1rem/1.5 system-ui, sans-serif; text-transform: none; }
 .response-card.response-card .tab-list { flex-wrap: wrap; }
 .scalar-app .code-snippet pre.m-0 { width: auto; }
 .scalar-app .code-snippet pre.m-0, .scalar-app .code-snippet pre.m-0 * { white-space: pre-wrap; overflow-wrap: anywhere; }
+@media (max-width: 63.99rem) { :root { --scalar-custom-header-height: 0rem; } .back { position: static; } }
 `
 
 /**
@@ -101,6 +105,8 @@ const mend = () => {
       else if (element.getAttribute(attribute) !== value) element.setAttribute(attribute, value)
     }
   }
+  // The library shows requests in the dark, also on a light page.
+  for (const card of document.querySelectorAll('.request-card.dark-mode')) card.classList.remove('dark-mode')
 }
 new MutationObserver(mend).observe(document.body, { childList: true, subtree: true })
 `
