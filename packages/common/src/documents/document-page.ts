@@ -87,6 +87,9 @@ const MENDED: readonly (readonly [string, string, string | null])[] = [
   // consist of them, and `main` would be hard to find.
   ['.response-card[role="region"]', 'role', 'group'],
   ['main ~ main, main main, [role="dialog"] main', 'role', 'group'],
+  ['[role="dialog"] > section[aria-label^="Notifications"]', 'aria-label', 'Notifications of the request'],
+  // A button is none of the words that a screen reader says by itself when they appear.
+  ['button[role="alert"]', 'role', null],
   // The keyboard can scroll only what takes the focus.
   ['ul.endpoints', 'tabindex', '0'],
   // Fields whose only label is the text beside them, which a screen reader does not read with them.
