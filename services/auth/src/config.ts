@@ -30,7 +30,7 @@ import { settings } from './config/settings.ts'
 import { type SignupConfig, toSignupConfig } from './config/signup.ts'
 import { type SmsConfig, smsWarnings, toSmsConfig } from './config/sms.ts'
 import { findWithoutEffect, listUpstreamNames, PREFIXES, upstreamWarnings } from './config/upstream-settings.ts'
-import { toWebauthnConfig, type WebauthnConfig, webauthnRules } from './config/webauthn.ts'
+import { toWebauthnConfig, type WebauthnConfig, webauthnRules, webauthnWarnings } from './config/webauthn.ts'
 
 /** The settings of the service, checked and grouped by subject. Durations end in their unit: `Ms` or `Seconds`. */
 export interface AuthConfig {
@@ -106,6 +106,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
       ...securityWarnings(values),
       ...mailWarnings(values),
       ...smsWarnings(values),
+      ...webauthnWarnings(values),
       ...externalWarnings(values),
       ...plainHttpSettings(values),
       ...dangerousSettings(values),

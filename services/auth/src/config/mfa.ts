@@ -3,7 +3,7 @@ import { duration, flag, integer } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import type { Template } from '../messages/mail-template.ts'
 import { codeLength, limit, templateText } from './rules.ts'
-import type { webauthnSettings } from './webauthn.ts'
+import { hasRelyingParty, type webauthnSettings } from './webauthn.ts'
 
 /** Settings of second factors (docs/settings/auth.md): lifetimes, limits, and which types are switched on. */
 export const mfaSettings = group('Second factors', {
@@ -33,8 +33,7 @@ export const mfaSettings = group('Second factors', {
 
 const LIFETIME_SECONDS_MIN = 300
 
-type MfaValues = SettingValues<typeof mfaSettings> &
-  Pick<SettingValues<typeof webauthnSettings>, 'MFA_WEBAUTHN_ENROLL_ENABLED' | 'MFA_WEBAUTHN_VERIFY_ENABLED'>
+type MfaValues = SettingValues<typeof mfaSettings> & SettingValues<typeof webauthnSettings>
 
 /** The settings of second factors. */
 export interface MfaConfig {
@@ -77,8 +76,8 @@ export function toMfaConfig(values: MfaValues): MfaConfig {
       verifyEnabled: values.MFA_RECOVERY_CODES_VERIFY_ENABLED,
     },
     webauthn: {
-      enrolEnabled: values.MFA_WEBAUTHN_ENROLL_ENABLED,
-      verifyEnabled: values.MFA_WEBAUTHN_VERIFY_ENABLED,
+      enrolEnabled: values.MFA_WEBAUTHN_ENROLL_ENABLED && hasRelyingParty(values),
+      verifyEnabled: values.MFA_WEBAUTHN_VERIFY_ENABLED && hasRelyingParty(values),
     },
     phone: {
       enrolEnabled: values.MFA_PHONE_ENROLL_ENABLED,

@@ -3,6 +3,8 @@ import { commaList, duration, flag, integer, text } from '@trestle/common/config
 import { group } from '@trestle/common/config/setting-description.ts'
 import type { z } from 'zod'
 import type { RelyingParty } from '../passkeys/ceremony.ts'
+import { behavioursOf } from './behaviours.ts'
+import type { ProfileValues } from './rules.ts'
 
 const factorSettings = group('Second factors', {
   MFA_WEBAUTHN_ENROLL_ENABLED: flag()
@@ -22,7 +24,8 @@ const factorSettings = group('Second factors', {
 const passkeySettings = group(
   {
     title: 'Passkeys and WebAuthn',
-    about: 'The relying party is required when passkeys or WebAuthn factors are on.',
+    about:
+      'The relying party is required when passkeys or WebAuthn factors are on. In the profile supabase, they are off without it.',
   },
   {
     PASSKEY_ENABLED: flag().prefault('false').describe('Let users add passkeys and sign in by them.'),
@@ -57,7 +60,7 @@ export function toWebauthnConfig(values: WebauthnValues): WebauthnConfig {
   return {
     relyingParty: toRelyingParty(values),
     challengeLifetimeMs: values.WEBAUTHN_CHALLENGE_EXPIRY_DURATION,
-    passkeysEnabled: values.PASSKEY_ENABLED,
+    passkeysEnabled: values.PASSKEY_ENABLED && hasRelyingParty(values),
     passkeysMax: values.PASSKEY_MAX_PASSKEYS_PER_USER,
   }
 }
@@ -69,18 +72,31 @@ function toRelyingParty(values: WebauthnValues): RelyingParty | undefined {
     : { id, displayName, origins }
 }
 
+const PARTS = ['WEBAUTHN_RP_ID', 'WEBAUTHN_RP_DISPLAY_NAME', 'WEBAUTHN_RP_ORIGINS'] as const
+
+const isMissing = (values: WebauthnValues, part: (typeof PARTS)[number]): boolean => !values[part]?.length
+
+/** Whether the relying party is complete. Passkeys and WebAuthn factors are off without it. */
+export const hasRelyingParty = (values: WebauthnValues): boolean => !PARTS.some((part) => isMissing(values, part))
+
 const isOn = (values: WebauthnValues): boolean =>
   values.PASSKEY_ENABLED || values.MFA_WEBAUTHN_ENROLL_ENABLED || values.MFA_WEBAUTHN_VERIFY_ENABLED
 
 /** Passkeys and WebAuthn factors need the name and the origins of the relying party. */
-export const webauthnRules: readonly Rule<WebauthnValues>[] = (
-  ['WEBAUTHN_RP_ID', 'WEBAUTHN_RP_DISPLAY_NAME', 'WEBAUTHN_RP_ORIGINS'] as const
-).map(
-  (name) => (values) =>
-    !values[name]?.length && isOn(values)
-      ? `AUTH_${name} is required when passkeys or WebAuthn factors are on`
+export const webauthnRules: readonly Rule<WebauthnValues & ProfileValues>[] = PARTS.map(
+  (part) => (values) =>
+    isMissing(values, part) && isOn(values) && behavioursOf(values.PROFILE).relyingPartyIsNeeded
+      ? `AUTH_${part} is required when passkeys or WebAuthn factors are on`
       : undefined,
 )
+
+/** Warns when passkeys and WebAuthn factors are off because the relying party is not set. */
+export function webauthnWarnings(values: WebauthnValues): string[] {
+  const missing = PARTS.filter((part) => isMissing(values, part)).map((part) => `AUTH_${part}`)
+  return isOn(values) && missing.length > 0
+    ? [`passkeys and WebAuthn factors are off, because ${missing.join(', ')} is not set`]
+    : []
+}
 
 /** The origins of pages (RFC 6454) and of Android apps. */
 function origins(): z.ZodType<readonly string[], string> {

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { expect } from 'vitest'
 import { VERSION } from '../../src/version.ts'
 import { OPERATOR } from '../forged-token.ts'
+import { openBeside } from '../mail-app.ts'
 import { createSignedUp } from '../signed-up.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
@@ -41,6 +42,34 @@ export const operatorCases = {
       (await sql`SELECT extname FROM pg_extension WHERE extname = 'pgcrypto'`.execute(deps.db)).rows,
     compatible: [],
     supabase: [{ extname: 'pgcrypto' }],
+  },
+  relyingPartyIsNeeded: {
+    observe: async (service, profile) => {
+      const settings = {
+        AUTH_PROFILE: profile,
+        AUTH_MFA_WEBAUTHN_ENROLL_ENABLED: 'true',
+        AUTH_WEBAUTHN_RP_ID: 'example.com',
+      }
+      return openBeside(service, settings).then(
+        async (without) => {
+          const { webauthn } = without.deps.config.mfa
+          const { warnings } = without.deps.config
+          await without.close()
+          return [webauthn, warnings.filter((warning) => warning.includes('WebAuthn'))]
+        },
+        (error: unknown) => String(error).split('\n'),
+      )
+    },
+    compatible: [
+      'ConfigError: config: AUTH_WEBAUTHN_RP_DISPLAY_NAME is required when passkeys or WebAuthn factors are on',
+      'config: AUTH_WEBAUTHN_RP_ORIGINS is required when passkeys or WebAuthn factors are on',
+    ],
+    supabase: [
+      { enrolEnabled: false, verifyEnabled: false },
+      [
+        'passkeys and WebAuthn factors are off, because AUTH_WEBAUTHN_RP_DISPLAY_NAME, AUTH_WEBAUTHN_RP_ORIGINS is not set',
+      ],
+    ],
   },
   healthName: {
     observe: async ({ app }) => (await app.inject('/health')).json(),

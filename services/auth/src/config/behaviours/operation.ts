@@ -14,6 +14,13 @@ export const operationBehaviours = {
     supabase: is(false, 'succeeds with a warning; each mail is dropped, with a warning'),
     reason: 'Installations sign users in by providers alone, and never set a mail server up.',
   },
+  relyingPartyIsNeeded: {
+    subject:
+      'A start without `WEBAUTHN_RP_ID`, `WEBAUTHN_RP_DISPLAY_NAME` or `WEBAUTHN_RP_ORIGINS`, with passkeys or WebAuthn factors on',
+    compatible: is(true, 'is refused'),
+    supabase: is(false, 'succeeds with a warning; passkeys and WebAuthn factors are off'),
+    reason: 'Installations switch WebAuthn factors on and never name a relying party.',
+  },
   healthName: {
     subject: '`GET /health`',
     compatible: is('Auth', '`name` is `Auth`, `version` is that of this service'),
