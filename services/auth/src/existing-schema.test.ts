@@ -116,6 +116,20 @@ describe('the first migration', () => {
     },
   )
 
+  it('changes nothing without the right to create the schema of the queue, and names the statement that gives it', async () => {
+    const database = await openDatabase(AS_AT_BIRTH)
+    const name = new URL(database.directUrl).pathname.slice(1)
+    const grant = `GRANT CREATE ON DATABASE ${name} TO ${OWNER}`
+    await run(database.directUrl, `REVOKE CREATE ON DATABASE ${name} FROM ${OWNER}`)
+    const before = await listTables(database.directUrl)
+    await expect(migrate(urlOfOwner(database))).rejects.toThrow(
+      new Error(`the schema auth_jobs cannot be created: as a superuser (supabase_admin), run ${grant}`),
+    )
+    expect(await listTables(database.directUrl)).toEqual(before)
+    await run(database.directUrl, grant)
+    expect((await migrate(urlOfOwner(database))).migrations).not.toEqual([])
+  })
+
   it('refuses a schema with tables of others, unless a prefix keeps them apart', async () => {
     const own = 'abcdefg'.split('').map((name) => `CREATE TABLE auth.${name} (id int);`)
     const database = await openDatabase(`CREATE SCHEMA auth; ${own.join('')}`)

@@ -15,21 +15,36 @@ type Restore = (db: Kysely<unknown>) => Promise<void>
  * Looks at the schema before the first migration. Tables that nobody has used yet are dropped: the PostgreSQL image of Supabase
  * makes them, and functions of the schema, for the first versions of supabase/auth.
  * @returns what gives the new tables the owners and rights of those that were dropped
- * @throws Error when the schema belongs to supabase/auth, or has tables of others
+ * @throws Error when the schema belongs to supabase/auth, or has tables of others, or when the user may not create schemas
  */
 export async function clearExistingSchema(db: Kysely<unknown>, names: Names): Promise<Restore> {
   // With a prefix, the service's tables stand beside all others.
   const tables = names.prefix === '' ? await listForeignTables(db, names) : []
+  if (tables.length > 0) await requireUnused(db, names, tables)
+  await requireRightToCreate(db, names)
   if (tables.length === 0) return async () => {}
+  const rights = await readRights(db, names, tables)
+  await sql`DROP TABLE ${sql.join(tables.map((table) => sql.id(names.schema, table)))}`.execute(db)
+  return (later) => restoreRights(later, names, rights)
+}
+
+async function requireUnused(db: Kysely<unknown>, names: Names, tables: readonly string[]): Promise<void> {
   const version = await findUpstreamVersion(db, names, tables)
   if (version === undefined) throw new Error(describeOthers(names, tables))
   if (!(await isAsAtBirth(db, names, { tables, version })))
     throw new Error(
       `the schema ${names.schema} belongs to supabase/auth (migration ${version}): run auth adopt --check, which says what carries over, once a release has this command; until then, name another schema by AUTH_DB_SCHEMA`,
     )
-  const rights = await readRights(db, names, tables)
-  await sql`DROP TABLE ${sql.join(tables.map((table) => sql.id(names.schema, table)))}`.execute(db)
-  return (later) => restoreRights(later, names, rights)
+}
+
+/** The job queue has a schema of its own. In older images of Supabase, the user of supabase/auth may not create one. */
+async function requireRightToCreate(db: Kysely<unknown>, { jobSchema }: Names): Promise<void> {
+  const { rows } = await sql<{ statement: string }>`
+    SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), current_user) AS statement
+    WHERE to_regnamespace(${`"${jobSchema}"`}) IS NULL
+      AND NOT has_database_privilege(current_database(), 'CREATE')`.execute(db)
+  for (const { statement } of rows)
+    throw new Error(`the schema ${jobSchema} cannot be created: as a superuser (supabase_admin), run ${statement}`)
 }
 
 /** The tables of the schema, but those of another namespace of this service and of extensions. */
