@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
+import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { programEnvironment } from '@trestle/testing/program-environment.ts'
 import { prepared } from '@trestle/testing/temporary-database.ts'
@@ -10,6 +11,8 @@ const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 /** The binary as a process of its own. */
 export interface AuthProcess {
   readonly stdout: () => string
+  /** Resolves once standard output contains the text; rejects when the process ends before. */
+  readonly waitForOutput: (pattern: RegExp) => Promise<void>
   /** Resolves once standard error contains the text; rejects when the process ends before. */
   readonly waitForReport: (pattern: RegExp) => Promise<void>
   /** `kill -9`. */
@@ -18,22 +21,26 @@ export interface AuthProcess {
   readonly exited: Promise<number | string | null>
 }
 
-/** Starts the command line of auth as a process. */
+/** Starts the command line of auth as a process, with settings of its own. */
 export function runAuth(args: readonly string[], databaseUrl: string): AuthProcess {
+  return runAuthWith(args, {
+    AUTH_DATABASE_URL: databaseUrl,
+    AUTH_DB_PREPARED: String(prepared),
+    AUTH_DB_DRIVER: 'postgres',
+    AUTH_DB_ROLE: 'auth_service',
+    AUTH_SITE_URL: 'http://localhost:3000',
+    AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
+    AUTH_JWT_SECRET: 'a secret of at least 32 bytes, for tests',
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+  })
+}
+
+/** Starts the command line of auth as a process, with exactly these settings. */
+export function runAuthWith(args: readonly string[], settings: Readonly<Record<string, string>>): AuthProcess {
   const child = spawn(process.execPath, [MAIN, ...args], {
     // This folder has no .env.
     cwd: tmpdir(),
-    env: {
-      ...programEnvironment,
-      AUTH_DATABASE_URL: databaseUrl,
-      AUTH_DB_PREPARED: String(prepared),
-      AUTH_DB_DRIVER: 'postgres',
-      AUTH_DB_ROLE: 'auth_service',
-      AUTH_SITE_URL: 'http://localhost:3000',
-      AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
-      AUTH_JWT_SECRET: 'a secret of at least 32 bytes, for tests',
-      AUTH_MAILER_AUTOCONFIRM: 'true',
-    },
+    env: { ...programEnvironment, ...settings },
   })
   let [stdout, stderr] = ['', '']
   child.stdout.on('data', (chunk: Buffer) => {
@@ -43,14 +50,16 @@ export function runAuth(args: readonly string[], databaseUrl: string): AuthProce
     stderr += chunk
   })
   const exited = once(child, 'close').then(([code, signal]) => code ?? signal)
+  const waitFor = async (stream: Readable, read: () => string, pattern: RegExp) => {
+    while (!pattern.test(read())) {
+      const ended = await Promise.race([once(stream, 'data').then(() => false), exited.then(() => true)])
+      if (ended && !pattern.test(read())) throw new Error(`ended without ${pattern}: ${stdout}${stderr}`)
+    }
+  }
   return {
     stdout: () => stdout,
-    waitForReport: async (pattern) => {
-      while (!pattern.test(stderr)) {
-        const ended = await Promise.race([once(child.stderr, 'data').then(() => false), exited.then(() => true)])
-        if (ended && !pattern.test(stderr)) throw new Error(`ended without ${pattern}: ${stderr}`)
-      }
-    },
+    waitForOutput: (pattern) => waitFor(child.stdout, () => stdout, pattern),
+    waitForReport: (pattern) => waitFor(child.stderr, () => stderr, pattern),
     kill: () => child.kill('SIGKILL'),
     exited,
   }
