@@ -65,6 +65,9 @@ export function toWebauthnConfig(values: WebauthnValues): WebauthnConfig {
   }
 }
 
+/** Whether the relying party is complete. Passkeys and WebAuthn factors are off without it. */
+export const hasRelyingParty = (values: WebauthnValues): boolean => toRelyingParty(values) !== undefined
+
 function toRelyingParty(values: WebauthnValues): RelyingParty | undefined {
   const { WEBAUTHN_RP_ID: id, WEBAUTHN_RP_DISPLAY_NAME: displayName, WEBAUTHN_RP_ORIGINS: origins } = values
   return id === undefined || displayName === undefined || origins.length === 0
@@ -75,9 +78,6 @@ function toRelyingParty(values: WebauthnValues): RelyingParty | undefined {
 const PARTS = ['WEBAUTHN_RP_ID', 'WEBAUTHN_RP_DISPLAY_NAME', 'WEBAUTHN_RP_ORIGINS'] as const
 
 const isMissing = (values: WebauthnValues, part: (typeof PARTS)[number]): boolean => !values[part]?.length
-
-/** Whether the relying party is complete. Passkeys and WebAuthn factors are off without it. */
-export const hasRelyingParty = (values: WebauthnValues): boolean => !PARTS.some((part) => isMissing(values, part))
 
 const isOn = (values: WebauthnValues): boolean =>
   values.PASSKEY_ENABLED || values.MFA_WEBAUTHN_ENROLL_ENABLED || values.MFA_WEBAUTHN_VERIFY_ENABLED
