@@ -79,7 +79,8 @@ async function lacking(db: QueryExecutorProvider, missing: string, query: string
 
 /**
  * The statements that make the role of the service on every server, if one lacks it, and let the users take it who enter there.
- * The coordinator sends the statements of a request under this role, so it logs in. They carry a verifier of the password, because a server may log them.
+ * The coordinator sends the statements of a request under this role, so it logs in. They carry a verifier of the password, because
+ * a server may log them.
  */
 export async function roleStatements(
   db: QueryExecutorProvider,
