@@ -45,7 +45,11 @@ async function start(): Promise<string> {
 describe('the environment of the self-hosting files of Supabase', () => {
   it('starts the service on a new database, and a client signs up, refreshes, signs in again and signs out', async () => {
     const url = await start()
-    expect(await (await fetch(`${url}/health`)).json()).toMatchObject({ name: 'GoTrue' })
+    expect(await (await fetch(`${url}/health`)).json()).toEqual({
+      version: expect.stringMatching(/^v2\.\d+\.\d+$/),
+      name: 'GoTrue',
+      description: 'GoTrue is a user registration and authentication API',
+    })
     const client = new AuthClient({ url: `${url}/auth/v1`, autoRefreshToken: false, persistSession: false })
     const credentials = { phone: '14155550100', password: 'correct horse' }
     const { user, session } = dataOf(await client.signUp(credentials))
