@@ -7,6 +7,7 @@ import {
   type PageLink,
   type RenderedPage,
   renderFrontPage,
+  renderNotFound,
   renderText,
   wantsPage,
 } from '@trestle/common/documents/front-page.ts'
@@ -40,11 +41,7 @@ function answer(
   else sendText(response, 404, `Not found. The page of the stack is at ${plan.homeUrl}/`)
 }
 
-const notFoundPage = renderFrontPage({
-  title: 'Not found',
-  about: 'This address has no page.',
-  groups: [{ heading: 'Go on', links: [{ label: 'Start page', href: '/', about: 'Links to everything that runs.' }] }],
-})
+const notFoundPage = renderNotFound('Links to everything that runs.')
 
 /** Shows a guide as its file is now. Browsers save a file of Markdown instead of showing it. */
 async function sendGuide(response: ServerResponse, root: string, path: string): Promise<void> {

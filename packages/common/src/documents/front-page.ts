@@ -64,6 +64,15 @@ export function renderServicePage({ title, about, readme }: ServicePage): Render
   })
 }
 
+/** What a browser sees at an address without a page. `about` says where the link to the start leads. */
+export function renderNotFound(about: string): RenderedPage {
+  return renderFrontPage({
+    title: 'Not found',
+    about: 'This address has no page.',
+    groups: [{ heading: 'Go on', links: [{ label: 'Start page', href: '/', about }] }],
+  })
+}
+
 /** The HTML of a front page, and the headers that it needs. It loads nothing. */
 export function renderFrontPage(page: FrontPage): RenderedPage {
   const { title, about, groups, before = '', after = '', script } = page
@@ -158,3 +167,6 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere }
 summary { margin-top: .6rem; cursor: pointer; color: var(--soft) }
 @media (max-width: 36rem) { li { grid-template-columns: minmax(0, 1fr) } li > span:nth-of-type(2) { grid-column: 1 } }
 `
+
+/** What a browser sees at a path of a service that no route has. */
+export const serviceNotFound = renderNotFound('Links to the API and the state of this service.')

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
+import { serviceNotFound, wantsPage } from '../documents/front-page.ts'
 import { HttpError } from './define-error.ts'
 import type { ErrorVocabulary, InvalidInput } from './error-vocabulary.ts'
 
@@ -28,10 +29,21 @@ export const errorHandler = fp<ErrorHandlerOptions>(
       )
     })
     if (!notFound) return
-    app.setNotFoundHandler((request, reply) => sendError(vocabulary, toUnknownRoute(request), reply))
+    app.setNotFoundHandler((request, reply) => {
+      const error = toUnknownRoute(request)
+      if (!showsNotFound(error, request)) return sendError(vocabulary, error, reply)
+      noteError(error, request)
+      // Services may write every body as JSON.
+      return reply.serializer(String).code(error.status).headers(serviceNotFound.headers).send(serviceNotFound.html)
+    })
   },
   { name: 'error-handler' },
 )
+
+/** Whether the client is a browser at an address without a page. Its link leads to the start, which is there while the documents are. */
+export function showsNotFound({ status }: Pick<HttpError, 'status'>, { server, headers }: FastifyRequest): boolean {
+  return status === 404 && server.documentPages !== undefined && wantsPage(headers.accept)
+}
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 

@@ -1,3 +1,4 @@
+import { serviceNotFound } from '@trestle/common/documents/front-page.ts'
 import { afterAll, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { errorBody, statusAndBody } from '../../test/bodies.ts'
@@ -30,6 +31,19 @@ it('404: GET / refuses any other client, and a browser when the documents are sw
   expect(statusAndBody(await open('application/json'))).toEqual([404, notFound])
   expect(statusAndBody(await open('*/*'))).toEqual([404, notFound])
   expect(statusAndBody(await open('text/html', silent))).toEqual([404, notFound])
+})
+
+it('404: shows a browser a page at an unknown path while the documents are switched on', async () => {
+  const openNothing = ({ app }: typeof shown, accept: string) => app.inject({ url: '/nothing', headers: { accept } })
+  const page = await openNothing(shown, 'text/html,*/*;q=0.8')
+  expect([page.statusCode, page.headers['content-type'], page.body]).toEqual([
+    404,
+    'text/html; charset=utf-8',
+    serviceNotFound.html,
+  ])
+  const notFound = errorBody(404, 'not_found', 'Not found')
+  expect(statusAndBody(await openNothing(shown, 'application/json'))).toEqual([404, notFound])
+  expect(statusAndBody(await openNothing(silent, 'text/html'))).toEqual([404, notFound])
 })
 
 it('405: no other method than GET or HEAD is known at /', async () => {

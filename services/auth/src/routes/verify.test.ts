@@ -334,6 +334,12 @@ describe('GET /verify', () => {
     )
   })
 
+  it('400: shows a browser a page when type or token is missing', async () => {
+    const { statusCode, headers, body } = await follow('type=signup', { accept: 'text/html,*/*;q=0.8' })
+    expect([statusCode, headers['content-type']]).toEqual([400, 'text/html; charset=utf-8'])
+    expect(body).toContain('<h1>This link is damaged</h1>')
+  })
+
   // ASVS 7.6.2
   it.each([
     ['sec-purpose', 'prefetch;prerender'],

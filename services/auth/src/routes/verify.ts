@@ -1,8 +1,9 @@
-import { noteThrown } from '@trestle/common/errors/error-handler.ts'
+import { renderFrontPage, wantsPage } from '@trestle/common/documents/front-page.ts'
+import { noteThrown, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorAnswers, redirectVocabulary } from '../error-body.ts'
+import { errorAnswers, errorVocabulary, redirectVocabulary } from '../error-body.ts'
 import { confirmationPage } from '../flows/confirmation-page.ts'
 import { codeRedirect, failureRedirect, messageRedirect, sessionRedirect, withPathOf } from '../flows/flow-redirect.ts'
 import type { FlowKind } from '../flows/pkce.ts'
@@ -76,10 +77,12 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'followMailLink',
         tags: ['Sign-in'],
         summary: 'Follow the link of a mail',
+        description: 'A browser that opens a damaged link gets a page that says so.',
         security: [],
         querystring: VerifyQuery,
         response: { 200: confirmationAnswer, 303: RedirectAnswer, ...errorAnswers(400, 429) },
       },
+      errorHandler: showDamage,
     },
     async (request, reply) => {
       const { query: fields, headers } = request
@@ -117,6 +120,22 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       return { ...session, ...(isTold ? { type } : {}) }
     },
   )
+}
+
+/** What a browser sees after a link of which a part is missing. The page cannot know who was sent the link. */
+const damagedLink = renderFrontPage({
+  title: 'This link is damaged',
+  about:
+    'A part of it is missing. Open it from the mail itself, or copy all of it. If that does not help, ask for a new mail.',
+  groups: [],
+})
+
+/** Answers a browser by a page where its link is damaged, and otherwise as everywhere. */
+function showDamage(thrown: Error, request: FastifyRequest, reply: FastifyReply): void {
+  const isDamaged = toHttpError(errorVocabulary, thrown, request).status === 400 && !isPrefetch(request.headers)
+  if (!isDamaged || !wantsPage(request.headers.accept)) throw thrown
+  noteThrown(errorVocabulary, thrown, request)
+  reply.code(400).headers(damagedLink.headers).send(damagedLink.html)
 }
 
 /** Shows the page whose button uses the link. Opening the page does not use the link up. */

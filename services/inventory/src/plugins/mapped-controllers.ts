@@ -1,6 +1,7 @@
 import { DOCS_PATH } from '@trestle/common/documents/document-pages.ts'
+import { serviceNotFound } from '@trestle/common/documents/front-page.ts'
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
+import { noteError, showsNotFound, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import { findMeantWord } from '@trestle/common/errors/meant-word.ts'
 import { Application, CallError, type EndpointRequest } from '@trestle/endpoints/endpoints.ts'
 import type { FastifyRequest } from 'fastify'
@@ -9,7 +10,7 @@ import { errorBody, errorVocabulary, fromCallError } from '../error-body.ts'
 import { pathNotFound } from '../errors.ts'
 import { keepNestedText } from '../json/json-object.ts'
 import { endpointOptions } from '../openapi.ts'
-import { fastifyRequestOf } from './fastify-request.ts'
+import { fastifyReplyOf, fastifyRequestOf } from './fastify-request.ts'
 
 /** Headers that pages of other origins may read (reference: Cross-origin requests). */
 const EXPOSED_HEADERS = [
@@ -35,8 +36,11 @@ export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps>
     cors: origins.length > 0 && { origins, expose: EXPOSED_HEADERS },
     json: { parse: keepNestedText },
     onError: (thrown, request) => {
-      const isUnknown = thrown instanceof CallError && thrown.status === 404
-      return toCallError(isUnknown ? refusePath(endpoints, request) : thrown, request)
+      if (!(thrown instanceof CallError && thrown.status === 404)) return toCallError(thrown, request)
+      const error = toCallError(refusePath(endpoints, request), request)
+      // The framework leaves a reply alone that has been sent.
+      if (showsNotFound(error, fastifyRequestOf(request))) sendNotFound(request)
+      return error
     },
     onFault: (error, request) => noteFault(error, request),
     log: {
@@ -45,6 +49,10 @@ export function createEndpoints(deps: InventoryDeps): Application<InventoryDeps>
     },
   })
   return endpoints
+}
+
+function sendNotFound(request: EndpointRequest): void {
+  fastifyReplyOf(request).code(404).headers(serviceNotFound.headers).send(serviceNotFound.html)
 }
 
 /** Parts of a path that are compared with those that exist, at most: a client may send many, and long ones. */

@@ -1,3 +1,4 @@
+import { serviceNotFound } from '@trestle/common/documents/front-page.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorBodies } from '../../test/bodies.ts'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
@@ -47,6 +48,11 @@ describe('GET /', () => {
   it('400: is a payment page without a link for a client that asks for no page', async () => {
     const response = await payments.app.inject({ url: '/', headers: { host: 'pay.example' } })
     expect([response.statusCode, response.body]).toEqual([400, expect.not.stringContaining('Trestle payments')])
+  })
+
+  it('404: shows a browser a page at an unknown path', async () => {
+    const { statusCode, body } = await payments.app.inject({ url: '/nothing', headers: { accept: 'text/html' } })
+    expect([statusCode, body]).toEqual([404, serviceNotFound.html])
   })
 
   it('404: is no payment page on another host', async () => {
