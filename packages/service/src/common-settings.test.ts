@@ -1,6 +1,6 @@
 import type { Setting } from '@trestle/common/config/setting.ts'
 import { expect, it } from 'vitest'
-import { adviceForMissing, databaseUrl, standbySettings } from './common-settings.ts'
+import { databaseUrl, standbySettings } from './common-settings.ts'
 
 const { DB_READ_LAG_MAX } = standbySettings
 
@@ -18,15 +18,4 @@ it.each<[string, Setting, string]>([
   ['1999ms', DB_READ_LAG_MAX, 'must be a duration of at least 2s'],
 ])('refuses %j and says what it must be', (value, setting, message) => {
   expect(setting.safeParse(value).error?.issues.map((issue) => issue.message)).toEqual([message])
-})
-
-it.each([
-  [
-    'in a checkout, where npm start writes them',
-    true,
-    'hint: npm start writes .data/auth.env for development: pass it with -c .data/auth.env, or copy .env.example to .env',
-  ],
-  ['in an image, where neither exists', false, 'hint: set them in the environment, or in a file that you pass with -c'],
-])('says where required settings come from: %s', (_place, hasStart, advice) => {
-  expect(adviceForMissing('auth', hasStart)).toBe(advice)
 })

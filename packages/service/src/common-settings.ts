@@ -12,7 +12,6 @@ import {
   text,
   url,
 } from '@trestle/common/config/setting.ts'
-import { isCheckout } from '@trestle/common/lifecycle/command-line.ts'
 import { LOG_LEVELS, type LogLevel } from '@trestle/common/telemetry/logger.ts'
 import { OTLP_PROTOCOLS, type OtlpProtocol } from '@trestle/common/telemetry/otlp-exporters.ts'
 import { NAMESPACE_PATTERN } from '@trestle/database/names.ts'
@@ -237,15 +236,4 @@ export function toTelemetryConfig(values: SettingValues<TelemetrySettings>): Tel
     tracingEnabled: values.TRACING_ENABLED,
     docsEnabled: values.DOCS_ENABLED,
   }
-}
-
-/**
- * What to do when required settings of a service are missing. packages/stack writes the file that this names.
- * @param service its name, as in `auth`
- * @param hasStart whether `npm start` exists
- */
-export function adviceForMissing(service: string, hasStart = isCheckout()): string {
-  if (!hasStart) return 'hint: set them in the environment, or in a file that you pass with -c'
-  const file = `.data/${service}.env`
-  return `hint: npm start writes ${file} for development: pass it with -c ${file}, or copy .env.example to .env`
 }

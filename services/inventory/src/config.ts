@@ -3,8 +3,8 @@ import { loadConfig, type Rule, type SettingValues } from '@trestle/common/confi
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
+import { adviceForMissing } from '@trestle/service/advice-for-missing.ts'
 import {
-  adviceForMissing,
   type DatabaseSettings,
   limitStoreRule,
   type TelemetryConfig,

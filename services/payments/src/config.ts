@@ -6,8 +6,8 @@ import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { findUnknownSettings } from '@trestle/common/config/unknown-settings.ts'
 import type { TrustedProxies } from '@trestle/common/server/trusted-proxies.ts'
 import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
+import { adviceForMissing } from '@trestle/service/advice-for-missing.ts'
 import {
-  adviceForMissing,
   type DatabaseSettings,
   limitStoreRule,
   type TelemetryConfig,
