@@ -37,7 +37,9 @@ const CONFIGURATION = {
  * library chooses light or dark by a class. A button reaches two pixels beyond a window of 320. The library leaves room for a bar
  * above it by `--scalar-custom-header-height`. In a narrow window the library has a bar of its own, and only that one stays. It
  * fills the place of an answer with a drawing of letters, and says of client libraries only how their languages are called. It
- * says "Required" of credentials that many operations do not need, and of user names that an API may not have.
+ * says "Required" of credentials that many operations do not need, and of user names that an API may not have. It breaks a long line
+ * of a request below the number of the line, cuts answers and tabs in narrow windows, and frames an operation that a link leads to.
+ * Its dialog for requests covers the URL with a button that lists all operations again, and a long body pushes "Send" out of it.
  */
 const STYLE = `
 .light-mode.light-mode {
@@ -59,7 +61,8 @@ body { margin: 0; color: var(--scalar-color-1); background: var(--scalar-backgro
 .back { position: sticky; top: 0; z-index: 11; box-sizing: border-box; height: 2.5rem; padding: .5rem 1rem;
   font: 1rem/1.5 system-ui, sans-serif; background: var(--scalar-background-1); }
 .back a { color: var(--scalar-color-accent); }
-.loading { padding: 1rem; font: 1rem/1.5 system-ui, sans-serif; }
+.loading, .loading button { padding: 1rem; font: 1rem/1.5 system-ui, sans-serif; }
+.loading button { padding: .25rem .75rem; cursor: pointer; }
 #app:not(:empty) ~ .loading { display: none; }
 .introduction-section.introduction-section.introduction-section { padding-top: 2.5rem; }
 .introduction-section .badge { margin-bottom: .5rem; }
@@ -67,9 +70,20 @@ body { margin: 0; color: var(--scalar-color-1); background: var(--scalar-backgro
 .scalar-reference-intro-clients, .ascii-art.ascii-art.ascii-art > * { display: none; }
 .ascii-art.ascii-art::before { content: 'Send the request to see its answer.'; font: 1rem/1.5 system-ui, sans-serif; text-transform: none; }
 .response-card.response-card .tab-list { flex-wrap: wrap; }
+.response-card.response-card .scalar-card-header { flex-wrap: wrap; justify-content: flex-end; }
+.response-card.response-card .scalar-card-header-title { flex: 1 0 auto; max-width: 100%; }
+.response-card.response-card pre, .response-card.response-card pre * { white-space: pre-wrap; overflow-wrap: anywhere; }
+section[tabindex="-1"]:focus { outline: none; }
 .scalar-app .code-snippet pre.m-0 { width: auto; }
 .scalar-app .code-snippet pre.m-0, .scalar-app .code-snippet pre.m-0 * { white-space: pre-wrap; overflow-wrap: anywhere; }
-@media (max-width: 63.99rem) { :root { --scalar-custom-header-height: 0rem; } .back { position: static; } }
+.scalar-app .code-snippet .line { --hang: calc(var(--line-digits) * 1ch + 14px + 2ch); display: block; padding-left: var(--hang);
+  text-indent: calc(-1 * var(--hang)); }
+.scalar-app .code-snippet .line::before { text-indent: 0; }
+.scalar-client .scalar-sidebar-toggle { display: none; }
+.scalar-client section, .scalar-client section *, .scalar-client .custom-scroll { min-width: 0; }
+.scalar-client .t-app__top-container .m-auto { margin-inline: 0; }
+@media (max-width: 63.99rem) { :root { --scalar-custom-header-height: 0rem; } .back { position: static; }
+  .scalar-client section[aria-label="Response"] { min-height: 100%; } }
 `
 
 /**
@@ -114,9 +128,38 @@ const mend = () => {
 new MutationObserver(mend).observe(document.body, { childList: true, subtree: true })
 `
 
+/**
+ * Reads the document before the library does: the library would say of an error only that a document "api-1" could not be loaded.
+ * In a narrow window an answer is below the request, out of sight.
+ */
+const START = `
+const waiting = document.querySelector('.loading')
+const show = async () => {
+  try {
+    const answer = await fetch(url)
+    if (!answer.ok) throw new Error('The service answered ' + answer.status + '.')
+    Scalar.createApiReference('#app', { ...configuration, content: await answer.json() })
+  } catch (error) {
+    waiting.textContent = 'The API document could not be loaded. ' + error.message + ' '
+    const again = document.createElement('button')
+    again.textContent = 'Try again'
+    again.onclick = () => {
+      waiting.textContent = 'Loading the API document …'
+      show()
+    }
+    waiting.append(again)
+  }
+}
+document.addEventListener('click', ({ target }) => {
+  if (!target.closest('[data-addressbar-action="send"]')) return
+  document.querySelector('[role="dialog"] section[aria-label="Response"]')?.scrollIntoView()
+})
+show()
+`
+
 /** Makes the page that shows an API document in a browser. */
 export function renderDocumentPage({ title, script, document: url }: DocumentPageOptions): DocumentPage {
-  const start = `Scalar.createApiReference('#app', ${inScript({ ...CONFIGURATION, url })})\n${MEND}`
+  const start = `const url = ${inScript(url)}, configuration = ${inScript(CONFIGURATION)}\n${START}${MEND}`
   const html = `<!doctype html>
 <html lang="en">
   <head>
@@ -130,7 +173,7 @@ export function renderDocumentPage({ title, script, document: url }: DocumentPag
   <body>
     <nav class="back" aria-label="Service"><a href="../">← ${escapeHtml(title)}</a></nav>
     <div id="app"></div>
-    <p class="loading">Loading the API document …</p>
+    <p class="loading" role="status">Loading the API document …</p>
     <noscript>This page needs JavaScript. The document is <a href="${escapeHtml(url)}">${escapeHtml(url)}</a>.</noscript>
     <script src="${escapeHtml(script)}"></script>
     <script>${start}</script>
@@ -159,6 +202,6 @@ function contentSecurityPolicy(inlineScript: string): string {
 }
 
 /** JSON that cannot end the script around it. */
-function inScript(value: object): string {
+function inScript(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c')
 }

@@ -26,6 +26,34 @@ afterAll(() => app.close())
 
 const get = (url: string, headers: Record<string, string> = {}) => app.inject({ url, headers })
 
+interface Button {
+  textContent?: string
+  onclick?: () => void
+}
+
+/** Runs the script of the page until the document has arrived or has not. */
+async function openPage(fetch: (url: string) => Promise<Response>) {
+  const { payload } = await get('/docs/')
+  const started: unknown[] = []
+  const buttons: Button[] = []
+  const waiting = { textContent: '', buttons, append: (button: Button) => buttons.push(button) }
+  const asked: string[] = []
+  runInNewContext(/<script>([\s\S]*?)<\/script>/.exec(payload)?.[1] ?? '', {
+    Scalar: { createApiReference: (...given: readonly unknown[]) => started.push(...given) },
+    document: { querySelector: () => waiting, createElement: () => ({}), addEventListener: () => {} },
+    fetch: (url: string) => {
+      asked.push(url)
+      return fetch(url)
+    },
+    MutationObserver: class {
+      observe() {}
+    },
+  })
+  await expect.poll(() => started.length + buttons.length).toBeGreaterThan(0)
+  expect(asked).toEqual(['/openapi.json'])
+  return { started, waiting }
+}
+
 describe('GET /openapi.json', () => {
   it('describes the API once for all clients, and again only after a failure', async () => {
     let timesDescribed = 0
@@ -75,16 +103,8 @@ describe('GET /docs', () => {
 
   // ASVS 14.3.3
   it('200: serves a page that keeps no credentials in the browser, and turns off what calls other hosts', async () => {
-    const { payload } = await get('/docs/')
-    const started: unknown[] = []
-    runInNewContext(/<script>([\s\S]*?)<\/script>/.exec(payload)?.[1] ?? '', {
-      Scalar: { createApiReference: (...given: readonly unknown[]) => started.push(...given) },
-      document: {},
-      MutationObserver: class {
-        observe() {}
-      },
-    })
-    expect(JSON.parse(JSON.stringify(started))).toEqual([
+    const { started } = await openPage(async () => Response.json(document))
+    expect(started).toEqual([
       '#app',
       {
         withDefaultFonts: false,
@@ -95,9 +115,24 @@ describe('GET /docs', () => {
         mcp: { disabled: true },
         persistAuth: false,
         operationTitleSource: 'summary',
-        url: '/openapi.json',
+        content: document,
       },
     ])
+  })
+
+  it.each([
+    ['the service answers 504', async () => new Response('', { status: 504 }), 'The service answered 504.'],
+    ['the network fails', async () => Promise.reject(new TypeError('Failed to fetch')), 'Failed to fetch'],
+  ])('says when %s, and shows the document after "Try again"', async (_case, fail, reason) => {
+    const answers = [fail, async () => Response.json(document)]
+    const { started, waiting } = await openPage(async () => (await answers.shift()?.()) ?? Response.error())
+    expect([started, waiting.textContent]).toEqual([[], `The API document could not be loaded. ${reason} `])
+    const [button] = waiting.buttons
+    expect(button?.textContent).toBe('Try again')
+    button?.onclick?.()
+    expect(waiting.textContent).toBe('Loading the API document …')
+    await expect.poll(() => started.length).toBe(2)
+    expect(started[1]).toHaveProperty('content', document)
   })
 
   it('200: serves a page with the name of the API, a link to the service, a language, an icon, what it waits for and a script whose URL names its release', async () => {
@@ -108,7 +143,7 @@ describe('GET /docs', () => {
     expect(payload).toContain('<a href="../">← Example</a>')
     // The document is made while the browser loads the script.
     expect(payload).toContain('<link rel="preload" href="/openapi.json" as="fetch" crossorigin>')
-    expect(payload).toContain('<p class="loading">Loading the API document …</p>')
+    expect(payload).toContain('<p class="loading" role="status">Loading the API document …</p>')
     expect(payload).toMatch(/<script src="js\/scalar\.js\?v=\d+\.\d+\.\d+">/)
   })
 })

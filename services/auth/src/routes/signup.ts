@@ -31,7 +31,6 @@ const SignUpBody = z
     ...captchaFields,
   })
   .meta({
-    description: 'Without an email and a phone, the user is anonymous',
     anyOf: [
       { ...withNewPassword(withTexts(['email'], ['phone'])), ...PKCE_TOGETHER },
       withChannel(withNewPassword(withTexts(['phone'], ['email', ...Object.keys(pkceFieldsOfForms)]))),
@@ -56,6 +55,7 @@ export const signupRoutes: FastifyPluginAsyncZod = async (app) => {
         operationId: 'signUp',
         tags: ['Sign-in'],
         summary: 'Sign up by email or phone, or anonymously',
+        description: 'Without an email and a phone, the user is anonymous.',
         security: [],
         querystring: RedirectQuery,
         body: SignUpBody,
