@@ -99,6 +99,8 @@ class FakeElement {
   readonly name: string
   readonly children: FakeElement[] = []
   readonly classList = new Set<string>()
+  readonly dataset: Record<string, string> = {}
+  id = ''
   textContent = ''
   href = ''
   hidden = true
@@ -147,6 +149,10 @@ function showPart({ name, textContent, href }: FakeElement): string {
   return name === 'code' ? `<${textContent}>` : textContent
 }
 
+function showCopied({ name, id, textContent, dataset }: FakeElement): string {
+  return name === 'button' ? `${textContent} of ${dataset.copy}` : `${id}: ${textContent}`
+}
+
 it('shows who has arrived by a link of a mail, with the tokens, and removes them from the address', async () => {
   const claims = { sub: 'id', email: 'ada@example.com', name: 'Ådå' }
   const token = `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`
@@ -163,9 +169,11 @@ it('shows who has arrived by a link of a mail, with the tokens, and removes them
       'details: ',
     ],
   })
-  expect(details?.map(({ textContent }) => textContent)).toEqual([
+  expect(details?.flatMap(({ textContent, children }) => [textContent, ...children.map(showCopied)])).toEqual([
     'Access token, its claims, and refresh token',
-    `${token}\n\n${JSON.stringify(claims, null, 2)}\n\nagain`,
+    ...['Access token', '', `access-token: ${token}`, 'Copy of access-token'],
+    ...['Claims', '', `claims: ${JSON.stringify(claims, null, 2)}`, 'Copy of claims'],
+    ...['Refresh token', '', 'refresh-token: again', 'Copy of refresh-token'],
   ])
 })
 

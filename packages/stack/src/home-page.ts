@@ -183,6 +183,13 @@ const addMarked = (text) => {
   const line = add('p', '')
   text.split('|').forEach((part, i) => add(i % 2 === 1 ? 'code' : 'span', part, line))
 }
+const addCopied = (label, text, to) => {
+  const id = label.toLowerCase().replace(' ', '-')
+  add('h3', label, to)
+  const block = Object.assign(add('div', '', to), { className: 'command' })
+  Object.assign(add('code', text, block), { id, tabIndex: 0 })
+  Object.assign(add('button', 'Copy', block), { className: 'quiet', hidden: true }).dataset.copy = id
+}
 const claimsOf = (token) => {
   try {
     const bytes = Uint8Array.from(atob(token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0))
@@ -205,7 +212,9 @@ const showSession = (token) => {
   addMarked('To have a link end in your own page, pass |emailRedirectTo| (any port of |http://localhost|), or set |AUTH_SITE_URL| in |.env| and start again.')
   const details = place.appendChild(document.createElement('details'))
   add('summary', 'Access token, its claims, and refresh token', details)
-  add('pre', token + '\\n\\n' + JSON.stringify(claims, null, 2) + '\\n\\n' + (brought.get('refresh_token') || ''), details)
+  addCopied('Access token', token, details)
+  addCopied('Claims', JSON.stringify(claims, null, 2), details)
+  if (brought.get('refresh_token')) addCopied('Refresh token', brought.get('refresh_token'), details)
 }
 const problem = brought.get('error_description') || brought.get('error')
 if (problem) {

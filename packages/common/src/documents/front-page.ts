@@ -163,7 +163,8 @@ li code span { color: inherit; white-space: nowrap }
 .notice h2 { margin: 0; font-size: 1.2rem; color: var(--text) }
 .notice p { margin: .4rem 0 0; overflow-wrap: anywhere }
 pre { white-space: pre-wrap; overflow-wrap: anywhere }
-.notice pre { max-height: 16rem; overflow: auto; margin: .5rem 0 0 }
+.notice h3 { margin: .9rem 0 0; font-size: .95rem; font-weight: 600 }
+.notice .command code { flex-basis: 20rem; max-height: 12rem; overflow: auto }
 summary { margin-top: .6rem; cursor: pointer; color: var(--soft) }
 @media (max-width: 36rem) { li { grid-template-columns: minmax(0, 1fr) } li > span:nth-of-type(2) { grid-column: 1 } }
 `
