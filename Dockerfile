@@ -39,6 +39,7 @@ COPY deploy/docker/healthcheck.mjs ./
 COPY migrations migrations
 COPY packages packages
 COPY services/$SERVICE services/$SERVICE
+COPY docs/openapi/$SERVICE.json docs/openapi/
 USER node
 RUN "$SERVICE" warm-up
 HEALTHCHECK --interval=5s --timeout=5s --start-period=30s --retries=6 CMD ["node", "healthcheck.mjs"]

@@ -5,5 +5,5 @@ import { parentPort, workerData } from 'node:worker_threads'
 const path = String(workerData)
 const module: { buildOpenApi?: unknown } = await import(pathToFileURL(path).href)
 if (typeof module.buildOpenApi !== 'function') throw new Error(`${path} exports no function buildOpenApi`)
-// The document goes through JSON once, so that the check compares what is written.
+// A message takes no functions, which a schema may have.
 parentPort?.postMessage(JSON.parse(JSON.stringify(await module.buildOpenApi())))

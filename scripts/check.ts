@@ -23,7 +23,6 @@ function staticSteps(): readonly Step[] {
     { name: 'format and lint', command: tool('biome'), args: ['check', '--error-on-warnings', '.'] },
     { name: 'layout', command: process.execPath, args: ['scripts/check-layout.ts'] },
     { name: 'commits', command: process.execPath, args: ['scripts/check-commits.ts'] },
-    { name: 'OpenAPI documents', command: process.execPath, args: ['scripts/write-openapi.ts', '--check'] },
     { name: 'security page', command: process.execPath, args: ['scripts/write-security.ts', '--check'] },
     { name: 'settings', command: process.execPath, args: ['scripts/write-settings.ts', '--check'] },
     { name: 'behaviours', command: process.execPath, args: ['scripts/write-behaviours.ts', '--check'] },

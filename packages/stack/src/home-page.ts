@@ -168,17 +168,8 @@ function renderCommands(heading: string, commands: readonly ShownCommand[], { se
 /** Where the page says what a sign-in has brought. It is empty and hidden until the script fills it. */
 const arrivalNotice = '<div id="arrival" class="notice" role="status" hidden></div>\n'
 
-/**
- * Shows what auth has put into the address, and removes it from there: a session in the fragment, a code in the query, or an
- * error in either (auth reference: Verification redirects). It sends nothing.
- */
-const arrivalScript = (
-  mailUrl: string | undefined,
-) => `const brought = new Map([...new URLSearchParams(location.search), ...new URLSearchParams(location.hash.slice(1))])
-const titles = { signup: 'Your address is confirmed', recovery: 'You may set a new password', invite: 'You have accepted the invitation',
-  email_change: 'Your new address is confirmed' }
-const place = document.getElementById('arrival')
-const add = (name, text, to = place) => to.appendChild(Object.assign(document.createElement(name), { textContent: text }))
+/** What the script below writes with: elements, texts with code between bars, values with a button, the claims of a token. */
+const ARRIVAL_PARTS = `const add = (name, text, to = place) => to.appendChild(Object.assign(document.createElement(name), { textContent: text }))
 const addMarked = (text) => {
   const line = add('p', '')
   text.split('|').forEach((part, i) => add(i % 2 === 1 ? 'code' : 'span', part, line))
@@ -198,7 +189,19 @@ const claimsOf = (token) => {
     return {}
   }
 }
-const show = (title, text) => {
+`
+
+/**
+ * Shows what auth has put into the address, and removes it from there: a session in the fragment, a code in the query, or an
+ * error in either (auth reference: Verification redirects). It sends nothing.
+ */
+const arrivalScript = (
+  mailUrl: string | undefined,
+) => `const brought = new Map([...new URLSearchParams(location.search), ...new URLSearchParams(location.hash.slice(1))])
+const titles = { signup: 'Your address is confirmed', recovery: 'You may set a new password', invite: 'You have accepted the invitation',
+  email_change: 'Your new address is confirmed' }
+const place = document.getElementById('arrival')
+${ARRIVAL_PARTS}const show = (title, text) => {
   add('h2', title)
   add('p', text)
   place.hidden = false

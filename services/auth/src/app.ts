@@ -57,7 +57,8 @@ import { verifyRoutes } from './routes/verify.ts'
 import { jwksRoutes } from './routes/well-known/jwks.json.ts'
 import { VERSION } from './version.ts'
 
-const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
+/** The document of the routes below. `pnpm openapi` writes it. */
+const API_DOCUMENT = new URL('../../../docs/openapi/auth.json', import.meta.url)
 /** Where clients of Supabase expect the service: a gateway in front of supabase/auth takes this path away. */
 const GATEWAY_PATH = '/auth/v1'
 
@@ -112,7 +113,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
       'Users, sessions and tokens. A drop-in server for clients of the GoTrue API.\n\nSign-up and sign-in need no credentials. ' +
       'Other operations take the access token that a sign-in answers.\n\nA method that a URL does not have is answered ' +
       '405, with the methods that it has in the header Allow. HEAD works wherever GET changes nothing.',
-    module: config.server.docsEnabled ? OPENAPI_MODULE : undefined,
+    file: config.server.docsEnabled ? API_DOCUMENT : undefined,
     securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
   })
   await app.register(jwksRoutes)

@@ -1,4 +1,4 @@
-import { createDocumentPages, describeApi } from '@trestle/common/documents/document-pages.ts'
+import { createDocumentPages, readApiDocument } from '@trestle/common/documents/document-pages.ts'
 import { createServer, type Server } from '@trestle/common/server/create-server.ts'
 import { httpTelemetry } from '@trestle/common/telemetry/http-telemetry.ts'
 import type { EndpointRequest } from '@trestle/endpoints/endpoints.ts'
@@ -9,7 +9,8 @@ import { withoutTokens } from './openapi.ts'
 import { fastifyRequestOf } from './plugins/fastify-request.ts'
 import { createEndpoints, refusalOfMethod } from './plugins/mapped-controllers.ts'
 
-const OPENAPI_MODULE = new URL('openapi.ts', import.meta.url)
+/** The document of the controllers. `pnpm openapi` writes it. */
+const API_DOCUMENT = new URL('../../../docs/openapi/inventory.json', import.meta.url)
 /** Headers of every answer, also to requests that reach no route. A route may set them to other values. */
 const RESPONSE_HEADERS = { 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' } as const
 
@@ -34,7 +35,7 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   })
   app.decorate(
     'documentPages',
-    config.server.docsEnabled ? createDocumentPages('Trestle inventory', () => describeFor(deps)) : undefined,
+    config.server.docsEnabled ? createDocumentPages('Trestle inventory', () => readDocumentFor(deps)) : undefined,
   )
   await tracing.instrument(app)
   await app.register(responseHeaders)
@@ -46,9 +47,9 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   return app
 }
 
-/** Makes the text of the API document for a service that checks tokens, or for one that does not. */
-async function describeFor({ tokens }: Pick<InventoryDeps, 'tokens'>): Promise<Buffer> {
-  const text = await describeApi(OPENAPI_MODULE)
+/** The text of the API document for a service that checks tokens, or for one that does not. */
+async function readDocumentFor({ tokens }: Pick<InventoryDeps, 'tokens'>): Promise<Buffer> {
+  const text = await readApiDocument(API_DOCUMENT)
   return tokens === undefined ? withoutTokens(text) : text
 }
 

@@ -8,15 +8,15 @@ import {
   validatorCompiler,
 } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { createDocumentPages, describeApi } from './document-pages.ts'
+import { createDocumentPages, readApiDocument } from './document-pages.ts'
 
 /** What the OpenAPI document of a service says besides its routes (OpenAPI 3.1, Info Object), and who may read it. */
 export interface ApiDocumentsOptions {
   readonly title: string
   readonly version: string
   readonly description: string
-  /** The module whose `buildOpenApi` describes the routes to clients. Undefined: clients may not read the documents. */
-  readonly module: URL | undefined
+  /** The file of the document that clients read. Undefined: clients may not read the documents. */
+  readonly file: URL | undefined
   /** How callers authenticate, by name. Every route needs one of these schemes unless its schema says `security: []`. */
   readonly securitySchemes?: SecuritySchemes
 }
@@ -29,11 +29,11 @@ type OpenApi = NonNullable<FastifyDynamicSwaggerOptions['openapi']>
 type SecuritySchemes = NonNullable<NonNullable<OpenApi['components']>['securitySchemes']>
 
 /**
- * Collects all routes that are registered after it, and makes the handlers of `/openapi.json` and `/docs`. `describeApi` loads
- * the library that makes the document, about 90 files, when it is called. A process that serves requests never calls it.
+ * Collects all routes that are registered after it, and makes the handlers of `/openapi.json` and `/docs`. `describeApi` makes
+ * the document, by a library of about 90 files that it loads. A process that serves requests reads a file instead.
  */
 export const apiDocuments = fp<ApiDocumentsOptions>(
-  async (app, { securitySchemes = {}, module, ...info }) => {
+  async (app, { securitySchemes = {}, file, ...info }) => {
     const security = Object.keys(securitySchemes).map((name) => ({ [name]: [] }))
     const openapi = { openapi: '3.1.0', info, components: { securitySchemes }, security }
     const routes: RouteOptions[] = []
@@ -41,7 +41,7 @@ export const apiDocuments = fp<ApiDocumentsOptions>(
       if (route.method !== 'HEAD' && route.schema?.hide !== true) routes.push(route)
     })
     app.decorate('describeApi', () => describeRoutes(routes, openapi))
-    app.decorate('documentPages', module && createDocumentPages(info.title, () => describeApi(module)))
+    app.decorate('documentPages', file && createDocumentPages(info.title, () => readApiDocument(file)))
   },
   { name: 'api-documents' },
 )

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { z } from 'zod'
 import { renderDocumentPage } from './document-page.ts'
-import { pack, type ServeAsset, sharedAsset } from './shared-asset.ts'
+import { type Encoding, pack, type ServeAsset, sharedAsset } from './shared-asset.ts'
 
 /** The path of the page about the API. Its script is below it. */
 export const DOCS_PATH = '/docs'
@@ -25,15 +25,15 @@ export interface DocumentPages {
 /**
  * Makes the handlers of the API document and of the page about it. A trailing slash must reach the handler of `/docs` too.
  * @param title the name of the API
- * @param describe makes the text of the OpenAPI document, once
+ * @param read the text of the OpenAPI document. Called once
  */
-export function createDocumentPages(title: string, describe: () => Promise<Buffer>): DocumentPages {
-  return { document: documentAsset(describe), page: pageWithRedirect(title), script: scriptAsset() }
+export function createDocumentPages(title: string, read: () => Promise<Buffer>): DocumentPages {
+  return { document: documentAsset(read), page: pageWithRedirect(title), script: scriptAsset() }
 }
 
 /** Serves the API document at `/openapi.json`. */
-function documentAsset(describe: () => Promise<Buffer>): ServeAsset {
-  const json = runOnce(describe)
+function documentAsset(read: () => Promise<Buffer>): ServeAsset {
+  const json = runOnce(read)
   return sharedAsset({
     type: 'application/json; charset=utf-8',
     cacheControl: ASK_EACH_TIME,
@@ -51,7 +51,7 @@ function scriptAsset(): ServeAsset {
   return sharedAsset({
     type: 'application/javascript; charset=utf-8',
     cacheControl: KEEP_FOREVER,
-    load: (encoding) => runProgram('print-page-script.ts', encoding),
+    load: loadScript,
   })
 }
 
@@ -82,24 +82,22 @@ function isPage(url: string): boolean {
   return url.split('?', 1)[0]?.endsWith('/') === true
 }
 
-/**
- * Makes the text of the OpenAPI document, by the function `buildOpenApi` of a module. Another process loads the module and the
- * library that describes routes: in this one they would take 20 MiB, and block all requests for a second.
- */
-export function describeApi(module: URL): Promise<Buffer> {
-  return runProgram('print-api-document.ts', module.href)
+/** Reads the OpenAPI document of a service. Programs get it without the indentation that people read. */
+export async function readApiDocument(file: URL): Promise<Buffer> {
+  return Buffer.from(JSON.stringify(JSON.parse(await readFile(file, 'utf8'))))
 }
 
 const PROGRAM_MS = 30_000
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024
 
-/** The output of a program in this folder. */
-async function runProgram(file: string, ...args: readonly string[]): Promise<Buffer> {
+/** The script of the library, from a process that loads it. */
+async function loadScript(encoding: Encoding): Promise<Buffer> {
   const { execFile } = await import('node:child_process')
   const cache = getCompileCacheDir()
-  const { stdout } = await promisify(execFile)(process.execPath, [join(import.meta.dirname, file), ...args], {
+  const program = join(import.meta.dirname, 'print-page-script.ts')
+  const { stdout } = await promisify(execFile)(process.execPath, [program, encoding], {
     encoding: 'buffer',
-    // The libraries do not need the settings of the service, which include secrets.
+    // The library does not need the settings of the service, which include secrets.
     env: cache === undefined ? {} : { NODE_COMPILE_CACHE: cache },
     maxBuffer: OUTPUT_BYTES_MAX,
     timeout: PROGRAM_MS,

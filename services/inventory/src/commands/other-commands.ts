@@ -25,9 +25,8 @@ export function otherCommands({ load, process }: OtherCommandsOptions): CommandL
     },
     'warm-up': async () => {
       const { warmUpCommand } = await import('@trestle/service/warm-up-command.ts')
-      const { buildOpenApi } = await import('../openapi.ts')
       return warmUpCommand(() =>
-        Promise.all([import('./serve.ts'), import('../access/token-verifier.ts'), buildOpenApi(), ...loadAll(loaders)]),
+        Promise.all([import('./serve.ts'), import('../access/token-verifier.ts'), ...loadAll(loaders)]),
       )
     },
     locations: async () => (await import('./locations.ts')).locationsCommand(await operatorOf('locations')),

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import committed from '../../../../docs/openapi/payments.json' with { type: 'json' }
 import { startPayments, type TestPayments } from '../../test/payments-app.ts'
 
-const committed = JSON.parse(readFileSync(new URL('../../../../docs/openapi/payments.json', import.meta.url), 'utf8'))
 let payments: TestPayments
 beforeAll(async () => {
   payments = await startPayments()
