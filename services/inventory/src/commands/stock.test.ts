@@ -53,20 +53,20 @@ const MAIN = ['--location', 'MAIN']
 const cells = (lines: readonly string[]) => lines.map((line) => line.split(/ {2,}/))
 
 describe('inventory stock', () => {
-  it('receive, adjust, count: move stock, and print the level afterwards', async () => {
-    const level = (onHand: string) => [
+  it('receive, adjust, count: move stock, and print the level afterwards with its change', async () => {
+    const level = (onHand: string, change: string) => [
       ['movement', expect.stringMatching(/^\d+$/)],
       ['sku', 'PEN'],
       ['location', 'MAIN'],
-      ['on hand', onHand],
+      ['on hand', `${onHand} (${change})`],
       ['reserved', '0'],
       ['available', onHand],
       ['updated at', anyTime],
     ]
-    expect(cells(await run('receive', 'PEN', '10', '--reference', 'PO-7', ...MAIN))).toEqual(level('10'))
-    expect(cells(await run('adjust', 'PEN', '-2', '--reason', 'broken', ...MAIN))).toEqual(level('8'))
-    expect(cells(await run('adjust', 'PEN', '+1', '--reason', 'found', ...MAIN))).toEqual(level('9'))
-    expect(cells(await run('count', 'PEN', '7', '--expect', '9', ...MAIN))).toEqual(level('7'))
+    expect(cells(await run('receive', 'PEN', '10', '--reference', 'PO-7', ...MAIN))).toEqual(level('10', '+10'))
+    expect(cells(await run('adjust', 'PEN', '-2', '--reason', 'broken', ...MAIN))).toEqual(level('8', '-2'))
+    expect(cells(await run('adjust', 'PEN', '+1', '--reason', 'found', ...MAIN))).toEqual(level('9', '+1'))
+    expect(cells(await run('count', 'PEN', '7', '--expect', '9', ...MAIN))).toEqual(level('7', '-2'))
     const database = open()
     const rows = await database.db
       .selectFrom('movements')
@@ -149,8 +149,8 @@ describe('inventory stock', () => {
     const id = Number(printed[1]?.[0])
     expect(printed).toEqual([
       ['MOVEMENT', 'SKU', 'LOCATION', 'ON HAND', 'RESERVED', 'AVAILABLE', 'UPDATED AT'],
-      [String(id), 'CAP', 'MAIN', '5', '0', '5', anyTime],
-      [String(id + 1), 'CAP', 'SHOP', '4', '0', '4', anyTime],
+      [String(id), 'CAP', 'MAIN', '5 (-4)', '0', '5', anyTime],
+      [String(id + 1), 'CAP', 'SHOP', '4 (+4)', '0', '4', anyTime],
     ])
     const level = { productId: 8, reserved: 0, updatedAt: anyTime }
     const levels = [
@@ -193,7 +193,10 @@ describe('inventory stock', () => {
     [['receive', 'MUG', 'many'], 'the quantity: must be a whole number'],
     [['receive', 'MUG', '1000000000000', ...MAIN], 'The quantity on hand would be above 1000000000000.'],
     [['adjust', 'MUG', '0', '--reason', 'x'], 'the delta: must not be 0'],
-    [['adjust', 'MUG', '-8', '--reason', 'x', ...MAIN], 'There is not enough stock available: 7'],
+    [
+      ['adjust', 'MUG', '-8', '--reason', 'x', ...MAIN],
+      'There is not enough stock available: 7 of MUG are available at MAIN',
+    ],
     [['adjust', 'MUG', '-1'], "error: required option '--reason <text>' not specified"],
     [['adjust', 'MUG', '-1', '--reason', ''], '--reason: must not be empty'],
     [['count', 'MUG', '-1'], 'the quantity: must be at least 0'],
@@ -202,7 +205,10 @@ describe('inventory stock', () => {
     [['receive', 'MUG'], "error: missing required argument 'quantity'"],
     [['transfer', 'MUG', '1', '--from', 'MAIN'], "error: required option '--to <code>' not specified"],
     [['transfer', 'MUG', '0', '--from', 'MAIN', '--to', 'SHOP'], 'the quantity: must be at least 1'],
-    [['transfer', 'MUG', '8', '--from', 'MAIN', '--to', 'SHOP'], 'There is not enough stock available: 7'],
+    [
+      ['transfer', 'MUG', '8', '--from', 'MAIN', '--to', 'SHOP'],
+      'There is not enough stock available: 7 of MUG are available at MAIN',
+    ],
     [['transfer', 'MUG', '1', '--from', 'MAIN', '--to', 'MAIN'], '--to: must be another location than --from'],
     [['transfer', 'MUG', '1', '--from', 'MAIN', '--to', 'OLD'], 'The location is not active: it takes no stock.'],
     [['transfer', 'MUG', '1', '--from', 'NONE', '--to', 'OLD'], 'there is no location NONE; there are MAIN, SHOP, OLD'],

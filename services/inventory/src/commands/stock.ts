@@ -6,7 +6,7 @@ import { type Command, Option } from 'commander'
 import type { InventoryTables } from '../database.ts'
 import { getLocationId, getOnlyCode } from '../locations/location-repository.ts'
 import { LineBody } from '../movements/movement-body.ts'
-import { listMovements, type MovementFilters } from '../movements/movement-repository.ts'
+import { findMovement, listMovements, type MovementFilters } from '../movements/movement-repository.ts'
 import type { Movement } from '../movements/movement-view.ts'
 import { getProductId } from '../products/product-repository.ts'
 import { type LevelFilters, listLevels, listNamed, type NamedLevel } from '../stock/level-repository.ts'
@@ -194,24 +194,30 @@ async function operate(
   { words: [sku = ''], options: { expect }, format }: common.CommandInput,
   order: Omit<StockOrder, 'sku'>,
 ): Promise<object> {
+  const place = `of ${sku} are available at ${order.locations[0]}`
   const { moved, levels } = await operateStock(database, { ...order, sku }).catch((error: unknown) =>
-    explain(error, expect),
+    explain(error, { expected: expect, place }),
   )
   if (format === 'json') return moved
-  const rows = levels.map((level, at) => ({ movement: moved.ids[at], ...describeLevel(level) }))
+  const movements = await Promise.all(moved.ids.map((id) => findMovement(database.lanes, id)))
+  const rows = levels.map((level, at) => ({
+    movement: moved.ids[at],
+    ...describeLevel(level),
+    onHand: withChange(level.onHand, movements[at]?.onHandDelta ?? 0),
+  }))
   const [first = {}, ...others] = rows
   return others.length === 0 ? first : rows
 }
 
 /** @throws Error saying how much there is, as far as the details of a refusal say it; else the error itself */
-function explain(error: unknown, expected: unknown): never {
+function explain(error: unknown, { expected, place }: { readonly expected: unknown; readonly place: string }): never {
   if (!(error instanceof HttpError)) throw error
   const { available, current, reserved } = error.details
   const text = error.message.replace(/\.$/, '')
   if (current !== undefined) throw new Error(`${current} are on hand, not ${expected}`, { cause: error })
   if (available === undefined) throw error
   if (reserved !== undefined) throw new Error(`${text}; ${reserved} are reserved`, { cause: error })
-  throw new Error(`${text}: ${available}`, { cause: error })
+  throw new Error(`${text}: ${available} ${place}`, { cause: error })
 }
 
 /** The number that a text is; NaN, which every schema refuses, for any other text. */

@@ -59,7 +59,7 @@ const FILE = ATTRIBUTES.map((attributes, n) => `${JSON.stringify({ sku: `S-${n}\
 
 it('inventory export and import carry products over exactly, as NDJSON and as CSV', async () => {
   expect([first.status, first.stderr]).toEqual([0, ''])
-  expect(first.stdout).toMatch(/^5 received, 5 created, 0 updated, 0 skipped, 0 failed \(\d+\/s\)\n$/)
+  expect(first.stdout).toBe('5 received, 5 created, 0 updated, 0 skipped, 0 failed\n')
   const expected = await stored(from)
   expect(expected).toHaveLength(5)
   for (const file of ['out.csv', 'out.jsonl']) {
@@ -84,7 +84,7 @@ it('inventory import says in one line how a file can be imported a second time',
     1,
     `records whose sku is taken: 5, such as S-0🧦 in line 1; ${advice}\n5 of 5 records failed\n`,
   ])
-  expect(again.stdout).toMatch(/^5 received, 0 created, 0 updated, 0 skipped, 5 failed \(\d+\/s\)\n$/)
+  expect(again.stdout).toBe('5 received, 0 created, 0 updated, 0 skipped, 5 failed\n')
 }, 180_000)
 
 it('inventory import exits with 1 for a failed record, which it names', async () => {

@@ -122,9 +122,8 @@ function describeProblem({ line, description }: ImportReport['errors'][number]):
   return `line ${line}: ${printable(description)}`
 }
 
-function describe({ received, created, updated, skipped, failed, durationMs }: ImportReport): string {
-  const perSecond = Math.round(received / Math.max(0.001, durationMs / 1_000))
-  return `${received} received, ${created} created, ${updated} updated, ${skipped} skipped, ${failed} failed (${perSecond}/s)`
+function describe({ received, created, updated, skipped, failed }: ImportReport): string {
+  return `${received} received, ${created} created, ${updated} updated, ${skipped} skipped, ${failed} failed`
 }
 
 async function runExport(

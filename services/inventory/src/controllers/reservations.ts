@@ -39,7 +39,7 @@ const ReservationBody = z.object({
     .optional()
     .meta({ description: 'The reservation expires after this time; without it, never' }),
   reference: FreeText.optional().meta({
-    description: 'A document of the client, by which the reservation can be found',
+    description: 'A document of the client, such as the number of an order, by which the reservation can be found',
   }),
 })
 
@@ -74,6 +74,7 @@ export class Default extends InventoryController {
       ...repeatable,
     },
     summary: 'Reserve stock',
+    description: 'A reservation is of one product. An order of several has one for each, with one reference.',
   })
   async POST(...[wanted]: Args<typeof Default.POST>): Promise<RawJson> {
     const caller = callerOf(this.request, '/reservations', wanted)
