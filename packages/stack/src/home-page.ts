@@ -1,7 +1,4 @@
-import { readFile } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { join } from 'node:path'
-import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
 import {
   type FrontPage,
   type PageLink,
@@ -12,6 +9,7 @@ import {
   wantsPage,
 } from '@trestle/common/documents/front-page.ts'
 import { COPY_SCRIPT, renderCommand } from './command-block.ts'
+import { renderGuide } from './guide-page.ts'
 import { isForThisMachine, type LocalServer, startLocalServer } from './local-server.ts'
 import type { StackPlan } from './settings/plan.ts'
 import { listenCommand, QUICK_STARTS } from './status/banner.ts'
@@ -32,29 +30,21 @@ function answer(
 ): void {
   const { method } = request
   const path = request.url?.split('?', 1)[0]
-  const guide = QUICK_STARTS.find((one) => `/${one.path}` === path)
   if (!isForThisMachine(request)) sendText(response, 421, 'Ask for localhost')
   else if (method !== 'GET' && method !== 'HEAD') sendText(response, 405, 'Only GET', { allow: 'GET, HEAD' })
   else if (path === '/') response.writeHead(200, page.headers).end(page.html)
-  else if (guide !== undefined) void sendGuide(response, plan.root, guide.path)
-  else if (wantsPage(request.headers.accept)) response.writeHead(404, notFoundPage.headers).end(notFoundPage.html)
-  else sendText(response, 404, `Not found. The page of the stack is at ${plan.homeUrl}/`)
+  else void sendGuide(request, response, plan)
 }
 
 const notFoundPage = renderNotFound('Links to everything that runs.')
 
-/** Shows a guide as its file is now. Browsers save a file of Markdown instead of showing it. */
-async function sendGuide(response: ServerResponse, root: string, path: string): Promise<void> {
-  const file = await readFile(join(root, path), 'utf8').catch(() => undefined)
-  if (file === undefined) return sendText(response, 404, `${path} is missing`)
-  const [heading = '', ...lines] = file.split('\n')
-  const { headers, html } = renderFrontPage({
-    title: heading.replace(/^# /, ''),
-    about: `From \`${path}\``,
-    groups: [],
-    before: `<nav><a href="/">← Start page</a></nav><pre>${escapeHtml(lines.join('\n').trim())}</pre>`,
-  })
-  response.writeHead(200, headers).end(html)
+/** Shows a document of the checkout; of any other path it says that nothing is there. */
+async function sendGuide(request: IncomingMessage, response: ServerResponse, plan: StackPlan): Promise<void> {
+  const path = request.url?.split('?', 1)[0] ?? ''
+  const guide = await renderGuide(plan.root, path)
+  if (guide !== undefined) response.writeHead(200, guide.headers).end(guide.html)
+  else if (wantsPage(request.headers.accept)) response.writeHead(404, notFoundPage.headers).end(notFoundPage.html)
+  else sendText(response, 404, `Not found. The page of the stack is at ${plan.homeUrl}/`)
 }
 
 function sendText(

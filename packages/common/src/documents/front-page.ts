@@ -13,8 +13,9 @@ export interface FrontPage {
   /** HTML between the sentence and the links, and below the links. Its author escapes what comes from outside. */
   readonly before?: string
   readonly after?: string
-  /** A script of the page. */
+  /** A script of the page, and style that only this page needs. */
   readonly script?: string
+  readonly style?: string
 }
 
 /** Links with a heading, shown as one list. */
@@ -76,16 +77,17 @@ export function renderNotFound(about: string): RenderedPage {
 /** The HTML of a front page, and the headers that it needs. It loads nothing. */
 export function renderFrontPage(page: FrontPage): RenderedPage {
   const { title, about, groups, before = '', after = '', script } = page
+  const style = STYLE + (page.style ?? '')
   const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title>
-<link rel="icon" href="${PAGE_ICON}"><style>${STYLE}</style></head>
+<link rel="icon" href="${PAGE_ICON}"><style>${style}</style></head>
 <body><main><header>${renderTitle(title)}<p>${renderText(about)}</p></header>
 ${before}${groups.map(renderGroup).join('')}${after}</main>${script === undefined ? '' : `<script>${script}</script>`}</body></html>
 `
   const policy = [
     "default-src 'none'",
-    `style-src '${digestOf(STYLE)}'`,
+    `style-src '${digestOf(style)}'`,
     ...(script === undefined ? [] : [`script-src '${digestOf(script)}'`]),
     'img-src data:',
     "base-uri 'none'",
