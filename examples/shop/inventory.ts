@@ -16,7 +16,6 @@ export type Product = z.infer<typeof Product>
 /** Posts to inventory. What has a key happens once, however often it is sent. */
 const post = (path: string, body: object, key?: string) =>
   call('POST', inventory + path, key ? { 'idempotency-key': key } : {}, body)
-
 /** What the shop sells: the products of the demo, or else a few of its own. */
 export async function listProducts(): Promise<readonly Product[]> {
   const filter = 'attributes.category[in]=coffee,brewing,mugs,gifts&include=stock&limit=100'
@@ -26,7 +25,6 @@ export async function listProducts(): Promise<readonly Product[]> {
     return { id, sku, name, about, price: Math.round(price * 100), available: stock.available }
   })
 }
-
 /** Reserves one piece for an order, wherever there is one. Undefined when none is left. */
 export async function reserve({ id }: Product, order: string, key = order): Promise<Reservation | undefined> {
   const { data } = Stock.parse(await call('GET', `${inventory}/stock/${id}`))
@@ -37,7 +35,6 @@ export async function reserve({ id }: Product, order: string, key = order): Prom
   }
   return undefined
 }
-
 /** Ships what is reserved. When the payment came too late for that, ships what is left. False when nothing is. */
 export async function ship(reservationId: number, product: Product, orderId: string): Promise<boolean> {
   const commit = (id: number) => post(`/reservations/commit/${id}`, {}, `commit-${id}`).catch(unless(409))
@@ -45,7 +42,6 @@ export async function ship(reservationId: number, product: Product, orderId: str
   const again = await reserve(product, orderId, `${orderId}-late`)
   return again !== undefined && Boolean(await commit(again.id))
 }
-
 /** Puts back what was not paid. After its time it is back already. */
 export const release = (id: number): Promise<unknown> =>
   call('DELETE', `${inventory}/reservations/${id}`).catch(unless(409))

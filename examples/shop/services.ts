@@ -1,10 +1,8 @@
 import { findAddress as at } from '../../packages/stack/src/status/find-address.ts'
-
 /** The addresses of the services, from the running stack of this checkout or from the environment. */
 export const [auth, payments, inventory] = [await at('AUTH_URL'), await at('PAYMENTS_URL'), await at('INVENTORY_URL')]
 /** The address of the shop. */
 export const shop = `http://localhost:${process.env.SHOP_PORT ?? 8090}`
-
 /** Calls a service, and returns the body of the answer. @throws Error whose `cause` is the status of a refusal */
 export async function call(method: string, url: string, headers: object = {}, body?: object): Promise<unknown> {
   const json = { ...headers, 'content-type': 'application/json' }
