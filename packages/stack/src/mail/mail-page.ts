@@ -1,4 +1,4 @@
-import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
+import { breakable, escapeHtml } from '@trestle/common/documents/escape-html.ts'
 import { iconOf, renderTitle } from '@trestle/common/documents/page-style.ts'
 import { renderCommand } from '../command-block.ts'
 import { codeOf, linksOf, type MailLink } from './mail-highlights.ts'
@@ -93,7 +93,7 @@ export function renderMail(mail: CaughtMail): string {
 <dl>${facts.join('')}<dt>Received</dt><dd>${renderTime(mail.received)}</dd></dl>
 ${renderHighlights(main, codeOf(mail))}
 ${mail.html === null ? '' : frame}
-${mail.text === null ? '' : `<h2>Text</h2><pre tabindex="0">${escapeHtml(mail.text)}</pre>`}
+${mail.text === null ? '' : `<h2>Text</h2><pre tabindex="0">${breakable(mail.text.trim())}</pre>`}
 ${others.length > 0 ? `<h2>Other links</h2><ul class="links">${others.map(renderLink).join('')}</ul>` : ''}
 <p><a href="/messages/${mail.id}">As JSON</a>, <a href="/messages/${mail.id}/source">as sent</a></p>`,
   )
@@ -152,9 +152,4 @@ function subjectOf({ subject }: CaughtMail): string {
 
 function renderTime(time: string): string {
   return `<time datetime="${time}">${time.slice(0, 19).replace('T', ' ')} UTC</time>`
-}
-
-/** Lines may break behind the signs that divide addresses, so that a word breaks only where it is longer than a line. */
-function breakable(text: string): string {
-  return escapeHtml(text).replace(/[@/?=.]|&amp;/g, '$&<wbr>')
 }
