@@ -38,11 +38,12 @@ time { color: var(--soft); font-size: .9rem; font-variant-numeric: tabular-nums;
  background: transparent }
 .mails .remove:hover { border-color: var(--edge) }
 .mails svg { width: 1rem; stroke: var(--soft); stroke-width: 1.75; stroke-linecap: round }
-#confirm { max-width: min(24rem, calc(100vw - 2rem)); padding: 1.25rem; color: var(--text); background: var(--card);
+#confirm { width: min(24rem, 100vw - 2rem); padding: 1.25rem; color: var(--text); background: var(--card);
  border: 1px solid var(--line); border-radius: var(--radius); box-shadow: 0 1rem 3rem rgb(0 0 0 / 30%) }
 #confirm::backdrop { background: rgb(0 0 0 / 50%) }
 #confirm h2 { margin: 0; font-size: 1.2rem; color: var(--text) }
-#confirm p { margin: .4rem 0 1rem }
+#confirm p { margin: .4rem 0 1.25rem }
+#confirm button { flex: 1 1 6rem; padding-inline: .6rem }
 nav { justify-content: space-between; align-items: center; margin-bottom: 1rem }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .2rem 1rem; margin: 1rem 0 }
 dt { color: var(--soft) }
@@ -62,7 +63,7 @@ iframe { display: block; width: 100%; height: 18rem; resize: vertical; backgroun
 .shown { margin: 0 0 .5rem; color: var(--soft); font-size: .9rem }
 @media (max-width: 36rem) {
  iframe { height: 22rem }
- .bar > button, .actions button { flex: 1 1 100% }
+ .bar > button { flex: 1 1 100% }
  .mails li { grid-template-columns: minmax(0, 1fr) 2.25rem }
  .mails time { grid-column: 1; grid-row: 3 }
  .mails form { grid-column: 2; grid-row: 1 / 4 }
@@ -99,7 +100,6 @@ const refresh = async () => {
   removeAll.disabled = remove.disabled
   removeAll.textContent = remove.textContent
   document.getElementById('question').textContent = page.getElementById('question').textContent
-  document.querySelector('#confirm .bad').textContent = remove.textContent
   if (focused) document.getElementById(focused)?.focus()
 }
 if (place) setInterval(refresh, 2000)

@@ -37,7 +37,7 @@ ${rows.length > 0 ? `<ul class="mails">${rows.join('')}</ul>` : none}</div>
 <div id="confirm" popover role="dialog" aria-labelledby="question"><h2 id="question">${removeAll}?</h2>
 <p>${query === '' ? '' : 'Also those that this search hides. '}They cannot be brought back.</p><form method="post" action="/clear" class="actions">
 <button type="button" class="quiet" popovertarget="confirm" popovertargetaction="hide" autofocus>Keep them</button>
-<button class="bad">${removeAll}</button></form></div>`,
+<button class="bad">Remove all</button></form></div>`,
   )
 }
 
