@@ -9,7 +9,7 @@ h2 { margin: 1.75rem 0 .5rem; font-size: .95rem; font-weight: 600; color: var(--
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
 button.bad { color: var(--card); background: var(--bad); border-color: var(--bad) }
 button.bad:hover { border-color: var(--text) }
-button:disabled { opacity: .5; cursor: default }
+[hidden] { display: none !important }
 input { flex: 1 1 8rem; min-width: 0; min-height: 2.75rem; padding: .5rem 1rem; font: inherit; color: inherit;
  background: var(--field); border: 1px solid var(--edge); border-radius: var(--radius-small) }
 .bar, .bar form, .actions, nav { display: flex; flex-wrap: wrap; gap: .5rem }
@@ -19,7 +19,11 @@ input { flex: 1 1 8rem; min-width: 0; min-height: 2.75rem; padding: .5rem 1rem; 
 ::placeholder { color: var(--soft); opacity: 1 }
 .count { min-height: 1.5em; margin: 0 0 .4rem; color: var(--soft); font-size: .9rem }
 .none, .mails, .highlights, pre, iframe { background: var(--card); border: 1px solid var(--line); border-radius: var(--radius) }
-.none { margin: 0; padding: 2.5rem 1rem; text-align: center; color: var(--soft) }
+.none { margin: 0; padding: clamp(1.5rem, 6vw, 3rem) 1rem; text-align: center; color: var(--soft) }
+.none svg { width: 3rem; height: 3rem; fill: var(--line) }
+.none h2 { margin: .5rem 0 .25rem; font-size: 1.2rem; color: var(--text) }
+.none p { margin: 0 }
+.none .command { width: fit-content; max-width: 100%; margin: 1rem auto 0; justify-content: center }
 .mails { list-style: none; margin: 0; padding: 0 }
 .mails li { position: relative; display: grid; grid-template-columns: minmax(0, 1fr) auto 2.25rem; align-items: center;
  gap: 0 1rem; padding: .6rem .6rem .6rem 1.75rem }
@@ -51,19 +55,19 @@ dd { margin: 0 }
 dd time { color: inherit; font-size: inherit }
 .highlights { margin: 1.25rem 0; padding: 1.25rem; border-inline-start: .35rem solid var(--accent) }
 .highlights p { margin: 0 }
-.address { padding-top: .5rem; color: var(--soft); font-size: .85rem }
+.address { padding-top: .75rem; color: var(--soft); font-size: .85rem }
 .code { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .75rem }
 p + .code { margin-top: 1rem !important; padding-top: 1rem; border-top: 1px solid var(--line) }
 .code strong { font: 700 1.75rem/1.2 ui-monospace, monospace; letter-spacing: .12em }
-.code button { margin-inline-start: auto }
+.code button, .highlights .actions button { margin-inline-start: auto }
 .links { margin: 0; padding-inline-start: 1.25rem }
 pre { margin: 0; padding: 1rem; white-space: pre-wrap }
 iframe { display: block; width: 100%; height: 18rem; resize: vertical; background: white; color-scheme: light;
  border: .5rem solid var(--line) }
 .shown { margin: 0 0 .5rem; color: var(--soft); font-size: .9rem }
 @media (max-width: 36rem) {
- iframe { height: 22rem }
  .bar > button { flex: 1 1 100% }
+ .highlights :is(button, .button) { flex: 1 1 auto }
  .mails li { grid-template-columns: minmax(0, 1fr) 2.25rem }
  .mails time { grid-column: 1; grid-row: 3 }
  .mails form { grid-column: 2; grid-row: 1 / 4 }
@@ -72,7 +76,7 @@ iframe { display: block; width: 100%; height: 18rem; resize: vertical; backgroun
 
 /**
  * Fetches the list every two seconds while the page is visible, and replaces it only when it has changed. What has the focus keeps
- * it. Buttons copy the code of a mail and the command of an empty list. Times are those of the reader, with UTC as a tooltip.
+ * it. Buttons copy the link or the code of a mail and the command of an empty list. Times are those of the reader, with UTC as a tooltip.
  */
 export const pageScript = `${COPY_SCRIPT}const showLocalTimes = (part) => {
   for (const time of part.querySelectorAll('time')) {
@@ -97,10 +101,17 @@ const refresh = async () => {
   place.replaceChildren(...fresh.childNodes)
   document.title = page.title
   const remove = page.querySelector('[popovertarget=confirm]')
-  removeAll.disabled = remove.disabled
+  removeAll.parentElement.hidden = remove.parentElement.hidden
   removeAll.textContent = remove.textContent
   document.getElementById('question').textContent = page.getElementById('question').textContent
   if (focused) document.getElementById(focused)?.focus()
 }
 if (place) setInterval(refresh, 2000)
+// The sandbox keeps the frame's own height from this page, so the height follows from the lengths of its paragraphs.
+const frame = document.querySelector('iframe')
+if (frame?.dataset.lengths) {
+  const perLine = (frame.clientWidth - 32) / 9
+  const heights = frame.dataset.lengths.split(' ').map((length) => 16 + 24 * Math.ceil(length / perLine))
+  frame.style.height = Math.min(640, heights.reduce((sum, height) => sum + height, 88)) + 'px'
+}
 `

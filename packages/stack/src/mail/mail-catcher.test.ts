@@ -133,13 +133,13 @@ describe('the page', () => {
 
   it('404: says on other paths that there is nothing', async () => {
     const { status, body } = await call('/nothing')
-    expect([status, body]).toEqual([404, renderNotice('Not found')])
-    expect((await call('/mails/999999')).body).toBe(renderNotice('This mail was removed, or never came'))
+    expect([status, body]).toEqual([404, renderNotice('Not found', 'This address has no page.')])
+    expect((await call('/mails/999999')).body).toBe(renderNotice('No such mail', 'It was removed, or never came.'))
   })
 
   it('lists mails with links, and shows one with its links, its text and a frame without rights', async () => {
     await call('/messages', { method: 'DELETE' })
-    expect((await call('/')).body).toContain('No mail has come yet.')
+    expect((await call('/')).body).toContain('<h2>No mail yet</h2>')
     await deliver()
     const list = await call('/')
     const path = /<a id="mail-\d+" href="(\/mails\/\d+)">Confirm &lt;your&gt; address<\/a>/.exec(list.body)?.[1] ?? ''

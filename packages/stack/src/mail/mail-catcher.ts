@@ -70,8 +70,10 @@ function answerTo(pages: ShownPages, request: IncomingMessage): Answer {
   const wantsJson = url.pathname.startsWith('/messages')
   if (wantsJson) return jsonAnswer(404, { error: 'Not found' })
   const isMail = url.pathname.startsWith('/mails/')
-  const notice = isMail ? 'This mail was removed, or never came' : 'Not found'
-  return { status: 404, type: HTML, body: renderNotice(notice) }
+  const body = isMail
+    ? renderNotice('No such mail', 'It was removed, or never came.')
+    : renderNotice('Not found', 'This address has no page.')
+  return { status: 404, type: HTML, body }
 }
 
 function findAnswer(pages: ShownPages, url: URL, { method, headers }: IncomingMessage): Answer | undefined {

@@ -1,7 +1,7 @@
 import { breakable, escapeHtml } from '@trestle/common/documents/escape-html.ts'
 import { iconOf, renderTitle } from '@trestle/common/documents/page-style.ts'
 import { renderCommand } from '../command-block.ts'
-import { codeOf, linksOf, type MailLink } from './mail-highlights.ts'
+import { codeOf, linksOf, type MailLink, paragraphLengths } from './mail-highlights.ts'
 import type { CaughtMail } from './mail-store.ts'
 
 /** A list of mails as the page shows it. */
@@ -26,10 +26,10 @@ export function renderList({ mails, query, total, isUnread, homeUrl }: ShownList
     unread > 0 ? `(${unread}) Mail` : 'Mail',
     `<nav><a href="${escapeHtml(homeUrl)}">← Start page</a></nav><header>${renderTitle('Mail')}
 <p>What the services send arrives here and goes no further. For programs: <a href="/messages">/messages</a>.</p></header>
-<div class="bar"><form action="/" role="search"><label class="unseen" for="query">Search mail</label>
+<div class="bar"${total > 0 ? '' : ' hidden'}><form action="/" role="search"><label class="unseen" for="query">Search mail</label>
 <input id="query" type="search" name="q" value="${escapeHtml(query)}" placeholder="Search mail" autocomplete="off">
 <button class="quiet">Search</button></form>
-<button class="quiet" popovertarget="confirm"${total > 0 ? '' : ' disabled'}>${removeAll}</button></div>
+<button class="quiet" popovertarget="confirm">${removeAll}</button></div>
 <div id="mails"><p class="count" role="status">${countOf({ mails: mails.length, total, unread })}${
       query === '' ? '' : ' · <a href="/">Show all mails</a>'
     }</p>
@@ -41,7 +41,11 @@ ${rows.length > 0 ? `<ul class="mails">${rows.join('')}</ul>` : none}</div>
   )
 }
 
-const NO_MAIL = `<div class="none"><p>No mail has come yet. Sign somebody up, or run:</p>${renderCommand('sign-up', 'npx node examples/sign-up.ts')}</div>`
+/** An envelope. */
+const ENVELOPE = 'M0 2h16L8 8zm0 2 8 6 8-6v10H0z'
+
+const NO_MAIL = `<div class="none"><svg viewBox="0 0 16 16" aria-hidden="true"><path d="${ENVELOPE}"/></svg><h2>No mail yet</h2>
+<p>Sign somebody up, or run:</p>${renderCommand('sign-up', 'npx node examples/sign-up.ts')}</div>`
 
 function countOf({ mails, total, unread }: Readonly<Record<'mails' | 'total' | 'unread', number>>): string {
   if (total === 0) return ''
@@ -85,7 +89,8 @@ export function renderMail(mail: CaughtMail): string {
   ].map(([name = '', value = '']) => `<dt>${name}</dt><dd>${breakable(value)}</dd>`)
   const frame = `<h2>HTML</h2><p class="shown">As a mail program shows it.
 <a href="/messages/${mail.id}/html" target="_blank" rel="noreferrer">Open in a new tab</a></p>
-<iframe title="The mail's HTML" src="/messages/${mail.id}/html" sandbox="${frameRights}"></iframe>`
+<iframe title="The mail's HTML" src="/messages/${mail.id}/html" sandbox="${frameRights}"
+ data-lengths="${paragraphLengths(mail.html ?? '').join(' ')}"></iframe>`
   return renderPage(
     subjectOf(mail),
     `<nav><a href="/">← All mails</a>${renderRemoval(mail, { query: '', label: 'Remove this mail', content: 'Remove' })}</nav>
@@ -102,12 +107,13 @@ ${others.length > 0 ? `<h2>Other links</h2><ul class="links">${others.map(render
 function renderHighlights(link: MailLink | undefined, code: string | undefined): string {
   const action =
     link &&
-    `<p><a class="button" href="${escapeHtml(link.url)}" rel="noreferrer">${escapeHtml(link.label ?? 'Open the link')}</a></p>
-<p class="address">${breakable(link.url)}</p>`
+    `<p class="actions"><a class="button" href="${escapeHtml(link.url)}" rel="noreferrer">${escapeHtml(link.label ?? 'Open the link')}</a>
+<button class="quiet" data-copy="link" hidden>Copy link</button></p>
+<p class="address" id="link">${breakable(link.url)}</p>`
   const number =
     code &&
     `<p class="code"><span>Code</span> <strong id="code">${code}</strong>
-<button class="quiet" data-copy="code" hidden>Copy</button></p>`
+<button class="quiet" data-copy="code" hidden>Copy code</button></p>`
   return action || number
     ? `<section class="highlights" aria-label="What the mail is about">${action ?? ''}${number ?? ''}</section>`
     : ''
@@ -130,8 +136,8 @@ export function renderFrame(html: string): string {
 }
 
 /** The HTML of a page that has nothing but a message, and a link to all mails. */
-export function renderNotice(title: string): string {
-  return renderPage(title, `${renderTitle(title)}<p><a href="/">← All mails</a></p>`)
+export function renderNotice(title: string, text: string): string {
+  return renderPage(title, `<nav><a href="/">← All mails</a></nav><header>${renderTitle(title)}<p>${text}</p></header>`)
 }
 
 function renderPage(title: string, body: string): string {
@@ -143,8 +149,7 @@ function renderPage(title: string, body: string): string {
 `
 }
 
-/** An envelope. */
-const ICON = iconOf('M0 2h16L8 8zm0 2 8 6 8-6v10H0z')
+const ICON = iconOf(ENVELOPE)
 
 function subjectOf({ subject }: CaughtMail): string {
   return subject || '(no subject)'
