@@ -6,11 +6,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { migrateOptions } from '../src/migrations.ts'
 import { openTestApp, type TestApp } from './auth-app.ts'
 import { claimsOf } from './authenticator-app.ts'
-import { errorBody, statusAndBody } from './bodies.ts'
+import { claimsBody, emailIdentity, errorBody, proof, statusAndBody, userBody } from './bodies.ts'
 
 // What applications for Supabase do in SQL: seed files that make users with passwords of pgcrypto, functions that change users,
 // and the queries of the page of users in Studio.
 const PASSWORD = 'correct horse battery'
+/** Any moment, written as the profile supabase writes it. */
+const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/)
 
 let test: TestApp
 let owner: pg.Client
@@ -153,11 +155,17 @@ describe('a change by SQL', () => {
       app_metadata: { provider: 'email', providers: ['email'], plan: 'pro' },
       user_metadata: { full_name: 'Ann', theme: 'dark' },
     }
-    const of = ({ role, email, app_metadata, user_metadata }: Record<string, unknown>) => ({
-      ...{ role, email, app_metadata, user_metadata },
-    })
-    expect(of((await getUser(access)).json())).toEqual(shown)
-    expect(of(claimsOf((await refresh(refreshToken)).json().access_token))).toEqual(shown)
+    const sent = { recovery_sent_at: time, last_sign_in_at: time }
+    const times = { created_at: time, updated_at: time, email_confirmed_at: time, confirmed_at: time, ...sent }
+    const known = { email, created_at: time, updated_at: time, last_sign_in_at: time }
+    const identity = { ...emailIdentity(id, email), ...known, identity_data: { sub: id, email } }
+    expect(statusAndBody(await getUser(access))).toEqual([
+      200,
+      userBody({ id, ...shown, ...times, identities: [identity] }),
+    ])
+    expect(claimsOf((await refresh(refreshToken)).json().access_token)).toEqual(
+      claimsBody({ iss: undefined, sub: id, ...shown, amr: [proof('password')] }),
+    )
     expect((await test.post('/token?grant_type=password', { email: other, password: PASSWORD })).statusCode).toBe(200)
   })
 
@@ -243,6 +251,14 @@ describe('the page of users in Studio', () => {
     const id = await seed()
     await owner.query(`UPDATE auth.users SET phone = $2 WHERE id = $1`, [id, `1555${people}00`])
     const prefix = id.slice(0, 8)
+    const moment = expect.any(Date)
+    const listed = {
+      ...{ id, email, phone: `1555${people}00`, providers: ['email'], is_anonymous: false, is_sso_user: false },
+      ...{ created_at: moment, updated_at: moment, confirmed_at: moment, last_sign_in_at: moment },
+      ...{ banned_until: null, confirmation_sent_at: null, invited_at: null },
+      raw_app_meta_data: { provider: 'email', providers: ['email'] },
+      raw_user_meta_data: { full_name: 'Ann' },
+    }
     for (const condition of [
       `lower(email) >= '${email}' AND lower(email) < '${email}~' AND instance_id = '00000000-0000-0000-0000-000000000000'
         ORDER BY instance_id, lower(email)`,
@@ -256,7 +272,7 @@ describe('the page of users in Studio', () => {
       `email = '${email}' AND (created_at, id) > ('2020-01-01', '${randomUUID()}'::uuid) ORDER BY created_at, id`,
     ]) {
       const { rows } = await owner.query(page(`WHERE ${condition} LIMIT 50`))
-      expect(rows).toEqual([expect.objectContaining({ id, email, providers: ['email'], is_anonymous: false })])
+      expect(rows).toEqual([listed])
     }
     const { rows } = await owner.query(`
       SELECT (SELECT reltuples FROM pg_class WHERE oid = 'auth.users'::regclass) >= -1 AS "isEstimated",

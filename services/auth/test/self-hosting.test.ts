@@ -1,4 +1,4 @@
-import { AuthClient } from '@supabase/auth-js'
+import { AuthApiError, AuthClient } from '@supabase/auth-js'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -58,6 +58,8 @@ describe('the environment of the self-hosting files of Supabase', () => {
     expect(dataOf(await client.getUser()).user.id).toBe(user?.id)
     dataOf(await client.signInWithPassword(credentials))
     expect((await client.signOut()).error).toBeNull()
-    expect((await client.refreshSession(session ?? undefined)).error).toMatchObject({ status: 400 })
+    expect((await client.refreshSession(session ?? undefined)).error).toEqual(
+      new AuthApiError('Invalid Refresh Token: Refresh Token Not Found', 400, 'refresh_token_not_found'),
+    )
   })
 })

@@ -88,10 +88,13 @@ describe('planMigrations', () => {
       [
         '0003-add-author',
         [
-          expect.arrayContaining([
-            { relation: 'app_notes', mode: 'AccessExclusiveLock', blocks: 'reads and writes', size: '16 kB' },
+          [
+            { relation: 'app_authors', mode: 'AccessShareLock', blocks: 'nothing', size: '8192 bytes' },
             { relation: 'app_authors', mode: 'ShareRowExclusiveLock', blocks: 'writes', size: '8192 bytes' },
-          ]),
+            { relation: 'app_notes', mode: 'AccessExclusiveLock', blocks: 'reads and writes', size: '16 kB' },
+            { relation: 'app_notes', mode: 'AccessShareLock', blocks: 'nothing', size: '16 kB' },
+            { relation: 'app_notes', mode: 'ShareRowExclusiveLock', blocks: 'writes', size: '16 kB' },
+          ],
           [],
           [{ relation: 'app_authors', mode: 'AccessExclusiveLock', blocks: 'reads and writes', size: '8192 bytes' }],
           [],

@@ -1,6 +1,6 @@
-import { AuthApiError } from '@supabase/auth-js'
+import { AuthApiError, AuthPKCECodeVerifierMissingError } from '@supabase/auth-js'
 import { afterAll, describe, expect, it } from 'vitest'
-import { anyId, anyTime, emailIdentity, phoneIdentity, sessionBody, userBody } from '../bodies.ts'
+import { anyId, anyTime, confirmedBody, emailIdentity, phoneIdentity, sessionBody, userBody } from '../bodies.ts'
 import { type ClientService, dataOf, newCredentials, openClientService } from './client-service.ts'
 
 const service = await openClientService()
@@ -14,42 +14,29 @@ async function register(on: ClientService = service) {
   return { ...credentials, id: user?.id }
 }
 
+/** The record of somebody whom `register` has made. */
+const registeredBody = ({ id, email, phone }: Omit<Awaited<ReturnType<typeof register>>, 'password'>) =>
+  userBody({
+    id,
+    email,
+    email_confirmed_at: anyTime,
+    phone,
+    phone_confirmed_at: anyTime,
+    confirmed_at: anyTime,
+    app_metadata: { provider: 'email', providers: ['email', 'phone'] },
+    identities: [
+      emailIdentity(id, email, { email_verified: true }),
+      phoneIdentity(id, phone, { phone_verified: true }),
+    ],
+  })
+
 describe('signInWithPassword', () => {
   it('signs in by email and by phone', async () => {
     const { email, phone, password, id } = await register()
     const client = service.newClient()
+    const user = registeredBody({ id, email, phone })
     const byEmail = dataOf(await client.signInWithPassword({ email, password }))
-    expect(byEmail).toEqual({
-      user: userBody({
-        id,
-        email,
-        email_confirmed_at: anyTime,
-        phone,
-        phone_confirmed_at: anyTime,
-        confirmed_at: anyTime,
-        last_sign_in_at: anyTime,
-        app_metadata: { provider: 'email', providers: ['email', 'phone'] },
-        identities: [
-          emailIdentity(id, email, { email_verified: true }),
-          phoneIdentity(id, phone, { phone_verified: true }),
-        ],
-      }),
-      session: sessionBody(
-        userBody({
-          id,
-          email,
-          email_confirmed_at: anyTime,
-          phone,
-          phone_confirmed_at: anyTime,
-          confirmed_at: anyTime,
-          app_metadata: { provider: 'email', providers: ['email', 'phone'] },
-          identities: [
-            emailIdentity(id, email, { email_verified: true }),
-            phoneIdentity(id, phone, { phone_verified: true }),
-          ],
-        }),
-      ),
-    })
+    expect(byEmail).toEqual({ user: { ...user, last_sign_in_at: anyTime }, session: sessionBody(user) })
     expect(dataOf(await client.signInWithPassword({ phone, password })).user?.id).toBe(id)
   })
 
@@ -177,31 +164,34 @@ describe('exchangeCodeForSession', () => {
   it.each([
     [
       'signUp',
+      null,
       async (client: ReturnType<typeof newPkceClient>) => {
         const { email, password } = newCredentials()
-        dataOf(await client.signUp({ email, password }))
-        return email
+        const { user } = dataOf(await client.signUp({ email, password }))
+        return { email, user: confirmedBody(user?.id, email, { confirmation_sent_at: anyTime }) }
       },
     ],
     [
       'signInWithOtp',
+      null,
       async (client: ReturnType<typeof newPkceClient>) => {
-        const { email } = await register()
-        dataOf(await client.signInWithOtp({ email }))
-        return email
+        const user = await register()
+        dataOf(await client.signInWithOtp({ email: user.email }))
+        return { email: user.email, user: { ...registeredBody(user), recovery_sent_at: anyTime } }
       },
     ],
     [
       'resetPasswordForEmail',
+      'recovery',
       async (client: ReturnType<typeof newPkceClient>) => {
-        const { email } = await register()
-        dataOf(await client.resetPasswordForEmail(email, { redirectTo: 'https://app.example.com/reset' }))
-        return email
+        const user = await register()
+        dataOf(await client.resetPasswordForEmail(user.email, { redirectTo: 'https://app.example.com/reset' }))
+        return { email: user.email, user: { ...registeredBody(user), recovery_sent_at: anyTime } }
       },
     ],
-  ])('ends the flow of %s only in the client that began it', async (name, begin) => {
+  ])('ends the flow of %s only in the client that began it', async (_name, redirectType, begin) => {
     const client = newPkceClient()
-    const email = await begin(client)
+    const { email, user } = await begin(client)
     const target = await service.open((await service.readMail(email)).link)
     const code = target.searchParams.get('code') ?? ''
     expect([code, target.hash]).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), ''])
@@ -210,8 +200,11 @@ describe('exchangeCodeForSession', () => {
     expect((await stranger.exchangeCodeForSession(code)).error).toEqual(
       new AuthApiError('code challenge does not match previously saved code verifier', 400, 'bad_code_verifier'),
     )
-    const redirectType = name === 'resetPasswordForEmail' ? 'recovery' : null
-    expect(dataOf(await client.exchangeCodeForSession(code))).toMatchObject({ user: { email }, redirectType })
-    expect((await client.exchangeCodeForSession(code)).error).not.toBeNull()
+    expect(dataOf(await client.exchangeCodeForSession(code))).toEqual({
+      user: { ...user, last_sign_in_at: anyTime },
+      session: sessionBody(user),
+      redirectType,
+    })
+    expect((await client.exchangeCodeForSession(code)).error).toEqual(new AuthPKCECodeVerifierMissingError())
   })
 })
