@@ -1,10 +1,10 @@
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
-import { openRateLimit } from '../access/rate-limit.ts'
 import { countPublishedKeys, type TokenRules } from '../access/token-verifier.ts'
 import type { InventoryConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
 import { openCommandDatabase } from '../open-database.ts'
+import { openRateLimit } from '../requests/rate-limit.ts'
 import { findStockFaults } from '../stock/level-repository.ts'
 
 const stockCheck: Check<InventoryConfig> = {

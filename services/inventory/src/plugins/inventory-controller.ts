@@ -5,7 +5,6 @@ import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import { addressKey } from '@trestle/common/server/address-key.ts'
 import { Controller, type Guard, type GuardContext, type RawJson } from '@trestle/endpoints/endpoints.ts'
 import { actorOf } from '../access/actor.ts'
-import type { RateLimit } from '../access/rate-limit.ts'
 import type { Identity, TokenVerifier } from '../access/token-verifier.ts'
 import type { InventoryDeps } from '../deps.ts'
 import { errorVocabulary } from '../error-body.ts'
@@ -19,6 +18,7 @@ import {
 } from '../errors.ts'
 import { matchedVersions, namesTag } from '../requests/entity-tag.ts'
 import { recordBody } from '../requests/envelope.ts'
+import type { RateLimit } from '../requests/rate-limit.ts'
 import { fastifyReplyOf, fastifyRequestOf, noteOn } from './fastify-request.ts'
 
 /** Base of the controllers that are open to everybody. */
