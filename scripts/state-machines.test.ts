@@ -182,16 +182,88 @@ describe.each(machines)('the diagram of $name', ({ readme, diagram, states, writ
   })
 })
 
+/** A machine whose state is a variable of a process. */
+interface HeldMachine {
+  readonly name: string
+  readonly readme: string
+  readonly diagram: number
+  readonly states: () => readonly string[]
+  readonly arrows: () => readonly string[]
+}
+
+const LIFECYCLE = 'packages/endpoints/src/lifecycle.ts'
+const READINESS = 'packages/common/src/lifecycle/readiness.ts'
+const typeOf = (name: string): RegExp => new RegExp(String.raw`type ${name} = (.*)\n`)
+
+/** The arrows of a table that has the next state of each state and event. */
+function arrowsIn(path: string, table: string): readonly string[] {
+  const [rows = ''] = read(path).split(`const ${table}: `)[1]?.split('\n}\n') ?? []
+  return [...rows.matchAll(/^ {2}(\w+): \{(.*)\},$/gm)].flatMap(([, from = '', nexts = '']) =>
+    arrowsOf(
+      [from],
+      [...nexts.matchAll(/'(\w+)'/g)].map(([, to]) => String(to)),
+    ),
+  )
+}
+
+const heldMachines: readonly HeldMachine[] = [
+  {
+    name: 'the load of an application',
+    readme: 'packages/endpoints/README.md',
+    diagram: 0,
+    states: () => wordsOf(LIFECYCLE, typeOf('LoadState')),
+    arrows: () => arrowsIn(LIFECYCLE, 'NEXT_LOAD'),
+  },
+  {
+    name: 'the watch of an application',
+    readme: 'packages/endpoints/README.md',
+    diagram: 1,
+    states: () => wordsOf(LIFECYCLE, typeOf('WatchState')),
+    arrows: () => arrowsIn(LIFECYCLE, 'NEXT_WATCH'),
+  },
+  {
+    name: 'a process that serves',
+    readme: 'packages/common/README.md',
+    diagram: 0,
+    states: () => wordsOf(READINESS, /let state: (.*) =/),
+    arrows: () => [
+      ...arrowsOf(
+        wordsOf(READINESS, /if \(state === (.*)\) state = 'ready'/),
+        wordsOf(READINESS, /if \(state === '\w+'\) state = (.*)\n/),
+      ),
+      ...arrowsOf(
+        wordsOf(READINESS, /let state: (.*) =/),
+        wordsOf(READINESS, /drain: \(\): void => \{\s+state = (.*)\n/),
+      ),
+    ],
+  },
+]
+
+const isChange = (arrow: string): boolean => new Set(arrow.split(' --> ')).size === 2
+
+describe.each(heldMachines)('the diagram of $name', ({ readme, diagram, states, arrows }) => {
+  const drawn = diagramsOf(read(readme))[diagram]
+
+  it('has the states of the code', () => {
+    expect([...(drawn?.states ?? [])].filter((state) => state !== 'none').sort()).toEqual([...states()].sort())
+  })
+
+  it('has the arrows of the code, from one state to another', () => {
+    const inner = [...(drawn?.arrows.keys() ?? [])].filter((arrow) => isChange(arrow) && !/\bnone\b/.test(arrow))
+    expect(inner.sort()).toEqual([...new Set(arrows().filter(isChange))].sort())
+  })
+})
+
 it('finds the states of every table with a state', () => {
   const states = /(?:CHECK \((?:\s*)|\n\s+)(?:status|state) IN \(|_status'\)\} AS ENUM/
   const found = globSync('migrations/*/*.ts', { cwd: root }).filter((path) => states.test(read(path)))
   expect(found.sort()).toEqual([
     'migrations/auth/0010-create-mfa-factors.ts',
-    // The fourth state, `over`, is that of a retired key after its time.
+    // The fourth state, `over`, is that of a retired key after its time: `signing-key-states.test.ts` runs through all four.
     'migrations/auth/0017-create-signing-keys.ts',
     'migrations/inventory/0007-create-reservations.ts',
     'migrations/payments/0020-create-operations.ts',
-    // Its states are steps that were offered. Other columns say what became of them.
+    // Its states are steps that were offered. Other columns say what became of them: `session-states.test.ts` reads them all.
     'migrations/payments/0024-create-sessions.ts',
     'migrations/payments/0026-create-attempts.ts',
     'migrations/payments/0027-create-disputes.ts',
