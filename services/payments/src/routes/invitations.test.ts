@@ -2,6 +2,7 @@ import { type MailSink, startMailSink } from '@trestle/testing/mail-sink.ts'
 import type { LightMyRequestResponse } from 'fastify'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { errorBodies, refusals, statusAndBody } from '../../test/bodies.ts'
+import { COMPRESSIBLE, pageHeaders } from '../../test/headers.ts'
 import {
   basic,
   createTestApp,
@@ -26,12 +27,6 @@ afterAll(async () => {
 })
 
 const NAME = '<script>alert("x")</script> & Co'
-const HEADERS = {
-  'content-type': 'text/html; charset=utf-8',
-  'referrer-policy': 'no-referrer',
-  'cache-control': 'no-store',
-  'x-content-type-options': 'nosniff',
-}
 
 /** Invites somebody to a new merchant, and answers the path of the link. */
 async function invite(): Promise<{ merchantId: string; path: string; token: string }> {
@@ -58,7 +53,7 @@ const post = (url: string, headers: object = { 'content-type': 'application/x-ww
 
 /** Expects the page for a token that belongs to no invitation. */
 function expectMissing(response: LightMyRequestResponse): void {
-  expect([response.statusCode, response.headers['content-type']]).toEqual([404, HEADERS['content-type']])
+  expect([response.statusCode, response.headers]).toEqual([404, pageHeaders()])
   expect(response.body).toContain('<h1>There is no such invitation</h1>')
 }
 
@@ -67,10 +62,7 @@ describe('GET /invitations/:token', () => {
     const { merchantId, path } = await invite()
     const response = await get(path)
     expect(response.statusCode).toBe(200)
-    expect(response.headers).toMatchObject(HEADERS)
-    expect(response.headers['content-security-policy']).toMatch(
-      /^default-src 'none'; script-src 'self'; style-src 'self'; .*form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
-    )
+    expect(response.headers).toEqual(pageHeaders(undefined, COMPRESSIBLE))
     expect(response.body).toContain('<h1>Look after &lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; Co?</h1>')
     expect(response.body).toContain(`An app invites o&#39;${merchantId}@example.com`)
     expect(response.body).not.toContain('<script')
@@ -132,7 +124,7 @@ describe('POST /invitations/:token', () => {
       .where('merchant_id', '=', merchantId)
       .execute()
     for (const response of [await post(path), await get(path)]) {
-      expect([response.statusCode, response.headers['content-type']]).toEqual([410, HEADERS['content-type']])
+      expect([response.statusCode, response.headers]).toEqual([410, pageHeaders()])
       expect(response.body).toContain('<h1>This invitation has expired</h1>')
     }
     expect(await isPending(merchantId)).toBe(true)
