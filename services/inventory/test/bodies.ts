@@ -1,11 +1,14 @@
-import { anyTime } from '@trestle/testing/any-value.ts'
+import { anyTime, anyUuid } from '@trestle/testing/any-value.ts'
 import { expect } from 'vitest'
 
 /** Any number, such as an id. */
 export const anyNumber: unknown = expect.any(Number)
 
-/** The differences from a whole body. */
-type Differences = Readonly<Record<string, unknown>>
+/** The seconds that a client is to wait, as text. */
+export const anySeconds: unknown = expect.stringMatching(/^[1-9]\d*$/)
+
+/** The differences from a whole body, or from all headers. */
+export type Differences = Readonly<Record<string, unknown>>
 
 /**
  * The body of a refusal with 400 for one problem, whole.
@@ -14,6 +17,22 @@ type Differences = Readonly<Record<string, unknown>>
 export function invalidBody(path: string, message: string): object {
   const description = `${path === '' ? 'The request' : path}: ${message}`
   return { statusCode: 400, error: { type: 'VALIDATION_ERROR', description, issues: [{ path, message }] } }
+}
+
+/** The headers of an answer in JSON, whole, as `withoutConnection` leaves them. `undefined` stands for a header that is not sent. */
+export const jsonHeaders = (differences: Differences = {}): object => ({
+  'x-request-id': anyUuid,
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'content-type': 'application/json; charset=utf-8',
+  'content-length': expect.stringMatching(/^[1-9]\d*$/),
+  ...differences,
+})
+
+/** Headers without those of the connection, and without what caches compare: these depend on how a request came. */
+export function withoutConnection({ connection, date, vary, ...headers }: Differences): object {
+  return headers
 }
 
 /** The body of a refusal, whole. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { invalidBody } from '../../test/bodies.ts'
+import { invalidBody, jsonHeaders, withoutConnection } from '../../test/bodies.ts'
 import { startInventory, type TestInventory } from '../../test/inventory-app.ts'
 
 const SEED = [
@@ -23,13 +23,7 @@ describe('GET /users', () => {
     const response = await get('/users')
     expect(response.statusCode).toBe(200)
     expect(response.json()).toEqual({ statusCode: 200, data: SEED })
-    expect(response.headers).toMatchObject({
-      'content-type': 'application/json; charset=utf-8',
-      'cache-control': 'no-store',
-      'x-content-type-options': 'nosniff',
-      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-      link: '</users>; rel="first"',
-    })
+    expect(withoutConnection(response.headers)).toEqual(jsonHeaders({ link: '</users>; rel="first"' }))
   })
 
   it('200: lists pages by cursor', async () => {
