@@ -46,22 +46,20 @@ describe('the metrics of messages', () => {
     await queueMail(db, app.deps, { ...mail, expiresAt: null })
     await app.readMail('ada@example.com')
     await queueMail(db, app.deps, { ...mail, expiresAt: app.clock.now().toISOString() })
-    const settled = ['done', 'dead'].map((outcome) => `jobs_total{task="mail",outcome="${outcome}"} 1`)
-    await expect.poll(() => read('jobs_total')).toEqual(expect.arrayContaining(settled))
+    const counts = (done: number, retry: number, dead: number) =>
+      Object.entries({ done, dropped: 0, retry, dead }).map(
+        ([outcome, count]) => `jobs_total{task="mail",outcome="${outcome}"} ${count}`,
+      )
+    await expect.poll(() => read('jobs_total{task="mail"')).toEqual(counts(1, 0, 1))
     app.refuseMails(true)
     await queueMail(db, app.deps, { ...mail, expiresAt: null })
     await expect.poll(makeNextTheLast).toBe(1n)
     await expect.poll(() => read('jobs_dead')).toContain('jobs_dead{task="mail"} 2')
-    expect(await read('jobs_total', 'auth_email_send')).toEqual(
-      expect.arrayContaining([
-        'jobs_total{task="mail",outcome="done"} 1',
-        'jobs_total{task="mail",outcome="dropped"} 0',
-        'jobs_total{task="mail",outcome="retry"} 1',
-        'jobs_total{task="mail",outcome="dead"} 2',
-        'auth_email_send_operations_total{type="REAUTHENTICATION"} 3',
-        'auth_email_send_errors_total{type="REAUTHENTICATION"} 2',
-      ]),
-    )
+    expect(await read('jobs_total{task="mail"')).toEqual(counts(1, 1, 2))
+    expect((await read('auth_email_send')).filter((line) => !line.endsWith(' 0'))).toEqual([
+      'auth_email_send_operations_total{type="REAUTHENTICATION"} 3',
+      'auth_email_send_errors_total{type="REAUTHENTICATION"} 2',
+    ])
     expect(await read(`jobs_dead{task="${smsTask.name}"`)).toEqual(['jobs_dead{task="sms"} 0'])
     expect(await read('jobs_queued{task="mail"', 'jobs_oldest_due_seconds{task="mail"')).toEqual([
       'jobs_queued{task="mail"} 0',

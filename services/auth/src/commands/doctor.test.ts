@@ -146,9 +146,10 @@ describe('auth migrate and auth doctor', () => {
       ...hook('SEND_EMAIL'),
       ...hook('SEND_SMS'),
     })
-    expect(lines).toEqual(
-      expect.arrayContaining(['ok    SMTP: not used, a hook sends mails', 'ok    SMS: not used, a hook sends them']),
-    )
+    expect(lines.filter((line) => /SMTP|SMS/.test(line))).toEqual([
+      'ok    SMTP: not used, a hook sends mails',
+      'ok    SMS: not used, a hook sends them',
+    ])
     expect(isHealthy).toBe(true)
   })
 

@@ -14,6 +14,7 @@ import {
   identityBody,
   sessionBody,
   signedUpBody,
+  statusAndBody,
   userBody,
 } from '../../test/bodies.ts'
 import { land } from '../../test/external/external-app.ts'
@@ -115,12 +116,8 @@ describe('keycloak', () => {
       iss: openId.realm,
     }
     const implicit = await signIn('keycloak', { scopes: 'openid,roles' })
-    expect(implicit.fragment).toEqual(
-      fragmentBody('keycloak', {
-        provider_token: expect.stringMatching(/^ey/),
-        provider_refresh_token: anyId,
-      }),
-    )
+    const tokens = { provider_token: expect.stringMatching(/^ey/), provider_refresh_token: anyId }
+    expect(implicit.fragment).toEqual(fragmentBody('keycloak', tokens))
     const verifier = 'v'.repeat(64)
     const challenge = createHash('sha256').update(verifier).digest('base64url')
     const { query } = await signIn('keycloak', { code_challenge: challenge, code_challenge_method: 'S256' })
@@ -182,12 +179,8 @@ describe('google', () => {
   it('signs in by the id_token that comes with the code', async () => {
     openId.account = google()
     const { fragment } = await signIn('google', { access_type: 'offline', prompt: 'consent' })
-    expect(fragment).toEqual(
-      fragmentBody('google', {
-        provider_token: anyJwt,
-        provider_refresh_token: expect.any(String),
-      }),
-    )
+    const tokens = { provider_token: anyJwt, provider_refresh_token: expect.any(String) }
+    expect(fragment).toEqual(fragmentBody('google', tokens))
     // The profile is read only when there is no id_token.
     expect(openId.called).toContain('www.googleapis.com/oauth2/v3/certs')
     expect(openId.called).not.toContain('www.googleapis.com/userinfo/v2/me')
@@ -382,8 +375,13 @@ describe('POST /token, grant id_token', () => {
     const id_token = await openId.sign({ ...claims, email_verified: verified })
     const text = 'Unverified email with apple. A confirmation email has been sent to your apple email'
     const refused = grantErrorBody('invalid_request', 'provider_email_needs_verification', text, 422)
-    const body = status === 422 ? refused : expect.anything()
-    expect(await grant({ provider: 'apple', id_token })).toEqual({ status, body })
+    const data = accountBody({ iss: claims.iss, sub: claims.sub, email })
+    const external = identityBody({ id: claims.sub, identity_data: data, provider: 'apple', email })
+    const own = emailIdentity(user.id, expect.stringMatching(/^signed-up-/), { email_verified: true })
+    const app_metadata = { provider: 'email', providers: ['email', 'apple'] }
+    const linkedTo = { app_metadata, user_metadata: { name: 'Ann', ...data }, identities: [own, external] }
+    const session = sessionBody(signedUpBody({ user, email }, linkedTo))
+    expect(await grant({ provider: 'apple', id_token })).toEqual({ status, body: status === 422 ? refused : session })
     const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
     const linked = status === 200 ? [{ provider: 'apple' }] : []
     expect(await identities.orderBy('created_at').execute()).toEqual([{ provider: 'email' }, ...linked])
@@ -485,16 +483,13 @@ describe('POST /token, grant id_token', () => {
 
   // ASVS 16.5.2, 16.5.3
   it('503: fails while the keys of the provider cannot be fetched', async () => {
-    const blind = await openMailApp(
-      {
-        ...client('KEYCLOAK', 'realm-client'),
-        AUTH_EXTERNAL_KEYCLOAK_URL: 'http://127.0.0.1:1',
-      },
-      { replace: () => ({ now: () => new Date() }) },
-    )
+    const settings = { ...client('KEYCLOAK', 'realm-client'), AUTH_EXTERNAL_KEYCLOAK_URL: 'http://127.0.0.1:1' }
+    const blind = await openMailApp(settings, { replace: () => ({ now: () => new Date() }) })
     const id_token = await openId.sign({ iss: 'http://127.0.0.1:1', aud: 'realm-client', sub: 'x', email })
     const answer = await blind.post('/token?grant_type=id_token', { provider: 'keycloak', id_token })
-    expect([answer.statusCode, answer.json().error, answer.headers['retry-after']]).toEqual([503, 'server_error', '1'])
+    const text = 'The service is not available for the moment, please retry'
+    const body = { ...grantErrorBody('server_error', 'service_unavailable', text, 503), error_id: anyId }
+    expect([...statusAndBody(answer), answer.headers['retry-after']]).toEqual([503, body, '1'])
     await blind.close()
   })
 })

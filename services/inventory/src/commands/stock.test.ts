@@ -160,12 +160,14 @@ describe('inventory stock', () => {
     const answer = await json('transfer', 'CAP', '1', '--to', 'MAIN', '--from', 'SHOP')
     const { ids } = z.object({ ids: z.array(z.number()) }).parse(answer)
     expect(answer).toEqual({ id: ids[0], ids, levels })
-    const moved = { type: 'transfer', reason: null, actor: 'operator' }
-    expect(await json('history', 'CAP', '--limit', '4')).toMatchObject([
-      { ...moved, location: 'MAIN', onHandDelta: 1, transferId: ids[0], reference: null },
-      { ...moved, location: 'SHOP', onHandDelta: -1, transferId: ids[0], reference: null },
-      { ...moved, location: 'SHOP', onHandDelta: 4, transferId: id, reference: 'T-1' },
-      { ...moved, location: 'MAIN', onHandDelta: -4, transferId: id, reference: 'T-1' },
+    const moved = { productId: 8, sku: 'CAP', type: 'transfer', reservedDelta: 0, reservedAfter: 0, createdAt: anyTime }
+    const main = { ...moved, locationId: 1, location: 'MAIN', reason: null, actor: 'operator', reservationId: null }
+    const shop = { ...main, locationId: 2, location: 'SHOP' }
+    expect(await json('history', 'CAP', '--limit', '4')).toEqual([
+      { ...main, id: ids[1], onHandDelta: 1, onHandAfter: 6, transferId: ids[0], reference: null },
+      { ...shop, id: ids[0], onHandDelta: -1, onHandAfter: 3, transferId: ids[0], reference: null },
+      { ...shop, id: id + 1, onHandDelta: 4, onHandAfter: 4, transferId: id, reference: 'T-1' },
+      { ...main, id, onHandDelta: -4, onHandAfter: 5, transferId: id, reference: 'T-1' },
     ])
   })
 
