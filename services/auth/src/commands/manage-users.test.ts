@@ -1,7 +1,16 @@
 import { Readable, Writable } from 'node:stream'
 import { Command } from 'commander'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { anyTime, confirmedBody, emailIdentity, phoneIdentity, signedUpBody, userBody } from '../../test/bodies.ts'
+import {
+  anyTime,
+  confirmedBody,
+  emailIdentity,
+  grantErrorBody,
+  outcomeOf,
+  phoneIdentity,
+  signedUpBody,
+  userBody,
+} from '../../test/bodies.ts'
 import { type MailApp, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
@@ -196,7 +205,7 @@ describe('auth users', () => {
     await run(...ada, '--password', 'correct horse')
     const signIn = async () => {
       const payload = { email: 'ada@example.com', password: 'correct horse' }
-      return (await test.post('/token?grant_type=password', payload)).json().error_code
+      return outcomeOf(await test.post('/token?grant_type=password', payload))
     }
     const shown = (state: string, indent: string, ...more: readonly unknown[]) => [
       `id          ${indent}${ADA}`,
@@ -210,9 +219,10 @@ describe('auth users', () => {
     expect(await run('users', 'ban', 'ada@example.com')).toEqual(
       shown('banned', '  ', expect.stringMatching(/^banned until {2}\d{4}-\d\d-\d\d \d\d:\d\d$/)),
     )
-    expect(await signIn()).toBe('user_banned')
+    const banned = [400, grantErrorBody('invalid_grant', 'user_banned', 'User is banned')]
+    expect(await signIn()).toEqual(banned)
     expect(await run('users', 'unban', ADA)).toEqual(shown('confirmed', '  '))
-    expect(await signIn()).toBeUndefined()
+    expect(await signIn()).toBe(200)
     expect(await json('users', 'ban', ADA, '--for', '1h')).toEqual(
       confirmedBody(ADA, 'ada@example.com', { ...BY_BOTH, last_sign_in_at: anyTime, banned_until: anyTime }),
     )

@@ -7,7 +7,7 @@ import { argon2i, hash as hashByReference } from 'argon2'
 import { Command } from 'commander'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
-import { anyId, anyTime, outcomeOf, userBody, wrongPassword } from '../../test/bodies.ts'
+import { anyId, anyTime, grantErrorBody, outcomeOf, statusAndBody, userBody, wrongPassword } from '../../test/bodies.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { usersCommand } from './users.ts'
 
@@ -111,11 +111,12 @@ describe('auth users import', () => {
     expect(await signIn({ phone: '14155550100' }, 'correct horse')).toBe(200)
     const refusal = async (email: string) => {
       const payload = { email, password: 'correct horse' }
-      return (await app.inject({ method: 'POST', url: '/token?grant_type=password', payload })).json().error_code
+      return statusAndBody(await app.inject({ method: 'POST', url: '/token?grant_type=password', payload }))
     }
-    expect(await refusal('bad@example.com')).toBe('user_banned')
-    expect(await refusal('none@example.com')).toBe('invalid_credentials')
-    expect(await refusal('new@example.com')).toBe('email_not_confirmed')
+    const refused = (code: string, text: string) => [400, grantErrorBody('invalid_grant', code, text)]
+    expect(await refusal('bad@example.com')).toEqual(refused('user_banned', 'User is banned'))
+    expect(await refusal('none@example.com')).toEqual(wrongPassword)
+    expect(await refusal('new@example.com')).toEqual(refused('email_not_confirmed', 'Email not confirmed'))
   })
 
   it('changes nothing when it runs again', async () => {

@@ -179,7 +179,8 @@ describe('SEND_EMAIL in the request', () => {
       return {}
     })
     const refused = await test.app.inject({ url: '/reauthenticate', headers })
-    expect([refused.statusCode, refused.json().error_code]).toEqual([503, 'server_busy'])
+    const text = 'Too many requests at once, please retry after a moment'
+    expect(statusAndBody(refused)).toEqual([503, errorBody(503, 'server_busy', text, { error_id: anyId })])
     stub.answer = () => NOTHING
     expect((await test.app.inject({ url: '/reauthenticate', headers })).statusCode).toBe(200)
   })
@@ -228,7 +229,8 @@ describe('hooks of new users in the request', () => {
     answer('AFTER_USER_CREATED', () => refusal)
     const signedUp = await test.post('/signup', { email: 'stays@example.com', password })
     const invited = await test.post('/invite', { email: 'stays-invited@example.com' }, OPERATOR)
-    expect([signedUp.statusCode, signedUp.json().error_code]).toEqual([500, 'unexpected_failure'])
+    const failed = errorBody(500, 'unexpected_failure', 'Error running hook', { error_id: anyId })
+    expect(statusAndBody(signedUp)).toEqual([500, failed])
     expect(statusAndBody(invited)).toEqual(REFUSED)
     expect([await findId('stays@example.com'), await findId('stays-invited@example.com')]).toEqual([
       { id: anyId },

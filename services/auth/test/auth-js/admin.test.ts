@@ -60,7 +60,9 @@ describe('admin.createUser, getUserById, updateUserById, deleteUser', () => {
   it('delete softly and free the address', async () => {
     const { email, password, user } = await register()
     dataOf(await admin.deleteUser(user.id, true))
-    expect((await service.newClient().signInWithPassword({ email, password })).error?.code).toBe('invalid_credentials')
+    expect((await service.newClient().signInWithPassword({ email, password })).error).toEqual(
+      new AuthApiError('Invalid login credentials', 400, 'invalid_credentials'),
+    )
     expect(dataOf(await admin.createUser({ email })).user.id).not.toBe(user.id)
   })
 

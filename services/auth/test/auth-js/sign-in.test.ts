@@ -116,7 +116,9 @@ describe('resetPasswordForEmail', () => {
           : ({ token_hash: mail.token, type: 'recovery' } as const)
       dataOf(await client.verifyOtp(params))
       dataOf(await client.updateUser({ password: `new ${password}` }))
-      expect((await client.signInWithPassword({ email, password })).error?.code).toBe('invalid_credentials')
+      expect((await client.signInWithPassword({ email, password })).error).toEqual(
+        new AuthApiError('Invalid login credentials', 400, 'invalid_credentials'),
+      )
       dataOf(await client.signInWithPassword({ email, password: `new ${password}` }))
     }
   })
