@@ -4,7 +4,7 @@ import type { Setting, Settings } from './setting.ts'
 /** Settings of one subject, under one heading in the documents. */
 interface SettingGroup {
   readonly title: string
-  /** What holds for all settings of the group. */
+  /** A text above the table of the group, such as how its settings belong together. */
   readonly about?: string
 }
 
@@ -17,7 +17,7 @@ interface SettingFamily {
 }
 
 declare module 'zod' {
-  /** What a setting has besides its rule and its description. */
+  /** What the documents say about a setting beside its rule and its description. */
   interface GlobalMeta {
     form?: string | undefined
     allowed?: string | undefined

@@ -50,7 +50,7 @@ export function leaveBodyPlace(request: IncomingMessage): void {
   leaves.get(request)?.()
 }
 
-/** Whether a request has a place. */
+/** Whether a request holds a place for its body, which it has not given up yet. */
 export function hasBodyPlace(request: IncomingMessage): boolean {
   return leaves.has(request)
 }

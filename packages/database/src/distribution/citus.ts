@@ -81,12 +81,12 @@ export function onlyHere(trx: Kysely<unknown>): Promise<unknown> {
   return sql`SET LOCAL citus.enable_ddl_propagation = off`.execute(trx)
 }
 
-/** `'a''b'`, for a text that is sent to another server. */
+/** A text as a literal of SQL, for a statement that another server runs: `'a''b'`. */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`
 }
 
-/** `"payments"."app_cards"` */
+/** The quoted name of a table with its schema and the prefix of DB_NAMESPACE: `"payments"."app_cards"`. */
 export function qualified({ schema, prefix }: Pick<Names, 'schema' | 'prefix'>, name: string): string {
   return `"${schema}"."${prefix}${name}"`
 }

@@ -28,7 +28,7 @@ export interface InstalledFunction {
 /** What `trestle_functions` has as the hash of a function that another program made. It is neither replaced nor dropped. */
 export const FOREIGN = 'foreign'
 
-/** Makes the table, unless it exists. */
+/** Makes the table `trestle_functions`, unless it exists. */
 export async function createRecord(trx: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE TABLE IF NOT EXISTS ${table(names)} (

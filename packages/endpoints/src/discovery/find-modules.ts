@@ -31,7 +31,7 @@ export function locatePrefix(prefix: string | URL, dir: string): string {
   throw new Error(`there is no folder or module ${given} in ${dir}`)
 }
 
-/** Whether there is a folder or file of this name. */
+/** Whether a folder has a module or a folder that answers URLs with this prefix. */
 export function hasPrefix(prefix: string, dir: string): boolean {
   return existing(process.getBuiltinModule('node:path').join(dir, prefix)).length > 0
 }

@@ -85,7 +85,7 @@ export class NodeIncoming implements Incoming {
   }
 }
 
-/** The body in a stream of Node.js. */
+/** The body of a request of `node:http`. @param contentLength its header; undefined: the length is not known before the end */
 export function nodeBody(stream: IncomingMessage, contentLength: string | undefined): BodySource {
   return {
     length: contentLength === undefined ? undefined : Number(contentLength),

@@ -14,7 +14,7 @@ export type EmailChangeVerdict = 'confirm-one' | 'apply' | 'refuse'
 /** Whose agreement a change of email needs: `either` is the rule where no address has to be confirmed. */
 export type EmailChangeRule = 'both' | 'new' | 'either'
 
-/** The rule of the settings. */
+/** Which addresses must agree to a change, by the settings and the profile. */
 export function emailChangeRule({
   behaviours,
   mail,

@@ -13,7 +13,7 @@ export function describeUserRow({ user }: Pick<Profile, 'user'>, now: Date): obj
   }
 }
 
-/** What matters most of a user, for people. */
+/** A user for people, as commands print them that change one: identifiers, state and times. */
 export function describeUserBriefly({ user }: Pick<Profile, 'user'>, now: Date): object {
   return {
     id: user.id,

@@ -41,7 +41,7 @@ export const pkceFields = {
   }),
 }
 
-/** The same parameters of a query. */
+/** The fields of PKCE as parameters of a query, where neither may be empty. */
 export const pkceParameters = {
   code_challenge: pkceFields.code_challenge.meta({ pattern: CHALLENGE }),
   code_challenge_method: pkceFields.code_challenge_method.meta({ pattern: METHOD }),

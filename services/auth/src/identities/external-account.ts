@@ -73,7 +73,7 @@ function toData(
 ): Record<string, unknown> {
   const { subject, name, picture, customClaims = {} } = profile
   const custom = withoutEmpty(customClaims)
-  // A provider that may tell any claims has told none.
+  // The provider could have sent custom claims, and sent none. supabase/auth then stores an empty object.
   const tellsNone = emptyCustomClaims && profile.customClaims && Object.keys(profile.customClaims).length === 0
   const data = withoutEmpty({
     iss: profile.issuer,

@@ -59,7 +59,7 @@ export function requireShortPassword(password: string): void {
   if (Buffer.byteLength(password) > PASSWORD_BYTES_MAX) throw passwordTooLong()
 }
 
-/** Refuses a password that other people have had. */
+/** The error for a password that a data breach has made known. */
 export function commonPasswordError(): HttpError {
   return toWeakPasswordError(toWeakPassword([GUESSABLE]))
 }

@@ -5,7 +5,7 @@ import { formNotUtf8, tooManyFormFields } from '../request-errors.ts'
 import { checkStrings, decodeUtf8, FEW_MEMBERS, FIELDS_MAX, parseJson } from '../requests/parse-json.ts'
 import type { MetadataRules } from '../users/metadata.ts'
 
-/** The limit of the service. */
+/** The most bytes of any body: no route has a higher limit. */
 export const BODY_BYTES_MAX = 1_048_576
 /** The limit for clients who are no admins. Routes that take metadata set a higher one. */
 export const SMALL_BODY_BYTES_MAX = 65_536

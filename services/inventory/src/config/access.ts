@@ -27,7 +27,7 @@ export const accessSettings = group('Access', {
 
 type AccessValues = SettingValues<typeof accessSettings>
 
-/** What a service that checks tokens needs. */
+/** A service that checks tokens must know who signs them, and for whom. */
 export const accessRules: readonly Rule<AccessValues>[] = (
   ['AUTH_JWKS_URL', 'AUTH_ISSUER', 'AUTH_AUDIENCE'] as const
 ).map(

@@ -7,7 +7,7 @@ const ATTRIBUTES_BYTES_MAX = 131_072
 const BODY_BYTES_MAX = 104_857_600
 const LIMIT_MAX = 10_000
 
-/** How much a request may ask for. */
+/** The settings that bound requests: their number, size and time, and the rows that they may ask for. */
 export const limitSettings = group('Limits', {
   RATE_LIMIT: integer(0, 1_000_000).prefault('0').describe('Requests of an address in a minute. 0 lifts the limit.'),
   ...limitStoreSettings,

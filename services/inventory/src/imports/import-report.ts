@@ -24,7 +24,7 @@ const ProblemView = z.object({
   description: z.string().meta({ description: 'What is wrong, for people' }),
 })
 
-/** A report in an answer. */
+/** The report of an import, as its answer shows it (reference: Import). */
 export const ImportReportView = z
   .object({
     received: Count.meta({ description: 'Records of the file' }),

@@ -16,7 +16,7 @@ export interface LedgerHead extends ChainHead {
 /** A broken invariant: its number (reference: Invariants) and a text. */
 export type Finding = readonly [invariant: number, message: string]
 
-/** The state of following a chain link by link. */
+/** How far a check has followed a chain. */
 export interface ChainState {
   /** The end of the chain so far, by its rows. */
   chain: ChainHead

@@ -100,7 +100,7 @@ export function pathId(): PathField<z.ZodPipe<z.ZodString, z.ZodTransform<string
     .brand<'path'>()
 }
 
-/** Any other text in the path. */
+/** A text in the path that is no id. Its handler refuses one that names nothing. */
 export function pathText(): PathField<z.ZodString> {
   return z.string().brand<'path'>()
 }

@@ -58,7 +58,7 @@ const TRIGGERS = {
 /** The events that can be triggered. */
 export type TriggeredType = keyof typeof TRIGGERS
 
-/** The same, as a list. */
+/** The events that can be triggered, in the order in which commands list them. */
 export const TRIGGERED_TYPES = Object.keys(TRIGGERS).filter(isTriggered)
 
 /** Whether a text is an event that can be triggered. */

@@ -56,7 +56,7 @@ export const takeRows: TakeRows = async (trx, limit, left) => {
   return { rows: rows[0]?.taken ?? 0, entries: rows.flatMap(toEntries) }
 }
 
-/** The jobs of a row. */
+/** The jobs that a row of the outbox asks for: none for an event that no webhook wants. */
 export function toEntries({ kind, data, merchant_id, id, webhook_id }: OutboxRow): readonly OutboxEntry[] {
   if (kind !== EVENT) return [{ task: kind, data }]
   if (webhook_id === null) return []

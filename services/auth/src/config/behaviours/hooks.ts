@@ -1,6 +1,6 @@
 import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
 
-/** Hooks. */
+/** How hooks are called, and what their answers mean, by profile. */
 export const hookBehaviours = {
   hookRefusalCode: {
     subject: 'The error code of a refusal by a hook',
@@ -49,7 +49,7 @@ export const hookBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** What stays as it is in every profile. */
+/** Differences from supabase/auth that every profile keeps: hooks. */
 export const keptHookBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'The user in the payload of hooks',

@@ -61,7 +61,7 @@ export const messageBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** What stays as it is in every profile. */
+/** Differences from supabase/auth that every profile keeps: messages. */
 export const keptMessageBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'A mail server that is away',

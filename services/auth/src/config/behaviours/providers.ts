@@ -55,7 +55,7 @@ export const providerBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** What stays as it is in every profile. */
+/** Differences from supabase/auth that every profile keeps: providers, id_tokens and identities. */
 export const keptProviderBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'PKCE towards providers, and what is passed on to them',

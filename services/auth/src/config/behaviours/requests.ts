@@ -47,7 +47,7 @@ export const requestBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** What stays as it is in every profile. */
+/** Differences from supabase/auth that every profile keeps: requests, answers and redirects. */
 export const keptRequestBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'Redirects with dot segments, or to a port that is none',

@@ -46,7 +46,7 @@ export const signInBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** What stays as it is in every profile. */
+/** Differences from supabase/auth that every profile keeps: passwords, factors and what signs in with them. */
 export const keptSignInBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'Wrong codes and passwords',

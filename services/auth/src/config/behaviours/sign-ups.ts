@@ -46,7 +46,7 @@ export const signUpBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** What stays as it is in every profile. */
+/** Differences from supabase/auth that every profile keeps: signing up. */
 export const keptSignUpBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'Password and `data` of an account that is confirmed by a message',

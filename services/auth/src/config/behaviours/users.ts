@@ -67,7 +67,7 @@ export const userBehaviours = {
   },
 } as const satisfies BehaviourRows
 
-/** What stays as it is in every profile. */
+/** Differences from supabase/auth that every profile keeps: users. */
 export const keptUserBehaviours: readonly KeptBehaviour[] = [
   {
     subject: 'Taken addresses and ids, bad hashes and long passwords in the admin API',
