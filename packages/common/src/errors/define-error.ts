@@ -24,6 +24,13 @@ export class HttpError extends Error {
   }
 }
 
+/** The same error with more headers. */
+export function withHeaders(error: HttpError, headers: Readonly<Record<string, string>>): HttpError {
+  const { status, code, message, details, cause } = error
+  const named = new HttpError(status, code, { message, details, cause, headers: { ...error.headers, ...headers } })
+  return Object.assign(named, { stack: error.stack })
+}
+
 /** Makes an error of a catalogue. Its own members are for the API document. */
 export interface ErrorFactory {
   (options?: HttpErrorOptions): HttpError

@@ -3,13 +3,11 @@ import fp from 'fastify-plugin'
 import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
 import { upstreamForm } from '../records/upstream-form.ts'
+import { sessionHeaders } from '../sessions/session-headers.ts'
 
 /** The members of a session by which its headers are known. */
 const Tokens = z.object({ access_token: z.string(), refresh_token: z.string() })
 const Claims = z.object({ sub: z.string(), session_id: z.string() })
-/** How much of a refresh token supabase/auth shows to those who read its logs. */
-const PREFIX_LENGTH = 5
-
 type Tokens = z.output<typeof Tokens>
 
 interface SessionDeps {
@@ -40,9 +38,5 @@ function toHeaders({ access_token: accessToken, refresh_token: refreshToken }: T
   // The token was made a moment ago, so nothing of it needs to be verified.
   const payload = Buffer.from(accessToken.split('.')[1] ?? '', 'base64url').toString()
   const { sub, session_id: sessionId } = Claims.parse(JSON.parse(payload))
-  return {
-    'sb-auth-user-id': sub,
-    'sb-auth-session-id': sessionId,
-    'sb-auth-refresh-token-prefix': refreshToken.slice(0, PREFIX_LENGTH),
-  }
+  return sessionHeaders({ userId: sub, sessionId, refreshToken })
 }

@@ -9,6 +9,7 @@ import type { Hooks } from '../hooks/hooks.ts'
 import { announceUser } from '../hooks/user-created-job.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 import type { IssuedSession, StoredSession } from './session.ts'
+import { nameInError } from './session-headers.ts'
 import { deleteSession } from './session-repository.ts'
 
 /** A session as clients see it (reference: Session object). */
@@ -29,7 +30,7 @@ export type SessionView = z.output<typeof SessionView>
 /** What an access token is made with. */
 export interface SessionViewDeps {
   readonly config: {
-    readonly behaviours: Pick<Behaviours, 'changeTimesStay' | 'timeboxEndsTokens'>
+    readonly behaviours: Pick<Behaviours, 'changeTimesStay' | 'timeboxEndsTokens' | 'sessionHeaders'>
     readonly jwt: JwtConfig
     readonly sessions: SessionConfig
   }
@@ -77,7 +78,7 @@ export async function signNewSession(
     return await signSessionView(deps, session)
   } catch (error) {
     await deleteSession(deps.db, session.sessionId)
-    throw error
+    throw nameInError(deps.config.behaviours, error, { ...session, userId: session.user.id })
   }
 }
 
@@ -95,7 +96,7 @@ export async function signFirstSession(
     return view
   } catch (error) {
     await deleteSession(deps.db, session.sessionId)
-    throw error
+    throw nameInError(deps.config.behaviours, error, { ...session, userId: session.user.id })
   }
 }
 

@@ -1,3 +1,4 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import {
@@ -15,6 +16,7 @@ import { judgesReuseAgain, type RefreshRefusal, type RefreshResult } from '../se
 import { deriveChildToken, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../sessions/refresh-token.ts'
 import { type ReuseOutcome, reuseRefreshToken } from '../sessions/reuse-refresh-token.ts'
 import type { SessionOrigin, StoredSession } from '../sessions/session.ts'
+import { nameInError } from '../sessions/session-headers.ts'
 import { findSessionOfToken } from '../sessions/session-repository.ts'
 import { makeClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
 
@@ -47,11 +49,12 @@ export async function grantRefreshToken(
 ): Promise<RefreshedSession> {
   const parent = input.refreshToken ?? ''
   if (!REFRESH_TOKEN_PATTERN.test(parent)) throw refreshTokenMalformed()
-  const claims = await prepareClaims(deps, hashRefreshToken(parent))
+  const tokenHash = hashRefreshToken(parent)
+  const claims = await prepareClaims(deps, tokenHash)
   const { result, child } = await exchange(deps, parent, input)
   countReuse(deps, result)
   logEvents(deps, result, input.ip)
-  if (!isExchanged(result)) return refuseRefresh(result.verdict)
+  if (!isExchanged(result)) return refuseRefresh(deps, result.verdict, tokenHash)
   const session = { ...result.session, refreshToken: child }
   return {
     session: await signSessionView(deps, session, claims ?? (await makeClaims(deps, session, METHOD))),
@@ -89,27 +92,44 @@ async function prepareClaims(
 ): Promise<SessionClaims | undefined> {
   if (!deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
   const session = await findSessionOfToken(deps.lanes, tokenHash)
-  return session && makeClaims(deps, session, METHOD)
+  if (!session) return undefined
+  return makeClaims(deps, session, METHOD).catch((error: unknown) => {
+    throw nameInError(deps.config.behaviours, error, { userId: session.user.id, sessionId: session.sessionId })
+  })
 }
 
-function refuseRefresh(verdict: RefreshRefusal): never {
+/** Refuses a refresh. The answer names the session of the token, where the profile names sessions. */
+async function refuseRefresh(
+  { config, lanes }: Pick<AuthDeps, 'config' | 'lanes'>,
+  verdict: RefreshRefusal,
+  tokenHash: Buffer,
+): Promise<never> {
+  const refusal = refusalOf(verdict)
+  const isNamed = config.behaviours.sessionHeaders && verdict !== 'busy'
+  const session = isNamed ? await findSessionOfToken(lanes, tokenHash) : undefined
+  if (!session) throw refusal
+  const sessionId = verdict === 'user-banned' ? undefined : session.sessionId
+  throw nameInError(config.behaviours, refusal, { userId: session.user.id, sessionId })
+}
+
+function refusalOf(verdict: RefreshRefusal): HttpError {
   switch (verdict) {
     case 'token-not-found':
-      throw refreshTokenNotFound()
+      return refreshTokenNotFound()
     case 'user-banned':
-      throw refreshUserBanned()
+      return refreshUserBanned()
     case 'session-expired':
-      throw sessionExpired()
+      return sessionExpired()
     case 'session-inactive':
-      throw sessionInactive()
+      return sessionInactive()
     case 'session-low-aal':
-      throw sessionLowAal()
+      return sessionLowAal()
     case 'session-superseded':
-      throw sessionSuperseded()
+      return sessionSuperseded()
     case 'stolen':
-      throw refreshTokenAlreadyUsed()
+      return refreshTokenAlreadyUsed()
     case 'busy':
-      throw tooManyRefreshes()
+      return tooManyRefreshes()
   }
 }
 

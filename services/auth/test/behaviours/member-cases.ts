@@ -1,10 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import { afterAll } from 'vitest'
 import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
 import { OPERATOR } from '../forged-token.ts'
+import { type HookStub, startHookStub } from '../hook-stub.ts'
 import { createSignedIn } from '../signed-in.ts'
 import { createSignedUp } from '../signed-up.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
+
+const tokenHook = await startHookStub()
+afterAll(() => tokenHook.close())
+const consent: HookStub['answer'] = ({ payload }) => ({ body: { claims: payload.claims } })
 
 const TIME = '2026-01-02T03:04:05.123456+00:00'
 
@@ -42,29 +48,44 @@ export const memberCases = {
     supabase: true,
   },
   sessionHeaders: {
+    settings: tokenHook.settings('CUSTOM_ACCESS_TOKEN'),
     observe: async (service) => {
+      tokenHook.answer = consent
       const { email, password, user } = await createSignedUp(service.deps)
-      const signIn = await service.post('/token?grant_type=password', { email, password })
-      const { refresh_token: token } = signIn.json()
-      const refresh = () => service.post('/token?grant_type=refresh_token', { refresh_token: token })
-      const [first, again] = [await refresh(), await refresh()]
+      const signIn = () => service.post('/token?grant_type=password', { email, password })
+      const refresh = (refresh_token: unknown) => service.post('/token?grant_type=refresh_token', { refresh_token })
+      const signedIn = await signIn()
+      const { refresh_token: token } = signedIn.json()
+      const [first, again] = [await refresh(token), await refresh(token)]
       await service.post('/magiclink', { email })
       const { link } = await service.readMail(email)
       const followed = await service.app.inject(link.pathname + link.search)
-      return [signIn, first, again, followed].map(({ headers, statusCode, body }) => {
-        const named = headers['sb-auth-user-id'] === user.id && String(headers['sb-auth-session-id']).length
-        const newToken = statusCode === 303 ? undefined : JSON.parse(body).refresh_token
+      const child = again.json().refresh_token
+      tokenHook.answer = () => ({ body: { error: { http_code: 403, message: 'No' } } })
+      const byHook = [await signIn(), await refresh(child)]
+      tokenHook.answer = consent
+      await refresh(child)
+      const stolen = await refresh(token)
+      await service.deps.db.updateTable('users').set({ banned_until: '2999-01-01' }).where('id', '=', user.id).execute()
+      const banned = await refresh(child)
+      return [signedIn, first, again, followed, ...byHook, stolen, banned].map(({ headers, statusCode, body }) => {
+        const named = headers['sb-auth-user-id'] === user.id && String(headers['sb-auth-session-id'] ?? '').length
+        const newToken = statusCode === 200 ? JSON.parse(body).refresh_token : undefined
         const prefix = headers['sb-auth-refresh-token-prefix']
         const isPrefix = newToken === undefined ? prefix !== undefined : newToken.slice(0, 5) === prefix
-        return [named, isPrefix, headers['sb-auth-refresh-token-reuse']]
+        return [statusCode, named, isPrefix, headers['sb-auth-refresh-token-reuse']]
       })
     },
-    compatible: Array(4).fill([false, false, undefined]),
+    compatible: [200, 200, 200, 303, 403, 403, 400, 400].map((status) => [status, false, false, undefined]),
     supabase: [
-      [36, true, undefined],
-      [36, true, 'false'],
-      [36, true, undefined],
-      [36, true, undefined],
+      [200, 36, true, undefined],
+      [200, 36, true, 'false'],
+      [200, 36, true, undefined],
+      [303, 36, true, undefined],
+      [403, 36, true, undefined],
+      [403, 36, false, undefined],
+      [400, 36, false, undefined],
+      [400, 0, false, undefined],
     ],
   },
   tokenErrorNames: {

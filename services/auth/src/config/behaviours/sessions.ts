@@ -51,7 +51,10 @@ export const sessionBehaviours = {
     subject:
       'The headers `sb-auth-user-id`, `sb-auth-session-id` and `sb-auth-refresh-token-prefix` of a new or refreshed session',
     compatible: is(false, 'not sent'),
-    supabase: is(true, 'sent; with `sb-auth-refresh-token-reuse: false` where a refresh has made a new refresh token'),
+    supabase: is(
+      true,
+      'sent, also where a hook refuses the session or a refresh is refused, as far as they are known; with `sb-auth-refresh-token-reuse: false` where a refresh has made a new refresh token',
+    ),
     reason: 'Gateways and logs follow a session by them.',
   },
   tokenErrorNames: {

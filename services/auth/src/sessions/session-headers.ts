@@ -1,0 +1,30 @@
+import { HttpError, withHeaders } from '@trestle/common/errors/define-error.ts'
+import type { Behaviours } from '../config/behaviours.ts'
+
+/** How much of a refresh token supabase/auth shows to those who read its logs. */
+const PREFIX_LENGTH = 5
+
+/** Whose session an answer is about. A refusal may know less than a session. */
+export interface NamedSession {
+  readonly userId: string
+  readonly sessionId?: string | undefined
+  readonly refreshToken?: string | undefined
+}
+
+/** The headers by which gateways and logs follow a session in the profile supabase. */
+export function sessionHeaders({ userId, sessionId, refreshToken }: NamedSession): Record<string, string> {
+  return {
+    'sb-auth-user-id': userId,
+    ...(sessionId !== undefined && { 'sb-auth-session-id': sessionId }),
+    ...(refreshToken !== undefined && { 'sb-auth-refresh-token-prefix': refreshToken.slice(0, PREFIX_LENGTH) }),
+  }
+}
+
+/** The error of a request that had found its session, or begun one, when it was refused. */
+export function nameInError(
+  { sessionHeaders: areSent }: Pick<Behaviours, 'sessionHeaders'>,
+  error: unknown,
+  named: NamedSession,
+): unknown {
+  return areSent && error instanceof HttpError ? withHeaders(error, sessionHeaders(named)) : error
+}
