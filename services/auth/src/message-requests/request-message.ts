@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { runHooked } from '../messages/hooked-transaction.ts'
+import { isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
 import {
   countMessages,
   type MessagePurpose,
@@ -48,10 +48,9 @@ export async function requestMessage(deps: AnswerDeps, input: RequestMessageInpu
   return request.messageId
 }
 
-/** Whether the request itself looks for the recipient: a hook that it calls sends the message, or it goes to a test phone. */
+/** Whether the request itself looks for the recipient: it sends the message too, or the message goes to a test phone. */
 function isSentAtOnce(deps: AnswerDeps, request: MessageRequest): boolean {
-  const hook = messageMedium(request) === 'email' ? 'SEND_EMAIL' : 'SEND_SMS'
-  return deps.hooks.isInRequest(hook) || isForTestPhone(deps, request)
+  return isSentInRequest(deps, messageMedium(request)) || isForTestPhone(deps, request)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { PkceChallenge } from '../flows/pkce.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
-import { runHooked } from '../messages/hooked-transaction.ts'
+import { isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
 import { type MailJob, mailTask, queueMail } from '../messages/mail-job.ts'
 import { prepareMailToken } from '../messages/mail-token.ts'
 import { messageRequestTask } from '../messages/message-request.ts'
@@ -57,7 +57,7 @@ export async function insertUnconfirmed(
     message: undefined,
     messageAgain: undefined,
   } as const
-  if (!deps.hooks.isInRequest(identifier.kind === 'email' ? 'SEND_EMAIL' : 'SEND_SMS')) {
+  if (!isSentInRequest(deps, identifier.kind === 'email' ? 'email' : 'sms')) {
     const message = mail ? await deps.jobs.prepare(mailTask, mail) : sms && (await deps.jobs.prepare(smsTask, sms))
     const messageAgain = await deps.jobs.prepare(messageRequestTask, again)
     return deps.insertSignUp({ ...signUp, confirmation: { ...confirmation, message, messageAgain } })

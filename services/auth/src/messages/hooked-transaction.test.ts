@@ -5,8 +5,9 @@ import { anyId, errorBody, statusAndBody } from '../../test/bodies.ts'
 import { OPERATOR } from '../../test/forged-token.ts'
 import { type HookCall, type HookStub, NOTHING, startHookStub } from '../../test/hook-stub.ts'
 import { type MailApp, openBeside, openMailApp } from '../../test/mail-app.ts'
-import { createSignedIn } from '../../test/signed-in.ts'
+import { createSignedIn, signIn } from '../../test/signed-in.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
+import { SMS_TAKEN } from '../../test/sms-stub.ts'
 import type { HookName } from '../config/hooks.ts'
 
 let stub: HookStub
@@ -211,6 +212,50 @@ describe('SEND_SMS in the request', () => {
     expect(sms.phone).toBe(phone)
     const verified = await test.post('/verify', { type: 'sms', phone, token: sms.otp })
     expect(verified.json().user.phone).toBe(phone)
+  })
+})
+
+describe('an SMS in the request, by the gateway', () => {
+  it('422: tells a refusal of the gateway and its outage, and nothing stays', async () => {
+    const service = await openBeside(test, {
+      ...{ AUTH_PROFILE: 'supabase', AUTH_EXTERNAL_PHONE_ENABLED: 'true' },
+      ...{ AUTH_MFA_PHONE_ENROLL_ENABLED: 'true', AUTH_MFA_PHONE_VERIFY_ENABLED: 'true' },
+    })
+    const byPhone = { phone: '14155550198', phone_confirmed_at: new Date().toISOString() }
+    const { headers } = await createSignedIn(service)
+    const withPhone = await signIn(service, {
+      ...byPhone,
+      ...(await createSignedUp(test.deps, { email: null, ...byPhone })),
+    })
+    const factor = (await service.post('/factors', { factor_type: 'phone', phone: '14155550199' }, headers)).json()
+    await service.post('/signup', { phone: '14155550200', password })
+    test.clock.advance(60_000)
+    const requests: readonly (() => ReturnType<MailApp['post']>)[] = [
+      () => service.post('/signup', { phone: '14155550201', password }),
+      () => service.post('/otp', { phone: '14155550202' }),
+      () => service.post('/resend', { type: 'sms', phone: '14155550200' }),
+      () => service.app.inject({ method: 'PUT', url: '/user', headers, payload: { phone: '14155550203' } }),
+      () => service.app.inject({ url: '/reauthenticate', headers: withPhone.headers }),
+      () => service.post(`/factors/${factor.id}/challenge`, {}, headers),
+    ]
+    const before = await snapshot()
+    const failed = (reason: string) => [
+      422,
+      errorBody(422, 'sms_send_failed', `Error sending confirmation OTP to provider: ${reason}`),
+    ]
+    service.sms.answer = { status: 400, body: { code: 21211, message: 'not a valid number' } }
+    for (const request of requests) expect(statusAndBody(await request())).toEqual(failed('not a valid number'))
+    service.sms.answer = { status: 401, body: { code: 20003, message: 'Authenticate' } }
+    for (const request of requests) expect(statusAndBody(await request())).toEqual(failed('the gateway does not work'))
+    expect(await snapshot()).toEqual(before)
+    service.sms.answer = SMS_TAKEN
+    const sent = service.sms.messages.length
+    for (const request of requests) expect((await request()).statusCode).toBe(200)
+    expect(service.sms.messages).toHaveLength(sent + requests.length)
+    const { code } = service.sms.messages.findLast(({ to }) => to === '14155550202') ?? {}
+    const verified = await service.post('/verify', { type: 'sms', phone: '14155550202', token: code })
+    expect(verified.json().user.phone).toBe('14155550202')
+    await service.close()
   })
 })
 

@@ -20,7 +20,8 @@ import type { RandomBytes } from '../secrets/random-bytes.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'
 import { type MailJob, mailTask } from './mail-job.ts'
 import { makeMailPayload, makeSmsPayload } from './message-hooks.ts'
-import { type SmsJob, smsTask } from './sms-job.ts'
+import type { SmsGateway } from './sms-gateway.ts'
+import { type SmsJob, sendSmsInRequest, smsTask } from './sms-job.ts'
 
 /** What a transaction works with that may send messages or make users. */
 export interface HookedDeps extends IntervalDeps {
@@ -30,9 +31,11 @@ export interface HookedDeps extends IntervalDeps {
   readonly jobs: Jobs
   readonly logger: ServiceLogger['logger']
   readonly randomBytes: RandomBytes
+  /** Undefined where no gateway is set. */
+  readonly sms: SmsGateway | undefined
 }
 
-/** What one run of the work has wanted of hooks, instead of queueing it. */
+/** What one run of the work has wanted to send, instead of queueing it. */
 interface Wanted {
   readonly mails: MailJob[]
   readonly sms: SmsJob[]
@@ -42,42 +45,51 @@ interface Wanted {
   readonly lines: [object, string][]
 }
 
-interface HookCall {
-  readonly name: HookName
-  readonly payload: object
-}
+/** A message that is sent between the two runs: by its hook, or by the gateway. */
+type Sending = { readonly hook: HookName; readonly payload: object } | { readonly sms: SmsJob }
 
-/** Ends the transaction of a rehearsal, which has found what hooks are to be told. */
+/** Ends the transaction of a rehearsal, which has found what is to be sent. */
 class RolledBack extends Error {
   override readonly name = 'RolledBack'
   readonly wanted: Wanted
-  readonly calls: readonly HookCall[]
-  constructor(wanted: Wanted, calls: readonly HookCall[]) {
+  readonly sendings: readonly Sending[]
+  constructor(wanted: Wanted, sendings: readonly Sending[]) {
     super()
     this.wanted = wanted
-    this.calls = calls
+    this.sendings = sendings
   }
 }
 
 /** Opens a transaction, perhaps again after a race. */
 type Transact = <Result>(work: (trx: Trx) => Promise<Result>) => Promise<Result>
 
+/** Whether the request itself sends the messages of a medium, by a hook or by the gateway of SMS, rather than the queue. */
+export function isSentInRequest(
+  { config, hooks, sms }: Pick<HookedDeps, 'config' | 'hooks' | 'sms'>,
+  medium: 'email' | 'sms',
+): boolean {
+  if (medium === 'email') return hooks.isInRequest('SEND_EMAIL')
+  if (hooks.isOn('SEND_SMS')) return hooks.isInRequest('SEND_SMS')
+  return sms !== undefined && config.behaviours.smsSent === 'in the request'
+}
+
 /**
- * Runs work in a transaction, and calls the hooks that the profile has called in the request (decision 35). If the work queues a
- * message for a hook, the transaction was a rehearsal and is rolled back. Then the intervals of its messages are reserved and the
- * hook is called, while no lock is held. Then the work runs again, with the same random bytes at the same moment, and is
- * committed. If the hook fails, nothing has been stored but the intervals, which are restored. AFTER_USER_CREATED is called after
- * the commit.
+ * Runs work in a transaction, and sends the messages that the profile has sent in the request (decision 35). If the work queues
+ * such a message, the transaction was a rehearsal and is rolled back. Then the intervals of its messages are reserved, and the
+ * hook or the gateway gets the message, while no lock is held. Then the work runs again, with the same random bytes at the same
+ * moment, and is committed. If the hook or the gateway fails, nothing has been stored but the intervals, which are restored.
+ * AFTER_USER_CREATED is called after the commit.
  * @param run does nothing outside of the database, and the same again with the same `deps`
- * @throws serverBusy when another request has changed meanwhile what the message is about, and what `run`, `reserveInterval` and
- * `Hooks.call` throw
+ * @throws serverBusy when another request has changed meanwhile what the message is about, and what `run`, `reserveInterval`,
+ * `Hooks.call` and `sendSmsInRequest` throw
  */
 export async function runHooked<Deps extends HookedDeps, Result>(
   deps: Deps,
   run: (trx: Trx, deps: Deps) => Promise<Result>,
   transact: Transact = (work) => deps.db.transaction().execute(work),
 ): Promise<Result> {
-  if (!HOOKS.some((name) => deps.hooks.isInRequest(name))) return transact((trx) => run(trx, deps))
+  const isUnobserved = !MEDIA.some((medium) => isSentInRequest(deps, medium))
+  if (isUnobserved && !deps.hooks.isInRequest('AFTER_USER_CREATED')) return transact((trx) => run(trx, deps))
   const replay: Replay = { startedAt: deps.now(), draws: [] }
   const attempt = async (trx: Trx) => {
     const wanted: Wanted = { mails: [], sms: [], createdIds: [], intervals: [], lines: [] }
@@ -85,8 +97,8 @@ export async function runHooked<Deps extends HookedDeps, Result>(
   }
   const first = await transact(async (trx) => {
     const done = await attempt(trx)
-    const calls = await makeCalls(trx, deps, done.wanted)
-    if (calls.length > 0) throw new RolledBack(done.wanted, calls)
+    const sendings = await makeSendings(trx, deps, done.wanted)
+    if (sendings.length > 0) throw new RolledBack(done.wanted, sendings)
     return done
   }).catch((error: unknown) => {
     if (error instanceof RolledBack) return error
@@ -94,7 +106,10 @@ export async function runHooked<Deps extends HookedDeps, Result>(
   })
   if (!(first instanceof RolledBack)) return finish(deps, first)
   const second = await withReserved(deps, first.wanted.intervals, async (reserved) => {
-    for (const { name, payload } of first.calls) await deps.hooks.call(name, payload)
+    for (const sending of first.sendings) {
+      if ('sms' in sending) await sendSmsInRequest(deps, sending.sms)
+      else await deps.hooks.call(sending.hook, sending.payload)
+    }
     return transact(async (trx) => {
       await restoreIntervals(trx, reserved)
       const done = await attempt(trx)
@@ -105,7 +120,7 @@ export async function runHooked<Deps extends HookedDeps, Result>(
   return finish(deps, second)
 }
 
-const HOOKS = ['SEND_EMAIL', 'SEND_SMS', 'AFTER_USER_CREATED'] as const
+const MEDIA = ['email', 'sms'] as const
 
 interface Replay {
   readonly startedAt: Date
@@ -113,16 +128,15 @@ interface Replay {
   readonly draws: Buffer[]
 }
 
-/** The dependencies of one run: they keep what hooks are to be told, and repeat moment and random bytes. */
+/** The dependencies of one run: they keep what is to be sent, and repeat moment and random bytes. */
 function observe<Deps extends HookedDeps>(deps: Deps, wanted: Wanted, { startedAt, draws }: Replay): Deps {
   let drawn = 0
   const send: Jobs['send'] = async (trx, task, payload, options) => {
-    const { isInRequest } = deps.hooks
     // Notifications are queued, since their failure must not fail the request.
-    if (isInRequest('SEND_EMAIL') && isFor(mailTask, task, payload) && payload.expiresAt !== null)
+    if (isSentInRequest(deps, 'email') && isFor(mailTask, task, payload) && payload.expiresAt !== null)
       wanted.mails.push(payload)
-    else if (isInRequest('SEND_SMS') && isFor(smsTask, task, payload)) wanted.sms.push(payload)
-    else if (isInRequest('AFTER_USER_CREATED') && isFor(userCreatedTask, task, payload))
+    else if (isSentInRequest(deps, 'sms') && isFor(smsTask, task, payload)) wanted.sms.push(payload)
+    else if (deps.hooks.isInRequest('AFTER_USER_CREATED') && isFor(userCreatedTask, task, payload))
       wanted.createdIds.push(payload.userId)
     else return deps.jobs.send(trx, task, payload, options)
     return ''
@@ -152,22 +166,28 @@ function isFor<Payload extends object>(wished: Task<Payload>, task: AnyTask, _pa
 }
 
 /**
- * The calls of the messages of a run, with their users as the transaction sees them. The mails of a run are those of one change of
- * email, which is one call.
+ * What is sent of the messages of a run: calls of hooks with their users as the transaction sees them, or SMS. The mails of a run
+ * are those of one change of email, which is one call.
  */
-async function makeCalls(trx: Trx, { config }: HookedDeps, { mails, sms }: Wanted): Promise<readonly HookCall[]> {
-  const calls: HookCall[] = []
+async function makeSendings(
+  trx: Trx,
+  { config, hooks }: HookedDeps,
+  { mails, sms }: Wanted,
+): Promise<readonly Sending[]> {
+  const sendings: Sending[] = []
   const deps = { config, db: trx }
   const [mail, ...others] = mails
   if (mail && !(await isDropped(trx, 'email', mail))) {
     const payload = await makeMailPayload(deps, [mail, ...others])
-    if (payload) calls.push({ name: 'SEND_EMAIL', payload })
+    if (payload) sendings.push({ hook: 'SEND_EMAIL', payload })
   }
   for (const message of sms) {
-    const payload = (await isDropped(trx, 'phone', message)) ? undefined : await makeSmsPayload(deps, message)
-    if (payload) calls.push({ name: 'SEND_SMS', payload })
+    if (await isDropped(trx, 'phone', message)) continue
+    const payload = hooks.isOn('SEND_SMS') ? await makeSmsPayload(deps, message) : undefined
+    if (payload) sendings.push({ hook: 'SEND_SMS', payload })
+    else if (!hooks.isOn('SEND_SMS')) sendings.push({ sms: message })
   }
-  return calls
+  return sendings
 }
 
 /** Whether a message is for a free address alone, and a user has the address. */
@@ -175,7 +195,7 @@ async function isDropped(trx: Trx, kind: IdentifierKind, { onlyIfFree, to }: Mai
   return onlyIfFree === true && (await isIdentifierTaken(trx, { kind, value: to }))
 }
 
-/** Whether the messages of the second run are among those of the first, which the hooks have been sent. */
+/** Whether the messages of the second run are among those of the first, which have been sent. */
 function isSent(second: Wanted, first: Wanted): boolean {
   const sent = new Set([...first.mails.map(nameMail), ...first.sms.map(nameSms)])
   return [...second.mails.map(nameMail), ...second.sms.map(nameSms)].every((name) => sent.has(name))

@@ -1,3 +1,4 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { Hopeless, type Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
@@ -94,7 +95,26 @@ export async function sendHeldSms(deps: SmsWorkDeps, { jobId, job }: HeldSms): P
   isAwaited = false
   clearTimeout(timer)
   if (outcome === 'under-way') return
-  throw smsSendFailed({ reason: outcome.reason }, { cause: outcome })
+  throw describeFailure(outcome)
+}
+
+/**
+ * Sends an SMS by the gateway, once, in the request that asks for it.
+ * @throws smsSendFailed when the gateway refuses the SMS or is away
+ */
+export async function sendSmsInRequest(deps: Pick<SmsWorkDeps, 'logger' | 'sms'>, job: SmsJob): Promise<void> {
+  try {
+    await sendByGateway(deps, job)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    deps.logger.warn({ message_id: job.messageId, reason }, 'sms not sent')
+    throw describeFailure(cause)
+  }
+}
+
+/** The error of a request whose SMS was not taken. Only a refusal has words for the client. */
+function describeFailure(cause: unknown): HttpError {
+  return smsSendFailed({ reason: cause instanceof SmsRefused ? cause.reason : 'the gateway does not work' }, { cause })
 }
 
 /** Starts to send queued SMS. Logs what the gateway does not take. */
@@ -114,10 +134,14 @@ export async function startSms(deps: SmsWorkDeps): Promise<void> {
  * @throws Hopeless when the code of the SMS has expired
  */
 async function sendQueuedSms(deps: SmsWorkDeps, job: SmsJob): Promise<Outcome> {
-  const { db, hooks, logger, now, sms } = deps
+  const { db, hooks, now } = deps
   if (Date.parse(job.expiresAt) <= now().getTime()) throw new Hopeless('its code has expired')
   if (job.onlyIfFree && (await isIdentifierTaken(db, { kind: 'phone', value: job.to }))) return 'dropped'
   if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook(deps, job)) ? 'done' : 'dropped'
+  return sendByGateway(deps, job)
+}
+
+async function sendByGateway({ logger, sms }: Pick<SmsWorkDeps, 'logger' | 'sms'>, job: SmsJob): Promise<Outcome> {
   if (!sms) {
     logger.warn({ message_id: job.messageId }, 'SMS dropped: no gateway is set')
     return 'dropped'

@@ -35,6 +35,7 @@ type CreateUserDeps = Pick<
   | 'jobs'
   | 'outbound'
   | 'hooks'
+  | 'sms'
 >
 
 /** A user that an admin wants, normalised. */

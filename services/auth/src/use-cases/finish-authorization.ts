@@ -50,6 +50,7 @@ export type FinishAuthorizationDeps = Pick<
   | 'outbound'
   | 'keySets'
   | 'hooks'
+  | 'sms'
   | 'signingKeys'
 >
 

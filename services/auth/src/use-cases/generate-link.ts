@@ -31,12 +31,9 @@ import {
   lockUserByIdentifier,
 } from '../users/user-repository.ts'
 
-type GenerateLinkDeps = Pick<
-  AuthDeps,
-  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'passwords' | 'serverKeys' | 'jobs' | 'outbound' | 'hooks'
->
-
 type LinkOwnerDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'jobs' | 'hooks'>
+type GenerateLinkDeps = LinkOwnerDeps &
+  Pick<AuthDeps, 'db' | 'logger' | 'passwords' | 'serverKeys' | 'outbound' | 'sms'>
 
 /** A link, and the admin who wants it. */
 export interface GenerateLinkInput extends WantedLink {

@@ -32,6 +32,7 @@ export type GrantAuthCodeDeps = Pick<
   | 'rateLimits'
   | 'jobs'
   | 'hooks'
+  | 'sms'
 >
 
 /** The members of the request. Empty members count as absent. */

@@ -60,6 +60,7 @@ export type GrantIdTokenDeps = Pick<
   | 'jobs'
   | 'keySets'
   | 'hooks'
+  | 'sms'
 >
 
 /** The members of the request. Empty members count as absent. */

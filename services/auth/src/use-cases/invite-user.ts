@@ -10,7 +10,7 @@ import { getProfile, type Profile } from '../users/profile-repository.ts'
 
 type InviteUserDeps = Pick<
   AuthDeps,
-  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'hooks'
+  'config' | 'db' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'rateLimits' | 'jobs' | 'hooks' | 'sms'
 >
 
 /** An invitation, and the admin who sends it. */

@@ -7,7 +7,7 @@ import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
 import { createSignUp, type NewSignUp } from '../message-requests/create-sign-up.ts'
 import { requestMessage } from '../message-requests/request-message.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
-import { runHooked } from '../messages/hooked-transaction.ts'
+import { isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
 import { issueSmsCode } from '../messages/sms-code.ts'
 import { type HeldSms, holdSms, sendHeldSms } from '../messages/sms-job.ts'
@@ -73,7 +73,7 @@ export async function sendPhoneCode(
   } finally {
     if (!held) await allowance.giveBack()
   }
-  if (held && !deps.hooks.isInRequest('SEND_SMS')) await sendHeldSms(deps, held)
+  if (held && !isSentInRequest(deps, 'sms')) await sendHeldSms(deps, held)
   return messageId
 }
 

@@ -4,6 +4,7 @@ import type { MailApp } from '../mail-app.ts'
 import { openBeside } from '../mail-app.ts'
 import { createSignedIn, signIn } from '../signed-in.ts'
 import { createSignedUp } from '../signed-up.ts'
+import { SMS_TAKEN } from '../sms-stub.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
 const PASSWORD = 'correct horse battery staple'
@@ -151,6 +152,18 @@ export const messageCases = {
     },
     compatible: ['otp_expired', ['otp_expired', 'otp_expired'], 'otp_expired', 'otp_expired'],
     supabase: [200, [200, 200], 'otp_expired', 200],
+  },
+  smsSent: {
+    observe: async (service) => {
+      const phone = '14155550194'
+      const find = () => service.deps.db.selectFrom('users').select('phone').where('phone', '=', phone).execute()
+      service.sms.answer = { status: 503, body: '' }
+      const away = [await outcome(service, '/otp', { phone }), await find()]
+      service.sms.answer = SMS_TAKEN
+      return [...away, await outcome(service, '/otp', { phone })]
+    },
+    compatible: [200, [{ phone: '14155550194' }], 'over_sms_send_rate_limit'],
+    supabase: ['sms_send_failed', [], 200],
   },
   messageIdOf: {
     settings: { AUTH_SMS_TEST_OTP: '14155550192:123456' },

@@ -29,6 +29,18 @@ export const messageBehaviours = {
     supabase: is(true, 'signs its user in at any time, any number of times; confirms a change of phone late too'),
     reason: 'Reviewers of app stores and test suites enter it without asking.',
   },
+  smsSent: {
+    subject: 'An SMS, where the hook SEND_SMS is off',
+    compatible: is(
+      'by the queue',
+      'is sent by the queue, for a day. `POST /otp` waits two seconds for a refusal of the gateway, and uses the interval up',
+    ),
+    supabase: is(
+      'in the request',
+      'is sent in the request, before anything is stored. A gateway that refuses or is away fails it with 422 `sms_send_failed`, and it changes nothing',
+    ),
+    reason: 'Applications show at once that an SMS cannot be sent, and the user tries again without waiting.',
+  },
   messageIdOf: {
     subject: '`message_id`',
     compatible: is('resend', 'of every `POST /resend`'),
