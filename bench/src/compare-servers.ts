@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { makeBenchFolder } from './bench-folder.ts'
 import { runCommand } from './command-line.ts'
 import { answers, edges } from './compare-servers/accepted-answers.ts'
+import { faults } from './compare-servers/accepted-faults.ts'
 import { requests } from './compare-servers/accepted-requests.ts'
 import { compare } from './compare-servers/compare.ts'
 import { reportLines, unusedEntries } from './compare-servers/report.ts'
@@ -70,7 +71,7 @@ async function run(options: Options): Promise<void> {
     const ours = await openSides(ourServer(resolve(checkout), makeServerFolder(folder, 'ours'), profile), database)
     const seen = await runRounds(rounds, theirs, ours)
     if (json !== undefined) writeFileSync(json, JSON.stringify(seen))
-    const comparison = compare(seen.theirs, seen.ours, [...answers, ...edges, ...requests])
+    const comparison = compare(seen.theirs, seen.ours, [...answers, ...edges, ...faults, ...requests])
     const isWhole = options.rounds === undefined
     say(reportLines(comparison, seen.theirs, isWhole))
     const unused = isWhole ? unusedEntries(comparison.uses) : []

@@ -116,20 +116,20 @@ export const answers: readonly Accepted[] = [
     reason: `${SUPERSET}errors about an id_token, and weak passwords in the newer form, have the header too.`,
   },
   {
-    at: 'factors / *',
+    at: 'factors / *|current password / * / verify',
     path: 'headers.sb-auth-user-id|headers.sb-auth-session-id|headers.sb-auth-refresh-token-prefix',
     theirs: undefined,
     reason: `${SUPERSET}a session that has shown a second factor is named too.`,
   },
   {
-    at: 'providers / providers / come back as no-sub',
+    at: '* / providers / come back as no-sub',
     path: 'location.query.error_code|location.fragments.*.error_code',
     theirs: undefined,
     ours: 'unexpected_failure',
     reason: `${SUPERSET}a failure of the provider has a code.`,
   },
   {
-    at: '* / id_tokens / *|* / linking / GET /user of ada with an identity by token',
+    at: '* / id_tokens / *|* / linking / GET /user of ada with an identity by token|hooks / * / an id_token*',
     path: '*user_metadata.aud|*user_metadata.exp|*user_metadata.iat|*user_metadata.full_name|*user_metadata.provider_id|*identity_data.aud|*identity_data.exp|*identity_data.iat|*identity_data.full_name|*identity_data.provider_id',
     reason: 'An identity has the same members by id_token as by redirect, and none of the token itself.',
   },

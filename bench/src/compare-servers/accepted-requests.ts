@@ -5,6 +5,8 @@ const CHANNEL = 'A channel that does not exist or cannot be used is refused, ins
 const FORM = 'A body that is no JSON object of the right types is refused as such, whatever else is wrong with it.'
 
 const FILLED = 'Calls of hooks name the user as after the request, theirs as before it.'
+const UNLINKED =
+  'The identity of a confirmed email cannot be unlinked: a stolen session could move the account to another address.'
 const NOT_AN_OBJECT = 'An answer of a hook that is no JSON object is a failure, as any other answer that is none.'
 
 /** Requests that ours judges in another way, on purpose. */
@@ -13,12 +15,18 @@ export const requests: readonly Accepted[] = [
   { at: '*', path: 'status', theirs: '500 23505', reason: NO_500 },
   { at: 'hooks / * / call of BEFORE_USER_CREATED', path: 'user.*', reason: FILLED },
   {
-    at: 'hooks / *',
+    at: 'hooks / *|* / the SMS *',
     path: 'user.confirmation_sent_at|user.recovery_sent_at|user.reauthentication_sent_at|user.email_change_sent_at',
     theirs: undefined,
     reason: FILLED,
   },
-  { at: 'hooks / *', path: 'user.phone_change_sent_at|user.invited_at', theirs: undefined, reason: FILLED },
+  {
+    at: 'hooks / *|* / the SMS *',
+    path: 'user.phone_change_sent_at|user.invited_at',
+    theirs: undefined,
+    reason: FILLED,
+  },
+  { at: '* / the SMS', path: 'user.factors.*.last_challenged_at', theirs: null, reason: FILLED },
   {
     at: 'hooks / * / mail of reauthenticate',
     path: 'email_data.token_hash',
@@ -46,6 +54,63 @@ export const requests: readonly Accepted[] = [
     reason: 'A refusal by a hook counts, whatever the status of its answer.',
   },
   { at: '*channel*', path: 'status', theirs: '200', ours: '400 validation_failed', reason: CHANNEL },
+  {
+    at: '* / phone factors / what is left at the end|* / codes by mail / what is left at the end',
+    path: 'calls.0',
+    theirs: 'SEND_SMS',
+    ours: undefined,
+    reason: CHANNEL,
+  },
+  {
+    at: '* / linking / unlink the email',
+    path: 'status',
+    ours: '422 email_conflict_identity_not_deletable',
+    reason: UNLINKED,
+  },
+  { at: '* / linking / GET /user of bert without email identity', path: 'body.*', reason: UNLINKED },
+  {
+    at: '* / linking / link by an id_token, without a session',
+    path: 'status',
+    ours: '401 no_authorization',
+    reason: 'A token that is missing is told as everywhere else.',
+  },
+  {
+    at: '* / sign-ins / an audience of another',
+    path: 'status',
+    ours: '400 validation_failed',
+    reason: 'An audience that nobody has is told, instead of wrong credentials.',
+  },
+  {
+    at: '* / bearers / *: two spaces',
+    path: 'status',
+    theirs: '401 no_authorization',
+    reason: 'Ours is a superset: RFC 9110 permits several spaces after the scheme.',
+  },
+  {
+    at: '* / audit log / GET /admin/audit',
+    path: 'status',
+    ours: '403 not_admin',
+    reason: 'Who is no admin is told so, whether the session lives or not.',
+  },
+  {
+    at: '* / paths / POST /admin/custom-providers',
+    path: 'status',
+    ours: '400 validation_failed',
+    reason: 'Every mistake in a custom provider has one code.',
+  },
+  {
+    at: 'factors / * / refresh ada',
+    path: 'headers.sb-auth-refresh-token-reuse',
+    theirs: undefined,
+    ours: 'false',
+    reason: 'Tokens are stored as hashes, so a token from before a second factor is exchanged for a new one.',
+  },
+  {
+    at: '* / GET /factors/recovery-codes',
+    path: 'status',
+    ours: '404 mfa_factor_not_found',
+    reason: 'Ours is a superset: there are recovery codes.',
+  },
   {
     at: '* / sign-ins / POST /token*',
     path: 'status',
@@ -114,6 +179,11 @@ export const requests: readonly Accepted[] = [
     path: 'status',
     theirs: '500 unexpected_failure',
     ours: '200',
+    reason: 'Mails are sent by a queue: a mail server that is away loses no user.',
+  },
+  {
+    at: '* / no mail server / *',
+    path: 'headers.x-total-count|body.users.*|body.user.recovery_sent_at',
     reason: 'Mails are sent by a queue: a mail server that is away loses no user.',
   },
   {

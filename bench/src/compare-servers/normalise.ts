@@ -10,6 +10,8 @@ export interface Known {
 const UUID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g
 const TIME = /\b2\d{3}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)/g
 const JWT = /eyJ[\w-]{5,}\.[\w-]+\.[\w-]+/g
+/** What is left of an address of a user who was deleted softly. */
+const ADDRESS_HASH = /^[\w-]{43}$/
 const LINK_TOKEN = /\b(pkce_)?[0-9a-f]{56}\b/g
 const SECONDS_EARLIEST = 1_600_000_000
 const SECONDS_LATEST = 4_000_000_000
@@ -54,6 +56,7 @@ function normaliseText(text: string, { texts }: Known, member: string): string {
   return normal
     .replaceAll(JWT, '<jwt>')
     .replaceAll(UUID, '<uuid>')
+    .replace(ADDRESS_HASH, '<hash>')
     .replaceAll(LINK_TOKEN, '$1<link token>')
     .replaceAll(/^\d{6}$/g, member === 'token' ? '<code>' : '$&')
     .replaceAll(/([?&](?:refresh_token|token)=)\d{6,10}\b/g, '$1<code>')

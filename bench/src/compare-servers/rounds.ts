@@ -146,7 +146,7 @@ export const ROUNDS: readonly Round[] = [
   },
   {
     name: 'intervals',
-    settings: { SMTP_MAX_FREQUENCY: '2s', SMS_MAX_FREQUENCY: '2s' },
+    settings: { SMTP_MAX_FREQUENCY: '5s', SMS_MAX_FREQUENCY: '5s' },
     hooks: ['SEND_SMS'],
     hasTemplates: true,
     subjects: [intervals],

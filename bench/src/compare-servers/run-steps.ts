@@ -108,11 +108,11 @@ class SubjectRun {
 
   async #send(step: RequestStep): Promise<readonly Unplaced[]> {
     const sends = Array.from({ length: step.times ?? 1 }, () => this.#sendOnce(step))
-    const answers = (await Promise.all(sends)).sort((one, other) => one.status - other.status)
+    const answers = await Promise.all(sends)
     if (step.times !== undefined) {
       // Which of the requests comes first is chance.
-      const value = answers.map(({ shown }) => shown)
-      return [{ step: step.name, kind: 'answer', value: this.#normal(value) }]
+      const value = answers.map(({ shown }) => this.#normal(shown)).sort(byText)
+      return [{ step: step.name, kind: 'answer', value }]
     }
     return answers.flatMap(({ shown, body }): readonly Unplaced[] => {
       if (step.keep !== undefined) this.#memory.kept.set(step.keep, body)
@@ -167,4 +167,8 @@ class SubjectRun {
     }
     return normalise(value, known)
   }
+}
+
+function byText(one: Json, other: Json): number {
+  return JSON.stringify(one) < JSON.stringify(other) ? -1 : 1
 }

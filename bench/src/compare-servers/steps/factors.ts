@@ -36,6 +36,13 @@ export const authenticatorApps: Subject = {
   steps: [
     signUp('ada'),
     signIn('ada', 'tablet'),
+    // The old server makes this factor, so it is that of another user.
+    signUp('cara'),
+    ...bodies(
+      'POST /factors',
+      { 'a long name': { factor_type: 'totp', friendly_name: 'n'.repeat(300) } },
+      { as: 'cara' },
+    ),
     ...bodies(
       'POST /factors',
       {
@@ -47,7 +54,6 @@ export const authenticatorApps: Subject = {
         WebAuthn: { factor_type: 'webauthn', friendly_name: 'w' },
         'phone without a phone': { factor_type: 'phone', friendly_name: 'p' },
         'a name that is a number': { factor_type: 'totp', friendly_name: 5 },
-        'a long name': { factor_type: 'totp', friendly_name: 'n'.repeat(300) },
         'no name': { factor_type: 'totp' },
         'no name again': { factor_type: 'totp' },
         'an issuer with odd letters': { factor_type: 'totp', friendly_name: 'odd', issuer: 'a b&c/d' },

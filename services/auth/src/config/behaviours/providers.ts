@@ -70,6 +70,12 @@ export const keptProviderBehaviours: readonly KeptBehaviour[] = [
     reason: 'Faults of theirs.',
   },
   {
+    subject: 'Unlinking the identity by which a user has confirmed their email',
+    ours: '422 `email_conflict_identity_not_deletable`',
+    theirs: 'The user gets the email of another identity',
+    reason: 'Otherwise a stolen session moves the account to another address. A change of email does it.',
+  },
+  {
     subject: 'The texts of errors at providers: an unknown provider, a code that is missing or was not exchanged',
     ours: 'General',
     theirs: 'Name the provider and the code',

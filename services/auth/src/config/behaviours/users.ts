@@ -82,6 +82,12 @@ export const keptUserBehaviours: readonly KeptBehaviour[] = [
     reason: 'A superset.',
   },
   {
+    subject: 'A pending change of address that a new password has ended, and one of a deleted user',
+    ours: 'Absent',
+    theirs: '`new_email` and `new_phone` stay, though no code confirms them; hashes of a deleted user',
+    reason: 'A fault of theirs.',
+  },
+  {
     subject: '`POST /admin/users/:id`',
     ours: 'Creates the user with this id',
     theirs: '405',
