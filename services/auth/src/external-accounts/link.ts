@@ -9,6 +9,7 @@ import { findExternalIdentity, insertExternalIdentity } from '../identities/exte
 import { type NotifyDeps, notify } from '../messages/notification.ts'
 import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireIdentityFactor, requireShownFactor } from '../sessions/require-owner.ts'
+import { confirmedMetadata } from '../users/address-metadata.ts'
 import { claimAccountEmail } from '../users/claim-identifier.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import type { User } from '../users/user.ts'
@@ -84,5 +85,10 @@ async function adoptEmail(
   const { email } = account.email
   await claimAccountEmail(trx, email, user.id)
   await upsertAddressChange(trx, user, { kind: 'email', at: now() })
-  return updateUser(trx, user.id, { email, email_confirmed_at: now(), is_anonymous: false })
+  return updateUser(trx, user.id, {
+    email,
+    email_confirmed_at: now(),
+    raw_user_meta_data: confirmedMetadata(config, user.userMetadata, 'email'),
+    is_anonymous: false,
+  })
 }

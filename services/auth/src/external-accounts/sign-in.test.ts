@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { claimsOf } from '../../test/authenticator-app.ts'
 import {
   accountBody,
   anyId,
@@ -26,7 +27,7 @@ import {
 } from '../../test/external/anybody-provider.ts'
 import { land } from '../../test/external/external-app.ts'
 import { OPERATOR } from '../../test/forged-token.ts'
-import { type MailApp, openMailApp } from '../../test/mail-app.ts'
+import { type MailApp, openBeside, openMailApp } from '../../test/mail-app.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 
@@ -467,5 +468,27 @@ describe('a flow', () => {
     expect(flow).toEqual([{ redirect_to: 'http://localhost:3000' }])
     const { url, fragment } = await comeBackAs(service, state, own)
     expect([url.origin, fragment]).toEqual(['http://localhost:3000', landedBody('keycloak')])
+  })
+})
+
+describe('an email that a provider brings, in the profile supabase', () => {
+  it('is called verified in user_metadata once it is confirmed, by autoconfirm or by linking', async () => {
+    const supabase = await openBeside(service, {
+      ...stub.settings,
+      AUTH_PROFILE: 'supabase',
+      AUTH_MAILER_AUTOCONFIRM: 'true',
+      AUTH_SECURITY_MANUAL_LINKING_ENABLED: 'true',
+      AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    })
+    const { fragment } = await signInAs(supabase, 'keycloak', attacker())
+    const created = claimsOf(fragment.access_token ?? '').user_metadata
+    const anonymous = (await supabase.post('/signup', {})).json()
+    const headers = { authorization: `Bearer ${anonymous.access_token}` }
+    const another = { ...own, email: `linked${people}@example.com` }
+    await comeBackAs(supabase, await beginLinking(supabase, 'keycloak', headers), another)
+    const linked = (await supabase.app.inject({ url: '/user', headers })).json()
+    const data = accountBody({ iss: stub.url, sub: attacker().sub, email, custom_claims: { verified: false } })
+    expect([created, linked.email, linked.user_metadata]).toEqual([data, another.email, { email_verified: true }])
+    await supabase.close()
   })
 })

@@ -5,6 +5,7 @@ import type { ExternalAccount } from '../identities/external-account.ts'
 import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
+import { confirmedMetadata } from '../users/address-metadata.ts'
 import type { User } from '../users/user.ts'
 import { deleteBelongings, updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 import { isUnclaimed } from '../users/user-repository.ts'
@@ -100,14 +101,18 @@ export async function confirmOwner(
   if (decision !== 'create' && email !== null && email !== user.email) {
     await upsertAddressChange(trx, user, { kind: 'email', at })
   }
+  const isConfirmedNow = email !== null && user.emailConfirmedAt === null
+  const proven = isConfirmedNow ? confirmedMetadata(deps.config, {}, 'email') : {}
   const confirmed = await updateUser(trx, user.id, {
     // A confirmed email replaces one that was never confirmed. If another user has it, the account has none.
     email,
     email_confirmed_at: email === null ? null : (user.emailConfirmedAt ?? at),
+    ...(isStrange ? {} : { raw_user_meta_data: { ...user.userMetadata, ...proven } }),
     is_anonymous: false,
     updated_at: at,
   })
-  return isStrange ? adoptProfile(trx, deps, { ...confirmed, userMetadata: {} }, account) : confirmed
+  const data = { ...account.data, ...proven }
+  return isStrange ? adoptProfile(trx, deps, { ...confirmed, userMetadata: {} }, { data }) : confirmed
 }
 
 const EMPTY = {

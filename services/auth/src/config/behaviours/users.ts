@@ -7,7 +7,7 @@ export const userBehaviours = {
     compatible: is(false, 'holds what was sent'),
     supabase: is(
       true,
-      'a sign-up adds `sub`, `email`, `email_verified` and `phone_verified` (both false) over what was sent; the confirmation of an email writes `email_verified: true`; `phone_verified` stays false',
+      'a sign-up adds `sub`, `email`, `email_verified` and `phone_verified` (both false) over what was sent; the confirmation of an email, also by a provider or by linking, writes `email_verified: true`; `phone_verified` stays false',
     ),
     reason: 'Triggers and policies read `raw_user_meta_data`, and applications the claims of the token.',
   },
