@@ -65,6 +65,10 @@ export const hookMessages = {
         otp: z.string(),
         phone: z.string(),
         channel: z.enum(['sms', 'whatsapp']).optional().meta({ description: 'Not in the profile supabase' }),
+        sms_type: z
+          .literal('mfa')
+          .optional()
+          .meta({ description: 'In the profile supabase, of the code of a second factor' }),
         message: z.string().optional().meta({ description: 'Not in the profile supabase' }),
       }),
     }),

@@ -43,7 +43,8 @@ export function prepareFactorSms(
   const codeHash = hashFactorCode(serverKeys.hmac, { challengeId, phone, code })
   if (testCode !== undefined) return { codeHash, sms: undefined }
   const text = renderText(template, { Code: code })
-  const sms = { to: phone, text, code, channel, messageId: randomUUID(), expiresAt: expiresAt.toISOString(), userId }
+  const [messageId, isForFactor] = [randomUUID(), true] as const
+  const sms = { to: phone, text, code, channel, messageId, expiresAt: expiresAt.toISOString(), userId, isForFactor }
   return { codeHash, sms }
 }
 

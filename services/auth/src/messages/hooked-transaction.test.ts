@@ -203,6 +203,8 @@ describe('SEND_SMS in the request', () => {
     expect(await snapshot()).toEqual(before)
     stub.answer = () => NOTHING
     for (const request of requests) expect((await request()).statusCode).toBe(200)
+    const sms = { otp: expect.stringMatching(/^\d{6}$/), phone: '14155550190', sms_type: 'mfa' }
+    expect(stub.callsOf('SEND_SMS').at(-1)?.payload.sms).toEqual(sms)
   })
 
   it('is sent the code and the phone', async () => {

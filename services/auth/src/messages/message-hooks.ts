@@ -28,7 +28,7 @@ export interface HookedMail extends Mail {
   readonly linkBase?: string
 }
 
-type OwnedSms = Sms & { readonly userId: string }
+type OwnedSms = Sms & { readonly userId: string; readonly isForFactor?: true }
 
 /** What hooks call a kind of mail, where that is not its name in lower case. */
 const ACTION_TYPES: Readonly<Partial<Record<Mail['kind'], string>>> = {
@@ -75,10 +75,11 @@ export async function sendSmsByHook(deps: MessageHookDeps, sms: OwnedSms): Promi
  * @returns undefined where the user no longer exists
  */
 export async function makeMailPayload(
-  { config, db }: MessagePayloadDeps,
+  deps: MessagePayloadDeps,
   mails: readonly [HookedMail, ...HookedMail[]],
 ): Promise<object | undefined> {
-  const user = await findUserView(db, mails[0].userId)
+  const { config } = deps
+  const user = await findUserView(deps, mails[0].userId)
   if (!user) return undefined
   if (config.behaviours.messageHookPayload === 'all members') return { user, email_data: toAllMembers(config, mails) }
   const { kind, to, variables } = mails[0]
@@ -88,13 +89,14 @@ export async function makeMailPayload(
 
 /** What SEND_SMS is sent of an SMS. @returns undefined where its user no longer exists */
 export async function makeSmsPayload(
-  { config, db }: MessagePayloadDeps,
-  { to, text, code, channel, userId }: OwnedSms,
+  deps: MessagePayloadDeps,
+  { to, text, code, channel, userId, isForFactor }: OwnedSms,
 ): Promise<object | undefined> {
-  const user = await findUserView(db, userId)
+  const user = await findUserView(deps, userId)
   if (!user) return undefined
   const sms = { otp: code, phone: to }
-  if (config.behaviours.messageHookPayload === 'all members') return { user, sms }
+  if (deps.config.behaviours.messageHookPayload === 'all members')
+    return { user, sms: isForFactor ? { ...sms, sms_type: 'mfa' } : sms }
   return { user, sms: { ...sms, channel, message: text } }
 }
 
@@ -125,9 +127,9 @@ function toActionType(kind: Mail['kind']): string {
   return ACTION_TYPES[kind] ?? kind.toLowerCase()
 }
 
-async function findUserView(db: Db, userId: string): Promise<UserView | undefined> {
+async function findUserView({ config, db }: MessagePayloadDeps, userId: string): Promise<UserView | undefined> {
   const profile = await findProfileById(db, userId)
-  return profile && viewUser(profile)
+  return profile && viewUser(profile, config.behaviours)
 }
 
 /** Calls a hook. The queue stores the errors of its jobs, so their messages must not name an address. */

@@ -20,6 +20,8 @@ export interface SmsJob extends Sms {
   readonly expiresAt: string
   /** Whose SMS it is. */
   readonly userId: string
+  /** It carries the code of a second factor. */
+  readonly isForFactor?: true
   /** Drops the SMS where a user has the number by then. The request that asked for the SMS must not reveal that. */
   readonly onlyIfFree?: true
 }
@@ -32,6 +34,7 @@ const StoredSms = z.object({
   messageId: z.string(),
   expiresAt: z.string(),
   userId: z.string(),
+  isForFactor: z.literal(true).exactOptional(),
   onlyIfFree: z.literal(true).exactOptional(),
 })
 

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll } from 'vitest'
 import { z } from 'zod'
 import { buildApp } from '../../src/app.ts'
+import { makeSmsPayload } from '../../src/messages/message-hooks.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { type HookStub, startHookStub } from '../hook-stub.ts'
 import { createSignedIn } from '../signed-in.ts'
@@ -14,7 +15,14 @@ const consent: HookStub['answer'] = ({ payload }) => ({ body: { claims: payload.
 
 const TIME = '2026-01-02T03:04:05.123456+00:00'
 
+/** The members of a user that are there. */
+const Payload = z.object({
+  user: z
+    .looseObject({})
+    .transform((user) => Object.fromEntries(Object.entries(user).filter(([, value]) => value !== undefined))),
+})
 const Traits = z.object({ user_id: z.guid(), provider: z.string().optional() })
+const SMS = { to: '14155550180', text: 'Your code is 123456', code: '123456', channel: 'sms' } as const
 const PASSWORD = 'correct horse battery staple'
 const WRONG_PASSWORD = { code: 400, error_code: 'invalid_credentials', msg: 'Invalid login credentials' }
 
@@ -217,11 +225,12 @@ export const memberCases = {
         (await service.app.inject({ url: '/user', headers })).json(),
         (await service.app.inject({ url: `/admin/users/${user.id}`, headers: OPERATOR })).json(),
         (await service.app.inject({ url: '/admin/users?per_page=1', headers: OPERATOR })).json().users[0],
+        Payload.parse(await makeSmsPayload(service.deps, { ...SMS, userId: user.id })).user,
       ]
       return seen.map((shown) => ['email_change_sent_at' in shown, 'phone_change_sent_at' in shown])
     },
-    compatible: Array(3).fill([false, false]),
-    supabase: Array(3).fill([true, true]),
+    compatible: Array(4).fill([false, false]),
+    supabase: Array(4).fill([true, true]),
   },
   metadataBytesMax: {
     settings: { AUTH_MAILER_AUTOCONFIRM: 'true' },

@@ -34,7 +34,7 @@ export const hookBehaviours = {
     compatible: is('one message', 'one call is one message, with its recipient `to`, and with what the message has'),
     supabase: is(
       'all members',
-      'the members of supabase/auth, empty where a mail has no such thing. A change of email is one call, with `token_new` and `token_hash_new`; an SMS is `otp` and `phone`',
+      'the members of supabase/auth, empty where a mail has no such thing. A change of email is one call, with `token_new` and `token_hash_new`; an SMS is `otp` and `phone`, with `sms_type: mfa` for a second factor',
     ),
     reason: 'Hooks written for supabase/auth read exactly these members.',
   },
