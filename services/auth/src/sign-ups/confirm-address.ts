@@ -5,7 +5,7 @@ import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import { type AddressMetadataConfig, confirmedMetadata, signUpMetadata } from '../users/address-metadata.ts'
 import { isStaged, type User } from '../users/user.ts'
-import { updateUser } from '../users/user-change-repository.ts'
+import { clearedTimes, type PasswordRules, updateUser } from '../users/user-change-repository.ts'
 import { claimSignUpContent, replaceIdentityData, type SignUpContent } from './sign-up-content-repository.ts'
 
 /** The use of a message that went to the user's own email or phone. */
@@ -26,7 +26,7 @@ export interface AddressConfirmation {
  */
 export async function confirmAddress(
   trx: Trx,
-  deps: AuditDeps & { readonly config: AddressMetadataConfig },
+  deps: AuditDeps & { readonly config: AddressMetadataConfig & PasswordRules },
   user: User,
   { tokenKind, passwordHash, ip }: AddressConfirmation,
 ): Promise<void> {
@@ -34,11 +34,13 @@ export async function confirmAddress(
   const kind = tokenKind === 'sms' ? 'phone' : 'email'
   const content = await takeContent(trx, user, tokenKind)
   const confirmedAt = kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt
+  const isAccepted = confirmedAt === null && user.invitedAt !== null && user.passwordHash === null
   await updateUser(trx, user.id, {
     updated_at: at,
     is_anonymous: false,
     ...(confirmedAt === null ? { [`${kind}_confirmed_at`]: at } : {}),
     ...(isStaged(user) ? { staged_at: null, created_at: at } : {}),
+    ...(isAccepted ? clearedTimes(deps.config) : {}),
     ...(confirmedAt === null ? { raw_user_meta_data: metadataOf(deps.config, user, kind, content) } : {}),
     ...(content && {
       aud: content.audience,

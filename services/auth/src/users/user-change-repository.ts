@@ -10,12 +10,19 @@ import { toUser } from './user-repository.ts'
 /** A new user. The id and the times are made where they are not given. */
 export type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: string }
 
+/** The setting of what a new password does to its user's row. */
+export interface PasswordRules {
+  readonly behaviours: Pick<Behaviours, 'passwordClearsSentTimes'>
+}
+
 /** What a new password changes of its user's row. */
-export function passwordChange(
-  { behaviours }: { readonly behaviours: Pick<Behaviours, 'passwordClearsSentTimes'> },
-  hash: string,
-): Updateable<UsersTable> {
-  return { encrypted_password: hash, ...(behaviours.passwordClearsSentTimes ? NOTHING_SENT : {}) }
+export function passwordChange(config: PasswordRules, hash: string): Updateable<UsersTable> {
+  return { encrypted_password: hash, ...clearedTimes(config) }
+}
+
+/** The times of messages that are cleared with a new password, and when an invitation is accepted. */
+export function clearedTimes({ behaviours }: PasswordRules): Updateable<UsersTable> {
+  return behaviours.passwordClearsSentTimes ? NOTHING_SENT : {}
 }
 
 const NOTHING_SENT = {

@@ -209,11 +209,19 @@ export const memberCases = {
       const sent = { confirmation_sent_at: TIME, recovery_sent_at: TIME, reauthentication_sent_at: TIME }
       const own = await createSignedIn(service, sent)
       const { user } = await createSignedUp(service.deps, sent)
-      const users = [await change('/user', own.headers), await change(`/admin/users/${user.id}`, OPERATOR)]
+      const invited = `invited-${randomUUID()}@example.com`
+      await service.post('/invite', { email: invited }, OPERATOR)
+      const { token } = await service.readMail(invited)
+      const accepted = (await service.post('/verify', { type: 'invite', token_hash: token })).json()
+      const users = [
+        await change('/user', own.headers),
+        await change(`/admin/users/${user.id}`, OPERATOR),
+        accepted.user,
+      ]
       return users.map((changed) => Object.keys(sent).filter((name) => name in changed).length)
     },
-    compatible: [3, 3],
-    supabase: [0, 0],
+    compatible: [3, 3, 1],
+    supabase: [0, 0, 0],
   },
   changeTimesStay: {
     observe: async (service) => {

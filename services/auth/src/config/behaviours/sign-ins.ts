@@ -33,7 +33,7 @@ export const signInBehaviours = {
     reason: 'Types of client libraries have the member.',
   },
   passwordClearsSentTimes: {
-    subject: '`…_sent_at` of a user who gets a new password',
+    subject: '`…_sent_at` of a user who gets a new password, or accepts an invitation by mail',
     compatible: is(false, 'stay, but for those of a change that the password has ended'),
     supabase: is(true, 'are absent'),
     reason: 'The messages are of no use any more.',
