@@ -80,7 +80,7 @@ export async function applyPhoneChange(
   const at = deps.now()
   const identifier = { kind: 'phone', value: newPhone } as const
   await claimIdentifier(trx, identifier, { ownerId: user.id, refuse: refuseTaken })
-  const changed = await updateUser(trx, user.id, {
+  const updated = await updateUser(trx, user.id, {
     phone: newPhone,
     phone_confirmed_at: at,
     phone_change: '',
@@ -88,9 +88,11 @@ export async function applyPhoneChange(
     updated_at: at,
   })
   await upsertAddressChange(trx, user, { kind: 'phone', at })
-  const owner = await setOwnIdentity(trx, changed, { identifier, isVerified: true, at })
-  const variables = { Phone: newPhone, OldPhone: user.phone }
-  await notify(trx, deps, owner, { name: 'PHONE_CHANGED', variables })
+  const owner = await setOwnIdentity(trx, updated, { identifier, isVerified: true, at })
+  const isLinked = user.phone === null && deps.config.behaviours.firstPhoneIsLinked
+  const linked = { name: 'IDENTITY_LINKED', variables: { Provider: 'phone' } } as const
+  const changed = { name: 'PHONE_CHANGED', variables: { Phone: newPhone, OldPhone: user.phone } } as const
+  await notify(trx, deps, owner, isLinked ? linked : changed)
   await recordAudit(trx, deps, { action: 'user_modified', actor: owner, ip, traits: { provider: 'phone' } })
   return owner
 }

@@ -195,6 +195,23 @@ export const messageCases = {
       [200, []],
     ],
   },
+  firstPhoneIsLinked: {
+    settings: {
+      AUTH_SMS_AUTOCONFIRM: 'true',
+      AUTH_MAILER_NOTIFICATIONS_PHONE_CHANGED_ENABLED: 'true',
+      AUTH_MAILER_NOTIFICATIONS_IDENTITY_LINKED_ENABLED: 'true',
+    },
+    observe: async (service) => {
+      const { email, headers } = await createSignedIn(service)
+      const add = async (phone: string) => {
+        await service.app.inject({ method: 'PUT', url: '/user', headers, payload: { phone } })
+        return (await service.readMail(email)).mail.subject
+      }
+      return [await add('14155550195'), await add('14155550196')]
+    },
+    compatible: ['Your phone number was changed', 'Your phone number was changed'],
+    supabase: ['A new sign-in method was linked to your account', 'Your phone number was changed'],
+  },
   generatedLinkPath: {
     settings: {
       AUTH_MAILER_URLPATHS_INVITE: '/welcome',

@@ -47,6 +47,12 @@ export const messageBehaviours = {
     supabase: is('SMS', 'of every SMS: `POST /otp`, `POST /resend`, `GET /reauthenticate`'),
     reason: 'Support finds the SMS in the log by it. Clients expect an empty object after a mail.',
   },
+  firstPhoneIsLinked: {
+    subject: 'The notification of a phone that is added to an account without one',
+    compatible: is(false, 'PHONE_CHANGED'),
+    supabase: is(true, 'IDENTITY_LINKED, with the provider `phone`'),
+    reason: 'The templates of applications say which phone was there before.',
+  },
   generatedLinkPath: {
     subject: 'The path of links by `POST /admin/generate_link`',
     compatible: is('own', '`/verify`'),
