@@ -6,8 +6,38 @@ const DELETED =
 const STALE = 'A fault of theirs: the answer shows factors and identities as before the request.'
 const UNCONFIRMED = 'A fault of theirs: a user without an email is called one with a confirmed email.'
 
-/** Faults of the old server in its answers to some requests, which ours does not repeat. */
+/** Faults of the old server in its answers, which ours does not repeat. */
 export const faults: readonly Accepted[] = [
+  {
+    at: '*',
+    path: '*identities.*.identity_data.email_verified|*identities.*.identity_data.phone_verified',
+    theirs: false,
+    ours: true,
+    reason: 'A fault of theirs: a confirmed address is called unverified.',
+  },
+  {
+    at: '*',
+    path: '*identities.*.identity_data.phone',
+    reason: 'A fault of theirs: the identity of a phone lacks the phone until it is changed.',
+  },
+  {
+    at: '*',
+    path: '*app_metadata.providers.1|*app_metadata.provider|*app_metadata.providers',
+    reason: 'A fault of theirs: a phone or an email that was added without a code is missing among the providers.',
+  },
+  {
+    at: '*',
+    path: '*confirmed_at',
+    theirs: undefined,
+    reason: 'A fault of theirs: the first answer about a user that was just confirmed lacks confirmed_at.',
+  },
+  {
+    at: '*',
+    path: 'body.saml_private_key_next_configured',
+    theirs: true,
+    ours: false,
+    reason: 'A fault of theirs: without SAML no key is configured.',
+  },
   {
     at: 'hooks / hooks of new users / verify by the hash of the hook: claims|hooks / * / call of CUSTOM_ACCESS_TOKEN',
     path: 'aud|claims.aud',

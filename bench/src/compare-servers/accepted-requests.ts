@@ -5,6 +5,8 @@ const CHANNEL = 'A channel that does not exist or cannot be used is refused, ins
 const FORM = 'A body that is no JSON object of the right types is refused as such, whatever else is wrong with it.'
 
 const FILLED = 'Calls of hooks name the user as after the request, theirs as before it.'
+const CHANGE_IS_NO_PROOF =
+  'A session of a new address does not count as one by a code: it could set a password without the current one.'
 const UNLINKED =
   'The identity of a confirmed email cannot be unlinked: a stolen session could move the account to another address.'
 const NOT_AN_OBJECT = 'An answer of a hook that is no JSON object is a failure, as any other answer that is none.'
@@ -86,6 +88,13 @@ export const requests: readonly Accepted[] = [
     theirs: '401 no_authorization',
     reason: 'Ours is a superset: RFC 9110 permits several spaces after the scheme.',
   },
+  {
+    at: '* / audit log / the newest entries',
+    path: 'headers.x-total-count',
+    reason: 'A sign-up under autoconfirm is one entry of the audit log, and no sign-in besides.',
+  },
+  { at: '*: claims', path: 'amr.0.method', theirs: 'otp', ours: 'email_change', reason: CHANGE_IS_NO_PROOF },
+  { at: '*: claims', path: 'amr.0.method', theirs: 'otp', ours: 'phone_change', reason: CHANGE_IS_NO_PROOF },
   {
     at: '* / audit log / GET /admin/audit',
     path: 'status',

@@ -242,7 +242,7 @@ export const auditLog: Subject = {
     },
     { name: 'changed', send: 'PUT /admin/users/{made.id}', as: 'admin', body: { role: 'x' } },
     { name: 'deleted', send: 'DELETE /admin/users/{made.id}', as: 'admin' },
-    { name: 'the newest entries', send: 'GET /admin/audit?per_page=9', as: 'admin' },
+    { name: 'the newest entries', send: 'GET /admin/audit?per_page=7', as: 'admin' },
     { name: 'GET /admin/audit', send: 'GET /admin/audit', as: 'ada' },
   ],
 }

@@ -55,6 +55,12 @@ export const keptSignInBehaviours: readonly KeptBehaviour[] = [
     reason: 'A code of six digits can be guessed otherwise.',
   },
   {
+    subject: '`amr` of a session by the confirmation of a new address',
+    ours: '`email_change`, `phone_change`',
+    theirs: '`otp`',
+    reason: 'Such a session may not set a password without the current one. One by a code may.',
+  },
+  {
     subject: 'The same TOTP code twice',
     ours: '422 `mfa_verification_failed`',
     theirs: 'Accepted again within its step',

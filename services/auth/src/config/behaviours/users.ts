@@ -88,6 +88,12 @@ export const keptUserBehaviours: readonly KeptBehaviour[] = [
     reason: 'A fault of theirs.',
   },
   {
+    subject: 'A sign-up under autoconfirm in the audit log',
+    ours: '`user_signedup`',
+    theirs: '`user_signedup` and `login`',
+    reason: 'One act is one entry, so that counts of sign-ins have no sign-ups in them.',
+  },
+  {
     subject: '`POST /admin/users/:id`',
     ours: 'Creates the user with this id',
     theirs: '405',
