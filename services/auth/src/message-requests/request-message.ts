@@ -10,7 +10,7 @@ import {
 import { countSms } from '../messages/sms-allowance.ts'
 import { findTestCode } from '../messages/test-code.ts'
 import { type Allowance, takeAllowances } from '../rate-limits/rate-limits.ts'
-import { type IntervalKind, requireInterval } from '../rate-limits/send-interval.ts'
+import { type IntervalKind, reserveInterval, restoreIntervals } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { AnswerDeps } from './message-request-job.ts'
@@ -27,7 +27,7 @@ export interface RequestMessageInput
  * same job (reference: Enumeration and timing). For the same reason a missing SMS gateway is not reported here: the job drops
  * the message.
  * @returns our own id of the message
- * @throws overEmailRateLimit, overSmsRateLimit, and what `requireInterval` throws
+ * @throws overEmailRateLimit, overSmsRateLimit, and what `reserveInterval` throws
  */
 export async function requestMessage(deps: AnswerDeps, input: RequestMessageInput): Promise<string> {
   const { purpose, identifier } = input
@@ -36,16 +36,25 @@ export async function requestMessage(deps: AnswerDeps, input: RequestMessageInpu
   try {
     await runHooked(deps, async (trx, hooked) => {
       const { audience } = request
-      const kind = intervalKind(purpose, identifier)
-      await requireInterval(trx, hooked, { kind, identifier: identifier.value, audience })
-      if (isSentAtOnce(deps, request)) await sendRequested(trx, hooked, request)
-      else await deps.jobs.send(trx, messageRequestTask, request)
+      const interval = { kind: intervalKind(purpose, identifier), identifier: identifier.value, audience }
+      const reserved = await reserveInterval(trx, hooked, interval)
+      const isAtOnce = isSentAtOnce(deps, request)
+      const hasRecipient = isAtOnce && (await sendRequested(trx, hooked, request))
+      if (isAtOnce && !hasRecipient && isFree(deps, request)) return restoreIntervals(trx, [reserved])
+      hooked.noteInterval?.(interval)
+      if (!isAtOnce) await deps.jobs.send(trx, messageRequestTask, request)
     })
   } catch (error) {
     await allowance.giveBack()
     throw error
   }
   return request.messageId
+}
+
+/** Whether a request without a recipient leaves the interval alone. A test phone has a recipient, to whom nothing is sent. */
+function isFree(deps: AnswerDeps, request: MessageRequest): boolean {
+  const isForPhone = messageMedium(request) === 'sms' && !isForTestPhone(deps, request)
+  return isForPhone && !deps.config.behaviours.unknownPhonesWait
 }
 
 /** Whether the request itself looks for the recipient: it sends the message too, or the message goes to a test phone. */

@@ -41,11 +41,8 @@ export const messageCases = {
     observe: async (service) => {
       const [email, phone] = ['zero@example.com', '14155550180']
       await service.post('/recover', { email })
-      await service.post('/resend', { type: 'sms', phone })
-      const again = [
-        await outcome(service, '/recover', { email }),
-        await outcome(service, '/resend', { type: 'sms', phone }),
-      ]
+      await service.post('/otp', { phone })
+      const again = [await outcome(service, '/recover', { email }), await outcome(service, '/otp', { phone })]
       service.clock.advance(60_000)
       return [...again, await outcome(service, '/recover', { email })]
     },
@@ -164,6 +161,19 @@ export const messageCases = {
     },
     compatible: [200, [{ phone: '14155550194' }], 'over_sms_send_rate_limit'],
     supabase: ['sms_send_failed', [], 200],
+  },
+  unknownPhonesWait: {
+    observe: async (service) => {
+      const [phone, waiting] = ['14155550197', '14155550198']
+      await service.post('/signup', { phone: waiting, password: PASSWORD })
+      service.clock.advance(60_000)
+      const outcomes = []
+      for (const to of [phone, phone, waiting, waiting])
+        outcomes.push(await outcome(service, '/resend', { type: 'sms', phone: to }))
+      return outcomes
+    },
+    compatible: [200, 'over_sms_send_rate_limit', 200, 'over_sms_send_rate_limit'],
+    supabase: [200, 200, 200, 'over_sms_send_rate_limit'],
   },
   messageIdOf: {
     settings: { AUTH_SMS_TEST_OTP: '14155550192:123456' },

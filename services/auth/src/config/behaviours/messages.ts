@@ -41,6 +41,13 @@ export const messageBehaviours = {
     ),
     reason: 'Applications show at once that an SMS cannot be sent, and the user tries again without waiting.',
   },
+  unknownPhonesWait: {
+    subject: 'A repeated `POST /resend` for a phone to which nothing is sent',
+    compatible: is(true, '429 within the interval, as for a phone that waits for its code'),
+    supabase: is(false, '200, where the request sends SMS'),
+    reason:
+      'Test suites resend to phones of nobody. A request that sends an SMS takes longer, so it tells them anyway.',
+  },
   messageIdOf: {
     subject: '`message_id`',
     compatible: is('resend', 'of every `POST /resend`'),
@@ -88,7 +95,7 @@ export const keptMessageBehaviours: readonly KeptBehaviour[] = [
     reason: 'A mail server that is away must neither lose a user nor slow a request.',
   },
   {
-    subject: 'The interval between messages for unknown addresses',
+    subject: 'The interval between mails for unknown addresses',
     ours: '429, as for a known address',
     theirs: '200',
     reason: 'The difference tells who has an account.',
