@@ -4,7 +4,7 @@ import { isSameDatabase } from '@trestle/database/database-identity.ts'
 import { functionStatus, type MigrateOptions, migrationStatus } from '@trestle/database/migrations/migrate.ts'
 import { takeRoleOnce } from '@trestle/database/wait-for-database.ts'
 import { findPooler } from './find-pooler.ts'
-import { type Check, DatabaseAway } from './run-checks.ts'
+import { Away, type Check } from './run-checks.ts'
 
 /** What the checks of every service need: its settings and its database. */
 export interface CommonNeeds {
@@ -49,7 +49,7 @@ export function commonChecks({
       advice: `start PostgreSQL, or correct ${database.setting}`,
       run: async () => {
         const pooler = await findPooler({ program, ...database }).catch((cause: unknown) => {
-          throw new DatabaseAway(describeFailure(cause), { cause })
+          throw new Away(describeFailure(cause), { cause })
         })
         if (pooler) throw pooler
         return 'answers'
@@ -58,14 +58,14 @@ export function commonChecks({
     {
       name: 'migration database',
       advice: `correct ${prefix}MIGRATION_DATABASE_URL`,
-      needsDatabase: true,
+      needs: ['database'],
       run: () => describeConnection(database, migrations.url),
     },
     ...(standby?.url === undefined ? [] : [standbyCheck(database, standby.url, standby.setting)]),
     {
       name: 'migrations',
       advice: `run: ${program} migrate`,
-      needsDatabase: true,
+      needs: ['database'],
       run: async () => {
         const status = await migrationStatus(migrations)
         const pending = status.filter(({ executedAt }) => !executedAt)
@@ -84,7 +84,7 @@ function standbyCheck(database: CommonNeeds['database'], url: string, setting: s
   return {
     name: 'standby',
     advice: `start it, or correct ${setting}; the primary serves its reads meanwhile`,
-    needsDatabase: true,
+    needs: ['database'],
     run: () => describeConnection(database, url),
   }
 }

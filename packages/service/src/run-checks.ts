@@ -6,14 +6,14 @@ export interface Check<Subject> {
   readonly name: string
   /** What to do when the check fails. */
   readonly advice: string
-  /** Whether the check asks the database of the service. It does not run when the database does not answer. */
-  readonly needsDatabase?: boolean
+  /** Names of earlier checks, for example `database`. The check does not run when one of them finds that its subject is away. */
+  readonly needs?: readonly string[]
   /** @returns what was found @throws Error when the service could not start with it */
   readonly run: (subject: Subject) => Promise<string>
 }
 
-/** Thrown by a check that finds that the database does not answer. */
-export class DatabaseAway extends Error {}
+/** Thrown by a check that finds that its subject does not answer, such as the database. Checks that need it do not run. */
+export class Away extends Error {}
 
 type Print = (line: string) => void
 
@@ -32,8 +32,8 @@ export function checkSettings<Config>(load: () => Config, print: Print): Config 
 }
 
 /**
- * Runs the checks one after the other, and prints a line for each. When the database does not answer, its line names the checks
- * that need it. @returns false when one fails
+ * Runs the checks one after the other, and prints a line for each. When the subject of a check is away, such as the database, its
+ * line names the checks that need it. @returns false when one fails
  */
 export async function runChecks<Subject>(
   checks: readonly Check<Subject>[],
@@ -41,24 +41,24 @@ export async function runChecks<Subject>(
   print: Print,
 ): Promise<boolean> {
   let isHealthy = true
-  let isDatabaseAway = false
-  const dependent = checks.filter(({ needsDatabase }) => needsDatabase)
+  const away = new Set<string>()
   for (const check of checks) {
+    const { name, advice, run, needs = [] } = check
     // The advice of such a check would send the operator to rows or settings that are right.
-    if (isDatabaseAway && dependent.includes(check)) continue
-    const { name, advice, run } = check
+    if (needs.some((need) => away.has(need))) continue
     try {
       print(`ok    ${name}: ${printable(await run(subject))}`)
     } catch (error) {
       isHealthy = false
-      isDatabaseAway ||= error instanceof DatabaseAway
-      const skipped = error instanceof DatabaseAway ? `, so not checked: ${listNames(dependent)}` : ''
+      const skipped = error instanceof Away ? `, so not checked: ${listDependent(checks, name)}` : ''
+      if (error instanceof Away) away.add(name)
       print(`wrong ${name}: ${describeFailure(error)}${skipped}; ${advice}`)
     }
   }
   return isHealthy
 }
 
-function listNames(checks: readonly Check<never>[]): string {
-  return checks.map(({ name }) => name).join(', ')
+function listDependent(checks: readonly Check<never>[], name: string): string {
+  const dependent = checks.filter(({ needs = [] }) => needs.includes(name))
+  return dependent.map((check) => check.name).join(', ')
 }

@@ -15,7 +15,7 @@ const checks: readonly Check<ProcessDeps>[] = [
   {
     name: 'clock',
     advice: 'let both machines follow the same time source (NTP)',
-    needsDatabase: true,
+    needs: ['database'],
     run: async (deps) => {
       const { rows } = await sql<{ now: string }>`SELECT clock_timestamp() AS now`.execute(deps.db)
       const driftMs = Math.abs(Date.parse(rows[0]?.now ?? '') - deps.now().getTime())
@@ -26,7 +26,7 @@ const checks: readonly Check<ProcessDeps>[] = [
   {
     name: 'signing keys',
     advice: 'set the AUTH_SECURITY_DATABASE_ENCRYPTION_KEY (or JWT secret) that sealed them, or correct AUTH_JWT_KEYS',
-    needsDatabase: true,
+    needs: ['database'],
     run: async (deps) => {
       await deps.signingKeys.load()
       const count = deps.signingKeys.publicJwks().length
@@ -84,7 +84,7 @@ const checks: readonly Check<ProcessDeps>[] = [
   {
     name: 'dead jobs',
     advice: 'look at the log for more; they stay in the queue of the same name with _dead for 90 days',
-    needsDatabase: true,
+    needs: ['database'],
     run: async ({ db, names }) => {
       const dead = await listDeadJobs({ db, schema: names.jobSchema, tasks })
       if (dead.length === 0) return 'none'

@@ -7,7 +7,7 @@ import { loginOf } from '@trestle/database/rights/roles.ts'
 import { connectOnce } from '@trestle/database/wait-for-database.ts'
 import { listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
-import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
+import { Away, type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import { sql } from 'kysely'
 import type { PaymentsConfig } from '../config.ts'
 import { createMailer } from '../mail/mailer.ts'
@@ -28,12 +28,14 @@ interface Subject {
 }
 
 const CLOCK_DRIFT_MS_MAX = 5_000
+/** The check that finds servers of a cluster away. Checks that read the rows of every merchant need it. */
+const SERVERS = 'servers of the cluster'
 
 const checks: readonly Check<Subject>[] = [
   {
     name: 'clock',
     advice: 'let both machines follow the same time source (NTP)',
-    needsDatabase: true,
+    needs: ['database'],
     run: async ({ database, now }) => {
       const { rows } = await sql<{ now: Date }>`SELECT clock_timestamp() AS now`.execute(database.db)
       const driftMs = Math.abs((rows[0]?.now.getTime() ?? 0) - now().getTime())
@@ -69,7 +71,7 @@ const checks: readonly Check<Subject>[] = [
   {
     name: 'acquirers',
     advice: 'add them to PAYMENTS_ACQUIRERS, or give the merchants another: payments merchants acquirer <id> <name>',
-    needsDatabase: true,
+    needs: ['database'],
     run: async ({ config: { acquirers }, database }) => {
       const names = acquirers.map(({ name }) => name)
       const missing = await listAcquirersBeside(database.db, names)
@@ -83,7 +85,7 @@ const checks: readonly Check<Subject>[] = [
   {
     name: 'vault keys',
     advice: 'give PAYMENTS_VAULT_KEYS back the keys that have sealed, each under its id',
-    needsDatabase: true,
+    needs: ['database', SERVERS],
     run: async ({ config, database }) => {
       const vault = createPanVault(config.vaultKeys, createNoopMeter())
       const secrets = createWebhookSecrets(config)
@@ -102,7 +104,7 @@ const checks: readonly Check<Subject>[] = [
   {
     name: 'exchange rates',
     advice: 'run: payments fx import, with the file of the European Central Bank',
-    needsDatabase: true,
+    needs: ['database'],
     run: async ({ database }) => {
       const { date, areNeeded } = await findImportedRates(database.db)
       if (date === null && areNeeded) throw new Error('none were imported, and there are live merchants')
@@ -112,7 +114,7 @@ const checks: readonly Check<Subject>[] = [
   {
     name: 'dead jobs',
     advice: 'look at payments tasks list, mend the cause, then run: payments tasks retry <task>',
-    needsDatabase: true,
+    needs: ['database'],
     run: async ({ database: { db, names } }) => {
       const dead = await listDeadJobs({ db, schema: names.jobSchema, tasks })
       if (dead.length === 0) return 'none'
@@ -135,17 +137,13 @@ const entryCheck: Check<Subject> = {
   },
 }
 
-/** What cannot be checked while a server of the cluster is away. */
-const OF_ALL: ReadonlySet<string> = new Set(['vault keys', 'functions on the servers'])
-
 const clusterChecks: readonly Check<Subject>[] = [
   {
-    name: 'servers of the cluster',
+    name: SERVERS,
     advice: 'start servers that are away, then run: payments distribute --rebalance',
     run: async ({ config, database: { db, names } }) => {
       const away = await listAway(db.withoutPlugins())
-      if (away.length > 0)
-        throw new Error(`no answer from ${away.join(', ')}, so not checked: ${[...OF_ALL].join(', ')}`)
+      if (away.length > 0) throw new Away(`no answer from ${away.join(', ')}`)
       const { role, url } = config.database
       const user = loginOf(urlsOfHosts(url)[0] ?? url)
       return describeLacks(await listLacks(db.withoutPlugins(), names, { role, user }))
@@ -153,7 +151,8 @@ const clusterChecks: readonly Check<Subject>[] = [
   },
   {
     name: 'functions on the servers',
-    advice: 'start servers that are away, then run: payments distribute --rebalance',
+    advice: 'run: payments distribute --rebalance',
+    needs: [SERVERS],
     run: async ({ database: { db, names } }) => {
       const open = await listOpenFunctions(db.withoutPlugins(), names)
       if (open.length === 0) return 'none is open to everybody'
@@ -184,6 +183,10 @@ function failsToOpen(open: () => string): boolean {
   }
 }
 
+function withoutCoordinator({ needs = [], ...check }: Check<Subject>): Check<Subject> {
+  return { ...check, needs: needs.filter((name) => name !== 'database') }
+}
+
 /** Checks all that the service needs, and prints a line for each check. Resolves to false when a check fails. */
 export async function doctor(
   loadConfig: () => PaymentsConfig,
@@ -208,15 +211,13 @@ export async function doctor(
   const database = openPaymentsDatabase(config, () => {})
   // When the database does not answer, an earlier check says so.
   const isOnCluster = await isDistributed(database.db, database.names).catch(() => false)
-  const isAnyAway = isOnCluster && (await listAway(database.db.withoutPlugins())).length > 0
-  // Where requests enter by other servers than the coordinator, those may answer while it does not.
-  const always = checks.map((check) => (coordinatorUrl === undefined ? check : { ...check, needsDatabase: false }))
-  const own = [...always, ...(isOnCluster ? clusterChecks : [])]
   const isHealthy = await runChecks(
     [
       ...common,
       ...(coordinatorUrl === undefined ? [] : [entryCheck]),
-      ...own.filter(({ name }) => !isAnyAway || !OF_ALL.has(name)),
+      ...(isOnCluster ? clusterChecks : []),
+      // Where requests enter by other servers than the coordinator, those may answer while it does not.
+      ...(coordinatorUrl === undefined ? checks : checks.map(withoutCoordinator)),
     ],
     { config, database, now },
     print,
