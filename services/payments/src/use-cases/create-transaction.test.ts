@@ -113,6 +113,39 @@ describe('createTransaction', () => {
     expect(north.asked.authorizations).toHaveLength(1)
   })
 
+  describe('while the database is away after the answer of the acquirer', () => {
+    const lost = new Error('Connection terminated')
+    /** Charges by a process that loses the first end of an attempt, before or after it was written. */
+    const createWhileAway = async (key: string, isWritten: boolean) => {
+      const { write } = payments.deps.lanes
+      let isAway = true
+      const one: typeof write.one = async (query, input) => {
+        if (query.name !== 'finish_charge' || !isAway) return write.one(query, input)
+        isAway = false
+        if (isWritten) await write.one(query, input)
+        throw lost
+      }
+      const deps = {
+        ...payments.deps,
+        lanes: { ...payments.deps.lanes, write: { ...write, one } },
+        wait: async () => {},
+      }
+      return createTransaction(deps, inputOf({ repeat: withKey(key) })).catch((error: unknown) => error)
+    }
+
+    it('answers the transaction, once the database is back', async () => {
+      expect(await createWhileAway('three', false)).toEqual({ transactionId: anyId, replayed: false })
+      expect(await create({ repeat: withKey('three') })).toEqual({ transactionId: anyId, replayed: true })
+      expect(north.asked.authorizations).toHaveLength(1)
+    })
+
+    it('leaves the outcome to a repeat, when it may have been written before', async () => {
+      expect(await createWhileAway('four', true)).toBe(lost)
+      expect(await create({ repeat: withKey('four') })).toEqual({ transactionId: anyId, replayed: true })
+      expect(north.asked.authorizations).toHaveLength(1)
+    })
+  })
+
   it.each<[why: string, asked: () => Asked, error: Error]>([
     ['an unknown key', () => ({ key: 'x' }), unauthorized()],
     ['an app that is no member', () => ({ key: stranger.key }), forbidden()],

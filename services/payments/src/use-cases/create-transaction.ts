@@ -1,3 +1,4 @@
+import { isDatabaseUnavailable } from '@trestle/database/unavailable.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
@@ -13,6 +14,7 @@ import {
   callBeginCharge,
   callFinishCharge,
 } from '../transactions/charge-repository.ts'
+import { finishOnceBack } from '../transactions/finish-once-back.ts'
 import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-error.ts'
 import { refuseCard, refuseOldRate, refuseSource } from '../transactions/refuse-charge.ts'
 
@@ -35,7 +37,7 @@ type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait' | 
 
 /**
  * Charges a card again (reference: Charging again). Writes the attempt, asks the acquirer without holding a lock or a
- * connection, and writes the answer.
+ * connection, and writes the answer, once the database is back if it is away.
  * @throws paymentRefused with the processing error, unknownSource when the merchant has no such source, currencyWithoutRate when
  * the currency cannot be exchanged, rateUnavailable when the rate is too old for live money, idempotencyKeyUsed when
  * the key was used with another body, conflict while its first request runs, unauthorized, notFound, forbidden, and the error of
@@ -90,12 +92,18 @@ type MerchantCharge = Charge & { readonly merchantId: string }
 async function makeAttempt(deps: ChargeDeps, charge: MerchantCharge, attempt: Attempt): Promise<ChargeEnd> {
   const outcome = attempt.expired ? EXPIRED : await authorize(deps, charge, attempt)
   const errorCode = errorCodeOf(outcome)
-  const finished = await callFinishCharge(deps.lanes, {
+  const columns = {
     merchantId: charge.merchantId,
     attemptId: attempt.id,
     outcome: outcome.verdict,
     errorCode,
     acquirerRef: outcome.verdict === 'approved' ? outcome.ref : null,
+  }
+  const finished = await finishOnceBack({
+    finish: () => callFinishCharge(deps.lanes, columns),
+    isSettled: ({ verdict }) => verdict === 'settled',
+    isAway: isDatabaseUnavailable,
+    wait: deps.wait,
   })
   // The answer was so late that a job has called the attempt unknown, which repeats of the request have got.
   if (finished.verdict === 'settled') {

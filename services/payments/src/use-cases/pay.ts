@@ -1,3 +1,4 @@
+import { isDatabaseUnavailable } from '@trestle/database/unavailable.ts'
 import { callerColumns, type Repeat } from '../access/caller.ts'
 import { refuseRunning } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
@@ -25,6 +26,7 @@ import type { PaymentsDeps } from '../deps.ts'
 import { orderRefused } from '../errors.ts'
 import { referenceOf } from '../requests/fields.ts'
 import { beginOnceFree } from '../transactions/begin-once-free.ts'
+import { finishOnceBack } from '../transactions/finish-once-back.ts'
 import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-error.ts'
 
 /** What `pay` uses of the dependencies. */
@@ -141,11 +143,11 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
   }
 }
 
-/** Asks the acquirer without holding a lock or a connection, and writes the transaction. */
+/** Asks the acquirer without holding a lock or a connection, and writes the transaction, once the database is back. */
 async function makeAttempt(deps: PayDeps, decided: DecidedOrder, attemptId: string): Promise<PaymentEnd> {
   const outcome = await askAcquirer(deps, decided, attemptId)
   const statusCode = toStatusCode(outcome)
-  const transactionId = await callFinishPayment(deps.lanes, {
+  const columns = {
     merchantId: decided.opened.payee.id,
     attemptId,
     outcome: outcome.verdict,
@@ -153,6 +155,12 @@ async function makeAttempt(deps: PayDeps, decided: DecidedOrder, attemptId: stri
     errorCode: statusCode === null ? null : processingErrorOf(statusCode),
     acquirerRef: outcome.verdict === 'approved' ? outcome.ref : null,
     networkRef: outcome.verdict === 'approved' ? outcome.networkRef : null,
+  }
+  const transactionId = await finishOnceBack({
+    finish: () => callFinishPayment(deps.lanes, columns),
+    isSettled: (id) => id === undefined,
+    isAway: isDatabaseUnavailable,
+    wait: deps.wait,
   })
   // The answer was so late that another process has called the attempt unknown. An approval is then reversed.
   if (transactionId === undefined) return { verdict: 'refused', statusCode: UNKNOWN_OUTCOME }
