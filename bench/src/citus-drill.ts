@@ -184,9 +184,8 @@ async function report(
   givenUp: number,
 ): Promise<boolean> {
   const { undisturbed, disturbed, bySeveral } = judge(requests, outages)
-  say(
-    `requests whose entry and whose merchant's server were there: ${describe(undisturbed)}${describeLate(requests, outages)}`,
-  )
+  say(`requests whose entry and whose merchant's server were there: ${describe(undisturbed)}`)
+  for (const line of listLate(requests, outages)) say(`  ${line}`)
   say(`requests by the process that enters by all servers, whose merchant's server was there: ${describe(bySeveral)}`)
   say(`requests that needed a server that was away: ${describe(disturbed)}`)
   const rows = Rows.parse(await cluster.asSuperuser(0, DATABASE, FOUND))
@@ -212,14 +211,16 @@ async function report(
   return missed.length === 0
 }
 
-/** When undisturbed requests failed: how long after the last server had come back. */
-function describeLate(requests: ClusterLoad['requests'], outages: readonly Outage[]): string {
-  const late = requests
-    .filter((request) => request.failure !== undefined && judge([request], outages).undisturbed.sent > 0)
-    .map(({ fromMs }) => fromMs - Math.max(0, ...outages.map(({ untilMs }) => untilMs).filter((ms) => ms < fromMs)))
-  if (late.length === 0) return ''
-  const [first, last] = [Math.min(...late), Math.max(...late)].map((ms) => (ms / 1_000).toFixed(1))
-  return `; they were sent ${first} to ${last} s after a server was back`
+/** What undisturbed requests failed, and how long after the last server had come back they were sent. */
+function listLate(requests: ClusterLoad['requests'], outages: readonly Outage[]): readonly string[] {
+  const late = requests.filter(
+    (request) => request.failure !== undefined && judge([request], outages).undisturbed.sent > 0,
+  )
+  return late.map(({ what, failure, fromMs, untilMs }) => {
+    const backMs = Math.max(0, ...outages.map((outage) => outage.untilMs).filter((ms) => ms < fromMs))
+    const [after, took] = [fromMs - backMs, untilMs - fromMs].map((ms) => (ms / 1_000).toFixed(1))
+    return `${failure} to ${what}, sent ${after} s after a server was back, answered in ${took} s`
+  })
 }
 
 function failedOf({ failed }: RequestTally): number {

@@ -9,6 +9,7 @@ const request = (
 ): SentRequest => ({
   ...{ entry, node, fromMs, untilMs },
   failure: '503',
+  what: 'a POST /merchants/a/transactions',
 })
 
 describe('judge', () => {

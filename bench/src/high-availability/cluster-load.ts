@@ -26,6 +26,8 @@ export interface SentRequest {
   readonly untilMs: number
   /** Undefined: the write was acknowledged. Otherwise the status, or in words why there is none. */
   readonly failure: string | undefined
+  /** `a repeated POST /transactions/560fd96b00000000dbd00000/captures` */
+  readonly what: string
 }
 
 /** How requests ended. */
@@ -103,7 +105,8 @@ interface Write {
   readonly merchant: number
   readonly request: ClientRequest
   /** When it is sent next, in milliseconds of `performance.now()`. */
-  dueMs: number
+  readonly dueMs: number
+  readonly isRepeat: boolean
 }
 
 /**
@@ -123,7 +126,7 @@ export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoad
     if (isOldTurn && waiting[0] && waiting[0].dueMs <= now) return waiting.shift()
     if (now > stopMs) return undefined
     const [merchant, reference] = [Math.floor(Math.random() * shop.merchantIds.length), `write-${++count}`]
-    return { reference, merchant, request: shop.nextWrite(merchant)(reference), dueMs: now }
+    return { reference, merchant, request: shop.nextWrite(merchant)(reference), dueMs: now, isRepeat: false }
   }
   const sendOne = async (write: Write) => {
     const entry = entries[Math.floor(Math.random() * entries.length)]
@@ -132,10 +135,11 @@ export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoad
     const outcome = await send(entry.url, write.request)
     const untilMs = performance.now()
     const failure = typeof outcome === 'string' ? outcome : outcome.status === CREATED ? undefined : describe(outcome)
-    requests.push({ entry: entry.node, node, fromMs, untilMs, failure })
+    const what = `a ${write.isRepeat ? 'repeated ' : ''}${write.request.method} ${write.request.path}`
+    requests.push({ entry: entry.node, node, fromMs, untilMs, failure, what })
     if (failure === undefined) acknowledged.add(write.reference)
     else if (typeof outcome !== 'string' && isReversed(outcome)) reversed.add(write.reference)
-    else waiting.push({ ...write, dueMs: untilMs + RETRY_MS })
+    else waiting.push({ ...write, dueMs: untilMs + RETRY_MS, isRepeat: true })
   }
   const isOver = () => performance.now() > stopMs + (waiting.length + open === 0 ? 0 : END_MS)
   const work = async () => {
