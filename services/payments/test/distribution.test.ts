@@ -36,7 +36,12 @@ describe('the statements that distribute payments', () => {
     const options = migrateOptions({
       database: { migrationUrl: database.url, namespace: '', role: 'payments_service' },
     })
-    const steps = await planDistribution({ ...options, nodePassword: 'correct horse', lockTimeoutMs: 5_000 })
+    const steps = await planDistribution({
+      ...options,
+      nodePassword: 'correct horse',
+      column: 'merchant_id',
+      lockTimeoutMs: 5_000,
+    })
     all = steps.flatMap(({ statements }) => statements)
     printed = all.filter((text) => /create_(reference|distributed)_table/.test(text))
     const found = await client.query<ForeignKey>(`

@@ -120,7 +120,10 @@ export function createMigratedDatabase(): Promise<TemporaryDatabase> {
     // The servers of a cluster have one password for every user.
     distribute: (url) => {
       const nodePassword = new URL(url).password || undefined
-      return distributeDatabase({ ...migrateOptions(owned(url)), nodePassword, lockTimeoutMs: LOCK_TIMEOUT_MS })
+      return distributeDatabase({
+        ...migrateOptions(owned(url)),
+        ...{ nodePassword, column: 'merchant_id', lockTimeoutMs: LOCK_TIMEOUT_MS },
+      })
     },
   })
 }

@@ -2,7 +2,7 @@ import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { isOwn } from '../migrations/namespace.ts'
 import { findCitus, listNodes } from './citus.ts'
-import { DISTRIBUTION_COLUMN, type DistributionTarget, tablesOf } from './target.ts'
+import { type DistributionTarget, tablesOf } from './target.ts'
 
 /** A finding about the cluster: what is wrong with it, or what was seen. */
 export interface ClusterFinding {
@@ -110,7 +110,7 @@ const checks: readonly ClusterCheck[] = [
         WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relkind = 'r'`.execute(db)
       const size = Number(rows[0]?.size)
       const free = await askAll(db, 'SELECT available_disk_size FROM citus_local_disk_space_stats()')
-      // A worker may get all rows: those of one merchant are never divided.
+      // A worker may get all rows: those of one owner are never divided.
       const small = free.filter(({ text }) => Number(text) < size)
       if (small.length > 0) return new Problems(small.map(({ node }) => `${node} has less than ${mebibytes(size)}`))
       return `the tables have ${mebibytes(size)}, and every server has more than that`
@@ -121,7 +121,7 @@ const checks: readonly ClusterCheck[] = [
     'keys',
     async (db, subject) => {
       const wrong = await listWrongKeys(db, subject)
-      return wrong.length > 0 ? new Problems(wrong) : `each contains ${DISTRIBUTION_COLUMN}`
+      return wrong.length > 0 ? new Problems(wrong) : `each contains ${subject.target.column}`
     },
   ],
 ]
@@ -171,17 +171,17 @@ async function findOwner(db: QueryExecutorProvider, { schema }: Names): Promise<
   return new Problems([`Citus does not know ${name}; run as a superuser on the coordinator: ${make}`])
 }
 
-/** The keys of tables below a merchant that Citus would refuse, or that would not hold over several servers. */
+/** The keys of divided tables that Citus would refuse, or that would not hold over several servers. */
 async function listWrongKeys(db: QueryExecutorProvider, { names, target }: Subject): Promise<readonly string[]> {
   const own = sql`c.relnamespace = to_regnamespace(${names.schema}) AND ${isOwn(sql.ref('c.relname'), names)}`
   const below = tablesOf(target.tables, 'merchant').map((name) => names.prefix + name)
   const { rows } = await sql<{ text: string }>`
     WITH below AS (
       SELECT c.oid, c.relname, a.attnum, a.atttypid, a.attcollation FROM pg_class c
-      LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = ${DISTRIBUTION_COLUMN}
+      LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = ${target.column}
       WHERE ${own} AND c.relkind = 'r' AND c.relname = ANY (${below}::text[])
     )
-    SELECT format('%s has no column %s of type text', relname, ${DISTRIBUTION_COLUMN}::text) AS text FROM below
+    SELECT format('%s has no column %s of type text', relname, ${target.column}::text) AS text FROM below
       WHERE atttypid IS DISTINCT FROM 'text'::regtype
     UNION ALL
     SELECT format('%s has another collation', relname) FROM below

@@ -7,7 +7,7 @@ export interface ClusterNode {
   readonly host: string
   readonly port: number
   readonly isCoordinator: boolean
-  /** Whether it may hold rows of merchants. */
+  /** Whether it may hold rows of divided tables. */
   readonly holdsShards: boolean
 }
 

@@ -10,6 +10,8 @@ import { readTarget } from './target.ts'
 /** What a run needs: the database, what its tables and functions say, and the login between the servers. */
 export interface DistributeOptions extends MigrateOptions {
   readonly nodePassword: string | undefined
+  /** The column by which rows are divided over the servers: that of their owner, which is never changed. */
+  readonly column: string
   /** Longest wait of the service for a lock, on every server. */
   readonly lockTimeoutMs: number
 }
@@ -52,12 +54,13 @@ export async function distributionOf({
   functions,
   grants,
   nodePassword,
+  column,
   lockTimeoutMs,
 }: DistributeOptions): Promise<Distribution> {
   const files = functions?.files ?? (async () => [])
   return {
     names,
-    target: await readTarget(names, { sources, files }),
+    target: await readTarget(names, { sources, files, column }),
     login: {
       role: grants?.role,
       user: grants?.serviceUrl && loginOf(grants.serviceUrl),

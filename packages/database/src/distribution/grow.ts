@@ -65,12 +65,14 @@ async function followJob(db: Kysely<unknown>, job: string, say: (line: string) =
 }
 
 /**
- * Gives a merchant a part of every table of its own, and moves it to a server.
- * @throws Error when the database is not distributed, or when it has no such merchant or server
+ * Gives the rows of one owner a part of every table of their own, and moves it to a server.
+ * @param owner a value of the column that divides the tables
+ * @param node the address of the server, as the coordinator knows it
+ * @throws Error when the database is not distributed, or when it has no such owner or server
  */
-export function isolateMerchant(
+export function isolateOwner(
   options: DistributeOptions,
-  { merchantId, node }: { readonly merchantId: string; readonly node: string },
+  { owner, node }: { readonly owner: string; readonly node: string },
 ): Promise<void> {
   return underLock(options, async (db) => {
     await expectDistributed(db, options)
@@ -78,13 +80,12 @@ export function isolateMerchant(
     const { names, target } = await distributionOf(options)
     const wanted = (await listNodes(db)).find(({ host, port }) => `${host}:${port}` === node)
     if (!wanted?.holdsShards) throw new Error(`${node} is no server of the cluster that holds rows`)
-    const anchor = literal(qualified(names, target.anchor))
-    const known = await sql`
-      SELECT FROM ${sql.raw(qualified(names, target.anchor))} WHERE merchant_id = ${merchantId}`.execute(db)
-    if (known.rows.length === 0) throw new Error(`there is no merchant ${merchantId}`)
-    const place = await findShard(db, anchor, merchantId)
-    const shard = place.isAlone ? place.id : await isolate(db, anchor, merchantId)
-    const from = await findShard(db, anchor, merchantId)
+    const anchor = qualified(names, target.anchor)
+    const known = await sql`SELECT FROM ${sql.raw(anchor)} WHERE ${sql.ref(target.column)} = ${owner}`.execute(db)
+    if (known.rows.length === 0) throw new Error(`no row has ${target.column} ${owner}`)
+    const place = await findShard(db, literal(anchor), owner)
+    const shard = place.isAlone ? place.id : await isolate(db, literal(anchor), owner)
+    const from = await findShard(db, literal(anchor), owner)
     if (from.node === wanted.id) return
     await sql`SELECT citus_move_shard_placement(${shard}::bigint, ${from.node}::int, ${wanted.id}::int, 'force_logical')`.execute(
       db,
@@ -92,9 +93,9 @@ export function isolateMerchant(
   })
 }
 
-async function isolate(db: Kysely<unknown>, anchor: string, merchantId: string): Promise<string> {
+async function isolate(db: Kysely<unknown>, anchor: string, owner: string): Promise<string> {
   const { rows } = await sql<{ id: string }>`
-    SELECT isolate_tenant_to_new_shard(${sql.raw(anchor)}::regclass, ${merchantId}::text, 'CASCADE', 'force_logical')::text AS id`.execute(
+    SELECT isolate_tenant_to_new_shard(${sql.raw(anchor)}::regclass, ${owner}::text, 'CASCADE', 'force_logical')::text AS id`.execute(
     db,
   )
   return rows[0]?.id ?? ''
@@ -107,16 +108,14 @@ interface ShardRow {
   readonly isAlone: boolean
 }
 
-async function findShard(db: Kysely<unknown>, anchor: string, merchantId: string): Promise<ShardRow> {
+async function findShard(db: Kysely<unknown>, anchor: string, owner: string): Promise<ShardRow> {
   const { rows } = await sql<ShardRow>`
     SELECT s.shardid::text AS id, n.nodeid AS node, s.shardminvalue = s.shardmaxvalue AS "isAlone"
     FROM pg_dist_shard s JOIN pg_dist_placement p USING (shardid) JOIN pg_dist_node n USING (groupid)
     WHERE n.noderole = 'primary'
-      AND s.shardid = get_shard_id_for_distribution_column(${sql.raw(anchor)}::regclass, ${merchantId}::text)`.execute(
-    db,
-  )
+      AND s.shardid = get_shard_id_for_distribution_column(${sql.raw(anchor)}::regclass, ${owner}::text)`.execute(db)
   const [row] = rows
-  if (row === undefined) throw new Error(`merchant ${merchantId} has no part of the tables`)
+  if (row === undefined) throw new Error(`${owner} has no part of the tables`)
   return row
 }
 

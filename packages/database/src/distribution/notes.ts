@@ -11,7 +11,7 @@ export type DistributionState = 'plain' | 'distributing' | 'distributed' | 'undo
 
 /** An object that is dropped for a while, and the statement that makes it again. */
 export interface NotedObject {
-  /** `foreign key cards.cards_merchant_fk` */
+  /** `foreign key app_keys.app_keys_app_fk` */
   readonly object: string
   readonly statement: string
 }

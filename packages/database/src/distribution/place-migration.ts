@@ -23,6 +23,7 @@ import {
   listTypeStatements,
   placeStatement,
 } from './placement.ts'
+import type { DistributionTarget } from './target.ts'
 
 /**
  * Runs a migration forward. In a distributed database it creates each table on the coordinator, distributes it by its class, and
@@ -47,7 +48,7 @@ async function listPlaceStatements(
 ): Promise<readonly string[]> {
   const created = Object.keys(tables).filter((name) => tables[name] !== 'local')
   const keys = (await listForeignKeys(db, names)).filter(({ table }) => created.includes(table))
-  const target = { tables: new Map(Object.entries(tables)), anchor: await findAnchor(db, names), functions: new Map() }
+  const target = { ...(await findAnchor(db, names)), tables: new Map(Object.entries(tables)), functions: new Map() }
   return [
     ...keys.map(({ drop }) => drop),
     ...created.map((name) => placeStatement(names, target, name)),
@@ -62,17 +63,20 @@ async function listPlaceStatements(
 export async function placeFunctions(trx: Kysely<unknown>, names: Names, files: FunctionFiles): Promise<void> {
   if (!(await isDistributed(trx, names))) return
   const functions = new Map((await files()).map((file) => [file.name, placeOf(file)]))
-  const target = { tables: new Map(), anchor: await findAnchor(trx, names), functions }
+  const target = { ...(await findAnchor(trx, names)), tables: new Map(), functions }
   for (const statement of await listTypeStatements(trx, names)) await sql.raw(statement).execute(trx)
   for (const statement of await listPlanStatements(trx, names)) await sql.raw(statement).execute(trx)
   for (const statement of await listFunctionStatements(trx, names, target)) await sql.raw(statement).execute(trx)
 }
 
-/** A table that is divided as the others are. @throws Error when there is none */
-async function findAnchor(db: QueryExecutorProvider, names: Names): Promise<string> {
+/** A table that is divided as the others are, and the column that divides them. @throws Error when there is none */
+async function findAnchor(
+  db: QueryExecutorProvider,
+  names: Names,
+): Promise<Pick<DistributionTarget, 'anchor' | 'column'>> {
   const divided = [...(await listPlacedTables(db, names)).values()].find(({ method }) => method === 'h')
-  if (divided === undefined) throw new Error('no table is divided over the servers')
-  return divided.name
+  if (divided?.column === undefined) throw new Error('no table is divided over the servers')
+  return { anchor: divided.name, column: divided.column }
 }
 
 const CREATE_TABLE = /^\s*CREATE\s+(?:UNLOGGED\s+)?TABLE\b/i

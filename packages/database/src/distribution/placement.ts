@@ -3,7 +3,7 @@ import { type QueryExecutorProvider, sql } from 'kysely'
 import { isOwn } from '../migrations/namespace.ts'
 import { findCitus, literal, qualified, runOnWorkers } from './citus.ts'
 import { listNotes, type NotedObject } from './notes.ts'
-import { DISTRIBUTION_COLUMN, type DistributionTarget } from './target.ts'
+import type { DistributionTarget } from './target.ts'
 
 /** A table as Citus knows it. */
 export interface PlacedTable {
@@ -64,25 +64,25 @@ export async function listPlacedTables(
 /** Whether a table is where the target wants it. */
 export function isPlaced(
   placed: ReadonlyMap<string, PlacedTable>,
-  { tables, anchor }: DistributionTarget,
+  { tables, column, anchor }: DistributionTarget,
   name: string,
 ): boolean {
   const table = placed.get(name)
   const kind = tables.get(name)
   if (kind === 'reference') return table?.method === 'n'
   if (kind === 'merchant') {
-    const isDivided = table?.method === 'h' && table.column === DISTRIBUTION_COLUMN
+    const isDivided = table?.method === 'h' && table.column === column
     return isDivided && table.colocation === placed.get(anchor)?.colocation
   }
   return table?.method === undefined
 }
 
 /** The statement that places a table. Foreign keys of the table must not exist then. */
-export function placeStatement(names: Names, { tables, anchor }: DistributionTarget, name: string): string {
+export function placeStatement(names: Names, { tables, column, anchor }: DistributionTarget, name: string): string {
   const table = literal(qualified(names, name))
   if (tables.get(name) === 'reference') return `SELECT create_reference_table(${table})`
   const group = name === anchor ? 'none' : qualified(names, anchor)
-  return `SELECT create_distributed_table(${table}, ${literal(DISTRIBUTION_COLUMN)}, colocate_with => ${literal(group)})`
+  return `SELECT create_distributed_table(${table}, ${literal(column)}, colocate_with => ${literal(group)})`
 }
 
 /** The statements that place those functions of the target that are elsewhere. Their tables are placed before. */

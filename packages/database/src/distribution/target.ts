@@ -1,13 +1,12 @@
 import { type FunctionFiles, type FunctionPlace, placeOf } from '@trestle/migrations/functions.ts'
 import type { MigrationSources, Names, TableClass } from '@trestle/migrations/migration.ts'
 
-/** The column by which rows are divided over the servers. */
-export const DISTRIBUTION_COLUMN = 'merchant_id'
-
 /** Where the migrations and the files of functions want everything to be. Names have no prefix. */
 export interface DistributionTarget {
   /** The class of each table, in the order in which migrations create them. */
   readonly tables: ReadonlyMap<string, TableClass>
+  /** The column by which rows are divided over the servers. */
+  readonly column: string
   /** The first table of the class `merchant`. All others are divided as it is. */
   readonly anchor: string
   readonly functions: ReadonlyMap<string, FunctionPlace>
@@ -15,11 +14,15 @@ export interface DistributionTarget {
 
 /**
  * Reads where migrations and functions of a release want everything to be.
- * @throws Error if a file of a function does not say where the function runs, or if no table has a merchant
+ * @throws Error if a file of a function does not say where the function runs, or if no table is divided
  */
 export async function readTarget(
   names: Names,
-  { sources, files }: { readonly sources: MigrationSources; readonly files: FunctionFiles },
+  {
+    sources,
+    files,
+    column,
+  }: { readonly sources: MigrationSources; readonly files: FunctionFiles; readonly column: string },
 ): Promise<DistributionTarget> {
   const tables = new Map<string, TableClass>()
   for (const source of Object.values(sources)) {
@@ -27,7 +30,7 @@ export async function readTarget(
   }
   const [anchor] = tablesOf(tables, 'merchant')
   if (anchor === undefined) throw new Error('no table has the class merchant: this database cannot be distributed')
-  return { tables, anchor, functions: new Map((await files()).map((file) => [file.name, placeOf(file)])) }
+  return { tables, column, anchor, functions: new Map((await files()).map((file) => [file.name, placeOf(file)])) }
 }
 
 /** The tables of a class, in the order of their creation. */

@@ -6,7 +6,7 @@ import {
   distributionOf,
   planDistribution,
 } from '@trestle/database/distribution/distribute.ts'
-import { isolateMerchant, rebalance } from '@trestle/database/distribution/grow.ts'
+import { isolateOwner, rebalance } from '@trestle/database/distribution/grow.ts'
 import type { DistributionStep } from '@trestle/database/distribution/steps.ts'
 import { planUndo, undoDistribution } from '@trestle/database/distribution/undo.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
@@ -66,7 +66,7 @@ async function run(words: Words, { operator, options }: Run): Promise<void> {
   if (words.dryRun) return printSteps(await (words.undo ? planUndo(options) : planDistribution(options)), print)
   if (words.rebalance) return rebalance(options, print)
   if (words.isolate !== undefined && words.node !== undefined) {
-    await isolateMerchant(options, { merchantId: words.isolate.toLowerCase(), node: words.node })
+    await isolateOwner(options, { owner: words.isolate.toLowerCase(), node: words.node })
     return print(`${words.isolate} has its rows on ${words.node}`)
   }
   if (!words.undo) await check(options, words.check === true ? print : () => {})
@@ -103,5 +103,10 @@ function hideVerifier(statement: string): string {
 }
 
 function optionsOf(config: PaymentsConfig): DistributeOptions {
-  return { ...migrateOptions(config), nodePassword: config.database.nodePassword, lockTimeoutMs: LOCK_TIMEOUT_MS }
+  return {
+    ...migrateOptions(config),
+    nodePassword: config.database.nodePassword,
+    column: 'merchant_id',
+    lockTimeoutMs: LOCK_TIMEOUT_MS,
+  }
 }
