@@ -254,6 +254,13 @@ describe.each(heldMachines)('the diagram of $name', ({ readme, diagram, states, 
   })
 })
 
+it('the diagram of a distribution has the states of its type', () => {
+  const notes = 'packages/database/src/distribution/notes.ts'
+  const states = wordsOf(notes, /export type DistributionState = (.*)\n/)
+  const drawn = diagramsOf(read('packages/database/README.md'))[1]
+  expect([...(drawn?.states ?? [])].sort()).toEqual([...states].sort())
+})
+
 it('finds the states of every table with a state', () => {
   const states = /(?:CHECK \((?:\s*)|\n\s+)(?:status|state) IN \(|_status'\)\} AS ENUM/
   const found = globSync('migrations/*/*.ts', { cwd: root }).filter((path) => states.test(read(path)))

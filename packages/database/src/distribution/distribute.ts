@@ -3,7 +3,7 @@ import type { MigrateOptions } from '../migrations/migrate.ts'
 import { underLock, withDatabase } from '../migrations/migration-connection.ts'
 import { compareMigrations } from '../migrations/migrator.ts'
 import { loginOf } from '../rights/roles.ts'
-import { readState } from './notes.ts'
+import { beingUndone, readState } from './notes.ts'
 import { type Distribution, type DistributionStep, listSteps, runSteps } from './steps.ts'
 import { readTarget } from './target.ts'
 
@@ -27,15 +27,17 @@ export function planDistribution(options: DistributeOptions): Promise<readonly D
 /**
  * Distributes a database over the servers of its cluster. After a run that was killed, it does what is left.
  * @returns how many steps it took
- * @throws Error when migrations or functions are pending, or when a statement fails. Another run continues
+ * @throws Error when migrations or functions are pending, when an undo was killed, or when a statement fails. Another run continues
  */
 export function distributeDatabase(options: DistributeOptions, onStep: OnStep = () => {}): Promise<number> {
   return underLock(options, async (db) => {
     const { pending } = await compareMigrations(db, options)
     if (pending.length > 0) throw new Error(`migrations are pending, run migrate first: ${pending.join(', ')}`)
     const { names, functions } = options
+    const state = await readState(db, names)
+    if (state === 'undoing') throw beingUndone()
     const differ = functions && hasChanges(await compareFunctions(db, names, functions))
-    if (differ && (await readState(db, names)) !== 'distributing') {
+    if (differ && state !== 'distributing') {
       throw new Error('the functions of another release are installed, run migrate first')
     }
     const distribution = await distributionOf(options)

@@ -4,7 +4,7 @@ import { migratorTable } from '../migrations/migrator-tables.ts'
 import { isWorker, literal } from './citus.ts'
 
 /**
- * Whether a database is distributed. `plain`: all rows are on one server. While it is `distributing` or `undoing`, rows move:
+ * Whether a database is distributed (the README has a diagram of the states). `plain`: all rows are on one server. While it is `distributing` or `undoing`, rows move:
  * `migrate` refuses to run, and processes refuse to write.
  */
 export type DistributionState = 'plain' | 'distributing' | 'distributed' | 'undoing'
@@ -39,7 +39,12 @@ export async function expectWhole(db: QueryExecutorProvider, names: Names): Prom
     throw new Error('this server is a worker of a Citus cluster: use the address of its coordinator')
   const state = await readState(db, names)
   if (state === 'distributing') throw new Error('the database is being distributed: run distribute again')
-  if (state === 'undoing') throw new Error('the distribution is being undone: run distribute --undo again')
+  if (state === 'undoing') throw beingUndone()
+}
+
+/** The error of what only another `distribute --undo` may do. */
+export function beingUndone(): Error {
+  return new Error('the distribution is being undone: run distribute --undo again')
 }
 
 function isState(text: string | undefined): text is DistributionState {

@@ -1,10 +1,14 @@
+import { distributeDatabase } from '@trestle/database/distribution/distribute.ts'
+import { type DistributionState, stateStatements } from '@trestle/database/distribution/notes.ts'
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { Command } from 'commander'
+import { sql } from 'kysely'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { loadPaymentsConfig, type PaymentsConfig } from '../config.ts'
 import { migrateToLatest } from '../migrations.ts'
-import { distributeCommand } from './distribute.ts'
+import { distributeCommand, distributeOptions } from './distribute.ts'
 
 let database: TemporaryDatabase
 let config: PaymentsConfig
@@ -66,6 +70,19 @@ describe('payments distribute, without the extension', () => {
       expect(await run(...words)).toEqual(['the database is plain, not distributed'])
     },
   )
+
+  it('refuses to distribute while an undo is unfinished', async () => {
+    const options = distributeOptions(config)
+    const note = (state: DistributionState) =>
+      withDatabase(options, async (db) => {
+        for (const statement of stateStatements(options.names, state)) await sql.raw(statement).execute(db)
+      })
+    await note('undoing')
+    onTestFinished(() => note('plain'))
+    await expect(distributeDatabase(options)).rejects.toThrow(
+      'the distribution is being undone: run distribute --undo again',
+    )
+  })
 
   it.each([
     ['--check', '--undo'],

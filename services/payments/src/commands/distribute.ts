@@ -43,7 +43,7 @@ export function distributeCommand(operator: Operator, load: () => PaymentsConfig
     .action(async (words: Words, command: Command) => {
       if (hasContradiction(words)) command.error('error: these options do not go together')
       const config = load()
-      await run(words, { operator, options: optionsOf(config) })
+      await run(words, { operator, options: distributeOptions(config) })
     })
 }
 
@@ -102,7 +102,8 @@ function hideVerifier(statement: string): string {
   return statement.replaceAll(/SCRAM-SHA-256\$[^']+/g, '…')
 }
 
-function optionsOf(config: PaymentsConfig): DistributeOptions {
+/** What the commands that distribute a database need to know. */
+export function distributeOptions(config: PaymentsConfig): DistributeOptions {
   return {
     ...migrateOptions(config),
     nodePassword: config.database.nodePassword,
