@@ -58,7 +58,7 @@ const setUp = [
   'sudo ln --symbolic "$(command -v google-chrome)" /usr/local/bin/chromium',
 ]
 
-it.each(['images', 'nightly'])('each job of %s runs one command that CONTRIBUTING names', (workflow) => {
+it.each(['citus', 'images', 'nightly'])('each job of %s runs one command that CONTRIBUTING names', (workflow) => {
   const text = read('CONTRIBUTING.md')
   for (const [job, commands] of jobsOf(workflow)) {
     expect(text).toContain(`\`${job}\``)
