@@ -119,16 +119,19 @@ interface RowKey {
 }
 
 /**
- * Takes rows of the outbox where they lie on the nodes of their merchants, and the queue of jobs on the coordinator. No transaction has
- * both. So a job gets an id that follows from its row: a process that ends between the commit of the jobs and the deletion of the
- * rows leaves rows whose jobs the queue has already, and which it does not add again. An event that is sent again has a later row,
- * and so a job of its own: the queue keeps finished jobs for a while. One process takes rows at a time; the lock is
- * on the coordinator. While a server is away, the rows of its merchants wait, and others are taken.
+ * Takes rows of the outbox where they lie on the nodes of their merchants, and the queue of jobs on the coordinator. No
+ * transaction has both. So a job gets an id that follows from its row: a process that ends between the commit of the jobs and the
+ * deletion of the rows leaves rows whose jobs the queue has already, and which it does not add again. An event that is sent again
+ * has a later row, and so a job of its own: the queue keeps finished jobs for a while.
+ *
+ * One process takes rows at a time. Its lock, on the coordinator, is that of the table, because another namespace of the database
+ * has an outbox of its own. While a server is away, the rows of its merchants wait, and others are taken.
  */
 export function takeDistributedRows(db: Db): TakeRows {
   return async (trx, limit, left) => {
     const lock = await sql<{ granted: boolean }>`
-      SELECT pg_try_advisory_xact_lock(hashtext('payments outbox')) AS granted`.execute(trx)
+      SELECT pg_try_advisory_xact_lock(typrelid::bigint) AS granted
+      FROM pg_type WHERE oid = pg_typeof(NULL::${sql.table('outbox')})`.execute(trx)
     if (lock.rows[0]?.granted !== true) return { rows: 0, entries: [] }
     const rows = await listRows(trx, limit, left)
     const byMerchant = [...Map.groupBy(rows, (row) => row.merchant_id)].map(

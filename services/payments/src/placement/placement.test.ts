@@ -128,9 +128,13 @@ describe('takeDistributedRows', () => {
     await replayed()
     const taken = await payments.service.db.transaction().execute(async (trx) => {
       const held = await takeDistributedRows(payments.service.db)(trx, 100, [])
-      return [held.rows, (await take()).rows]
+      // The lock is that of this table, so the process of another namespace takes its rows meanwhile.
+      const { rows: locks } = await sql`
+        SELECT objid::regclass::text AS "table" FROM pg_locks
+        WHERE locktype = 'advisory' AND pid = pg_backend_pid()`.execute(trx)
+      return [held.rows, (await take()).rows, locks]
     })
-    expect(taken).toEqual([1, 0])
+    expect(taken).toEqual([1, 0, [{ table: 'payments.outbox' }]])
   })
 })
 
