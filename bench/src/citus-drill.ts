@@ -13,7 +13,13 @@ import {
   type RequestTally,
   startClusterLoad,
 } from './high-availability/cluster-load.ts'
-import { DATABASE, deployPayments, distribute, startPayments } from './high-availability/cluster-payments.ts'
+import {
+  countWrites,
+  DATABASE,
+  deployPayments,
+  distribute,
+  startPayments,
+} from './high-availability/cluster-payments.ts'
 import { type ClusterShop, createShop } from './high-availability/cluster-shop.ts'
 import { openWorkplace } from './high-availability/workplace.ts'
 
@@ -30,13 +36,7 @@ const FAILED_IN_A_THOUSAND = 1
 const AWAY_MS = 3_000
 const LIFE_MS = 4_000
 
-const Rows = z.array(z.object({ reference: z.string(), times: z.coerce.number() }))
 const Places = z.array(z.object({ address: z.string() }))
-const FOUND = ['trail_entries', 'transactions']
-  .map(
-    (table) => `SELECT reference, count(*) AS times FROM payments.${table} WHERE reference LIKE 'write-%' GROUP BY 1`,
-  )
-  .join(' UNION ALL ')
 
 interface Words {
   readonly kills: number
@@ -188,9 +188,7 @@ async function report(
   for (const line of listLate(requests, outages)) say(`  ${line}`)
   say(`requests by the process that enters by all servers, whose merchant's server was there: ${describe(bySeveral)}`)
   say(`requests that needed a server that was away: ${describe(disturbed)}`)
-  const rows = Rows.parse(await cluster.asSuperuser(0, DATABASE, FOUND))
-  const found = new Map(rows.map(({ reference, times }) => [reference, times]))
-  const { lost, doubled } = compareReferences(acknowledged, found)
+  const { lost, doubled } = compareReferences(acknowledged, await countWrites(cluster))
   say(`${acknowledged.size} writes acknowledged, ${lost.length} lost, ${doubled.length} doubled, ${givenUp} given up`)
   say(`${reversed.size} charges were lost with a server before their end, and reversed`)
   const verified = await deployment.runCommand('ledger', 'verify').then(

@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
+import { z } from 'zod'
 import { type Deployment, deploy } from '../deployment.ts'
 import type { Server } from '../processes/server.ts'
 import { type CitusCluster, PASSWORD } from './citus-cluster.ts'
@@ -35,6 +36,19 @@ export async function distribute(cluster: CitusCluster, { runCommand }: Deployme
   await cluster.join(DATABASE)
   await cluster.introduceOwner(DATABASE)
   return runCommand('distribute')
+}
+
+const Rows = z.array(z.object({ reference: z.string(), times: z.coerce.number() }))
+const WRITES = ['trail_entries', 'transactions']
+  .map(
+    (table) => `SELECT reference, count(*) AS times FROM payments.${table} WHERE reference LIKE 'write-%' GROUP BY 1`,
+  )
+  .join(' UNION ALL ')
+
+/** The writes of a load that are stored, by their references, and how often each is. */
+export async function countWrites({ asSuperuser }: CitusCluster): Promise<ReadonlyMap<string, number>> {
+  const rows = Rows.parse(await asSuperuser(0, DATABASE, WRITES))
+  return new Map(rows.map(({ reference, times }) => [reference, times]))
 }
 
 /** Starts a process of the service that enters the cluster by some of its servers. */

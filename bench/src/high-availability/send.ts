@@ -13,7 +13,8 @@ interface ClientAnswer {
   readonly body: string
 }
 
-const REQUEST_MS = 15_000
+/** A service answers within 30 s, with 503 at the latest. */
+const REQUEST_MS = 35_000
 
 /** Sends a request. @returns the answer, or in words why there is none */
 export async function send(
