@@ -1,3 +1,5 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { planDistribution } from '@trestle/database/distribution/distribute.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { placeOf } from '@trestle/migrations/functions.ts'
@@ -172,6 +174,24 @@ describe('the places of functions', () => {
     )
     expect(bare).toEqual([])
     expect(ofMerchants).toContain('webhooks')
+  })
+
+  it('are no argument for what a statement joins with something: Citus 13 ends the server by such a call', () => {
+    const root = join(import.meta.dirname, '..', 'src')
+    const statements = globSync('**/*.ts', { cwd: root })
+      .filter((path) => !path.endsWith('.test.ts'))
+      .flatMap((path) =>
+        readFileSync(join(root, path), 'utf8')
+          .split(/\bsql(?:<[^`]*>)?`/)
+          .slice(1),
+      )
+    const delegated = statements.filter((statement) =>
+      [...statement.matchAll(/sql\.table\('([a-z_]+)'\)\}\(/g)].some(([, name = '']) =>
+        places.get(name)?.startsWith('p_'),
+      ),
+    )
+    expect(delegated.length).toBeGreaterThan(20)
+    expect(delegated.filter((statement) => /\b(JOIN|LATERAL)\b/.test(statement))).toEqual([])
   })
 
   it('are every node for what runs on the node of a merchant calls', () => {
