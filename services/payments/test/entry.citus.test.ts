@@ -44,7 +44,7 @@ it.each([
   [
     'the coordinator is away',
     async () => ({ PAYMENTS_COORDINATOR_URL: `postgres://127.0.0.1:${await freePort()}/away` }),
-    'nothing listens there',
+    'PostgreSQL does not answer at 127.0.0.1',
   ],
   [
     'the coordinator is a worker',
