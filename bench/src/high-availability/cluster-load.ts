@@ -93,6 +93,8 @@ export interface ClusterLoadOptions {
 const RETRY_MS = 500
 /** How often a write is sent again while others begin. */
 const TURNS_TO_AN_OLD_WRITE = 3
+/** So many writes may wait to be sent again before no other begins. The clients must get through them at the end. */
+const WAITING_MAX = 300
 /** The pause of a client between two requests. */
 const PAUSE_MS = 20
 /** How long the clients go on, once they are told to stop, with writes that are not acknowledged yet. */
@@ -122,9 +124,9 @@ export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoad
   const nextWrite = (): Write | undefined => {
     const now = performance.now()
     turn += 1
-    const isOldTurn = turn % TURNS_TO_AN_OLD_WRITE === 0 || now > stopMs
+    const isOldTurn = turn % TURNS_TO_AN_OLD_WRITE === 0 || now > stopMs || waiting.length >= WAITING_MAX
     if (isOldTurn && waiting[0] && waiting[0].dueMs <= now) return waiting.shift()
-    if (now > stopMs) return undefined
+    if (now > stopMs || waiting.length >= WAITING_MAX) return undefined
     const [merchant, reference] = [Math.floor(Math.random() * shop.merchantIds.length), `write-${++count}`]
     return { reference, merchant, request: shop.nextWrite(merchant)(reference), dueMs: now, isRepeat: false }
   }
@@ -134,11 +136,11 @@ export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoad
     const [fromMs, node] = [performance.now(), nodeOf(write.merchant)]
     const outcome = await send(entry.url, write.request)
     const untilMs = performance.now()
-    const failure = typeof outcome === 'string' ? outcome : outcome.status === CREATED ? undefined : describe(outcome)
+    const failure = typeof outcome === 'string' ? outcome : describe(outcome)
     const what = `a ${write.isRepeat ? 'repeated ' : ''}${write.request.method} ${write.request.path}`
     requests.push({ entry: entry.node, node, fromMs, untilMs, failure, what })
     if (failure === undefined) acknowledged.add(write.reference)
-    else if (typeof outcome !== 'string' && isReversed(outcome)) reversed.add(write.reference)
+    else if (failure === REVERSED) reversed.add(write.reference)
     else waiting.push({ ...write, dueMs: untilMs + RETRY_MS, isRepeat: true })
   }
   const isOver = () => performance.now() > stopMs + (waiting.length + open === 0 ? 0 : END_MS)
@@ -165,6 +167,8 @@ export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoad
 }
 
 const BAD_REQUEST = 400
+/** The failure of a request about a charge that was reversed. */
+export const REVERSED = 'reversed'
 const ErrorBody = z.object({ code: z.literal(12) })
 
 /** Whether the outcome of a charge got lost with its server, so that it is reversed (reference of payments: Processing errors). */
@@ -172,7 +176,12 @@ function isReversed({ status, body }: { readonly status: number; readonly body: 
   return status === BAD_REQUEST && ErrorBody.safeParse(JSON.parse(body)).success
 }
 
-/** The status of a refusal that says that the service could not do it now; otherwise also what it says, which shows a defect. */
-function describe({ status, body }: { readonly status: number; readonly body: string }): string {
+/**
+ * Undefined: the write is acknowledged. The status of a refusal that says that the service could not do it now; otherwise also
+ * what it says, which shows a defect.
+ */
+function describe({ status, body }: { readonly status: number; readonly body: string }): string | undefined {
+  if (status === CREATED) return undefined
+  if (isReversed({ status, body })) return REVERSED
   return status === 409 || status === 503 ? String(status) : `${status} ${body.slice(0, 200)}`
 }
