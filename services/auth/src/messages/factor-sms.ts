@@ -43,9 +43,8 @@ export function prepareFactorSms(
   const codeHash = hashFactorCode(serverKeys.hmac, { challengeId, phone, code })
   if (testCode !== undefined) return { codeHash, sms: undefined }
   const text = renderText(template, { Code: code })
-  const [messageId, isForFactor] = [randomUUID(), true] as const
-  const sms = { to: phone, text, code, channel, messageId, expiresAt: expiresAt.toISOString(), userId, isForFactor }
-  return { codeHash, sms }
+  const message = { messageId: randomUUID(), expiresAt: expiresAt.toISOString(), userId }
+  return { codeHash, sms: { to: phone, text, code, channel, ...message, isForFactor: true } }
 }
 
 /** Whether a code is the code of a challenge. */
