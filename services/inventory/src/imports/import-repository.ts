@@ -180,11 +180,10 @@ const deleteOldQuery = prepare(
   (p: { limit: number }) => sql<{ deleted: number }>`
     WITH stale AS (
       SELECT i.id FROM ${importsTable} i WHERE i.touched_at < now() - interval '1 hour' LIMIT 1 FOR UPDATE SKIP LOCKED
+    ), batch AS (
+      SELECT import_id, place FROM ${rowsTable} WHERE import_id = (SELECT id FROM stale) ORDER BY place LIMIT ${p.limit}
     ), gone AS (
-      DELETE FROM ${rowsTable} r USING stale
-      WHERE r.import_id = stale.id AND r.place IN (
-        SELECT place FROM ${rowsTable} WHERE import_id = stale.id ORDER BY place LIMIT ${p.limit}
-      ) RETURNING 1
+      DELETE FROM ${rowsTable} r USING batch WHERE r.import_id = batch.import_id AND r.place = batch.place RETURNING 1
     ), ended AS (
       DELETE FROM ${importsTable} i USING stale
       WHERE i.id = stale.id AND (SELECT count(*) FROM gone) < ${p.limit} RETURNING 1
