@@ -82,7 +82,7 @@ describe('GET /verify with MAILER_LINK_MODE confirm', () => {
       return String(page.headers['content-security-policy']).replace(hash, 'HASH')
     }
     const policy = (target: string) =>
-      `default-src 'none'; style-src 'sha256-HASH'; form-action 'self' ${target}; base-uri 'none'; frame-ancestors 'none'`
+      `default-src 'none'; style-src 'sha256-HASH'; img-src data:; form-action 'self' ${target}; base-uri 'none'; frame-ancestors 'none'`
     expect(await policyOf('http://localhost:5173/a')).toBe(policy('http://localhost:5173'))
     expect(await policyOf('myapp://callback')).toBe(policy('myapp:'))
     expect(await policyOf('http://[::1]:3000')).toBe(policy('http:'))

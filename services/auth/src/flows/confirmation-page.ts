@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
-import { PAGE_STYLE } from '@trestle/common/documents/page-style.ts'
+import { breakable, escapeHtml } from '@trestle/common/documents/escape-html.ts'
+import { PAGE_ICON, PAGE_STYLE, renderTitle } from '@trestle/common/documents/page-style.ts'
 
 /** The fields of the page's form, and where it ends. */
 export interface ConfirmationForm {
@@ -27,9 +27,8 @@ const TEXTS: Readonly<Record<string, readonly [title: string, button: string]>> 
 const OTHER_TEXT = ['Confirm that it is you', 'Continue'] as const
 
 const STYLE = `${PAGE_STYLE}
-body { display: grid; min-height: 100vh; align-items: center }
-main { text-align: center }
-p { margin: .5rem 0 1.5rem; color: var(--soft); overflow-wrap: anywhere }
+body { font-size: 1.0625rem }
+p { margin: 1rem 0; overflow-wrap: anywhere }
 button { width: 100% }
 `
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
@@ -63,13 +62,14 @@ function toHtml({ title, button, host, form: { type, token, redirectTo } }: Page
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
 <title>${title}</title>
+<link rel="icon" href="${PAGE_ICON}">
 <style>${STYLE}</style>
 </head>
 <body class="single">
 <main>
-<h1>${title}</h1>
-<p>${host === '' ? 'Press the button to continue.' : `You will continue to ${escapeHtml(host)}.`}</p>
-<form method="post" action="?">${inputs.join('')}<button type="submit" autofocus>${button}</button></form>
+${renderTitle(title)}
+<p>${host === '' ? 'Press the button to continue.' : `You will continue to ${breakable(host)}.`}</p>
+<form method="post" action="?">${inputs.join('')}<button type="submit">${button}</button></form>
 </main>
 </body>
 </html>
@@ -84,6 +84,7 @@ function toPolicy(target: URL): string {
   return [
     "default-src 'none'",
     `style-src 'sha256-${STYLE_HASH}'`,
+    'img-src data:',
     `form-action 'self' ${source}`,
     "base-uri 'none'",
     "frame-ancestors 'none'",
