@@ -64,7 +64,7 @@ describe('GET /invitations/:token', () => {
     expect(response.statusCode).toBe(200)
     expect(response.headers).toEqual(pageHeaders(undefined, COMPRESSIBLE))
     expect(response.body).toContain('<h1>Look after &lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; Co?</h1>')
-    expect(response.body).toContain(`An app invites o&#39;${merchantId}@example.com`)
+    expect(response.body).toContain(`An app invites o&#39;${merchantId}@<wbr>example.<wbr>com`)
     expect(response.body).not.toContain('<script')
     expect(response.body).toContain('<form method="post" class="actions"><button>Accept the invitation</button></form>')
     expect(response.body).toMatch(/<html lang="en">.*<title>Look after .*<main>/s)
@@ -111,7 +111,9 @@ describe('POST /invitations/:token', () => {
     const page = await get(path)
     expect(page.statusCode).toBe(200)
     expect(page.body).toContain('has accepted the invitation.')
-    expect(page.body).toContain(`<code tabindex="0">GET /merchants/${merchantId}/transactions?limit=10</code>`)
+    expect(page.body).toContain(
+      `<code tabindex="0">GET /<wbr>merchants/<wbr>${merchantId}/<wbr>transactions?<wbr>limit=<wbr>10</code>`,
+    )
     expect(page.body).toContain('<a href="/docs">')
     expect(page.body).not.toContain('<form')
   })

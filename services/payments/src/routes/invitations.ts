@@ -1,3 +1,4 @@
+import { breakable } from '@trestle/common/documents/escape-html.ts'
 import { PAGE_ICON, renderTitle } from '@trestle/common/documents/page-style.ts'
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
@@ -90,11 +91,13 @@ function invitationPage(invitation: Invitation | undefined, hasDocs: boolean): I
 /** Leads on: the service has no page of its own for members, so the page says where their access works. */
 function acceptedPage({ merchant, merchantId, email }: Invitation, hasDocs: boolean): InvitationPage {
   const docs = html`<p><a href="/docs">The API documentation</a> shows what else members may do.</p>`
+  const address = { html: breakable(email) }
   const next = html`<h2>What now?</h2>
-<p>Where your team works with the payments of ${merchant}, sign in as ${email}. Ask whoever invited you for the address.</p>
+<p>Where your team works with the payments of ${merchant}, sign in as ${address}. Ask whoever invited you for the
+address.</p>
 <details><summary>For developers</summary>
-<p>Programs use an access token of ${email}. This lists the newest payments:</p>
-<p class="command"><code tabindex="0">GET /merchants/${merchantId}/transactions?limit=10</code></p>
+<p>Programs use an access token of ${address}. This lists the newest payments:</p>
+<p class="command"><code tabindex="0">${{ html: breakable(`GET /merchants/${merchantId}/transactions?limit=10`) }}</code></p>
 ${hasDocs ? docs : undefined}</details>`
   return page(200, `You look after ${merchant}`, [`${email} has accepted the invitation.`], next)
 }
@@ -111,7 +114,7 @@ const ACCEPT = html`<ul class="rights">
 
 function page(status: InvitationPage['status'], title: string, text: readonly string[], more?: Html): InvitationPage {
   const main = html`${{ html: renderTitle(title) }}
-${text.map((line) => html`<p>${line}</p>`)}
+${text.map((line) => html`<p>${{ html: breakable(line) }}</p>`)}
 ${more}`
   return { status, text: renderPage({ title, language: 'en', icon: PAGE_ICON, main }) }
 }
