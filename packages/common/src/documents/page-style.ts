@@ -47,7 +47,9 @@ export const PAGE_STYLE = `:root { color-scheme: light dark; --page: ${LIGHT_COL
  --good: #6fd49a; --bad: #ff9d94; --notice: #3d3113; --on-notice: #ffe1a1 } }
 *, *::before { box-sizing: border-box }
 body { margin: 0; color: var(--text); background: var(--page) }
-h1 { margin: 0; line-height: 1.25; letter-spacing: -.02em; overflow-wrap: anywhere }
+h1 { margin: 0; line-height: 1.25; letter-spacing: -.02em }
+h1, h2 { text-wrap: balance; hyphens: auto; overflow-wrap: anywhere }
+p, li { text-wrap: pretty }
 .title { display: flex; gap: .4em; align-items: flex-start; font-size: clamp(1.5rem, 6vw, 2.1rem) }
 .title svg { flex: none; width: 1em; height: 1em; margin-top: .125em; fill: var(--accent) }
 a { color: var(--accent); text-underline-offset: .2em }
@@ -59,7 +61,7 @@ button:hover, .button:hover { background: var(--accent-hover); border-color: var
 button.quiet { color: var(--text); background: transparent; border-color: var(--edge) }
 button.quiet:hover { border-color: var(--text) }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
-.single main { width: min(28rem, 100% - 1.5rem); margin: clamp(.75rem, 6vh, 4rem) auto; padding: clamp(1.25rem, 5vw, 2rem);
+.single main { width: min(28rem, 100% - 1.5rem); margin: clamp(.75rem, 6vw - .75rem, 4rem) auto; padding: clamp(1.25rem, 5vw, 2rem);
  background: var(--card); border: 1px solid var(--line); border-radius: var(--radius) }
 .single h1, .single .title { font-size: 1.375rem }
 .title h1 { font-size: 1em }

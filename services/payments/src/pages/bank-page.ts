@@ -3,7 +3,7 @@ import type { OpenChallenge } from '../checkout/session-repository.ts'
 import { type Html, html } from './html.ts'
 import { formatLocalMoney } from './local-money.ts'
 import type { PageLocale } from './locale.ts'
-import { type Page, renderPage } from './page.ts'
+import { factList, type Page, renderPage } from './page.ts'
 import { type TextName, translatorOf } from './texts.ts'
 
 interface Shown {
@@ -28,7 +28,7 @@ export function bankPage({ state, challenge, text }: Shown, locale: PageLocale):
     main: html`
 <p class="notice">${say('bankSimulated')}</p>
 <h1>${say('bankAsks')}</h1>
-<dl>${facts.map(([name, value]) => html`<dt>${say(name)}</dt><dd>${value}</dd>`)}</dl>
+${factList(facts, say)}
 <form method="post" action="/acs/challenge" class="actions">
 <input type="hidden" name="state" value="${text}">
 <button name="decision" value="approve">${say('approve')}</button>
@@ -93,6 +93,7 @@ function linkBack(returnUrl: string, { language }: PageLocale): Html {
 <p><a class="button" href="${returnUrl}">${say('returnLink')}</a></p>`
 }
 
-function page({ language }: PageLocale, content: Omit<Page, 'language'>): string {
-  return renderPage({ ...content, language })
+/** The bank looks like the payment page, which shows it in a frame. */
+function page({ language }: PageLocale, content: Omit<Page, 'language' | 'styles'>): string {
+  return renderPage({ ...content, language, styles: ['/assets/pay.css', '/assets/bank.css'] })
 }

@@ -1,4 +1,5 @@
 import { type Html, html } from './html.ts'
+import type { TextName, Translate } from './texts.ts'
 
 /** A page of HTML that the service shows to people. */
 export interface Page {
@@ -9,8 +10,8 @@ export interface Page {
   readonly main: Html
   /** Path of its script, on the same origin. */
   readonly script?: string | undefined
-  /** Path of a style beside the one that all pages have. */
-  readonly style?: string | undefined
+  /** Paths of styles beside the one that all pages have. */
+  readonly styles?: readonly string[] | undefined
   /** Address of the picture in the tab of the browser. By default none, because a page of a shop is not ours. */
   readonly icon?: string | undefined
   /** More elements of its head. */
@@ -18,7 +19,7 @@ export interface Page {
 }
 
 /** Writes a page. It loads everything from its own origin. */
-export function renderPage({ title, language, main, script, style, icon = 'data:,', head }: Page): string {
+export function renderPage({ title, language, main, script, styles = [], icon = 'data:,', head }: Page): string {
   return html`<!doctype html>
 <html lang="${language}">
 <head>
@@ -28,7 +29,7 @@ export function renderPage({ title, language, main, script, style, icon = 'data:
 <title>${title}</title>
 <link rel="icon" href="${icon}">
 <link rel="stylesheet" href="/assets/page.css">
-${style === undefined ? undefined : html`<link rel="stylesheet" href="${style}">`}
+${styles.map((style) => html`<link rel="stylesheet" href="${style}">`)}
 ${script === undefined ? undefined : html`<script src="${script}" defer></script>`}
 ${head}
 </head>
@@ -39,6 +40,11 @@ ${main}
 </body>
 </html>
 `.html
+}
+
+/** Writes what is known of a payment. A value that does not fit beside its name stands below it. */
+export function factList(facts: readonly (readonly [TextName, string | Html])[], say: Translate): Html {
+  return html`<dl>${facts.map(([name, value]) => html`<div><dt>${say(name)}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
 /** What else a page may reach than its own origin. */

@@ -2,15 +2,15 @@ import { currencyExponent } from '../money/currencies.ts'
 import { type Html, html } from '../pages/html.ts'
 import { formatLocalMoney } from '../pages/local-money.ts'
 import type { PageLocale } from '../pages/locale.ts'
-import { type Page, renderPage } from '../pages/page.ts'
+import { factList, type Page, renderPage } from '../pages/page.ts'
 import { type TextName, type Translate, translatorOf } from '../pages/texts.ts'
 import { type PaymentLink, redirectAfter } from './link.ts'
 import { type AmountProblem, TYPED_LENGTH_MAX } from './link-amount.ts'
 import type { Receipt } from './receipt.ts'
 
 /** Writes a page of payment links in a language. */
-export function renderLinkPage(locale: PageLocale, page: Omit<Page, 'language' | 'style'>): string {
-  return renderPage({ ...page, language: locale.language, style: '/assets/pay.css' })
+export function renderLinkPage(locale: PageLocale, page: Omit<Page, 'language' | 'styles'>): string {
+  return renderPage({ ...page, language: locale.language, styles: ['/assets/pay.css'] })
 }
 
 /** Returns the part above each form: who is paid, how much and for what. */
@@ -43,7 +43,7 @@ function testNotice(test: boolean, say: Translate): Html | undefined {
 export function receiptPage(receipt: Receipt, locale: PageLocale): string {
   const say = translatorOf(locale.language)
   const { merchant, money, reference, last4, transactionId, paid, test } = receipt
-  const date = new Intl.DateTimeFormat(locale.tag, { dateStyle: 'long', timeStyle: 'long', timeZone: 'UTC' })
+  const date = new Intl.DateTimeFormat(locale.tag, { dateStyle: 'medium', timeStyle: 'long', timeZone: 'UTC' })
   const facts: readonly (readonly [TextName, string | Html])[] = [
     ['shop', merchant],
     ['amount', formatLocalMoney(money, locale.tag)],
@@ -59,7 +59,7 @@ ${testNotice(test, say)}
 ${DONE_MARK}
 <h1>${say('paid')}</h1>
 <p>${say('thanks', { merchant })}</p>
-<dl>${facts.map(([name, value]) => html`<dt>${say(name)}</dt><dd>${value}</dd>`)}</dl>`,
+${factList(facts, say)}`,
   })
 }
 
@@ -72,11 +72,15 @@ const DONE_MARK = html`<svg class="done" viewBox="0 0 48 48" aria-hidden="true">
  */
 export function returnPage(
   redirect: string,
-  { transactionId, test }: Pick<Receipt, 'transactionId' | 'test'>,
+  { transactionId, merchant, money, test }: Pick<Receipt, 'transactionId' | 'merchant' | 'money' | 'test'>,
   locale: PageLocale,
 ): string {
   const say = translatorOf(locale.language)
   const address = redirectAfter(redirect, transactionId)
+  const facts = [
+    ['shop', merchant],
+    ['amount', formatLocalMoney(money, locale.tag)],
+  ] as const
   const leave = {
     script: '/assets/leave.js',
     head: html`<noscript><meta http-equiv="refresh" content="0; url=${address}"></noscript>`,
@@ -88,6 +92,7 @@ export function returnPage(
 ${testNotice(test, say)}
 ${DONE_MARK}
 <h1>${say('returnTitle')}</h1>
+${factList(facts, say)}
 <p>${test ? say('returnTest', { host: new URL(address).host }) : say('returnText')}</p>
 <p><a class="button" id="leave" href="${address}">${say('returnLink')}</a></p>`,
   })

@@ -31,6 +31,7 @@ const SCRIPT_TEXTS = [
   'fieldsInvalid',
   'working',
   'connectionLost',
+  'tryAgain',
   'refusedTds',
   'approveFrame',
 ] as const satisfies readonly TextName[]

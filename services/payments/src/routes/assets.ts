@@ -13,7 +13,14 @@ interface Asset {
 
 const CSS = 'text/css; charset=utf-8'
 const SCRIPT = 'text/javascript; charset=utf-8'
-const TYPES = { 'page.css': CSS, 'pay.css': CSS, 'conclude.js': SCRIPT, 'leave.js': SCRIPT, 'pay.js': SCRIPT } as const
+const TYPES = {
+  'page.css': CSS,
+  'pay.css': CSS,
+  'bank.css': CSS,
+  'conclude.js': SCRIPT,
+  'leave.js': SCRIPT,
+  'pay.js': SCRIPT,
+} as const
 
 const ASSETS_FOLDER = join(import.meta.dirname, '../pages/assets')
 

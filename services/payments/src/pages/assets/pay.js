@@ -205,7 +205,7 @@ function forget() {
 
 /** Lets the customer try again. An order that was begun may not change, so its fields stay locked. */
 function keep() {
-  setBusy(false)
+  setBusy(false, texts.tryAgain)
   for (const name of FIELDS) form[name].readOnly = begun !== undefined
   show({}, texts.connectionLost)
   button.focus()
@@ -224,10 +224,10 @@ function show(problems, summary = '') {
   if (first) form[first].focus()
 }
 
-function setBusy(busy) {
+function setBusy(busy, text = buttonText) {
   form.setAttribute('aria-busy', String(busy))
   button.disabled = busy
-  button.textContent = busy ? texts.working : buttonText
+  button.textContent = busy ? texts.working : text
 }
 
 /** Groups of four, with the caret where it was among the digits. */

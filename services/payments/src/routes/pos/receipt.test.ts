@@ -42,7 +42,7 @@ describe('GET /pos/receipt', () => {
         'Amount',
         '€10.99',
         'Date',
-        'January 1, 2024 at 12:00:00 AM UTC',
+        'Jan 1, 2024, 12:00:00 AM UTC',
         'Reference',
         'R-1',
         'Card',
