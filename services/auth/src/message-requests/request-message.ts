@@ -10,7 +10,7 @@ import {
 import { countSms } from '../messages/sms-allowance.ts'
 import { findTestCode } from '../messages/test-code.ts'
 import { type Allowance, takeAllowances } from '../rate-limits/rate-limits.ts'
-import { type IntervalKind, reserveInterval, restoreIntervals } from '../rate-limits/send-interval.ts'
+import { type IntervalKind, requireInterval, restoreIntervals } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { AnswerDeps } from './message-request-job.ts'
@@ -27,7 +27,7 @@ export interface RequestMessageInput
  * same job (reference: Enumeration and timing). For the same reason a missing SMS gateway is not reported here: the job drops
  * the message.
  * @returns our own id of the message
- * @throws overEmailRateLimit, overSmsRateLimit, and what `reserveInterval` throws
+ * @throws overEmailRateLimit, overSmsRateLimit, and what `requireInterval` throws
  */
 export async function requestMessage(deps: AnswerDeps, input: RequestMessageInput): Promise<string> {
   const { purpose, identifier } = input
@@ -37,12 +37,10 @@ export async function requestMessage(deps: AnswerDeps, input: RequestMessageInpu
     await runHooked(deps, async (trx, hooked) => {
       const { audience } = request
       const interval = { kind: intervalKind(purpose, identifier), identifier: identifier.value, audience }
-      const reserved = await reserveInterval(trx, hooked, interval)
-      const isAtOnce = isSentAtOnce(deps, request)
-      const hasRecipient = isAtOnce && (await sendRequested(trx, hooked, request))
-      if (isAtOnce && !hasRecipient && isFree(deps, request)) return restoreIntervals(trx, [reserved])
-      hooked.noteInterval?.(interval)
-      if (!isAtOnce) await deps.jobs.send(trx, messageRequestTask, request)
+      const used = await requireInterval(trx, hooked, interval)
+      if (!isSentAtOnce(deps, request)) return void (await deps.jobs.send(trx, messageRequestTask, request))
+      const hasRecipient = await sendRequested(trx, hooked, request)
+      if (used && !hasRecipient && isFree(deps, request)) await restoreIntervals(trx, [used])
     })
   } catch (error) {
     await allowance.giveBack()

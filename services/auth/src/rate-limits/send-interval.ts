@@ -38,12 +38,20 @@ export interface IntervalKey {
 }
 
 /**
- * Records that a message goes out, in the transaction of its cause. @throws emailTooSoon or smsTooSoon when the
- * interval since the last message is not over (reference: Intervals between messages)
+ * Records that a message goes out, in the transaction of its cause.
+ * @returns what `restoreIntervals` takes; undefined where the interval has ended a moment ago
+ * @throws emailTooSoon or smsTooSoon when the interval since the last message is not over (reference: Intervals between messages)
  */
-export async function requireInterval(trx: Trx, deps: IntervalDeps, key: IntervalKey): Promise<void> {
-  const waitMs = await touchInterval(trx, deps, key)
+export async function requireInterval(
+  trx: Trx,
+  deps: IntervalDeps,
+  key: IntervalKey,
+): Promise<ReservedInterval | undefined> {
+  const used = await useInterval(trx, deps, key)
+  const waitMs = used ? undefined : await restOfInterval(trx, deps, key)
   if (waitMs !== undefined) refuseTooSoon(key, waitMs)
+  if (used) deps.noteInterval?.(key)
+  return used
 }
 
 /** Tells when the next message may go out. @throws emailTooSoon or smsTooSoon */
