@@ -50,6 +50,18 @@ describe('fields', () => {
     expect(accepts(schema, value)).toBe(expected)
   })
 
+  it.each([
+    [website(), 'http://localhost:3000/return'],
+    [website(), 'http://127.0.0.1:8080'],
+    [website(), 'https://shop.example.com:12345/'],
+    [website(), 'https://a.b.c.d.e.example?order=1#paid'],
+    [website(), 'shop.of.the.north.example'],
+    [email(), 'john@mail.shop.of.the.north.example'],
+  ])('lets the API document permit the value %#: %s', (schema, value) => {
+    const { pattern } = schema.meta() ?? {}
+    expect([accepts(schema, value), new RegExp(String(pattern)).test(value)]).toEqual([true, true])
+  })
+
   // Mail libraries drop such characters: one mailbox would have many spellings.
   it.each([
     '<john@example.com>',

@@ -27,13 +27,21 @@ export function text(): z.ZodString {
 const STORABLE = '^[^\\u0000]*$'
 /** What the API document says of ids, in place of the rules that schemas state in code. */
 const ID_PATTERN = '^[0-9a-fA-F]{24}$'
-/** Stricter than the service, which takes letters of all scripts and any address that a browser takes. */
-const HOST_PATTERN = '([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?[.]){1,3}[A-Za-z]{2,24}'
-const EMAIL_PATTERN = `^[A-Za-z0-9._%+-]+@${HOST_PATTERN}$`
-const PATH_PATTERN = '([/?#][A-Za-z0-9/?#&=%+._~-]*)?'
-const WEBSITE_PATTERN = `^(${HOST_PATTERN}|https?://${HOST_PATTERN}(:[1-9][0-9]{0,3})?${PATH_PATTERN})$`
+/**
+ * The pattern of a host with at least so many labels before the last: a few long ones, or more short ones, at most 253 characters.
+ * Stricter than the service, which takes letters of all scripts and any address that a browser takes.
+ */
+const hostPattern = (labelsMin: number): string => {
+  const labels = (lengthMax: number, countMax: number) =>
+    `([A-Za-z0-9]([A-Za-z0-9-]{0,${lengthMax - 2}}[A-Za-z0-9])?[.]){${labelsMin},${countMax}}`
+  return `(${labels(63, 3)}|${labels(24, 9)})[A-Za-z]{1,24}`
+}
+const EMAIL_PATTERN = `^[A-Za-z0-9._%+-]+@${hostPattern(1)}$`
+const PORT_PATTERN = '(:([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}))?'
+const WEB_PATTERN = `https?://(${hostPattern(0)}|127[.]0[.]0[.]1)${PORT_PATTERN}([/?#][A-Za-z0-9/?#&=%+._~-]*)?`
+const WEBSITE_PATTERN = `^(${hostPattern(0)}|${WEB_PATTERN})$`
 /** URLs that a browser can open, in the API document. */
-export const URL_PATTERN = `^https?://${HOST_PATTERN}(:[1-9][0-9]{0,3})?${PATH_PATTERN}$`
+export const URL_PATTERN = `^${WEB_PATTERN}$`
 
 /** A trimmed name of 1 to 255 characters. */
 export function name(): z.ZodString {
