@@ -92,6 +92,16 @@ describe('triggerEvent', () => {
   })
 })
 
+it('charges nothing for a payout of a merchant without an IBAN', async () => {
+  const { id } = await createTestMerchant(payments, app, { test: true })
+  const before = await eventsOf(id)
+  await expect(trigger('payout.created', id)).rejects.toHaveProperty(
+    'message',
+    `merchant ${id} has no IBAN, so nothing is paid out to it`,
+  )
+  expect(await eventsOf(id)).toEqual(before)
+})
+
 describe('isTriggered', () => {
   it.each([
     ['transaction.created', true],

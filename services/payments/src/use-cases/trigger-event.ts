@@ -189,8 +189,9 @@ const DAY_SECONDS = 86_400
 
 /** A payout is made once a day, and captures wait for some days. So the clock of the merchant moves forward. */
 async function captureAndPayOut(actor: Actor): Promise<string> {
-  await chargeAndCapture(actor)
   const { deps, merchant, caller } = actor
+  if (merchant.iban === null) throw new Error(`merchant ${merchant.id} has no IBAN, so nothing is paid out to it`)
+  await chargeAndCapture(actor)
   const { lanes } = deps.database
   const seconds = (deps.payouts.delayDays.test + 1) * DAY_SECONDS
   await advanceClock({ ...deps, lanes }, { caller, problem: undefined, merchantId: merchant.id, seconds })
