@@ -37,7 +37,7 @@ export const FilterKeywords = z
       .meta({ description: 'The order. A leading - is descending' }),
     sku: Once.optional().meta({ maxLength: SKU_LENGTH_MAX, description: 'Only the product with this SKU' }),
     'sku[in]': Once.optional().meta({
-      pattern: '[^,]',
+      pattern: '^,*[^,]+(,+[^,]+){0,99},*$',
       description: 'Only products with one of up to 100 SKUs, separated by commas',
     }),
     'sku[prefix]': Once.optional().meta({
