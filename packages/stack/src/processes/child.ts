@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process'
-import { closeSync, fstatSync, openSync, readSync, renameSync, statSync } from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readSync, renameSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { StackFailure } from '../stack-failure.ts'
 import { type EndStep, sendSignal } from './end-process.ts'
 import { releasePidFile, writePidFile } from './pid-file.ts'
 
@@ -124,8 +126,13 @@ interface OpenLog {
   readonly startBytes: number
 }
 
-/** Opens a log for appending. A large log of earlier starts becomes `<file>.old`. */
+/**
+ * Opens a log for appending. A large log of earlier starts becomes `<file>.old`.
+ * @throws StackFailure when its folder is gone
+ */
 function openLog(file: string): OpenLog {
+  if (!existsSync(dirname(file)))
+    throw new StackFailure([`${dirname(file)} was removed while the stack ran. Stop it first, then start it again.`])
   if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > ROTATE_BYTES) renameSync(file, `${file}.old`)
   const descriptor = openSync(file, 'a', 0o600)
   return { file, descriptor, startBytes: fstatSync(descriptor).size }

@@ -45,6 +45,14 @@ describe('startChild', () => {
     await expect(startChild(command)).rejects.toHaveProperty('code', 'ENOENT')
   })
 
+  it('says what to do when the folder of its log was removed', async () => {
+    const gone = join(folder, 'gone')
+    const command = { name: 'none', program: process.execPath, args: [], env: {}, cwd: folder }
+    await expect(startChild({ ...command, logFile: join(gone, 'none.log') })).rejects.toEqual(
+      new StackFailure([`${gone} was removed while the stack ran. Stop it first, then start it again.`]),
+    )
+  })
+
   it('sends the next signal when one has no effect, and ends child processes too', async () => {
     const stubborn = `process.on('SIGTERM', () => {})
 const child = require('node:child_process').spawn(process.execPath, ['-e', '${forever}'])
