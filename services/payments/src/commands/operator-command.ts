@@ -1,5 +1,7 @@
 import * as common from '@trestle/common/commands/operator-command.ts'
+import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { Command } from 'commander'
+import { z } from 'zod'
 import type { OperatorDeps } from '../deps.ts'
 
 /** How commands of operators open the service's data, and where they print. */
@@ -23,8 +25,17 @@ export function toCommand(operator: Operator, command: OperatorCommand): Command
   return common.toCommand({ ...operator, explain: explainRefusal }, command)
 }
 
-/** Explains a statement that PostgreSQL refused to the login, by the setting that a command needs. */
+const Fields = z.object({ fields: z.array(z.object({ field: z.string(), message: z.string() })) })
+
+/**
+ * Explains a refusal by the fields that it names, and a statement that PostgreSQL refused to the login by the setting that a
+ * command needs.
+ */
 export function explainRefusal(error: unknown): unknown {
+  const { fields = [] } = (error instanceof HttpError && Fields.safeParse(error.details).data) || {}
+  if (fields.length > 0) {
+    return new Error(fields.map(({ field, message }) => `${field}: ${message}`).join('; '), { cause: error })
+  }
   if (!(error instanceof Error && /^permission denied/.test(error.message))) return error
   return new Error('the login of the service may not do this: set PAYMENTS_MIGRATION_DATABASE_URL', { cause: error })
 }
