@@ -41,7 +41,8 @@ describe('GET /', () => {
 
   it.each(['pay.example', 'payments.example'])('200: shows a browser on %s a page with links', async (host) => {
     const response = await payments.app.inject({ url: '/', headers: { host, accept: 'text/html' } })
-    expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8'])
+    const { 'content-type': type, vary } = response.headers
+    expect([response.statusCode, type, vary]).toEqual([200, 'text/html; charset=utf-8', 'accept, accept-encoding'])
     expect(response.body).toContain('<h1>Trestle payments</h1>')
   })
 
@@ -57,6 +58,10 @@ describe('GET /', () => {
 
   it('404: is no payment page on another host', async () => {
     const response = await open('/', 'payments.example')
-    expect([response.statusCode, response.json()]).toEqual([404, errorBodies.endpointNotFound])
+    expect([response.statusCode, response.headers.vary, response.json()]).toEqual([
+      404,
+      'accept',
+      errorBodies.endpointNotFound,
+    ])
   })
 })

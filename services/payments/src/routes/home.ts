@@ -54,6 +54,7 @@ export const homeRoutes: FastifyPluginAsync<HomeOptions> = async (app, { linkHos
   const options = linkHost === undefined ? { schema } : { ...atHost(linkHost), schema: { ...schema, hide: true } }
   app.get('/', options, async (request, reply) => {
     const isLink = linkHost !== undefined && request.url.includes('?')
+    if (!isLink) reply.header('vary', 'accept')
     if (asksForFrontPage(request) && !isLink) return reply.headers(frontPage.headers).send(frontPage.html)
     if (linkHost === undefined) throw errorVocabulary.notFound()
     return showLink(request, reply)

@@ -84,6 +84,8 @@ function expectError(
     (isTemporary ? temporaryHeaders : refusalHeaders)(code, {
       ...(isOfCheckout && status !== 414 ? CHECKOUT_CORS : {}),
       ...(status === 401 ? { 'www-authenticate': 'Basic realm="payments", charset="UTF-8"' } : {}),
+      // A browser sees a page there.
+      ...(status === 404 && raw.req.method === 'GET' && /^\/(\?|$)/.test(raw.req.url ?? '') ? { vary: 'accept' } : {}),
       // The rest of a long body is not read.
       ...(status === 413 ? { connection: 'close' } : {}),
     }),
