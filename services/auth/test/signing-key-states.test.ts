@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { watchRows } from '@trestle/testing/watched-rows.ts'
+import { hasCome, watchRows } from '@trestle/testing/watched-rows.ts'
 import { expect, it } from 'vitest'
 import { diagramsOf } from '../../../scripts/layout/state-diagrams.ts'
 import { createKeyRing } from '../src/access-tokens/key-ring.ts'
@@ -9,15 +9,19 @@ import { promoteSigningKey } from '../src/use-cases/promote-signing-key.ts'
 import { retireSigningKey } from '../src/use-cases/retire-signing-key.ts'
 import { openTestApp } from './auth-app.ts'
 
+const TABLE = 'auth.signing_keys'
 const [drawn] = diagramsOf(readFileSync(new URL('../src/access-tokens/README.md', import.meta.url), 'utf8'))
 
 it('a signing key goes through the arrows of its diagram, and through no others', async () => {
   const test = await openTestApp()
   const { deps } = test
   // The table of states in the README.
-  const watched = await watchRows(test.database.directUrl, 'auth.signing_keys', ({ at, row }) =>
-    row.state === 'retired' && Date.parse(String(row.retire_at)) <= at.getTime() ? 'over' : String(row.state),
-  )
+  const watched = await watchRows(test.database.directUrl, {
+    [TABLE]: (watchedRow) => {
+      const { state, retire_at } = watchedRow.row
+      return state === 'retired' && hasCome(retire_at, watchedRow) ? 'over' : String(state)
+    },
+  })
   const [own, other] = await Promise.all(['own', 'other'].map((kid) => generateSigningKey('EdDSA', kid)))
   const startWith = (key: typeof own, signs: boolean) => {
     const seedKeys = key === undefined ? [] : [{ ...key, key_ops: signs ? ['sign'] : ['verify'] }]
@@ -35,11 +39,12 @@ it('a signing key goes through the arrows of its diagram, and through no others'
     },
     retired: () => retireSigningKey(deps, 'own', 'hold'),
     'retired at once': () => retireSigningKey(deps, 'own', 'refused'),
-    'two hours pass': () => watched.change(`SET retire_at = retire_at - interval '2 hours'`),
+    'two hours pass': () => watched.change(TABLE, `SET retire_at = retire_at - interval '2 hours'`),
   }
   const begun = ['named by the setting', 'promoted']
   const ways = [[], begun.slice(0, 1), begun, [...begun, 'another is promoted'], [...begun, 'retired at once']]
-  expect(await watched.explore(events, ways, async () => {})).toEqual([...(drawn?.arrows.keys() ?? [])].sort())
+  const found = await watched.explore(events, ways, async () => {})
+  expect(found.get(TABLE)).toEqual([...(drawn?.arrows.keys() ?? [])].sort())
   await watched.close()
   await test.close()
-})
+}, 120_000)
