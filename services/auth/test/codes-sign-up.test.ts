@@ -53,7 +53,7 @@ describe('POST /otp where codes sign up', () => {
     expect((await confirming.post('/verify', { type: 'sms', phone, token: code })).statusCode).toBe(200)
   })
 
-  it('403: makes and mails nobody whom the hook refuses when the code is asked for', async () => {
+  it('403: makes no user and sends no mail when the hook refuses at the request for a code', async () => {
     stub.answer = () => ({ body: { error: { http_code: 403, message: 'Not you' } } })
     const [email, phone] = ['refused-code@example.com', '14155550162']
     const known = await createSignedUp(test.deps, {

@@ -230,7 +230,7 @@ describe('a trigger of an application that refuses a user', () => {
     expect(body).not.toContain('Monday')
   })
 
-  it('fails its own request alone', async () => {
+  it('fails only its own request', async () => {
     const people = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => `${name}-${email}`)
     const answers = await Promise.all(
       people.map((address, index) => signUp(index % 2 === 0 ? { team: 'open' } : raise('P0001'), {}, address)),

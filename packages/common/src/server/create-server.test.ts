@@ -222,7 +222,7 @@ describe('a refused body', () => {
     expect(await exchange(headOf(whole(17 * MIB)[0]))).toMatch(/^HTTP\/1\.1 413 /)
   })
 
-  it('is not waited for any more when too much of it has arrived', async () => {
+  it('is not waited for once too much of it has arrived', async () => {
     freezeTime()
     const [length, body] = chunks(17 * MIB)
     const closed = exchange(headOf(length) + body.slice(0, -7)).catch(({ code }) => code)

@@ -129,7 +129,7 @@ describe('a file', () => {
 })
 
 describe('a full disk', () => {
-  it('loses what it does not take; the first failure after a success is told', async () => {
+  it('loses what it does not take, and reports the first failure after a success', async () => {
     const { errors, writer } = writeTo(openSync('/dev/full', 'a'))
     const give = () => writer.write(Buffer.from('lost\n'))
     give()
@@ -206,7 +206,7 @@ describe('a full pipe', () => {
     expect(read()).toBe(text.slice(0, 65_536))
   })
 
-  it('keeps no more than 16 MiB waiting, and tells that it drops something', async () => {
+  it('keeps no more than 16 MiB waiting, and reports that it drops lines', async () => {
     const { descriptor, read } = openPipe('stuck')
     const { writer, errors } = writeTo(descriptor)
     const piece = Buffer.alloc(1024 * 1024, 'x')

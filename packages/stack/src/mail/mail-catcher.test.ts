@@ -189,7 +189,7 @@ describe('the page', () => {
     expect((await call(`/mails/${id}`)).body).toContain('<strong id="code">123456</strong>')
   })
 
-  it('searches subjects, addresses and texts for every word, as do programs', async () => {
+  it('finds every word in subjects, addresses and texts, on the page and for programs', async () => {
     await call('/messages', { method: 'DELETE' })
     await deliver({ subject: 'Receipt' })
     await deliver({ subject: 'Invitation', to: 'grace@example.com' })

@@ -75,7 +75,7 @@ describe('createSignUp', () => {
     expect(JSON.stringify(repeated)).not.toContain(taken.user.id)
   })
 
-  it('answers like a free address when the user whom it would tell of is deleted meanwhile', async () => {
+  it('answers as for a free address when the user of the address is deleted meanwhile', async () => {
     const free = await request('gone@example.com', deps)
     const behaviours = { ...deps.config.behaviours, repeatedSignUpIsTold: true }
     const insertSignUp: typeof deps.insertSignUp = async (signUp) => {

@@ -54,7 +54,7 @@ describe('verifyCode', () => {
     await expect(type(email, code)).rejects.toThrow(otpExpired())
   })
 
-  it('tells of a ban only after the right code, which that does not use up', async () => {
+  it('reports a ban only after the right code, and does not use the code up', async () => {
     const { email, user } = await createSignedUp(deps)
     const { code } = await send('recovery', email)
     await ban(user.id, new Date(clock.now().getTime() + 60_000))

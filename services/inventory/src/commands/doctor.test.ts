@@ -75,7 +75,7 @@ describe('inventory doctor', () => {
     })
   })
 
-  it('says of a database that is away only that, and what it could not check', async () => {
+  it('says only that the database is away, and what it could not check', async () => {
     expect(await examine({ INVENTORY_DATABASE_URL: AWAY })).toEqual({
       isHealthy: false,
       lines: [
