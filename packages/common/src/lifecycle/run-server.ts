@@ -71,7 +71,7 @@ export async function runServer(options: RunOptions): Promise<void> {
   const { app, log, readiness, stop, shutdownDelayMs, limits = LIMITS } = options
   const { noticeMs, drainMs, shutdownMs } = limits
   const drain = createDrain(app)
-  const begun = begin(options)
+  const begun = startServing(options)
   // The caller that awaits it gets the failure. Until then it must not count as unhandled.
   begun.catch(() => {})
   let isStopping = false
@@ -122,7 +122,7 @@ export async function runServer(options: RunOptions): Promise<void> {
   }
 }
 
-async function begin(options: RunOptions): Promise<void> {
+async function startServing(options: RunOptions): Promise<void> {
   const { app, host, port, log, readiness, start, limits = LIMITS, boundMemory = collectAndBound } = options
   keepTickShape()
   const address = await app.listen({ host, port })

@@ -29,7 +29,7 @@ interface FollowOptions {
 export function followState({ db, names, state, onChange, onError }: FollowOptions): StateFollower {
   let last = state
   let isAsking = false
-  const ask = async (): Promise<void> => {
+  const reportChange = async (): Promise<void> => {
     const found = await readState(db, names).catch(() => last)
     if (found === last) return
     await onChange(found)
@@ -39,7 +39,7 @@ export function followState({ db, names, state, onChange, onError }: FollowOptio
     // Without this, questions to a server that does not answer would pile up.
     if (isAsking) return
     isAsking = true
-    await ask().catch(onError)
+    await reportChange().catch(onError)
     isAsking = false
   }, POLL_MS).unref()
   return { stop: () => clearInterval(timer) }

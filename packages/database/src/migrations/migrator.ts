@@ -75,16 +75,16 @@ export async function runPending(
   pending: readonly string[],
 ): Promise<readonly string[]> {
   if (pending.length === Object.keys(migrations.sources).length) {
-    return run(db, migrations, (migrator) => migrator.migrateToLatest(), migrations.beforeFirst)
+    return runStep(db, migrations, (migrator) => migrator.migrateToLatest(), migrations.beforeFirst)
   }
   const ran: string[] = []
-  for (const _ of pending) ran.push(...(await run(db, migrations, (migrator) => migrator.migrateUp())))
+  for (const _ of pending) ran.push(...(await runStep(db, migrations, (migrator) => migrator.migrateUp())))
   return ran
 }
 
 /** Takes back the migration that ran last. @returns its name; empty if none has run */
 export function takeBackLast(db: Kysely<unknown>, migrations: Migrations): Promise<readonly string[]> {
-  return run(db, migrations, (migrator) => migrator.migrateDown())
+  return runStep(db, migrations, (migrator) => migrator.migrateDown())
 }
 
 /**
@@ -126,7 +126,7 @@ class UnlockedAdapter extends PostgresAdapter {
 type Step = (migrator: Migrator) => ReturnType<Migrator['migrateToLatest']>
 
 /** Runs a step of the migrator, again if it gave way to other transactions. */
-async function run(
+async function runStep(
   db: Kysely<unknown>,
   migrations: Migrations,
   step: Step,

@@ -49,7 +49,7 @@ function hookImports(): ImportGraph | undefined {
       resolve(specifier, context, next) {
         const resolved = next(specifier, context)
         const resolving = { specifier, parent: context.parentURL, url: resolved.url }
-        note(edges, resolving, own)
+        addImport(edges, resolving, own)
         const isRequired = context.conditions.includes('require')
         return isRequired ? resolved : { ...resolved, url: versioned(resolving, own) }
       },
@@ -59,7 +59,7 @@ function hookImports(): ImportGraph | undefined {
     const { MessageChannel } = process.getBuiltinModule('node:worker_threads')
     const { port1, port2 } = new MessageChannel()
     port1.on('message', (resolving: Resolving) => {
-      note(edges, resolving, own)
+      addImport(edges, resolving, own)
       for (const listener of listeners) listener()
     })
     port1.unref()
@@ -94,7 +94,7 @@ function isOwnModule(url: string, own: string): boolean {
   return url.startsWith('file:') && !url.includes('/node_modules/') && !url.startsWith(own)
 }
 
-function note(edges: Edges, { parent, url }: Resolving, own: string): void {
+function addImport(edges: Edges, { parent, url }: Resolving, own: string): void {
   if (parent === undefined || !isOwnModule(parent, own) || !isOwnModule(url, own)) return
   const from = toFile(parent)
   const imports = edges.get(from) ?? new Set()

@@ -28,7 +28,7 @@ export function watchModules({ sources, reload, warn }: WatchOptions): () => voi
   const folders = new FolderWatch((file) => {
     changes.add(file)
     // A further change does not restart the timer. Constant writes would otherwise delay the reload for ever.
-    if (!ended) timer ??= setTimeout(settle, SETTLE_MS)
+    if (!ended) timer ??= setTimeout(reloadChanged, SETTLE_MS)
   }, warn)
   const refresh = (): ReadonlySet<string> => {
     const watched = watchedFolders(sources, graph)
@@ -36,7 +36,7 @@ export function watchModules({ sources, reload, warn }: WatchOptions): () => voi
     return watched.files
   }
   const graph = followImports(() => refresh())
-  const settle = (): void => {
+  const reloadChanged = (): void => {
     timer = undefined
     const files = attempt(refresh) ?? new Set()
     const lost = graph.reloads ? [] : [...changes].filter((file) => files.has(file) && !isController(file, sources))

@@ -105,14 +105,14 @@ function readStream(stream: IncomingMessage, bytesMax: number): Promise<Uint8Arr
   return new Promise((resolve, reject) => {
     const collected = new ByteCollector()
     const stop = (error: Error): void => {
-      stream.off('data', take).pause()
+      stream.off('data', collect).pause()
       reject(error)
     }
-    const take = (chunk: Buffer): void => {
+    const collect = (chunk: Buffer): void => {
       collected.add(chunk)
       if (collected.size > bytesMax) stop(tooLarge(bytesMax))
     }
-    stream.on('data', take)
+    stream.on('data', collect)
     stream.once('end', () => resolve(collected.bytes()))
     stream.once('error', (cause) => stop(endedEarly(cause)))
     stream.once('close', () => stop(endedEarly()))

@@ -74,7 +74,7 @@ export async function fillInventory(url: string): Promise<readonly string[]> {
     await addLocation(call, 'CAFE', 'Café at the harbour'),
   ]
   const idOf = await findProducts(call)
-  await move(
+  await moveStock(
     call,
     'demo-delivery',
     products.map(({ sku, delivered }) => ({
@@ -84,7 +84,7 @@ export async function fillInventory(url: string): Promise<readonly string[]> {
       quantity: delivered,
     })),
   )
-  await move(
+  await moveStock(
     call,
     'demo-transfer',
     products.map(({ sku, carried }) => ({
@@ -95,7 +95,7 @@ export async function fillInventory(url: string): Promise<readonly string[]> {
       quantity: carried,
     })),
   )
-  await move(call, 'demo-counter', [
+  await moveStock(call, 'demo-counter', [
     { type: 'ship', productId: idOf('COFFEE-HARBOUR'), locationId: cafe, quantity: 9 },
     { type: 'ship', productId: idOf('MUG-SAND'), locationId: cafe, quantity: 2 },
     { type: 'adjust', productId: idOf('MUG-BLUE'), locationId: cafe, delta: -1, reason: 'broken' },
@@ -122,7 +122,7 @@ async function findProducts(call: DemoClient): Promise<(sku: string) => number> 
 }
 
 /** Moves stock once: the ledger keeps the reference. */
-async function move(call: DemoClient, reference: string, lines: readonly object[]): Promise<void> {
+async function moveStock(call: DemoClient, reference: string, lines: readonly object[]): Promise<void> {
   const { data } = Listed.parse((await call('GET', `/movements?reference=${reference}&limit=1`)).body)
   if (data.length > 0) return
   await call('POST', '/movements', { body: { lines: lines.map((line) => ({ ...line, reference })) } })

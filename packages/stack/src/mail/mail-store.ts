@@ -85,7 +85,7 @@ export async function openMailStore(path: string, now: () => Date, limits = defa
 export function createMailStore(now: () => Date, limits: MailLimits = defaultLimits, folder?: MailFolder): MailStore {
   let kept: readonly KeptMail[] = folder?.found ?? []
   let lastId = kept[0]?.mail.id ?? 0
-  const keep = (next: readonly KeptMail[]): void => {
+  const replaceKept = (next: readonly KeptMail[]): void => {
     if (folder) for (const { mail } of kept.filter((old) => !next.includes(old))) removeFile(folder.path, mail.id)
     kept = next
   }
@@ -97,7 +97,7 @@ export function createMailStore(now: () => Date, limits: MailLimits = defaultLim
       const head = { id: lastId, received: now().toISOString(), to: recipients, bytes: raw.length }
       const added = { mail: await readMail(raw, head), source: raw }
       if (folder) saveMail(folder.path, added)
-      keep(within([added, ...kept], limits))
+      replaceKept(within([added, ...kept], limits))
     },
     list: (): readonly CaughtMail[] => kept.map(({ mail }) => mail),
     find: (id: number): CaughtMail | undefined => entryOf(id)?.mail,
@@ -107,11 +107,11 @@ export function createMailStore(now: () => Date, limits: MailLimits = defaultLim
     remove: (id: number): boolean => {
       const left = kept.filter(({ mail }) => mail.id !== id)
       const isFound = left.length < kept.length
-      keep(left)
+      replaceKept(left)
       return isFound
     },
     clear: (): void => {
-      keep([])
+      replaceKept([])
     },
   }
 }

@@ -40,7 +40,7 @@ export async function watchSources({ root, services, ...told }: SourceWatchOptio
   )
   const changed = new Set<string>()
   let timer: NodeJS.Timeout | undefined
-  const tell = (): void => {
+  const reportChanges = (): void => {
     const files = [...changed].sort()
     changed.clear()
     for (const [service, own] of folders) {
@@ -53,7 +53,7 @@ export async function watchSources({ root, services, ...told }: SourceWatchOptio
     if (!isSource(file)) return
     changed.add(file)
     clearTimeout(timer)
-    timer = setTimeout(tell, QUIET_MS)
+    timer = setTimeout(reportChanges, QUIET_MS)
   })
   watcher.on('error', (error) => told.onProblem(`Not every change is noticed: ${error}`))
   await new Promise<void>((resolve) => watcher.once('ready', () => resolve()))

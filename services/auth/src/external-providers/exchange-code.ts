@@ -34,13 +34,13 @@ export async function exchangeCode(
   const server = { issuer: provider.issuer, token_endpoint: provider.tokenUrl }
   const client = { client_id: account.clientId }
   const parameters = validateAuthResponse(server, client, new URLSearchParams({ code }))
-  const ask = (auth: ClientAuth): Promise<Response> =>
+  const requestTokens = (auth: ClientAuth): Promise<Response> =>
     authorizationCodeGrantRequest(server, client, auth, parameters, account.redirectUri, codeVerifier ?? nopkce, {
       [customFetch]: outboundFetch(outbound, origin),
       // A setting of the operator may use http. URLs from the database must be https (reference: Outbound calls).
       [allowInsecureRequests]: origin === 'operator',
     })
-  const response = await authenticate(provider.clientAuth, account.secret, ask)
+  const response = await authenticate(provider.clientAuth, account.secret, requestTokens)
   const answer = response.status === 200 ? TokenAnswer.parse(await response.clone().json()) : {}
   const { id_token: idToken, ...rest } = answer
   const conform = response.status === 200 ? Response.json({ token_type: 'bearer', ...rest }) : response
@@ -61,11 +61,11 @@ const TokenAnswer = z.record(z.string(), z.unknown()).transform(({ scope: _scope
 async function authenticate(
   clientAuth: OAuth2Provider['clientAuth'],
   secret: string,
-  ask: (auth: ClientAuth) => Promise<Response>,
+  requestTokens: (auth: ClientAuth) => Promise<Response>,
 ): Promise<Response> {
-  if (clientAuth === 'post') return ask(ClientSecretPost(secret))
-  const response = await ask(basicAuth(secret))
-  return response.status === 401 && clientAuth === 'basic-or-post' ? ask(ClientSecretPost(secret)) : response
+  if (clientAuth === 'post') return requestTokens(ClientSecretPost(secret))
+  const response = await requestTokens(basicAuth(secret))
+  return response.status === 401 && clientAuth === 'basic-or-post' ? requestTokens(ClientSecretPost(secret)) : response
 }
 
 /**

@@ -21,7 +21,7 @@ type Instruction =
 export function compileGlob(source: string): Glob {
   const written = compile(source)
   const decoded = compile(decodeSeparators(source))
-  return { source, matches: (text) => run(written, text) && run(decoded, decodePath(text)) }
+  return { source, matches: (text) => matchesProgram(written, text) && matchesProgram(decoded, decodePath(text)) }
 }
 
 function compile(source: string): readonly Instruction[] {
@@ -76,7 +76,7 @@ function emitEither(options: readonly (readonly GlobNode[])[], program: Instruct
   for (const exit of exits) program[exit] = { op: 'split', targets: [program.length] }
 }
 
-function run(program: readonly Instruction[], text: string): boolean {
+function matchesProgram(program: readonly Instruction[], text: string): boolean {
   let states = closure(program, [0])
   for (const character of text) {
     const next: number[] = []

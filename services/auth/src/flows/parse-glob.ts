@@ -35,16 +35,16 @@ function parseSequence(cursor: GlobPlace, inBraces: boolean): GlobNode[] {
 }
 
 function parseNode(cursor: GlobPlace): GlobNode {
-  const character = take(cursor)
+  const character = takeCharacter(cursor)
   if (character === '*') {
     if (peek(cursor) !== '*') return { kind: 'run', accepts: withinLabel(cursor) }
-    take(cursor)
+    takeCharacter(cursor)
     return { kind: 'run', accepts: () => true }
   }
   if (character === '?') return { kind: 'one', accepts: withinLabel(cursor) }
   if (character === '[') return { kind: 'one', accepts: parseClass(cursor) }
   if (character === '{') return parseBraces(cursor)
-  const literal = character === '\\' ? take(cursor) : character
+  const literal = character === '\\' ? takeCharacter(cursor) : character
   if (literal === '/') cursor.slashes += 1
   return { kind: 'one', accepts: (candidate) => candidate === literal }
 }
@@ -60,7 +60,7 @@ function parseBraces(cursor: GlobPlace): GlobNode {
   do {
     cursor.slashes = slashes
     options.push(parseSequence(cursor, true))
-  } while (take(cursor) === ',')
+  } while (takeCharacter(cursor) === ',')
   // Some options may contain slashes that end the authority, others may not. Count none of them: the rest then stays bound by
   // the stricter rules of the authority.
   cursor.slashes = slashes
@@ -69,12 +69,12 @@ function parseBraces(cursor: GlobPlace): GlobNode {
 
 function parseClass(cursor: GlobPlace): (character: string) => boolean {
   const negated = peek(cursor) === '!'
-  if (negated) take(cursor)
+  if (negated) takeCharacter(cursor)
   const ranges: (readonly [string, string])[] = []
   do {
     ranges.push(parseRange(cursor))
   } while (peek(cursor) !== ']')
-  take(cursor)
+  takeCharacter(cursor)
   const listed = (character: string): boolean => ranges.some(([low, high]) => low <= character && character <= high)
   if (!negated) return listed
   const accepts = withinLabel(cursor)
@@ -84,23 +84,23 @@ function parseClass(cursor: GlobPlace): (character: string) => boolean {
 function parseRange(cursor: GlobPlace): readonly [string, string] {
   const low = takeClassCharacter(cursor)
   if (peek(cursor) !== '-' || cursor.characters[cursor.position + 1] === ']') return [low, low]
-  take(cursor)
+  takeCharacter(cursor)
   const high = takeClassCharacter(cursor)
   if (high < low) throw new SyntaxError(`the range ${low}-${high} runs backwards`)
   return [low, high]
 }
 
 function takeClassCharacter(cursor: GlobPlace): string {
-  const character = take(cursor)
+  const character = takeCharacter(cursor)
   if (character === ']') throw new SyntaxError('a class is empty')
-  return character === '\\' ? take(cursor) : character
+  return character === '\\' ? takeCharacter(cursor) : character
 }
 
 function peek(cursor: GlobPlace): string | undefined {
   return cursor.characters[cursor.position]
 }
 
-function take(cursor: GlobPlace): string {
+function takeCharacter(cursor: GlobPlace): string {
   const character = peek(cursor)
   if (character === undefined) throw new SyntaxError('a bracket, brace or escape is not closed')
   cursor.position += 1

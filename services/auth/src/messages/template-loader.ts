@@ -30,15 +30,15 @@ export function createTemplateLoader(
   const fetches = new Map<MailKind, Promise<Template>>()
   const refresh = async (kind: MailKind, url: string, now: Date): Promise<Template> => {
     const { ageMsMax, retryMs } = config.templates
-    const keep = (template: Template, forMs: number): Template => {
+    const cacheCopy = (template: Template, forMs: number): Template => {
       copies.set(kind, { template, dueAt: now.getTime() + forMs })
       return template
     }
     try {
-      return keep(await fetchTemplate(config, outbound, url), ageMsMax)
+      return cacheCopy(await fetchTemplate(config, outbound, url), ageMsMax)
     } catch (error) {
       logger.warn({ err: error, kind }, 'mail template not usable; an older copy or the built-in one takes its place')
-      return keep(copies.get(kind)?.template ?? builtIn(kind), retryMs)
+      return cacheCopy(copies.get(kind)?.template ?? builtIn(kind), retryMs)
     }
   }
   return {

@@ -84,7 +84,7 @@ type CallbackDeps = FinishAuthorizationDeps & RequestContextDeps
 
 /** Finishes the flow of an answer and redirects the browser. The flow knows where it wanted to go: without it SITE_URL gets the error. */
 async function redirectAfter(deps: CallbackDeps, request: FastifyRequest, reply: FastifyReply, answer: CallbackAnswer) {
-  const note = (thrown: unknown) => noteThrown(redirectVocabulary, thrown, request)
+  const toNotedError = (thrown: unknown) => noteThrown(redirectVocabulary, thrown, request)
   const { siteUrl } = deps.config.signup.redirects
   const { redirectTo, address, status } = await finishAuthorization(deps, {
     answer,
@@ -92,11 +92,11 @@ async function redirectAfter(deps: CallbackDeps, request: FastifyRequest, reply:
   })
     .then((finished) => {
       if (finished.verdict === 'session') nameSession(deps, reply, finished.session)
-      return { redirectTo: finished.redirectTo, address: addressAfter(deps, finished, note), status: 302 }
+      return { redirectTo: finished.redirectTo, address: addressAfter(deps, finished, toNotedError), status: 302 }
     })
     .catch((thrown: unknown) => ({
       redirectTo: siteUrl,
-      address: unknownFlowRedirect(siteUrl, note(thrown)),
+      address: unknownFlowRedirect(siteUrl, toNotedError(thrown)),
       status: 303,
     }))
   const { behaviours } = deps.config
@@ -107,7 +107,7 @@ async function redirectAfter(deps: CallbackDeps, request: FastifyRequest, reply:
 function addressAfter(
   { config }: Pick<CallbackDeps, 'config'>,
   finished: FinishedAuthorization,
-  note: (thrown: unknown) => HttpError,
+  toNotedError: (thrown: unknown) => HttpError,
 ): string {
   switch (finished.verdict) {
     case 'session':
@@ -118,6 +118,6 @@ function addressAfter(
     case 'auth-code':
       return codeRedirect(finished.redirectTo, finished.code)
     case 'failed':
-      return callbackFailureRedirect(finished.redirectTo, note(finished.thrown), config.behaviours)
+      return callbackFailureRedirect(finished.redirectTo, toNotedError(finished.thrown), config.behaviours)
   }
 }

@@ -66,13 +66,13 @@ const commands: readonly StockCommand[] = [
     usage: 'receive <sku> <quantity>',
     description: 'add what has come in',
     options: [...PLACE_OPTIONS, REASON_OPTION],
-    run: (database, input) => move(database, input, { type: 'receive', quantity: numberOf(input.words[1]) }),
+    run: (database, input) => moveLine(database, input, { type: 'receive', quantity: numberOf(input.words[1]) }),
   },
   {
     usage: 'adjust <sku> <delta>',
     description: 'add or take off, such as -2 for what broke; --reason says why',
     options: [...PLACE_OPTIONS, new Option('--reason <text>', 'why').makeOptionMandatory()],
-    run: (database, input) => move(database, input, { type: 'adjust', delta: numberOf(input.words[1]) }),
+    run: (database, input) => moveLine(database, input, { type: 'adjust', delta: numberOf(input.words[1]) }),
   },
   {
     usage: 'count <sku> <quantity>',
@@ -83,7 +83,7 @@ const commands: readonly StockCommand[] = [
       ['--expect <quantity>', 'refuse unless this quantity is on hand before'],
     ],
     run: (database, input) =>
-      move(database, input, {
+      moveLine(database, input, {
         type: 'count',
         quantity: numberOf(input.words[1]),
         ...(input.options.expect === undefined ? {} : { expectedOnHand: numberOf(input.options.expect) }),
@@ -158,7 +158,11 @@ const MEMBER_NAMES: Readonly<Record<string, string>> = {
   expectedOnHand: '--expect',
 }
 
-async function move(database: Database<InventoryTables>, input: common.CommandInput, line: object): Promise<object> {
+async function moveLine(
+  database: Database<InventoryTables>,
+  input: common.CommandInput,
+  line: object,
+): Promise<object> {
   const { location } = input.options
   const toLine = lineReader(input, ({ productId, locationIds: [locationId] }) => ({ ...line, productId, locationId }))
   const locations = [location === undefined ? await getOnlyCode(database.db) : String(location)]

@@ -36,10 +36,10 @@ export async function* readRecords(
   limits: ReadLimits,
 ): AsyncGenerator<readonly ImportRecord[]> {
   const splitter = format === 'csv' ? splitCsv(limits.attributesBytesMax) : splitLines()
-  const judge = (read: Read): ImportRecord =>
+  const toRecord = (read: Read): ImportRecord =>
     'description' in read ? read : judgeProduct(read, limits.attributesBytesMax)
-  for await (const text of decode(bytes, limits.bytesMax)) yield splitter.push(text).map(judge)
-  yield splitter.end().map(judge)
+  for await (const text of decode(bytes, limits.bytesMax)) yield splitter.push(text).map(toRecord)
+  yield splitter.end().map(toRecord)
 }
 
 async function* decode(bytes: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<string> {
@@ -63,7 +63,7 @@ async function* decode(bytes: AsyncIterable<Uint8Array>, bytesMax: number): Asyn
 function splitCsv(attributesBytesMax: number): Splitter {
   const reader = new CsvReader()
   let read: RecordReader | undefined
-  const take = (records: ReturnType<CsvReader['push']>): Read[] => {
+  const readAll = (records: ReturnType<CsvReader['push']>): Read[] => {
     const [first] = records
     if (read === undefined && first !== undefined) {
       read = readCsvHeader(first, attributesBytesMax)
@@ -72,9 +72,9 @@ function splitCsv(attributesBytesMax: number): Splitter {
     return read === undefined ? [] : records.map(read)
   }
   return {
-    push: (text) => take(reader.push(text)),
+    push: (text) => readAll(reader.push(text)),
     end: () => {
-      const rest = take(reader.end())
+      const rest = readAll(reader.end())
       if (read === undefined) throw headerMissing()
       return rest
     },
@@ -84,7 +84,7 @@ function splitCsv(attributesBytesMax: number): Splitter {
 function splitLines(): Splitter {
   let rest = ''
   let line = 0
-  const take = (lines: readonly string[]): Read[] =>
+  const readAll = (lines: readonly string[]): Read[] =>
     lines.flatMap((text) => {
       line++
       return text.trim() === '' ? [] : [readJsonLine(line, text)]
@@ -96,9 +96,9 @@ function splitLines(): Splitter {
       const lines = [rest + first, ...others]
       for (const { length } of lines) checkRecordLength(line + 1, length)
       rest = lines.pop() ?? ''
-      return take(lines)
+      return readAll(lines)
     },
-    end: () => take(rest === '' ? [] : [rest]),
+    end: () => readAll(rest === '' ? [] : [rest]),
   }
 }
 

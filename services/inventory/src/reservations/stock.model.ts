@@ -106,13 +106,13 @@ export function commit(stock: Stock, id: number, quantity: number | undefined): 
  * @throws Error when less stock is on hand than is reserved, which no request brings about
  */
 export function release(stock: Stock, id: number): Stock | undefined {
-  return stock.reservations.get(id)?.isDue ? undefined : end(stock, id, 'released')
+  return stock.reservations.get(id)?.isDue ? undefined : endReservation(stock, id, 'released')
 }
 
 /** Ends every reservation that is due. */
 export function expire(stock: Stock): Stock {
   const due = [...stock.reservations].filter(([, { status, isDue }]) => status === 'active' && isDue)
-  return due.reduce((left, [id]) => end(left, id, 'expired') ?? left, stock)
+  return due.reduce((left, [id]) => endReservation(left, id, 'expired') ?? left, stock)
 }
 
 /** Makes a reservation due; the same stock for an unknown id. */
@@ -122,7 +122,7 @@ export function passTime(stock: Stock, id: number): Stock {
   return { ...stock, reservations: new Map(stock.reservations).set(id, { ...reservation, isDue: true }) }
 }
 
-function end(stock: Stock, id: number, status: ReservationStatus): Stock | undefined {
+function endReservation(stock: Stock, id: number, status: ReservationStatus): Stock | undefined {
   const reservation = stock.reservations.get(id)
   if (reservation?.status !== 'active') return undefined
   const back = giveBack(stock, reservation, { onHand: 0, reserved: -reservation.remaining })

@@ -43,7 +43,7 @@ export function distributeCommand(operator: Operator, load: () => PaymentsConfig
     .action(async (words: Words, command: Command) => {
       if (hasContradiction(words)) command.error('error: these options do not go together')
       const config = load()
-      await run(words, { operator, options: distributeOptions(config) })
+      await runDistribute(words, { operator, options: distributeOptions(config) })
     })
 }
 
@@ -61,7 +61,7 @@ interface Run {
   readonly options: DistributeOptions
 }
 
-async function run(words: Words, { operator, options }: Run): Promise<void> {
+async function runDistribute(words: Words, { operator, options }: Run): Promise<void> {
   const { print } = operator
   if (words.dryRun) return printSteps(await (words.undo ? planUndo(options) : planDistribution(options)), print)
   if (words.rebalance) return rebalance(options, print)

@@ -12,10 +12,10 @@ type Part = string | number | Html | readonly Html[] | undefined
  * quoted attributes. Undefined becomes nothing.
  */
 export function html(texts: TemplateStringsArray, ...parts: readonly Part[]): Html {
-  return { html: texts.reduce((made, text, i) => made + write(parts[i - 1]) + text) }
+  return { html: texts.reduce((made, text, i) => made + toHtmlText(parts[i - 1]) + text) }
 }
 
-function write(part: Part): string {
+function toHtmlText(part: Part): string {
   if (part === undefined) return ''
   if (typeof part === 'object') return 'html' in part ? part.html : part.map((each) => each.html).join('')
   return escapeHtml(String(part))

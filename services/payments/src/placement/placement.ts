@@ -112,7 +112,7 @@ interface PlacementConfig {
 }
 
 function isDistributed({ url }: PlacementConfig['database'], names: Names): Promise<boolean> {
-  return ask(url, async (client) => {
+  return askServer(url, async (client) => {
     if (!(await hasCitus(client))) return false
     const { rows } = await client.query('SELECT FROM pg_dist_partition WHERE logicalrelid = to_regclass($1)', [
       `"${names.schema}"."${names.prefix}merchant_balances"`,
@@ -126,7 +126,7 @@ function isDistributed({ url }: PlacementConfig['database'], names: Names): Prom
  * tables of the migrator and the queue of jobs.
  */
 export async function findWrongEntry({ url, coordinatorUrl }: EntryConfig): Promise<Error | undefined> {
-  if (await ask(coordinatorUrl ?? url, isCoordinator)) return undefined
+  if (await askServer(coordinatorUrl ?? url, isCoordinator)) return undefined
   return new Error(
     coordinatorUrl === undefined
       ? 'PAYMENTS_DATABASE_URL enters by a worker of a Citus cluster: set PAYMENTS_COORDINATOR_URL to the address of its coordinator'
@@ -147,7 +147,7 @@ async function hasCitus(client: pg.Client): Promise<boolean> {
   return rows.length > 0
 }
 
-async function ask<T>(url: string, question: (client: pg.Client) => Promise<T>): Promise<T> {
+async function askServer<T>(url: string, question: (client: pg.Client) => Promise<T>): Promise<T> {
   const { Client = pg.Client, ...to } = overHosts(url)
   const client = new Client({ ...to, connectionTimeoutMillis: CONNECT_MS })
   client.on('error', () => {})

@@ -61,7 +61,7 @@ export async function chargeCard(
   deps: ChargeDeps,
   input: CreateTransactionInput,
 ): Promise<{ readonly end: ChargeEnd; readonly replayed: boolean }> {
-  const begun = await begin(deps, input)
+  const begun = await beginCharge(deps, input)
   const { verdict, attempt, end, refusal } = requireAccess(input.caller, begun, input.problem)
   const { merchantId, asked } = input
   if (asked === null) throw new Error('a body without values passed')
@@ -74,7 +74,7 @@ export async function chargeCard(
   return { end: await makeAttempt(deps, { ...asked.charge, merchantId }, attempt), replayed }
 }
 
-function begin(
+function beginCharge(
   { lanes, acquirers, wait, rateAgeDaysMax }: ChargeDeps,
   { caller, merchantId, asked }: CreateTransactionInput,
 ): Promise<BegunCharge> {
