@@ -1,4 +1,3 @@
-import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Trx } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
@@ -45,7 +44,7 @@ export type AuditAction = keyof typeof LOG_TYPES
 /** What recording an event works with. The setting AUDIT_LOG_DISABLE_POSTGRES decides between table and log; a profile may want both. */
 export interface AuditDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'database'>
-  readonly logger: ServiceLogger['logger']
+  readonly logger: { info(line: object, text: string): void }
   readonly now: () => Date
 }
 

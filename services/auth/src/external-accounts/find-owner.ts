@@ -38,7 +38,7 @@ export interface ExternalOwner {
 /** What the search for the owner works with: a new user is announced to hooks and recorded in the audit log. */
 export interface FindOwnerDeps extends AuditDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'database' | 'jwt' | 'mail' | 'signup'>
-  readonly hooks: Hooks
+  readonly hooks: Pick<Hooks, 'isOn'>
   readonly jobs: Jobs
 }
 

@@ -37,7 +37,7 @@ const HELD_SECONDS = 40
 /** Queues the call of the hook AFTER_USER_CREATED, in the transaction that makes the user. */
 export async function queueUserCreated(
   trx: Db,
-  { hooks, jobs }: Pick<UserCreatedDeps, 'hooks' | 'jobs'>,
+  { hooks, jobs }: { readonly hooks: Pick<Hooks, 'isOn'>; readonly jobs: Jobs },
   created: UserCreated,
 ): Promise<void> {
   if (hooks.isOn('AFTER_USER_CREATED')) await jobs.send(trx, userCreatedTask, created)

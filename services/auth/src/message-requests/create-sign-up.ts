@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Outbox } from '@trestle/jobs/outbox.ts'
-import { type AuditDeps, auditToLog } from '../audit/audit-log.ts'
+import { auditToLog } from '../audit/audit-log.ts'
 import type { AuthConfig } from '../config.ts'
 import { userAlreadyExists, userAlreadyRegistered } from '../errors.ts'
 import type { PkceChallenge } from '../flows/pkce.ts'
@@ -26,7 +26,7 @@ import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirme
 import { type ConfirmationDeps, insertUnconfirmed } from './sign-up-confirmation.ts'
 
 /** What storing a sign-up works with. */
-export interface CreateSignUpDeps extends ConfirmationDeps, SmsAllowanceDeps, UserCreatedDeps, AuditDeps {
+export interface CreateSignUpDeps extends ConfirmationDeps, SmsAllowanceDeps, UserCreatedDeps {
   readonly config: AuthConfig
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
   readonly passwords: Pick<PasswordHasher, 'hash'>

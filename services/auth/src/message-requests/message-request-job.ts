@@ -10,6 +10,8 @@ import { type SendDeps, sendRequested } from './send-requested.ts'
 /** What answering a queued request works with. The limits count each message here, whether or not it has a recipient. */
 export interface AnswerDeps extends SendDeps, HookedDeps {
   readonly config: AuthConfig
+  readonly hooks: HookedDeps['hooks']
+  readonly logger: HookedDeps['logger']
   readonly now: () => Date
   readonly serverKeys: ServerKeys
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>

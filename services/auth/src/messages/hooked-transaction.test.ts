@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -9,6 +10,11 @@ import { createSignedIn, signIn } from '../../test/signed-in.ts'
 import { createSignedUp } from '../../test/signed-up.ts'
 import { SMS_TAKEN } from '../../test/sms-stub.ts'
 import type { HookName } from '../config/hooks.ts'
+import { serverBusy } from '../errors.ts'
+import { updateUser } from '../users/user-change-repository.ts'
+import { findUserById } from '../users/user-repository.ts'
+import { type Repeatable, runHooked } from './hooked-transaction.ts'
+import { queueMail } from './mail-job.ts'
 
 let stub: HookStub
 let test: MailApp
@@ -184,6 +190,53 @@ describe('SEND_EMAIL in the request', () => {
     expect(statusAndBody(refused)).toEqual([503, errorBody(503, 'server_busy', text, { error_id: anyId })])
     stub.answer = () => NOTHING
     expect((await test.app.inject({ url: '/reauthenticate', headers })).statusCode).toBe(200)
+  })
+})
+
+describe('work that runs twice', () => {
+  /** Runs work that mails a secret to a user and writes a line of the log. Keeps what each run has drawn. */
+  const invite = async (makeSecret: (deps: Repeatable<MailApp['deps']>) => string) => {
+    const { user, email } = await createSignedUp(test.deps)
+    const [runs, lines]: [object[], unknown[]] = [[], []]
+    const logger = Object.assign(Object.create(test.deps.logger), {
+      info: (line: object, text: string) => lines.push([line, text]),
+    })
+    const outcome = runHooked({ ...test.deps, logger }, async (trx, deps) => {
+      const Token = makeSecret(deps)
+      runs.push({ Token, at: deps.now() })
+      await updateUser(trx, user.id, { raw_user_meta_data: { Token } })
+      const mail = {
+        kind: 'INVITE',
+        to: email,
+        userId: user.id,
+        variables: { Token },
+        expiresAt: '2030-01-01',
+      } as const
+      await queueMail(trx, deps, mail)
+      deps.logger.info({ email }, 'invited')
+    })
+    const error = await outcome.catch((thrown: unknown) => thrown)
+    const stored = (await findUserById(test.deps.db, user.id))?.userMetadata
+    return { error, runs, lines, stored, email }
+  }
+
+  it('draws the same random bytes at the same moment, and logs once', async () => {
+    answer('SEND_EMAIL', () => {
+      test.clock.advance(1_000)
+      return {}
+    })
+    const { error, runs, lines, stored, email } = await invite(({ randomBytes }) => randomBytes(8).toString('hex'))
+    expect(error).toBeUndefined()
+    expect(runs).toEqual([runs[0], runs[0]])
+    expect([stored, lines]).toEqual([{ Token: lastMail().email_data.token }, [[{ email }, 'invited']]])
+  })
+
+  it('503: stores and logs nothing of work whose second mail is not the one that was sent', async () => {
+    const { error, runs, lines, stored } = await invite(() => randomUUID())
+    expect(error).toEqual(serverBusy())
+    expect(runs).toHaveLength(2)
+    expect(runs[0]).not.toEqual(runs[1])
+    expect([stored, lines]).toEqual([{ name: 'Ann' }, []])
   })
 })
 

@@ -1,6 +1,7 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { AnyTask, Task } from '@trestle/jobs/task.ts'
+import type { AuditDeps } from '../audit/audit-log.ts'
 import type { HookName } from '../config/hooks.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
@@ -60,6 +61,18 @@ class RolledBack extends Error {
   }
 }
 
+/**
+ * The dependencies of work that may run twice. It has no hook to call, no gateway and no connection but its transaction, and its log
+ * waits for the commit. Time and random bytes are those of the first run. A `randomUUID` is not repeated, so it may only name what
+ * no message carries.
+ */
+export type Repeatable<Deps> = Omit<Deps, Reaching> & {
+  readonly hooks: Pick<Hooks, 'isOn' | 'isInRequest'>
+  readonly logger: AuditDeps['logger']
+}
+
+type Reaching = 'db' | 'lanes' | 'hooks' | 'logger' | 'outbound' | 'passwords' | 'rateLimits' | 'sms'
+
 /** Opens a transaction, perhaps again after a race. */
 type Transact = <Result>(work: (trx: Trx) => Promise<Result>) => Promise<Result>
 
@@ -79,13 +92,13 @@ export function isSentInRequest(
  * hook or the gateway gets the message, while no lock is held. Then the work runs again, with the same random bytes at the same
  * moment, and is committed. If the hook or the gateway fails, nothing has been stored but the intervals, which are restored.
  * AFTER_USER_CREATED is called after the commit.
- * @param run does nothing outside of the database, and the same again with the same `deps`
+ * @param run does the same again with the same `deps`
  * @throws serverBusy when another request has changed meanwhile what the message is about, and what `run`, `reserveInterval`,
  * `Hooks.call` and `sendSmsInRequest` throw
  */
 export async function runHooked<Deps extends HookedDeps, Result>(
   deps: Deps,
-  run: (trx: Trx, deps: Deps) => Promise<Result>,
+  run: (trx: Trx, deps: Repeatable<Deps>) => Promise<Result>,
   transact: Transact = (work) => deps.db.transaction().execute(work),
 ): Promise<Result> {
   const isUnobserved = !MEDIA.some((medium) => isSentInRequest(deps, medium))
@@ -129,7 +142,7 @@ interface Replay {
 }
 
 /** The dependencies of one run: they keep what is to be sent, and repeat moment and random bytes. */
-function observe<Deps extends HookedDeps>(deps: Deps, wanted: Wanted, { startedAt, draws }: Replay): Deps {
+function observe<Deps extends HookedDeps>(deps: Deps, wanted: Wanted, { startedAt, draws }: Replay): Repeatable<Deps> {
   let drawn = 0
   const send: Jobs['send'] = async (trx, task, payload, options) => {
     // Notifications are queued, since their failure must not fail the request.
@@ -154,9 +167,7 @@ function observe<Deps extends HookedDeps>(deps: Deps, wanted: Wanted, { startedA
     randomBytes,
     now: () => startedAt,
     noteInterval: (key: IntervalKey) => void wanted.intervals.push(key),
-    logger: Object.create(deps.logger, {
-      info: { value: (line: object, text: string) => void wanted.lines.push([line, text]) },
-    }),
+    logger: { info: (line, text) => void wanted.lines.push([line, text]) },
   }
 }
 

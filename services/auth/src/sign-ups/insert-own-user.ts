@@ -17,7 +17,7 @@ import { insertUnlessTaken } from '../users/user-change-repository.ts'
  */
 export interface OwnUserDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'jwt'>
-  readonly hooks: Hooks
+  readonly hooks: Pick<Hooks, 'isOn'>
   readonly jobs: Jobs
   readonly now: () => Date
   readonly randomBytes: RandomBytes

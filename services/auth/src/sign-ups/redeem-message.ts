@@ -44,6 +44,7 @@ import {
 export interface RedeemDeps extends ApplyDeps, VerificationPasswordDeps {
   readonly config: ApplyDeps['config'] & Pick<AuthConfig, 'passwords' | 'signup'>
   readonly db: Db
+  readonly logger: VerificationPasswordDeps['logger']
   readonly names: Names
   readonly randomBytes: RandomBytes
   readonly hooks: Hooks

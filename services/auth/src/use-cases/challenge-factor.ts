@@ -10,7 +10,7 @@ import { type FactorWithSecrets, findFactor, listFactorCredentials } from '../fa
 import { type EnrolledType, isUsable, requireEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
 import { prepareFactorSms } from '../messages/factor-sms.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
-import { runHooked } from '../messages/hooked-transaction.ts'
+import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
 import { queueSms } from '../messages/sms-job.ts'
 import { askForAssertion, askForCreation, type CredentialRequest } from '../passkeys/ceremony.ts'
@@ -113,7 +113,7 @@ async function retryAtTakenMoment<Result>(
 
 async function storeChallenge(
   trx: Trx,
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
+  deps: Repeatable<ChallengeFactorDeps>,
   {
     caller,
     factor,

@@ -5,7 +5,7 @@ import type { AuthDeps } from '../deps.ts'
 import { userIdTaken } from '../errors.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
-import { runHooked } from '../messages/hooked-transaction.ts'
+import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword, requireShortPassword } from '../passwords/password-policy.ts'
 import { hashOfUnknownPassword, requireAcceptedHash } from '../passwords/stored-hash.ts'
@@ -87,7 +87,7 @@ async function hashWantedPassword(
 
 async function insertWantedUser(
   trx: Trx,
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
+  deps: Repeatable<CreateUserDeps>,
   { admin, id, wanted, context, passwordHash }: CreateUserInput & { readonly passwordHash: string },
 ): Promise<Profile> {
   const { email, phone } = wanted

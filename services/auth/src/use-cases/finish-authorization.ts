@@ -23,7 +23,7 @@ import {
   updateFinishedFlow,
 } from '../flows/flow-repository.ts'
 import { makeAuthCode, requirePkce } from '../flows/pkce.ts'
-import { runHooked } from '../messages/hooked-transaction.ts'
+import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { parseId } from '../records/ids.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
@@ -53,8 +53,6 @@ export type FinishAuthorizationDeps = Pick<
   | 'sms'
   | 'signingKeys'
 >
-
-type SignInDeps = Pick<AuthDeps, 'config' | 'logger' | 'now' | 'jobs' | 'hooks'>
 
 /** The context of the browser that returns. Its redirect is in the flow. */
 type ReturnContext = Omit<RequestContext, 'redirectTo'>
@@ -151,7 +149,7 @@ async function signInByAnswer(
   if (!configured) throw providerNotSupported({ provider: name })
   const { account, tokens } = await askProvider(deps, configured, flow, answer)
   if (!flow.linking && !flow.inviteTokenHash) await askBeforeExternalUser(deps, account, context)
-  const store = async (trx: Trx, hooked: FinishAuthorizationDeps) => {
+  const store = async (trx: Trx, hooked: Repeatable<FinishAuthorizationDeps>) => {
     const signedIn = await signInOrLink(trx, hooked, { flow, account, context })
     if (signedIn.verdict !== 'signed-in') return signedIn
     const taken = { flow, account, tokens, context }
@@ -183,7 +181,7 @@ function linksAtExchange({ config }: Pick<AuthDeps, 'config'>): boolean {
 /** Signs the user in, links the identity or accepts the invitation, as the flow wants. */
 async function signInOrLink(
   trx: Trx,
-  deps: SignInDeps,
+  deps: Repeatable<FinishAuthorizationDeps>,
   { flow, account, context }: Pick<TakenFlow, 'flow' | 'context'> & Pick<ProviderSignIn, 'account'>,
 ): Promise<ExternalSignIn> {
   const { linking: target, inviteTokenHash } = flow

@@ -4,7 +4,7 @@ import type { AuthDeps } from '../deps.ts'
 import { emailUnknown, secureChangeOff } from '../errors.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
 import { confirmationUrl, generatedLinkPath } from '../messages/confirmation-url.ts'
-import { runHooked } from '../messages/hooked-transaction.ts'
+import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { makeMailSecrets } from '../messages/mail-token.ts'
 import type { GeneratedLink } from '../one-time-tokens/generated-link.ts'
 import type { LinkType } from '../one-time-tokens/link-type.ts'
@@ -31,9 +31,20 @@ import {
   lockUserByIdentifier,
 } from '../users/user-repository.ts'
 
-type LinkOwnerDeps = Pick<AuthDeps, 'config' | 'now' | 'randomBytes' | 'jobs' | 'hooks'>
-type GenerateLinkDeps = LinkOwnerDeps &
-  Pick<AuthDeps, 'db' | 'logger' | 'passwords' | 'serverKeys' | 'outbound' | 'sms'>
+type GenerateLinkDeps = Pick<
+  AuthDeps,
+  | 'config'
+  | 'db'
+  | 'logger'
+  | 'now'
+  | 'randomBytes'
+  | 'passwords'
+  | 'serverKeys'
+  | 'jobs'
+  | 'hooks'
+  | 'outbound'
+  | 'sms'
+>
 
 /** A link, and the admin who wants it. */
 export interface GenerateLinkInput extends WantedLink {
@@ -98,7 +109,7 @@ async function hashPassword(
 
 async function storeLink(
   trx: Trx,
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys'>,
+  deps: Repeatable<GenerateLinkDeps>,
   { user, type, address }: LinkOwner,
   { admin, context }: GenerateLinkInput,
 ): Promise<GeneratedLink> {
@@ -154,7 +165,7 @@ interface Search extends WantedLink {
  * @throws emailExists, emailUnknown, secureChangeOff, metadataTooLarge, passwordMissingAtSignUp, passwordTooLong,
  * weakPassword
  */
-async function findLinkOwner(trx: Trx, deps: LinkOwnerDeps, search: Search): Promise<LinkOwner> {
+async function findLinkOwner(trx: Trx, deps: Repeatable<GenerateLinkDeps>, search: Search): Promise<LinkOwner> {
   const { type, email: address } = search
   if (type === 'invite') return { user: await findOrMakeInvited(trx, deps, search), type, address }
   const user = await lockKnownUser(trx, deps, search)
@@ -196,32 +207,25 @@ const KEPT = { keep_unconfirmed: true }
 /** Adds the data to an unconfirmed user, or makes one. A magic link for an unknown address needs no password. */
 async function findOrSignUp(
   trx: Trx,
-  deps: LinkOwnerDeps,
+  deps: Repeatable<GenerateLinkDeps>,
   user: User | undefined,
   { type, email, context, password, data, passwordHash }: Search,
 ): Promise<User | undefined> {
   if (user) {
     const content = { kind: 'confirmation', audience: user.audience, data, passwordHash: passwordHash ?? null } as const
     await upsertSignUpContent(trx, user, content)
-    return updateUser(trx, user.id, {
-      ...KEPT,
-      raw_user_meta_data: mergeMetadata(deps.config, user.userMetadata, data),
-    })
+    const metadata = mergeMetadata(deps.config, user.userMetadata, data)
+    return updateUser(trx, user.id, { ...KEPT, raw_user_meta_data: metadata })
   }
   if (type === 'signup') requireSignUpPassword(deps.config.passwords.policy, password)
   const identifier = { kind: 'email', value: email } as const
   const holder = await findIdentifierHolder(trx, identifier)
   if (holder && isStaged(holder)) await deleteStagedUser(trx, holder.id)
   const stored = passwordHash ?? hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm)
-  const wanted = {
-    identifier,
-    audience: context.audience,
-    passwordHash: stored,
-    data: mergeMetadata(deps.config, {}, data),
-    isInvited: true,
-    since: KEPT,
-  }
-  return insertOwnUser(trx, deps, wanted)
+  const metadata = mergeMetadata(deps.config, {}, data)
+  const invited = { isInvited: true, since: KEPT }
+  const { audience } = context
+  return insertOwnUser(trx, deps, { identifier, audience, passwordHash: stored, data: metadata, ...invited })
 }
 
 /** Stores a pending change of email, and forgets earlier confirmations. @returns the address that the link confirms */

@@ -35,7 +35,7 @@ import {
 import type { IdTokenClaims, IdTokenRules, OAuth2Provider } from '../external-providers/provider.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
-import { runHooked } from '../messages/hooked-transaction.ts'
+import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -96,7 +96,7 @@ export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenIn
   const account = { ...read, emailOptional: read.emailOptional || needsNone }
   const target = linkTo && (await findLinkingTarget(deps, linkTo))
   if (!target) await askBeforeExternalUser(deps, account, context)
-  const store = async (trx: Trx, hooked: GrantIdTokenDeps) => {
+  const store = async (trx: Trx, hooked: Repeatable<GrantIdTokenDeps>) => {
     const signIn = await (target
       ? linkExternalIdentity(trx, hooked, { account, target, ip: context.ip })
       : signInExternally(trx, hooked, { account, context }))

@@ -2,7 +2,7 @@ import { adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
-import { runHooked } from '../messages/hooked-transaction.ts'
+import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { startInterval } from '../rate-limits/send-interval.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { findOrMakeInvited, type InvitedUser, mailInvitation } from '../sign-ups/invitation.ts'
@@ -37,11 +37,7 @@ export async function inviteUser(deps: InviteUserDeps, input: InviteUserInput): 
   }
 }
 
-async function storeInvitation(
-  trx: Trx,
-  deps: Omit<InviteUserDeps, 'db' | 'rateLimits'>,
-  input: InviteUserInput,
-): Promise<Profile> {
+async function storeInvitation(trx: Trx, deps: Repeatable<InviteUserDeps>, input: InviteUserInput): Promise<Profile> {
   const { admin, email, context } = input
   const user = await findOrMakeInvited(trx, deps, input)
   await mailInvitation(trx, deps, { user, email, context })

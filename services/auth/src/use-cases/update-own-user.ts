@@ -11,7 +11,7 @@ import { anonymousPassword, appMetadataForAdmins } from '../errors.ts'
 import { secondFactorNeeded } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
-import { runHooked } from '../messages/hooked-transaction.ts'
+import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { notify } from '../messages/notification.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
@@ -82,7 +82,7 @@ export async function updateOwnUser(
     password === undefined ? undefined : await preparePassword(deps, found, { password, nonce, currentPassword, ip })
   const allowance = await takeMessageAllowances(deps, found.user, changes, context.limitKey)
   try {
-    const store = async (trx: Trx, hooked: UpdateOwnUserDeps) => {
+    const store = async (trx: Trx, hooked: Repeatable<UpdateOwnUserDeps>) => {
       const active = await lockCaller(trx, hooked, caller)
       // While the password was hashed, the same session may have enrolled a factor or replaced the password.
       await requireAllowed({ ...hooked, db: trx }, active, changes)
@@ -114,7 +114,7 @@ interface PreparedChange {
 
 async function storeChanges(
   trx: Trx,
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'serverKeys' | 'jobs'>,
+  deps: Repeatable<UpdateOwnUserDeps>,
   active: ActiveCaller,
   { changes, context, prepared }: PreparedChange,
 ): Promise<void> {
@@ -136,7 +136,7 @@ async function storeChanges(
  */
 async function changePassword(
   trx: Trx,
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'jobs'>,
+  deps: Repeatable<UpdateOwnUserDeps>,
   { user, session }: ActiveCaller,
   { prepared, ip }: { readonly prepared: PreparedPassword; readonly ip: string },
 ): Promise<void> {
