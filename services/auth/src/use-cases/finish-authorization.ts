@@ -4,8 +4,12 @@ import { acceptInvitation } from '../external-accounts/accept-invitation.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from '../external-accounts/ask-provider.ts'
 import { linkExternalIdentity } from '../external-accounts/link.ts'
-import { type ExternalOutcome, type ExternalSignIn, signInExternally } from '../external-accounts/sign-in.ts'
-import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
+import {
+  type ExternalOutcome,
+  type ExternalSignIn,
+  signInExternally,
+  storeSignIn,
+} from '../external-accounts/sign-in.ts'
 import {
   profileWithoutEmail,
   providerNotSupported,
@@ -23,7 +27,7 @@ import {
   updateFinishedFlow,
 } from '../flows/flow-repository.ts'
 import { makeAuthCode, requirePkce } from '../flows/pkce.ts'
-import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
+import type { Repeatable } from '../messages/hooked-transaction.ts'
 import { parseId } from '../records/ids.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
@@ -32,7 +36,6 @@ import { createSession } from '../sessions/create-session.ts'
 import { requireIdentityFactor } from '../sessions/require-owner.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
-import { withUniqueAccount } from '../users/claim-identifier.ts'
 
 /** What a sign-in at a provider needs to finish. */
 export type FinishAuthorizationDeps = Pick<
@@ -138,7 +141,7 @@ interface TakenFlow {
 /**
  * Signs in by the answer of a provider. Asks the provider before any lock is taken.
  * @throws providerNotSupported, profileWithoutEmail, stateUnknown, and what `askProvider`, `askBeforeExternalUser`,
- * `linkExternalIdentity`, `acceptInvitation`, `signInExternally` and `refuseUnverified` throw
+ * `linkExternalIdentity`, `acceptInvitation`, `signInExternally` and `storeSignIn` throw
  */
 async function signInByAnswer(
   deps: FinishAuthorizationDeps,
@@ -149,25 +152,17 @@ async function signInByAnswer(
   if (!configured) throw providerNotSupported({ provider: name })
   const { account, tokens } = await askProvider(deps, configured, flow, answer)
   if (!flow.linking && !flow.inviteTokenHash) await askBeforeExternalUser(deps, account, context)
-  const store = async (trx: Trx, hooked: Repeatable<FinishAuthorizationDeps>) => {
-    const signedIn = await signInOrLink(trx, hooked, { flow, account, context })
-    if (signedIn.verdict !== 'signed-in') return signedIn
-    const taken = { flow, account, tokens, context }
-    return { ...signedIn, finished: await createSessionOrCode(trx, hooked, signedIn, taken) }
-  }
-  const outcome = await runHooked(deps, store, (work) => withUniqueAccount(deps, work))
-  if (outcome.verdict === 'no-email') throw profileWithoutEmail()
-  const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.audience } }
-  if (outcome.verdict === 'unverified') {
-    return refuseUnverified(deps, {
-      provider: name,
-      user: outcome.user,
-      linking: flow.linking ?? undefined,
-      ...mail,
-    })
-  }
-  await mailConfirmation(deps, mail)
-  return outcome.finished
+  const taken = { flow, account, tokens, context }
+  return storeSignIn(deps, {
+    provider: name,
+    linking: flow.linking ?? undefined,
+    context,
+    refuseWithoutEmail: () => {
+      throw profileWithoutEmail()
+    },
+    signIn: (trx, hooked) => signInOrLink(trx, hooked, taken),
+    finish: (trx, hooked, signedIn) => createSessionOrCode(trx, hooked, signedIn, taken),
+  })
 }
 
 /**

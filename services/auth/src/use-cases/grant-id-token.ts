@@ -1,11 +1,10 @@
 import { PROVIDERS } from '../config/external.ts'
-import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { serviceUnavailable } from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { linkExternalIdentity, requireManualLinking } from '../external-accounts/link.ts'
-import { signInExternally } from '../external-accounts/sign-in.ts'
-import { mailConfirmation, refuseUnverified, refuseUnverifiedEmail } from '../external-accounts/unverified-email.ts'
+import { signInExternally, storeSignIn } from '../external-accounts/sign-in.ts'
+import { refuseUnverifiedEmail } from '../external-accounts/unverified-email.ts'
 import {
   idTokenAudienceForeign,
   idTokenInvalid,
@@ -35,14 +34,12 @@ import {
 import type { IdTokenClaims, IdTokenRules, OAuth2Provider } from '../external-providers/provider.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
-import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { requireIdentityOwner } from '../sessions/require-owner.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
-import { withUniqueAccount } from '../users/claim-identifier.ts'
 
 /** What the id_token grant works with. */
 export type GrantIdTokenDeps = Pick<
@@ -82,7 +79,7 @@ export interface GrantIdTokenInput {
  * @throws manualLinkingDisabled, idTokenMissing, providerDisabled, idTokensUnsupported, idTokenSourceMissing,
  * idTokenNonceRequired, idTokenNonceUnpaired, idTokenNonceWrong, idTokenInvalid, idTokenAudienceForeign,
  * idTokenWithoutEmail, serviceUnavailable, and what `findCaller`, `requireIdentityOwner`, `askBeforeExternalUser`,
- * `linkExternalIdentity`, `signInExternally`, `runHooked`, `refuseUnverified`, `refuseUnverifiedEmail` and `signNewSession` throw
+ * `linkExternalIdentity`, `signInExternally`, `storeSignIn`, `refuseUnverifiedEmail` and `signNewSession` throw
  */
 export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenInput): Promise<SessionView> {
   const { linkTo, context } = input
@@ -96,23 +93,21 @@ export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenIn
   const account = { ...read, emailOptional: read.emailOptional || needsNone }
   const target = linkTo && (await findLinkingTarget(deps, linkTo))
   if (!target) await askBeforeExternalUser(deps, account, context)
-  const store = async (trx: Trx, hooked: Repeatable<GrantIdTokenDeps>) => {
-    const signIn = await (target
-      ? linkExternalIdentity(trx, hooked, { account, target, ip: context.ip })
-      : signInExternally(trx, hooked, { account, context }))
-    if (signIn.verdict !== 'signed-in') return signIn
-    const { user, credentialSince } = signIn
-    const proof = { method: 'oauth', credentialSince, continues: target?.sessionId ?? null } as const
-    return { ...signIn, session: await createSession(trx, hooked, user, { ...context, ...proof }) }
-  }
-  const outcome = await runHooked(deps, store, (work) => withUniqueAccount(deps, work))
-  if (outcome.verdict === 'no-email') return idTokensNeedEmail ? refuseMissingEmail() : refuseUnverifiedEmail(provider)
-  const mail = { mailTo: outcome.mailTo, context: { ...context, audience: outcome.user.audience } }
-  if (outcome.verdict === 'unverified') {
-    return refuseUnverified(deps, { provider, user: outcome.user, linking: target, ...mail })
-  }
-  await mailConfirmation(deps, mail)
-  return signNewSession(deps, outcome.session)
+  const session = await storeSignIn(deps, {
+    provider,
+    linking: target,
+    context,
+    refuseWithoutEmail: () => (idTokensNeedEmail ? refuseMissingEmail() : refuseUnverifiedEmail(provider)),
+    signIn: (trx, hooked) =>
+      target
+        ? linkExternalIdentity(trx, hooked, { account, target, ip: context.ip })
+        : signInExternally(trx, hooked, { account, context }),
+    finish: (trx, hooked, { user, credentialSince }) => {
+      const proof = { method: 'oauth', credentialSince, continues: target?.sessionId ?? null } as const
+      return createSession(trx, hooked, user, { ...context, ...proof })
+    },
+  })
+  return signNewSession(deps, session)
 }
 
 /** Refuses an account that needs an email and has none. @throws idTokenWithoutEmail */

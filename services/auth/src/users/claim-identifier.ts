@@ -94,7 +94,8 @@ export async function isTaken(db: Db, identifier: UserIdentifier, ownerId: strin
 }
 
 /** What has the unique indexes that find a race: a database, and the names of its indexes. */
-interface IndexedDatabase {
+/** A database, with the names of its indexes. */
+export interface IndexedDatabase {
   readonly db: Db
   readonly names: Names
 }
