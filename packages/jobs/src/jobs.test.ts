@@ -72,7 +72,7 @@ const config: JobsConfig = {
   sealKeys: [Buffer.alloc(32, 7)],
   meter: createNoopMeter(),
   onError: () => {},
-  now: Date.now,
+  now: () => new Date(),
   mayWork: () => mayWork,
 }
 let jobs: Jobs

@@ -9,8 +9,8 @@ import type { AnyTask, Task } from './task.ts'
 /** How background work reaches its queue, seals its payloads and is measured. */
 export interface JobsConfig extends QueueConfig, AttemptConfig {
   readonly meter: Meter
-  /** The clock of pg-boss, in milliseconds since 1970. */
-  readonly now: () => number
+  /** The clock by which workers are found that have stopped. */
+  readonly now: () => Date
   /** After this time without a fetch of jobs a worker counts as stopped. By default SILENT_MS. */
   readonly silentMs?: number
 }
@@ -115,7 +115,7 @@ export function createJobs(config: JobsConfig): Jobs {
     check: async () => {
       if (!running) throw new Error('the job worker does not run')
       const { boss } = await queue()
-      const now = config.now()
+      const now = config.now().getTime()
       const silent = boss.getWipData().find((worker) => !isBusy(worker) && lastSeen(worker) < now - silentMs)
       if (silent !== undefined) throw new Error(`no worker has fetched jobs of ${silent.name} lately`)
     },

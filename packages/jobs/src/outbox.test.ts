@@ -91,7 +91,7 @@ beforeAll(async () => {
     sealKeys: [Buffer.alloc(32, 7)],
     meter: createNoopMeter(),
     onError: () => {},
-    now: Date.now,
+    now: () => new Date(),
   })
   await jobs.open()
   await jobs.work(greet, async ({ to }) => {

@@ -104,6 +104,7 @@ export async function createDeps(
   runTasks: RunHashTasks = runHashTasks,
 ): Promise<ProcessDeps> {
   const { meter } = metrics
+  const now = () => new Date()
   const onError = (error: Error) => logger.warn({ err: error }, 'connection lost')
   const database = openAuthDatabase(config, onError, {
     spans: await loadQuerySpans(config.server.tracingEnabled),
@@ -116,7 +117,7 @@ export async function createDeps(
   const templates = createTemplateLoader(config.mail, outbound, logger)
   const mailer = createMailer({ config: config.mail, templates, logger, meter })
   const onJobError = (error: Error) => logger.warn({ err: error }, 'the job queue has trouble')
-  const jobs = openAuthJobs(config, { meter, onError: onJobError, now: Date.now, sealKeys: serverKeys.jobs })
+  const jobs = openAuthJobs(config, { meter, onError: onJobError, now, sealKeys: serverKeys.jobs })
   return {
     config,
     database,
@@ -129,7 +130,7 @@ export async function createDeps(
     tracing,
     limiters,
     readiness: createReadiness(readinessChecks(database, jobs)),
-    now: () => new Date(),
+    now,
     randomBytes,
     passwords: createHasher(runTasks, meter, config),
     signingKeys: createKeyRing({ db: database.db, jwt: config.jwt, encryptionKeys, randomBytes }),
@@ -145,7 +146,7 @@ export async function createDeps(
     sms: config.sms.gateway && (await createSmsGateway(config.sms.gateway, outbound)),
     outbound,
     keySets: createKeySets(outbound),
-    hooks: createHooks(config.hooks, { outbound, logger, behaviours: config.behaviours, now: () => new Date() }),
+    hooks: createHooks(config.hooks, { outbound, logger, behaviours: config.behaviours, now }),
     close: async () => {
       mailer.close()
       limiters.close()

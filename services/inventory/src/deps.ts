@@ -78,6 +78,7 @@ export async function createDeps(
   { metrics, tracing }: Telemetry,
 ): Promise<ProcessDeps> {
   const { meter } = metrics
+  const now = () => new Date()
   const onError = (error: Error) => logger.warn({ err: error }, 'database connection lost')
   const spans = await loadQuerySpans(config.server.tracingEnabled)
   const standby = standbyOf(config.database.standby, logger)
@@ -113,9 +114,9 @@ export async function createDeps(
     cleanUp,
     transferDatabase: { ...transferDatabase, batches, wholeImports },
     countImport: createImportCounter(meter),
-    tokens: await openTokens(config, logger),
+    tokens: await openTokens(config, { logger, now }),
     rateLimit,
-    now: () => new Date(),
+    now,
     timeouts: TIMEOUTS,
     close: async () => {
       await cleanUp.stop()
@@ -146,12 +147,12 @@ function openCleanUp(
  */
 async function openTokens(
   { access }: InventoryConfig,
-  logger: InventoryDeps['logger'],
+  { logger, now }: Pick<InventoryDeps, 'logger' | 'now'>,
 ): Promise<TokenVerifier | undefined> {
   if (access === undefined) return undefined
   const { createTokenVerifier } = await import('./access/token-verifier.ts')
   const tokens = createTokenVerifier(access, {
-    now: () => new Date(),
+    now,
     onReadFailure: (error, until) =>
       logger.warn({ err: error, until }, 'the keys of the authentication service cannot be read again'),
   })

@@ -132,7 +132,7 @@ export async function createDeps(
   const jobs = openPaymentsJobs(config, {
     meter,
     onError: (error) => logger.warn({ err: error }, 'the job queue has trouble'),
-    now: Date.now,
+    now: SOURCES.now,
     mayWork: () => !database.mode().isMoving,
   })
   const mailer = config.smtp && createMailer(config.smtp)

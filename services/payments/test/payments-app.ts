@@ -207,7 +207,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     sealKeys: [Buffer.alloc(32, 9)],
     meter: createNoopMeter(),
     onError: () => {},
-    now: Date.now,
+    now: SOURCES.now,
   })
   const outbox = createOutbox({ db: service.db, jobs, take: placement.takeRows(service.db), onError: () => {} })
   const logger = onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false })

@@ -33,7 +33,7 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
     webhookSecrets: createWebhookSecrets(config),
     acquirers: openAcquirers(config, { lanes, meter, logger: pino({ enabled: false }) }),
     operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: () => placement.batchScope }),
-    jobs: openPaymentsJobs(config, { meter, onError: () => {}, now: () => SOURCES.now().getTime() }),
+    jobs: openPaymentsJobs(config, { meter, onError: () => {}, now: SOURCES.now }),
     database,
     placement,
     close: () => database.close(),
