@@ -49,7 +49,10 @@ program
       .default('pretty'),
   )
   .addOption(
-    new Option('--wait [seconds]', 'wait until every service is ready, for so many seconds at most')
+    new Option(
+      '--wait [seconds]',
+      'wait until every service is ready and a demo is filled, for so many seconds at most',
+    )
       .argParser(readSeconds)
       .preset('120'),
   )

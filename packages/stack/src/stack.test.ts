@@ -7,7 +7,9 @@ import { freePort } from '@trestle/testing/free-port.ts'
 import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder.ts'
 import pg from 'pg'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { printStatus } from './commands/status.ts'
 import { isAlive } from './processes/process-identity.ts'
+import { StackFailure } from './stack-failure.ts'
 
 removeFoldersAtEnd()
 
@@ -27,7 +29,10 @@ server.listen(Number(process.env.INVENTORY_PORT), '127.0.0.1')
 process.on('SIGTERM', () => server.close(() => process.exit(0)))
 `
 
-const program = `import { readUserEnvironment } from '${import.meta.dirname}/settings/environment.ts'
+/** The stack with that service. It is filled when the file exists that the environment names, which need not be. */
+const program = `import { existsSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import { readUserEnvironment } from '${import.meta.dirname}/settings/environment.ts'
 import { planStack } from '${import.meta.dirname}/settings/plan.ts'
 import { runStack } from '${import.meta.dirname}/stack.ts'
 import { watchStopSignals } from '${import.meta.dirname}/stack.ts'
@@ -37,7 +42,12 @@ const env = readUserEnvironment(root + '/.env', process.env)
 const plan = planStack({ root, program: 'start-fixture.ts', env, names: ['inventory'], isWatched: false })
 try {
   const say = (line) => console.log(line)
-  await runStack(plan, { say, stop, whenReady: async () => say('Trestle is ready') })
+  const fill = async () => {
+    const file = env.FILLED_WITH
+    if (file) say('Filling')
+    while (file && !existsSync(file)) await delay(25)
+  }
+  await runStack(plan, { say, stop, fill, whenReady: async () => say('Trestle is ready') })
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1
@@ -199,6 +209,27 @@ describe('npm start', () => {
       /inventory has ended before it was ready \(exit status 1\)\.\nIts last lines:\nconfig: INVENTORY_FAILS is set\n$/,
     )
     expect(existsSync(postmasterFile(checkout.root))).toBe(false)
+  }, 60_000)
+
+  it('is ready for those who wait when it is filled, and stops while it is being filled', async () => {
+    const file = join(checkout.root, 'filled')
+    const filling = async () => {
+      const stack = start(checkout, { FILLED_WITH: file })
+      await expect.poll(stack.output, { timeout: 30_000 }).toMatch(/(^|\n)Filling\n$/)
+      return stack
+    }
+    const context = { root: checkout.root, program: '', env: {}, say: () => undefined }
+    const first = await filling()
+    await expect(printStatus(context, 'json')).rejects.toEqual(
+      new StackFailure(['Trestle is still starting, or stopping. Ask again in a moment.']),
+    )
+    process.kill(first.pid, 'SIGTERM')
+    expect(await first.exited).toEqual([0, null])
+    expect(first.output().endsWith('Filling\nStopping\nStopped\n')).toBe(true)
+    const second = await filling()
+    writeFileSync(file, '')
+    await printStatus(context, 'json', 30_000)
+    await ready(second)
   }, 60_000)
 
   it('stops while it is still starting', async () => {

@@ -18,7 +18,9 @@ import { removeStatus, writeStatus } from './status/status-file.ts'
 /** How the stack talks to the user at the terminal, and how it is stopped. */
 export interface StackControl {
   readonly say: (line: string) => void
-  /** Called when everything runs. The stack runs on meanwhile, and stops when it fails. */
+  /** Called when everything runs. The stack counts as ready, for `status --wait` too, when the returned promise resolves. */
+  readonly fill: (status: StackStatus) => Promise<void>
+  /** Called when the stack is ready. The stack runs on meanwhile, and stops when it fails. */
   readonly whenReady: (status: StackStatus) => Promise<void>
   readonly stop: AbortSignal
 }
@@ -40,8 +42,12 @@ async function runUntilStopped(plan: StackPlan, control: StackControl): Promise<
   await using started = new AsyncDisposableStack()
   try {
     const { failed, status } = await startEverything(plan, control, started)
-    const followed = control.whenReady(status).then(() => untilStopped(control.stop))
-    await Promise.race([untilStopped(control.stop), followed, failed])
+    const stopped = untilStopped(control.stop)
+    await Promise.race([stopped, control.fill(status), failed])
+    control.stop.throwIfAborted()
+    started.defer(() => removeStatus(plan))
+    writeStatus(plan, status)
+    await Promise.race([control.whenReady(status).then(() => stopped), stopped, failed])
   } catch (error) {
     if (!control.stop.aborted) throw error
   }
@@ -111,8 +117,6 @@ async function startEverything(plan: StackPlan, { say, stop }: StackControl, sta
     jwtSecret: auth && environmentOf(auth, plan.env, shared).AUTH_JWT_SECRET,
     now: new Date(),
   })
-  writeStatus(plan, status)
-  started.defer(() => removeStatus(plan))
   return { status, failed: database ? Promise.race([group.failed, database.failed]) : group.failed }
 }
 

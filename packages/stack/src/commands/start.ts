@@ -34,8 +34,10 @@ export async function start(context: CommandContext, options: StartOptions): Pro
       say(line)
     },
     stop,
-    whenReady: async (status) => {
+    fill: async (status) => {
       if (isDemo) await fillDemo({ status, root: plan.root, dataDirectory: plan.dataDirectory, say })
+    },
+    whenReady: async (status) => {
       for (const line of bannerLines(status, plan)) say(line)
       say('')
       say('Trestle is ready')
