@@ -38,10 +38,11 @@ describe('buildOpenApi', () => {
   })
 
   it('describes a statement as CSV, and its errors as JSON', () => {
-    const { paths } = document
+    const { components, paths } = document
     const { responses } = paths['/merchants/{merchantId}/statement.csv'].get
     expect(Object.keys(responses[200].content)).toEqual(['text/csv'])
-    expect(Object.keys(responses[404].content)).toEqual(['application/json'])
+    expect(responses[404]).toEqual({ $ref: '#/components/responses/Error404' })
+    expect(Object.keys(components.responses.Error404.content)).toEqual(['application/json'])
   })
 
   it('documents 413 and 415 for DELETE too', () => {

@@ -98,6 +98,19 @@ describe('completeDocument', () => {
     ])
   })
 
+  it('shares the answer with an error that most operations have', () => {
+    const answers = ['No page', 'No thing', 'No thing'].map((description) => ({ 404: { description } }))
+    const gets = answers.map((responses, at) => ({ operationId: `read${at}`, tags: ['things'], responses }))
+    const complete = completeDocument({ components: {}, ...operations(...gets) }, notes)
+    expect(complete.components).toEqual({ headers: {}, responses: { Error404: { description: 'No thing' } } })
+    const shared = { 404: { $ref: '#/components/responses/Error404' } }
+    expect(Object.values(complete.paths).map(({ get }) => Reflect.get(get, 'responses'))).toEqual([
+      answers[0],
+      shared,
+      shared,
+    ])
+  })
+
   const operations = (...list: readonly object[]) => ({
     paths: Object.fromEntries(list.map((get, at) => [`/${at}`, { get }])),
   })

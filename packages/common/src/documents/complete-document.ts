@@ -148,17 +148,17 @@ function addExamples(part: DocumentPart, examples: Readonly<Record<string, Opera
 
 /** Lets operations refer to the answer with an error that most of them have, by its status. Other answers stay where they are. */
 function shareErrors(operations: readonly OperationPart[]): Json {
-  const shared: DocumentPart = {}
-  for (const { part } of operations) {
-    const responses = asPart(part.responses)
-    for (const status of Object.keys(responses).filter((each) => each >= '400')) {
-      const name = `Error${status}`
-      shared[name] ??= responses[status]
-      if (isDeepStrictEqual(shared[name], responses[status]))
-        responses[status] = { $ref: `#/components/responses/${name}` }
-    }
-  }
-  return shared
+  const all = operations.map(({ part }) => asPart(part.responses))
+  const errors = all.flatMap((responses) => Object.keys(responses)).filter((status) => status >= '400')
+  const shared = [...new Set(errors)].map((status) => {
+    const owners = all.filter((responses) => status in responses)
+    const alike = Map.groupBy(owners, (responses) => JSON.stringify(responses[status]))
+    const [usual = []] = [...alike.values()].sort((a, b) => b.length - a.length)
+    const answer = usual[0]?.[status]
+    for (const responses of usual) responses[status] = { $ref: `#/components/responses/Error${status}` }
+    return [`Error${status}`, answer]
+  })
+  return Object.fromEntries(shared)
 }
 
 /** Says of each member of a JSON body that is not required that it may be null, for services where null counts as absent. */
