@@ -130,6 +130,15 @@ describe('buildOpenApi', () => {
     expect([filter.properties.merchantId, filter.properties.transactionId].map(takes)).toEqual([false, true])
   })
 
+  it('asks of a name that it is more than spaces', () => {
+    const { properties } = document.paths['/apps'].post.requestBody.content['application/json'].schema
+    const name = new RegExp(properties.name.pattern, 'u')
+    expect(['', 'My shop', ' x ', '  ', '\ufeff', 'a\0'].map((text) => name.test(text))).toEqual([
+      ...[true, true, true],
+      ...[false, false, false],
+    ])
+  })
+
   it('lets unknown fields of forms be texts, so that none is given twice', () => {
     const { paths } = document
     const form = paths['/merchants'].post.requestBody.content['application/x-www-form-urlencoded'].schema

@@ -25,6 +25,8 @@ export function text(): z.ZodString {
 
 /** A pattern of the API document: what `isStorable` refuses, but for lone surrogates, which JSON Schema cannot name. */
 const STORABLE = '^[^\\u0000]*$'
+/** The same, with a character that trimming leaves. Python does not count U+FEFF as a space. */
+const STORABLE_NAME = '^[^\\u0000]*[^\\u0000\\s\\ufeff][^\\u0000]*$'
 /** What the API document says of ids, in place of the rules that schemas state in code. */
 const ID_PATTERN = '^[0-9a-fA-F]{24}$'
 /**
@@ -45,7 +47,7 @@ export const URL_PATTERN = `^${WEB_PATTERN}$`
 
 /** A trimmed name of 1 to 255 characters. */
 export function name(): z.ZodString {
-  return text().trim().min(1).max(255)
+  return text().trim().min(1).max(255).meta({ pattern: STORABLE_NAME })
 }
 
 /** At most 254 characters, one `@`, a host name with a dot as domain. */
