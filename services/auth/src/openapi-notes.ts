@@ -69,13 +69,14 @@ function requestHeaders({ operationId, tags: [tag] }: DocumentedOperation): Reco
 function answerHeaders({ operationId, tags: [tag] }: DocumentedOperation, status: string): Record<string, HeaderNote> {
   return {
     'X-Request-Id': { description: 'The name of the request in the log.', schema: text, required: true },
-    ...(tag !== 'Service' && {
-      'X-Supabase-Api-Version': {
-        description: 'The version of the error bodies, where the request asks for one.',
-        schema: text,
-        example: '2024-01-01',
-      },
-    }),
+    ...(tag !== 'Service' &&
+      status !== '431' && {
+        'X-Supabase-Api-Version': {
+          description: 'The version of the error bodies, where the request asks for one.',
+          schema: text,
+          example: '2024-01-01',
+        },
+      }),
     ...(status === '401' && {
       'WWW-Authenticate': {
         description: 'How a client proves who it is (RFC 9110).',

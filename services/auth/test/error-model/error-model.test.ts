@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { sendLongHeaders } from '@trestle/testing/send-long-headers.ts'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import { afterAll, describe, expect, it } from 'vitest'
 import * as generalErrors from '../../src/errors.ts'
@@ -190,11 +191,35 @@ describe.each(errors)('the error %s', (name, make) => {
 })
 
 it(
+  '431: refuses long headers at every operation, before it is known what they ask for',
+  async () => {
+    const { app } = await world.service()
+    const url = await app.listen({ host: '127.0.0.1', port: 0 })
+    const body = { code: 431, error_code: 'validation_failed', msg: 'Malformed request' }
+    for (const { name, method, path } of operations) {
+      const answer = await sendLongHeaders(`${url}${path}`, method)
+      expect([name, answer.status, answer.body]).toEqual([name, 431, body])
+      expect(answer.headers).toEqual({
+        connection: 'close',
+        'content-length': String(JSON.stringify(body).length),
+        'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+        'content-type': 'application/json; charset=utf-8',
+        'x-content-type-options': 'nosniff',
+        'x-frame-options': 'DENY',
+        'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      })
+    }
+  },
+  TIMEOUT_MS,
+)
+
+it(
   'has a case for every error status that an operation documents, and no other',
   async () => {
     for (const one of tables.flatMap((table) => Object.values(table)).flat()) await answersTo(one)
     const documented = operations.flatMap(({ name, statuses }) => statuses.map((status) => `${name} ${status}`))
-    expect([...raised].sort()).toEqual(documented.sort())
+    const early = operations.map(({ name }) => `${name} 431`)
+    expect([...raised, ...early].sort()).toEqual(documented.sort())
   },
   // In another order of the tests, this one raises every error.
   5 * TIMEOUT_MS,

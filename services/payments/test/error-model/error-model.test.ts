@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { type IncomingMessage, request as sendByHttp } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { text } from 'node:stream/consumers'
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import { NoConnectionError } from '@trestle/database/unavailable.ts'
 import { memoryStore } from '@trestle/service/limiter-store.ts'
+import { sendLongHeaders } from '@trestle/testing/send-long-headers.ts'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -346,16 +345,6 @@ it('431: refuses long headers at every operation as documented', async () => {
     expect(Object.keys(headers)).toEqual(expect.arrayContaining(required))
   }
 })
-
-/** Sends 16 KiB of headers to a server. The parser refuses them, so `inject` cannot. */
-async function sendLongHeaders(url: string, method: string) {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-  sendByHttp(url, { method, headers: { 'x-long': 'a'.repeat(16_384) } }, resolve)
-    .on('error', reject)
-    .end()
-  const answer = await promise
-  return { status: answer.statusCode, headers: answer.headers, body: JSON.parse(await text(answer)) }
-}
 
 /** The errors that are raised at each endpoint, and the factories of errors about fields. */
 const RAISED_ABOVE = [
