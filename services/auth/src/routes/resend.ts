@@ -39,7 +39,7 @@ const ResendBody = z
   })
   .meta({
     ...needs('type'),
-    oneOf: [
+    anyOf: [
       withValues('type', ['signup', 'email_change', 'phone_change'], withTexts(['email'], ['phone'])),
       withValues('type', ['sms', 'email_change', 'phone_change'], withTexts(['phone'], ['email'])),
     ],
