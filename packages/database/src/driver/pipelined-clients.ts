@@ -1,4 +1,5 @@
 import { Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { NoConnectionError } from '../unavailable.ts'
 import type { ParserOf } from './row-reader.ts'
@@ -7,7 +8,7 @@ import { type Rows, runStatement, type Statement } from './statement-query.ts'
 
 /** A few connections on which statements are sent without waiting for the answers to earlier ones. */
 export interface PipelinedClients {
-  /** @throws NoConnectionError while no connection is open */
+  /** @throws NoConnectionError when no connection is open, and the server does not accept one now */
   query(statement: Statement): Promise<Rows>
   /** Opens new connections with other options. Statements that are under way end on the old ones. */
   reopen(client: ClientOptions): void
@@ -28,6 +29,8 @@ export interface PipelineOptions {
 type ClientOptions = pg.ClientConfig & Pick<SettingsOptions, 'Client'>
 
 const RECONNECT_MS = 250
+/** How long a statement waits for a connection. A server that is gone neither accepts nor refuses one. */
+const ACCEPT_MS = 1_000
 const WATCH_MS = 500
 /** Statements that are held back at most. */
 const BATCH_STATEMENTS = 4
@@ -35,23 +38,29 @@ const BATCH_STATEMENTS = 4
 /**
  * Opens pipelined connections and keeps them open: a lost connection is replaced as soon as the server accepts a new one.
  * `query` uses the connection that owes the fewest answers. When several owe as few, it uses the first: the caches of the
- * processor still hold what the server's process for that connection needs.
+ * processor still hold what the server's process for that connection needs. A statement that finds no connection asks for one
+ * at once, so none fails for want of one once the server is back. A server that is away refuses at once.
  */
 export function startPipelinedClients(client: ClientOptions, options: PipelineOptions): PipelinedClients {
   const open = (config: ClientOptions) => Array.from({ length: options.count }, () => new Slot(config, options))
   const retired = new Set<Slot>()
   let slots = open(client)
-  const query = (statement: Statement): Promise<Rows> => {
+  const findIdlest = (): Slot | undefined => {
     let idlest: Slot | undefined
     for (const slot of slots) {
       if (slot.isOpen && (idlest === undefined || slot.owed < idlest.owed)) idlest = slot
     }
-    if (idlest) return idlest.query(statement)
-    const opening = slots.find((slot) => slot.isOpening)
-    if (opening) return opening.opened.then(() => query(statement))
-    const cause = slots.find(({ problem }) => problem !== undefined)?.problem
-    return Promise.reject(new NoConnectionError('no connection of the read lane is open', { cause }))
+    return idlest
   }
+  const queryOnceOpen = async (statement: Statement): Promise<Rows> => {
+    const connected = Promise.any(slots.map((slot) => slot.connect()))
+    await Promise.race([connected.catch(() => {}), pause(ACCEPT_MS, undefined, { ref: false })])
+    const idlest = findIdlest()
+    if (idlest) return idlest.query(statement)
+    const cause = slots.find(({ problem }) => problem !== undefined)?.problem
+    throw new NoConnectionError('no connection of the read lane is open', { cause })
+  }
+  const query = (statement: Statement): Promise<Rows> => findIdlest()?.query(statement) ?? queryOnceOpen(statement)
   return {
     query,
     reopen: (config) => {
@@ -71,16 +80,14 @@ export function startPipelinedClients(client: ClientOptions, options: PipelineOp
 
 /** A place for one connection. It is empty while the server is away. */
 class Slot {
-  /** Resolves after the first attempt to connect, so that early requests wait instead of failing. */
-  readonly opened: Promise<void>
-  /** True during the first attempt. */
-  isOpening = true
   /** Why the last connection was lost or refused. */
   problem: Error | undefined
   readonly #config: ClientOptions
   readonly #options: PipelineOptions
   readonly #watch: NodeJS.Timeout
   #client: pg.Client | undefined
+  /** The attempt to connect that is under way. */
+  #attempt: Promise<void> | undefined
   #socket: Socket | undefined
   #retry: NodeJS.Timeout | undefined
   #isClosed = false
@@ -95,9 +102,7 @@ class Slot {
     this.#config = config
     this.#options = options
     this.#watch = setInterval(() => this.#dropSilent(), WATCH_MS).unref()
-    this.opened = this.#open().finally(() => {
-      this.isOpening = false
-    })
+    void this.#open()
   }
 
   get isOpen(): boolean {
@@ -146,6 +151,22 @@ class Slot {
   }
 
   async #open(): Promise<void> {
+    await this.connect().catch((error: unknown) => {
+      this.#noteProblem(error instanceof Error ? error : new Error(String(error)))
+      this.#reopen()
+    })
+  }
+
+  /** Connects now, or joins the attempt that is under way. @throws Error when the server does not accept the connection */
+  connect(): Promise<void> {
+    if (this.#client || this.#isClosed) return Promise.resolve()
+    this.#attempt ??= this.#connect().finally(() => {
+      this.#attempt = undefined
+    })
+    return this.#attempt
+  }
+
+  async #connect(): Promise<void> {
     const socket = new Socket()
     const { Client = pg.Client, ...config } = this.#config
     const client = new Client({
@@ -154,29 +175,30 @@ class Slot {
       pipeline: true,
       stream: () => socket,
     })
-    client.on('error', (error) => this.#reopen(client, error))
-    client.on('end', () => this.#reopen(client, undefined))
-    try {
-      await client.connect()
-    } catch (error) {
-      this.#reopen(client, error instanceof Error ? error : new Error(String(error)))
-      return
+    const reopenLost = () => {
+      if (this.#client === client) this.#reopen()
     }
+    client.on('error', (error) => {
+      this.#noteProblem(error)
+      reopenLost()
+    })
+    client.on('end', reopenLost)
+    await client.connect()
     if (this.#isClosed) return client.end()
     this.#socket = socket
     this.#client = client
   }
 
-  #reopen(client: pg.Client, error: Error | undefined): void {
+  #noteProblem(error: Error): void {
     if (this.#isClosed) return
-    if (error) {
-      this.problem = error
-      this.#options.onConnectionError(error)
-    }
-    if (this.#client !== undefined && this.#client !== client) return
+    this.problem = error
+    this.#options.onConnectionError(error)
+  }
+
+  #reopen(): void {
     this.#client = undefined
-    if (this.#retry) return
-    this.#retry = setTimeout(() => {
+    if (this.#isClosed) return
+    this.#retry ??= setTimeout(() => {
       this.#retry = undefined
       void this.#open()
     }, RECONNECT_MS)
