@@ -168,7 +168,7 @@ export function startClusterLoad({ shop, entries, nodeOf, clients }: ClusterLoad
 
 const BAD_REQUEST = 400
 /** The failure of a request about a charge that was reversed. */
-export const REVERSED = 'reversed'
+const REVERSED = 'reversed'
 const ErrorBody = z.object({ code: z.literal(12) })
 
 /** Whether the outcome of a charge got lost with its server, so that it is reversed (reference of payments: Processing errors). */

@@ -37,6 +37,11 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return CONNECTION_TEXTS.test(error.message)
 }
 
+/** Whether rows are moving to other servers. The same work may succeed once they are there. */
+export function isMovingRows(error: unknown): boolean {
+  return error instanceof MovingRowsError
+}
+
 /** Whether a lock was not available within `lock_timeout` (55P03). */
 export function isLockTimeout(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.code === '55P03'

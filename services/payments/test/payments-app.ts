@@ -269,7 +269,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   const mailer = smtp && createMailer({ url: `smtp://${smtp.host}:${smtp.port}`, ...sender })
   if (work) {
     await jobs.open()
-    await startWork({ ...deps, db: service.db, mailer })
+    await startWork({ ...deps, db: service.db, placement, mailer })
   }
   return {
     app,

@@ -96,6 +96,7 @@ type WorkDeps = Pick<
   ProcessDeps,
   | 'db'
   | 'lanes'
+  | 'placement'
   | 'jobs'
   | 'outbox'
   | 'rateLimits'

@@ -216,11 +216,12 @@ describe('findPlacement', () => {
 /** A service that serves while rows move, as far as its state row says. */
 describe('followPlacement', () => {
   const lines: unknown[] = []
+  let laterMs = 0
   let rows: ReturnType<typeof followPlacement>
   beforeAll(async () => {
     const config = configWith({})
     const logger = pino({ base: {} }, { write: (line) => lines.push(JSON.parse(line).msg) })
-    const now = () => new Date()
+    const now = () => new Date(Date.now() + laterMs)
     rows = followPlacement(await findPlacement(config, now), { config, database: payments.service, logger, now })
   })
   afterAll(() => rows.stop())
@@ -250,6 +251,7 @@ describe('followPlacement', () => {
   it('goes on with the statements for distributed databases, once rows are there', async () => {
     await pretendDistributed()
     await note('distributed')
+    expect(rows.hasJustMoved()).toBe(false)
     await expect.poll(() => statusOf(create())).toBe(201)
     expect([rows.isDistributed, rows.batchScope, payments.service.mode().isMoving]).toEqual([true, 'merchant', false])
     const { id } = await createTestMerchant(payments, member)
@@ -258,6 +260,12 @@ describe('followPlacement', () => {
       'rows are moving to other servers: writes are refused until they are there',
       'rows have moved, writes go on',
     ])
+  })
+
+  it('says for ten seconds that rows have just moved', () => {
+    expect(rows.hasJustMoved()).toBe(true)
+    laterMs = 10_000
+    expect(rows.hasJustMoved()).toBe(false)
   })
 
   it('503: refuses writes while rows move back, and takes them afterwards', async () => {

@@ -29,6 +29,8 @@ export interface Placement {
   readonly takeRows: (db: Db) => TakeRows
   readonly deleteOldRows: (db: Db, table: keyof PaymentsTables & string, old: OldRows) => Promise<number>
   readonly deleteOldEvents: (db: Db) => Promise<number>
+  /** Whether rows have moved so lately that processes may still write what they held back meanwhile. */
+  readonly hasJustMoved: () => boolean
 }
 
 /**
@@ -61,6 +63,9 @@ interface FollowOptions {
   readonly now: () => Date
 }
 
+/** How long processes take, once rows are there, to see it and to write what they held back. */
+const HELD_BACK_MS = 10_000
+
 /**
  * Follows the rows of a database while `payments distribute` moves them. Meanwhile the process refuses to write, and afterwards it
  * goes on with new connections. The result always says where the rows are now.
@@ -69,6 +74,7 @@ interface FollowOptions {
 export function followPlacement(found: Placement, options: FollowOptions): Placement & { readonly stop: () => void } {
   const { config, database, logger, now } = options
   let current = found
+  let movedAtMs = Number.NEGATIVE_INFINITY
   const onChange = async (state: DistributionState): Promise<void> => {
     if (isMoving(state)) {
       // The statements for distributed databases are plain SQL, so they read tables of both kinds.
@@ -78,6 +84,7 @@ export function followPlacement(found: Placement, options: FollowOptions): Place
     }
     current = await locateRows(config, now)
     database.switchMode({ findOwner: current.findOwner, isMoving: false })
+    movedAtMs = now().getTime()
     logger.info({ distributed: current.isDistributed }, 'rows have moved, writes go on')
     const problem = current.isDistributed ? problemOf(config) : undefined
     if (problem !== undefined) logger.error(`the next start will be refused: ${problem}`)
@@ -102,6 +109,7 @@ export function followPlacement(found: Placement, options: FollowOptions): Place
     takeRows: (db) => (trx, limit, left) => current.takeRows(db)(trx, limit, left),
     deleteOldRows: (db, table, old) => current.deleteOldRows(db, table, old),
     deleteOldEvents: (db) => current.deleteOldEvents(db),
+    hasJustMoved: () => now().getTime() - movedAtMs < HELD_BACK_MS,
     stop,
   }
 }
@@ -169,6 +177,7 @@ export const PLAIN: Placement = {
   takeRows: () => takeRows,
   deleteOldRows,
   deleteOldEvents,
+  hasJustMoved: () => false,
 }
 
 /** Each merchant has its rows on one of several nodes. */
@@ -180,5 +189,6 @@ export function createDistributed(now: () => Date): Placement {
     takeRows: takeDistributedRows,
     deleteOldRows: deleteOldDistributedRows,
     deleteOldEvents: deleteOldEventsByMerchant,
+    hasJustMoved: () => false,
   }
 }

@@ -1,5 +1,5 @@
 const PAUSE_MS = 500
-/** Together 40 s at least. After 60 s a job calls the attempt unknown. */
+/** Together 40 s at least. After 60 s a job calls the attempt unknown. Tries while rows move do not count: the job waits too. */
 const TRIES_MAX = 80
 
 /** How an attempt ends. */
@@ -9,6 +9,8 @@ export interface Ending<Finished> {
   readonly isSettled: (finished: Finished) => boolean
   /** Whether an error says that the database is away. */
   readonly isAway: (error: unknown) => boolean
+  /** Whether it is away because rows move to other servers, which ends however long it takes. */
+  readonly isMoving: (error: unknown) => boolean
   readonly wait: (ms: number) => Promise<void>
 }
 
@@ -30,13 +32,19 @@ export async function finishOnceBack<Finished>(ending: Ending<Finished>): Promis
 }
 
 /** Undefined: the database has stayed away. */
-async function finishLater<Finished>({ finish, isAway, wait }: Ending<Finished>): Promise<Finished | undefined> {
-  for (let tries = 0; tries < TRIES_MAX; tries++) {
+async function finishLater<Finished>({
+  finish,
+  isAway,
+  isMoving,
+  wait,
+}: Ending<Finished>): Promise<Finished | undefined> {
+  for (let tries = 0; tries < TRIES_MAX; ) {
     await wait(PAUSE_MS)
     try {
       return await finish()
     } catch (error) {
       if (!isAway(error)) throw error
+      if (!isMoving(error)) tries += 1
     }
   }
   return undefined

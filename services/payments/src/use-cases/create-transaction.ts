@@ -1,4 +1,4 @@
-import { isDatabaseUnavailable } from '@trestle/database/unavailable.ts'
+import { isDatabaseUnavailable, isMovingRows } from '@trestle/database/unavailable.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
@@ -103,6 +103,7 @@ async function makeAttempt(deps: ChargeDeps, charge: MerchantCharge, attempt: At
     finish: () => callFinishCharge(deps.lanes, columns),
     isSettled: ({ verdict }) => verdict === 'settled',
     isAway: isDatabaseUnavailable,
+    isMoving: isMovingRows,
     wait: deps.wait,
   })
   // The answer was so late that a job has called the attempt unknown, which repeats of the request have got.

@@ -8,7 +8,7 @@ import { callFinishCharge } from '../transactions/charge-repository.ts'
 import { statusCodeOf } from '../transactions/processing-error.ts'
 import { lostAttemptsTask } from '../transactions/transaction-jobs.ts'
 
-type LostAttemptDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'jobs' | 'outbox' | 'logger'>
+type LostAttemptDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'placement' | 'jobs' | 'outbox' | 'logger'>
 
 /** Longer than a request may take, so the process that sent the attempt has ended. */
 const AGE_SECONDS = 60
@@ -24,10 +24,13 @@ export async function startLostAttempts(deps: LostAttemptDeps): Promise<void> {
 
 /**
  * Calls each attempt unknown that was sent and never finished. A repeat of its request gets that outcome, and a job asks the
- * acquirer. A second run finds only attempts that are still `sent`. One that fails is left to the job of the next minute.
+ * acquirer. A second run finds only attempts that are still `sent`. One that fails is left to the job of the next minute. So are
+ * all of them when rows have just moved: a process that has held an outcome back since before the move writes it now.
  * @throws any error but that of a statement which the database has ended, so that the job runs again
  */
-export async function endLostAttempts({ db, lanes, outbox, logger }: Omit<LostAttemptDeps, 'jobs'>): Promise<Outcome> {
+export async function endLostAttempts(deps: Omit<LostAttemptDeps, 'jobs'>): Promise<Outcome> {
+  const { db, lanes, outbox, placement, logger } = deps
+  if (placement.hasJustMoved()) return 'done'
   const sent = await listUnsettledAttempts(db, { status: 'sent', ageSeconds: AGE_SECONDS, limit: BATCH_ROWS })
   for (const attempt of sent) {
     try {

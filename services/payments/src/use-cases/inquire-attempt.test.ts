@@ -8,6 +8,7 @@ import { capture } from '../../test/operations.ts'
 import {
   createTestApp,
   createTestMerchant,
+  placement,
   startPayments,
   type TestApp,
   type TestPayments,
@@ -163,8 +164,11 @@ describe('inquireAttempt', () => {
   })
 })
 
+let hasJustMoved = false
+const endLost = () =>
+  endLostAttempts({ ...payments.deps, placement: { ...placement, hasJustMoved: () => hasJustMoved }, db: db() })
+
 describe('endLostAttempts', () => {
-  const endLost = () => endLostAttempts({ ...payments.deps, db: db() })
   const age = (id: string) =>
     sql`UPDATE ${sql.table('attempts')} SET created = now() - interval '2 minutes' WHERE id = ${id}`.execute(db())
 
@@ -181,6 +185,11 @@ describe('endLostAttempts', () => {
     await endLost()
     expect(await statusOf(id)).toBe('sent')
     await age(id)
+    // Its process may have the answer since before the move.
+    hasJustMoved = true
+    await endLost()
+    expect(await statusOf(id)).toBe('sent')
+    hasJustMoved = false
     await endLost()
     expect(await statusOf(id)).toBe('unknown')
     answered.resolve()
@@ -217,10 +226,10 @@ describe('endLostAttempts, when one attempt is locked', () => {
           .where('id', '=', first)
           .forUpdate()
           .execute()
-        await endLostAttempts({ ...payments.deps, db: db() })
+        await endLost()
       })
     expect([await statusOf(first), await statusOf(second)]).toEqual(['sent', 'unknown'])
-    await endLostAttempts({ ...payments.deps, db: db() })
+    await endLost()
     expect(await statusOf(first)).toBe('unknown')
     for (const request of requests) void request.catch(() => {})
   })

@@ -8,6 +8,7 @@ import {
   createTestApp,
   createTestMerchant,
   openConnections,
+  placement,
   secondProcess,
   startPayments,
   type TestApp,
@@ -218,7 +219,7 @@ describe('an attempt whose process has ended', () => {
       .set({ created: sql`now() - interval '61 seconds'` })
       .where('merchant_id', '=', merchant.id)
       .execute()
-    await endLostAttempts({ ...payments.deps, db: db() })
+    await endLostAttempts({ ...payments.deps, placement, db: db() })
     const refused = await browser.send('/payments', { ...given, hints })
     expect([refused.status, refused.body]).toEqual(refusedCard('PAYMENT_METHOD_ERROR'))
     approval.resolve({ verdict: 'approved', ref: 'r-1', networkRef: null })

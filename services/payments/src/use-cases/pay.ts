@@ -1,4 +1,4 @@
-import { isDatabaseUnavailable } from '@trestle/database/unavailable.ts'
+import { isDatabaseUnavailable, isMovingRows } from '@trestle/database/unavailable.ts'
 import { callerColumns, type Repeat } from '../access/caller.ts'
 import { refuseRunning } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
@@ -160,6 +160,7 @@ async function makeAttempt(deps: PayDeps, decided: DecidedOrder, attemptId: stri
     finish: () => callFinishPayment(deps.lanes, columns),
     isSettled: (id) => id === undefined,
     isAway: isDatabaseUnavailable,
+    isMoving: isMovingRows,
     wait: deps.wait,
   })
   // The answer was so late that another process has called the attempt unknown. An approval is then reversed.
