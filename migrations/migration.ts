@@ -24,10 +24,10 @@ export function localName(prefix: string, name: string): string {
 }
 
 /**
- * Where the rows of a table are when the database is distributed over several servers. `merchant`: on the node of their
- * merchant; every key contains `merchant_id`. `reference`: a copy on every node. `local`: on the coordinator alone.
+ * Where the rows of a table are when the database is distributed over several servers. `owned`: on the node of their owner, whose
+ * column every key contains. `reference`: a copy on every node. `local`: on the coordinator alone.
  */
-export type TableClass = 'merchant' | 'reference' | 'local'
+export type TableClass = 'owned' | 'reference' | 'local'
 
 /** What a migration does, and the class of each table that it creates, if the service's database may be distributed. */
 export interface ServiceMigration extends Migration {

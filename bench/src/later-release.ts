@@ -22,7 +22,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createNotes: MigrationSource = (names) => ({
-  tables: { ${TABLE}: 'merchant' },
+  tables: { ${TABLE}: 'owned' },
   async up(db: Kysely<unknown>) {
     await sql\`
       CREATE TABLE \${names.id('${TABLE}')} (

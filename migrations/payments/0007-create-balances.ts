@@ -9,7 +9,7 @@ const comments = {
 }
 
 export const createBalances: MigrationSource = (names) => ({
-  tables: { merchant_balances: 'merchant' },
+  tables: { merchant_balances: 'owned' },
   async up(db: Kysely<unknown>) {
     // The pending amount of a transaction only shrinks, so the expiry of authorizations looks at each once: `expired_id` is
     // where it continues.

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createAudit: MigrationSource = (names) => ({
-  tables: { audit: 'merchant' },
+  tables: { audit: 'owned' },
   async up(db: Kysely<unknown>) {
     // No foreign key: the merchant is 24 zeros where no merchant is concerned.
     await sql`

@@ -5,7 +5,7 @@ import type { MigrationSource, Names } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createInstruments: MigrationSource = (names) => ({
-  tables: { instruments: 'merchant' },
+  tables: { instruments: 'owned' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('instruments')} (${merchantRow(names, 'instruments')},

@@ -5,7 +5,7 @@ import type { MigrationSource, Names } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'
 
 export const createTransactions: MigrationSource = (names) => ({
-  tables: { transactions: 'merchant' },
+  tables: { transactions: 'owned' },
   async up(db: Kysely<unknown>) {
     await createTable(db, names)
     await createIndexes(db, names)

@@ -4,7 +4,7 @@ import type { MigrationSource } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'
 
 export const createCards: MigrationSource = (names) => ({
-  tables: { cards: 'merchant' },
+  tables: { cards: 'owned' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('cards')} (${merchantRow(names, 'cards')},

@@ -9,7 +9,7 @@ import { makeAppendOnly } from './append-only.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createJournals: MigrationSource = (names) => ({
-  tables: { journals: 'merchant', entries: 'merchant' },
+  tables: { journals: 'owned', entries: 'owned' },
   async up(db: Kysely<unknown>) {
     await createTable(db, names)
     await createEntries(db, names)

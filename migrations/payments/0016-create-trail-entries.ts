@@ -7,7 +7,7 @@ import { makeAppendOnly } from './append-only.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createTrailEntries: MigrationSource = (names) => ({
-  tables: { trail_entries: 'merchant' },
+  tables: { trail_entries: 'owned' },
   async up(db: Kysely<unknown>) {
     // An entry of negative amount takes back one that the acquirer rejected. Its gross may have either sign: rates differ from
     // capture to capture.

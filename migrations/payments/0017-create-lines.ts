@@ -7,7 +7,7 @@ import { makeAppendOnly } from './append-only.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createLines: MigrationSource = (names) => ({
-  tables: { lines: 'merchant' },
+  tables: { lines: 'owned' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('lines')} (${merchantRow(names, 'lines')},

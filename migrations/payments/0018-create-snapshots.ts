@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createSnapshots: MigrationSource = (names) => ({
-  tables: { account_snapshots: 'merchant' },
+  tables: { account_snapshots: 'owned' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('account_snapshots')} (

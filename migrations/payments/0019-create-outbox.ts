@@ -7,7 +7,7 @@ import type { MigrationSource } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createOutbox: MigrationSource = (names) => ({
-  tables: { outbox: 'merchant' },
+  tables: { outbox: 'owned' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('outbox')} (${merchantRow(names, 'outbox')},

@@ -5,7 +5,7 @@ import type { MigrationSource, Names } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createOperations: MigrationSource = (names) => ({
-  tables: { acquirer_operations: 'merchant' },
+  tables: { acquirer_operations: 'owned' },
   async up(db: Kysely<unknown>) {
     await createTable(db, names)
     await createIndexes(db, names)

@@ -6,7 +6,7 @@ import type { MigrationSource } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createEvents: MigrationSource = (names) => ({
-  tables: { events: 'merchant' },
+  tables: { events: 'owned' },
   async up(db: Kysely<unknown>) {
     // The amounts of a transaction at that moment. With the length of its trail, which only grows, the transaction can be shown
     // as it was then, and no copy of it is kept.

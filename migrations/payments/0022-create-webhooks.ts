@@ -5,7 +5,7 @@ import type { MigrationSource } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createWebhooks: MigrationSource = (names) => ({
-  tables: { webhooks: 'merchant' },
+  tables: { webhooks: 'owned' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('webhooks')} (${merchantRow(names, 'webhooks')},

@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
 export const createIdempotency: MigrationSource = (names) => ({
-  tables: { idempotency: 'merchant', merchant_creations: 'local' },
+  tables: { idempotency: 'owned', merchant_creations: 'local' },
   async up(db: Kysely<unknown>) {
     await createAnswers(db, names)
     await createCreations(db, names)

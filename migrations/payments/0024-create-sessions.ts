@@ -5,7 +5,7 @@ import type { MigrationSource } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createSessions: MigrationSource = (names) => ({
-  tables: { payment_sessions: 'merchant' },
+  tables: { payment_sessions: 'owned' },
   async up(db: Kysely<unknown>) {
     // `state`: the last step that was offered: `card-lookup`, `device-fingerprint`, `tds-fingerprint` or `tds-challenge`. `taken`:
     // the latest step whose task was given out. A step that nobody has taken is offered again, so two equal requests get the same

@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
 export const createTokens: MigrationSource = (names) => ({
-  tables: { token_merchants: 'local', spent_tokens: 'merchant' },
+  tables: { token_merchants: 'local', spent_tokens: 'owned' },
   async up(db: Kysely<unknown>) {
     await createTokenMerchants(db, names)
     await createSpentTokens(db, names)

@@ -5,7 +5,7 @@ import type { MigrationSource, Names } from '../migration.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createAttempts: MigrationSource = (names) => ({
-  tables: { acquirer_exceptions: 'merchant', attempts: 'merchant' },
+  tables: { acquirer_exceptions: 'owned', attempts: 'owned' },
   async up(db: Kysely<unknown>) {
     await createTable(db, names)
     await sql`

@@ -5,7 +5,7 @@ import type { MigrationSource, Names } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'
 
 export const createDisputes: MigrationSource = (names) => ({
-  tables: { disputes: 'merchant' },
+  tables: { disputes: 'owned' },
   async up(db: Kysely<unknown>) {
     await createTable(db, names)
     await reverseAfterWin(db, names)

@@ -5,7 +5,7 @@ import type { MigrationSource } from '../migration.ts'
 import { merchantReference, merchantRow } from './merchant-rows.ts'
 
 export const createFrauds: MigrationSource = (names) => ({
-  tables: { frauds: 'merchant' },
+  tables: { frauds: 'owned' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('frauds')} (${merchantRow(names, 'frauds')},

@@ -6,7 +6,7 @@ import { makeAppendOnly } from './append-only.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createPayouts: MigrationSource = (names) => ({
-  tables: { payouts: 'merchant', payout_batches: 'local' },
+  tables: { payouts: 'owned', payout_batches: 'local' },
   async up(db: Kysely<unknown>) {
     await createTable(db, names)
     await createBatches(db, names)

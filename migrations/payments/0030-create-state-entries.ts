@@ -9,7 +9,7 @@ import { makeAppendOnly } from './append-only.ts'
 import { merchantRow } from './merchant-rows.ts'
 
 export const createStateEntries: MigrationSource = (names) => ({
-  tables: { state_entries: 'merchant' },
+  tables: { state_entries: 'owned' },
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('state_entries')} (${merchantRow(names, 'state_entries')},

@@ -63,11 +63,11 @@ describe('the statements that distribute payments', () => {
   it('name every table of its class', () => {
     const tables = Object.entries(tableClasses)
     const reference = tables.filter(([, kind]) => kind === 'reference').map(([name]) => name)
-    const merchant = tables.filter(([, kind]) => kind === 'merchant').map(([name]) => name)
+    const owned = tables.filter(([, kind]) => kind === 'owned').map(([name]) => name)
     expect(printed.toSorted()).toEqual(
       [
         ...reference.map((name) => `SELECT create_reference_table('"payments"."${name}"')`),
-        ...merchant.map((name) => {
+        ...owned.map((name) => {
           const group = name === 'merchant_balances' ? 'none' : '"payments"."merchant_balances"'
           return `SELECT create_distributed_table('"payments"."${name}"', 'merchant_id', colocate_with => '${group}')`
         }),
@@ -122,13 +122,13 @@ describe('the statements that distribute payments', () => {
   it('have foreign keys that stay on a node', () => {
     const classes = new Map(Object.entries(tableClasses))
     for (const { from, to, columns, referenced, onDelete } of keys) {
-      if (classes.get(from) !== 'merchant') {
+      if (classes.get(from) !== 'owned') {
         expect([from, to, classes.get(to)]).toEqual([from, to, 'reference'])
         continue
       }
-      expect(['merchant', 'reference']).toContain(classes.get(to))
+      expect(['owned', 'reference']).toContain(classes.get(to))
       expect(onDelete).not.toMatch(/[nd]/)
-      if (classes.get(to) === 'merchant') {
+      if (classes.get(to) === 'owned') {
         expect([from, referenced.indexOf('merchant_id')]).toEqual([from, columns.indexOf('merchant_id')])
       }
     }
@@ -166,7 +166,7 @@ describe('the places of functions', () => {
   })
 
   it('find a row of a merchant by a column: Citus finds none without', () => {
-    const ofMerchants = Object.entries(tableClasses).flatMap(([table, kind]) => (kind === 'merchant' ? [table] : []))
+    const ofMerchants = Object.entries(tableClasses).flatMap(([table, kind]) => (kind === 'owned' ? [table] : []))
     const bare = files.flatMap(({ name, text }) =>
       [...text.matchAll(/PERFORM FROM \{\{([a-z_]+)\}\}/g)].flatMap(([, table = '']) =>
         ofMerchants.includes(table) ? [`${name}: ${table}`] : [],

@@ -118,14 +118,14 @@ describe('the schema', () => {
        WHERE contype = 'f' AND c.relnamespace = $1::regnamespace AND c.relname <> ALL ($2::text[])`,
     )
     const below = rows.filter(({ table }) =>
-      Object.entries(tableClasses).some(([t, c]) => t === table && c === 'merchant'),
+      Object.entries(tableClasses).some(([t, c]) => t === table && c === 'owned'),
     )
     for (const { primary, columns } of below) {
       expect(columns).toContain('merchant_id')
       if (primary) expect(columns[0]).toBe('merchant_id')
     }
     expect(new Set(below.filter(({ primary }) => primary).map(({ table }) => table))).toEqual(
-      new Set(Object.entries(tableClasses).flatMap(([table, kind]) => (kind === 'merchant' ? [table] : []))),
+      new Set(Object.entries(tableClasses).flatMap(([table, kind]) => (kind === 'owned' ? [table] : []))),
     )
   })
 

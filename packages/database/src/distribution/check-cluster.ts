@@ -174,7 +174,7 @@ async function findOwner(db: QueryExecutorProvider, { schema }: Names): Promise<
 /** The keys of divided tables that Citus would refuse, or that would not hold over several servers. */
 async function listWrongKeys(db: QueryExecutorProvider, { names, target }: Subject): Promise<readonly string[]> {
   const own = sql`c.relnamespace = to_regnamespace(${names.schema}) AND ${isOwn(sql.ref('c.relname'), names)}`
-  const below = tablesOf(target.tables, 'merchant').map((name) => names.prefix + name)
+  const below = tablesOf(target.tables, 'owned').map((name) => names.prefix + name)
   const { rows } = await sql<{ text: string }>`
     WITH below AS (
       SELECT c.oid, c.relname, a.attnum, a.atttypid, a.attcollation FROM pg_class c

@@ -70,7 +70,7 @@ export function isPlaced(
   const table = placed.get(name)
   const kind = tables.get(name)
   if (kind === 'reference') return table?.method === 'n'
-  if (kind === 'merchant') {
+  if (kind === 'owned') {
     const isDivided = table?.method === 'h' && table.column === column
     return isDivided && table.colocation === placed.get(anchor)?.colocation
   }

@@ -42,7 +42,7 @@ export async function listSteps(
 ): Promise<readonly DistributionStep[]> {
   const { names, target, login } = distribution
   const placed = await listPlacedTables(db, names)
-  const tables = [...tablesOf(target.tables, 'reference'), ...tablesOf(target.tables, 'merchant')]
+  const tables = [...tablesOf(target.tables, 'reference'), ...tablesOf(target.tables, 'owned')]
   const unplaced = tables.filter((name) => !isPlaced(placed, target, name))
   const keys = unplaced.length > 0 ? await listForeignKeys(db, names) : []
   const missing = [...keys, ...(await listMissingKeys(db, names))]

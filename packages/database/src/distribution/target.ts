@@ -7,7 +7,7 @@ export interface DistributionTarget {
   readonly tables: ReadonlyMap<string, TableClass>
   /** The column by which rows are divided over the servers. */
   readonly column: string
-  /** The first table of the class `merchant`. All others are divided as it is. */
+  /** The first table of the class `owned`. All others are divided as it is. */
   readonly anchor: string
   readonly functions: ReadonlyMap<string, FunctionPlace>
 }
@@ -28,8 +28,8 @@ export async function readTarget(
   for (const source of Object.values(sources)) {
     for (const [name, kind] of Object.entries((await source(names)).tables ?? {})) tables.set(name, kind)
   }
-  const [anchor] = tablesOf(tables, 'merchant')
-  if (anchor === undefined) throw new Error('no table has the class merchant: this database cannot be distributed')
+  const [anchor] = tablesOf(tables, 'owned')
+  if (anchor === undefined) throw new Error('no table has the class owned: this database cannot be distributed')
   return { tables, column, anchor, functions: new Map((await files()).map((file) => [file.name, placeOf(file)])) }
 }
 

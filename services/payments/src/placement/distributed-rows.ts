@@ -11,7 +11,7 @@ import { type OutboxRow, outboxKinds, outboxRows, toEntries } from '../webhooks/
 import { deleteOldRows, type OldRows } from './delete-old-rows.ts'
 
 /**
- * The class of each table, as its migration declares it. `reference`: small and rarely written. `merchant`: below a merchant; each of its keys and indexes
+ * The class of each table, as its migration declares it. `reference`: small and rarely written. `owned`: below a merchant; each of its keys and indexes
  * contains `merchant_id`. `local`: neither (reference: Classes of tables).
  */
 export const tableClasses: Readonly<Record<keyof PaymentsTables, TableClass>> = {
@@ -23,29 +23,29 @@ export const tableClasses: Readonly<Record<keyof PaymentsTables, TableClass>> = 
   merchant_users: 'reference',
   invitations: 'reference',
   id_aliases: 'reference',
-  merchant_balances: 'merchant',
-  instruments: 'merchant',
-  transactions: 'merchant',
-  trail_entries: 'merchant',
-  lines: 'merchant',
-  journals: 'merchant',
-  entries: 'merchant',
-  state_entries: 'merchant',
-  account_snapshots: 'merchant',
-  cards: 'merchant',
-  disputes: 'merchant',
-  frauds: 'merchant',
-  payouts: 'merchant',
-  payment_sessions: 'merchant',
-  spent_tokens: 'merchant',
-  attempts: 'merchant',
-  acquirer_exceptions: 'merchant',
-  acquirer_operations: 'merchant',
-  events: 'merchant',
-  webhooks: 'merchant',
-  outbox: 'merchant',
-  idempotency: 'merchant',
-  audit: 'merchant',
+  merchant_balances: 'owned',
+  instruments: 'owned',
+  transactions: 'owned',
+  trail_entries: 'owned',
+  lines: 'owned',
+  journals: 'owned',
+  entries: 'owned',
+  state_entries: 'owned',
+  account_snapshots: 'owned',
+  cards: 'owned',
+  disputes: 'owned',
+  frauds: 'owned',
+  payouts: 'owned',
+  payment_sessions: 'owned',
+  spent_tokens: 'owned',
+  attempts: 'owned',
+  acquirer_exceptions: 'owned',
+  acquirer_operations: 'owned',
+  events: 'owned',
+  webhooks: 'owned',
+  outbox: 'owned',
+  idempotency: 'owned',
+  audit: 'owned',
   fx_rates: 'reference',
   app_invitations: 'reference',
   merchant_creations: 'local',
@@ -75,7 +75,7 @@ export async function deleteOldDistributedRows(
       const { numAffectedRows = 0n } = await sql`DELETE FROM ${sql.table(table)} WHERE ${isOld}`.execute(db)
       return Number(numAffectedRows)
     }
-    case 'merchant':
+    case 'owned':
       return deleteByMerchant(db, table, isOld)
   }
 }
