@@ -6,12 +6,12 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
 import { planStack } from '../packages/stack/src/settings/plan.ts'
+import { canTestWith, findProgram } from '../packages/testing/src/find-program.ts'
 import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
 import { loadAuthConfig } from '../services/auth/src/config.ts'
 import { loadInventoryConfig } from '../services/inventory/src/config.ts'
 import { loadPaymentsConfig } from '../services/payments/src/config.ts'
 import { examplesIn, RUN_WITH_STAND_INS } from './test/document-examples.ts'
-import { canTestWith, findProgram } from './test/find-program.ts'
 import { commandsOf, type ListedCommand } from './test/service-commands.ts'
 
 removeFoldersAtEnd()

@@ -4,12 +4,12 @@ import { once } from 'node:events'
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { chromium } from 'playwright-core'
 import { beforeAll, describe, expect, it, vi } from 'vitest'
 import { z } from 'zod'
 import { readStatus } from '../../packages/stack/src/status/status-file.ts'
+import { startChromium } from '../../packages/testing/src/chromium.ts'
+import { canTestWith } from '../../packages/testing/src/find-program.ts'
 import { freePort } from '../../packages/testing/src/free-port.ts'
-import { canTestWith, findProgram } from './find-program.ts'
 
 /** The running stack of the examples. */
 export interface ExampleStack {
@@ -285,11 +285,7 @@ export function describeShop(stack: ExampleStack): void {
     })
 
     it.runIf(canTestWith('chromium'))('sells in Chromium, by keyboard, on a narrow screen', async () => {
-      const browser = await chromium.launch({
-        executablePath: findProgram('chromium') ?? '',
-        // Chromium's sandbox does not work in a container.
-        args: ['--no-sandbox', '--disable-quic'],
-      })
+      const browser = await startChromium()
       const page = await browser.newPage({ viewport: { width: 320, height: 640 }, colorScheme: 'dark' })
       // Half the limit of the test, so that a failure names the step that waits.
       page.setDefaultTimeout(15_000)

@@ -1,5 +1,6 @@
+import { startChromium } from '@trestle/testing/chromium.ts'
 import axe, { type AxeResults } from 'axe-core'
-import { type Browser, type BrowserContextOptions, chromium, type Frame, type Page } from 'playwright-core'
+import type { Browser, BrowserContextOptions, Frame, Page } from 'playwright-core'
 import type { Stage } from './stage.ts'
 
 /** The browser of a visitor, and the origins that it may load from. */
@@ -26,11 +27,7 @@ const PATIENCE_MS = 20_000
 
 /** Starts Chromium. CHROMIUM names the program. Disposing of `started` ends it. */
 export async function startBrowser(started: AsyncDisposableStack): Promise<Browser> {
-  const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    // Chromium's sandbox does not work in a container.
-    args: ['--no-sandbox', '--disable-quic'],
-  })
+  const browser = await startChromium(process.env.CHROMIUM)
   started.defer(() => browser.close())
   return browser
 }
