@@ -49,10 +49,12 @@ export async function requestMessage(deps: AnswerDeps, input: RequestMessageInpu
   return request.messageId
 }
 
-/** Whether a request without a recipient leaves the interval alone. A test phone has a recipient, to whom nothing is sent. */
+/**
+ * Whether a request without a recipient leaves the interval alone. A request that sends an SMS takes longer, so an interval would
+ * hide nothing. A test phone has a recipient, to whom nothing is sent.
+ */
 function isFree(deps: AnswerDeps, request: MessageRequest): boolean {
-  const isForPhone = messageMedium(request) === 'sms' && !isForTestPhone(deps, request)
-  return isForPhone && !deps.config.behaviours.unknownPhonesWait
+  return messageMedium(request) === 'sms' && !isForTestPhone(deps, request)
 }
 
 /** Whether the request itself looks for the recipient: it sends the message too, or the message goes to a test phone. */

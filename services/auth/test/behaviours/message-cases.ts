@@ -157,23 +157,25 @@ export const messageCases = {
       service.sms.answer = { status: 503, body: '' }
       const away = [await outcome(service, '/otp', { phone }), await find()]
       service.sms.answer = SMS_TAKEN
-      return [...away, await outcome(service, '/otp', { phone })]
-    },
-    compatible: [200, [{ phone: '14155550194' }], 'over_sms_send_rate_limit'],
-    supabase: ['sms_send_failed', [], 200],
-  },
-  unknownPhonesWait: {
-    observe: async (service) => {
-      const [phone, waiting] = ['14155550197', '14155550198']
+      const asked = await outcome(service, '/otp', { phone })
+      const [nobody, waiting] = ['14155550197', '14155550198']
       await service.post('/signup', { phone: waiting, password: PASSWORD })
       service.clock.advance(60_000)
-      const outcomes = []
-      for (const to of [phone, phone, waiting, waiting])
-        outcomes.push(await outcome(service, '/resend', { type: 'sms', phone: to }))
-      return outcomes
+      const resent = []
+      for (const to of [nobody, nobody, waiting, waiting])
+        resent.push(await outcome(service, '/resend', { type: 'sms', phone: to }))
+      return { away, asked, resent }
     },
-    compatible: [200, 'over_sms_send_rate_limit', 200, 'over_sms_send_rate_limit'],
-    supabase: [200, 200, 200, 'over_sms_send_rate_limit'],
+    compatible: {
+      away: [200, [{ phone: '14155550194' }]],
+      asked: 'over_sms_send_rate_limit',
+      resent: [200, 'over_sms_send_rate_limit', 200, 'over_sms_send_rate_limit'],
+    },
+    supabase: {
+      away: ['sms_send_failed', []],
+      asked: 200,
+      resent: [200, 200, 200, 'over_sms_send_rate_limit'],
+    },
   },
   messageIdOf: {
     settings: { AUTH_SMS_TEST_OTP: '14155550192:123456' },

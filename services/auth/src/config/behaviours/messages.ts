@@ -37,16 +37,10 @@ export const messageBehaviours = {
     ),
     supabase: is(
       'in the request',
-      'is sent in the request, before anything is stored. A gateway that refuses or is away fails it with 422 `sms_send_failed`, and it changes nothing',
+      'is sent in the request, before anything is stored. A gateway that refuses or is away fails it with 422 `sms_send_failed`, and it changes nothing. A repeated `POST /resend` for a phone to which nothing is sent is 200, not 429',
     ),
-    reason: 'Applications show at once that an SMS cannot be sent, and the user tries again without waiting.',
-  },
-  unknownPhonesWait: {
-    subject: 'A repeated `POST /resend` for a phone to which nothing is sent',
-    compatible: is(true, '429 within the interval, as for a phone that waits for its code'),
-    supabase: is(false, '200, where the request sends SMS'),
     reason:
-      'Test suites resend to phones of nobody. A request that sends an SMS takes longer, so it tells them anyway.',
+      'Applications show at once that an SMS cannot be sent, and the user tries again without waiting. A request that sends an SMS takes longer, so it tells a phone of nobody anyway.',
   },
   messageIdOf: {
     subject: '`message_id`',
