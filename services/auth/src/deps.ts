@@ -29,7 +29,12 @@ import { type RunHashTasks, runHashTasks } from './passwords/hash-threads.ts'
 import { countHashing, createPasswordHasher, type PasswordHasher } from './passwords/password-hasher.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
 import type { RandomBytes } from './secrets/random-bytes.ts'
-import { createEncryptionKeys, deriveEncryptionKey, type EncryptionKeys } from './secrets/sealed-secret.ts'
+import {
+  createEncryptionKeys,
+  deriveEncryptionKey,
+  type EncryptionKeys,
+  openUpstreamSecret,
+} from './secrets/sealed-secret.ts'
 import { deriveServerKeys, type ServerKeys } from './secrets/server-key.ts'
 import { batchPasswordSignIns, type SignInByPassword } from './sessions/create-session.ts'
 import {
@@ -132,7 +137,7 @@ export async function createDeps(
     readiness: createReadiness(readinessChecks(database, jobs)),
     now,
     randomBytes,
-    passwords: createHasher(runTasks, meter, config),
+    passwords: createHasher({ runTasks, meter, encryptionKeys }, config),
     signingKeys: createKeyRing({ db: database.db, jwt: config.jwt, encryptionKeys, randomBytes }),
     encryptionKeys,
     serverKeys,
@@ -168,12 +173,22 @@ function batchWrites(
   }
 }
 
-function createHasher(runTasks: RunHashTasks, meter: Meter, { passwords, behaviours }: AuthConfig): PasswordHasher {
+interface HasherParts {
+  readonly runTasks: RunHashTasks
+  readonly meter: Meter
+  readonly encryptionKeys: EncryptionKeys
+}
+
+function createHasher(
+  { runTasks, meter, encryptionKeys }: HasherParts,
+  { passwords, behaviours }: AuthConfig,
+): PasswordHasher {
   return createPasswordHasher({
     runTasks,
     scheme: { algorithm: passwords.algorithm, replacesOthers: !behaviours.passwordHashesStay },
     concurrency: availableParallelism(),
     clock: () => performance.now(),
+    openHash: (userId, sealed) => openUpstreamSecret(encryptionKeys, userId, sealed),
     onWork: countHashing(meter),
   })
 }

@@ -1,5 +1,5 @@
 import { IMPORT_TEXTS } from '../import-errors.ts'
-import { decodeBase64 } from './stored-hash.ts'
+import { decodeBase64, parseStoredHash, type StoredHash } from './stored-hash.ts'
 
 /** What a Firebase project gives beside its users' hashes ("Password hash parameters" in its console). */
 export interface FirebaseParameters {
@@ -33,6 +33,19 @@ export function toStoredFirebaseHash(text: string, usual: FirebaseParameters | u
   const stream = hash.map((byte, i) => byte ^ (signerKey[i] ?? 0))
   const bytes = [Buffer.concat([salt, saltSeparator]), Buffer.from(stream)].map((part) => part.toString('base64url'))
   return `$firebase-scrypt$ln=${memCost},r=${rounds},p=1$${bytes.join('$')}`
+}
+
+/**
+ * Parses the hash of a row: one that `parseStoredHash` knows, or one of Firebase with its parameters, as supabase/auth stores it.
+ * Undefined where that function answers so.
+ */
+export function parseHashOfRow(hash: string): StoredHash | undefined {
+  if (!hash.startsWith('$fbscrypt$')) return parseStoredHash(hash)
+  try {
+    return parseStoredHash(toStoredFirebaseHash(hash, undefined))
+  } catch {
+    return undefined
+  }
 }
 
 function readParameters(text: string): FirebaseParameters {

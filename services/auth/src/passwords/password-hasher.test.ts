@@ -52,6 +52,17 @@ describe('verify', () => {
     expect(await hasher.verify(hash, 'Secret')).toEqual({ matches: false, isOutdated: false })
   })
 
+  it('matches a hash of Firebase as supabase/auth stores it, and one that supabase/auth has sealed for its user', async () => {
+    const openHash = (userId: string, sealed: string) => (userId === 'ada' && sealed === '{}' ? firebase : undefined)
+    const hasher = createPasswordHasher({ runTasks: runHashTasks, concurrency: 2, clock: () => 0, openHash })
+    const right = { matches: true, isOutdated: true }
+    expect(await hasher.verify(firebase, 'user1password')).toEqual(right)
+    expect(await hasher.verify('{}', 'user1password', 'ada')).toEqual(right)
+    const wrong = { matches: false, isOutdated: false }
+    expect(await hasher.verify('{}', 'user1password', 'bob')).toEqual(wrong)
+    expect(await hasher.verify(firebase.replace('v=1', 'v=2'), 'user1password')).toEqual(wrong)
+  })
+
   // ASVS 11.4.2
   it.each(OLDER)('matches passwords of %s and reports an outdated hash', async (alg, password, hash) => {
     const algorithms: string[] = []

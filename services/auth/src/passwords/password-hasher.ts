@@ -1,7 +1,9 @@
 import type { Meter } from '@opentelemetry/api'
 import { serverBusy } from '../errors.ts'
+import { isUpstreamSecret } from '../secrets/sealed-secret.ts'
+import { parseHashOfRow } from './firebase-scrypt.ts'
 import type { HashOutcome, HashTask, RunHashTasks } from './hash-threads.ts'
-import { ARGON2_COST, isOutdated, type PasswordAlgorithm, parseStoredHash, type StoredHash } from './stored-hash.ts'
+import { ARGON2_COST, isOutdated, type PasswordAlgorithm, type StoredHash } from './stored-hash.ts'
 
 /**
  * Hashes and verifies passwords, a few at a time. The type is what callers need; `deps.ts` builds the real one, which hashes in
@@ -14,8 +16,9 @@ export interface PasswordHasher {
   /**
    * Verifies a password with a stored hash of any form that `users import` takes. Null stands for an unknown user, or a user
    * without a password: it costs the work of a current hash and never matches. Nor does a hash that cannot be parsed.
+   * @param userId the user of the hash, for whom supabase/auth may have sealed it
    */
-  verify(hash: string | null, password: string): Promise<PasswordVerification>
+  verify(hash: string | null, password: string, userId?: string): Promise<PasswordVerification>
 }
 
 /** Whether a password matches a stored hash. */
@@ -44,6 +47,8 @@ const USUAL_SCHEME: HashScheme = { algorithm: 'argon2id', replacesOthers: true }
 export interface PasswordHasherOptions extends Omit<HashQueueOptions, 'waitMsMax' | 'algorithm'> {
   /** Default: argon2id, in place of all others. */
   readonly scheme?: HashScheme
+  /** Opens a hash that supabase/auth has sealed for a user; undefined where no key of the service does. Default: opens none. */
+  readonly openHash?: (userId: string, sealed: string) => string | undefined
   /** Called for every hash that is made or verified. */
   readonly onWork?: (work: HashWork, stage: 'submitted' | 'completed') => void
 }
@@ -79,6 +84,7 @@ const DUMMIES: Readonly<Record<PasswordAlgorithm, StoredHash>> = {
 /** The hasher of a process. It hashes on other threads, so that other requests are not slowed. */
 export function createPasswordHasher({
   onWork,
+  openHash = () => undefined,
   scheme: { algorithm, replacesOthers } = USUAL_SCHEME,
   ...options
 }: PasswordHasherOptions): PasswordHasher {
@@ -91,14 +97,16 @@ export function createPasswordHasher({
     onWork?.(work, 'completed')
     return outcome
   }
+  const read = (hash: string, userId = ''): StoredHash | undefined =>
+    parseHashOfRow(isUpstreamSecret(hash) ? (openHash(userId, hash) ?? '') : hash)
   return {
     hash: async (password) => {
       const outcome = await run({ kind: 'hash', alg: algorithm, password })
       if (outcome.verdict !== 'hashed') throw wrongOutcome()
       return outcome.hash
     },
-    verify: async (hash, password) => {
-      const stored = hash === null ? undefined : parseStoredHash(hash)
+    verify: async (hash, password, userId) => {
+      const stored = hash === null ? undefined : read(hash, userId)
       const outcome = await run({ kind: 'verify', password, stored: stored ?? DUMMIES[algorithm] })
       if (outcome.verdict !== 'verified') throw wrongOutcome()
       if (!stored || !outcome.matches) return NO_MATCH

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { createEncryptionKeys, deriveEncryptionKey, openSecret, sealSecret } from './sealed-secret.ts'
+import {
+  createEncryptionKeys,
+  deriveEncryptionKey,
+  isUpstreamSecret,
+  openSecret,
+  openUpstreamSecret,
+  sealSecret,
+} from './sealed-secret.ts'
 
 const first = Buffer.alloc(32, 1)
 const second = Buffer.alloc(32, 2)
@@ -55,6 +62,30 @@ describe('sealSecret and openSecret', () => {
     ],
   ])('refuse %s: %s', (_case, message, open) => {
     expect(open).toThrow(message)
+  })
+})
+
+describe('openUpstreamSecret', () => {
+  // Made by supabase/auth 2.196.0 for the hash of a password.
+  const key = Buffer.from('Tcyv5mDqpmwtobDmeAD8_6f4PtWLTnYt77xp3EsuYpg', 'base64url')
+  const keys = createEncryptionKeys(first, [second, key])
+  const userId = 'f0b4ed5d-ded0-4312-8f37-93e672a28123'
+  const sealed =
+    '{"key_id":"key-1","alg":"aes-gcm-hkdf","data":"oXl7eKDJf55z009eb0JHUDqqhrnJT9BBelbC2tfrHj/4+hzi/qTmNjH9GHBhOgafiJQDHYPj8c67qc2isgfvj7ZCNQ8HzYF0yBHeTw==","nonce":"wg5z5HgZ3NxnqovB"}'
+
+  it('opens what supabase/auth has sealed, whatever it calls the key', () => {
+    expect(openUpstreamSecret(keys, userId, sealed)).toMatch(/^\$2a\$10\$/)
+    expect(isUpstreamSecret(sealed)).toBe(true)
+    expect(isUpstreamSecret('$2a$10$x')).toBe(false)
+  })
+
+  it.each([
+    ['a key that is gone', createEncryptionKeys(first, [second]), userId, sealed],
+    ['another row', keys, '15d358f0-f677-49fb-9c09-32508af9a915', sealed],
+    ['another form', keys, userId, sealed.replace('aes-gcm-hkdf', 'aes')],
+    ['broken JSON', keys, userId, sealed.slice(0, -1)],
+  ])('opens nothing with %s', (_case, each, id, text) => {
+    expect(openUpstreamSecret(each, id, text)).toBeUndefined()
   })
 })
 

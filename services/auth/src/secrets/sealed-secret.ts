@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync } from 'node:crypto'
+import { z } from 'zod'
 import type { RandomBytes } from './random-bytes.ts'
 
 /** A secret as a jsonb column holds it. */
@@ -68,10 +69,46 @@ export function sealOptional(sealing: Sealing, rowId: string, secret: string | u
 export function openSecret(keys: EncryptionKeys, rowId: string, sealed: SealedSecret): string {
   const known = keys.byId.get(sealed.key_id)
   if (!known) throw new Error(`no encryption key ${sealed.key_id}`)
-  const data = Buffer.from(sealed.data, 'base64url')
-  const decipher = createDecipheriv('aes-256-gcm', rowKey(known.key, rowId), Buffer.from(sealed.nonce, 'base64url'), {
-    authTagLength: TAG_BYTES,
-  })
+  return decrypt(rowKey(known.key, rowId), sealed)
+}
+
+/** What supabase/auth seals is the same but for the name of the key, which its settings choose, and the alphabet of base64. */
+const UpstreamSecret = z.object({ alg: z.literal('aes-gcm-hkdf'), nonce: z.base64(), data: z.base64() })
+
+/** Whether a text of a column of supabase/auth is sealed (GOTRUE_SECURITY_DB_ENCRYPTION_ENCRYPT). */
+export function isUpstreamSecret(text: string): boolean {
+  return text.startsWith('{')
+}
+
+/**
+ * Opens a secret that supabase/auth has sealed for a row. Names of keys are not compared: each key of the service is tried.
+ * @returns undefined where none of the keys opens it
+ */
+export function openUpstreamSecret({ byId }: EncryptionKeys, rowId: string, text: string): string | undefined {
+  const { data: sealed } = UpstreamSecret.safeParse(parseJson(text))
+  if (sealed === undefined) return undefined
+  for (const { key } of byId.values()) {
+    try {
+      return decrypt(rowKey(key, rowId), sealed)
+    } catch {
+      // Another key has sealed it.
+    }
+  }
+  return undefined
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Reads both alphabets of base64. */
+function decrypt(key: Buffer, { data: text, nonce }: Pick<SealedSecret, 'data' | 'nonce'>): string {
+  const data = Buffer.from(text, 'base64url')
+  const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'), { authTagLength: TAG_BYTES })
   decipher.setAuthTag(data.subarray(-TAG_BYTES))
   return Buffer.concat([decipher.update(data.subarray(0, -TAG_BYTES)), decipher.final()]).toString('utf8')
 }

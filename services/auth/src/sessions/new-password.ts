@@ -58,7 +58,7 @@ export async function preparePassword(
   let isShown: boolean
   try {
     isShown = await requireCurrentPassword(deps, caller, { currentPassword, ip })
-    const { matches } = await deps.passwords.verify(user.passwordHash, password)
+    const { matches } = await deps.passwords.verify(user.passwordHash, password, user.id)
     if (matches) throw samePassword()
   } catch (error) {
     // A correct nonce may be sent again with another password.
@@ -98,7 +98,7 @@ async function requireCurrentPassword(
   if (proofs.some(isExempt)) return false
   if (given.currentPassword === undefined) throw currentPasswordRequired()
   const check = { identifier: user.email ?? user.phone ?? user.id, ip: given.ip }
-  const { matches } = await deps.passwords.verify(user.passwordHash, given.currentPassword)
+  const { matches } = await deps.passwords.verify(user.passwordHash, given.currentPassword, user.id)
   const isRight = matches && !(await isBlocked(deps, check))
   // A failed check is counted before the hook is called, since the hook may refuse or take long.
   if (!isRight) await recordFailedCheck(deps, check)

@@ -64,7 +64,7 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
   const check = { identifier: identifier.value, ip: input.ip }
   const user = await findPasswordUser(deps.lanes, { ...identifier, audience: input.audience })
   const verifiedHash = user?.passwordHash ?? null
-  const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password)
+  const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password, user?.id)
   // Look at the failed checks after the verification, so that concurrent guesses see each other's.
   const blocked = await isBlocked(deps, check)
   const mayBeTold = deps.config.signup.tellsUnconfirmed || user?.isConfirmed === true

@@ -29,7 +29,7 @@ import { deletePendingChanges } from '../one-time-tokens/pending-change-reposito
 import { verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'
 import { createFailedFactorChecks } from '../rate-limits/failed-checks.ts'
-import { openSecret } from '../secrets/sealed-secret.ts'
+import { isUpstreamSecret, openSecret, openUpstreamSecret } from '../secrets/sealed-secret.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -204,13 +204,15 @@ function proveCode(
   return step === undefined ? undefined : { step }
 }
 
-/** The secret of a TOTP factor. SQL of others inserts it unencrypted. */
+/** The secret of a TOTP factor. SQL of others inserts it unencrypted, and supabase/auth may have sealed it. */
 function readSecret(
   { encryptionKeys }: Pick<AuthDeps, 'encryptionKeys'>,
   { id, secret, plainSecret }: FactorWithSecrets,
 ): string | undefined {
   if (secret !== null) return openSecret(encryptionKeys, id, secret)
-  return BASE32.test(plainSecret ?? '') ? (plainSecret ?? undefined) : undefined
+  const written = plainSecret ?? ''
+  const opened = isUpstreamSecret(written) ? openUpstreamSecret(encryptionKeys, id, written) : written
+  return BASE32.test(opened ?? '') ? opened : undefined
 }
 
 /** The first answer of a WebAuthn factor creates its credential; each later answer uses it. */
