@@ -43,20 +43,19 @@ const machines: readonly StoredMachine[] = [
     states: () => wordsOf('migrations/payments/0026-create-attempts.ts', /CHECK \(status IN \(([^)]*)\)/),
     writers: ['finish_charge', 'finish_payment', 'settle_attempt'].map((name) => `${PAYMENTS}/${name}.sql`),
     writing: settings('attempts'),
-    arrows: () => [
-      ...arrowsOf(
-        wordsOf(`${PAYMENTS}/finish_payment.sql`, /IF attempt\.status <> ([^ ]+) THEN verdict := 'settled'/),
-        wordsOf('services/payments/src/checkout/payment-repository.ts', /outcome: (.*)\n/),
-      ),
-      ...arrowsOf(
-        wordsOf(`${PAYMENTS}/finish_charge.sql`, /IF attempt\.status <> ([^ ]+) THEN verdict := 'settled'/),
-        wordsOf('services/payments/src/transactions/charge-repository.ts', /outcome: (.*)\n/),
-      ),
-      ...arrowsOf(
-        wordsOf(`${PAYMENTS}/settle_attempt.sql`, /AND a\.status = (.*);/),
-        wordsOf(`${PAYMENTS}/settle_attempt.sql`, /IF p_status NOT IN \(([^)]*)\) THEN RAISE/),
-      ),
-    ],
+    arrows: () => {
+      const outcomes = wordsOf('services/payments/src/acquirers/finish-attempt.ts', /readonly outcome: ('.*)\n/)
+      const begun = ['finish_payment', 'finish_charge'].flatMap((name) =>
+        wordsOf(`${PAYMENTS}/${name}.sql`, /IF attempt\.status <> ([^ ]+) THEN verdict := 'settled'/),
+      )
+      return [
+        ...arrowsOf(begun, outcomes),
+        ...arrowsOf(
+          wordsOf(`${PAYMENTS}/settle_attempt.sql`, /AND a\.status = (.*);/),
+          wordsOf(`${PAYMENTS}/settle_attempt.sql`, /IF p_status NOT IN \(([^)]*)\) THEN RAISE/),
+        ),
+      ]
+    },
   },
   {
     name: 'an operation',

@@ -2,6 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type CallerColumns, callerRow } from '../access/caller.ts'
+import type { AttemptColumns } from '../acquirers/finish-attempt.ts'
 import type { ScenarioChanges } from '../cards/scenario.ts'
 import type { Money } from '../money/minor-units.ts'
 import { type PaymentEnd, toEnd } from './checkout-repository.ts'
@@ -114,29 +115,23 @@ export async function getPaidOrder(
   return { money: { currency, amount: Number(amount) }, reference, last4 }
 }
 
-/** The outcome of an attempt, with the values of the table `attempts`. `errorCode` is that of a processing error. */
-export interface FinishPaymentInput {
+/** The outcome of an attempt. */
+export interface FinishPaymentInput extends AttemptColumns {
   readonly merchantId: string
   readonly attemptId: string
-  readonly outcome: 'approved' | 'declined' | 'unknown'
-  /** Null when approved, as is the number of the processing error. */
-  readonly statusCode: string | null
-  readonly errorCode: number | null
-  readonly acquirerRef: string | null
-  readonly networkRef: string | null
 }
 
 const finishQuery = prepare(
   'finish_payment',
-  (p: FinishPaymentInput) => sql<{ verdict: 'done' | 'settled'; transaction_id: string | null }>`
-    SELECT verdict, transaction_id FROM ${sql.table('finish_payment')}(
+  (p: FinishPaymentInput) => sql<{ transaction_id: string | null }>`
+    SELECT transaction_id FROM ${sql.table('finish_payment')}(
       ${p.merchantId}, ${p.attemptId}, ${p.outcome}, ${p.statusCode}, ${p.errorCode}, ${p.acquirerRef}, ${p.networkRef}
     )`,
 )
 
 /**
- * Writes the transaction of an attempt. Returns its id; undefined when another process was first and called the attempt
- * unknown.
+ * Writes the transaction of an attempt.
+ * @returns its id; undefined when another process was first and has called the attempt unknown
  */
 export async function callFinishPayment(lanes: Lanes, input: FinishPaymentInput): Promise<string | undefined> {
   return (await lanes.write.one(finishQuery, input)).transaction_id ?? undefined

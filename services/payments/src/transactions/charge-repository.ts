@@ -100,11 +100,6 @@ export async function callBeginCharge(lanes: Lanes, input: BeginChargeColumns): 
   }
 }
 
-interface FinishedChargeRow {
-  verdict: 'done' | 'settled'
-  transaction_id: string | null
-}
-
 /** What the acquirer answered, with the values of the table `attempts`. */
 export interface FinishChargeInput {
   readonly merchantId: string
@@ -117,20 +112,18 @@ export interface FinishChargeInput {
 
 const finishQuery = prepare(
   'finish_charge',
-  (p: FinishChargeInput) => sql<FinishedChargeRow>`
-    SELECT verdict, transaction_id FROM ${sql.table('finish_charge')}(
+  (p: FinishChargeInput) => sql<{ transaction_id: string | null }>`
+    SELECT transaction_id FROM ${sql.table('finish_charge')}(
       ${p.merchantId}, ${p.attemptId}, ${p.outcome}, ${p.errorCode}, ${p.acquirerRef}
     )`,
 )
 
-/** Writes the transaction of an attempt. `settled`: another process was first and has called the attempt unknown. */
-export async function callFinishCharge(
-  lanes: Lanes,
-  input: FinishChargeInput,
-): Promise<{ readonly verdict: 'settled' } | { readonly verdict: 'done'; readonly transactionId: string }> {
-  const { verdict, transaction_id } = await lanes.write.one(finishQuery, input)
-  if (verdict === 'settled' || transaction_id === null) return { verdict: 'settled' }
-  return { verdict, transactionId: transaction_id }
+/**
+ * Writes the transaction of an attempt.
+ * @returns its id; undefined when another process was first and has called the attempt unknown
+ */
+export async function callFinishCharge(lanes: Lanes, input: FinishChargeInput): Promise<string | undefined> {
+  return (await lanes.write.one(finishQuery, input)).transaction_id ?? undefined
 }
 
 function toAttempt(row: BegunChargeRow): Attempt | undefined {

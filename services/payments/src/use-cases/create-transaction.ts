@@ -1,7 +1,7 @@
-import { isDatabaseUnavailable, isMovingRows } from '@trestle/database/unavailable.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
 import { type Problem, requireAccess } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
+import { finishAttempt } from '../acquirers/finish-attempt.ts'
 import { completeScenario } from '../cards/scenario.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { currencyWithoutRate } from '../errors.ts'
@@ -14,8 +14,7 @@ import {
   callBeginCharge,
   callFinishCharge,
 } from '../transactions/charge-repository.ts'
-import { finishOnceBack } from '../transactions/finish-once-back.ts'
-import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-error.ts'
+import { processingErrorOf } from '../transactions/processing-error.ts'
 import { refuseCard, refuseOldRate, refuseSource } from '../transactions/refuse-charge.ts'
 
 /** A charge of a merchant's client; `asked` is null when the body was refused. */
@@ -71,7 +70,7 @@ export async function chargeCard(
   const replayed = verdict === 'replayed'
   if (end) return { end, replayed }
   if (!attempt) throw new Error(`begin_charge answered ${verdict} without an attempt`)
-  return { end: await makeAttempt(deps, { ...asked.charge, merchantId }, attempt), replayed }
+  return { end: await makeCharge(deps, { ...asked.charge, merchantId }, attempt), replayed }
 }
 
 function beginCharge(
@@ -89,31 +88,15 @@ function beginCharge(
 
 type MerchantCharge = Charge & { readonly merchantId: string }
 
-async function makeAttempt(deps: ChargeDeps, charge: MerchantCharge, attempt: Attempt): Promise<ChargeEnd> {
-  const outcome = attempt.expired ? EXPIRED : await authorize(deps, charge, attempt)
-  const errorCode = errorCodeOf(outcome)
-  const columns = {
-    merchantId: charge.merchantId,
-    attemptId: attempt.id,
-    outcome: outcome.verdict,
-    errorCode,
-    acquirerRef: outcome.verdict === 'approved' ? outcome.ref : null,
-  }
-  const finished = await finishOnceBack({
-    finish: () => callFinishCharge(deps.lanes, columns),
-    isSettled: ({ verdict }) => verdict === 'settled',
-    isAway: isDatabaseUnavailable,
-    isMoving: isMovingRows,
+async function makeCharge(deps: ChargeDeps, charge: MerchantCharge, attempt: Attempt): Promise<ChargeEnd> {
+  const end = await finishAttempt({
+    outcome: attempt.expired ? EXPIRED : await authorize(deps, charge, attempt),
+    finish: (columns) =>
+      callFinishCharge(deps.lanes, { merchantId: charge.merchantId, attemptId: attempt.id, ...columns }),
     wait: deps.wait,
   })
-  // The answer was so late that a job has called the attempt unknown, which repeats of the request have got.
-  if (finished.verdict === 'settled') {
-    return { verdict: 'refused', errorCode: processingErrorOf(UNKNOWN_OUTCOME), failedId: undefined }
-  }
-  const { transactionId } = finished
-  return errorCode === null
-    ? { verdict: 'charged', transactionId }
-    : { verdict: 'refused', errorCode, failedId: transactionId }
+  if (end.verdict === 'approved') return { verdict: 'charged', transactionId: end.transactionId }
+  return { verdict: 'refused', errorCode: processingErrorOf(end.statusCode), failedId: end.failedId }
 }
 
 /** An expired card is refused before the acquirer is asked (reference: Recurring payments). */
@@ -141,9 +124,4 @@ function authorize(
     networkRef: instrument.networkRef,
     scenario: completeScenario(instrument.scenario),
   })
-}
-
-function errorCodeOf(outcome: AuthorizationOutcome): number | null {
-  if (outcome.verdict === 'approved') return null
-  return processingErrorOf(outcome.verdict === 'unknown' ? UNKNOWN_OUTCOME : outcome.statusCode)
 }

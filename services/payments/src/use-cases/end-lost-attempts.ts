@@ -1,11 +1,11 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
+import { toAttemptColumns } from '../acquirers/finish-attempt.ts'
 import { callFinishPayment } from '../checkout/payment-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { listUnsettledAttempts, type UnsettledAttempt } from '../transactions/attempt-repository.ts'
 import { callFinishCharge } from '../transactions/charge-repository.ts'
-import { statusCodeOf } from '../transactions/processing-error.ts'
 import { lostAttemptsTask } from '../transactions/transaction-jobs.ts'
 
 type LostAttemptDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'placement' | 'jobs' | 'outbox' | 'logger'>
@@ -13,8 +13,6 @@ type LostAttemptDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'placement' | 'jobs' |
 /** Longer than a request may take, so the process that sent the attempt has ended. */
 const AGE_SECONDS = 60
 const BATCH_ROWS = 1_000
-/** The processing error is that of PAYMENT_METHOD_ERROR. */
-const UNKNOWN = { outcome: 'unknown', errorCode: 12, acquirerRef: null } as const
 
 /** Looks every minute for attempts of processes that have ended. */
 export async function startLostAttempts(deps: LostAttemptDeps): Promise<void> {
@@ -46,7 +44,6 @@ export async function endLostAttempts(deps: Omit<LostAttemptDeps, 'jobs'>): Prom
 }
 
 async function finishAsUnknown(lanes: Lanes, { merchantId, id, kind }: UnsettledAttempt): Promise<void> {
-  const unknown = { merchantId, attemptId: id, ...UNKNOWN }
-  if (kind === 'charge') await callFinishCharge(lanes, unknown)
-  else await callFinishPayment(lanes, { ...unknown, statusCode: statusCodeOf(UNKNOWN.errorCode), networkRef: null })
+  const unknown = { merchantId, attemptId: id, ...toAttemptColumns({ verdict: 'unknown' }) }
+  await (kind === 'charge' ? callFinishCharge(lanes, unknown) : callFinishPayment(lanes, unknown))
 }

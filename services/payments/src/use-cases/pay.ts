@@ -1,7 +1,7 @@
-import { isDatabaseUnavailable, isMovingRows } from '@trestle/database/unavailable.ts'
 import { callerColumns, type Repeat } from '../access/caller.ts'
 import { refuseRunning } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
+import { finishAttempt } from '../acquirers/finish-attempt.ts'
 import { cardRefusal } from '../acquirers/simulator.ts'
 import { lastDay } from '../cards/card-expiry.ts'
 import { visibleDigits } from '../cards/card-number.ts'
@@ -26,8 +26,6 @@ import type { PaymentsDeps } from '../deps.ts'
 import { orderRefused } from '../errors.ts'
 import { referenceOf } from '../requests/fields.ts'
 import { beginOnceFree } from '../transactions/begin-once-free.ts'
-import { finishOnceBack } from '../transactions/finish-once-back.ts'
-import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-error.ts'
 
 /** What `pay` uses of the dependencies. */
 export type PayDeps = CheckoutDeps & Pick<PaymentsDeps, 'acquirers' | 'vault' | 'wait' | 'limitRefusals'>
@@ -129,7 +127,7 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
   })
   switch (begun.verdict) {
     case 'begun':
-      return makeAttempt(deps, decided, begun.attemptId)
+      return makePayment(deps, decided, begun.attemptId)
     case 'ended':
       return begun.end
     case 'gone':
@@ -144,28 +142,15 @@ async function authorizePayment(deps: PayDeps, decided: DecidedOrder): Promise<P
 }
 
 /** Asks the acquirer without holding a lock or a connection, and writes the transaction, once the database is back. */
-async function makeAttempt(deps: PayDeps, decided: DecidedOrder, attemptId: string): Promise<PaymentEnd> {
-  const outcome = await askAcquirer(deps, decided, attemptId)
-  const statusCode = toStatusCode(outcome)
-  const columns = {
-    merchantId: decided.opened.payee.id,
-    attemptId,
-    outcome: outcome.verdict,
-    statusCode,
-    errorCode: statusCode === null ? null : processingErrorOf(statusCode),
-    acquirerRef: outcome.verdict === 'approved' ? outcome.ref : null,
-    networkRef: outcome.verdict === 'approved' ? outcome.networkRef : null,
-  }
-  const transactionId = await finishOnceBack({
-    finish: () => callFinishPayment(deps.lanes, columns),
-    isSettled: (id) => id === undefined,
-    isAway: isDatabaseUnavailable,
-    isMoving: isMovingRows,
-    wait: deps.wait,
+async function makePayment(deps: PayDeps, decided: DecidedOrder, attemptId: string): Promise<PaymentEnd> {
+  const { lanes, wait } = deps
+  const end = await finishAttempt({
+    outcome: await askAcquirer(deps, decided, attemptId),
+    finish: (columns) => callFinishPayment(lanes, { merchantId: decided.opened.payee.id, attemptId, ...columns }),
+    wait,
   })
-  // The answer was so late that another process has called the attempt unknown. An approval is then reversed.
-  if (transactionId === undefined) return { verdict: 'refused', statusCode: UNKNOWN_OUTCOME }
-  return statusCode === null ? { verdict: 'paid', transactionId } : { verdict: 'refused', statusCode }
+  if (end.verdict === 'approved') return { verdict: 'paid', transactionId: end.transactionId }
+  return { verdict: 'refused', statusCode: end.statusCode }
 }
 
 function toPaymentColumns({ vault }: PayDeps, { opened, repeat, decision }: DecidedOrder): BeginPaymentColumns {
@@ -229,9 +214,4 @@ function askAcquirer(
     planned: order.plan !== undefined,
     networkRef: null,
   })
-}
-
-function toStatusCode(outcome: AuthorizationOutcome): string | null {
-  if (outcome.verdict === 'approved') return null
-  return outcome.verdict === 'unknown' ? UNKNOWN_OUTCOME : outcome.statusCode
 }

@@ -1,0 +1,86 @@
+import { isDatabaseUnavailable, isMovingRows } from '@trestle/database/unavailable.ts'
+import { processingErrorOf, UNKNOWN_OUTCOME } from '../transactions/processing-error.ts'
+import type { AuthorizationOutcome } from './acquirer.ts'
+
+const PAUSE_MS = 500
+/** Together 40 s at least. After 60 s a job calls the attempt unknown. Tries while rows move do not count: the job waits too. */
+const TRIES_MAX = 80
+
+/** What the acquirer answered, with the values of the table `attempts`. */
+export interface AttemptColumns {
+  readonly outcome: 'approved' | 'declined' | 'unknown'
+  /** Null when approved, as is the number of the processing error. */
+  readonly statusCode: string | null
+  readonly errorCode: number | null
+  readonly acquirerRef: string | null
+  readonly networkRef: string | null
+}
+
+/** How an attempt ends. */
+export interface Ending {
+  readonly outcome: AuthorizationOutcome
+  /** Writes the transaction. @returns its id; undefined when the attempt had its outcome before */
+  readonly finish: (columns: AttemptColumns) => Promise<string | undefined>
+  readonly wait: (ms: number) => Promise<void>
+}
+
+/** The end of an attempt. `failedId`: the failed transaction; undefined when a job has called the attempt unknown. */
+export type AttemptEnd =
+  | { readonly verdict: 'approved'; readonly transactionId: string }
+  | { readonly verdict: 'refused'; readonly statusCode: string; readonly failedId: string | undefined }
+
+/**
+ * Writes what the acquirer has answered. While the database is away, this is tried again: otherwise the attempt would become
+ * unknown, and an approved payment would be reversed.
+ * @throws the first error when the database stays away, and when a later try finds the attempt settled. The first try may have
+ * settled it before its answer was lost, so only a repeat of the request gets the outcome
+ */
+export async function finishAttempt({ outcome, finish, wait }: Ending): Promise<AttemptEnd> {
+  const columns = toAttemptColumns(outcome)
+  const { statusCode } = columns
+  const transactionId = await finishOnceBack(() => finish(columns), wait)
+  // The answer was so late that a job has called the attempt unknown. An approval is then reversed, and repeats of the request get
+  // the unknown outcome.
+  if (transactionId === undefined) return { verdict: 'refused', statusCode: UNKNOWN_OUTCOME, failedId: undefined }
+  return statusCode === null
+    ? { verdict: 'approved', transactionId }
+    : { verdict: 'refused', statusCode, failedId: transactionId }
+}
+
+/** The outcome of an authorization as columns of its attempt. */
+export function toAttemptColumns(outcome: AuthorizationOutcome): AttemptColumns {
+  if (outcome.verdict === 'approved') {
+    const { ref: acquirerRef, networkRef } = outcome
+    return { outcome: 'approved', statusCode: null, errorCode: null, acquirerRef, networkRef }
+  }
+  const statusCode = outcome.verdict === 'unknown' ? UNKNOWN_OUTCOME : outcome.statusCode
+  const errorCode = processingErrorOf(statusCode)
+  return { outcome: outcome.verdict, statusCode, errorCode, acquirerRef: null, networkRef: null }
+}
+
+type Finish = () => Promise<string | undefined>
+
+async function finishOnceBack(finish: Finish, wait: Ending['wait']): Promise<string | undefined> {
+  try {
+    return await finish()
+  } catch (error) {
+    if (!isDatabaseUnavailable(error)) throw error
+    const transactionId = await finishLater(finish, wait)
+    if (transactionId === undefined) throw error
+    return transactionId
+  }
+}
+
+/** Undefined: the database has stayed away, or the attempt had its outcome before. */
+async function finishLater(finish: Finish, wait: Ending['wait']): Promise<string | undefined> {
+  for (let tries = 0; tries < TRIES_MAX; ) {
+    await wait(PAUSE_MS)
+    try {
+      return await finish()
+    } catch (error) {
+      if (!isDatabaseUnavailable(error)) throw error
+      if (!isMovingRows(error)) tries += 1
+    }
+  }
+  return undefined
+}
