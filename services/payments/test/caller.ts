@@ -11,6 +11,5 @@ export const credentialsOf = ({ key }: Pick<TestApp, 'key'>): Credentials => ({
 /** An app that calls, by default without an Idempotency-Key. */
 export const callerOf = (app: Pick<TestApp, 'key'>, repeat?: Caller['repeat']): Caller => ({
   ...credentialsOf(app),
-  identityId: undefined,
   repeat,
 })

@@ -17,12 +17,12 @@ export interface Repeat {
   readonly fingerprint: Buffer
 }
 
-/** Who calls, before and after the database has judged the key, and the Idempotency-Key of the call. */
+/** Who calls, before the database has judged the key, and the Idempotency-Key of the call. */
 export interface Caller extends Credentials {
-  /** For the log. `requireAccess` sets it once the database has answered. */
-  identityId: string | undefined
   /** Undefined when the request has no Idempotency-Key. */
-  repeat: Repeat | undefined
+  readonly repeat: Repeat | undefined
+  /** Hears from `requireAccess` which identity the database knows the caller by. For the log. */
+  readonly onIdentified?: (identityId: string) => void
 }
 
 /** The input of a prepared query that `callerRow` needs. */
@@ -44,7 +44,7 @@ export const OPERATOR: CallerColumns = {
 }
 
 /** Turns a caller into the input of a prepared query: `{ ...callerColumns(caller), merchantId }`. */
-export function callerColumns({ keyMac, userEmail, repeat }: Omit<Caller, 'identityId'>): CallerColumns {
+export function callerColumns({ keyMac, userEmail, repeat }: Caller): CallerColumns {
   const { method = null, path = null, key = null, fingerprint = null } = repeat ?? {}
   return { keyMac, userEmail, method, path, idempotencyKey: key, fingerprint }
 }

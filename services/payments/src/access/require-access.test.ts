@@ -4,12 +4,12 @@ import type { Caller } from './caller.ts'
 import { keyMacOf, type Problem, refuseRunning, requireAccess, requireObject } from './require-access.ts'
 import type { Verdict } from './verdict.ts'
 
-const callerOf = (keyMac: Buffer | null): Caller => ({
-  keyMac,
-  userEmail: null,
-  identityId: undefined,
-  repeat: undefined,
-})
+const callerOf = (keyMac: Buffer | null): Caller => ({ keyMac, userEmail: null, repeat: undefined })
+/** A caller that keeps the identities that it hears. */
+const listening = () => {
+  const heard: string[] = []
+  return { heard, caller: { ...callerOf(null), onIdentified: (identityId: string) => void heard.push(identityId) } }
+}
 const parse: Problem = { stage: 'parse', error: invalidFields([{ field: 'body', message: 'parse', code: 'FORMAT' }]) }
 const values: Problem = {
   stage: 'validation',
@@ -42,16 +42,16 @@ describe('requireAccess', () => {
   })
 
   it.each<Verdict>(['replayed', 'done'])('returns the result of a request that may go on: %s', (verdict) => {
-    const caller = callerOf(null)
+    const { caller, heard } = listening()
     const result = { verdict, identityId: 'i' }
     expect(requireAccess(caller, result, undefined)).toBe(result)
-    expect(caller.identityId).toBe('i')
+    expect(heard).toEqual(['i'])
   })
 
   it('names the caller of a refused request for the log', () => {
-    const caller = callerOf(null)
+    const { caller, heard } = listening()
     expect(() => requireAccess(caller, { verdict: 'forbidden', identityId: 'i' }, undefined)).toThrow(forbidden())
-    expect(caller.identityId).toBe('i')
+    expect(heard).toEqual(['i'])
   })
 })
 

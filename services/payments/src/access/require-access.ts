@@ -18,7 +18,8 @@ export interface Problem {
 }
 
 /**
- * Returns the result of a request that may go on, or throws the refusal that comes first (reference: Order of checks).
+ * Returns the result of a request that may go on, or throws the refusal that comes first (reference: Order of checks). Either way
+ * the caller hears its identity.
  * @throws unauthorized for an unknown key, notFound when there is no such object, forbidden when the caller is not a member of
  * its merchant, the error of the problem at its place between them, idempotencyKeyUsed when the key was used with another body,
  * conflict while its first request runs
@@ -28,7 +29,7 @@ export function requireAccess<Result extends AccessResult>(
   result: Result,
   problem: Problem | undefined,
 ): Result {
-  caller.identityId = result.identityId ?? undefined
+  if (result.identityId !== null) caller.onIdentified?.(result.identityId)
   if (result.verdict === 'unauthorized') refuseUnknown()
   if (problem?.stage === 'parse') throw problem.error
   if (result.verdict === 'not-found') throw notFound()

@@ -1,8 +1,8 @@
 import { startAtZero } from '@trestle/common/telemetry/start-at-zero.ts'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { LRUCache } from 'lru-cache'
-import type { Caller } from '../access/caller.ts'
+import type { Caller, Credentials } from '../access/caller.ts'
 import { refuseUnknown } from '../access/require-access.ts'
 import { noteKeyUse } from '../apps/app-key-repository.ts'
 import { createKeyReader, type PresentedKey } from '../apps/presented-key.ts'
@@ -24,23 +24,28 @@ export const authenticate = fp(
     const readKey = createKeyReader(pepper)
     const goodKeys = new LRUCache<string, true>({ max: GOOD_KEYS_MAX })
     app.decorateRequest('caller')
-    const admitKey = async ({ name, mac }: PresentedKey, address: string): Promise<Caller> => {
+    app.decorateRequest('identityId')
+    const admitKey = async ({ name, mac }: PresentedKey, address: string): Promise<Credentials> => {
       // Each counted key has a row in the store. An address without failures left must not add rows by bad keys.
       const isCounted = goodKeys.has(name) || (await rateLimits.failures.wait(address)) === undefined
       if (isCounted) await refuseRequest(name)
-      return { keyMac: mac, userEmail: null, identityId: undefined, repeat: undefined }
+      return { keyMac: mac, userEmail: null }
     }
-    const admitUser = async (authorization = ''): Promise<Caller> => {
+    const admitUser = async (authorization = ''): Promise<Credentials> => {
       const userEmail = await userTokens?.verify(BEARER.exec(authorization)?.[1] ?? '')
       if (!userTokens || userEmail === undefined) refuseUnknown()
       await refuseRequest(`user ${userEmail.toLowerCase()}`)
       await userTokens.register(userEmail)
-      return { keyMac: null, userEmail, identityId: undefined, repeat: undefined }
+      return { keyMac: null, userEmail }
     }
     app.addHook('onRequest', async (request) => {
       const { authorization } = request.headers
       const key = readKey(authorization)
-      request.caller = key === undefined ? await admitUser(authorization) : await admitKey(key, request.ip)
+      const credentials = await (key === undefined ? admitUser(authorization) : admitKey(key, request.ip))
+      const onIdentified = (identityId: string) => {
+        request.identityId = identityId
+      }
+      request.caller = { ...credentials, repeat: undefined, onIdentified }
     })
     app.setErrorHandler(async (error, request) => {
       if (error instanceof Error && 'code' in error && error.code === UNAUTHORIZED) {
@@ -49,16 +54,17 @@ export const authenticate = fp(
       }
       throw error
     })
-    const noteGoodKey = ({ keyMac, identityId }: Partial<Caller>): void => {
-      if (!keyMac || identityId === undefined) return
+    const noteGoodKey = ({ caller, identityId }: FastifyRequest): void => {
+      const keyMac = identityId === undefined ? null : caller.keyMac
+      if (keyMac === null) return
       noteKeyUse(usedKeys, keyMac)
       goodKeys.set(keyMac.toString('base64url'), true)
     }
     app.addHook('onSend', (request, _reply, payload, done) => {
-      noteGoodKey(request.caller ?? {})
+      noteGoodKey(request)
       const merchantId = merchantIdOf(request.params)
       const merchant = merchantId === undefined ? {} : { merchant_id: merchantId }
-      request.logFields = { identity_id: request.caller?.identityId, ...merchant, ...request.logFields }
+      request.logFields = { identity_id: request.identityId, ...merchant, ...request.logFields }
       done(null, payload)
     })
   },
@@ -78,5 +84,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set on every route that needs a key. */
     caller: Caller
+    /** The identity of the caller. Undefined until the database has answered, and for unknown keys. */
+    identityId: string | undefined
   }
 }

@@ -14,7 +14,7 @@ export const idempotencyKey = fp(
       if (request.method === 'POST') {
         const repeat = repeatOf(request)
         if (repeat === 'refused') request.problem ??= { stage: 'validation', error: idempotencyKeyMalformed() }
-        else request.caller.repeat = repeat
+        else request.caller = { ...request.caller, repeat }
       }
       done()
     })

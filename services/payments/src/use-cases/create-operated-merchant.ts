@@ -36,7 +36,7 @@ export async function createOperatedMerchant(
   const app = appId === undefined ? await makeApp(deps, values.name ?? undefined) : { id: appId }
   const keyMac = await findAppKey(db, app.id)
   if (!keyMac) throw new Error(`there is no app ${app.id} with a good key`)
-  const caller = { keyMac, userEmail: null, repeat: undefined, identityId: undefined }
+  const caller = { keyMac, userEmail: null, repeat: undefined }
   const { merchant } = await createMerchant({ lanes, pricing }, { caller, problem: undefined, merchant: values })
   const payload = { appId: app.id }
   await insertOperatorAudit(db, { action: 'merchant.created', merchantId: merchant.id, payload })

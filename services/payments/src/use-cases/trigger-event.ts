@@ -82,7 +82,7 @@ export async function triggerEvent(
   const merchant = await findTestMerchant(deps, merchantId)
   const keyMac = await findMemberKey(deps.database.db, merchant.id)
   if (!keyMac) throw new Error(`merchant ${merchant.id} has no app with a good key`)
-  const caller = { keyMac, userEmail: null, repeat: undefined, identityId: undefined }
+  const caller = { keyMac, userEmail: null, repeat: undefined }
   // The last eight digits of an id are the tag of its merchant.
   const actor = { deps, merchant, tag: merchant.id.slice(-8), caller }
   return { merchantId: merchant.id, objectId: await TRIGGERS[type](actor) }
