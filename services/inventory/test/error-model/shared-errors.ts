@@ -102,6 +102,11 @@ let addresses = 0
 
 /** Errors that operations share. */
 export const sharedErrors: ErrorCases = {
+  badRequest: ofAll(
+    () => true,
+    async (world, { method = 'GET', url }) =>
+      sendRaw(await world.listen(await world.service()), rawRequest(`${method} ${url}`, ['no header'])),
+  ),
   validationError: ofAll(
     () => true,
     async (world, request) => send(await world.service(), { ...request, url: `${request.url}?not%20known=1` }),
