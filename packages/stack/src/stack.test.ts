@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from '@trestle/testing/free-port.ts'
@@ -8,6 +8,7 @@ import { newFolder, removeFoldersAtEnd } from '@trestle/testing/temporary-folder
 import pg from 'pg'
 import { afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { printStatus } from './commands/status.ts'
+import { stopStack } from './commands/stop.ts'
 import { isAlive } from './processes/process-identity.ts'
 import { StackFailure } from './stack-failure.ts'
 
@@ -183,10 +184,11 @@ describe('npm start', () => {
     const third = start(checkout)
     expect(await third.exited).toEqual([1, null])
     const removed = `Trestle is still running here (process ${first.pid}), though its data were removed.`
-    expect(third.output()).toBe(`${removed} Stop it first: kill ${first.pid}\n`)
-    rmSync(run, { recursive: true })
-    renameSync(`${run}.away`, run)
+    expect(third.output()).toBe(`${removed} Stop it first: npm start -- stop\n`)
     expect(pids.map(isAlive)).toEqual([true, true])
+    const env = { TRESTLE_HOME_PORT: checkout.env.TRESTLE_HOME_PORT }
+    await stopStack({ root: checkout.root, program: 'start-fixture.ts', env, say: () => undefined })
+    expect(await first.exited).toEqual([0, null])
   }, 60_000)
 
   it('names a port in use in one line, and starts nothing', async () => {

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { endProcess } from '../processes/end-process.ts'
+import { findStackByPort } from '../processes/free-ports.ts'
 import { findRunning } from '../processes/pid-file.ts'
 import { planStack } from '../settings/plan.ts'
 import { StackFailure } from '../stack-failure.ts'
@@ -9,16 +10,17 @@ import type { CommandContext } from './command-context.ts'
 const WAIT_MS = 60_000
 
 /**
- * Stops the stack that runs from this checkout, as a Ctrl-C does, and waits until it has ended. It is no failure when none
- * runs.
+ * Stops the stack that runs from this checkout, as a Ctrl-C does, and waits until it has ended. It finds the stack also when its
+ * data were removed. It is no failure when none runs.
  *
  * @throws StackFailure when the stack does not end, or belongs to another user
  */
 export async function stopStack(context: CommandContext, waitMs = WAIT_MS): Promise<void> {
-  const { runDirectory } = planStack({ ...context, names: [], isWatched: false })
-  const running = await findRunning(join(runDirectory, 'stack.pid'))
-  if (running === undefined) return context.say('Trestle is not running')
-  if (!(await endProcess(running.pid, [{ signal: 'SIGTERM', waitMs, target: 'process' }])))
-    throw new StackFailure([`Trestle (process ${running.pid}) has not stopped in ${waitMs / 1_000} s.`])
+  const plan = planStack({ ...context, names: [], isWatched: false })
+  const running = await findRunning(join(plan.runDirectory, 'stack.pid'))
+  const pid = running?.pid ?? (await findStackByPort(plan.homePort, plan))
+  if (pid === undefined) return context.say('Trestle is not running')
+  if (!(await endProcess(pid, [{ signal: 'SIGTERM', waitMs, target: 'process' }])))
+    throw new StackFailure([`Trestle (process ${pid}) has not stopped in ${waitMs / 1_000} s.`])
   context.say('Stopped')
 }

@@ -19,6 +19,12 @@ export interface StackIdentity {
   readonly root: string
 }
 
+/** The process of this stack that has a port. It is found without the data of the stack, which may have been removed. */
+export async function findStackByPort(port: number, { program, root }: StackIdentity): Promise<number | undefined> {
+  const owner = await findPortOwner(port)
+  return owner?.commandLine.includes(program) && owner.directory === root ? owner.pid : undefined
+}
+
 /**
  * Checks that no other stack has a port that a stack itself listens on. A start must not touch the processes of such a stack,
  * which it may not know when the data of the other were removed.
@@ -31,7 +37,7 @@ export async function requireNoOtherStack(port: number, { program, root }: Stack
   const { pid, directory } = owner
   if (directory === root) {
     const problem = `Trestle is still running here (process ${pid}), though its data were removed.`
-    throw new StackFailure([`${problem} Stop it first: kill ${pid}`])
+    throw new StackFailure([`${problem} Stop it first: npm start -- stop`])
   }
   const place = directory === undefined ? '' : ` in ${directory}`
   throw new StackFailure([
