@@ -1,4 +1,5 @@
 import type { DocumentNotes, HeaderNote } from '@trestle/common/documents/complete-document.ts'
+import { DOCUMENT_TAG, IF_NONE_MATCH, REQUEST_ID } from '@trestle/common/documents/document-headers.ts'
 import type { DocumentedOperation } from '@trestle/common/documents/document-part.ts'
 import { BEARER_CHALLENGE } from './errors.ts'
 import examples from './openapi-examples.json' with { type: 'json' }
@@ -26,6 +27,7 @@ const WITH_AUDIENCE: ReadonlySet<string> = new Set([
   ...['createUser', 'createUserWithId', 'getUserById', 'updateUserById', 'deleteUser', 'startProviderSignIn'],
   ...['listUserFactors', 'updateUserFactor', 'deleteUserFactor', 'listUserPasskeys', 'deleteUserPasskey'],
 ])
+const DOCUMENTS: ReadonlySet<string> = new Set(['getApiDocument', 'showDocs'])
 const LISTS: ReadonlySet<string> = new Set(['listUsers', 'listAuditLog'])
 const WITH_REDIRECT: ReadonlySet<string> = new Set([
   ...['signUp', 'sendOneTimeCode', 'sendMagicLink', 'recoverAccount', 'resendMessage', 'inviteUser', 'generateLink'],
@@ -63,12 +65,14 @@ function requestHeaders({ operationId, tags: [tag] }: DocumentedOperation): Reco
         example: 'authenticated',
       },
     }),
+    ...(DOCUMENTS.has(operationId) && { 'If-None-Match': IF_NONE_MATCH }),
   }
 }
 
 function answerHeaders({ operationId, tags: [tag] }: DocumentedOperation, status: string): Record<string, HeaderNote> {
   return {
-    'X-Request-Id': { description: 'The name of the request in the log.', schema: text, required: true },
+    'X-Request-Id': REQUEST_ID,
+    ...(DOCUMENTS.has(operationId) && (status === '200' || status === '304') && { ETag: DOCUMENT_TAG }),
     ...(tag !== 'Service' &&
       status !== '431' && {
         'X-Supabase-Api-Version': {

@@ -1,4 +1,5 @@
 import type { DocumentNotes, HeaderNote } from '@trestle/common/documents/complete-document.ts'
+import { IF_NONE_MATCH, REQUEST_ID } from '@trestle/common/documents/document-headers.ts'
 import type { DocumentedOperation } from '@trestle/common/documents/document-part.ts'
 import examples from './openapi-examples.json' with { type: 'json' }
 
@@ -35,11 +36,7 @@ function requestHeaders({ method, operationId: id }: DocumentedOperation): Recor
   return {
     ...(method === 'GET' &&
       (TAGGED.test(id) || DOCUMENTS.has(id)) && {
-        'If-None-Match': {
-          description: 'The ETag of a known version: the answer is 304 where it is still the version.',
-          schema: text,
-          ...(TAGGED.test(id) && { example: exampleTag(id) }),
-        },
+        'If-None-Match': { ...IF_NONE_MATCH, ...(TAGGED.test(id) && { example: exampleTag(id) }) },
       }),
     ...(method !== 'GET' &&
       TAGGED.test(id) && {
@@ -65,7 +62,7 @@ function exampleTag(id: string): string {
 
 function answerHeaders(operation: DocumentedOperation, status: string): Record<string, HeaderNote> {
   return {
-    'X-Request-Id': { description: 'The name of the request in the log.', schema: text, required: true },
+    'X-Request-Id': REQUEST_ID,
     ...(['409', '429', '503'].includes(status) && {
       'Retry-After': {
         description: 'Seconds to wait before another attempt. A 409 has it only for a running Idempotency-Key.',

@@ -1,4 +1,5 @@
 import type { DocumentNotes, HeaderNote, Json } from '@trestle/common/documents/complete-document.ts'
+import { DOCUMENT_TAG, IF_NONE_MATCH, REQUEST_ID } from '@trestle/common/documents/document-headers.ts'
 import type { DocumentedOperation } from '@trestle/common/documents/document-part.ts'
 import { BASIC_CHALLENGE } from './errors.ts'
 import examples from './openapi-examples.json' with { type: 'json' }
@@ -6,6 +7,7 @@ import { EVENT_TYPES } from './webhooks/event.ts'
 import { SIGNATURE } from './webhooks/webhook-view.ts'
 
 const text = { type: 'string' }
+const DOCUMENTS: ReadonlySet<string> = new Set(['getApiDocument', 'showDocs'])
 
 const tags = [
   { name: 'Merchants', description: 'Merchants, with their balance, bank account and permissions.' },
@@ -62,6 +64,7 @@ function requestHeaders(operation: DocumentedOperation): Record<string, HeaderNo
         example: `${operation.operationId.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}-1042`,
       },
     }),
+    ...(DOCUMENTS.has(operation.operationId) && { 'If-None-Match': IF_NONE_MATCH }),
   }
 }
 
@@ -73,7 +76,7 @@ function isRepeatable({ method, operationId, tags: [tag = ''] }: DocumentedOpera
 
 function answerHeaders(operation: DocumentedOperation, status: string): Record<string, HeaderNote> {
   return {
-    'X-Request-Id': { description: 'The name of the request in the log.', schema: text, required: true },
+    'X-Request-Id': REQUEST_ID,
     ...(Number(status) >= 400 && { 'X-Status-Code': { description: 'The code of the error.', schema: text } }),
     ...(status === '401' && {
       'WWW-Authenticate': {
@@ -110,10 +113,7 @@ function answerHeaders(operation: DocumentedOperation, status: string): Record<s
       status === '200' && {
         'Content-Disposition': { description: 'The name of the file.', schema: text, required: true },
       }),
-    ...(['getApiDocument', 'showDocs'].includes(operation.operationId) &&
-      (status === '200' || status === '304') && {
-        ETag: { description: 'The version of the document, for If-None-Match.', schema: text },
-      }),
+    ...(DOCUMENTS.has(operation.operationId) && (status === '200' || status === '304') && { ETag: DOCUMENT_TAG }),
   }
 }
 

@@ -13,6 +13,10 @@ it('200 and 304: GET /openapi.json serves the API document of the repository by 
   const condition = { 'if-none-match': String(answer.headers.etag) }
   const again = await open.app.inject({ url: '/openapi.json', headers: condition })
   expect([again.statusCode, again.body]).toEqual([304, ''])
+  const { parameters, responses } = committed.paths['/openapi.json'].get
+  expect(parameters.map(({ name }) => name)).toEqual(['If-None-Match'])
+  expect(Object.keys(responses[304].headers)).toEqual(['X-Request-Id', 'ETag'])
+  expect(Object.keys(again.headers)).toEqual(expect.arrayContaining(['x-request-id', 'etag']))
 })
 
 // ASVS 13.4.5

@@ -21,5 +21,9 @@ describe('GET /openapi.json', () => {
     const again = { ...headers, 'if-none-match': String(first.headers.etag) }
     const second = await payments.app.inject({ url: '/openapi.json', headers: again })
     expect([second.statusCode, second.body]).toEqual([304, ''])
+    const { parameters, responses } = committed.paths['/openapi.json'].get
+    expect(parameters.map(({ name }) => name)).toEqual(['If-None-Match'])
+    expect(Object.keys(responses[304].headers)).toEqual(['X-Request-Id', 'ETag'])
+    expect(Object.keys(second.headers)).toEqual(expect.arrayContaining(['x-request-id', 'etag']))
   })
 })
