@@ -4,7 +4,8 @@
 --
 -- Replaced rates go to the audit log first: `ledger verify` needs the rate at which a capture of that day was exchanged.
 --
--- Lock order: the rates by date and currency, so that two imports of the same days never wait for each other.
+-- Lock order: the lock of this function, the rates. The first lets one import at a time read what it replaces. Of two at once, both
+-- would otherwise note the same rate, and the one that the first has stored in between would be forgotten.
 CREATE OR REPLACE FUNCTION {{import_rates}}(p_rates jsonb)
 RETURNS void
 LANGUAGE plpgsql
@@ -14,6 +15,7 @@ AS $$
 DECLARE
   replaced jsonb;
 BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended('{{import_rates}}', 0));
   SELECT jsonb_agg(jsonb_build_object(
       'date', f.date, 'currency', f.currency, 'from', trim_scale(f.rate)::text, 'to', trim_scale(r.rate)::text
     ) ORDER BY f.date, f.currency) INTO replaced
