@@ -42,7 +42,8 @@ import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 /** Where the rows of the databases of tests are. */
 export const placement = distributed ? createDistributed(SOURCES.now) : PLAIN
 const ROLE = 'payments_service'
-const LOCK_TIMEOUT_MS = 300
+/** On a cluster, requests that write tables which every server has wait for each other. */
+const LOCK_TIMEOUT_MS = distributed ? 2_000 : 300
 const POOL_CONNECTIONS = 8
 /** No limit at all. */
 export const UNLIMITED: RateLimitConfig = {
