@@ -6,9 +6,12 @@ import { upstreamForm } from '../records/upstream-form.ts'
 import { sessionHeaders } from '../sessions/session-headers.ts'
 
 /** The members of a session by which its headers are known. */
-const Tokens = z.object({ access_token: z.string(), refresh_token: z.string() })
+interface Tokens {
+  readonly access_token: string
+  readonly refresh_token: string
+}
+
 const Claims = z.object({ sub: z.string(), session_id: z.string() })
-type Tokens = z.output<typeof Tokens>
 
 interface SessionDeps {
   readonly config: { readonly behaviours: Pick<Behaviours, 'sessionHeaders'> }
@@ -18,12 +21,11 @@ interface SessionDeps {
 export const upstreamAnswers = fp<{ readonly behaviours: Behaviours }>(
   async (app: FastifyInstance, { behaviours }) => {
     const toForm = upstreamForm(behaviours)
-    if (toForm) app.addHook('preSerialization', async (_request, _reply, payload) => toForm(payload))
+    if (toForm) app.addHook('preSerialization', (_request, _reply, payload, done) => done(null, toForm(payload)))
     if (!behaviours.sessionHeaders) return
-    app.addHook('preSerialization', async (_request, reply, payload) => {
-      const session = Tokens.safeParse(payload)
-      if (session.success) reply.headers(toHeaders(session.data))
-      return payload
+    app.addHook('preSerialization', (_request, reply, payload, done) => {
+      if (isSession(payload)) reply.headers(toHeaders(payload))
+      done(null, payload)
     })
   },
   { name: 'upstream-answers' },
@@ -32,6 +34,12 @@ export const upstreamAnswers = fp<{ readonly behaviours: Behaviours }>(
 /** Names the session that a redirect hands out, as answers in JSON name theirs. */
 export function nameSession({ config }: SessionDeps, reply: FastifyReply, session: Tokens): void {
   if (config.behaviours.sessionHeaders) reply.headers(toHeaders(session))
+}
+
+/** A schema would make an error for each answer that is no session, which takes longer than to write the answer. */
+function isSession(payload: unknown): payload is Tokens {
+  if (typeof payload !== 'object' || payload === null) return false
+  return 'access_token' in payload && typeof payload.access_token === 'string' && 'refresh_token' in payload
 }
 
 function toHeaders({ access_token: accessToken, refresh_token: refreshToken }: Tokens): Record<string, string> {
