@@ -33,6 +33,8 @@ const scenarios = [inventoryScenario, authScenario, paymentsScenario]
 interface Options {
   readonly rounds: number
   readonly seconds: number
+  readonly only: string
+  readonly setting: Readonly<Record<string, string>>
 }
 
 interface Subject {
@@ -47,6 +49,10 @@ interface Bench {
   readonly rounds: Rounds
   readonly cores: Cores | undefined
   readonly checkouts: Readonly<Record<Side, string>>
+  /** Settings of this checkout alone. */
+  readonly setting: Readonly<Record<string, string>>
+  /** A pattern that the names of the measured endpoints match. */
+  readonly only: string
 }
 
 const command = new Command('node bench/src/against.ts')
@@ -55,9 +61,16 @@ const command = new Command('node bench/src/against.ts')
   .argument('[services...]', 'inventory, auth, payments; all by default')
   .option('--rounds <number>', 'samples of each side', positiveInteger, 9)
   .option('--seconds <number>', 'seconds of one sample', positiveInteger, 4)
+  .option('--only <pattern>', 'measure only the endpoints whose names match', '')
+  .option('--setting <name=value>', 'a setting of this checkout alone; may be repeated', addSetting, {})
   .action(run)
 
-async function run(before: string, names: readonly string[], { rounds, seconds }: Options): Promise<void> {
+function addSetting(entry: string, settings: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const [name = '', ...value] = entry.split('=')
+  return { ...settings, [name]: value.join('=') }
+}
+
+async function run(before: string, names: readonly string[], { rounds, seconds, ...choice }: Options): Promise<void> {
   const cores = canPin() ? divideCores(availableParallelism()) : undefined
   if (cores) moveToCores(process.pid, cores.load)
   const folder = makeBenchFolder()
@@ -66,7 +79,7 @@ async function run(before: string, names: readonly string[], { rounds, seconds }
   const { BENCH_DATABASE_URL: url } = process.env
   try {
     const database = await openDatabaseServer({ url, folder: join(folder, 'postgres'), cores: cores?.database })
-    const bench = { folder, database, generate, rounds: { count: rounds, seconds }, cores, checkouts }
+    const bench = { folder, database, generate, rounds: { count: rounds, seconds }, cores, checkouts, ...choice }
     for (const scenario of scenarios.filter(({ service }) => names.length === 0 || names.includes(service))) {
       await measure(scenario, bench)
     }
@@ -93,9 +106,10 @@ async function measure(scenario: Scenario, bench: Bench): Promise<void> {
 }
 
 async function prepare({ service, env, prepare }: Scenario, side: Side, bench: Bench): Promise<Subject> {
-  const { cores, database, folder, checkouts } = bench
+  const { cores, database, folder, checkouts, setting, only } = bench
   const databaseUrl = await database.create(`trestle_bench_${service}_${side}`)
-  const deployment = await deploy(service, { checkout: checkouts[side], folder: join(folder, side), databaseUrl, env })
+  const options = { checkout: checkouts[side], folder: join(folder, side), databaseUrl }
+  const deployment = await deploy(service, { ...options, env: side === 'now' ? { ...env, ...setting } : env })
   // Auth hashes passwords on every core. Both sides may have all cores, since only one side is loaded at a time.
   const all = service === 'auth' ? cores?.all : cores?.server
   const server = await deployment.start({ cores: all, coreCount: service === 'auth' ? availableParallelism() : 1 })
@@ -103,7 +117,7 @@ async function prepare({ service, env, prepare }: Scenario, side: Side, bench: B
   const context = { url: server.url, runCommand, execute: (statement: string) => execute(databaseUrl, statement) }
   const endpoints = [...(await prepare(context)), ...(service === 'auth' ? await passwordEndpoints(server.url) : [])]
   await execute(databaseUrl, 'VACUUM ANALYZE')
-  return { server, endpoints }
+  return { server, endpoints: endpoints.filter(({ name }) => new RegExp(only).test(name)) }
 }
 
 /** Requests a second by side. The sides take turns to begin a round; the first round only warms up. */
