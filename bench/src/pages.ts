@@ -9,7 +9,7 @@ import { makeBenchFolder } from './bench-folder.ts'
 import { runCommand } from './command-line.ts'
 import { type Made, makeSamples, Urls } from './page-samples.ts'
 import { ROOT } from './payment-page/stage.ts'
-import { findBarriers, startBrowser } from './payment-page/visitor.ts'
+import { findBarriers, findCutTexts, startBrowser } from './payment-page/visitor.ts'
 import { startServer } from './processes/server.ts'
 
 // Opens every page that people see of a running stack, light and dark, on a desktop and on phones, in Chromium. CHROMIUM names
@@ -23,6 +23,8 @@ const START_MS = 120_000
 
 /** An operation in the API document of inventory. */
 const OPERATION = '/docs/#tag/products/POST/products'
+/** The path of an operation of payments that does not fit beside the address of a server. */
+const LONG_PATH = '/merchants/{merchantId}/transactions'
 
 /** A page to look at. */
 interface Screen {
@@ -66,6 +68,7 @@ function listScreens({ mailId, confirmUrl, invitationUrl, acceptedUrl, payUrl }:
       ]
     }),
     { name: 'docs-operation', open: (page, urls) => openDocs(page, urls.INVENTORY_URL + OPERATION) },
+    { name: 'docs-request', open: (page, urls) => openRequest(page, urls.PAYMENTS_URL) },
     { name: 'mail-list', open: (page, urls) => page.goto(urls.MAIL_URL) },
     { name: 'mail-unfound', open: (page, urls) => page.goto(`${urls.MAIL_URL}/?q=zebra`) },
     { name: 'mail-one', open: (page, urls) => page.goto(`${urls.MAIL_URL}/mails/${mailId}`) },
@@ -101,6 +104,13 @@ async function openHash(page: Page, address: string): Promise<void> {
 async function openDocs(page: Page, address: string): Promise<void> {
   await page.goto(address, { waitUntil: 'networkidle' })
   await page.locator('h1').first().waitFor()
+}
+
+/** Opens the dialog that sends a request. */
+async function openRequest(page: Page, paymentsUrl: string): Promise<void> {
+  await openDocs(page, `${paymentsUrl}/docs/#tag/transactions/POST${LONG_PATH}`)
+  await page.locator('button', { hasText: `(post ${LONG_PATH})` }).click()
+  await page.getByRole('button', { name: 'Close Client' }).waitFor()
 }
 
 const command = new Command('node bench/src/pages.ts')
@@ -173,7 +183,7 @@ async function startStack(dataDirectory: string, started: AsyncDisposableStack):
   throw new Error('the stack does not become ready')
 }
 
-/** What is wrong with a page: foreign loads, errors of scripts, barriers, and content that is wider than the window. */
+/** What is wrong with a page: foreign loads, errors of scripts, barriers, and content that is cut or wider than the window. */
 async function judge(
   context: BrowserContext,
   open: (page: Page) => Promise<unknown>,
@@ -195,7 +205,7 @@ async function judge(
   await open(page)
   const [width, shown] = await page.evaluate<[number, number]>('[document.documentElement.scrollWidth, innerWidth]')
   if (width > shown) problems.push(`is ${width} wide`)
-  problems.push(...(await findBarriers(page)))
+  problems.push(...(await findCutTexts(page)), ...(await findBarriers(page)))
   if (picture) await page.screenshot({ path: picture, fullPage: true, animations: 'disabled' })
   return problems
 }

@@ -82,6 +82,17 @@ export async function findBarriers(page: Page): Promise<readonly string[]> {
   return found
 }
 
+/**
+ * Texts that a page cuts, where nothing scrolls to the rest. What only screen readers see is a pixel wide. The name of an operation
+ * above a narrow API document is in full below.
+ */
+export async function findCutTexts(page: Page): Promise<readonly string[]> {
+  return page.evaluate<string[]>(`[...document.querySelectorAll('body :not(.t-doc__header *)')]
+    .filter((element) => ['hidden', 'clip'].includes(getComputedStyle(element).overflowX) && element.clientWidth > 1)
+    .filter((element) => element.scrollWidth > element.clientWidth + 1 && element.innerText?.trim())
+    .map((element) => 'is cut: ' + element.innerText.trim().slice(0, 80))`)
+}
+
 /** Whether axe-core can run in a frame. A mail is shown in a frame that forbids scripts. */
 async function runsScripts(frame: Frame): Promise<boolean> {
   if (!frame.parentFrame()) return true

@@ -39,7 +39,8 @@ const CONFIGURATION = {
  * fills the place of an answer with a drawing of letters, and says of client libraries only how their languages are called. It
  * says "Required" of credentials that many operations do not need, and of user names that an API may not have. It breaks a long line
  * of a request below the number of the line, cuts answers and tabs in narrow windows, and frames an operation that a link leads to.
- * Its dialog for requests covers the URL with a button that lists all operations again, and a long body pushes "Send" out of it.
+ * Its dialog for requests covers the URL with a button that lists all operations again, a long body pushes "Send" out of it, and
+ * long URLs and titles fade out. It cuts paths, the names of properties and what an answer means where they do not fit on a line.
  */
 const STYLE = `
 .light-mode.light-mode {
@@ -82,8 +83,17 @@ section[tabindex="-1"]:focus { outline: none; }
 .scalar-client .scalar-sidebar-toggle { display: none; }
 .scalar-client section, .scalar-client section *, .scalar-client .custom-scroll { min-width: 0; }
 .scalar-client .t-app__top-container .m-auto { margin-inline: 0; }
+.scalar-client .address-bar-bg-states.address-bar-bg-states { height: auto; min-height: var(--scalar-address-bar-height); }
+.scalar-client .scroll-timeline-x.scroll-timeline-x { flex-wrap: wrap; align-items: center; padding: .125rem .5rem; overflow: visible; mask-image: none; }
+.scalar-client .scroll-timeline-x * { white-space: normal; overflow-wrap: anywhere; text-align: start; }
+.scalar-client .scroll-timeline-x :is(.scalar-button, [data-testid="code-input-disabled"]) { padding: 0; border: 0; }
+.scalar-client .context-bar-group:not(:hover, :focus-within) [class].fade-request-section-content { background: none; }
+.t-doc__header header > span { overflow: hidden; text-overflow: ellipsis; }
+.scalar-app :is(.markdown-summary, .property-collapsed-preview, .scalar-card-header-title, .endpoint-path)[class][class] {
+  --markdown-clamp: none; overflow: visible; white-space: normal; overflow-wrap: anywhere; }
 @media (max-width: 63.99rem) { :root { --scalar-custom-header-height: 0rem; } .back { position: static; }
-  .scalar-client section[aria-label="Response"] { min-height: 100%; } }
+  .scalar-client section[aria-label="Response"] { min-height: 100%; }
+  .endpoint .endpoint-method[class] { min-width: 2.75rem; font-size: .7rem; } .endpoint .endpoint-path[class] { margin-left: .5rem; font-size: .7rem; } }
 `
 
 /**
