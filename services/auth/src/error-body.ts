@@ -73,10 +73,10 @@ const errorSchema = {
 } as const
 
 /**
- * The statuses of every operation: headers that are too long, an unexpected failure, an outage or a full queue, and a request
- * that took too long.
+ * The statuses of every operation: a URL and headers that are too long, an unexpected failure, an outage or a full queue, and a
+ * request that took too long.
  */
-const ANY_STATUS = [431, 500, 503, 504] as const
+const ANY_STATUS = [400, 431, 500, 503, 504] as const
 
 /**
  * The answers with errors of an operation, for the API document. A test service fails when a route answers with another status,

@@ -59,7 +59,7 @@ describe('buildOpenApi', () => {
     const { components, paths } = document
     expect(components.responses.Error405.headers.Allow).toEqual({ $ref: '#/components/headers/Allow' })
     expect(components.headers.Allow.schema).toEqual({ type: 'string' })
-    expect(Object.keys(paths['/'].get.responses)).toEqual(['200', '404', '431', '500', '503', '504'])
+    expect(Object.keys(paths['/'].get.responses)).toEqual(['200', '400', '404', '431', '500', '503', '504'])
   })
 
   it('describes both forms of an error, and the redirect of a link', () => {

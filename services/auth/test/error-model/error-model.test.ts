@@ -191,6 +191,21 @@ describe.each(errors)('the error %s', (name, make) => {
 })
 
 it(
+  '400: refuses a long URL at every operation, before it is known what it asks for',
+  async () => {
+    const service = await world.service()
+    const msg = 'Malformed request'
+    for (const { name, method, path } of operations) {
+      const answer = await usual(service, { method, url: `${path}?x=${'x'.repeat(8_192)}` })
+      const oauth = name === 'post /token' ? { error: 'invalid_request', error_description: msg } : {}
+      const body = { code: 400, error_code: 'validation_failed', msg, ...oauth }
+      expect([name, answer.statusCode, answer.json()]).toEqual([name, 400, body])
+    }
+  },
+  TIMEOUT_MS,
+)
+
+it(
   '431: refuses long headers at every operation, before it is known what they ask for',
   async () => {
     const { app } = await world.service()
@@ -218,8 +233,8 @@ it(
   async () => {
     for (const one of tables.flatMap((table) => Object.values(table)).flat()) await answersTo(one)
     const documented = operations.flatMap(({ name, statuses }) => statuses.map((status) => `${name} ${status}`))
-    const early = operations.map(({ name }) => `${name} 431`)
-    expect([...raised, ...early].sort()).toEqual(documented.sort())
+    const early = operations.flatMap(({ name }) => [`${name} 400`, `${name} 431`])
+    expect([...new Set([...raised, ...early])].sort()).toEqual(documented.sort())
   },
   // In another order of the tests, this one raises every error.
   5 * TIMEOUT_MS,
