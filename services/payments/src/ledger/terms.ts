@@ -98,14 +98,15 @@ async function listContradictoryEntries(db: Db, merchantId: string): Promise<rea
 
 /**
  * Captures whose rate is not that of two dated rates with a margin of whole basis points. The euro has a rate on each
- * day. A rate that an import has replaced counts too: the audit row of the import names it.
+ * day. A rate that an import has replaced counts too: the audit row of the import names it. On a cluster the two parts are read
+ * one after the other, in their order: captures first, so that no import in between brings a rate that is not known.
  */
 async function listWrongRates(db: Db, merchantId: string): Promise<readonly StrayTerms[]> {
   const found = (currency: RawBuilder<unknown>) => sql`
     SELECT k.rate, k.date FROM known k WHERE k.currency = ${currency} AND k.rate > 0
     UNION ALL SELECT 1, NULL WHERE ${currency} = 'EUR'`
   const { rows } = await sql<{ id: string }>`
-    WITH used AS (
+    WITH used AS MATERIALIZED (
       SELECT min(e.id) AS id, t.currency, m.currency AS own, ${rate} AS rate, e.rate_date,
         e.rate_date = (e.created AT TIME ZONE 'UTC')::date AS is_today
       FROM ${sql.table('trail_entries')} e
@@ -113,7 +114,7 @@ async function listWrongRates(db: Db, merchantId: string): Promise<readonly Stra
       JOIN ${sql.table('merchants')} m ON m.id = e.merchant_id
       WHERE e.merchant_id = ${merchantId} AND e.kind = 'capture' AND e.amount > 0 AND t.currency <> m.currency
       GROUP BY 2, 3, 4, 5, 6
-    ), known AS (
+    ), known AS MATERIALIZED (
       SELECT f.currency, f.date, f.rate FROM ${sql.table('fx_rates')} f
       UNION
       SELECT r.currency, r.date, r."from" FROM ${sql.table('audit')} a
