@@ -232,7 +232,7 @@ export function describeShop(stack: ExampleStack): void {
       const { link: other } = await buy(second, 'Lamp')
       const late = await pay(link, UNASKED)
       await comeBack(late)
-      expect(await read(first, 'Lamp')).toBe('Sold out before you paid. Nothing was charged')
+      expect(await read(first, 'Lamp')).toBe('Sold out before you paid, and nothing was charged')
       const order = String(new URL(link).searchParams.get('reference'))
       expect(await paymentsOf(order)).toEqual([
         paid({ voidedAmount: 8_900 }),
@@ -252,7 +252,7 @@ export function describeShop(stack: ExampleStack): void {
       for (const _ of ['the first', 'the second']) await comeBack(await pay(link, UNASKED))
       const { order: cancelled, link: stale } = await buy(bent, 'Teapot')
       await post(`/orders/${cancelled}/end`, bent)
-      expect(await read(bent, 'Teapot')).toBe('Cancelled. Nothing was charged')
+      expect(await read(bent, 'Teapot')).toBe('Cancelled, and nothing was charged')
       await comeBack(await pay(stale, UNASKED))
       await pay(link.replace(/reference=[^&]+&/, ''), UNASKED)
       const amounts = async (id: string | undefined) =>
@@ -281,7 +281,7 @@ export function describeShop(stack: ExampleStack): void {
       const { identity } = z.object({ identity: z.object({ id: z.string() }) }).parse(await asShop('/me'))
       expect(await asShop(`/identities/${identity.id}/merchants?limit=10`)).toHaveLength(1)
       expect(await asShop(`/merchants/${before.id}/webhooks?limit=10`)).toHaveLength(1)
-      expect(await read(bent, 'Huila')).toBe('Cancelled. Nothing was charged')
+      expect(await read(bent, 'Huila')).toBe('Cancelled, and nothing was charged')
     })
 
     it.runIf(canTestWith('chromium'))('sells in Chromium, by keyboard, on a narrow screen', async () => {

@@ -93,7 +93,7 @@ export const bankJourneys: readonly Journey[] = [
       await expectRefusal(visitor, say('refusedTds'))
       await page.goto(stage.exampleUrl)
       // Payments tells the shop of the decline by a webhook.
-      await reloadUntil(page, 'The payment was declined. Nothing was charged')
+      await reloadUntil(page, 'Payment declined, and nothing was charged')
       await expectAccessible()
       await page.getByRole('button', { name: 'Pay Huila' }).click()
       await enterCard(page)
