@@ -49,10 +49,7 @@ export const release = (id: number): Promise<unknown> =>
 export const takeBack = (productId: number, locationId: number, orderId: string): Promise<unknown> =>
   post('/movements', { type: 'receive', productId, locationId, quantity: 1 }, `return-${orderId}`)
 
-async function fillShelf(): Promise<void> {
-  for (const { sku, attributes, stock: quantity } of shopFile.products) {
-    const made = Made.parse(await post('/products', { sku, attributes }).catch(unless(409)))
-    if (made) await post('/movements', { type: 'receive', productId: made.data.id, locationId: 1, quantity })
-  }
+for (const { sku, attributes, stock: quantity } of (await listProducts()).length > 0 ? [] : shopFile.products) {
+  const made = Made.parse(await post('/products', { sku, attributes }).catch(unless(409)))
+  if (made) await post('/movements', { type: 'receive', productId: made.data.id, locationId: 1, quantity })
 }
-if ((await listProducts()).length === 0) await fillShelf()

@@ -1,6 +1,5 @@
 // A shop that uses all three services. Start the stack first (npm start), then: npx node examples/shop/server.ts
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { serve } from '@hono/node-server'
 import { build } from 'esbuild'
 import { type Context, Hono } from 'hono'
@@ -10,17 +9,17 @@ import { secureHeaders } from 'hono/secure-headers'
 import { z } from 'zod'
 import { listProducts } from './inventory.ts'
 import { endOrder, listOrders, placeOrder, settle } from './orders.ts'
-import { drawPage, style } from './page.ts'
+import { drawNotFound, drawPage, style } from './page.ts'
 import { paymentPage } from './payments.ts'
 import { auth, call, payments, shop, unless } from './services.ts'
 
 const Payment = z.object({ id: z.string(), reference: z.string().default('') })
 const Told = z.object({ data: z.object({ transaction: Payment }) })
 const define = { AUTH_URL: JSON.stringify(auth) }
-const kind = { bundle: true, minify: true, format: 'esm', write: false } as const
-const { outputFiles } = await build({ ...kind, define, entryPoints: [join(import.meta.dirname, 'sign-in.ts')] })
+const kind = { bundle: true, minify: true, format: 'esm', write: false, define } as const
+const { outputFiles } = await build({ ...kind, entryPoints: [`${import.meta.dirname}/sign-in.ts`] })
 const script = outputFiles[0]?.text ?? ''
-const pictures = readFileSync(join(import.meta.dirname, 'pictures.svg'), 'utf8')
+const pictures = readFileSync(`${import.meta.dirname}/pictures.svg`, 'utf8')
 /** Asks auth whose access token the browser has. Whoever was banned or has signed out is nobody. */
 async function findUser(context: Context) {
   const authorization = `Bearer ${getCookie(context, 'token')}`
@@ -42,6 +41,7 @@ app.onError((error, context) => {
   console.error(error.message)
   return context.text('That did not work, and nothing is lost. Please reload this page in a moment.', 502)
 })
+app.notFound((context) => context.html(drawNotFound(), 404))
 app.get('/', (context) => showPage(context))
 app.get('/sign-in.js', (context) => context.body(script, 200, { 'content-type': 'text/javascript' }))
 app.get('/style.css', (context) => context.body(style, 200, { 'content-type': 'text/css' }))

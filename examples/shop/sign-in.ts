@@ -15,7 +15,7 @@ auth.onAuthStateChange(async (_event, session) => {
   const value = session?.access_token ?? ''
   if (value === ((await cookieStore.get('token'))?.value ?? '')) return
   await cookieStore.set({ name: 'token', value, sameSite: 'lax' })
-  if (document.body.dataset.email !== (session?.user.email ?? '')) location.reload()
+  if (form?.dataset.email !== (session?.user.email ?? '')) location.reload()
 })
 document.querySelector('#sign-out')?.addEventListener('click', () => auth.signOut({ scope: 'local' }))
 form?.addEventListener('submit', async (event) => {

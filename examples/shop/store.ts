@@ -1,11 +1,10 @@
 import { chmodSync, mkdirSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { z } from 'zod'
 import { findDataDirectory } from '../../packages/stack/src/status/find-address.ts'
 
-const file = join(findDataDirectory(), 'shop.db')
-mkdirSync(dirname(file), { recursive: true })
+mkdirSync(findDataDirectory(), { recursive: true })
+const file = `${findDataDirectory()}/shop.db`
 const database = new DatabaseSync(file)
 chmodSync(file, 0o600) // It has the secret key of the shop's app.
 database.exec('CREATE TABLE IF NOT EXISTS objects (id text PRIMARY KEY, owner text, body text)')

@@ -173,6 +173,17 @@ export function describeShop(stack: ExampleStack): void {
       expect(lines.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(LINES_MAX)
     })
 
+    it('404: leads back to the shop from an unknown address', async () => {
+      const page = await fetch(`${url}/orders`)
+      expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=UTF-8'])
+      const text = await page.text()
+      expect(text).toContain('<title>Not found</title>')
+      expect(text).toContain(
+        '<main><h1>Nothing is at this address</h1><p><a href="/">Back to the shop</a></p></main></body></html>',
+      )
+      expect(text).not.toContain('<script')
+    })
+
     it('serves its page with a strict policy, and tells no browser a secret', async () => {
       const page = await fetch(url)
       expect(page.headers.get('content-security-policy')).toBe(
