@@ -49,6 +49,19 @@ export const journeys: readonly Journey[] = [
     },
   },
   {
+    name: 'prints the receipt by keyboard',
+    go: async (visitor) => {
+      const { page, stage } = visitor
+      await page.goto(linkOf(stage, { text: 'Two bags' }))
+      await enterCard(page, { number: UNASKED })
+      await expectReceipt(visitor)
+      await page.getByText('Two bags').waitFor()
+      await page.evaluate('window.print = () => { document.title = "printed" }')
+      await page.getByRole('button', { name: say('print') }).press('Enter')
+      equal(await page.title(), 'printed')
+    },
+  },
+  {
     name: 'is led back to the shop',
     go: async ({ page, stage }) => {
       await page.goto(linkOf(stage, { redirect: `${stage.shopUrl}?order=a%20b#top` }))

@@ -85,13 +85,23 @@ interface PaidInput {
   readonly transactionId: string
 }
 
-const paid = (p: PaidInput, merchantId: RawBuilder<unknown>) => sql<{
-  currency: string
-  amount: bigint
-  reference: string | null
-  last4: string
-}>`
-    SELECT t.currency, t.amount, t.reference, i.last4
+/** What a customer has paid. */
+interface PaidOrder {
+  readonly money: Money
+  readonly reference: string | null
+  /** What the order tells its customer. */
+  readonly text: string | null
+  /** The last digits of the card. */
+  readonly last4: string
+}
+
+interface PaidRow extends Omit<PaidOrder, 'money'> {
+  readonly currency: string
+  readonly amount: bigint
+}
+
+const paid = (p: PaidInput, merchantId: RawBuilder<unknown>) => sql<PaidRow>`
+    SELECT t.currency, t.amount, t.reference, t.custom ->> 'text' AS text, i.last4
     FROM ${sql.table('merchants')} m
     JOIN ${sql.table('transactions')} t ON t.merchant_id = ${merchantId} AND t.id = ${p.transactionId}
     JOIN ${sql.table('instruments')} i ON i.merchant_id = ${merchantId} AND i.id = t.instrument_id
@@ -103,16 +113,10 @@ const paidQuery = withOwner(
   (p) => paid(p, sql`${p.owner}`),
 )
 
-/**
- * What a customer has paid, and the last four digits of the card.
- * @throws Error when the merchant has no such transaction
- */
-export async function getPaidOrder(
-  lanes: Lanes,
-  input: PaidInput,
-): Promise<{ readonly money: Money; readonly reference: string | null; readonly last4: string }> {
-  const { currency, amount, reference, last4 } = await lanes.read.one(paidQuery, input)
-  return { money: { currency, amount: Number(amount) }, reference, last4 }
+/** @throws Error when the merchant has no such transaction */
+export async function getPaidOrder(lanes: Lanes, input: PaidInput): Promise<PaidOrder> {
+  const { currency, amount, ...others } = await lanes.read.one(paidQuery, input)
+  return { money: { currency, amount: Number(amount) }, ...others }
 }
 
 /** The outcome of an attempt. */

@@ -3,7 +3,7 @@ import type { OpenChallenge } from '../checkout/session-repository.ts'
 import { type Html, html } from './html.ts'
 import { formatLocalMoney } from './local-money.ts'
 import type { PageLocale } from './locale.ts'
-import { factList, type Page, renderPage } from './page.ts'
+import { factList, type Page, renderPage, sumOf } from './page.ts'
 import { type TextName, translatorOf } from './texts.ts'
 
 interface Shown {
@@ -20,7 +20,6 @@ export function bankPage({ state, challenge, text }: Shown, locale: PageLocale):
   const amount = state.money.amount === 0 ? say('nothingNow') : formatLocalMoney(state.money, locale.tag)
   const facts: readonly (readonly [TextName, string])[] = [
     ['shop', challenge.merchant],
-    ['amount', amount],
     ['card', `•••• ${state.last4}`],
   ]
   return page(locale, {
@@ -28,6 +27,7 @@ export function bankPage({ state, challenge, text }: Shown, locale: PageLocale):
     main: html`
 <p class="notice">${say('bankSimulated')}</p>
 <h1>${say('bankAsks')}</h1>
+${sumOf(amount)}
 ${factList(facts, say)}
 <form method="post" action="/acs/challenge" class="actions">
 <input type="hidden" name="state" value="${text}">
@@ -90,7 +90,7 @@ function linkBack(returnUrl: string, { language }: PageLocale): Html {
   const say = translatorOf(language)
   return html`
 <p>${say('bankHost', { host: new URL(returnUrl).host })}</p>
-<p><a class="button" href="${returnUrl}">${say('returnLink')}</a></p>`
+<p class="actions"><a class="button" href="${returnUrl}">${say('returnLink')}</a></p>`
 }
 
 /** The bank looks like the payment page, which shows it in a frame. */

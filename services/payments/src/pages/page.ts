@@ -47,6 +47,13 @@ export function factList(facts: readonly (readonly [TextName, string | Html])[],
   return html`<dl>${facts.map(([name, value]) => html`<div><dt>${say(name)}</dt><dd>${value}</dd></div>`)}</dl>`
 }
 
+/** Writes an amount large. Long amounts are smaller, so that the currency stays beside its number on narrow screens. */
+export function sumOf(amount: string): Html {
+  return html`<p class="sum${amount.length > SHORT_SUM ? ' long' : ''}">${amount}</p>`
+}
+
+const SHORT_SUM = 13
+
 /** What else a page may reach than its own origin. */
 export interface PageReach {
   /** Origins that forms may lead to, also by redirects. */

@@ -2,15 +2,15 @@ import { currencyExponent } from '../money/currencies.ts'
 import { type Html, html } from '../pages/html.ts'
 import { formatLocalMoney } from '../pages/local-money.ts'
 import type { PageLocale } from '../pages/locale.ts'
-import { factList, type Page, renderPage } from '../pages/page.ts'
+import { factList, type Page, renderPage, sumOf } from '../pages/page.ts'
 import { type TextName, type Translate, translatorOf } from '../pages/texts.ts'
 import { type PaymentLink, redirectAfter } from './link.ts'
 import { type AmountProblem, TYPED_LENGTH_MAX } from './link-amount.ts'
 import type { Receipt } from './receipt.ts'
 
 /** Writes a page of payment links in a language. */
-export function renderLinkPage(locale: PageLocale, page: Omit<Page, 'language' | 'styles'>): string {
-  return renderPage({ ...page, language: locale.language, styles: ['/assets/pay.css'] })
+export function renderLinkPage(locale: PageLocale, page: Omit<Page, 'language'>): string {
+  return renderPage({ ...page, language: locale.language, styles: ['/assets/pay.css', ...(page.styles ?? [])] })
 }
 
 /** Returns the part above each form: who is paid, how much and for what. */
@@ -28,13 +28,6 @@ ${text === undefined ? undefined : html`<p dir="auto">${text}</p>`}
 </div>`
 }
 
-/** Long amounts are smaller, so that the currency stays beside its number on narrow screens. */
-function sumOf(amount: string): Html {
-  return html`<p class="sum${amount.length > SHORT_SUM ? ' long' : ''}">${amount}</p>`
-}
-
-const SHORT_SUM = 13
-
 function testNotice(test: boolean, say: Translate): Html | undefined {
   return test ? html`<p class="notice">${say('test')}</p>` : undefined
 }
@@ -42,11 +35,10 @@ function testNotice(test: boolean, say: Translate): Html | undefined {
 /** Returns the page after a payment whose link names no page to return to. */
 export function receiptPage(receipt: Receipt, locale: PageLocale): string {
   const say = translatorOf(locale.language)
-  const { merchant, money, reference, last4, transactionId, paid, test } = receipt
+  const { merchant, reference, last4, transactionId, paid } = receipt
   const date = new Intl.DateTimeFormat(locale.tag, { dateStyle: 'medium', timeStyle: 'long', timeZone: 'UTC' })
   const facts: readonly (readonly [TextName, string | Html])[] = [
     ['shop', merchant],
-    ['amount', formatLocalMoney(money, locale.tag)],
     ['date', html`<time datetime="${paid.toISOString()}">${date.format(paid)}</time>`],
     ...(reference === null ? [] : ([['reference', reference]] as const)),
     ['card', `•••• ${last4}`],
@@ -54,13 +46,28 @@ export function receiptPage(receipt: Receipt, locale: PageLocale): string {
   ]
   return renderLinkPage(locale, {
     title: say('paid'),
+    script: '/assets/print.js',
     main: html`
+${paidAbove('paid', receipt, locale)}
+${factList(facts, say)}
+<p>${say('thanks', { merchant })}</p>
+<p class="actions"><button type="button" class="quiet" id="print" hidden>${say('print')}</button></p>`,
+  })
+}
+
+/** The upper part of a page after a payment: that it was paid, how much and what for. */
+function paidAbove(
+  title: 'paid' | 'returnTitle',
+  { money, text, test }: Pick<Receipt, 'money' | 'text' | 'test'>,
+  { language, tag }: PageLocale,
+): Html {
+  const say = translatorOf(language)
+  return html`
 ${testNotice(test, say)}
 ${DONE_MARK}
-<h1>${say('paid')}</h1>
-<p>${say('thanks', { merchant })}</p>
-${factList(facts, say)}`,
-  })
+<h1>${say(title)}</h1>
+${sumOf(formatLocalMoney(money, tag))}
+${text === null ? undefined : html`<p class="order" dir="auto">${text}</p>`}`
 }
 
 const DONE_MARK = html`<svg class="done" viewBox="0 0 48 48" aria-hidden="true"><circle cx="24" cy="24" r="22"/><path d="m14 25 7 7 13-15"/></svg>`
@@ -70,17 +77,10 @@ const DONE_MARK = html`<svg class="done" viewBox="0 0 48 48" aria-hidden="true">
  * have to allow any origin. Anybody can make a test merchant, so for test merchants the page does not redirect by itself, and
  * names the host.
  */
-export function returnPage(
-  redirect: string,
-  { transactionId, merchant, money, test }: Pick<Receipt, 'transactionId' | 'merchant' | 'money' | 'test'>,
-  locale: PageLocale,
-): string {
+export function returnPage(redirect: string, receipt: Omit<Receipt, 'paid'>, locale: PageLocale): string {
   const say = translatorOf(locale.language)
+  const { transactionId, merchant, test } = receipt
   const address = redirectAfter(redirect, transactionId)
-  const facts = [
-    ['shop', merchant],
-    ['amount', formatLocalMoney(money, locale.tag)],
-  ] as const
   const leave = {
     script: '/assets/leave.js',
     head: html`<noscript><meta http-equiv="refresh" content="0; url=${address}"></noscript>`,
@@ -89,12 +89,10 @@ export function returnPage(
     title: say('returnTitle'),
     ...(test ? {} : leave),
     main: html`
-${testNotice(test, say)}
-${DONE_MARK}
-<h1>${say('returnTitle')}</h1>
-${factList(facts, say)}
+${paidAbove('returnTitle', receipt, locale)}
+${factList([['shop', merchant]], say)}
 <p>${test ? say('returnTest', { host: new URL(address).host }) : say('returnText')}</p>
-<p><a class="button" id="leave" href="${address}">${say('returnLink')}</a></p>`,
+<p class="actions"><a class="button" id="leave" href="${address}">${say('returnLink')}</a></p>`,
   })
 }
 
@@ -118,7 +116,7 @@ export function troublePage(advice: TextName, again: string | undefined, locale:
     main: html`
 <h1>${say('troubleTitle')}</h1>
 <p>${say(advice)}</p>
-${again === undefined ? undefined : html`<p><a class="button" href="${again}">${say('startAgain')}</a></p>`}`,
+${again === undefined ? undefined : html`<p class="actions"><a class="button" href="${again}">${say('startAgain')}</a></p>`}`,
   })
 }
 
@@ -142,9 +140,10 @@ ${summary(link, locale, say)}
 <form method="post" action="/pos">
 <input type="hidden" name="link" value="${link.query}">
 <div class="field">
-<label for="amount">${say('amountIn', { currency })}</label>
+<label for="amount">${say('amountTitle')}</label>
+<p class="hint" id="amount-hint">${say('amountIn', { currency })}</p>
 <input id="amount" name="amount" inputmode="decimal" autocomplete="off" maxlength="${TYPED_LENGTH_MAX}" required autofocus
- value="${typed}" aria-describedby="amount-error"${problem && html` aria-invalid="true"`}>
+ value="${typed}" aria-describedby="amount-error amount-hint"${problem && html` aria-invalid="true"`}>
 <p class="error" id="amount-error" role="alert">${problem && say(PROBLEMS[problem], { example: exampleOf(currency, locale) })}</p>
 </div>
 <button>${say('go')}</button>

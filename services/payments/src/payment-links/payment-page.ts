@@ -34,6 +34,7 @@ const SCRIPT_TEXTS = [
   'tryAgain',
   'refusedTds',
   'approveFrame',
+  'approveApp',
 ] as const satisfies readonly TextName[]
 
 /**
@@ -57,6 +58,7 @@ export function paymentPage(page: PaymentPage, locale: PageLocale): string {
   return renderLinkPage(locale, {
     title: say('payTo', { merchant: link.payee.name }),
     script: '/assets/pay.js',
+    styles: ['/assets/approval.css'],
     main: html`
 ${summary(link, locale, say)}
 <form method="post" action="/pos/pay" data-checkout="${JSON.stringify(checkout)}">
@@ -118,12 +120,15 @@ function fieldsOf({ say, problems, expiry }: Fields): readonly Html[] {
   })
 }
 
-/** Where the customer's bank asks for approval. The script opens it. */
+/** Where the customer's bank asks for approval. The script opens it. A page of the bank has a heading of its own. */
 function approvalDialog(say: Translate): Html {
   return html`
 <dialog id="approval" aria-labelledby="approval-title">
-<h2 id="approval-title">${say('approveTitle')}</h2>
-<p id="approval-app" hidden>${say('approveApp')}</p>
+<div id="approval-app" hidden>
+<h2 id="approval-title" tabindex="-1" autofocus>${say('approveTitle')}</h2>
+<p role="status"></p>
+<span class="waiting"></span>
+</div>
 <div id="approval-frame"></div>
 <form method="dialog"><button class="plain">${say('cancel')}</button></form>
 </dialog>`

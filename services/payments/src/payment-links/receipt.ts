@@ -7,6 +7,8 @@ const Content = z.object({
   test: z.boolean(),
   money: z.object({ currency: z.string(), amount: z.number() }),
   reference: z.string().nullable(),
+  /** What was paid, as the link says it. Receipts of earlier releases do not tell. */
+  text: z.string().nullable().default(null),
   last4: z.string(),
   transactionId: z.string(),
 })

@@ -17,9 +17,12 @@ describe('GET /assets/:name', () => {
   it.each([
     ['page.css', 'text/css; charset=utf-8'],
     ['pay.css', 'text/css; charset=utf-8'],
+    ['approval.css', 'text/css; charset=utf-8'],
+    ['bank.css', 'text/css; charset=utf-8'],
     ['conclude.js', 'text/javascript; charset=utf-8'],
     ['leave.js', 'text/javascript; charset=utf-8'],
     ['pay.js', 'text/javascript; charset=utf-8'],
+    ['print.js', 'text/javascript; charset=utf-8'],
   ])('200: serves the whole file %s as %s', async (name, type) => {
     const response = await load(name)
     const text = readFileSync(new URL(`../pages/assets/${name}`, import.meta.url), 'utf8')
@@ -30,9 +33,12 @@ describe('GET /assets/:name', () => {
     ])
   })
 
-  it.each(['page.css', 'pay.css'])('200: serves styles in %s that load nothing else', async (name) => {
-    expect((await load(name)).body).not.toMatch(/url\(|@import/)
-  })
+  it.each(['page.css', 'pay.css', 'approval.css', 'bank.css'])(
+    '200: serves styles in %s that load nothing else',
+    async (name) => {
+      expect((await load(name)).body).not.toMatch(/url\(|@import/)
+    },
+  )
 
   it.each(['other.js', '..%2fassets.ts', 'page.css%00'])('404: serves no other file, such as %s', async (name) => {
     const response = await load(name)

@@ -16,10 +16,12 @@ const SCRIPT = 'text/javascript; charset=utf-8'
 const TYPES = {
   'page.css': CSS,
   'pay.css': CSS,
+  'approval.css': CSS,
   'bank.css': CSS,
   'conclude.js': SCRIPT,
   'leave.js': SCRIPT,
   'pay.js': SCRIPT,
+  'print.js': SCRIPT,
 } as const
 
 const ASSETS_FOLDER = join(import.meta.dirname, '../pages/assets')

@@ -93,7 +93,7 @@ describe('GET /pos', () => {
   it('400: asks for the amount when that of the link is malformed', async () => {
     const { statusCode, body } = await open({ value: '1,5', locale: 'de' })
     expect([statusCode, textOf(body).includes('Geben Sie einen Betrag ein, zum Beispiel 25,00.')]).toEqual([400, true])
-    expect(body).toContain('value="1,5" aria-describedby="amount-error" aria-invalid="true"')
+    expect(body).toContain('value="1,5" aria-describedby="amount-error amount-hint" aria-invalid="true"')
   })
 
   it.each([

@@ -70,6 +70,7 @@ const paid = async (keep: object | undefined, receipt: object = {}) => ({
     test: true,
     money: { currency: 'EUR', amount: 1_000 },
     reference: 'R-1',
+    text: null,
     last4: '0000',
     transactionId: anyId,
     ...receipt,

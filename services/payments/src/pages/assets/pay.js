@@ -89,7 +89,7 @@ const WAYS = {
       const { width, height } = task
       return showFrame(task, { title: texts.approveFrame, width, height }, cancelled)
     }),
-  poll: (ask) => inDialog((cancelled) => poll(ask, cancelled), { app: true }),
+  poll: (ask) => inDialog((cancelled) => poll(ask, cancelled), texts.approveApp),
 }
 
 /** Shows a page of the bank in a frame until the page reports its end. After the timeout the step has no hints. */
@@ -122,10 +122,11 @@ async function poll(ask, cancelled) {
   }
 }
 
-/** Opens the dialog while a step runs. Closing the dialog cancels the payment. */
-async function inDialog(work, { app = false } = {}) {
-  dialog.querySelector('#approval-app').hidden = !app
+/** Opens the dialog while a step runs, with a text unless a frame says what to do. Closing the dialog cancels the payment. */
+async function inDialog(work, text = '') {
+  dialog.querySelector('#approval-app').hidden = text === ''
   dialog.showModal()
+  dialog.querySelector('[role="status"]').textContent = text
   const done = new AbortController()
   const cancelled = new Promise((_, reject) => {
     dialog.addEventListener('close', () => reject(new Refusal(CANCELLED)), { signal: done.signal })
@@ -220,8 +221,7 @@ function show(problems, summary = '') {
     else form[field].removeAttribute('aria-invalid')
   }
   alertLine.textContent = summary
-  const first = FIELDS.find((field) => problems[field] !== undefined)
-  if (first) form[first].focus()
+  form[FIELDS.find((field) => problems[field] !== undefined)]?.focus()
 }
 
 function setBusy(busy, text = buttonText) {

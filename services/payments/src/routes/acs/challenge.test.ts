@@ -65,20 +65,18 @@ const textOf = (page: string) =>
 const TEXTS: Readonly<Record<string, string>> = {
   en: `This bank is simulated: no money moves.
 Approve the payment?
+€1,234.56
 Shop
 &lt;Coffee&gt; &amp; &quot;John&quot;
-Amount
-€1,234.56
 Card
 •••• 1234
 Approve
 Decline`,
   da: `Banken er simuleret: der flyttes ingen penge.
 Vil du godkende betalingen?
+1.234,56\u00a0€
 Butik
 &lt;Coffee&gt; &amp; &quot;John&quot;
-Beløb
-1.234,56\u00a0€
 Kort
 •••• 1234
 Godkend
@@ -93,7 +91,7 @@ describe('POST /acs/challenge', () => {
     expect(page.statusCode).toBe(200)
     expect(page.headers).toEqual(headersOf('', COMPRESSIBLE))
     expect(page.body).toContain('<dd>&lt;Coffee&gt; &amp; &quot;John&quot;</dd>')
-    expect(page.body).toContain('<dd>€1,234.56</dd>')
+    expect(page.body).toContain('<p class="sum">€1,234.56</p>')
     expect(page.body).toContain('<dd>•••• 1234</dd>')
     expect(page.body).toContain('<html lang="en">')
     expect(page.body).not.toMatch(/https?:|<script|style="| on\w+=/)

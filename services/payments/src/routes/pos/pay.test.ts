@@ -95,16 +95,18 @@ describe('POST /pos/pay', () => {
     )
     const receipt = await inject('GET', String(headers.location))
     expect(receipt.statusCode).toBe(200)
-    for (const shown of ['€10.00', 'R-1', '•••• 0000', paid.id, 'Shop']) expect(textOf(receipt.body)).toContain(shown)
+    for (const shown of ['€10.00 T Shop', 'R-1', '•••• 0000', paid.id]) expect(textOf(receipt.body)).toContain(shown)
     expect(receipt.body).toContain(`<time datetime="${paid.created.slice(0, 19)}`)
   })
 
   it('200: names the host of a test link’s redirect, and goes there only at a click', async () => {
-    const { statusCode, headers, body } = await pay(linkOf({ redirect: 'https://shop.example/done?order=1#top' }))
+    const { statusCode, headers, body } = await pay(
+      linkOf({ redirect: 'https://shop.example/done?order=1#top', text: 'Two bags' }),
+    )
     const [paid] = await transactions()
     const address = `https://shop.example/done?order=1&amp;transactionId=${paid.id}#top`
     expect([statusCode, body.includes(`href="${address}"`)]).toEqual([200, true])
-    for (const shown of ['€10.00', 'The shop is at shop.example.']) expect(textOf(body)).toContain(shown)
+    for (const shown of ['€10.00 Two bags Shop', 'The shop is at shop.example.']) expect(textOf(body)).toContain(shown)
     expect(body).not.toMatch(/<script|http-equiv="refresh"/)
     expect(headers['content-security-policy']).toContain("form-action 'self';")
   })
@@ -145,7 +147,7 @@ describe('POST /pos/pay', () => {
     const { headers } = await pay(linkOf({ value: '1234.5', locale: 'de_AT' }), { number: '1000000000000000' })
     const { pathname, search } = new URL(String(headers.location))
     expect(textOf((await inject('GET', pathname + search)).body)).toBe(
-      ' Diese Bank ist simuliert: Es fließt kein Geld. Zahlung freigeben? Händler Shop Betrag € 1.234,50 Karte •••• 0000 Freigeben Ablehnen ',
+      ' Diese Bank ist simuliert: Es fließt kein Geld. Zahlung freigeben? € 1.234,50 Händler Shop Karte •••• 0000 Freigeben Ablehnen ',
     )
   })
 

@@ -23,6 +23,7 @@ const sealed = (changes: object = {}) =>
     test: true,
     money: { currency: 'EUR', amount: 1_099 },
     reference: 'R-1',
+    text: 'Two <bags>',
     last4: '1234',
     transactionId: TRANSACTION_ID,
     ...changes,
@@ -36,11 +37,10 @@ describe('GET /pos/receipt', () => {
       expect(textsOf(body)).toEqual([
         'Test mode: no money moves.',
         'Your payment was received',
-        'Coffee &amp; &lt;John&gt; can see the payment. Print or save this page as your receipt.',
+        '€10.99',
+        'Two &lt;bags&gt;',
         'Shop',
         'Coffee &amp; &lt;John&gt;',
-        'Amount',
-        '€10.99',
         'Date',
         'Jan 1, 2024, 12:00:00 AM UTC',
         'Reference',
@@ -49,14 +49,32 @@ describe('GET /pos/receipt', () => {
         '•••• 1234',
         'Transaction',
         TRANSACTION_ID,
+        'Coffee &amp; &lt;John&gt; can see the payment. Print or save this page as your receipt.',
+        'Print',
       ])
     }
   })
 
-  it('200: names no test of a live payment, and no reference that was not given', async () => {
-    const texts = textsOf((await open(sealed({ test: false, reference: null }))).body)
-    expect(texts).not.toContain('Test mode: no money moves.')
-    expect(texts).not.toContain('Reference')
+  it.each([null, undefined])(
+    '200: names no test of a live payment, and neither a reference nor a text that was not given, such as %j',
+    async (text) => {
+      const { body } = await open(sealed({ test: false, reference: null, text }))
+      expect(textsOf(body).slice(0, 5)).toEqual([
+        'Your payment was received',
+        '€10.99',
+        'Shop',
+        'Coffee &amp; &lt;John&gt;',
+        'Date',
+      ])
+      expect(textsOf(body)).not.toContain('Reference')
+    },
+  )
+
+  it('200: has a button that prints, shown by a script of this origin', async () => {
+    const { headers, body } = await open(sealed())
+    expect(body).toContain('<button type="button" class="quiet" id="print" hidden>Print</button>')
+    expect(body.match(/<script.*?<\/script>/g)).toEqual(['<script src="/assets/print.js" defer></script>'])
+    expect(headers['content-security-policy']).toContain("; script-src 'self';")
   })
 
   it('200: is in the language of the browser', async () => {
