@@ -87,7 +87,9 @@ it('200: shows a document of the checkout as a page', async () => {
 it('404: shows a browser a page that links to the start page', async () => {
   const answer = await fetch(`http://localhost:${home.port}/sign-in`, { headers: { accept: 'text/html' } })
   expect([answer.status, answer.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8'])
-  expect(await answer.text()).toContain('<h1>Not found</h1></div><p>This address has no page.</p></header>')
+  expect(await answer.text()).toContain(
+    '<h1>Not found</h1></div><p>This address has no page. The start page links to everything that runs.</p>',
+  )
 })
 
 /** An element of the page, as far as its script uses one. */
@@ -103,6 +105,7 @@ class FakeElement {
   constructor(name: string) {
     this.name = name
   }
+  setAttribute() {}
   appendChild(child: FakeElement): FakeElement {
     this.children.push(child)
     return child
@@ -120,6 +123,7 @@ async function arriveAt(address: string) {
     location: { search, hash, pathname },
     history: { replaceState: (_state: unknown, _title: string, url: string) => left.push(url) },
     document: {
+      body: new FakeElement('body'),
       querySelectorAll: () => [],
       getElementById: () => place,
       createElement: (name: string) => new FakeElement(name),
@@ -146,6 +150,7 @@ function showPart({ name, textContent, href }: FakeElement): string {
 }
 
 function showCopied({ name, id, textContent, dataset }: FakeElement): string {
+  if (name === 'h3') return textContent
   return name === 'button' ? `${textContent} of ${dataset.copy}` : `${id}: ${textContent}`
 }
 
@@ -167,9 +172,9 @@ it('shows who has arrived by a link of a mail, with the tokens, and removes them
   })
   expect(details?.flatMap(({ textContent, children }) => [textContent, ...children.map(showCopied)])).toEqual([
     'Access token, its claims, and refresh token',
-    ...['Access token', '', `access-token: ${token}`, 'Copy of access-token'],
-    ...['Claims', '', `claims: ${JSON.stringify(claims, null, 2)}`, 'Copy of claims'],
-    ...['Refresh token', '', 'refresh-token: again', 'Copy of refresh-token'],
+    ...['', 'Access token', 'Copy of access-token', `access-token: ${token}`],
+    ...['', 'Claims', 'Copy of claims', `claims: ${JSON.stringify(claims, null, 2)}`],
+    ...['', 'Refresh token', 'Copy of refresh-token', 'refresh-token: again'],
   ])
 })
 

@@ -36,7 +36,7 @@ function answer(
   else void sendGuide(request, response, plan)
 }
 
-const notFoundPage = renderNotFound('Links to everything that runs.')
+const notFoundPage = renderNotFound('The start page links to everything that runs.')
 
 /** Shows a document of the checkout; of any other path it says that nothing is there. */
 async function sendGuide(request: IncomingMessage, response: ServerResponse, plan: StackPlan): Promise<void> {
@@ -80,6 +80,7 @@ function describeStack(plan: DescribedPlan): FrontPage {
       { heading: 'Open', links: [...services.map(linkOf), ...(plan.hasMail ? [mail] : [])] },
       {
         heading: 'Read, with curl and TypeScript',
+        hasLongLabels: true,
         links: guides.map(({ path, about }) => ({ label: about, href: `/${path}`, about: `\`${path}\`` })),
       },
     ],
@@ -166,10 +167,10 @@ const addMarked = (text) => {
 }
 const addCopied = (label, text, to) => {
   const id = label.toLowerCase().replace(' ', '-')
-  add('h3', label, to)
   const block = Object.assign(add('div', '', to), { className: 'command' })
-  Object.assign(add('code', text, block), { id, tabIndex: 0 })
+  add('h3', label, block)
   Object.assign(add('button', 'Copy', block), { className: 'quiet', hidden: true }).dataset.copy = id
+  Object.assign(add('code', text, block), { id })
 }
 const claimsOf = (token) => {
   try {

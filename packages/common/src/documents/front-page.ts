@@ -10,6 +10,8 @@ export interface FrontPage {
   /** One sentence. What stands between backticks is shown as code, here and in `about` of each link. */
   readonly about: string
   readonly groups: readonly LinkGroup[]
+  /** The page that a link above the heading leads back to. */
+  readonly back?: { readonly label: string; readonly href: string }
   /** HTML between the sentence and the links, and below the links. Its author escapes what comes from outside. */
   readonly before?: string
   readonly after?: string
@@ -18,9 +20,10 @@ export interface FrontPage {
   readonly style?: string
 }
 
-/** Links with a heading, shown as one list. */
+/** Links with a heading, shown as one list. Where labels are long, what they are about stands below them. */
 export interface LinkGroup {
   readonly heading: string
+  readonly hasLongLabels?: boolean
   readonly links: readonly PageLink[]
 }
 
@@ -65,25 +68,37 @@ export function renderServicePage({ title, about, readme }: ServicePage): Render
   })
 }
 
-/** What a browser sees at an address without a page. `about` says where the link to the start leads. */
+/** What a browser sees at an address without a page. `about` is a sentence about the start page, to which a button leads. */
 export function renderNotFound(about: string): RenderedPage {
-  return renderFrontPage({
-    title: 'Not found',
-    about: 'This address has no page.',
-    groups: [{ heading: 'Go on', links: [{ label: 'Start page', href: '/', about }] }],
-  })
+  const main = `${renderTitle('Not found')}<p>This address has no page. ${escapeHtml(about)}</p>
+<p class="actions"><a class="button" href="/">Start page</a></p>`
+  return renderPage({ title: 'Not found', bodyClass: 'single', main, style: PAGE_STYLE })
 }
 
 /** The HTML of a front page, and the headers that it needs. It loads nothing. */
 export function renderFrontPage(page: FrontPage): RenderedPage {
-  const { title, about, groups, before = '', after = '', script } = page
-  const style = STYLE + (page.style ?? '')
+  const { title, about, groups, back, before = '', after = '', script, style = '' } = page
+  const nav = back && `<nav><a href="${escapeHtml(back.href)}">← ${escapeHtml(back.label)}</a></nav>`
+  const main = `${nav ?? ''}<header>${renderTitle(title)}<p>${renderText(about)}</p></header>
+${before}${groups.map(renderGroup).join('')}${after}`
+  return renderPage({ title, main, style: PAGE_STYLE + STYLE + style, script })
+}
+
+interface PageParts {
+  readonly title: string
+  readonly bodyClass?: string
+  /** HTML. */
+  readonly main: string
+  readonly style: string
+  readonly script?: string | undefined
+}
+
+function renderPage({ title, bodyClass, main, style, script }: PageParts): RenderedPage {
   const html = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>${escapeHtml(title)}</title>
 <link rel="icon" href="${PAGE_ICON}"><style>${style}</style></head>
-<body><main><header>${renderTitle(title)}<p>${renderText(about)}</p></header>
-${before}${groups.map(renderGroup).join('')}${after}</main>${script === undefined ? '' : `<script>${script}</script>`}</body></html>
+<body${bodyClass === undefined ? '' : ` class="${bodyClass}"`}><main>${main}</main>${script === undefined ? '' : `<script>${script}</script>`}</body></html>
 `
   const policy = [
     "default-src 'none'",
@@ -113,8 +128,8 @@ export function wantsPage(accept: string | undefined): boolean {
   return new Negotiator({ headers: { accept: (accept ?? '').toLowerCase() } }).mediaTypes().includes('text/html')
 }
 
-function renderGroup({ heading, links }: LinkGroup): string {
-  return `<section><h2>${escapeHtml(heading)}</h2><ul>${links.map(renderLink).join('')}</ul></section>\n`
+function renderGroup({ heading, hasLongLabels, links }: LinkGroup): string {
+  return `<section><h2>${escapeHtml(heading)}</h2><ul${hasLongLabels ? ' class="long"' : ''}>${links.map(renderLink).join('')}</ul></section>\n`
 }
 
 /** A click anywhere in a row follows its link, except on the links of its last line. */
@@ -143,10 +158,7 @@ function digestOf(text: string): string {
   return `sha256-${hash('sha256', text, 'base64')}`
 }
 
-const STYLE = `${PAGE_STYLE}main { max-width: 48rem; margin: 0 auto; padding: clamp(1rem, 5vw, 3.5rem) clamp(.75rem, 4vw, 1.5rem) }
-header { margin-bottom: 1.75rem }
-header p { margin: .5rem 0 0; color: var(--soft); font-size: 1.05rem }
-h2 { margin: 1.75rem 0 .5rem; font-size: .95rem; font-weight: 600; color: var(--soft) }
+const STYLE = `header { margin-bottom: 1.75rem }
 section ul { list-style: none; margin: 0; padding: 0; background: var(--card); border: 1px solid var(--line);
  border-radius: var(--radius) }
 li { position: relative; display: grid; grid-template-columns: 12rem minmax(0, 1fr); gap: .1rem 1rem; padding: .7rem 1rem }
@@ -159,17 +171,22 @@ li:hover > a { text-decoration-thickness: .15em }
 a { font-weight: 600; overflow-wrap: anywhere }
 li code span { color: inherit; white-space: nowrap }
 .steps li { display: block }
+.long li { grid-template-columns: minmax(0, 1fr) }
+:is(p, td, .steps span) > code, article li code { padding: .1em .3em; color: var(--text); background: var(--card); border: 1px solid var(--line);
+ border-radius: .3rem; box-decoration-break: clone }
+.steps span > code, .notice p > code { background: var(--page) }
 .notice { margin: 0 0 1.75rem; padding: 1rem 1.25rem; background: var(--card); border: 1px solid var(--line);
  border-inline-start: .35rem solid var(--good); border-radius: var(--radius) }
 .notice.bad { border-inline-start-color: var(--bad) }
 .notice h2 { margin: 0; font-size: 1.2rem; color: var(--text) }
 .notice p { margin: .4rem 0 0; overflow-wrap: anywhere }
 pre { white-space: pre-wrap; overflow-wrap: anywhere }
-.notice h3 { margin: .9rem 0 0; font-size: .95rem; font-weight: 600 }
-.notice .command code { flex-basis: 20rem; max-height: 12rem; overflow: auto }
+.notice .command { justify-content: space-between; margin-top: .9rem }
+.notice h3 { margin: 0; font-size: .95rem; font-weight: 600 }
+.notice .command code { flex-basis: 100% }
 summary { margin-top: .6rem; cursor: pointer; color: var(--soft) }
 @media (max-width: 36rem) { li { grid-template-columns: minmax(0, 1fr) } li > span:nth-of-type(2) { grid-column: 1 } }
 `
 
 /** What a browser sees at a path of a service that no route has. */
-export const serviceNotFound = renderNotFound('Links to the API and the state of this service.')
+export const serviceNotFound = renderNotFound('The start page links to the API and to the state of this service.')

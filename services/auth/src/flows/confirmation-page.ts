@@ -26,12 +26,7 @@ const TEXTS: Readonly<Record<string, readonly [title: string, button: string]>> 
 }
 const OTHER_TEXT = ['Confirm that it is you', 'Continue'] as const
 
-const STYLE = `${PAGE_STYLE}
-body { font-size: 1.0625rem }
-p { margin: 1rem 0; overflow-wrap: anywhere }
-button { width: 100% }
-`
-const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64')
+const STYLE_HASH = createHash('sha256').update(PAGE_STYLE).digest('base64')
 
 /**
  * The page between a mail's link and its effect, with MAILER_LINK_MODE `confirm`. Programs that scan mails open the page, but only a
@@ -63,13 +58,13 @@ function toHtml({ title, button, host, form: { type, token, redirectTo } }: Page
 <meta name="robots" content="noindex">
 <title>${title}</title>
 <link rel="icon" href="${PAGE_ICON}">
-<style>${STYLE}</style>
+<style>${PAGE_STYLE}</style>
 </head>
 <body class="single">
 <main>
 ${renderTitle(title)}
 <p>${host === '' ? 'Press the button to continue.' : `You will continue to ${breakable(host)}.`}</p>
-<form method="post" action="?">${inputs.join('')}<button type="submit">${button}</button></form>
+<form method="post" action="?" class="actions">${inputs.join('')}<button type="submit">${button}</button></form>
 </main>
 </body>
 </html>
