@@ -2,17 +2,13 @@ import { PAGE_STYLE } from '@trestle/common/documents/page-style.ts'
 import { COPY_SCRIPT } from '../command-block.ts'
 
 /** Style of the pages, above what all pages share. */
-export const pageStyle = `${PAGE_STYLE}main { max-width: 52rem; margin: 0 auto; padding: clamp(1rem, 5vw, 3rem) clamp(.75rem, 4vw, 1.5rem); overflow-wrap: break-word }
-h1 { font-size: clamp(1.4rem, 6vw, 2rem) }
-header p { margin: .5rem 0 0; color: var(--soft) }
-h2 { margin: 1.75rem 0 .5rem; font-size: .95rem; font-weight: 600; color: var(--soft) }
-.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%) }
+export const pageStyle = `${PAGE_STYLE}main { overflow-wrap: break-word }
 button.bad { color: var(--card); background: var(--bad); border-color: var(--bad) }
 button.bad:hover { border-color: var(--text) }
 [hidden] { display: none !important }
 input { flex: 1 1 8rem; min-width: 0; min-height: 2.75rem; padding: .5rem 1rem; font: inherit; color: inherit;
  background: var(--field); border: 1px solid var(--edge); border-radius: var(--radius-small) }
-.bar, .bar form, .actions, nav { display: flex; flex-wrap: wrap; gap: .5rem }
+.bar, .bar form { display: flex; flex-wrap: wrap; gap: .5rem }
 .bar { margin: 1.5rem 0 .75rem }
 .bar form { flex: 1 1 16rem }
 .bar > button { margin-inline-start: auto }
@@ -20,7 +16,7 @@ input { flex: 1 1 8rem; min-width: 0; min-height: 2.75rem; padding: .5rem 1rem; 
 .count { min-height: 1.5em; margin: 0 0 .4rem; color: var(--soft); font-size: .9rem }
 .none, .mails, .highlights, pre, iframe { background: var(--card); border: 1px solid var(--line); border-radius: var(--radius) }
 .none { margin: 0; padding: clamp(1.5rem, 6vw, 3rem) 1rem; text-align: center; color: var(--soft) }
-.none svg { width: 3rem; height: 3rem; fill: var(--line) }
+.none svg { width: 3rem; height: 3rem; fill: var(--edge) }
 .none h2 { margin: .5rem 0 .25rem; font-size: 1.2rem; color: var(--text) }
 .none p { margin: 0 }
 .none .command { width: fit-content; max-width: 100%; margin: 1rem auto 0; justify-content: center }
@@ -48,7 +44,6 @@ time { color: var(--soft); font-size: .9rem; font-variant-numeric: tabular-nums;
 #confirm h2 { margin: 0; font-size: 1.2rem; color: var(--text) }
 #confirm p { margin: .4rem 0 1.25rem }
 #confirm button { flex: 1 1 6rem; padding-inline: .6rem }
-nav { justify-content: space-between; align-items: center; margin-bottom: 1rem }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .2rem 1rem; margin: 1rem 0 }
 dt { color: var(--soft) }
 dd { margin: 0 }
@@ -62,7 +57,7 @@ p + .code { margin-top: 1rem !important; padding-top: 1rem; border-top: 1px soli
 .code button, .highlights .actions button { margin-inline-start: auto }
 .links { margin: 0; padding-inline-start: 1.25rem }
 pre { margin: 0; padding: 1rem; white-space: pre-wrap }
-iframe { display: block; width: 100%; height: 18rem; resize: vertical; background: white; color-scheme: light;
+iframe { display: block; width: 100%; height: 18rem; background: white; color-scheme: light;
  border: .5rem solid var(--line) }
 .shown { margin: 0 0 .5rem; color: var(--soft); font-size: .9rem }
 @media (max-width: 36rem) {
@@ -107,11 +102,15 @@ const refresh = async () => {
   if (focused) document.getElementById(focused)?.focus()
 }
 if (place) setInterval(refresh, 2000)
-// The sandbox keeps the frame's own height from this page, so the height follows from the lengths of its paragraphs.
+// The frame is as high as its mail.
 const frame = document.querySelector('iframe')
-if (frame?.dataset.lengths) {
-  const perLine = (frame.clientWidth - 32) / 9
-  const heights = frame.dataset.lengths.split(' ').map((length) => 16 + 24 * Math.ceil(length / perLine))
-  frame.style.height = Math.min(640, heights.reduce((sum, height) => sum + height, 88)) + 'px'
+const fit = () => {
+  const { documentElement, URL } = frame.contentDocument
+  if (URL !== 'about:blank') frame.style.height = documentElement.offsetHeight + frame.offsetHeight - frame.clientHeight + 'px'
+}
+if (frame) {
+  frame.addEventListener('load', fit)
+  addEventListener('resize', fit)
+  fit()
 }
 `

@@ -147,7 +147,7 @@ describe('the page', () => {
     expect(page.body).toContain(
       '<a class="button" href="http://localhost:8081/verify?token=a&amp;type=signup" rel="noreferrer">this</a>',
     )
-    expect(page.body).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"')
+    expect(page.body).toContain('sandbox="allow-same-origin allow-popups allow-popups-to-escape-sandbox"')
     expect(page.body).not.toContain('<script>alert(1)')
     for (const { headers } of [list, page]) {
       const policy = headers.get('content-security-policy')
@@ -165,7 +165,7 @@ describe('the page', () => {
     expect(body).toMatch(/^<!doctype html><base target="_blank">/)
     expect(headers.get('content-security-policy')).toBe(
       "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none';" +
-        " frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox",
+        " frame-ancestors 'self'; sandbox allow-same-origin allow-popups allow-popups-to-escape-sandbox",
     )
   })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { codeOf, linksOf, paragraphLengths } from './mail-highlights.ts'
+import { codeOf, linksOf } from './mail-highlights.ts'
 
 describe('linksOf', () => {
   it.each([
@@ -46,15 +46,5 @@ describe('codeOf', () => {
     [null, null, undefined],
   ])('of the HTML %j and the text %j is %j', (html, text, code) => {
     expect(codeOf({ html, text })).toBe(code)
-  })
-})
-
-describe('paragraphLengths', () => {
-  it.each([
-    ['<head><title>Not shown</title></head><h2>Hello</h2>\n<p>Two\n <b>words</b></p>', [5, 9]],
-    ['<table><tr><td>a &amp; b</td></tr></table>after<br>that', [5, 5, 4]],
-    ['<img src="data:image/png;base64,AA==">', []],
-  ])('of %j are %j', (html, lengths) => {
-    expect(paragraphLengths(html)).toEqual(lengths)
   })
 })

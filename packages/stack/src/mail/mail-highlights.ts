@@ -31,13 +31,6 @@ export function codeOf({ text, html }: MailBodies): string | undefined {
   return bold ?? /\bcode\b[^\n\d]{0,30}\b(\d{4,10})\b/i.exec(text ?? '')?.[1]
 }
 
-/** The lengths of the paragraphs, headings and rows of HTML, in characters. */
-export function paragraphLengths(html: string): readonly number[] {
-  const body = html.replace(/<(head|style|title)\b.*?<\/\1>/gis, '')
-  const blocks = body.split(/<\/?(?:p|div|h[1-6]|li|ul|ol|tr|table|blockquote|br|hr)\b[^>]*>/i)
-  return blocks.map((block) => plainTextOf(block).length).filter((length) => length > 0)
-}
-
 function linkOf(url: string, label: string): MailLink {
   return label === '' || label === url ? { url } : { url, label }
 }

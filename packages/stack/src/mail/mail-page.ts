@@ -1,7 +1,7 @@
 import { breakable, escapeHtml } from '@trestle/common/documents/escape-html.ts'
 import { iconOf, renderTitle } from '@trestle/common/documents/page-style.ts'
 import { renderCommand } from '../command-block.ts'
-import { codeOf, linksOf, type MailLink, paragraphLengths } from './mail-highlights.ts'
+import { codeOf, linksOf, type MailLink } from './mail-highlights.ts'
 import type { CaughtMail } from './mail-store.ts'
 
 /** A list of mails as the page shows it. */
@@ -89,8 +89,7 @@ export function renderMail(mail: CaughtMail): string {
   ].map(([name = '', value = '']) => `<dt>${name}</dt><dd>${breakable(value)}</dd>`)
   const frame = `<h2>HTML</h2><p class="shown">As a mail program shows it.
 <a href="/messages/${mail.id}/html" target="_blank" rel="noreferrer">Open in a new tab</a></p>
-<iframe title="The mail's HTML" src="/messages/${mail.id}/html" sandbox="${frameRights}"
- data-lengths="${paragraphLengths(mail.html ?? '').join(' ')}"></iframe>`
+<iframe title="The mail's HTML" src="/messages/${mail.id}/html" sandbox="${frameRights}"></iframe>`
   return renderPage(
     subjectOf(mail),
     `<nav><a href="/">← All mails</a>${renderRemoval(mail, { query: '', label: 'Remove this mail', content: 'Remove' })}</nav>
@@ -124,8 +123,11 @@ function renderLink({ url, label }: MailLink): string {
   return `<li><a href="${escapeHtml(url)}" rel="noreferrer">${breakable(url)}</a>${about}</li>`
 }
 
-/** Links of a mail open in a new tab. Everything else is forbidden, scripts and forms included. */
-export const frameRights = 'allow-popups allow-popups-to-escape-sandbox'
+/**
+ * Links of a mail open in a new tab, and the page around the mail reads how high it is. Everything else is forbidden, scripts and
+ * forms included.
+ */
+export const frameRights = 'allow-same-origin allow-popups allow-popups-to-escape-sandbox'
 
 /**
  * The HTML of a mail with links that open in a new tab, in the font that mail programs use when a mail names none. Long
@@ -137,15 +139,16 @@ export function renderFrame(html: string): string {
 
 /** The HTML of a page that has nothing but a message, and a link to all mails. */
 export function renderNotice(title: string, text: string): string {
-  return renderPage(title, `<nav><a href="/">← All mails</a></nav><header>${renderTitle(title)}<p>${text}</p></header>`)
+  const action = '<p class="actions"><a class="button" href="/">All mails</a></p>'
+  return renderPage(title, `${renderTitle(title)}<p>${text}</p>${action}`, 'single')
 }
 
-function renderPage(title: string, body: string): string {
+function renderPage(title: string, body: string, bodyClass = ''): string {
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark"><title>${escapeHtml(title)} – Trestle mail</title>
 <link rel="icon" href="${ICON}"><link rel="stylesheet" href="/page.css"><script src="/page.js" defer></script></head>
-<body><main>${body}</main></body></html>
+<body class="${bodyClass}"><main>${body}</main></body></html>
 `
 }
 
