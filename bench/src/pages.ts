@@ -59,6 +59,10 @@ function listScreens({ mailId, confirmUrl, invitationUrl, acceptedUrl, payUrl }:
     { name: 'home-failed', open: (page, urls) => openHash(page, `${urls.HOME_URL}/#${FAILURE}`) },
     { name: 'home-code', open: (page, urls) => openHash(page, `${urls.HOME_URL}/?code=${CODE}`) },
     { name: 'home-guide', open: (page, urls) => page.goto(`${urls.HOME_URL}/docs/quick-start/reserve-stock.md`) },
+    {
+      name: 'home-guide-copied',
+      open: (page, urls) => copyExample(page, `${urls.HOME_URL}/docs/quick-start/reserve-stock.md`),
+    },
     ...SERVICES.flatMap((service): readonly Screen[] => {
       const name = service.toLowerCase()
       return [
@@ -98,6 +102,16 @@ function listScreens({ mailId, confirmUrl, invitationUrl, acceptedUrl, payUrl }:
 async function openHash(page: Page, address: string): Promise<void> {
   await page.goto(address)
   await page.locator('#arrival').waitFor()
+}
+
+/** Copies the first example of a guide by keyboard. @throws Error when the clipboard has something else */
+async function copyExample(page: Page, address: string): Promise<void> {
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.goto(address)
+  await page.getByRole('button', { name: 'Copy' }).first().press('Enter')
+  await page.getByRole('status').filter({ hasText: 'Copied' }).waitFor()
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()')
+  if (copied !== (await page.locator('pre').first().textContent())) throw new Error(`the button copies ${copied}`)
 }
 
 /** The library fetches the document, and then draws it. */

@@ -9,15 +9,19 @@ export function renderCommand(id: string, command: string): string {
 }
 
 /**
- * Shows each button of the page that has `data-copy`. The button copies the text of the element with that id. A script that adds
- * buttons later calls `showCopyButtons` with the element that holds them.
+ * Shows each button of the page that has `data-copy`. The button copies the text of the element with that id, and says for a moment
+ * that it did, to screen readers too. A script that adds buttons later calls `showCopyButtons` with the element that holds them.
  */
-export const COPY_SCRIPT = `const showCopyButtons = (part) => {
+export const COPY_SCRIPT = `const copied = document.body.appendChild(Object.assign(document.createElement('p'), { className: 'unseen' }))
+copied.setAttribute('role', 'status')
+const showCopyButtons = (part) => {
   for (const button of part.querySelectorAll('[data-copy]')) {
+    const name = button.textContent
     button.hidden = false
     button.addEventListener('click', async () => {
       await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent)
-      button.textContent = 'Copied'
+      button.textContent = copied.textContent = 'Copied'
+      setTimeout(() => (button.textContent = name, copied.textContent = ''), 2000)
     })
   }
 }

@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
+import { COPY_SCRIPT } from './command-block.ts'
 import { renderGuide } from './guide-page.ts'
 import { QUICK_STARTS } from './status/banner.ts'
 
@@ -21,8 +23,21 @@ it.each(QUICK_STARTS.map(({ path }) => path))('shows %s with its headings and it
   expect(/<h1>(.*?)<\/h1>/.exec(html)?.[1]).toBe(/^# (.*)/.exec(guide)?.[1])
   const headings = [...html.matchAll(/<h[2-4] id="[\w-]+">(.*?)<\/h/g)].map(([, text = '']) => text)
   expect(headings).toEqual([...guide.matchAll(/^##+ (.*)$/gm)].map(([, text]) => text))
-  const examples = [...html.matchAll(/<pre><code[^>]*>(.*?)<\/code>/gs)].map(([, text = '']) => plainOf(text))
-  expect(examples).toEqual([...guide.matchAll(/^```\w+\n(.*?)^```$/gms)].map(([, text]) => text))
+  const examples = [...html.matchAll(/<pre><code id="([\w-]+)">(.*?)<\/code>/gs)]
+  expect(examples.map(([, , text = '']) => plainOf(text))).toEqual(
+    [...guide.matchAll(/^```\w+\n(.*?)\n```$/gms)].map(([, text]) => text),
+  )
+  const copied = [...html.matchAll(/<button class="quiet" data-copy="([\w-]+)" hidden>Copy<\/button>/g)]
+  expect(copied.map(([, id]) => id)).toEqual(examples.map(([, id]) => id))
+})
+
+it('lets the script that copies examples run, and no other', async () => {
+  const { html = '', headers } = (await renderGuide(ROOT, '/docs/quick-start/reserve-stock.md')) ?? {}
+  const scripts = [...html.matchAll(/<script>(.*?)<\/script>/gs)].map(([, script = '']) => script)
+  expect(scripts).toEqual([COPY_SCRIPT])
+  expect(headers?.['content-security-policy']).toContain(
+    `; script-src 'sha256-${hash('sha256', COPY_SCRIPT, 'base64')}'; `,
+  )
 })
 
 it('every link of a guide to another document leads to its heading', async () => {

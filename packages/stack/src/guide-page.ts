@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
 import { type RenderedPage, renderFrontPage } from '@trestle/common/documents/front-page.ts'
 import { Marked } from 'marked'
+import { COPY_SCRIPT } from './command-block.ts'
 
 /** The path of a document of the checkout. No name begins with a dot, so it leads nowhere else. */
 const DOCUMENT_PATH = /^\/((?!node_modules\/)(?:\w[\w-]*\/)*\w[\w-]*\.md)$/
@@ -23,27 +24,38 @@ export async function renderGuide(root: string, urlPath: string): Promise<Render
     title,
     about: `From \`${path}\``,
     groups: [],
-    before: `<nav><a href="/">← Start page</a></nav><article>${await markdown.parse(text)}</article>`,
+    back: { label: 'Start page', href: '/' },
+    before: `<article>${await createMarkdown().parse(text)}</article>`,
     style: STYLE,
+    script: COPY_SCRIPT,
   })
 }
 
 /**
- * A table that is too wide takes the focus, so that the keyboard scrolls it. Links lead to headings by their words. The page loads
- * nothing, so it has the texts of pictures in place of them.
+ * Writes the HTML of a document. A table that is too wide takes the focus, so that the keyboard scrolls it. Links lead to headings by
+ * their words. The page loads nothing, so it has the texts of pictures in place of them.
  */
-const markdown = new Marked({
-  renderer: {
-    heading({ tokens, depth, text }) {
-      return `<h${depth} id="${anchorOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+function createMarkdown(): Marked {
+  let examples = 0
+  return new Marked({
+    renderer: {
+      heading({ tokens, depth, text }) {
+        return `<h${depth} id="${anchorOf(text)}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+      },
+      image: ({ text }) => escapeHtml(text),
+      code: ({ text }) => renderExample(`example-${++examples}`, text),
     },
-    image: ({ text }) => escapeHtml(text),
-  },
-  hooks: {
-    postprocess: (html) =>
-      html.replaceAll('<table>', '<div class="table" tabindex="0"><table>').replaceAll('</table>', '</table></div>'),
-  },
-})
+    hooks: {
+      postprocess: (html) =>
+        html.replaceAll('<table>', '<div class="table" tabindex="0"><table>').replaceAll('</table>', '</table></div>'),
+    },
+  })
+}
+
+/** The first lines of an example leave room for the button at its right. */
+function renderExample(id: string, text: string): string {
+  return `<div class="example"><button class="quiet" data-copy="${id}" hidden>Copy</button><pre><code id="${id}">${escapeHtml(text)}</code></pre></div>\n`
+}
 
 /** As GitHub makes it. */
 function anchorOf(heading: string): string {
@@ -57,11 +69,13 @@ const STYLE = `article { overflow-wrap: break-word }
 article h2, article h3, article h4 { margin: 2rem 0 .5rem; font-size: 1.3rem; line-height: 1.3; color: var(--text) }
 article h3 { font-size: 1.1rem } article h4 { font-size: 1rem }
 article a { font-weight: inherit; overflow-wrap: break-word }
-article li { display: list-item; padding: 0 } article li + li { border: 0 } article li > a::after { content: none }
-article pre { padding: .75rem 1rem; background: var(--card); border: 1px solid var(--line); border-radius: var(--radius-small) }
-article :not(pre) > code { overflow-wrap: anywhere }
+article :is(ul, ol) { padding-inline-start: 1.5rem }
+article li { display: list-item; padding: 0 } article li + li { margin-top: .5rem; border: 0 } article li > a::after { content: none }
+.example { display: flow-root; margin: 1rem 0; padding: .75rem 1rem; background: var(--card); border: 1px solid var(--line); border-radius: var(--radius-small) }
+.example button { float: inline-end; min-height: 2.25rem; margin: -.25rem -.5rem .25rem .75rem; padding: .3rem .6rem; background: var(--card) }
+.example pre { margin: 0 } article code { overflow-wrap: anywhere }
 .table { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: var(--radius-small) }
 article table { border-collapse: collapse; min-width: 100% }
 article th, article td { padding: .5rem .75rem; text-align: start; vertical-align: top; border-bottom: 1px solid var(--line) }
-article td { min-width: 7rem } article tr:last-child td { border-bottom: 0 }
+article td { min-width: 4rem } article td:first-child { min-width: 6rem } article td:nth-child(2) { min-width: 11rem } article tr:last-child td { border-bottom: 0 }
 `
