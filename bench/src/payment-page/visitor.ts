@@ -89,7 +89,7 @@ export async function findBarriers(page: Page): Promise<readonly string[]> {
 export async function findCutTexts(page: Page): Promise<readonly string[]> {
   return page.evaluate<string[]>(`[...document.querySelectorAll('body :not(.t-doc__header *)')]
     .filter((element) => ['hidden', 'clip'].includes(getComputedStyle(element).overflowX) && element.clientWidth > 1)
-    .filter((element) => element.scrollWidth > element.clientWidth + 1 && element.innerText?.trim())
+    .filter((element) => element.scrollWidth > element.clientWidth + 2 && element.innerText?.trim())
     .map((element) => 'is cut: ' + element.innerText.trim().slice(0, 80))`)
 }
 

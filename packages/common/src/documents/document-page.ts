@@ -67,6 +67,8 @@ body { margin: 0; color: var(--scalar-color-1); background: var(--scalar-backgro
 #app:not(:empty) ~ .loading { display: none; }
 .introduction-section.introduction-section.introduction-section { padding-top: 2.5rem; }
 .introduction-section .badge { margin-bottom: .5rem; }
+.scalar-reference-intro-auth :has(> button[id*="disclosure"]) { flex-wrap: wrap; height: auto; max-height: none; }
+.scalar-reference-intro-auth button[id*="disclosure"][class] { flex: 1 0 auto; overflow: visible; }
 .scalar-reference-intro-auth [data-testid="auth-indicator"], .scalar-reference-intro-auth .required { display: none; }
 .scalar-reference-intro-clients, .ascii-art.ascii-art.ascii-art > * { display: none; }
 .ascii-art.ascii-art::before { content: 'Send the request to see its answer.'; font: 1rem/1.5 system-ui, sans-serif; text-transform: none; }
