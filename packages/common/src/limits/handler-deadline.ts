@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import fp from 'fastify-plugin'
 import type { HttpError } from '../errors/define-error.ts'
+import { shownPath } from '../telemetry/path-of.ts'
 import { answerSlowBody, hasBodyPlace, leaveBodyPlace } from './body-places.ts'
 
 /** How long a handler may take, in milliseconds, and the errors that end it. */
@@ -84,6 +85,8 @@ function expire(reply: FastifyReply, error: HttpError): void {
   // An answer that has begun cannot be replaced.
   if (reply.raw.headersSent) reply.raw.destroy(error)
   else reply.send(error)
+  // When the handler answers after all, Fastify logs the URL. The query may hold a token.
+  reply.request.raw.url = shownPath(reply.request)
 }
 
 declare module 'fastify' {
