@@ -1,6 +1,7 @@
-import { createOutbound } from '@trestle/common/outbound/outbound.ts'
+import { createOutbound, type Outbound } from '@trestle/common/outbound/outbound.ts'
 import { type StubAnswer, startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
+import { serverSettings } from '../config/server.ts'
 import type { Sms } from './gateway-protocol.ts'
 import { messagebird } from './gateways/messagebird.ts'
 import { textlocal } from './gateways/textlocal.ts'
@@ -76,6 +77,22 @@ describe('the request to a gateway', () => {
     expect(request?.headers['content-type']).toBe('application/x-www-form-urlencoded')
     expect(request?.headers.authorization).toBe(authorization)
     expect(Object.fromEntries(new URLSearchParams(request?.body))).toEqual(form)
+  })
+})
+
+describe('a gateway that does not answer', () => {
+  it.each(Object.keys(gateways) as Name[])('%s is given up before the request that waits for it', async (name) => {
+    const waits: number[] = []
+    const silent: Pick<Outbound, 'send'> = {
+      send: async ({ timeoutMs }) => {
+        waits.push(timeoutMs)
+        throw new Error('no answer')
+      },
+    }
+    const gateway = await createSmsGateway(gateways[name], { ...createOutbound([]), ...silent })
+    await expect(gateway.send(sms)).rejects.toThrow('no answer')
+    const requestMs = serverSettings.API_MAX_REQUEST_DURATION.parse(undefined)
+    expect(waits).toEqual([expect.toSatisfy((waitMs: number) => waitMs < requestMs)])
   })
 })
 

@@ -44,7 +44,7 @@ export interface HeldSms {
   readonly job: SmsJob
 }
 
-/** The gateway has 10 s; the rest is for the resolver and the database. */
+/** The gateway has 8 s; the rest is for the resolver and the database. */
 export const smsTask = defineSealedTask('sms', (json): SmsJob => StoredSms.parse(json), {
   ...RETRY_FOR_A_DAY,
   timeoutSeconds: 15,
