@@ -33,6 +33,7 @@ describe('findUnknownSettings', () => {
   it.each([
     ['what is a setting', { SHOP_SITE_URL: 'x', SHOP_PORT: '1', SHOP_EXTERNAL_GITHUB_ENABLED: 'x' }],
     ['what is empty', { SHOP_SITE_ULR: '' }],
+    ['the addresses that `npm start -- status` prints', { SHOP_URL: 'x', SHOP_METRICS_URL: 'x' }],
     ['names of others', { SITE_ULR: 'x', BOOKSHOP_SITE_ULR: 'x', shop_site_ulr: 'x' }],
     [
       'what Kubernetes says of the Services shop and shop-db',

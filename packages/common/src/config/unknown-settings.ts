@@ -12,7 +12,8 @@ interface KnownNames extends NameSource {
 }
 
 /**
- * Lists names with a prefix of the service that no setting reads, sorted. What Kubernetes sets is left out.
+ * Lists names with a prefix of the service that no setting reads, sorted. What Kubernetes sets is left out, and what
+ * `npm start -- status -o env` prints for clients: a shell that has read it runs commands of the services too.
  * @throws ConfigError when the env file cannot be read
  */
 export function listUnreadNames(settings: Settings, options: NameSource): readonly string[] {
@@ -21,6 +22,7 @@ export function listUnreadNames(settings: Settings, options: NameSource): readon
   return Object.keys(readEnvironment(options))
     .filter((name) => name.startsWith(prefix) || name.startsWith(otherPrefix))
     .filter((name) => !known.has(name) && !isSetByKubernetes(name))
+    .filter((name) => name !== `${prefix}URL` && name !== `${prefix}METRICS_URL`)
     .sort()
 }
 
