@@ -1,22 +1,11 @@
-import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ErrorVocabulary, InvalidInput } from '@trestle/common/errors/error-vocabulary.ts'
 import { isDatabaseUnavailable, isLockTimeout } from '@trestle/database/unavailable.ts'
-import { reportOfNeighbour } from '@trestle/database/violations.ts'
+import { type NeighbourReport, reportOfNeighbour } from '@trestle/database/violations.ts'
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import * as errors from './errors.ts'
-import {
-  idTokenAudienceForeign,
-  idTokenInvalid,
-  idTokenMissing,
-  idTokenNonceRequired,
-  idTokenNonceUnpaired,
-  idTokenNonceWrong,
-  idTokenSourceMissing,
-  neighbour,
-  providerDisabled,
-  stateUsed,
-} from './external-errors.ts'
+import * as externalErrors from './external-errors.ts'
 import { fieldText, toFieldError } from './field-errors.ts'
 import {
   bodyEmpty,
@@ -95,10 +84,18 @@ export function isVersioned(apiVersion: string | undefined): boolean {
   return IsoDate.safeParse(apiVersion).success && (apiVersion ?? '') >= API_VERSION
 }
 
+/** A trigger or a constraint of a neighbour has refused. Its report is the whole body (reference: Errors of neighbours). */
+class NeighbourError extends HttpError {
+  constructor({ code, message, detail, hint }: NeighbourReport, cause: unknown) {
+    const status = code.startsWith('PT') ? Number(code.slice(2)) : 500
+    super(status, errors.unexpectedFailure.code, { message, details: { code, message, hint, detail }, cause })
+  }
+}
+
 /** The body of an error, its members in the documented order (reference: Error bodies). */
 export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record<string, unknown> {
   const { status, code, message, details } = error
-  if (code === neighbour.code) return details
+  if (error instanceof NeighbourError) return details
   const refusal = context.oauthNames === 'of id_tokens' ? ID_TOKEN_REFUSALS.get(message) : undefined
   if (refusal !== undefined) return { error: refusal, error_description: message }
   const body = isVersioned(context.apiVersion)
@@ -116,14 +113,14 @@ export function toErrorBody(error: HttpError, context: ErrorBodyContext): Record
 // Their code is that of any bad request, so only the texts tell them apart.
 const ID_TOKEN_REFUSALS: ReadonlyMap<string, string> = new Map([
   ...[
-    idTokenMissing,
-    idTokenSourceMissing,
-    idTokenInvalid,
-    idTokenAudienceForeign,
-    idTokenNonceRequired,
-    idTokenNonceUnpaired,
+    externalErrors.idTokenMissing,
+    externalErrors.idTokenSourceMissing,
+    externalErrors.idTokenInvalid,
+    externalErrors.idTokenAudienceForeign,
+    externalErrors.idTokenNonceRequired,
+    externalErrors.idTokenNonceUnpaired,
   ].map(({ message }) => [message, 'invalid request'] as const),
-  [idTokenNonceWrong.message, 'invalid nonce'],
+  [externalErrors.idTokenNonceWrong.message, 'invalid nonce'],
 ])
 
 // The name of an error follows from its code. An error of these lists stands for all errors with its code.
@@ -134,7 +131,7 @@ const UNAUTHORIZED_CLIENT = codesOf(
   errors.web3Disabled,
   errors.samlDisabled,
   errors.signupDisabled,
-  providerDisabled,
+  externalErrors.providerDisabled,
 )
 const INVALID_GRANT = codesOf(
   errors.invalidCredentials,
@@ -148,7 +145,7 @@ const INVALID_GRANT = codesOf(
   errors.flowStateNotFound,
   errors.flowStateExpired,
   errors.badCodeVerifier,
-  stateUsed,
+  externalErrors.stateUsed,
 )
 
 /** The name of an error in RFC 6749, section 5.2 (reference: OAuth error names). */
@@ -204,7 +201,7 @@ function toNeighbourError(cause: unknown, request: FastifyRequest | undefined): 
   if (!request?.server.hasDecorator('deps') || isVersioned(apiVersionOf(request))) return undefined
   const { config, names } = request.server.deps
   const report = config.behaviours.neighboursAreTold ? reportOfNeighbour(cause, names) : undefined
-  return report && neighbour.refused(report, cause)
+  return report && new NeighbourError(report, cause)
 }
 
 function oauthNamesOf(request: FastifyRequest | undefined): ErrorBodyContext['oauthNames'] {

@@ -1,5 +1,4 @@
 import { defineError, HttpError } from '@trestle/common/errors/define-error.ts'
-import type { NeighbourReport } from '@trestle/database/violations.ts'
 import { BEARER_CHALLENGE } from './errors.ts'
 
 // The part of the catalogue in errors.ts about other servers, which are external providers and hooks, and about the identities of
@@ -198,15 +197,3 @@ export const passwordAttemptRejected = defineError(
   'invalid_credentials',
   ({ message }: { readonly message: string }) => message,
 )
-
-// Neighbours in the database.
-
-/** What a neighbour reports is no error of ours: code and text are its own (reference: Errors of neighbours). */
-export const neighbour = {
-  /** For the log. */
-  code: 'neighbour_refused',
-  refused({ code, message, detail, hint }: NeighbourReport, cause: unknown): HttpError {
-    const status = code.startsWith('PT') ? Number(code.slice(2)) : 500
-    return new HttpError(status, neighbour.code, { message, details: { code, message, hint, detail }, cause })
-  },
-} as const

@@ -216,7 +216,9 @@ describe('a trigger of an application that refuses a user', () => {
       },
     ],
   ])('is told with its own report: %s', async (_what, status, data, body) => {
-    expect(statusAndBody(await signUp(data))).toEqual([status, body])
+    const answer = await signUp(data)
+    expect(statusAndBody(answer)).toEqual([status, body])
+    expect(answer.headers['x-sb-error-code']).toBe('unexpected_failure')
     expect((await owner.query('SELECT FROM auth.users WHERE email = $1', [email])).rowCount).toBe(0)
   })
 
