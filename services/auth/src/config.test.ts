@@ -57,7 +57,7 @@ describe('loadAuthConfig', () => {
     [{ PORT: 'x' }, 'PORT must be a port between 0 and 65535 (got "x")'],
     [
       { AUTH_HOOK_BEFORE_USER_CREATED_URI: 'http://example.com/hook' },
-      'AUTH_HOOK_BEFORE_USER_CREATED_URI must be an https:// URL, or http:// at localhost (got "http://example.com/hook")',
+      'AUTH_HOOK_BEFORE_USER_CREATED_URI must be an https:// URL, or http:// at localhost, not a function in the database (got "http://example.com/hook")',
     ],
     [
       { AUTH_HOOK_CUSTOM_ACCESS_TOKEN_SECRETS: 'whsec_x' },

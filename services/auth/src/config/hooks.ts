@@ -67,7 +67,7 @@ const LOCAL = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
 /** A hook gets codes, tokens and claims, so http is allowed only within the machine. */
 function hookUrl(): z.ZodType<string, string> {
   const allowed = 'https://, or http:// at localhost'
-  const problem = 'must be an https:// URL, or http:// at localhost'
+  const problem = 'must be an https:// URL, or http:// at localhost, not a function in the database'
   return parsed({ form: 'URL', allowed, problem }, (value) => (isHookUrl(value) ? value : undefined))
 }
 
