@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { BEHAVIOURS, KEPT, SETTING_DEFAULTS } from '../services/auth/src/config/behaviours.ts'
+import { BEHAVIOURS_BY_SUBJECT, KEPT, SETTING_DEFAULTS } from '../services/auth/src/config/behaviours.ts'
 import { SETTINGS_WITHOUT_EFFECT } from '../services/auth/src/config/upstream-settings.ts'
 
 const BEGIN = '<!-- Written by `pnpm behaviours` -->'
@@ -20,11 +20,17 @@ export function withBehaviours(page: string): string {
 }
 
 function tables(): string {
-  const behaviours = Object.values(BEHAVIOURS).map(({ subject, compatible, supabase, reason }) => [
-    subject,
-    compatible.words,
-    supabase.words,
-    reason,
+  const behaviours = Object.entries(BEHAVIOURS_BY_SUBJECT).flatMap(([title, rows]) => [
+    `#### ${title}`,
+    table(
+      ['Subject', '`compatible`', '`supabase`', 'Why'],
+      Object.values(rows).map(({ subject, compatible, supabase, reason }) => [
+        subject,
+        compatible.words,
+        supabase.words,
+        reason,
+      ]),
+    ),
   ])
   const defaults = Object.entries(SETTING_DEFAULTS).map(([name, { compatible, supabase, reason }]) => [
     `\`AUTH_${name}\``,
@@ -32,26 +38,34 @@ function tables(): string {
     `\`${supabase}\``,
     reason,
   ])
-  const safe = { always: 'always', 'while off': 'while it is off or empty', 'while on': 'while it is on' }
-  const ignored = SETTINGS_WITHOUT_EFFECT.map(({ pattern, instead, harmless }) => [
-    `\`GOTRUE_${pattern.replace('*', '…')}\``,
-    instead,
-    safe[harmless],
-  ])
   const kept = KEPT.map(({ subject, ours, theirs, reason }) => [subject, ours, theirs, reason])
   return [
     '### Behaviours',
-    table(['Subject', '`compatible`', '`supabase`', 'Why'], behaviours),
+    ...behaviours,
     '### Defaults of settings',
     'An explicit value wins.',
     table(['Setting', '`compatible`', '`supabase`', 'Why'], defaults),
     '### Settings without effect',
     'The first row that fits a name holds.',
-    table(['Setting', 'Here', 'Safe'], ignored),
+    table(['Settings', 'Here', 'Safe'], settingsWithoutEffect()),
     '### What stays as it is',
     'In every profile.',
     table(['Subject', 'This service', 'supabase/auth', 'Why'], kept),
   ].join('\n\n')
+}
+
+/** A row for neighbours in the list of which the same is said. */
+function settingsWithoutEffect(): readonly (readonly string[])[] {
+  const safe = { always: 'always', 'while off': 'while it is off or empty', 'while on': 'while it is on' }
+  const rows: (readonly [string, string, string])[] = []
+  for (const { pattern, instead, harmless } of SETTINGS_WITHOUT_EFFECT) {
+    const name = `\`GOTRUE_${pattern.replace('*', '…')}\``
+    const last = rows.at(-1)
+    if (last?.[1] === instead && last[2] === safe[harmless])
+      rows[rows.length - 1] = [`${last[0]}, ${name}`, last[1], last[2]]
+    else rows.push([name, instead, safe[harmless]])
+  }
+  return rows
 }
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -31,6 +31,19 @@ export const BEHAVIOURS = {
   ...operationBehaviours,
 } as const satisfies BehaviourRows
 
+/** The same behaviours in parts, by the headings that documents give them. */
+export const BEHAVIOURS_BY_SUBJECT: Readonly<Record<string, BehaviourRows>> = {
+  'Sign-ups': signUpBehaviours,
+  'Sign-ins': signInBehaviours,
+  'Sessions and tokens': sessionBehaviours,
+  Users: userBehaviours,
+  'Mails and SMS': messageBehaviours,
+  Hooks: hookBehaviours,
+  Providers: providerBehaviours,
+  'Requests and redirects': requestBehaviours,
+  Operation: operationBehaviours,
+}
+
 type Table = typeof BEHAVIOURS
 
 /** The name of a behaviour. */

@@ -16,6 +16,9 @@ export interface SettingWithoutEffect {
   readonly harmless: Harmless
 }
 
+/** The providers of supabase/auth that this service lacks, as in names of settings. */
+const UNSERVED_PROVIDERS = ['FLY', 'KAKAO', 'LINKEDIN_OIDC', 'SLACK_OIDC', 'VERCEL_MARKETPLACE', 'X', 'ZOOM'] as const
+
 /** Each pattern, what is so instead, and when that does no harm. The first pattern that matches a name counts. */
 const ROWS: readonly (readonly [patterns: string, instead: string, harmless: Harmless])[] = [
   ['DB_CONN_PERCENTAGE DB_MAX_IDLE_POOL_SIZE', 'AUTH_DB_MAX_POOL_SIZE alone is the size of the pool', 'always'],
@@ -54,13 +57,16 @@ const ROWS: readonly (readonly [patterns: string, instead: string, harmless: Har
   ['EXPERIMENTAL_CURSOR_PAGINATION_ENABLED', 'lists of users have pages', 'always'],
   ['EXPERIMENTAL_*', 'an experiment of supabase/auth that is not served', 'while off'],
   ['EXTERNAL_<PROVIDER>_API_URL', 'the provider has one address', 'while off'],
-  ...['FLY', 'KAKAO', 'LINKEDIN_OIDC', 'SLACK_OIDC', 'VERCEL_MARKETPLACE', 'X', 'ZOOM'].flatMap(
-    (name) =>
-      [
-        [`EXTERNAL_${name}_ENABLED`, 'nobody can sign in at this provider', 'while off'],
-        [`EXTERNAL_${name}_*`, `belongs to EXTERNAL_${name}_ENABLED`, 'always'],
-      ] as const,
-  ),
+  [
+    UNSERVED_PROVIDERS.map((name) => `EXTERNAL_${name}_ENABLED`).join(' '),
+    'nobody can sign in at this provider',
+    'while off',
+  ],
+  [
+    UNSERVED_PROVIDERS.map((name) => `EXTERNAL_${name}_*`).join(' '),
+    'belongs to a provider that is not served',
+    'always',
+  ],
 ]
 
 /** The settings of supabase/auth without effect, in the order in which they are looked up. */
