@@ -56,6 +56,7 @@ export const RUN_WITH_STAND_INS: Readonly<Record<string, readonly number[]>> = {
   'CONTRIBUTING.md': [1],
   'README.md': [1, 3, 5],
   'bench/README.md': [1],
+  'docs/coming-from-supabase-auth.md': [1],
   'docs/commands.md': [1],
   'docs/quick-start/reserve-stock.md': [12],
   'docs/quick-start/take-a-payment.md': [9, 10],
