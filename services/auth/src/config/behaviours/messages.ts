@@ -15,7 +15,7 @@ export const messageBehaviours = {
       true,
       'start the interval that a mail of their kind would: confirmation, recovery (with magic links) or change of email',
     ),
-    reason: 'There is one clock for a kind of link, whoever asks for it.',
+    reason: 'One interval covers all links of a kind, whoever asks for them.',
   },
   emailChangeCounts: {
     subject: 'A change of email that both addresses confirm, in the hourly limit of mails',
@@ -40,7 +40,7 @@ export const messageBehaviours = {
       'is sent in the request, before anything is stored. A gateway that refuses or is away fails it with 422 `sms_send_failed`, and it changes nothing. A repeated `POST /resend` for a phone to which nothing is sent is 200, not 429',
     ),
     reason:
-      'Applications show at once that an SMS cannot be sent, and the user tries again without waiting. A request that sends an SMS takes longer, so it tells a phone of nobody anyway.',
+      'Applications show at once that an SMS cannot be sent, and the user tries again without waiting. A request that sends an SMS takes longer, so its time tells whether a phone has an account anyway.',
   },
   messageIdOf: {
     subject: '`message_id`',

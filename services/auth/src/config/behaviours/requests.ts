@@ -71,7 +71,7 @@ export const keptRequestBehaviours: readonly KeptBehaviour[] = [
     subject: 'Form bodies and `grant_type` in the body of `POST /token`; `GET /verify?token_hash=`',
     ours: 'Accepted',
     theirs: '400',
-    reason: 'A superset.',
+    reason: 'Clients of supabase/auth never send them.',
   },
   {
     subject: 'CORS, cache headers and the echo of `X-Supabase-Api-Version`',

@@ -21,7 +21,7 @@ export const sessionBehaviours = {
     subject: 'The claim `iss` where `JWT_ISSUER` is not set',
     compatible: is(true, '`API_EXTERNAL_URL`'),
     supabase: is(false, 'none'),
-    reason: 'Verifiers that list the claims of a token refuse another one.',
+    reason: 'Some verifiers accept only the claims that they list, and refuse a token with one more.',
   },
   timeboxEndsTokens: {
     subject: 'Access tokens of a session with a timebox, with `SESSIONS_ENFORCE_ON_ACCESS_TOKEN`',

@@ -15,7 +15,7 @@ export const signInBehaviours = {
     reason: 'Applications show the ban.',
   },
   strangePhoneIsUnknown: {
-    subject: 'A sign-in by password with a phone that is none',
+    subject: 'A sign-in by password where `phone` is no phone number',
     compatible: is(false, '400 `validation_failed`'),
     supabase: is(true, '400 `invalid_credentials`'),
     reason: 'One text for whatever is wrong with a sign-in.',
