@@ -28,12 +28,12 @@ import { observeDatabase } from './open-telemetry.ts'
 import { type RunHashTasks, runHashTasks } from './passwords/hash-threads.ts'
 import { countHashing, createPasswordHasher, type PasswordHasher } from './passwords/password-hasher.ts'
 import { createRateLimits, type RateLimits } from './rate-limits/rate-limits.ts'
-import type { RandomBytes } from './secrets/random-bytes.ts'
 import {
   createEncryptionKeys,
   deriveEncryptionKey,
   type EncryptionKeys,
   openUpstreamSecret,
+  type RandomBytes,
 } from './secrets/sealed-secret.ts'
 import { deriveServerKeys, type ServerKeys } from './secrets/server-key.ts'
 import { batchPasswordSignIns, type SignInByPassword } from './sessions/create-session.ts'

@@ -1,12 +1,11 @@
 import { isIPv4 } from 'node:net'
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
-import { type externalSettings, PROVIDERS } from './external.ts'
+import { type externalSettings, PROVIDERS, toUpperCase } from './external.ts'
 import type { mailSettings } from './mail.ts'
 import type { securitySettings } from './security.ts'
 import type { serverSettings } from './server.ts'
 import type { signupSettings } from './signup.ts'
 import type { smsSettings } from './sms.ts'
-import { toUpperCase } from './to-upper-case.ts'
 
 type DangerValues = SettingValues<typeof externalSettings> &
   Pick<SettingValues<typeof mailSettings>, 'MAILER_AUTOCONFIRM'> &

@@ -1,7 +1,6 @@
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, duration, flag, integer, secret, text, url } from '@trestle/common/config/setting.ts'
 import { family, group } from '@trestle/common/config/setting-description.ts'
-import { toUpperCase } from './to-upper-case.ts'
 
 /** The external providers, in the order of `GET /settings`. */
 export const PROVIDERS = [
@@ -180,4 +179,9 @@ export function externalWarnings(values: ExternalValues): string[] {
 
 function hasOwnUrl(provider: ProviderName): provider is (typeof OWN)[number] {
   return OWN.some((name) => name === provider)
+}
+
+/** A name in upper case, as names of settings contain it. TypeScript does not know the result of `toUpperCase`. */
+export function toUpperCase<Name extends string>(name: Name): Uppercase<Name> {
+  return name.toUpperCase() as Uppercase<Name>
 }

@@ -1,12 +1,11 @@
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { plainHttpWarnings } from '@trestle/common/config/plain-http.ts'
 import { MAIL_KINDS } from '../messages/default-templates.ts'
-import { type externalSettings, PROVIDERS } from './external.ts'
+import { type externalSettings, PROVIDERS, toUpperCase } from './external.ts'
 import type { mailSettings } from './mail.ts'
 import type { securitySettings } from './security.ts'
 import type { serverSettings } from './server.ts'
 import type { smsSettings } from './sms.ts'
-import { toUpperCase } from './to-upper-case.ts'
 
 type UrlValues = SettingValues<typeof externalSettings> &
   SettingValues<typeof mailSettings> &

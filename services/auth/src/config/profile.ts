@@ -13,14 +13,13 @@ import { family, group } from '@trestle/common/config/setting-description.ts'
 import { z } from 'zod'
 import { PROFILES, SETTING_DEFAULTS } from './behaviours.ts'
 import { databaseSettings } from './database.ts'
-import { externalSettings, PROVIDERS } from './external.ts'
+import { externalSettings, PROVIDERS, toUpperCase } from './external.ts'
 import { roleProblem } from './jwt.ts'
 import { mailSettings, NOTIFICATIONS } from './mail.ts'
 import { addressList, lifetimeSeconds, limit, type ProfileValues } from './rules.ts'
 import { followsNoProxy, type securitySettings } from './security.ts'
 import type { serverSettings } from './server.ts'
 import { passwordSettings, sessionSettings } from './sessions.ts'
-import { toUpperCase } from './to-upper-case.ts'
 
 /** Read before the other settings, because it decides which values they may have (decision 16). */
 export const profileSettings = group('Profile', {

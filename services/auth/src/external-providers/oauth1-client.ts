@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto'
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import { outboundFetch } from '@trestle/common/outbound/outbound-fetch.ts'
 import { z } from 'zod'
-import type { RandomBytes } from '../secrets/random-bytes.ts'
+import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import type { ConfiguredProvider } from './configured-provider.ts'
 import type { ExternalProfile, OAuth1Provider } from './provider.ts'
 

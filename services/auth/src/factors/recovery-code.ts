@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import type { RandomBytes } from '../secrets/random-bytes.ts'
+import type { RandomBytes } from '../secrets/sealed-secret.ts'
 
 /** Letters and digits without 0 and 1, which look like letters. */
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz23456789'

@@ -1,5 +1,5 @@
 import { Secret, TOTP } from 'otpauth'
-import type { RandomBytes } from '../secrets/random-bytes.ts'
+import type { RandomBytes } from '../secrets/sealed-secret.ts'
 
 const SECRET_BYTES = 20
 const FORM = { algorithm: 'SHA1', digits: 6, period: 30 } as const

@@ -9,7 +9,7 @@ import {
 } from '../request-errors.ts'
 import { withTexts } from '../requests/documented-fields.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
-import type { RandomBytes } from '../secrets/random-bytes.ts'
+import type { RandomBytes } from '../secrets/sealed-secret.ts'
 
 const CHALLENGE = '^[A-Za-z0-9._~-]{43,128}$'
 /** s256 or plain in any case. */

@@ -16,7 +16,7 @@ import { type Allowance, NOTHING_TAKEN, type RateLimits } from '../rate-limits/r
 import { refuseTooSoon, restOfInterval } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import type { RandomBytes } from '../secrets/random-bytes.ts'
+import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { FIRST_TOKEN_BYTES, firstRefreshToken, hashRefreshToken } from '../sessions/refresh-token.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import type { SignUp, SignUpOutcome } from '../sign-ups/sign-up-repository.ts'

@@ -17,7 +17,7 @@ import {
   restoreIntervals,
 } from '../rate-limits/send-interval.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
-import type { RandomBytes } from '../secrets/random-bytes.ts'
+import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'
 import { type MailJob, mailTask } from './mail-job.ts'
 import { makeMailPayload, makeSmsPayload } from './message-hooks.ts'

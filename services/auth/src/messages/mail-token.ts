@@ -14,7 +14,7 @@ import {
 } from '../one-time-tokens/one-time-token.ts'
 import { type MessageSecrets, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import type { RandomBytes } from '../secrets/random-bytes.ts'
+import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import type { User } from '../users/user.ts'
 import { confirmationUrl } from './confirmation-url.ts'

@@ -1,5 +1,5 @@
 import { passwordHashTooLong, passwordHashUnsupported } from '../request-errors.ts'
-import type { RandomBytes } from '../secrets/random-bytes.ts'
+import type { RandomBytes } from '../secrets/sealed-secret.ts'
 
 /** A stored password hash that this service can verify passwords with, parsed. */
 export type StoredHash =

@@ -1,6 +1,8 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync } from 'node:crypto'
 import { z } from 'zod'
-import type { RandomBytes } from './random-bytes.ts'
+
+/** Gives so many random bytes. Every secret of the service is made of them, so that a test can choose it. */
+export type RandomBytes = (size: number) => Buffer
 
 /** A secret as a jsonb column holds it. */
 export interface SealedSecret {

@@ -8,7 +8,7 @@ import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
 import { makeUuid } from '../records/ids.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
-import type { RandomBytes } from '../secrets/random-bytes.ts'
+import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import type { User } from '../users/user.ts'
 import { insertUnlessTaken } from '../users/user-change-repository.ts'
 

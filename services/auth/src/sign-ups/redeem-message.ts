@@ -24,7 +24,7 @@ import {
   type VerifyType,
 } from '../one-time-tokens/verify-type.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import type { RandomBytes } from '../secrets/random-bytes.ts'
+import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { createSession, type SignIn } from '../sessions/create-session.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { refuseTaken, withUniqueIdentifiers } from '../users/claim-identifier.ts'
