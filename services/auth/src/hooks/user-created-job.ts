@@ -67,7 +67,7 @@ export async function announceUser(
   if (profile) await hooks.call('AFTER_USER_CREATED', { user: viewUser(profile) })
 }
 
-/** Starts to work on these jobs. */
+/** Starts to work on these jobs. Resolves once the queue hands them out. */
 export async function startUserCreatedCalls(deps: UserCreatedDeps): Promise<void> {
   await deps.jobs.work(userCreatedTask, (created, { id }) => callHook(deps, created, id))
 }

@@ -60,7 +60,10 @@ export type SignUpOutcome =
 /** Signs a user up, unless the identifier is taken. @throws serverBusy when it would wait for too long */
 export type InsertSignUp = (signUp: SignUp) => Promise<SignUpOutcome>
 
-/** Sign-ups that need no confirmation go to the database together: see `batchCalls`. */
+/**
+ * Makes what signs users up. Sign-ups that need no confirmation go to the database together: see `batchCalls`.
+ * @returns the outcome of each sign-up, which is known once its transaction is committed
+ */
 export function batchSignUps(lanes: Lanes): InsertSignUp {
   const alone: InsertSignUp = (signUp) => insertSignUp(lanes, signUp)
   const batched = batchCalls<SignUp, SignUpOutcome>({ many: (signUps) => insertSignUps(lanes, signUps), alone })

@@ -78,6 +78,7 @@ type FilterInput = Readonly<Record<string, unknown>>
 
 /**
  * Reads filters and order.
+ * @returns the selection, with the filters in the order of the query
  * @throws validationError for parameters that are not filters; tooManyFilters, filtersTooLong, tooManyFilterValues
  */
 export function readSelection({
