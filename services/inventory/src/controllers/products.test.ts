@@ -109,7 +109,7 @@ describe('POST /products', () => {
     '201: stores the sku %s as plain text',
     async (sku) => {
       const id = await create('{}', sku)
-      expect((await get(`/products/${id}`)).json().data.sku).toBe(sku)
+      expect((await get(`/products/${id}`)).json()).toEqual({ statusCode: 200, data: { id, sku, attributes: {} } })
     },
   )
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { fragmentBody } from '../../../test/bodies.ts'
 import { type ExternalApp, openExternalApp } from '../../../test/external/external-app.ts'
 import { createSignedUp } from '../../../test/signed-up.ts'
 
@@ -40,7 +41,12 @@ describe('a sign-in by WorkOS', () => {
   ])('signs in to the account of an address of a trusted %s', async (_name, connection, organization) => {
     const { user, email } = await createSignedUp(service.deps)
     const { fragment } = await signInBy(connection, organization, email)
+    expect(fragment).toEqual(fragmentBody('workos', { provider_token: 'token' }))
     const headers = { authorization: `Bearer ${fragment.access_token}` }
-    expect((await service.app.inject({ url: '/user', headers })).json().id).toBe(user.id)
+    const { id, app_metadata } = (await service.app.inject({ url: '/user', headers })).json()
+    expect({ id, app_metadata }).toEqual({
+      id: user.id,
+      app_metadata: { provider: 'email', providers: ['email', 'workos'] },
+    })
   })
 })
