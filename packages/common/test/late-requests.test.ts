@@ -8,7 +8,12 @@ import { plainVocabulary } from './plain-vocabulary.ts'
 const HEAD_MS = 300
 const REQUEST_MS = 600
 const DRIP_MS = 20
-const options = { logger: pino({ enabled: false }), vocabulary: plainVocabulary, bodyLimit: 1_000 }
+const options = {
+  logger: pino({ enabled: false }),
+  vocabulary: plainVocabulary,
+  now: () => new Date(),
+  bodyLimit: 1_000,
+}
 
 let app: Server
 const cleanUps: (() => void)[] = []

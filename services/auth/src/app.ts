@@ -82,6 +82,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   const app = createServer({
     logger: deps.logger,
     vocabulary: errorVocabulary,
+    now: deps.now,
     meter: deps.meter,
     requestIdHeader: config.server.requestIdHeader,
     bodyLimit: BODY_BYTES_MAX,

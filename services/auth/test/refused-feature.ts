@@ -10,6 +10,7 @@ export async function answersOf(routes: FastifyPluginAsync, urls: readonly strin
   const app = createServer({
     logger: createLogger({ level: 'panic', stdout: false }).logger,
     vocabulary: errorVocabulary,
+    now: () => new Date(),
     meter: createNoopMeter(),
     bodyLimit: 1_000,
     handlerTimeoutMs: 60_000,

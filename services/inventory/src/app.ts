@@ -20,6 +20,7 @@ export async function buildApp(deps: InventoryDeps): Promise<Server> {
   const app = createServer({
     logger,
     vocabulary: errorVocabulary,
+    now: deps.now,
     meter,
     requestIdHeader: 'x-request-id',
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,

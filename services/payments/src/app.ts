@@ -75,6 +75,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   const app = createServer({
     logger: deps.logger,
     vocabulary: errorVocabulary,
+    now: deps.now,
     meter: deps.meter,
     requestIdHeader: 'x-request-id',
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,

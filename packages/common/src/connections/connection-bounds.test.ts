@@ -38,6 +38,7 @@ async function startServer(connections: Partial<ConnectionBounds> = {}) {
   const app = createServer({
     logger: pino({ base: {} }, { write: (line) => noteLine(logged, JSON.parse(line)) }),
     vocabulary: plainVocabulary,
+    now: () => new Date(),
     bodyLimit: 100,
     handlerTimeoutMs: 600_000,
     meter: countCuts(cuts),

@@ -25,6 +25,7 @@ beforeEach(async () => {
   const app = createServer({
     logger: pino({ enabled: false }),
     vocabulary: plainVocabulary,
+    now: () => new Date(),
     bodyLimit: BODY_BYTES,
     handlerTimeoutMs: 600_000,
     requestTimeoutMs: 0,

@@ -10,7 +10,8 @@ it.each<[string, (reply: FastifyReply) => unknown]>([
 ])('logs no query of a request whose late handler %s', async (_, answer) => {
   const lines: string[] = []
   const logger = pino({}, { write: (line) => void lines.push(line) })
-  const app = createServer({ logger, vocabulary: plainVocabulary, bodyLimit: 1, handlerTimeoutMs: 10 })
+  const now = () => new Date('2026-01-02T03:04:05Z')
+  const app = createServer({ logger, now, vocabulary: plainVocabulary, bodyLimit: 1, handlerTimeoutMs: 10 })
   const work = Promise.withResolvers<void>()
   app.get('/links/:token', async (_request, reply) => {
     await work.promise

@@ -87,12 +87,13 @@ export function createBrowserHeaders(trusted: TrustedProxies): (request: Incomin
 
 interface BrokenRequestOptions {
   readonly vocabulary: ErrorVocabulary
+  readonly now: () => Date
   readonly brokenRequestHeaders?: (headers: IncomingHttpHeaders) => Readonly<Record<string, string>>
 }
 
 /** Answers bytes that are no HTTP request, in the envelope of the service, and closes the connection. */
 export function answerBrokenRequest(
-  { vocabulary, brokenRequestHeaders }: BrokenRequestOptions,
+  { vocabulary, now, brokenRequestHeaders }: BrokenRequestOptions,
   error: ConnectionError,
   socket: Socket,
 ): void {
@@ -111,6 +112,8 @@ export function answerBrokenRequest(
     'content-type': JSON_TYPE,
     'content-length': String(Buffer.byteLength(body)),
     'x-request-id': randomUUID(),
+    // Node writes it into all other answers (RFC 9110, 6.6.1).
+    date: now().toUTCString(),
     connection: 'close',
   }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)

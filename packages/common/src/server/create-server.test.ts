@@ -36,6 +36,7 @@ beforeAll(async () => {
   app = createServer({
     logger: log.logger,
     vocabulary: plainVocabulary,
+    now: () => new Date('2026-01-02T03:04:05Z'),
     requestIdHeader: 'x-request-id',
     bodyLimit: 100,
     handlerTimeoutMs: 300,
@@ -100,6 +101,7 @@ describe('errors', () => {
     const text = await exchange(bytes)
     expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
     expect(text).toContain('x-content-type-options: nosniff')
+    expect(text).toMatch(/\r\ndate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n/i)
     expect(text).toContain(`{"status":${status},"code":"malformed","message":"Malformed request"}`)
   })
 
@@ -236,6 +238,7 @@ describe('a long text', () => {
     const server = createServer({
       logger: log.logger,
       vocabulary: plainVocabulary,
+      now: () => new Date('2026-01-02T03:04:05Z'),
       bodyLimit: 1,
       handlerTimeoutMs: 300,
     })
@@ -260,6 +263,7 @@ describe('headers for browsers', () => {
     const server = createServer({
       logger,
       vocabulary: plainVocabulary,
+      now: () => new Date('2026-01-02T03:04:05Z'),
       bodyLimit: 1,
       handlerTimeoutMs: 300,
       trustedProxies,
@@ -323,6 +327,7 @@ describe('the address of a client', () => {
     const server = createServer({
       logger: log.logger,
       vocabulary: plainVocabulary,
+      now: () => new Date('2026-01-02T03:04:05Z'),
       bodyLimit: 1,
       handlerTimeoutMs: 300,
       trustedProxies,

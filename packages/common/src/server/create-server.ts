@@ -26,6 +26,8 @@ import { type TrustedProxies, trustProxies } from './trusted-proxies.ts'
 export interface ServerOptions {
   readonly logger: FastifyBaseLogger
   readonly vocabulary: ErrorVocabulary
+  /** For the header Date of answers that Node does not write. */
+  readonly now: () => Date
   /** Counts the connections that are cut. Undefined: they are not counted. */
   readonly meter?: Meter
   /** For tests. */

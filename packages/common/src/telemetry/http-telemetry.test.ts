@@ -27,7 +27,7 @@ const vocabulary: ErrorVocabulary = {
 const lines: { readonly msg: string; readonly level: number; readonly path: string; readonly status: number }[] = []
 const metrics = await createMetrics({ enabled: true, exporter: 'prometheus', host: '127.0.0.1', port: 0, resource: {} })
 const logger = pino({}, { write: (line) => void lines.push(JSON.parse(line)) })
-const app = createServer({ logger, vocabulary, bodyLimit: 1_000, handlerTimeoutMs: 60_000 })
+const app = createServer({ logger, vocabulary, now: () => new Date(), bodyLimit: 1_000, handlerTimeoutMs: 60_000 })
 let begun = Promise.withResolvers<void>()
 let answer = Promise.withResolvers<object>()
 

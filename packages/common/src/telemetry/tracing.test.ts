@@ -48,7 +48,13 @@ it('sends one span for each request, by route pattern, with the parameters and t
     otlpProtocol: 'http/json',
     resource: { 'service.name': 'auth', 'auth.version': '9.8.7' },
   })
-  const app = createServer({ logger: pino({ level: 'silent' }), vocabulary, bodyLimit: 10, handlerTimeoutMs: 1_000 })
+  const app = createServer({
+    logger: pino({ level: 'silent' }),
+    vocabulary,
+    now: () => new Date(),
+    bodyLimit: 10,
+    handlerTimeoutMs: 1_000,
+  })
   await tracing.instrument(app)
   const startChild = async () => {
     await new Promise(setImmediate)

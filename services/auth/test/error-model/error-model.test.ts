@@ -219,6 +219,7 @@ it(
         'content-length': String(JSON.stringify(body).length),
         'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
         'content-type': 'application/json; charset=utf-8',
+        date: 'Fri, 02 Jan 2026 03:04:05 GMT',
         'x-content-type-options': 'nosniff',
         'x-frame-options': 'DENY',
         'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
