@@ -30,13 +30,17 @@ export const checkout = fp(
       Object.assign(schema ?? {}, { consumes: ['application/json'] })
       app.options(url, { constraints, schema: { hide: true } }, (_request, reply) => reply.code(204).send())
     })
-    app.addHook('onRequest', async (request, reply) => {
-      reply.headers(CORS_HEADERS)
+    app.addHook('onRequest', async (request) => {
       if (request.method === 'OPTIONS') return
       const client = request.headers['x-client']
       if (typeof client === 'string') request.logFields = { client: client.slice(0, CLIENT_LENGTH_MAX) }
       await refuse(request.ip)
       judgeHeaders(request)
+    })
+    // A request that the server refuses before this plugin sees it has an answer that pages may read too.
+    app.addHook('onSend', (_request, reply, payload, done) => {
+      reply.headers(CORS_HEADERS)
+      done(null, payload)
     })
     app.addHook('preHandler', async ({ problem, method }) => {
       if (problem && method !== 'OPTIONS') refuseProblem(problem)
