@@ -74,8 +74,7 @@ async function tryService(service: string, workplace: Workplace & Options): Prom
     say(`${service} ${each.name}: ${summary}, ${found}, in ${minutes} minutes`)
     problems += unexpected.length + withoutExample.length
   }
-  // A shorter run may not meet every failure that is accepted. Nor do two runs meet the same ones of state: ids and keys are new in
-  // each, and later requests hold those of earlier answers.
+  // A shorter run may not meet every failure that is accepted.
   if (workplace.only !== undefined) return problems
   for (const { operation, check, code } of accepted.filter((entry) => !seen.has(entry)))
     say(`${service}: no run met the accepted failure ${check} of ${operation} with ${code}`)
