@@ -120,6 +120,8 @@ const MENDED: readonly (readonly [string, string, string | null])[] = [
   ['ul.endpoints', 'tabindex', '0'],
   // Fields whose only label is the text beside them, which a screen reader does not read with them.
   ['.code-input-lite__editor:not([aria-label]):not([aria-labelledby])', 'aria-label', 'Value'],
+  ['.cm-content:not([aria-label]):not([aria-labelledby])', 'aria-label', 'Value'],
+  ['.scalar-client .cm-scroller', 'tabindex', '0'],
   // ARIA requires `aria-expanded` of a combobox, and the library leaves it out.
   ['[role="combobox"]:not([aria-expanded])', 'aria-expanded', 'false'],
   // The library suggests a user name where an API may have none.
