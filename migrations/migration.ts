@@ -32,6 +32,13 @@ export type TableClass = 'owned' | 'reference' | 'local'
 /** What a migration does, and the class of each table that it creates, if the service's database may be distributed. */
 export interface ServiceMigration extends Migration {
   readonly tables?: Readonly<Record<string, TableClass>>
+  /**
+   * What adopts a table of the same name that another program has made, in place of `up` and `down`. The table stays, with
+   * everything that refers to it.
+   */
+  readonly inPlace?: Required<Migration>
+  /** Tables of that program whose names this migration needs. They give way before it runs. */
+  readonly replaces?: readonly string[]
 }
 
 /** A migration file exports one of these. It imports Kysely and files of its own folder. Never edited after its first release. */

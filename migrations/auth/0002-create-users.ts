@@ -15,6 +15,21 @@
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
+/** The columns of the service, beside those of supabase/auth. */
+const OWN_COLUMNS = [
+  'staged_at timestamptz',
+  'claimed_at timestamptz',
+  'keep_unconfirmed boolean DEFAULT false',
+  'email_change_asked_at timestamptz',
+  'phone_change_asked_at timestamptz',
+] as const
+const OWN_INDEXES = [
+  'users_staged_at_idx',
+  'users_anonymous_idx',
+  'users_unconfirmed_idx',
+  'users_email_lower_key',
+] as const
+
 export const createUsers: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await createTable(db, names)
@@ -27,7 +42,31 @@ export const createUsers: MigrationSource = (names) => ({
     await sql`DROP TABLE ${names.id('users')}`.execute(db)
     await sql`DROP FUNCTION ${names.id('claim_user')}()`.execute(db)
   },
+  inPlace: {
+    async up(db: Kysely<unknown>) {
+      await addColumns(db, names)
+      await createCleanUpIndexes(db, names)
+      await createEmailIndex(db, names)
+      await createClaim(db, names)
+    },
+    async down(db: Kysely<unknown>) {
+      await sql`DROP TRIGGER ${names.local('users_claimed')} ON ${names.id('users')}`.execute(db)
+      await sql`DROP FUNCTION ${names.id('claim_user')}()`.execute(db)
+      for (const index of OWN_INDEXES) await sql`DROP INDEX ${names.id(index)}`.execute(db)
+      const columns = OWN_COLUMNS.map((column) => sql`DROP COLUMN ${sql.id(column.split(' ')[0] ?? '')}`)
+      await sql`ALTER TABLE ${names.id('users')} ${sql.join(columns)}, RESET (fillfactor)`.execute(db)
+    },
+  },
 })
+
+/** supabase/auth keeps users who never confirm, so clean-up keeps those that it has made. */
+async function addColumns(db: Kysely<unknown>, names: Names): Promise<void> {
+  const columns = OWN_COLUMNS.map(
+    (column) => sql`ADD COLUMN ${sql.raw(column.replace('DEFAULT false', 'DEFAULT true'))}`,
+  )
+  await sql`ALTER TABLE ${names.id('users')} ${sql.join(columns)}, SET (fillfactor = 80)`.execute(db)
+  await sql`ALTER TABLE ${names.id('users')} ALTER COLUMN keep_unconfirmed SET DEFAULT false`.execute(db)
+}
 
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
@@ -67,11 +106,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       is_sso_user boolean NOT NULL DEFAULT false,
       deleted_at timestamptz,
       is_anonymous boolean NOT NULL DEFAULT false,
-      staged_at timestamptz,
-      claimed_at timestamptz,
-      keep_unconfirmed boolean DEFAULT false,
-      email_change_asked_at timestamptz,
-      phone_change_asked_at timestamptz,
+      ${sql.raw(OWN_COLUMNS.join(', '))},
       CONSTRAINT ${names.local('users_phone_key')} UNIQUE (phone),
       CONSTRAINT ${names.local('users_email_change_confirm_status_check')}
         CHECK (email_change_confirm_status >= 0 AND email_change_confirm_status <= 2)
@@ -96,16 +131,19 @@ async function createUniqueIndexes(db: Kysely<unknown>, names: Names): Promise<v
     WHERE is_sso_user = false`.execute(db)
 }
 
-/**
- * The first three indexes are those of supabase/auth. The others are for clean-up, which deletes some rows at a time, again and
- * again: these rows are always the first of an index.
- */
+/** The indexes of supabase/auth, and those for clean-up. */
 async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
   const users = names.id('users')
   await sql`CREATE INDEX ${names.local('users_instance_id_idx')} ON ${users} (instance_id)`.execute(db)
   await sql`
     CREATE INDEX ${names.local('users_instance_id_email_idx')} ON ${users} (instance_id, lower(email))`.execute(db)
   await sql`CREATE INDEX ${names.local('users_is_anonymous_idx')} ON ${users} (is_anonymous)`.execute(db)
+  await createCleanUpIndexes(db, names)
+}
+
+/** Clean-up deletes some rows at a time, again and again: these rows are always the first of an index. */
+async function createCleanUpIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
+  const users = names.id('users')
   await sql`
     CREATE INDEX ${names.local('users_staged_at_idx')} ON ${users} (staged_at)
     WHERE staged_at IS NOT NULL`.execute(db)
@@ -121,10 +159,12 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
  * Finds a user by an email in lower case, however the row has it. The index is made last: of indexes that cost the same,
  * PostgreSQL takes the youngest. A plan that is made for a few users would else walk `users_instance_id_email_idx`, whose first
  * column is not asked for, and keep doing so when there are many.
+ *
+ * The index may be there: it takes long on a large table, so `auth adopt` makes it before, without a lock.
  */
 async function createEmailIndex(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
-    CREATE UNIQUE INDEX ${names.local('users_email_lower_key')} ON ${names.id('users')} (lower(email))
+    CREATE UNIQUE INDEX IF NOT EXISTS ${names.local('users_email_lower_key')} ON ${names.id('users')} (lower(email))
     WHERE NOT is_sso_user`.execute(db)
 }
 

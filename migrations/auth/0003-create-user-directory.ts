@@ -8,8 +8,9 @@
 //
 // A search finds substrings through an inverted index of all runs of three characters. Unlike the runs of pg_trgm, they include
 // `@`, `.`, digits, spaces and letters of any script, whatever the locale of the database, and they need no extension.
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
+import { userDocument } from './user-document.ts'
 
 export const createUserDirectory: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
@@ -55,22 +56,13 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
     WITH (fastupdate = on, gin_pending_list_limit = 1024)`.execute(db)
 }
 
-/**
- * Email, phone and full name, each after two unit separators (U+001F): with the separators, the first one or two characters of
- * each are runs of three too. A name may be of any length; the index holds its first 200 characters.
- */
-function documentOf(user: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`concat(repeat(chr(31), 2), lower(${user}.email), repeat(chr(31), 2), ${user}.phone, repeat(chr(31), 2),
-    lower(left(${user}.raw_user_meta_data ->> 'full_name', 200)))`
-}
-
 async function createTrigger(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE FUNCTION ${names.id('list_user')}() RETURNS trigger LANGUAGE plpgsql
     SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     BEGIN
       INSERT INTO ${names.id('user_directory')} AS d (user_id, aud, created_at, document)
-        VALUES (NEW.id, coalesce(NEW.aud, ''), coalesce(NEW.created_at, '0001-01-01 00:00:00+00'), ${documentOf(sql`NEW`)})
+        VALUES (NEW.id, coalesce(NEW.aud, ''), coalesce(NEW.created_at, '0001-01-01 00:00:00+00'), ${userDocument(sql`NEW`)})
         ON CONFLICT (user_id) DO UPDATE
           SET aud = excluded.aud, created_at = excluded.created_at, document = excluded.document
           WHERE (d.aud, d.created_at, d.document) <> (excluded.aud, excluded.created_at, excluded.document);

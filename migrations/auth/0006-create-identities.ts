@@ -30,4 +30,12 @@ export const createIdentities: MigrationSource = (names) => ({
   async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('identities')}`.execute(db)
   },
+  inPlace: {
+    async up(db: Kysely<unknown>) {
+      await sql`ALTER TABLE ${names.id('identities')} SET (fillfactor = 80)`.execute(db)
+    },
+    async down(db: Kysely<unknown>) {
+      await sql`ALTER TABLE ${names.id('identities')} RESET (fillfactor)`.execute(db)
+    },
+  },
 })

@@ -40,6 +40,18 @@ export const createSessions: MigrationSource = (names) => ({
     await sql`DROP TABLE ${names.id('sessions')}`.execute(db)
     await sql`DROP TYPE ${names.id('aal_level')}`.execute(db)
   },
+  inPlace: {
+    async up(db: Kysely<unknown>) {
+      await sql`ALTER TABLE ${names.id('sessions')} ADD COLUMN last_ip inet, ADD COLUMN label text, SET (fillfactor = 80)`.execute(
+        db,
+      )
+    },
+    async down(db: Kysely<unknown>) {
+      await sql`ALTER TABLE ${names.id('sessions')} DROP COLUMN last_ip, DROP COLUMN label, RESET (fillfactor)`.execute(
+        db,
+      )
+    },
+  },
 })
 
 /** Refreshes change no indexed column, so they stay in their page. */

@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createRefreshTokens: MigrationSource = (names) => ({
+  replaces: ['refresh_tokens'],
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('refresh_tokens')} (

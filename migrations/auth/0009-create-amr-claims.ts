@@ -26,4 +26,14 @@ export const createAmrClaims: MigrationSource = (names) => ({
   async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('mfa_amr_claims')}`.execute(db)
   },
+  inPlace: {
+    async up(db: Kysely<unknown>) {
+      await sql`
+        ALTER TABLE ${names.id('mfa_amr_claims')}
+        ADD COLUMN credential_since timestamptz, SET (fillfactor = 80)`.execute(db)
+    },
+    async down(db: Kysely<unknown>) {
+      await sql`ALTER TABLE ${names.id('mfa_amr_claims')} DROP COLUMN credential_since, RESET (fillfactor)`.execute(db)
+    },
+  },
 })

@@ -12,6 +12,15 @@
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
+/** The columns of the service, beside those of supabase/auth. */
+const OWN_COLUMNS = [
+  'sealed_secret jsonb',
+  'last_used_step bigint',
+  'credential jsonb',
+  'guesses integer NOT NULL DEFAULT 0',
+  'guessed_at timestamptz',
+] as const
+
 export const createMfaFactors: MigrationSource = (names) => ({
   async up(db: Kysely<unknown>) {
     await sql`CREATE TYPE ${names.id('factor_type')} AS ENUM ('totp', 'webauthn', 'phone')`.execute(db)
@@ -23,6 +32,18 @@ export const createMfaFactors: MigrationSource = (names) => ({
     await sql`DROP TABLE ${names.id('mfa_factors')}`.execute(db)
     await sql`DROP TYPE ${names.id('factor_status')}`.execute(db)
     await sql`DROP TYPE ${names.id('factor_type')}`.execute(db)
+  },
+  inPlace: {
+    async up(db: Kysely<unknown>) {
+      const columns = OWN_COLUMNS.map((column) => sql`ADD COLUMN ${sql.raw(column)}`)
+      await sql`ALTER TABLE ${names.id('mfa_factors')} ${sql.join(columns)}, SET (fillfactor = 80)`.execute(db)
+      await createCleanUpIndex(db, names)
+    },
+    async down(db: Kysely<unknown>) {
+      await sql`DROP INDEX ${names.id('mfa_factors_unverified_idx')}`.execute(db)
+      const columns = OWN_COLUMNS.map((column) => sql`DROP COLUMN ${sql.id(column.split(' ')[0] ?? '')}`)
+      await sql`ALTER TABLE ${names.id('mfa_factors')} ${sql.join(columns)}, RESET (fillfactor)`.execute(db)
+    },
   },
 })
 
@@ -42,11 +63,7 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
       web_authn_credential jsonb,
       web_authn_aaguid uuid,
       last_webauthn_challenge_data jsonb,
-      sealed_secret jsonb,
-      last_used_step bigint,
-      credential jsonb,
-      guesses integer NOT NULL DEFAULT 0,
-      guessed_at timestamptz,
+      ${sql.raw(OWN_COLUMNS.join(', '))},
       CONSTRAINT ${names.local('mfa_factors_last_challenged_at_key')} UNIQUE (last_challenged_at),
       CONSTRAINT ${names.local('mfa_factors_user_id_fkey')}
         FOREIGN KEY (user_id) REFERENCES ${names.id('users')} (id) ON DELETE CASCADE
@@ -62,8 +79,12 @@ async function createIndexes(db: Kysely<unknown>, names: Names): Promise<void> {
     WHERE trim(friendly_name) <> ''`.execute(db)
   await sql`
     CREATE UNIQUE INDEX ${names.local('unique_phone_factor_per_user')} ON ${factors} (user_id, phone)`.execute(db)
-  // Clean-up deletes some rows at a time, again and again. These rows are always the first of this index.
+  await createCleanUpIndex(db, names)
+}
+
+/** Clean-up deletes some rows at a time, again and again. These rows are always the first of this index. */
+async function createCleanUpIndex(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
-    CREATE INDEX ${names.local('mfa_factors_unverified_idx')} ON ${factors} (created_at)
+    CREATE INDEX ${names.local('mfa_factors_unverified_idx')} ON ${names.id('mfa_factors')} (created_at)
     WHERE status = 'unverified'`.execute(db)
 }

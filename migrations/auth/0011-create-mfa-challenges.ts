@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createMfaChallenges: MigrationSource = (names) => ({
+  replaces: ['mfa_challenges'],
   async up(db: Kysely<unknown>) {
     const challenges = names.id('mfa_challenges')
     await sql`

@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
 export const createPasskeys: MigrationSource = (names) => ({
+  replaces: ['webauthn_credentials', 'webauthn_challenges'],
   async up(db: Kysely<unknown>) {
     await createCredentials(db, names)
     await createChallenges(db, names)

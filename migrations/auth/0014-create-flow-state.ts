@@ -15,6 +15,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
 export const createFlowState: MigrationSource = (names) => ({
+  replaces: ['flow_state'],
   async up(db: Kysely<unknown>) {
     await createTable(db, names)
     await createIndexes(db, names)

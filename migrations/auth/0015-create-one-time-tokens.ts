@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createOneTimeTokens: MigrationSource = (names) => ({
+  replaces: ['one_time_tokens'],
   async up(db: Kysely<unknown>) {
     const tokens = names.id('one_time_tokens')
     await sql`

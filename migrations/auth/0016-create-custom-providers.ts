@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource } from '../migration.ts'
 
 export const createCustomProviders: MigrationSource = (names) => ({
+  replaces: ['custom_oauth_providers'],
   async up(db: Kysely<unknown>) {
     await sql`
       CREATE TABLE ${names.id('custom_oauth_providers')} (

@@ -3,6 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 
 export const createAuditLog: MigrationSource = (names) => ({
+  replaces: ['audit_log_entries'],
   async up(db: Kysely<unknown>) {
     const entries = names.id('audit_log_entries')
     await sql`

@@ -8,11 +8,11 @@ import {
   sql,
   type Transaction,
 } from 'kysely'
-import { type Migration, type MigrationResultSet, Migrator } from 'kysely/migration'
+import { type Migration, type MigrationResultSet, Migrator, NO_MIGRATIONS } from 'kysely/migration'
 import pg from 'pg'
 import { inSequence } from '../distribution/citus.ts'
 import { migrateForward } from '../distribution/place-migration.ts'
-import { MIGRATIONS, migratorTable } from './migrator-tables.ts'
+import { MIGRATIONS, migratorTable, migratorTables } from './migrator-tables.ts'
 
 /** The migrations of a service, and where they run. */
 export interface Migrations {
@@ -74,12 +74,42 @@ export async function runPending(
   migrations: Migrations,
   pending: readonly string[],
 ): Promise<readonly string[]> {
-  if (pending.length === Object.keys(migrations.sources).length) {
-    return runStep(db, migrations, (migrator) => migrator.migrateToLatest(), migrations.beforeFirst)
-  }
+  if (pending.length === Object.keys(migrations.sources).length) return runTogether(db, migrations)
   const ran: string[] = []
   for (const _ of pending) ran.push(...(await runStep(db, migrations, (migrator) => migrator.migrateUp())))
   return ran
+}
+
+/** Runs the pending migrations in one transaction, after `beforeFirst`. @returns the names of those that ran, in order */
+export function runTogether(db: Kysely<unknown>, migrations: Migrations): Promise<readonly string[]> {
+  return runStep(db, migrations, (migrator) => migrator.migrateToLatest(), migrations.beforeFirst)
+}
+
+/**
+ * Takes back all migrations in one transaction, the last one first, and drops the migrator's own tables.
+ * @param before runs first. What it returns runs at the end
+ */
+export function takeBackAll(
+  db: Kysely<unknown>,
+  migrations: Migrations,
+  before: NonNullable<Migrations['beforeFirst']>,
+): Promise<readonly string[]> {
+  return runStep(
+    db,
+    migrations,
+    (migrator) => migrator.migrateTo(NO_MIGRATIONS),
+    async (trx) => {
+      const after = await before(trx)
+      return async (later) => {
+        for (const table of migratorTables) {
+          await sql`DROP TABLE IF EXISTS ${sql.id(migrations.names.schema, migratorTable(migrations.names, table))}`.execute(
+            later,
+          )
+        }
+        await after(later)
+      }
+    },
+  )
 }
 
 /** Takes back the migration that ran last. @returns its name; empty if none has run */
