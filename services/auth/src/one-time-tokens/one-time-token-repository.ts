@@ -2,18 +2,15 @@ import { createHmac } from 'node:crypto'
 import { type Selectable, sql } from 'kysely'
 import type { Db, OneTimeTokensTable, Trx } from '../database.ts'
 import type { Timestamp } from '../records/timestamp.ts'
-import type { TokenKind } from './one-time-token.ts'
+import type { CodeOfRow, TokenKind } from './one-time-token.ts'
 
 /** A stored message: the hashes of its two secrets, and their user and address. */
-export interface OneTimeToken {
+export interface OneTimeToken extends CodeOfRow {
   readonly id: string
   readonly userId: string
   readonly kind: TokenKind
   /** The normalised address that the message went to. */
   readonly identifier: string
-  /** The table allows NULL, which no code matches. */
-  readonly codeHash: Buffer | null
-  readonly codeSalt: Buffer | null
   /** The PKCE flow that the link ends; null where it ends none. */
   readonly flowStateId: string | null
   readonly expiresAt: Timestamp

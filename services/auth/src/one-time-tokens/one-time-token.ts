@@ -1,5 +1,6 @@
 import { createHash, createHmac } from 'node:crypto'
 import type { FlowKind } from '../flows/pkce.ts'
+import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 
 /** The purpose of a message with a secret. A user has one row of each kind, for the latest message. */
@@ -47,6 +48,27 @@ export function makeCode(randomBytes: RandomBytes, digits: number): string {
  */
 export function hashCode(serverKey: Buffer, salt: Buffer, identifier: string, code: string): Buffer {
   return createHmac('sha256', serverKey).update(salt).update(identifier).update('\0').update(code).digest()
+}
+
+/** What the row of a message says of its code. */
+export interface CodeOfRow {
+  /** The table allows NULL, which no code matches. */
+  readonly codeHash: Buffer | null
+  /** Null: supabase/auth made the code, before its database was adopted. Its hash is SHA-224 of address and code. */
+  readonly codeSalt: Buffer | null
+}
+
+/** Whether a code is that of a row. Does the same work where the row has no hash. @param keys those that may have made the hash */
+export function matchesCode(
+  keys: readonly Buffer[],
+  { codeHash, codeSalt }: CodeOfRow,
+  { identifier, code }: { readonly identifier: string; readonly code: string },
+): boolean {
+  const hashes =
+    codeSalt === null
+      ? [createHash('sha224').update(identifier).update(code).digest()]
+      : keys.map((key) => hashCode(key, codeSalt, identifier, code))
+  return hashes.some((hash) => equalSecrets(codeHash ?? Buffer.alloc(hash.length), hash)) && codeHash !== null
 }
 
 /** Makes the salt of a code. Equal codes of two messages have different hashes. */

@@ -86,9 +86,13 @@ function toUserHandle(userId: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(Buffer.from(userId.replaceAll('-', ''), 'hex'))
 }
 
-/** Whether an answer names the account of its credential. It must where the request named no credentials (WebAuthn, 7.2). */
+/**
+ * Whether an answer names the account of its credential. It must where the request named no credentials (WebAuthn, 7.2). In
+ * passkeys that supabase/auth has registered, the user handle is the text of the id.
+ */
 export function namesUser({ response: { userHandle } }: Assertion, userId: string): boolean {
-  return Buffer.from(userHandle ?? '', 'base64url').equals(toUserHandle(userId))
+  const handle = Buffer.from(userHandle ?? '', 'base64url')
+  return handle.equals(toUserHandle(userId)) || handle.equals(Buffer.from(userId))
 }
 
 /** Verifies the answer to `askForCreation`. @returns the new credential, undefined for a wrong answer */

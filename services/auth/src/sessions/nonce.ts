@@ -1,10 +1,9 @@
 import type { Db, Trx } from '../database.ts'
 import { reauthenticationNotValid } from '../errors.ts'
-import { hashCode } from '../one-time-tokens/one-time-token.ts'
+import { matchesCode } from '../one-time-tokens/one-time-token.ts'
 import { claimToken, countGuess, hashGuessKey } from '../one-time-tokens/one-time-token-repository.ts'
 import { type FailedCheckDeps, isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
-import { equalSecrets } from '../secrets/equal-secrets.ts'
 import type { ServerKeys } from '../secrets/server-key.ts'
 import type { User } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
@@ -62,11 +61,11 @@ export async function checkNonce(
   const keyHash = hashGuessKey(deps.serverKeys.hmac, wanted)
   const guess = { ...wanted, keyHash, now: deps.now(), network: undefined }
   const tokens = await countGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
-  for (const { id, userId, codeHash, codeSalt, expiresAt } of tokens) {
+  for (const token of tokens) {
+    const { id, userId, codeHash, expiresAt } = token
     const isAlive = userId === user.id && Date.parse(expiresAt) > deps.now().getTime()
-    if (blocked || !isAlive || codeHash === null || codeSalt === null) continue
-    const matches = (key: Buffer) => equalSecrets(codeHash, hashCode(key, codeSalt, identifier, nonce))
-    if (deps.serverKeys.hmacs.some(matches)) return { id, codeHash }
+    if (blocked || !isAlive || codeHash === null) continue
+    if (matchesCode(deps.serverKeys.hmacs, token, { identifier, code: nonce })) return { id, codeHash }
   }
   await recordFailedCheck(deps, check)
   return refuseNonce()

@@ -2,7 +2,7 @@ import { siteKey } from '@trestle/common/server/address-key.ts'
 import type { AuthDeps } from '../deps.ts'
 import { otpExpired } from '../errors.ts'
 import { findTestCode } from '../messages/test-code.ts'
-import { hashCode } from '../one-time-tokens/one-time-token.ts'
+import { matchesCode } from '../one-time-tokens/one-time-token.ts'
 import {
   countGuess,
   deleteGuesses,
@@ -119,6 +119,8 @@ export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCodeInput): 
 
 type Guessed = OneTimeToken & { readonly codeHash: Buffer }
 
+const NO_CODE = { codeHash: null, codeSalt: Buffer.alloc(16) } as const
+
 /** Compares the code with every candidate, or with a dummy, so that the work is the same for any address. */
 function matchCode(
   deps: Pick<AuthDeps, 'config' | 'serverKeys' | 'now'>,
@@ -131,9 +133,7 @@ function matchCode(
   const isStanding = deps.config.behaviours.testCodesStand && isTestCode(deps, input)
   let found: Guessed | undefined
   for (const token of candidates.length === 0 ? [undefined] : candidates) {
-    const salt = token?.codeSalt ?? Buffer.alloc(16)
-    const hashes = serverKeys.hmacs.map((key) => hashCode(key, salt, identifier.value, code))
-    const matches = hashes.some((hash) => equalSecrets(token?.codeHash ?? Buffer.alloc(hash.length), hash))
+    const matches = matchesCode(serverKeys.hmacs, token ?? NO_CODE, { identifier: identifier.value, code })
     if (!matches || !token?.codeHash || (Date.parse(token.expiresAt) <= now().getTime() && !isStanding)) continue
     if (isAccepted(type, token, owner)) found = { ...token, codeHash: token.codeHash }
   }
