@@ -202,7 +202,7 @@ function readinessChecks(database: Database<AuthTables>, jobs: Jobs): Parameters
 }
 
 /** The keys of secrets in the database. A key derived from JWT_SECRET seals them where no key is set, so it stays valid. */
-function toEncryptionKeys({ security, jwt }: AuthConfig): EncryptionKeys {
+export function toEncryptionKeys({ security, jwt }: AuthConfig): EncryptionKeys {
   const derived = deriveEncryptionKey(jwt.secret)
   return createEncryptionKeys(security.encryptionKey ?? derived, [...security.decryptionKeys, derived])
 }

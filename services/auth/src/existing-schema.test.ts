@@ -109,7 +109,7 @@ describe('the first migration', () => {
       const before = await listTables(database.directUrl)
       await expect(migrate(urlOfOwner(database))).rejects.toThrow(
         new Error(
-          `the schema auth belongs to supabase/auth (migration ${version}): run auth adopt --check, which says what carries over, once a release has this command; until then, name another schema by AUTH_DB_SCHEMA`,
+          `the schema auth belongs to supabase/auth (migration ${version}): run auth adopt --check, which says what carries over, or name another schema by AUTH_DB_SCHEMA`,
         ),
       )
       expect(await listTables(database.directUrl)).toEqual(before)

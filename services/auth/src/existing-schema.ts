@@ -33,7 +33,7 @@ async function requireUnused(db: Kysely<unknown>, names: Names, tables: readonly
   if (version === undefined) throw new Error(describeOthers(names, tables))
   if (!(await isAsAtBirth(db, names, { tables, version })))
     throw new Error(
-      `the schema ${names.schema} belongs to supabase/auth (migration ${version}): run auth adopt --check, which says what carries over, once a release has this command; until then, name another schema by AUTH_DB_SCHEMA`,
+      `the schema ${names.schema} belongs to supabase/auth (migration ${version}): run auth adopt --check, which says what carries over, or name another schema by AUTH_DB_SCHEMA`,
     )
 }
 

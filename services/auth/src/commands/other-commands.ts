@@ -46,6 +46,10 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
     },
     keys: async () => (await import('./keys.ts')).keysCommand(operator, pause),
     users: async () => (await import('./users.ts')).usersCommand({ operator, now, stdin, stdout, report }),
+    adopt: async () => {
+      const { adoptCommand, askOn } = await import('./adopt.ts')
+      return adoptCommand(load, { print, ask: (question) => askOn(stdin, stdout, question) })
+    },
     token: async () => (await import('./token.ts')).tokenCommand(operator),
     doctor: async () => {
       const { doctor } = await import('./doctor.ts')

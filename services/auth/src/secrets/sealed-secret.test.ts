@@ -5,6 +5,7 @@ import {
   isUpstreamSecret,
   openSecret,
   openUpstreamSecret,
+  sealForUpstream,
   sealSecret,
 } from './sealed-secret.ts'
 
@@ -77,6 +78,12 @@ describe('openUpstreamSecret', () => {
     expect(openUpstreamSecret(keys, userId, sealed)).toMatch(/^\$2a\$10\$/)
     expect(isUpstreamSecret(sealed)).toBe(true)
     expect(isUpstreamSecret('$2a$10$x')).toBe(false)
+  })
+
+  it('opens what sealForUpstream has sealed', () => {
+    const made = sealForUpstream({ encryptionKeys: keys, randomBytes }, userId, { keyId: 'key-1', secret: 'ABC' })
+    expect(JSON.parse(made)).toMatchObject({ key_id: 'key-1', nonce: randomBytes(12).toString('base64') })
+    expect(openUpstreamSecret(keys, userId, made)).toBe('ABC')
   })
 
   it.each([

@@ -99,6 +99,17 @@ export function openUpstreamSecret({ byId }: EncryptionKeys, rowId: string, text
   return undefined
 }
 
+/** Seals a secret as supabase/auth does, by the current key, which its settings call `keyId`. */
+export function sealForUpstream(
+  sealing: Sealing,
+  rowId: string,
+  { keyId, secret }: { readonly keyId: string; readonly secret: string },
+): string {
+  const { alg, data, nonce } = sealSecret(sealing, rowId, secret)
+  const inBase64 = (text: string) => Buffer.from(text, 'base64url').toString('base64')
+  return JSON.stringify({ key_id: keyId, alg, data: inBase64(data), nonce: inBase64(nonce) })
+}
+
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

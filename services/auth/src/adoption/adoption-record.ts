@@ -1,0 +1,85 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+
+/** The schemas of an adoption. */
+export interface AdoptionPlaces {
+  readonly names: Names
+  /** Where the tables of supabase/auth go that this service has under the same names. `adopt --undo` brings them back. */
+  readonly kept: string
+  /** Where tables are filled while the old service serves. It is dropped at the end. */
+  readonly staging: string
+}
+
+/** What an adoption has noted of itself, for the runs after one that was killed, and for undo. */
+export interface AdoptionRecord {
+  /** The newest migration of supabase/auth. */
+  readonly version: string
+  /** The later changes of supabase/auth that its tables have got, by name, in the order in which they were made. */
+  readonly changes: readonly string[]
+  /** When this service took over; null until then. */
+  readonly switchedAt: Date | null
+  /** Whether the database had the extension pgcrypto before. */
+  readonly hadPgcrypto: boolean
+}
+
+/** The schemas of an adoption of the service's schema. */
+export function placesOf(names: Names): AdoptionPlaces {
+  return { names, kept: `${names.schema}_before_trestle`, staging: `${names.schema}_adopting` }
+}
+
+/** Makes the schemas and the record of an adoption, unless an earlier run has. */
+export async function beginRecord(db: Kysely<unknown>, places: AdoptionPlaces, version: string): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    for (const schema of [places.kept, places.staging])
+      await sql`CREATE SCHEMA IF NOT EXISTS ${sql.id(schema)}`.execute(trx)
+    await sql`
+      CREATE TABLE IF NOT EXISTS ${table(places)} (
+        version text NOT NULL, changes text[] NOT NULL DEFAULT '{}', switched_at timestamptz,
+        had_pgcrypto boolean NOT NULL)`.execute(trx)
+    await sql`
+      INSERT INTO ${table(places)} (version, had_pgcrypto)
+      SELECT ${version}, EXISTS (SELECT FROM pg_extension WHERE extname = 'pgcrypto') WHERE NOT EXISTS (SELECT FROM ${table(places)})`.execute(
+      trx,
+    )
+  })
+}
+
+/** The record of an adoption; undefined where none has begun. */
+export async function findRecord(db: Kysely<unknown>, places: AdoptionPlaces): Promise<AdoptionRecord | undefined> {
+  if (!(await hasRelation(db, places.kept, 'adoption'))) return undefined
+  const { rows } = await sql<AdoptionRecord>`
+    SELECT version, changes, switched_at AS "switchedAt", had_pgcrypto AS "hadPgcrypto" FROM ${table(places)}`.execute(
+    db,
+  )
+  return rows[0]
+}
+
+/** Notes later changes of supabase/auth that were made. */
+export async function noteChanges(
+  trx: Kysely<unknown>,
+  places: AdoptionPlaces,
+  changes: readonly string[],
+): Promise<void> {
+  await sql`UPDATE ${table(places)} SET changes = changes || ${changes}::text[]`.execute(trx)
+}
+
+/** Notes that this service has taken over. */
+export async function noteSwitch(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  await sql`UPDATE ${table(places)} SET switched_at = clock_timestamp()`.execute(trx)
+}
+
+/** Drops the record, with the schemas and what is in them. */
+export async function dropAdoption(trx: Kysely<unknown>, { kept, staging }: AdoptionPlaces): Promise<void> {
+  for (const schema of [kept, staging]) await sql`DROP SCHEMA IF EXISTS ${sql.id(schema)} CASCADE`.execute(trx)
+}
+
+/** Whether a schema has a table or a view of a name. */
+export async function hasRelation(db: Kysely<unknown>, schema: string, name: string): Promise<boolean> {
+  const { rows } = await sql<{ exists: boolean }>`
+    SELECT to_regclass(format('%I.%I', ${schema}::text, ${name}::text)) IS NOT NULL AS "exists"`.execute(db)
+  return rows[0]?.exists === true
+}
+
+function table({ kept }: AdoptionPlaces): RawBuilder<unknown> {
+  return sql.id(kept, 'adoption')
+}

@@ -1,0 +1,125 @@
+import { type Kysely, sql } from 'kysely'
+import { CustomProviderSettings } from '../external-providers/custom-provider.ts'
+import { hashAuthCode } from '../flows/flow-repository.ts'
+import {
+  isUpstreamSecret,
+  openUpstreamSecret,
+  type Sealing,
+  sealOptional,
+  sealSecret,
+} from '../secrets/sealed-secret.ts'
+import { type AdoptionPlaces, hasRelation } from './adoption-record.ts'
+import type { CopyContext } from './copy-live-rows.ts'
+
+/** What copies of secrets work with. */
+export interface SealedCopyContext extends CopyContext {
+  readonly sealing: Sealing
+}
+
+interface OldFlow {
+  readonly id: string
+  readonly auth_code: string | null
+  readonly provider_access_token: string | null
+  readonly provider_refresh_token: string | null
+}
+
+/**
+ * Copies flows that are still open. A flow of which the old service has issued the code waits for its exchange. The tokens of the
+ * provider, which the old service stores in clear text, are sealed.
+ */
+export async function copyFlows({ trx, places, lifetimes, sealing }: SealedCopyContext): Promise<void> {
+  if (!(await hasRelation(trx, places.kept, 'flow_state'))) return
+  const old = sql.id(places.kept, 'flow_state')
+  const { names } = places
+  const column = await columnsOf(trx, places.kept, 'flow_state')
+  const or = (name: string, type: string) => (column.has(name) ? sql.ref(`f.${name}`) : sql`NULL::${sql.raw(type)}`)
+  // Versions that do not note when a code was issued make it with the flow.
+  const issued = column.has('auth_code_issued_at')
+    ? sql.ref('f.auth_code_issued_at')
+    : sql`CASE WHEN f.user_id IS NOT NULL THEN f.updated_at END`
+  const flows = await sql<OldFlow>`
+    INSERT INTO ${names.id('flow_state')} (id, user_id, provider_type, authentication_method, code_challenge,
+        code_challenge_method, auth_code_issued_at, redirect_to, linking_target_id, email_optional, created_at)
+      SELECT f.id, f.user_id, f.provider_type, f.authentication_method, f.code_challenge, f.code_challenge_method::text,
+          ${issued}, ${or('referrer', 'text')}, ${or('linking_target_id', 'uuid')},
+          coalesce(${or('email_optional', 'boolean')}, false), f.created_at
+        FROM ${old} f
+        WHERE f.authentication_method IN ('email/signup', 'magiclink', 'recovery', 'invite', 'email_change', 'oauth')
+          AND (f.user_id IS NULL OR EXISTS (SELECT FROM ${names.id('users')} u WHERE u.id = f.user_id))
+          AND coalesce(${issued}, f.created_at) + make_interval(secs => CASE
+            WHEN f.provider_type = 'email' AND ${issued} IS NULL THEN ${lifetimes.mailCodeSeconds}::float8
+            ELSE ${lifetimes.flowSeconds}::float8 END) > ${lifetimes.now}
+      RETURNING id, (SELECT o.auth_code FROM ${old} o WHERE o.id = flow_state.id AND flow_state.auth_code_issued_at IS NOT NULL) AS auth_code,
+        (SELECT o.provider_access_token FROM ${old} o WHERE o.id = flow_state.id) AS provider_access_token,
+        (SELECT o.provider_refresh_token FROM ${old} o WHERE o.id = flow_state.id) AS provider_refresh_token`.execute(
+    trx,
+  )
+  for (const flow of flows.rows) {
+    const [access, refresh] = [flow.provider_access_token, flow.provider_refresh_token].map((token) =>
+      JSON.stringify(sealOptional(sealing, flow.id, token || undefined)),
+    )
+    await sql`
+      UPDATE ${names.id('flow_state')} SET auth_code_hash = ${flow.auth_code && hashAuthCode(flow.auth_code)},
+        provider_access_token = nullif(${access}::jsonb, 'null'), provider_refresh_token = nullif(${refresh}::jsonb, 'null')
+      WHERE id = ${flow.id}`.execute(trx)
+  }
+}
+
+type OldProvider = Readonly<Record<string, unknown>> & {
+  readonly id: string
+  readonly identifier: string
+  readonly client_secret: string
+}
+
+/**
+ * Copies custom providers.
+ * @returns the identifiers of those that cannot be copied: their secret does not open, or their metadata were never fetched
+ */
+export async function copyCustomProviders({ trx, places, sealing }: SealedCopyContext): Promise<readonly string[]> {
+  if (!(await hasRelation(trx, places.kept, 'custom_oauth_providers'))) return []
+  const { rows } = await sql<OldProvider>`SELECT * FROM ${sql.id(places.kept, 'custom_oauth_providers')}`.execute(trx)
+  const left: string[] = []
+  for (const provider of rows) {
+    const { id, identifier, client_secret: secret } = provider
+    const settings = toSettings(provider)
+    const opened = isUpstreamSecret(secret) ? openUpstreamSecret(sealing.encryptionKeys, id, secret) : secret
+    if (settings === undefined || opened === undefined) {
+      left.push(identifier)
+      continue
+    }
+    await sql`
+      INSERT INTO ${places.names.id('custom_oauth_providers')}
+          (id, identifier, client_secret, settings, created_at, updated_at)
+        SELECT id, identifier, ${JSON.stringify(sealSecret(sealing, id, opened))}::jsonb, ${JSON.stringify(settings)}::jsonb,
+            created_at, updated_at
+          FROM ${sql.id(places.kept, 'custom_oauth_providers')} WHERE id = ${id}`.execute(trx)
+  }
+  return left
+}
+
+/** The columns have the names of the members. Undefined where the settings do not meet the rules of this service. */
+function toSettings(provider: OldProvider): CustomProviderSettings | undefined {
+  const present = Object.entries(provider).filter(([, value]) => value !== null)
+  const members = { ...Object.fromEntries(present), discovery_document: provider.cached_discovery }
+  return CustomProviderSettings.safeParse(members).data
+}
+
+async function columnsOf(trx: Kysely<unknown>, schema: string, table: string): Promise<ReadonlySet<string>> {
+  const { rows } = await sql<{ name: string }>`
+    SELECT column_name AS name FROM information_schema.columns
+    WHERE table_schema = ${schema} AND table_name = ${table}`.execute(trx)
+  return new Set(rows.map(({ name }) => name))
+}
+
+/** The custom providers whose copy would not meet the rules of this service, before anything moves. */
+export async function listUnfitProviders(
+  db: Kysely<unknown>,
+  { names }: AdoptionPlaces,
+  { encryptionKeys }: Pick<Sealing, 'encryptionKeys'>,
+): Promise<readonly string[]> {
+  if (!(await hasRelation(db, names.schema, 'custom_oauth_providers'))) return []
+  const { rows } = await sql<OldProvider>`SELECT * FROM ${names.id('custom_oauth_providers')}`.execute(db)
+  const opens = ({ id, client_secret: secret }: OldProvider) =>
+    !isUpstreamSecret(secret) || openUpstreamSecret(encryptionKeys, id, secret) !== undefined
+  return rows.filter((row) => toSettings(row) === undefined || !opens(row)).map(({ identifier }) => identifier)
+}

@@ -1,0 +1,171 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import type { StoredCredential } from '../passkeys/credential.ts'
+import {
+  isUpstreamSecret,
+  openSecret,
+  openUpstreamSecret,
+  type SealedSecret,
+  type Sealing,
+  sealForUpstream,
+} from '../secrets/sealed-secret.ts'
+import { type AdoptionPlaces, hasRelation } from './adoption-record.ts'
+import { CODES, COPIED_CODES } from './copy-live-rows.ts'
+
+/** What giving rows back works with. `switchedAt`: since when this service has served. */
+export interface GiveBackContext {
+  readonly trx: Kysely<unknown>
+  readonly places: AdoptionPlaces
+  readonly sealing: Sealing
+  readonly switchedAt: Date
+}
+
+/** Writes back to the tables of supabase/auth what has changed since the switch, in their form. */
+export async function giveBackRows(context: GiveBackContext): Promise<void> {
+  await endRefreshedSessions(context)
+  await endUsedCodes(context)
+  await giveBackPasskeys(context)
+  await giveBackTotpFactors(context)
+  await giveBackWebauthnFactors(context)
+  await giveBackAuditLog(context)
+}
+
+/** The sessions that have refreshed here, or were made here: the old service does not know their tokens. */
+function refreshedSessions({ places: { names } }: Pick<GiveBackContext, 'places'>, since: RawBuilder<unknown>) {
+  return sql`
+    SELECT DISTINCT t.session_id FROM ${names.id('refresh_tokens')} t WHERE t.created_at > ${since} OR t.updated_at > ${since}`
+}
+
+/** How many sessions have refreshed since the switch. Their users have to sign in again after undo. */
+export async function countRefreshedSessions(
+  db: Kysely<unknown>,
+  { places, switchedAt }: Pick<GiveBackContext, 'places' | 'switchedAt'>,
+): Promise<number> {
+  const { rows } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM (${refreshedSessions({ places }, sql`${switchedAt}`)}) refreshed`.execute(db)
+  return Number(rows[0]?.count ?? 0)
+}
+
+/** A spent token must fetch nothing again, in either form. */
+async function endRefreshedSessions({ trx, places, switchedAt }: GiveBackContext): Promise<void> {
+  const ended = refreshedSessions({ places }, sql`${switchedAt}`)
+  await sql`DELETE FROM ${sql.id(places.kept, 'refresh_tokens')} WHERE session_id IN (${ended})`.execute(trx)
+  await sql`
+    UPDATE ${places.names.id('sessions')} SET refresh_token_counter = refresh_token_counter + 2
+    WHERE refresh_token_counter IS NOT NULL AND id IN (${ended})`.execute(trx)
+}
+
+async function endUsedCodes({ trx, places }: GiveBackContext): Promise<void> {
+  const copied = sql.id(places.kept, COPIED_CODES)
+  const types = { sms: 'confirmation_token', confirmation: 'confirmation_token' } as const
+  for (const { kind, token } of CODES) {
+    const used = sql`
+      SELECT c.user_id FROM ${copied} c WHERE c.kind = ${kind} AND NOT EXISTS (
+        SELECT FROM ${places.names.id('one_time_tokens')} t
+        WHERE t.user_id = c.user_id AND t.kind = c.kind AND t.otp_hash = c.otp_hash)`
+    await sql`UPDATE ${places.names.id('users')} SET ${sql.ref(token)} = '' WHERE id IN (${used})`.execute(trx)
+    if (await hasRelation(trx, places.kept, 'one_time_tokens')) {
+      const type = Object.entries(types).find(([name]) => name === kind)?.[1] ?? token
+      await sql`
+        DELETE FROM ${sql.id(places.kept, 'one_time_tokens')} WHERE token_type::text = ${type} AND user_id IN (${used})`.execute(
+        trx,
+      )
+    }
+  }
+}
+
+/** The bytes of a text in base64url. */
+function fromBase64url(text: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`decode(rpad(translate(${text}, '-_', '+/'), (length(${text}) + 3) / 4 * 4, '='), 'base64')`
+}
+
+async function giveBackPasskeys({ trx, places }: GiveBackContext): Promise<void> {
+  if (!(await hasRelation(trx, places.kept, 'webauthn_credentials'))) return
+  const [old, own] = [sql.id(places.kept, 'webauthn_credentials'), places.names.id('webauthn_credentials')]
+  await sql`DELETE FROM ${old} o WHERE NOT EXISTS (SELECT FROM ${own} w WHERE w.id = o.id)`.execute(trx)
+  await sql`
+    INSERT INTO ${old} AS o (id, user_id, credential_id, public_key, sign_count, transports, friendly_name, last_used_at,
+        created_at, updated_at)
+      SELECT w.id, w.user_id, ${fromBase64url(sql.ref('w.credential_id'))}, ${fromBase64url(sql.ref('w.public_key'))},
+          w.sign_count, w.transports, w.friendly_name, w.last_used_at, w.created_at, w.updated_at FROM ${own} w
+      ON CONFLICT (id) DO UPDATE SET sign_count = excluded.sign_count, friendly_name = excluded.friendly_name,
+          last_used_at = excluded.last_used_at, updated_at = excluded.updated_at
+        WHERE o.updated_at <> excluded.updated_at`.execute(trx)
+}
+
+/**
+ * The secrets of authenticator apps that were enrolled here. They are sealed for supabase/auth where it has sealed others, by a key
+ * that this service has too; else they are in clear text, as it writes them.
+ */
+async function giveBackTotpFactors({ trx, places, sealing }: GiveBackContext): Promise<void> {
+  const factors = places.names.id('mfa_factors')
+  const keyId = await findKeyId(trx, places, sealing)
+  const { rows } = await sql<{ id: string; sealed: SealedSecret }>`
+    SELECT id, sealed_secret AS sealed FROM ${factors} WHERE sealed_secret IS NOT NULL`.execute(trx)
+  for (const { id, sealed } of rows) {
+    const secret = openSecret(sealing.encryptionKeys, id, sealed)
+    const written = keyId === undefined ? secret : sealForUpstream(sealing, id, { keyId, secret })
+    await sql`UPDATE ${factors} SET secret = ${written} WHERE id = ${id}`.execute(trx)
+  }
+}
+
+/** What supabase/auth calls the key that seals here, as a hash says that it has sealed by it. */
+async function findKeyId(
+  trx: Kysely<unknown>,
+  { names }: AdoptionPlaces,
+  { encryptionKeys }: Sealing,
+): Promise<string | undefined> {
+  const { rows } = await sql<{ id: string; hash: string; keyId: string }>`
+    SELECT id, encrypted_password AS hash, encrypted_password::json ->> 'key_id' AS "keyId" FROM ${names.id('users')}
+    WHERE encrypted_password LIKE '{%' LIMIT 1`.execute(trx)
+  const [row] = rows
+  const current = { ...encryptionKeys, byId: new Map([[encryptionKeys.current.id, encryptionKeys.current]]) }
+  return row && isUpstreamSecret(row.hash) && openUpstreamSecret(current, row.id, row.hash) !== undefined
+    ? row.keyId
+    : undefined
+}
+
+async function giveBackWebauthnFactors({ trx, places }: GiveBackContext): Promise<void> {
+  const factors = places.names.id('mfa_factors')
+  const { rows } = await sql<{ id: string; credential: StoredCredential; old: object | null }>`
+    SELECT id, credential, web_authn_credential AS old FROM ${factors}
+    WHERE factor_type = 'webauthn' AND credential IS NOT NULL AND (web_authn_credential IS NULL
+      OR (web_authn_credential #>> '{authenticator,signCount}')::bigint IS DISTINCT FROM (credential ->> 'counter')::bigint)`.execute(
+    trx,
+  )
+  for (const { id, credential, old } of rows) {
+    const written = JSON.stringify({ ...toUpstreamCredential(credential), ...old })
+    await sql`
+      UPDATE ${factors} SET web_authn_credential = jsonb_set(${written}::jsonb, '{authenticator,signCount}', to_jsonb(${credential.counter}::bigint))
+      WHERE id = ${id}`.execute(trx)
+  }
+}
+
+/** A credential as supabase/auth stores it. It is not known whether the authenticator keeps copies elsewhere. */
+function toUpstreamCredential({ id, publicKey, counter, transports }: StoredCredential): object {
+  const toBase64 = (text: string) => Buffer.from(text, 'base64url').toString('base64')
+  return {
+    id: toBase64(id),
+    publicKey: toBase64(publicKey),
+    attestationType: 'none',
+    transport: transports,
+    flags: { userPresent: true, userVerified: true, backupEligible: false, backupState: false },
+    authenticator: { AAGUID: Buffer.alloc(16).toString('base64'), signCount: counter, cloneWarning: false },
+  }
+}
+
+async function giveBackAuditLog({ trx, places, switchedAt }: GiveBackContext): Promise<void> {
+  await sql`
+    INSERT INTO ${sql.id(places.kept, 'audit_log_entries')} (instance_id, id, payload, created_at, ip_address)
+      SELECT '00000000-0000-0000-0000-000000000000', id, payload::json, created_at, left(ip_address, 64)
+      FROM ${places.names.id('audit_log_entries')} WHERE created_at > ${switchedAt} ON CONFLICT (id) DO NOTHING`.execute(
+    trx,
+  )
+}
+
+/** Who cannot sign in by password any more after undo: the form of their hash is unknown to supabase/auth. */
+export async function countForeignHashes(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<number> {
+  const { rows } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM ${names.id('users')}
+    WHERE encrypted_password ~ '^[$](scrypt|pbkdf2|firebase-scrypt)'`.execute(db)
+  return Number(rows[0]?.count ?? 0)
+}

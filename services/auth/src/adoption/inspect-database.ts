@@ -1,0 +1,147 @@
+import { type Kysely, sql } from 'kysely'
+import { PROVIDERS } from '../config/external.ts'
+import { type EncryptionKeys, openUpstreamSecret } from '../secrets/sealed-secret.ts'
+import { type AdoptionPlaces, hasRelation } from './adoption-record.ts'
+
+/** Something of a database that does not carry over, and how many it concerns. */
+export interface Loss {
+  readonly what: string
+  readonly count: number
+}
+
+/** The tables of supabase/auth 2.196. */
+const TABLES = [
+  ...['users', 'identities', 'sessions', 'mfa_factors', 'mfa_amr_claims', 'mfa_challenges', 'refresh_tokens'],
+  ...['one_time_tokens', 'flow_state', 'webauthn_credentials', 'webauthn_challenges', 'custom_oauth_providers'],
+  ...['audit_log_entries', 'schema_migrations', 'instances'],
+] as const
+/** Those that this service does not read yet. */
+const UNSERVED = [
+  ...['sso_providers', 'sso_domains', 'saml_providers', 'saml_relay_states'],
+  ...['oauth_clients', 'oauth_authorizations', 'oauth_consents', 'oauth_client_states'],
+] as const
+
+/** How many rows each table of supabase/auth has that is there, by its name. */
+export async function countRows(
+  db: Kysely<unknown>,
+  { names }: AdoptionPlaces,
+): Promise<{ readonly served: ReadonlyMap<string, number>; readonly unserved: ReadonlyMap<string, number> }> {
+  const count = async (tables: readonly string[]) => {
+    const counts = new Map<string, number>()
+    for (const table of tables) {
+      if (!(await hasRelation(db, names.schema, table))) continue
+      const { rows } = await sql<{ count: string }>`SELECT count(*) AS count FROM ${names.id(table)}`.execute(db)
+      counts.set(table, Number(rows[0]?.count ?? 0))
+    }
+    return counts
+  }
+  return { served: await count(TABLES), unserved: await count(UNSERVED) }
+}
+
+/** The tables, views and functions in the schema that are neither those of supabase/auth nor of an extension. They are left alone. */
+export async function listInhabitants(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<readonly string[]> {
+  const { rows } = await sql<{ name: string }>`
+    SELECT c.relname::text AS name FROM pg_class c
+      WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
+        AND c.relname <> ALL (${[...TABLES, ...UNSERVED]}::text[])
+    UNION ALL SELECT p.proname || '()' FROM pg_proc p
+      WHERE p.pronamespace = to_regnamespace(${names.schema}) AND p.proname NOT IN ('uid', 'role', 'email', 'jwt')
+    ORDER BY name`.execute(db)
+  return rows.map(({ name }) => name)
+}
+
+/**
+ * What names a table that moves: it would go on reading the table of the old service.
+ * @returns each as a kind and a name, such as `view public.tokens`, with the table
+ */
+export async function listDependents(
+  db: Kysely<unknown>,
+  { names }: AdoptionPlaces,
+  moving: readonly string[],
+): Promise<readonly { readonly object: string; readonly table: string }[]> {
+  const { rows } = await sql<{ object: string; table: string }>`
+    WITH moving AS (
+      SELECT c.oid, c.relname::text AS name FROM pg_class c
+      WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relname = ANY (${moving}::text[]) AND c.relkind = 'r')
+    SELECT format('%s %s', CASE v.relkind WHEN 'm' THEN 'materialized view' ELSE 'view' END, v.oid::regclass) AS object, m.name AS "table"
+      FROM moving m JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = m.oid AND d.classid = 'pg_rewrite'::regclass
+      JOIN pg_rewrite r ON r.oid = d.objid JOIN pg_class v ON v.oid = r.ev_class AND v.oid <> m.oid
+    UNION SELECT format('policy %I on %s', p.polname, p.polrelid::regclass), m.name
+      FROM moving m JOIN pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = m.oid AND d.classid = 'pg_policy'::regclass
+      JOIN pg_policy p ON p.oid = d.objid
+    UNION SELECT format('trigger %I', t.tgname), m.name
+      FROM moving m JOIN pg_trigger t ON t.tgrelid = m.oid WHERE NOT t.tgisinternal
+    UNION SELECT format('foreign key %I of %s', k.conname, k.conrelid::regclass), m.name
+      FROM moving m JOIN pg_constraint k ON k.confrelid = m.oid AND k.contype = 'f'
+      JOIN pg_class o ON o.oid = k.conrelid AND o.relnamespace <> to_regnamespace(${names.schema})
+    UNION SELECT format('function %s', f.oid::regprocedure), m.name
+      FROM moving m JOIN pg_proc f ON f.prosrc ~* format('\\m%s[.]"?%s\\M', ${names.schema}::text, m.name)
+        AND f.pronamespace <> 'pg_catalog'::regnamespace
+    ORDER BY object, "table"`.execute(db)
+  return rows
+}
+
+/** The columns that supabase/auth may have sealed. */
+const SEALED = [
+  { table: 'users', column: 'encrypted_password', what: 'users whose password' },
+  { table: 'mfa_factors', column: 'secret', what: 'authenticator apps whose secret' },
+  { table: 'sessions', column: 'refresh_token_hmac_key', what: 'sessions whose key' },
+] as const
+
+/** Secrets that no key of the service opens, by the name of the key that sealed them. One secret of each name is tried. */
+export async function listClosedSecrets(
+  db: Kysely<unknown>,
+  { names }: AdoptionPlaces,
+  keys: EncryptionKeys,
+): Promise<readonly Loss[]> {
+  const losses: Loss[] = []
+  for (const { table, column, what } of SEALED) {
+    if (table === 'sessions' && !(await hasColumn(db, names.schema, [table, column]))) continue
+    const value = sql.ref(column)
+    const { rows } = await sql<{ keyId: string; id: string; secret: string; count: string }>`
+      SELECT ${value}::json ->> 'key_id' AS "keyId", (array_agg(id::text))[1] AS id, (array_agg(${value}))[1] AS secret,
+        count(*) AS count
+      FROM ${names.id(table)} WHERE ${value} LIKE '{%' GROUP BY 1 ORDER BY 1`.execute(db)
+    for (const { keyId, id, secret, count } of rows) {
+      if (openUpstreamSecret(keys, id, secret) !== undefined) continue
+      losses.push({ what: `${what} is sealed by the key ${keyId}, which no setting has`, count: Number(count) })
+    }
+  }
+  return losses
+}
+
+async function hasColumn(
+  db: Kysely<unknown>,
+  schema: string,
+  [table, column]: readonly [table: string, column: string],
+): Promise<boolean> {
+  const { rows } = await sql`
+    SELECT FROM information_schema.columns
+    WHERE table_schema = ${schema} AND table_name = ${table} AND column_name = ${column}`.execute(db)
+  return rows.length > 0
+}
+
+/** Users who cannot sign in afterwards though they can now, by reason. */
+export async function listLostSignIns(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<readonly Loss[]> {
+  const { id } = names
+  const served = [...PROVIDERS, 'email', 'phone']
+  const { rows: hashes } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM ${id('users')}
+    WHERE encrypted_password <> '' AND encrypted_password !~ '^([{]|[$]2[aby][$]|[$]argon2id?[$]|[$]fbscrypt[$])'`.execute(
+    db,
+  )
+  const { rows: providers } = await sql<{ provider: string; count: string }>`
+    SELECT CASE WHEN i.provider LIKE 'sso:%' THEN 'sso' ELSE i.provider END AS provider, count(DISTINCT i.user_id) AS count
+    FROM ${id('identities')} i JOIN ${id('users')} u ON u.id = i.user_id
+    WHERE coalesce(u.encrypted_password, '') = '' AND i.provider <> ALL (${served}::text[]) AND i.provider NOT LIKE 'custom:%'
+      AND NOT EXISTS (
+        SELECT FROM ${id('identities')} o WHERE o.user_id = u.id AND (o.provider = ANY (${served}::text[]) OR o.provider LIKE 'custom:%'))
+    GROUP BY 1 ORDER BY 1`.execute(db)
+  return [
+    { what: 'users whose password is stored in an unknown form', count: Number(hashes[0]?.count ?? 0) },
+    ...providers.map(({ provider, count }) => ({
+      what: `users who sign in only by ${provider}, which this service does not serve`,
+      count: Number(count),
+    })),
+  ].filter(({ count }) => count > 0)
+}

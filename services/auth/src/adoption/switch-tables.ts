@@ -1,0 +1,110 @@
+import type { Migrations } from '@trestle/database/migrations/migrator.ts'
+import { authMigrations } from '@trestle/migrations/auth.ts'
+import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
+import { type Kysely, sql } from 'kysely'
+import type { Sealing } from '../secrets/sealed-secret.ts'
+import { type AdoptionPlaces, hasRelation, noteSwitch } from './adoption-record.ts'
+import { copyLiveRows, type Lifetimes } from './copy-live-rows.ts'
+import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
+import { dropTriggers, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
+import { makeUpstreamChanges } from './upstream-changes.ts'
+
+/** What a switch works with. */
+export interface SwitchDeps extends StagingDeps {
+  readonly lifetimes: Lifetimes
+  readonly sealing: Sealing
+}
+
+/** The tables of supabase/auth that stay. A write of the old service between the copy and the switch would be lost. */
+const STAYING = ['users', 'identities', 'sessions', 'mfa_factors', 'mfa_amr_claims'] as const
+const REFRESH_TOKENS = '0008-create-refresh-tokens'
+/** The tables of these migrations are filled before the switch, or wait for changes that the old service would notice. */
+const LATE_IN_PLACE = ['0006-create-identities']
+
+/**
+ * The migrations as they run where supabase/auth has made some of the tables.
+ * @param staging where the table of refresh tokens was filled; undefined: the migration makes an empty one
+ */
+export function migrationsInPlace(staging?: string): MigrationSources {
+  return Object.fromEntries(
+    Object.entries(authMigrations).map(([name, source]) => [
+      name,
+      async (names: Names) => {
+        const migration = await source(names)
+        const { inPlace = migration } = migration
+        if (name !== REFRESH_TOKENS || staging === undefined) return { ...migration, ...inPlace }
+        return { ...migration, up: (db: Kysely<unknown>) => moveTable(db, [staging, names.schema], 'refresh_tokens') }
+      },
+    ]),
+  )
+}
+
+/** The migrations that run while the old service serves: they need no name that it has. */
+export async function earlyMigrations(names: Names): Promise<MigrationSources> {
+  const early: [string, MigrationSources[string]][] = []
+  for (const [name, source] of Object.entries(migrationsInPlace())) {
+    if (!LATE_IN_PLACE.includes(name) && replacedBy(await source(names)).length === 0) early.push([name, source])
+  }
+  return Object.fromEntries(early)
+}
+
+/** The tables of supabase/auth whose names this service needs. */
+export async function listReplaced(names: Names): Promise<readonly string[]> {
+  const sources = await Promise.all(Object.values(authMigrations).map((source) => source(names)))
+  return sources.flatMap(replacedBy)
+}
+
+function replacedBy({ replaces = [] }: ServiceMigration): readonly string[] {
+  return replaces
+}
+
+/**
+ * What runs before the last migrations of an adoption, and after them, in their transaction: the old service waits from here on.
+ * @param onLeft called with the custom providers that cannot be copied
+ */
+export function switchHooks(
+  deps: SwitchDeps,
+  onLeft: (identifiers: readonly string[]) => void,
+): NonNullable<Migrations['beforeFirst']> {
+  const { places, lifetimes, sealing } = deps
+  const { names, kept, staging } = places
+  return async (trx) => {
+    await sql`SET LOCAL lock_timeout = '3s'`.execute(trx)
+    const locked = [...STAYING, ...(await presentOf(trx, places))].map((table) => names.id(table))
+    await sql`LOCK TABLE ${sql.join(locked)} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
+    await replayChanges(trx, deps)
+    await dropTriggers(trx, places)
+    for (const table of await presentOf(trx, places)) await moveTable(trx, [names.schema, kept], table)
+    await makeUpstreamChanges(trx, places, 'all')
+    return async (later) => {
+      const context: SealedCopyContext = { trx: later, places, lifetimes, sealing }
+      await copyFlows(context)
+      await copyLiveRows(context)
+      onLeft(await copyCustomProviders(context))
+      await noteSwitch(later, places)
+      await sql`DROP SCHEMA ${sql.id(staging)} CASCADE`.execute(later)
+    }
+  }
+}
+
+/** Brings the tables of supabase/auth back to their schema. */
+export async function moveBack(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<void> {
+  for (const table of await listReplaced(names)) {
+    if (await hasRelation(trx, kept, table)) await moveTable(trx, [kept, names.schema], table)
+  }
+}
+
+async function presentOf(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<readonly string[]> {
+  const present: string[] = []
+  for (const table of await listReplaced(names)) if (await hasRelation(trx, names.schema, table)) present.push(table)
+  return present
+}
+
+/** Its indexes, constraints, policies and grants, and the sequence of its key, move with a table. */
+async function moveTable(
+  trx: Kysely<unknown>,
+  [from, to]: readonly [from: string, to: string],
+  table: string,
+): Promise<void> {
+  await sql`ALTER TABLE ${sql.id(from, table)} SET SCHEMA ${sql.id(to)}`.execute(trx)
+}

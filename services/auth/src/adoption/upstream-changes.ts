@@ -1,0 +1,159 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type AdoptionPlaces, noteChanges } from './adoption-record.ts'
+
+/** A change that later versions of supabase/auth have made to one of the tables that stay. */
+interface UpstreamChange {
+  readonly name: string
+  /** Whether the old service works on a changed table. Other changes wait for the switch. */
+  readonly isHarmless: boolean
+  readonly isMade: RawBuilder<boolean>
+  readonly up: readonly RawBuilder<unknown>[]
+  /** Empty where the change goes with another one. */
+  readonly down: readonly RawBuilder<unknown>[]
+}
+
+/** The columns that later versions have added, by table. */
+const COLUMNS = {
+  users: ['is_anonymous boolean NOT NULL DEFAULT false'],
+  sessions: [
+    'refreshed_at timestamp',
+    'user_agent text',
+    'ip inet',
+    'tag text',
+    'oauth_client_id uuid',
+    'refresh_token_hmac_key text',
+    'refresh_token_counter bigint',
+    'scopes text CONSTRAINT sessions_scopes_length CHECK (char_length(scopes) <= 4096)',
+  ],
+  mfa_factors: [
+    'phone text',
+    'last_challenged_at timestamptz CONSTRAINT mfa_factors_last_challenged_at_key UNIQUE',
+    'web_authn_credential jsonb',
+    'web_authn_aaguid uuid',
+    'last_webauthn_challenge_data jsonb',
+  ],
+} as const
+
+/** The indexes that later versions have added. */
+const INDEXES = {
+  users_is_anonymous_idx: 'INDEX ON users (is_anonymous)',
+  sessions_not_after_idx: 'INDEX ON sessions (not_after DESC)',
+  sessions_oauth_client_id_idx: 'INDEX ON sessions (oauth_client_id)',
+  mfa_factors_user_id_idx: 'INDEX ON mfa_factors (user_id)',
+  unique_phone_factor_per_user: 'UNIQUE INDEX ON mfa_factors (user_id, phone)',
+} as const
+
+/**
+ * Brings the tables that stay to the form that the newest supabase/auth gives them, as its own migrations do, and notes what was
+ * done.
+ * @param which `harmless`: what the old service does not notice
+ */
+export async function makeUpstreamChanges(
+  trx: Kysely<unknown>,
+  places: AdoptionPlaces,
+  which: 'harmless' | 'all',
+): Promise<void> {
+  const made: string[] = []
+  for (const change of changesOf(places.names.schema)) {
+    if (which === 'harmless' && !change.isHarmless) continue
+    const { rows } = await sql<{ is_made: boolean }>`SELECT ${change.isMade} AS is_made`.execute(trx)
+    if (rows[0]?.is_made === true) continue
+    for (const statement of change.up) await statement.execute(trx)
+    made.push(change.name)
+  }
+  await noteChanges(trx, places, made)
+}
+
+/** Takes back what `makeUpstreamChanges` has noted, the last change first. */
+export async function revertUpstreamChanges(
+  trx: Kysely<unknown>,
+  { names }: AdoptionPlaces,
+  made: readonly string[],
+): Promise<void> {
+  const changes = new Map(changesOf(names.schema).map((change) => [change.name, change]))
+  for (const name of made.toReversed()) {
+    for (const statement of changes.get(name)?.down ?? []) await statement.execute(trx)
+  }
+}
+
+function changesOf(schema: string): readonly UpstreamChange[] {
+  return [typeChange(schema), ...columnChanges(schema), ...indexChanges(schema), identityChange(schema)]
+}
+
+function columnChanges(schema: string): readonly UpstreamChange[] {
+  return Object.entries(COLUMNS).flatMap(([table, columns]) =>
+    columns.map((definition) => {
+      const column = definition.split(' ')[0] ?? ''
+      const place = sql.id(schema, table)
+      return {
+        name: `${table}.${column}`,
+        isHarmless: true,
+        isMade: hasColumn(schema, table, column),
+        up: [sql`ALTER TABLE ${place} ADD COLUMN ${sql.raw(definition)}`],
+        down: [sql`ALTER TABLE ${place} DROP COLUMN ${sql.id(column)}`],
+      }
+    }),
+  )
+}
+
+/** The index of a column that was added goes with the column. */
+function indexChanges(schema: string): readonly UpstreamChange[] {
+  return Object.entries(INDEXES).map(([name, definition]) => {
+    const [kind = '', rest = ''] = definition.split(' ON ')
+    return {
+      name,
+      isHarmless: true,
+      isMade: sql<boolean>`to_regclass(format('%I.%I', ${schema}::text, ${name}::text)) IS NOT NULL`,
+      up: [sql`CREATE ${sql.raw(kind)} ${sql.id(name)} ON ${sql.id(schema)}.${sql.raw(rest)}`],
+      down: [sql`DROP INDEX ${sql.id(schema, name)}`],
+    }
+  })
+}
+
+/** PostgreSQL cannot take a value out of a type, so undo makes the type anew. */
+function typeChange(schema: string): UpstreamChange {
+  const type = sql.id(schema, 'factor_type')
+  return {
+    name: 'factor_type.phone',
+    isHarmless: true,
+    isMade: sql<boolean>`EXISTS (
+      SELECT FROM pg_enum WHERE enumtypid = to_regtype(format('%I.factor_type', ${schema}::text)) AND enumlabel = 'phone')`,
+    up: [sql`ALTER TYPE ${type} ADD VALUE 'phone'`],
+    down: [
+      sql`ALTER TYPE ${type} RENAME TO factor_type_adopted`,
+      sql`CREATE TYPE ${type} AS ENUM ('totp', 'webauthn')`,
+      sql`ALTER TABLE ${sql.id(schema, 'mfa_factors')} ALTER COLUMN factor_type TYPE ${type} USING factor_type::text::${type}`,
+      sql`DROP TYPE ${sql.id(schema, 'factor_type_adopted')}`,
+    ],
+  }
+}
+
+/** Versions before 2.117 have the subject at the provider as `id`. They read no other column, so this waits for the switch. */
+function identityChange(schema: string): UpstreamChange {
+  const identities = sql.id(schema, 'identities')
+  return {
+    name: 'identities.provider_id',
+    isHarmless: false,
+    isMade: hasColumn(schema, 'identities', 'provider_id'),
+    up: [
+      sql`ALTER TABLE ${identities} RENAME COLUMN id TO provider_id`,
+      sql`ALTER TABLE ${identities} DROP CONSTRAINT identities_pkey`,
+      sql`ALTER TABLE ${identities} ADD COLUMN id uuid NOT NULL DEFAULT gen_random_uuid()`,
+      sql`ALTER TABLE ${identities} ADD CONSTRAINT identities_pkey PRIMARY KEY (id)`,
+      sql`
+        ALTER TABLE ${identities}
+        ADD CONSTRAINT identities_provider_id_provider_unique UNIQUE (provider_id, provider)`,
+    ],
+    down: [
+      sql`ALTER TABLE ${identities} DROP CONSTRAINT identities_provider_id_provider_unique, DROP COLUMN id`,
+      sql`ALTER TABLE ${identities} RENAME COLUMN provider_id TO id`,
+      sql`ALTER TABLE ${identities} ADD CONSTRAINT identities_pkey PRIMARY KEY (provider, id)`,
+    ],
+  }
+}
+
+function hasColumn(schema: string, table: string, column: string): RawBuilder<boolean> {
+  return sql<boolean>`EXISTS (
+    SELECT FROM pg_attribute
+    WHERE attrelid = to_regclass(format('%I.%I', ${schema}::text, ${table}::text)) AND attname = ${column} AND NOT attisdropped)`
+}

@@ -1,0 +1,82 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, sql } from 'kysely'
+import { hasRelation } from './adoption-record.ts'
+
+/** The newest migrations of supabase/auth 2.40 and of 2.196. */
+const OLDEST_VERSION = '20221215195900'
+const NEWEST_VERSION = '20260625000000'
+
+/** What an adoption needs to know before it begins. */
+export interface AdoptionWish {
+  readonly names: Names
+  /** Whether a version is adopted that this release does not know. */
+  readonly force: boolean
+  /** AUTH_DB_ROLE. */
+  readonly role: string | undefined
+}
+
+/**
+ * Finds out why a database cannot be adopted.
+ * @returns its version, and each reason in a line, with what to do about it; the reasons are empty where it can be adopted
+ * @throws Error where `users` is no table
+ */
+export async function findObstacles(
+  db: Kysely<unknown>,
+  { names, force, role }: AdoptionWish,
+): Promise<{ readonly version: string; readonly obstacles: readonly string[] }> {
+  const { schema } = names
+  if (names.prefix !== '')
+    return { version: 'none', obstacles: ['AUTH_DB_NAMESPACE gives all names a prefix: unset it'] }
+  if (await hasRelation(db, schema, 'trestle_migrations'))
+    return { version: 'none', obstacles: [`the schema ${schema} has the tables of this service already`] }
+  if (!(await hasRelation(db, schema, 'schema_migrations')) || !(await hasRelation(db, schema, 'users')))
+    return { version: 'none', obstacles: [`the schema ${schema} has no tables of supabase/auth`] }
+  const version = await readVersion(db, names)
+  const obstacles = [describeVersion(version, force), ...(await listMissingRights(db, names, role))]
+  return { version, obstacles: obstacles.filter((obstacle) => obstacle !== undefined) }
+}
+
+/** The version of a database that can be adopted. @throws Error with the reasons why it cannot */
+export async function requireAdoptable(db: Kysely<unknown>, wish: AdoptionWish): Promise<string> {
+  const { version, obstacles } = await findObstacles(db, wish)
+  if (obstacles.length > 0) throw new Error(obstacles.join('\n'))
+  return version
+}
+
+async function readVersion(db: Kysely<unknown>, { id }: Names): Promise<string> {
+  const { rows } = await sql<{ version: string | null }>`
+    SELECT max(version) AS version FROM ${id('schema_migrations')}`.execute(db)
+  return rows[0]?.version ?? 'none'
+}
+
+function describeVersion(version: string, force: boolean): string | undefined {
+  if (version === 'none' || version < OLDEST_VERSION)
+    return `migration ${version} is older than supabase/auth 2.40: start a later version once, which migrates the database`
+  if (version > NEWEST_VERSION && !force)
+    return `migration ${version} is newer than supabase/auth 2.196, which this release knows: --force adopts the database all the same`
+  return undefined
+}
+
+/** The service works as the owner of the tables, because row level security without policies hides them from everybody else. */
+async function listMissingRights(
+  db: Kysely<unknown>,
+  { schema }: Names,
+  role: string | undefined,
+): Promise<readonly string[]> {
+  const { rows } = await sql<{ owner: string; user: string; database: string; creates: boolean }>`
+    SELECT tableowner AS owner, current_user AS "user", current_database() AS database,
+      has_database_privilege(current_database(), 'CREATE') AS creates
+    FROM pg_tables WHERE schemaname = ${schema} AND tablename = 'users'`.execute(db)
+  const [state] = rows
+  if (state === undefined) throw new Error(`users is no table of the schema ${schema}`)
+  const { owner, user, database, creates } = state
+  return [
+    ...(user === owner ? [] : [`${user} does not own the tables: connect as ${owner}`]),
+    ...(role === undefined || role === owner
+      ? []
+      : [`AUTH_DB_ROLE is ${role}: unset it, the service works as ${owner}`]),
+    ...(creates
+      ? []
+      : [`the database grants no CREATE: as a superuser, run GRANT CREATE ON DATABASE "${database}" TO "${owner}"`]),
+  ]
+}

@@ -1,0 +1,109 @@
+import { createInterface } from 'node:readline/promises'
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { Command, Option } from 'commander'
+import type { AuthConfig } from '../config.ts'
+import type { ProcessDeps } from '../deps.ts'
+import { type Adoption, adoptDatabase } from '../use-cases/adopt-database.ts'
+import { type AdoptionCheck, checkAdoption } from '../use-cases/check-adoption.ts'
+import { forgetAdoption } from '../use-cases/forget-adoption.ts'
+import { type UndoCosts, undoAdoption } from '../use-cases/undo-adoption.ts'
+import { createQuietDeps } from './operator-deps.ts'
+
+type Print = (line: string) => void
+
+interface AdoptFlags {
+  readonly check?: true
+  readonly undo?: true
+  readonly forget?: true
+  readonly force?: true
+  readonly yes?: true
+}
+
+/**
+ * `auth adopt`: turns a database of supabase/auth into one of this service, in place, and back.
+ * @param ask puts a question to the operator, and resolves to the answer
+ */
+export function adoptCommand(
+  load: () => AuthConfig,
+  { print, ask }: { readonly print: Print; readonly ask: (question: string) => Promise<string> },
+): Command {
+  return new Command('adopt')
+    .exitOverride()
+    .description(
+      'turn a database of supabase/auth into one of this service, in place; the old service serves meanwhile',
+    )
+    .option('--check', 'say what would carry over and what would not, and change nothing')
+    .addOption(new Option('--undo', 'give the old service its database back').conflicts(['check', 'forget', 'force']))
+    .addOption(new Option('--forget', 'drop what --undo needs').conflicts(['check', 'force']))
+    .option('--force', 'adopt a version of supabase/auth that is newer than this release knows')
+    .option('--yes', 'do not ask before --undo')
+    .action(async (flags: AdoptFlags) => {
+      const deps = await createQuietDeps(load(), createLogger({ level: 'fatal', stdout: false }))
+      await run(deps, flags, { print, ask }).finally(() => deps.close())
+    })
+}
+
+/** Asks a question on a terminal. */
+export async function askOn(
+  input: NodeJS.ReadableStream,
+  output: NodeJS.WritableStream,
+  question: string,
+): Promise<string> {
+  const terminal = createInterface({ input, output })
+  return terminal.question(question).finally(() => terminal.close())
+}
+
+async function run(
+  deps: ProcessDeps,
+  { check, undo, forget, force, yes }: AdoptFlags,
+  { print, ask }: { readonly print: Print; readonly ask: (question: string) => Promise<string> },
+): Promise<void> {
+  if (check) return report(await checkAdoption(deps, { force: force === true }), print)
+  if (forget) {
+    await forgetAdoption(deps)
+    return print('dropped what adopt --undo needs')
+  }
+  if (undo) {
+    const confirm = async (costs: UndoCosts) => {
+      for (const line of describeCosts(costs)) print(line)
+      return yes === true || /^y(es)?$/i.test(await ask('Give the old service its database back? [y/N] '))
+    }
+    return print((await undoAdoption(deps, confirm)) ? 'the old service has its database back' : 'nothing changed')
+  }
+  for (const line of describeAdoption(await adoptDatabase(deps, { force: force === true, report: print }))) print(line)
+}
+
+function describeCosts({ sessions, passwords }: UndoCosts): readonly string[] {
+  return [
+    `${sessions} sessions have refreshed since the switch: their users sign in again`,
+    ...(passwords > 0 ? [`${passwords} users have a password in a form that supabase/auth does not know`] : []),
+  ]
+}
+
+function describeAdoption({ version, switchMs, leftProviders }: Adoption): readonly string[] {
+  return [
+    ...leftProviders.map(
+      (each) => `the provider ${each} was not copied: create it anew by POST /admin/custom-providers`,
+    ),
+    switchMs === undefined
+      ? `migration ${version} of supabase/auth had been adopted`
+      : `adopted migration ${version} of supabase/auth; requests waited for ${(switchMs / 1_000).toFixed(1)} s`,
+    'start the service with AUTH_PROFILE=supabase; auth adopt --undo goes back',
+  ]
+}
+
+/** @throws Error where the database cannot be adopted */
+function report(check: AdoptionCheck, print: Print): void {
+  const { version, obstacles, rows, notYetServed, losses, sharedEmails, dependents, inhabitants, seconds } = check
+  print(`migration  ${version}`)
+  for (const [table, count] of rows) print(`rows       ${table}: ${count}`)
+  for (const [table, count] of notYetServed) print(`not served ${table}: ${count} rows stay as they are`)
+  for (const { what, count } of losses) print(`lost       ${count} ${what}`)
+  for (const email of sharedEmails) print(`shared     ${email}: the oldest confirmed user keeps it`)
+  for (const { object, table } of dependents)
+    print(`depends    ${object} on ${table}: it would read the rows of the old service; change or drop it`)
+  for (const name of inhabitants) print(`left alone ${name}`)
+  if (version !== 'none') print(`time       about ${seconds} s, in which the old service serves`)
+  if (obstacles.length > 0) throw new Error(obstacles.join('\n'))
+  print('ok         auth adopt can run')
+}

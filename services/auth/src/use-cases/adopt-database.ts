@@ -1,0 +1,117 @@
+import { migrateUp } from '@trestle/database/migrations/migrate.ts'
+import { underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { compareMigrations, runPending, runTogether } from '@trestle/database/migrations/migrator.ts'
+import type { Kysely } from 'kysely'
+import { beginRecord, findRecord, placesOf } from '../adoption/adoption-record.ts'
+import { copyAuditLog } from '../adoption/copy-live-rows.ts'
+import { createEmailIndex, fillDirectory } from '../adoption/prepare-users.ts'
+import { countChanges, prepareStaging, replayChanges, stageRefreshTokens } from '../adoption/stage-refresh-tokens.ts'
+import { earlyMigrations, migrationsInPlace, type SwitchDeps, switchHooks } from '../adoption/switch-tables.ts'
+import { makeUpstreamChanges } from '../adoption/upstream-changes.ts'
+import { requireAdoptable } from '../adoption/upstream-database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { migrateOptions } from '../migrations.ts'
+
+/** What an adoption works with. */
+export type AdoptDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
+
+/** What an adoption has done. */
+export interface Adoption {
+  /** The newest migration of supabase/auth. */
+  readonly version: string
+  /** How long the old service had to wait, in milliseconds; undefined where an earlier run had switched. */
+  readonly switchMs: number | undefined
+  /** Custom providers that were not copied. */
+  readonly leftProviders: readonly string[]
+}
+
+/** A change for each that the last transaction replays makes the old service wait. */
+const PENDING_MAX = 10_000
+/** How often the changes of the meantime are replayed before the switch. Each round is shorter than the one before. */
+const ROUNDS_MAX = 20
+
+/**
+ * Turns a database of supabase/auth into one of this service, in place (reference: Adopting a database). The old service serves
+ * until the last transaction. A run that was killed is continued by the next one.
+ * @throws Error where the database cannot be adopted, or the old service writes faster than its changes are copied
+ */
+export async function adoptDatabase(
+  deps: AdoptDatabaseDeps,
+  { force, report }: { readonly force: boolean; readonly report: (line: string) => void },
+): Promise<Adoption> {
+  const options = migrateOptions(deps.config)
+  const { url, names } = options
+  const places = placesOf(names)
+  const staging: SwitchDeps = { places, encryptionKeys: deps.encryptionKeys, ...settingsOf(deps) }
+  const record = await underLock({ url, names }, async (db) => {
+    const found = await findRecord(db, places)
+    if (found !== undefined) return found
+    const version = await requireAdoptable(db, { names, force, role: deps.config.database.role })
+    await beginRecord(db, places, version)
+    return { version, switchedAt: null }
+  })
+  const { version, switchedAt } = record
+  // PostgreSQL makes an index without a lock once every open transaction has ended, that of the lock too.
+  if (switchedAt === null) await withDatabase({ url }, (db) => createEmailIndex(db, names))
+  const outcome = await underLock({ url, names }, async (db) => {
+    // Another run may have switched meanwhile.
+    if ((await findRecord(db, places))?.switchedAt !== null) return { switchMs: undefined, leftProviders: [] }
+    await prepare(db, staging, report)
+    return switchOver(db, staging)
+  })
+  await migrateUp(options)
+  await underLock({ url, names }, (db) => copyAuditLog(db, places))
+  return { version, ...outcome }
+}
+
+function settingsOf({
+  config,
+  encryptionKeys,
+  now,
+  randomBytes,
+}: AdoptDatabaseDeps): Pick<SwitchDeps, 'lifetimes' | 'sealing'> {
+  return {
+    sealing: { encryptionKeys, randomBytes },
+    lifetimes: {
+      now: now(),
+      mailCodeSeconds: config.mail.codeLifetimeSeconds,
+      smsCodeSeconds: config.sms.codeLifetimeSeconds,
+      flowSeconds: config.external.flowStateLifetimeMs / 1_000,
+    },
+  }
+}
+
+/** Everything that may take long, while the old service serves. */
+async function prepare(db: Kysely<unknown>, deps: SwitchDeps, report: (line: string) => void): Promise<void> {
+  const { names } = deps.places
+  await db.transaction().execute((trx) => makeUpstreamChanges(trx, deps.places, 'harmless'))
+  const sources = await earlyMigrations(names)
+  // A run that was killed after the switch, before its record, does not exist: both are one transaction.
+  await runPending(db, { names, sources }, (await compareMigrations(db, { names, sources })).pending)
+  await fillDirectory(db, deps.places)
+  report('the directory of users is filled')
+  await prepareStaging(db, deps)
+  await stageRefreshTokens(db, deps)
+  report('the refresh tokens are copied')
+}
+
+async function switchOver(
+  db: Kysely<unknown>,
+  deps: SwitchDeps,
+): Promise<Pick<Adoption, 'switchMs' | 'leftProviders'>> {
+  for (let round = 0; round < ROUNDS_MAX && (await countChanges(db, deps.places)) > PENDING_MAX / 100; round += 1)
+    await db.transaction().execute((trx) => replayChanges(trx, deps))
+  const pending = await countChanges(db, deps.places)
+  if (pending > PENDING_MAX)
+    throw new Error(
+      `${pending} changes wait, at most ${PENDING_MAX} may: the old service writes faster than they are copied. Run this again at a quieter time`,
+    )
+  let leftProviders: readonly string[] = []
+  const beforeFirst = switchHooks(deps, (identifiers) => {
+    leftProviders = identifiers
+  })
+  const { staging, names } = deps.places
+  const startedMs = performance.now()
+  await runTogether(db, { names, sources: migrationsInPlace(staging), beforeFirst })
+  return { switchMs: performance.now() - startedMs, leftProviders }
+}

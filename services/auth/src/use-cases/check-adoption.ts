@@ -1,0 +1,86 @@
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { placesOf } from '../adoption/adoption-record.ts'
+import { listUnfitProviders } from '../adoption/copy-sealed-rows.ts'
+import {
+  countRows,
+  type Loss,
+  listClosedSecrets,
+  listDependents,
+  listInhabitants,
+  listLostSignIns,
+} from '../adoption/inspect-database.ts'
+import { listSharedEmails } from '../adoption/prepare-users.ts'
+import { listReplaced } from '../adoption/switch-tables.ts'
+import { findObstacles } from '../adoption/upstream-database.ts'
+import type { AuthDeps } from '../deps.ts'
+import { migrateOptions } from '../migrations.ts'
+
+/** What an adoption would do. */
+export interface AdoptionCheck {
+  /** The newest migration of supabase/auth; `none` where the database is not one of it. Nothing else is said where there are obstacles. */
+  readonly version: string
+  /** Why the database cannot be adopted, with what to do about it; empty where it can. */
+  readonly obstacles: readonly string[]
+  /** Rows by table. */
+  readonly rows: ReadonlyMap<string, number>
+  /** Tables with rows that are left as they are, since this service does not serve what they are for. */
+  readonly notYetServed: ReadonlyMap<string, number>
+  /** What does not carry over. */
+  readonly losses: readonly Loss[]
+  /** Emails of which several users have one, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
+  readonly sharedEmails: readonly string[]
+  /** What names a table that moves. */
+  readonly dependents: readonly { readonly object: string; readonly table: string }[]
+  /** What else is in the schema. */
+  readonly inhabitants: readonly string[]
+  /** How long a run takes, about. */
+  readonly seconds: number
+}
+
+/** Rows a second, on two cores. */
+const RATES = { users: 10_000, refresh_tokens: 20_000, sessions: 20_000, audit_log_entries: 20_000 } as const
+
+/** Says what an adoption would do, and changes nothing. */
+export async function checkAdoption(
+  { config, encryptionKeys }: Pick<AuthDeps, 'config' | 'encryptionKeys'>,
+  { force }: { readonly force: boolean },
+): Promise<AdoptionCheck> {
+  const { url, names } = migrateOptions(config)
+  const places = placesOf(names)
+  return withDatabase({ url }, async (db) => {
+    const { version, obstacles } = await findObstacles(db, { names, force, role: config.database.role })
+    if (obstacles.length > 0) return { ...NOTHING, version, obstacles }
+    const { served, unserved } = await countRows(db, places)
+    const unfit = await listUnfitProviders(db, places, { encryptionKeys })
+    return {
+      version,
+      obstacles,
+      rows: served,
+      notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
+      losses: [
+        ...(await listLostSignIns(db, places)),
+        ...(await listClosedSecrets(db, places, encryptionKeys)),
+        ...unfit.map((identifier) => ({ what: `provider ${identifier}: create it anew afterwards`, count: 1 })),
+      ],
+      sharedEmails: await listSharedEmails(db, names),
+      dependents: await listDependents(db, places, await listReplaced(names)),
+      inhabitants: await listInhabitants(db, places),
+      seconds: estimate(served),
+    }
+  })
+}
+
+const NOTHING = {
+  rows: new Map(),
+  notYetServed: new Map(),
+  losses: [],
+  sharedEmails: [],
+  dependents: [],
+  inhabitants: [],
+  seconds: 0,
+} as const
+
+function estimate(rows: ReadonlyMap<string, number>): number {
+  const parts = Object.entries(RATES).map(([table, rate]) => (rows.get(table) ?? 0) / rate)
+  return Math.ceil(parts.reduce((sum, part) => sum + part, 5))
+}

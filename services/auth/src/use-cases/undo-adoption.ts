@@ -1,0 +1,87 @@
+import { dropFunctions } from '@trestle/database/migrations/functions.ts'
+import { underLock } from '@trestle/database/migrations/migration-connection.ts'
+import { takeBackAll } from '@trestle/database/migrations/migrator.ts'
+import { type Kysely, sql } from 'kysely'
+import { type AdoptionRecord, dropAdoption, findRecord, placesOf } from '../adoption/adoption-record.ts'
+import { countForeignHashes, countRefreshedSessions, giveBackRows } from '../adoption/give-back-rows.ts'
+import { dropTriggers } from '../adoption/stage-refresh-tokens.ts'
+import { migrationsInPlace, moveBack } from '../adoption/switch-tables.ts'
+import { revertUpstreamChanges } from '../adoption/upstream-changes.ts'
+import type { AuthDeps } from '../deps.ts'
+import { migrateOptions } from '../migrations.ts'
+
+/** What undo works with. */
+export type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomBytes'>
+
+/** What an undo costs the users, before it is done. */
+export interface UndoCosts {
+  /** Sessions that have refreshed since the switch. Their users have to sign in again. */
+  readonly sessions: number
+  /** Users whose password is stored in a form that supabase/auth does not know. */
+  readonly passwords: number
+}
+
+/**
+ * Gives the old service its database back (reference: Adopting a database). Users keep their present passwords, emails and factors.
+ * @param confirm asked before anything changes; false changes nothing
+ * @returns whether it was done
+ * @throws Error where no adoption has begun, or its undo was forgotten
+ */
+export async function undoAdoption(
+  { config, encryptionKeys, randomBytes }: UndoAdoptionDeps,
+  confirm: (costs: UndoCosts) => Promise<boolean>,
+): Promise<boolean> {
+  const { url, names } = migrateOptions(config)
+  const places = placesOf(names)
+  return underLock({ url, names }, async (db) => {
+    const record = await findRecord(db, places)
+    if (record === undefined)
+      throw new Error(`the schema ${places.kept} is not there: nothing was adopted, or adopt --forget has dropped it`)
+    const { switchedAt } = record
+    if (!(await confirm(await findCosts(db, places, switchedAt)))) return false
+    const sealing = { encryptionKeys, randomBytes }
+    await takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx) => {
+      await sql`SET LOCAL lock_timeout = '10s'`.execute(trx)
+      await sql`LOCK TABLE ${names.id('users')}, ${names.id('sessions')} IN ACCESS EXCLUSIVE MODE`.execute(trx)
+      if (switchedAt === null) await dropTriggers(trx, places)
+      else await giveBackRows({ trx, places, sealing, switchedAt })
+      await dropFunctions(trx, names)
+      return (later) => restore(later, places, record)
+    })
+    return true
+  })
+}
+
+async function findCosts(
+  db: Kysely<unknown>,
+  places: ReturnType<typeof placesOf>,
+  switchedAt: Date | null,
+): Promise<UndoCosts> {
+  if (switchedAt === null) return { sessions: 0, passwords: 0 }
+  return {
+    sessions: await countRefreshedSessions(db, { places, switchedAt }),
+    passwords: await countForeignHashes(db, places),
+  }
+}
+
+async function restore(
+  trx: Kysely<unknown>,
+  places: ReturnType<typeof placesOf>,
+  { changes, hadPgcrypto }: AdoptionRecord,
+): Promise<void> {
+  const { names } = places
+  await sql`DROP INDEX IF EXISTS ${names.id('users_email_lower_key')}`.execute(trx)
+  await moveBack(trx, places)
+  await revertUpstreamChanges(trx, places, changes)
+  await sql`DROP SCHEMA IF EXISTS ${sql.id(names.jobSchema)} CASCADE`.execute(trx)
+  if (!hadPgcrypto) await dropPgcrypto(trx)
+  await dropAdoption(trx, places)
+}
+
+/** Functions of applications may have come to need the extension. */
+async function dropPgcrypto(trx: Kysely<unknown>): Promise<void> {
+  await sql`
+    DO $$ BEGIN DROP EXTENSION IF EXISTS pgcrypto; EXCEPTION WHEN dependent_objects_still_exist THEN END $$`.execute(
+    trx,
+  )
+}

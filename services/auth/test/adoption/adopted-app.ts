@@ -1,0 +1,69 @@
+import { createPrivateKey, randomBytes } from 'node:crypto'
+import { createAuthenticator, type SoftwareAuthenticator } from '@trestle/testing/software-authenticator.ts'
+import { onTestFinished } from 'vitest'
+import { loadAuthConfig } from '../../src/config.ts'
+import { toEncryptionKeys } from '../../src/deps.ts'
+import { type AdoptDatabaseDeps, type Adoption, adoptDatabase } from '../../src/use-cases/adopt-database.ts'
+import { openTestApp, type TestApp } from '../auth-app.ts'
+import { type OldUser, type RestoredDatabase, restoreDatabase, settingsFor, type Version } from './restored-database.ts'
+
+/** A restored database of a test, and what an adoption of it works with. */
+export interface Restored {
+  readonly database: RestoredDatabase
+  readonly deps: AdoptDatabaseDeps
+}
+
+/** Restores a database for one test. The clock stands a second after the old server has made it. */
+export async function restore(version: Version): Promise<Restored> {
+  const database = await restoreDatabase(version)
+  onTestFinished(() => database.drop())
+  const config = loadAuthConfig({ ...settingsFor(database), AUTH_DB_PREPARED: 'true' })
+  const now = () => new Date(Date.parse(database.manifest.made) + 1_000)
+  return { database, deps: { config, now, randomBytes, encryptionKeys: toEncryptionKeys(config) } }
+}
+
+/** Adopts a database as the command does. */
+export function adopt({ deps }: Restored): Promise<Adoption> {
+  return adoptDatabase(deps, { force: false, report: () => {} })
+}
+
+/** The service on an adopted database. */
+export interface AdoptedApp extends TestApp {
+  /** The user of a manifest. */
+  readonly user: (name: string) => OldUser | undefined
+  readonly restored: Restored
+}
+
+/** Opens the service on an adopted database, with the clock of the adoption. */
+export async function openAdopted(restored: Restored): Promise<AdoptedApp> {
+  const { database, deps } = restored
+  const test = await openTestApp({
+    settings: { ...settingsFor(database), AUTH_DB_ROLE: '' },
+    database: { ...database, entryUrl: database.url, directUrl: database.url },
+    replace: () => ({ now: deps.now }),
+  })
+  onTestFinished(() => test.close())
+  return { ...test, restored, user: (name) => database.manifest.users.find((user) => user.name === name) }
+}
+
+/** Restores, adopts and opens. */
+export async function openAdoptedVersion(version: Version): Promise<AdoptedApp> {
+  const restored = await restore(version)
+  await adopt(restored)
+  return openAdopted(restored)
+}
+
+/** An authenticator with the credential that the old server registered. */
+export function authenticatorOf({
+  credential_id: id,
+  private_key: key,
+  user_handle: userHandle,
+  counter,
+}: StoredKey): SoftwareAuthenticator {
+  const authenticator = createAuthenticator('http://localhost:3000')
+  const privateKey = createPrivateKey({ key, format: 'jwk' })
+  authenticator.credentials.push({ id, privateKey, userHandle, counter })
+  return authenticator
+}
+
+type StoredKey = NonNullable<OldUser['passkey']>

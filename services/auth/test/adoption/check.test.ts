@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest'
+import { loadAuthConfig } from '../../src/config.ts'
+import { toEncryptionKeys } from '../../src/deps.ts'
+import { adoptDatabase } from '../../src/use-cases/adopt-database.ts'
+import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
+import { adopt, restore } from './adopted-app.ts'
+import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
+
+/** Tables that a version has beside those which the check counts as served. */
+const UNSERVED = /^(sso|saml|oauth)_/
+
+describe.each(VERSIONS)('adopt --check on %s', (version) => {
+  it('says what the database has, whom it loses, and changes nothing', async () => {
+    const { database, deps } = await restore(version)
+    const { rows, migration } = database.manifest
+    const served = Object.entries(rows).filter(([table]) => !UNSERVED.test(table))
+    const unserved = Object.entries(rows).filter(([table, count]) => UNSERVED.test(table) && count > 0)
+    const check = await checkAdoption(deps, { force: false })
+    expect(check).toEqual({
+      version: migration,
+      obstacles: [],
+      rows: new Map(served),
+      notYetServed: new Map(unserved),
+      losses: [{ what: 'users who sign in only by sso, which this service does not serve', count: 2 }],
+      sharedEmails: [],
+      dependents: [],
+      inhabitants: [],
+      seconds: 6,
+    })
+  })
+})
+
+it('names what depends on a table that moves, emails that several users share, and what else is in the schema', async () => {
+  const { database, deps } = await restore('v2.196.0')
+  await runSql(
+    database.superuserUrl,
+    `CREATE VIEW public.tokens AS SELECT token FROM auth.refresh_tokens;
+     CREATE TABLE public.seen (id uuid REFERENCES auth.flow_state);
+     CREATE FUNCTION public.entries() RETURNS bigint LANGUAGE plpgsql AS 'BEGIN RETURN (SELECT count(*) FROM auth.audit_log_entries); END';
+     CREATE TABLE auth.own (id int);
+     UPDATE auth.users SET email = upper(email) WHERE email LIKE 'plain.%';
+     INSERT INTO auth.users (id, email) SELECT gen_random_uuid(), lower(email) FROM auth.users WHERE email LIKE 'PLAIN.%'`,
+  )
+  const { dependents, inhabitants, sharedEmails } = await checkAdoption(deps, { force: false })
+  expect({ dependents, inhabitants, sharedEmails }).toEqual({
+    dependents: [
+      { object: 'foreign key seen_id_fkey of public.seen', table: 'flow_state' },
+      { object: 'function public.entries()', table: 'audit_log_entries' },
+      { object: 'view public.tokens', table: 'refresh_tokens' },
+    ],
+    inhabitants: ['own'],
+    sharedEmails: [database.manifest.users[0]?.email],
+  })
+})
+
+it('says which secrets no key opens', async () => {
+  const { database } = await restore('v2.196.0-encrypted')
+  const { AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: _key, ...settings } = settingsFor(database)
+  const config = loadAuthConfig({ ...settings, AUTH_DB_PREPARED: 'true' })
+  const { losses } = await checkAdoption({ config, encryptionKeys: toEncryptionKeys(config) }, { force: false })
+  expect(losses.map(({ what }) => what)).toEqual([
+    'users who sign in only by sso, which this service does not serve',
+    'users whose password is sealed by the key key-1, which no setting has',
+    'authenticator apps whose secret is sealed by the key key-1, which no setting has',
+    'sessions whose key is sealed by the key key-1, which no setting has',
+    'provider custom:fixture: create it anew afterwards',
+  ])
+})
+
+describe('a database that cannot be adopted', () => {
+  it.each([
+    [
+      'a version that is too old',
+      `DELETE FROM auth.schema_migrations WHERE version > '20220101000000'`,
+      'is older than supabase/auth 2.40: start a later version once, which migrates the database',
+    ],
+    [
+      'a version that is not known',
+      `INSERT INTO auth.schema_migrations VALUES ('20990101000000')`,
+      'migration 20990101000000 is newer than supabase/auth 2.196, which this release knows: --force adopts the database all the same',
+    ],
+    [
+      'another owner',
+      'ALTER TABLE auth.users OWNER TO postgres',
+      'supabase_auth_admin does not own the tables: connect as postgres',
+    ],
+    [
+      'no tables of supabase/auth',
+      'DROP TABLE auth.schema_migrations',
+      'the schema auth has no tables of supabase/auth',
+    ],
+  ])('is refused with the reason: %s', async (_case, change, message) => {
+    const { database, deps } = await restore('v2.101.0')
+    await runSql(database.superuserUrl, change)
+    const { obstacles } = await checkAdoption(deps, { force: false })
+    expect(obstacles.join('\n')).toContain(message)
+    await expect(adoptDatabase(deps, { force: false, report: () => {} })).rejects.toThrow(message)
+  })
+
+  it('is one that was adopted before, which stays as it is', async () => {
+    const restored = await restore('v2.101.0')
+    await adopt(restored)
+    const { obstacles } = await checkAdoption(restored.deps, { force: false })
+    expect(obstacles).toEqual(['the schema auth has the tables of this service already'])
+    expect(await adopt(restored)).toEqual({
+      version: restored.database.manifest.migration,
+      switchMs: undefined,
+      leftProviders: [],
+    })
+  })
+})

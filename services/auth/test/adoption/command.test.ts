@@ -1,0 +1,47 @@
+import { expect, it } from 'vitest'
+import { adoptCommand } from '../../src/commands/adopt.ts'
+import { restore } from './adopted-app.ts'
+
+it('auth adopt checks, adopts, asks before it goes back, and forgets', async () => {
+  const { deps } = await restore('v2.196.0')
+  const lines: string[] = []
+  let answer = 'n'
+  const ask = async (question: string) => {
+    lines.push(question)
+    return answer
+  }
+  const run = async (...flags: readonly string[]) => {
+    lines.length = 0
+    const command = adoptCommand(() => deps.config, { print: (line) => lines.push(line), ask })
+    await command.parseAsync(flags, { from: 'user' })
+    return [...lines]
+  }
+  expect(await run('--check')).toEqual([
+    'migration  20260625000000',
+    'rows       users: 23',
+    ...Array.from({ length: 14 }, () => expect.stringMatching(/^rows {7}\w+: \d+$/)),
+    'not served sso_providers: 1 rows stay as they are',
+    'not served oauth_clients: 1 rows stay as they are',
+    'not served oauth_consents: 1 rows stay as they are',
+    'lost       2 users who sign in only by sso, which this service does not serve',
+    'time       about 6 s, in which the old service serves',
+    'ok         auth adopt can run',
+  ])
+  const costs = '0 sessions have refreshed since the switch: their users sign in again'
+  const question = 'Give the old service its database back? [y/N] '
+  const adopted = [
+    'the directory of users is filled',
+    'the refresh tokens are copied',
+    expect.stringMatching(/^adopted migration 20260625000000 of supabase\/auth; requests waited for \d+\.\d s$/),
+    'start the service with AUTH_PROFILE=supabase; auth adopt --undo goes back',
+  ]
+  expect(await run()).toEqual(adopted)
+  expect(await run('--undo')).toEqual([costs, question, 'nothing changed'])
+  answer = 'y'
+  expect(await run('--undo')).toEqual([costs, question, 'the old service has its database back'])
+  expect(await run()).toEqual(adopted)
+  expect(await run('--undo', '--yes')).toEqual([costs, 'the old service has its database back'])
+  await run()
+  expect(await run('--forget')).toEqual(['dropped what adopt --undo needs'])
+  await expect(run('--undo')).rejects.toThrow('nothing was adopted, or adopt --forget has dropped it')
+})

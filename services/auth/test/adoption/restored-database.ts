@@ -1,0 +1,141 @@
+import { readFileSync } from 'node:fs'
+import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
+import { z } from 'zod'
+
+/** The databases that servers of supabase/auth have made, by version. */
+export const VERSIONS = ['v2.43.1', 'v2.101.0', 'v2.151.0', 'v2.196.0', 'v2.196.0-encrypted'] as const
+/** A version, and whether it encrypts. */
+export type Version = (typeof VERSIONS)[number]
+
+const Session = z.object({
+  access_token: z.string(),
+  refresh_token: z.string(),
+  session_id: z.string(),
+  aal: z.enum(['aal1', 'aal2']),
+})
+const Key = z.object({
+  credential_id: z.string(),
+  user_handle: z.string(),
+  counter: z.number(),
+  private_key: z.record(z.string(), z.string()),
+})
+const OldUser = z.object({
+  name: z.string(),
+  id: z.string().optional(),
+  email: z.string().optional(),
+  phone: z.string().optional(),
+  password: z.string().optional(),
+  signs_in: z.boolean().optional(),
+  deleted: z.boolean().optional(),
+  sessions: z.array(Session).default([]),
+  dead_sessions: z.array(Session).default([]),
+  parents: z.array(z.string()).default([]),
+  grandparents: z.array(z.string()).default([]),
+  pending: z
+    .object({
+      type: z.string(),
+      hashed_token: z.string(),
+      email_otp: z.string(),
+      new_email: z.string().optional(),
+    })
+    .optional(),
+  pkce: z.object({ auth_code: z.string(), code_verifier: z.string() }).optional(),
+  totp: z.object({ factor_id: z.string(), secret: z.string() }).optional(),
+  passkey: Key.optional(),
+  webauthn: Key.extend({ factor_id: z.string() }).optional(),
+  external: z.object({ provider: z.string(), sub: z.string() }).optional(),
+})
+const Manifest = z.object({
+  made: z.string(),
+  jwt_secret: z.string(),
+  migration: z.string(),
+  rows: z.record(z.string(), z.number()),
+  users: z.array(OldUser),
+  encryption: z.object({ key: z.string() }).optional(),
+})
+
+/** What a database holds, as the server that made it answered. */
+export type Manifest = z.output<typeof Manifest>
+/** A user, with everything that a test needs to act for them. */
+export type OldUser = z.output<typeof OldUser>
+
+/** Reads what a database holds. */
+export function readManifest(version: Version): Manifest {
+  return Manifest.parse(JSON.parse(readFileSync(new URL(`databases/${version}.json`, import.meta.url), 'utf8')))
+}
+
+/** A database of supabase/auth. Its owner connects at `url`. */
+export interface RestoredDatabase {
+  readonly superuserUrl: string
+  readonly url: string
+  readonly manifest: Manifest
+  readonly drop: TemporaryDatabase['drop']
+}
+
+const OWNER = 'supabase_auth_admin'
+const PASSWORD = 'root'
+
+/** The roles of Supabase. The server keeps them: tests of several files need them at the same time. */
+const ROLES = {
+  supabase_admin: 'LOGIN CREATEROLE CREATEDB REPLICATION BYPASSRLS',
+  [OWNER]: `LOGIN NOINHERIT CREATEROLE PASSWORD '${PASSWORD}'`,
+  anon: 'NOLOGIN',
+  authenticated: 'NOLOGIN',
+  service_role: 'NOLOGIN BYPASSRLS',
+  postgres: 'BYPASSRLS',
+}
+
+/** Runs SQL, several statements too, and returns the rows of a single one. */
+export async function runSql<Row = Record<string, unknown>>(url: string, text: string): Promise<readonly Row[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  const result = await client.query(text).finally(() => client.end())
+  return result.rows
+}
+
+/** Loads the dump of a version into a new database. */
+export async function restoreDatabase(version: Version): Promise<RestoredDatabase> {
+  const database = await createEmptyDatabase()
+  const { directUrl: superuserUrl, drop } = database
+  for (const [role, rights] of Object.entries(ROLES)) {
+    await runSql(
+      superuserUrl,
+      `DO $$ BEGIN CREATE ROLE ${role} ${rights}; EXCEPTION WHEN duplicate_object OR unique_violation THEN END $$`,
+    )
+  }
+  await runSql(superuserUrl, readFileSync(new URL(`databases/${version}.sql`, import.meta.url), 'utf8'))
+  const name = new URL(superuserUrl).pathname.slice(1)
+  await runSql(
+    superuserUrl,
+    `GRANT CREATE ON DATABASE ${name} TO ${OWNER}; ALTER ROLE ${OWNER} IN DATABASE ${name} SET search_path = auth`,
+  )
+  const url = Object.assign(new URL(superuserUrl), { username: OWNER, password: PASSWORD }).href
+  return { superuserUrl, url, manifest: readManifest(version), drop }
+}
+
+/** The settings with which this service takes over from the server that made the database. */
+export function settingsFor({ url, manifest }: RestoredDatabase): Readonly<Record<string, string>> {
+  return {
+    AUTH_PROFILE: 'supabase',
+    AUTH_DATABASE_URL: url,
+    AUTH_DB_DRIVER: 'postgres',
+    AUTH_SITE_URL: 'http://localhost:3000',
+    AUTH_API_EXTERNAL_URL: 'http://127.0.0.1:9999',
+    AUTH_JWT_SECRET: manifest.jwt_secret,
+    AUTH_MAILER_AUTOCONFIRM: 'true',
+    AUTH_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+    AUTH_SMS_AUTOCONFIRM: 'true',
+    AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+    AUTH_MFA_PHONE_VERIFY_ENABLED: 'true',
+    AUTH_MFA_WEBAUTHN_ENROLL_ENABLED: 'true',
+    AUTH_MFA_WEBAUTHN_VERIFY_ENABLED: 'true',
+    AUTH_PASSKEY_ENABLED: 'true',
+    AUTH_WEBAUTHN_RP_ID: 'localhost',
+    AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Fixture',
+    AUTH_WEBAUTHN_RP_ORIGINS: 'http://localhost:3000',
+    AUTH_SECURITY_FAILED_ATTEMPTS: 'off',
+    ...(manifest.encryption && { AUTH_SECURITY_DATABASE_ENCRYPTION_KEY: manifest.encryption.key }),
+  }
+}

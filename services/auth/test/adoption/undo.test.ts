@@ -1,0 +1,121 @@
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
+import { describe, expect, it } from 'vitest'
+import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
+import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
+import { runSql, VERSIONS } from './restored-database.ts'
+
+const SCHEMAS = ['auth', 'public']
+
+/** Every object of the database, and the rows of every table in the order of their text. */
+async function readAll({ database }: Restored) {
+  const url = database.superuserUrl
+  const catalogues = await withDatabase({ url }, (db) =>
+    db.transaction().execute(async (trx) => {
+      const found: [string, unknown][] = []
+      for (const schema of SCHEMAS) found.push([schema, [...(await readCatalogue(trx, { schema, prefix: '' }))].sort()])
+      return found
+    }),
+  )
+  const tables = await runSql<{ name: string }>(
+    url,
+    `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+     WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`,
+  )
+  const rows: [string, unknown][] = []
+  for (const { name } of tables) rows.push([name, await runSql(url, `SELECT t::text FROM ${name} t ORDER BY 1`)])
+  const rights = await runSql(
+    url,
+    `SELECT nspname AS name, nspacl::text AS rights FROM pg_namespace WHERE nspname !~ '^pg_' UNION ALL
+     SELECT proname, array_remove(proacl, makeaclitem(0, proowner, 'EXECUTE', false))::text FROM pg_proc
+     WHERE pronamespace = 'auth'::regnamespace UNION ALL
+     SELECT extname, '' FROM pg_extension ORDER BY 1, 2`,
+  )
+  return { catalogues, rows, rights }
+}
+
+const undo = ({ deps }: Restored) => undoAdoption(deps, async () => true)
+
+describe.each(VERSIONS)('adopt --undo on %s', (version) => {
+  it('restores every object and every row, before this service has served', async () => {
+    const restored = await restore(version)
+    const before = await readAll(restored)
+    await adopt(restored)
+    expect(await undo(restored)).toBe(true)
+    expect(await readAll(restored)).toEqual(before)
+  })
+
+  it('keeps users, passwords and factors of the meantime, and ends the sessions that have refreshed', async () => {
+    const restored = await restore(version)
+    await adopt(restored)
+    const app = await openAdopted(restored)
+    const plain = app.user('plain')
+    const [used] = plain?.sessions ?? []
+    const [kept] = app.user('phone')?.sessions ?? []
+    const refreshed = await app.post('/token?grant_type=refresh_token', { refresh_token: used?.refresh_token })
+    expect(refreshed.statusCode).toBe(200)
+    const headers = { authorization: `Bearer ${refreshed.json().access_token}` }
+    const password = 'a new horse of mine'
+    const changed = await app.app.inject({ method: 'PUT', url: '/user', headers, payload: { password } })
+    expect(changed.statusCode).toBe(200)
+    const enrolled = await app.app.inject({
+      method: 'POST',
+      url: '/factors',
+      headers,
+      payload: { factor_type: 'totp', friendly_name: 'since' },
+    })
+    const made = await app.post('/signup', { email: 'since@example.com', password })
+    expect(made.statusCode).toBe(200)
+    const costs: unknown[] = []
+    await undoAdoption(restored.deps, async (each) => costs.push(each) > 0)
+    expect(costs).toEqual([{ sessions: 2, passwords: 0 }])
+    const url = restored.database.superuserUrl
+    expect(
+      await runSql(
+        url,
+        `SELECT email FROM auth.users WHERE email = 'since@example.com'
+           OR (id = '${plain?.id}' AND encrypted_password LIKE '$2a$10$%') ORDER BY email`,
+      ),
+    ).toEqual([{ email: plain?.email }, { email: 'since@example.com' }])
+    const [factor] = await runSql<{ secret: string }>(
+      url,
+      `SELECT secret FROM auth.mfa_factors WHERE id = '${enrolled.json().id}'`,
+    )
+    const isSealed = restored.database.manifest.encryption !== undefined
+    expect(isSealed ? JSON.parse(factor?.secret ?? '').key_id : factor?.secret).toBe(
+      isSealed ? 'key-1' : enrolled.json().totp.secret,
+    )
+    expect(
+      await runSql(url, `SELECT session_id FROM auth.refresh_tokens WHERE session_id = '${used?.session_id}'`),
+    ).toEqual([])
+    if (!isSealed) {
+      expect(
+        await runSql(
+          url,
+          `SELECT token FROM auth.refresh_tokens WHERE session_id = '${kept?.session_id}' AND NOT revoked`,
+        ),
+      ).toEqual([{ token: kept?.refresh_token }])
+    }
+  })
+})
+
+it('adopt --undo takes back an adoption that was killed before the switch, and changes nothing without a yes', async () => {
+  const restored = await restore('v2.101.0')
+  const before = await readAll(restored)
+  await adopt(restored)
+  expect(await undoAdoption(restored.deps, async () => false)).toBe(false)
+  await undo(restored)
+  expect(await readAll(restored)).toEqual(before)
+  await expect(undo(restored)).rejects.toThrow(
+    'the schema auth_before_trestle is not there: nothing was adopted, or adopt --forget has dropped it',
+  )
+})
+
+it('adopt --forget drops the old tables, after which there is no way back', async () => {
+  const restored = await restore('v2.196.0')
+  await adopt(restored)
+  await forgetAdoption(restored.deps)
+  await expect(undo(restored)).rejects.toThrow('the schema auth_before_trestle is not there')
+  await expect(forgetAdoption(restored.deps)).rejects.toThrow('there is nothing to forget')
+})
