@@ -55,20 +55,24 @@ BEGIN
     INSERT INTO {{users}} AS u (id, aud, role, email, phone, encrypted_password, email_confirmed_at, phone_confirmed_at,
         confirmation_sent_at, raw_app_meta_data, raw_user_meta_data, is_anonymous, created_at, updated_at,
         {{include:blank_columns.sql}})
-      VALUES (p_user_id, p_aud, p_role, p_email, p_phone, p_password_hash,
+      SELECT p_user_id, p_aud, p_role, p_email, p_phone, p_password_hash,
         CASE WHEN p_confirmed AND provider = 'email' THEN p_now END,
         CASE WHEN p_confirmed AND provider = 'phone' THEN p_now END,
         CASE WHEN NOT p_confirmed THEN p_now END,
         CASE WHEN provider IS NULL THEN '{}'
           ELSE jsonb_build_object('provider', provider, 'providers', jsonb_build_array(provider)) END,
         p_data, provider IS NULL, p_now, p_now,
-        {{include:blank_values.sql}})
+        {{include:blank_values.sql}}
+      -- In an adopted database the index of emails in lower case may not be unique.
+      WHERE NOT EXISTS (SELECT FROM {{users}} e WHERE lower(e.email) = p_email AND NOT e.is_sso_user)
       -- The unique index of the email or the phone decides.
       ON CONFLICT DO NOTHING RETURNING u.* INTO holder;
     is_new := FOUND;
     EXIT WHEN is_new;
     SELECT u.* INTO holder FROM {{users}} u
-      WHERE u.id = (SELECT e.id FROM {{users}} e WHERE lower(e.email) = p_email AND NOT e.is_sso_user
+      WHERE u.id = (
+          (SELECT e.id FROM {{users}} e WHERE lower(e.email) = p_email AND NOT e.is_sso_user
+            ORDER BY e.email_confirmed_at IS NULL, e.created_at, e.id LIMIT 1)
         UNION ALL SELECT t.id FROM {{users}} t WHERE t.phone = p_phone)
       FOR NO KEY UPDATE;
     EXIT WHEN FOUND AND holder.staged_at IS NULL AND NOT {{release_email}}(p_email, p_now);

@@ -16,6 +16,9 @@ export async function findUserById(db: Db, id: string): Promise<User | undefined
   return row && toUser(row)
 }
 
+/** In an adopted database several users may have an email in different cases: it identifies the oldest one who has confirmed. */
+const OLDEST_CONFIRMED = sql`email_confirmed_at IS NULL, created_at, id`
+
 /** Finds the user of an audience who has an email or phone number, also a staged one; undefined where nobody has it. */
 export async function findUserByIdentifier(
   db: Db,
@@ -23,7 +26,7 @@ export async function findUserByIdentifier(
   { kind, value }: UserIdentifier,
 ): Promise<User | undefined> {
   const query = db.selectFrom('users').selectAll().where(isIdentifiedBy({ kind, value })).where('aud', '=', audience)
-  const row = await query.executeTakeFirst()
+  const row = await query.orderBy(OLDEST_CONFIRMED).limit(1).executeTakeFirst()
   return row && toUser(row)
 }
 
@@ -43,7 +46,7 @@ export async function lockUserById(trx: Trx, id: string): Promise<User | undefin
  */
 export async function lockUserByIdentifier(trx: Trx, identifier: UserIdentifier): Promise<User | undefined> {
   const query = trx.selectFrom('users').selectAll().where(isIdentifiedBy(identifier))
-  const row = await query.forNoKeyUpdate().executeTakeFirst()
+  const row = await query.orderBy(OLDEST_CONFIRMED).limit(1).forNoKeyUpdate().executeTakeFirst()
   return row && toUser(row)
 }
 
@@ -67,7 +70,7 @@ export async function findIdentifierHolder(
   identifier: UserIdentifier,
 ): Promise<Pick<User, 'id' | 'stagedAt'> | undefined> {
   const query = db.selectFrom('users').select(['id', 'staged_at as stagedAt']).where(isIdentifiedBy(identifier))
-  return query.executeTakeFirst()
+  return query.orderBy(OLDEST_CONFIRMED).limit(1).executeTakeFirst()
 }
 
 /** Whether a user has an identifier. A staged user does not count. */
@@ -108,7 +111,9 @@ const findPasswordUserByEmail = prepare<PasswordUserQuery, PasswordUser, AuthTab
       .where(sql<boolean>`lower(email) = ${p.value} AND NOT is_sso_user`)
       .where('aud', '=', p.audience)
       .where('staged_at', 'is', null)
-      .where('deleted_at', 'is', null),
+      .where('deleted_at', 'is', null)
+      .orderBy(OLDEST_CONFIRMED)
+      .limit(1),
 )
 
 const findPasswordUserByPhone = prepare<PasswordUserQuery, PasswordUser, AuthTables>(
