@@ -99,6 +99,26 @@ describe('migrateUp', () => {
     expect(await migrating).toEqual(['0003-widen'])
   })
 
+  it('tries again when what runs before the first migration gives way to requests', async () => {
+    await client.query('CREATE TABLE public.busy (n int)')
+    await client.query('BEGIN')
+    await client.query('INSERT INTO public.busy VALUES (1)')
+    let tries = 0
+    const migrating = migrateUp({
+      ...options(notes),
+      beforeFirst: async (trx) => {
+        tries += 1
+        if (tries === 2) await client.query('COMMIT')
+        await sql`SET LOCAL lock_timeout = '100ms'`.execute(trx)
+        await sql`LOCK TABLE public.busy`.execute(trx)
+        return async (later) => {
+          await sql`DROP TABLE public.busy`.execute(later)
+        }
+      },
+    })
+    expect([(await migrating).migrations, tries]).toEqual([['0002-notes'], 2])
+  })
+
   it('tries again after PostgreSQL has ended it because of a deadlock', async () => {
     const tags = { ...notes, '0003-tags': createTable('tags') }
     await ranBy(tags)

@@ -156,22 +156,29 @@ class UnlockedAdapter extends PostgresAdapter {
 type Step = (migrator: Migrator) => ReturnType<Migrator['migrateToLatest']>
 
 /** Runs a step of the migrator, again if it gave way to other transactions. */
-async function runStep(
+function runStep(
   db: Kysely<unknown>,
   migrations: Migrations,
   step: Step,
   before: Migrations['beforeFirst'] = async () => async () => {},
 ): Promise<readonly string[]> {
+  return againWhenLocked(() =>
+    inTurn(db, migrations.names, async (trx) => {
+      const after = await before(trx)
+      const applied = namesOfApplied(await step(createMigrator(trx, migrations)))
+      await after(trx)
+      return applied
+    }),
+  )
+}
+
+/** Runs a transaction again if it gave way to others: it waited too long for a lock, or PostgreSQL ended it because of a deadlock. */
+export async function againWhenLocked<T>(run: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await inTurn(db, migrations.names, async (trx) => {
-        const after = await before(trx)
-        const applied = namesOfApplied(await step(createMigrator(trx, migrations)))
-        await after(trx)
-        return applied
-      })
+      return await run()
     } catch (error) {
-      if (!(error instanceof Error && isRetryable(error.cause)) || attempt === LOCK_ATTEMPTS_MAX) throw error
+      if (!isRetryable(error) || attempt === LOCK_ATTEMPTS_MAX) throw error
       await pause(LOCK_PAUSE_MS)
     }
   }
@@ -185,8 +192,10 @@ function namesOfApplied({ error, results = [] }: MigrationResultSet): readonly s
   return results.filter(({ status }) => status === 'Success').map(({ migrationName }) => migrationName)
 }
 
+/** The error of a migration has that of the database as its cause. */
 function isRetryable(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && RETRYABLE.has(error.code)
+  const reason = error instanceof Error && error.cause !== undefined ? error.cause : error
+  return reason instanceof pg.DatabaseError && RETRYABLE.has(reason.code)
 }
 
 function messageOf(error: unknown): string {
