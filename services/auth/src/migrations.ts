@@ -1,5 +1,6 @@
 import type { ServiceFunctions } from '@trestle/database/migrations/functions.ts'
 import { type MigrateOptions, migrateAtStart } from '@trestle/database/migrations/migrate.ts'
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { createNames } from '@trestle/database/names.ts'
 import type { Callers } from '@trestle/database/rights/callers.ts'
 import { loginOf } from '@trestle/database/rights/roles.ts'
@@ -82,9 +83,29 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   }
 }
 
-/** Brings the database up to date, unless it is; answers the names of the migrations that were pending. */
+/**
+ * Brings the database up to date, unless it is; answers the names of the migrations that were pending.
+ * @throws Error when AUTH_DB_ROLE is a role from which the tables of supabase/auth hide their rows
+ */
 export async function migrateToLatest(config: DatabaseConfig): Promise<readonly string[]> {
+  if (config.database.role !== undefined) await requireVisibleRows(config, config.database.role)
   return (await migrateAtStart(migrateOptions(config))).migrations
+}
+
+/** @throws Error when the service would work as a role from which row level security hides the rows of an adopted database */
+async function requireVisibleRows(config: DatabaseConfig, role: string): Promise<void> {
+  const { url, names } = migrateOptions(config)
+  const { rows } = await withDatabase({ url }, (db) =>
+    sql<{ owner: string }>`
+      SELECT pg_get_userbyid(relowner) AS owner FROM pg_class
+      WHERE oid = to_regclass(format('%I.%I', ${names.schema}::text, ${`${names.prefix}users`}::text)) AND relrowsecurity
+        AND pg_get_userbyid(relowner) <> ${role}`.execute(db),
+  )
+  const [table] = rows
+  if (table !== undefined)
+    throw new Error(
+      `AUTH_DB_ROLE is ${role}, from which the tables of supabase/auth hide their rows: unset it, the service works as ${table.owner}`,
+    )
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 
 /** The schemas of an adoption. */
 export interface AdoptionPlaces {
@@ -45,7 +45,10 @@ export async function beginRecord(db: Kysely<unknown>, places: AdoptionPlaces, v
 }
 
 /** The record of an adoption; undefined where none has begun. */
-export async function findRecord(db: Kysely<unknown>, places: AdoptionPlaces): Promise<AdoptionRecord | undefined> {
+export async function findRecord(
+  db: QueryExecutorProvider,
+  places: AdoptionPlaces,
+): Promise<AdoptionRecord | undefined> {
   if (!(await hasRelation(db, places.kept, 'adoption'))) return undefined
   const { rows } = await sql<AdoptionRecord>`
     SELECT version, changes, switched_at AS "switchedAt", had_pgcrypto AS "hadPgcrypto" FROM ${table(places)}`.execute(
@@ -74,7 +77,7 @@ export async function dropAdoption(trx: Kysely<unknown>, { kept, staging }: Adop
 }
 
 /** Whether a schema has a table or a view of a name. */
-export async function hasRelation(db: Kysely<unknown>, schema: string, name: string): Promise<boolean> {
+export async function hasRelation(db: QueryExecutorProvider, schema: string, name: string): Promise<boolean> {
   const { rows } = await sql<{ exists: boolean }>`
     SELECT to_regclass(format('%I.%I', ${schema}::text, ${name}::text)) IS NOT NULL AS "exists"`.execute(db)
   return rows[0]?.exists === true

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { PROVIDERS } from '../config/external.ts'
 import { type EncryptionKeys, openUpstreamSecret } from '../secrets/sealed-secret.ts'
 import { type AdoptionPlaces, hasRelation } from './adoption-record.ts'
@@ -90,7 +90,7 @@ const SEALED = [
 
 /** Secrets that no key of the service opens, by the name of the key that sealed them. One secret of each name is tried. */
 export async function listClosedSecrets(
-  db: Kysely<unknown>,
+  db: QueryExecutorProvider,
   { names }: AdoptionPlaces,
   keys: EncryptionKeys,
 ): Promise<readonly Loss[]> {
@@ -111,7 +111,7 @@ export async function listClosedSecrets(
 }
 
 async function hasColumn(
-  db: Kysely<unknown>,
+  db: QueryExecutorProvider,
   schema: string,
   [table, column]: readonly [table: string, column: string],
 ): Promise<boolean> {

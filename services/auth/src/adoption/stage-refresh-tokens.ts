@@ -28,6 +28,7 @@ export async function prepareStaging(db: Kysely<unknown>, { places }: StagingDep
   if (await hasRelation(db, staging, 'refresh_tokens')) return
   const id = (name: string) => (name.startsWith('refresh_tokens') ? sql.id(staging, name) : names.id(name))
   await db.transaction().execute(async (trx) => {
+    await sql`SET LOCAL lock_timeout = '3s'`.execute(trx)
     await createRefreshTokens({ ...names, id }).up(trx)
     await sql`
       SELECT setval(${`"${staging}".refresh_tokens_id_seq`}, coalesce(max(id), 0) + ${sql.lit(ID_GAP)})

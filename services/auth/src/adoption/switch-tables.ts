@@ -60,21 +60,27 @@ function replacedBy({ replaces = [] }: ServiceMigration): readonly string[] {
 
 /**
  * What runs before the last migrations of an adoption, and after them, in their transaction: the old service waits from here on.
+ * They may run more than once: the transaction gives way to requests that it waits for, and tries again.
+ * @param onLocked called when the old service begins to wait
  * @param onLeft called with the custom providers that cannot be copied
  */
 export function switchHooks(
   deps: SwitchDeps,
+  onLocked: () => void,
   onLeft: (identifiers: readonly string[]) => void,
 ): NonNullable<Migrations['beforeFirst']> {
   const { places, lifetimes, sealing } = deps
   const { names, kept, staging } = places
   return async (trx) => {
     await sql`SET LOCAL lock_timeout = '3s'`.execute(trx)
-    const locked = [...STAYING, ...(await presentOf(trx, places))].map((table) => names.id(table))
-    await sql`LOCK TABLE ${sql.join(locked)} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
+    const moving = await presentOf(trx, places)
+    const lock = (tables: readonly string[]) => sql.join(tables.map((table) => names.id(table)))
+    await sql`LOCK TABLE ${lock(moving)} IN ACCESS EXCLUSIVE MODE`.execute(trx)
+    await sql`LOCK TABLE ${lock(STAYING)} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
+    onLocked()
     await replayChanges(trx, deps)
     await dropTriggers(trx, places)
-    for (const table of await presentOf(trx, places)) await moveTable(trx, [names.schema, kept], table)
+    for (const table of moving) await moveTable(trx, [names.schema, kept], table)
     await makeUpstreamChanges(trx, places, 'all')
     return async (later) => {
       const context: SealedCopyContext = { trx: later, places, lifetimes, sealing }

@@ -3,6 +3,8 @@ import { type DeadJobs, listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
 import { sql } from 'kysely'
+import { findRecord, placesOf } from '../adoption/adoption-record.ts'
+import { listClosedSecrets } from '../adoption/inspect-database.ts'
 import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { checkTemplates } from '../messages/template-loader.ts'
@@ -10,6 +12,9 @@ import { migrateOptions, tasks } from '../migrations.ts'
 import { createQuietDeps } from './operator-deps.ts'
 
 const CLOCK_DRIFT_MS_MAX = 5_000
+const DAY_MS = 86_400_000
+/** Whoever has stayed for so long will not go back. */
+const REMINDED_AFTER_DAYS = 30
 
 const checks: readonly Check<ProcessDeps>[] = [
   {
@@ -79,6 +84,22 @@ const checks: readonly Check<ProcessDeps>[] = [
     run: async ({ config, limiters }) => {
       await limiters.check()
       return `counted in ${config.rateLimits.store}`
+    },
+  },
+  {
+    name: 'adoption',
+    advice: 'run auth adopt again, or adopt --undo; set the keys of supabase/auth that sealed these secrets',
+    needs: ['database'],
+    run: async ({ db, names, encryptionKeys, now }) => {
+      const plain = db.withoutPlugins()
+      const places = placesOf(names)
+      const record = await findRecord(plain, places)
+      if (record === undefined) return 'none'
+      if (record.switchedAt === null) throw new Error('it is not finished')
+      const closed = await listClosedSecrets(plain, places, encryptionKeys)
+      if (closed.length > 0) throw new Error(closed.map(({ what, count }) => `${count} ${what}`).join(', '))
+      const days = Math.floor((now().getTime() - new Date(record.switchedAt).getTime()) / DAY_MS)
+      return `${days} days ago${days < REMINDED_AFTER_DAYS ? '' : '; auth adopt --forget drops the old tables'}`
     },
   },
   {

@@ -1,7 +1,7 @@
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
-import { compareMigrations, runPending, runTogether } from '@trestle/database/migrations/migrator.ts'
-import type { Kysely } from 'kysely'
+import { againWhenLocked, compareMigrations, runPending, runTogether } from '@trestle/database/migrations/migrator.ts'
+import { type Kysely, sql } from 'kysely'
 import { beginRecord, findRecord, placesOf } from '../adoption/adoption-record.ts'
 import { copyAuditLog } from '../adoption/copy-live-rows.ts'
 import { createEmailIndex, fillDirectory } from '../adoption/prepare-users.ts'
@@ -27,6 +27,7 @@ export interface Adoption {
 
 /** A change for each that the last transaction replays makes the old service wait. */
 const PENDING_MAX = 10_000
+const PENDING_WANTED = 100
 /** How often the changes of the meantime are replayed before the switch. Each round is shorter than the one before. */
 const ROUNDS_MAX = 20
 
@@ -84,14 +85,18 @@ function settingsOf({
 /** Everything that may take long, while the old service serves. */
 async function prepare(db: Kysely<unknown>, deps: SwitchDeps, report: (line: string) => void): Promise<void> {
   const { names } = deps.places
-  await db.transaction().execute((trx) => makeUpstreamChanges(trx, deps.places, 'harmless'))
   const sources = await earlyMigrations(names)
-  // A run that was killed after the switch, before its record, does not exist: both are one transaction.
-  await runPending(db, { names, sources }, (await compareMigrations(db, { names, sources })).pending)
+  const beforeFirst = async (trx: Kysely<unknown>) => {
+    await sql`SET LOCAL lock_timeout = '3s'`.execute(trx)
+    await makeUpstreamChanges(trx, deps.places, 'harmless')
+    return async () => {}
+  }
+  const { pending } = await compareMigrations(db, { names, sources })
+  await runPending(db, { names, sources, beforeFirst }, pending)
   await fillDirectory(db, deps.places)
   report('the directory of users is filled')
-  await prepareStaging(db, deps)
-  await stageRefreshTokens(db, deps)
+  await againWhenLocked(() => prepareStaging(db, deps))
+  await againWhenLocked(() => stageRefreshTokens(db, deps))
   report('the refresh tokens are copied')
 }
 
@@ -99,19 +104,22 @@ async function switchOver(
   db: Kysely<unknown>,
   deps: SwitchDeps,
 ): Promise<Pick<Adoption, 'switchMs' | 'leftProviders'>> {
-  for (let round = 0; round < ROUNDS_MAX && (await countChanges(db, deps.places)) > PENDING_MAX / 100; round += 1)
-    await db.transaction().execute((trx) => replayChanges(trx, deps))
+  for (let round = 0; round < ROUNDS_MAX && (await countChanges(db, deps.places)) > PENDING_WANTED; round += 1)
+    await againWhenLocked(() => db.transaction().execute((trx) => replayChanges(trx, deps)))
   const pending = await countChanges(db, deps.places)
   if (pending > PENDING_MAX)
     throw new Error(
       `${pending} changes wait, at most ${PENDING_MAX} may: the old service writes faster than they are copied. Run this again at a quieter time`,
     )
-  let leftProviders: readonly string[] = []
-  const beforeFirst = switchHooks(deps, (identifiers) => {
-    leftProviders = identifiers
-  })
+  const seen: { lockedMs: number; leftProviders: readonly string[] } = { lockedMs: 0, leftProviders: [] }
+  const onLocked = () => {
+    seen.lockedMs = performance.now()
+  }
+  const onLeft = (identifiers: readonly string[]) => {
+    seen.leftProviders = identifiers
+  }
+  const beforeFirst = switchHooks(deps, onLocked, onLeft)
   const { staging, names } = deps.places
-  const startedMs = performance.now()
   await runTogether(db, { names, sources: migrationsInPlace(staging), beforeFirst })
-  return { switchMs: performance.now() - startedMs, leftProviders }
+  return { switchMs: performance.now() - seen.lockedMs, leftProviders: seen.leftProviders }
 }

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { loadAuthConfig } from '../../src/config.ts'
+import { doctor } from '../../src/commands/doctor.ts'
+import { type AuthConfig, loadAuthConfig } from '../../src/config.ts'
 import { toEncryptionKeys } from '../../src/deps.ts'
+import { migrateToLatest } from '../../src/migrations.ts'
 import { adoptDatabase } from '../../src/use-cases/adopt-database.ts'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
 import { adopt, restore } from './adopted-app.ts'
@@ -108,4 +110,36 @@ describe('a database that cannot be adopted', () => {
       leftProviders: [],
     })
   })
+})
+
+it('refuses to start as a role from which the tables hide their rows', async () => {
+  const restored = await restore('v2.196.0')
+  await adopt(restored)
+  const { config } = restored.deps
+  const database = { ...config.database, role: 'auth_service' }
+  await expect(migrateToLatest({ ...config, database })).rejects.toThrow(
+    'AUTH_DB_ROLE is auth_service, from which the tables of supabase/auth hide their rows: unset it, the service works as supabase_auth_admin',
+  )
+  expect(await migrateToLatest(config)).toEqual([])
+})
+
+it('auth doctor counts the days, and the secrets that no key opens', async () => {
+  const restored = await restore('v2.196.0-encrypted')
+  const adoptionOf = async (config: AuthConfig) => {
+    const lines: string[] = []
+    await doctor(
+      () => config,
+      (line) => lines.push(line),
+    )
+    return lines.find((line) => line.includes('adoption'))
+  }
+  await adopt(restored)
+  const { deps, database } = restored
+  expect(await adoptionOf(deps.config)).toBe('ok    adoption: 0 days ago')
+  await runSql(database.url, "UPDATE auth_before_trestle.adoption SET switched_at = now() - interval '31 days'")
+  expect(await adoptionOf(deps.config)).toBe('ok    adoption: 31 days ago; auth adopt --forget drops the old tables')
+  const security = { ...deps.config.security, encryptionKey: undefined }
+  expect(await adoptionOf({ ...deps.config, security })).toMatch(
+    /^wrong adoption: \d+ users whose password is sealed by the key key-1, which no setting has, /,
+  )
 })
