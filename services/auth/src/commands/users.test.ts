@@ -362,6 +362,30 @@ describe('auth users export', () => {
     expect(rows).toEqual([{ keep_unconfirmed: true }])
   })
 
+  it('reads an export of Firebase, and says what it leaves behind and whom it cannot read', async () => {
+    const salt = '42xEC+ixf3L2lw=='
+    const passwordHash = 'lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ=='
+    const ada = { localId: 'a', email: 'ada@example.com', emailVerified: true, salt, passwordHash, mfaInfo: [{}] }
+    const exported = JSON.stringify({ users: [ada, { email: 'bob@example.com' }] })
+    const flags = ['--from', 'firebase', '--firebase-signer-key', SIGNER_KEY, '--firebase-salt-separator', 'Bw==']
+    const { output, reports, failure } = await users(['import', ...flags], exported)
+    expect(output).toBe(added(1, 0, 1))
+    expect(reports).toEqual([
+      'user 1 does not bring second factors: the user has to enrol them anew',
+      expect.stringMatching(/^user 2: localId: /),
+    ])
+    expect(failure).toBe('1 lines were refused')
+    const answer = await app.inject({
+      method: 'POST',
+      url: '/token?grant_type=password',
+      payload: { email: ada.email, password: 'user1password' },
+    })
+    expect([answer.statusCode, answer.json().user.app_metadata]).toEqual([
+      200,
+      { provider: 'email', providers: ['email'], firebase_uid: 'a' },
+    ])
+  })
+
   it('prints text of a file without control characters', async () => {
     const { reports } = await users(
       ['import'],

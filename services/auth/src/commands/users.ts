@@ -1,14 +1,17 @@
 import { createReadStream, createWriteStream } from 'node:fs'
+import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { commandGroup, type Operator } from '@trestle/common/commands/operator-command.ts'
 import { printable } from '@trestle/common/lifecycle/printable.ts'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
 import type { FirebaseParameters } from '../passwords/firebase-scrypt.ts'
 import { decodeBase64 } from '../passwords/stored-hash.ts'
 import { exportUsers } from '../use-cases/export-users.ts'
 import { type ImportSummary, importUsers } from '../use-cases/import-users.ts'
-import { readLines } from '../users/read-lines.ts'
+import { FOREIGN_SOURCES, type ForeignSource } from '../users/foreign-user.ts'
+import { listForeignUsers, toForeignUser } from '../users/foreign-users.ts'
+import { type Line, readLines } from '../users/read-lines.ts'
 import { manageUsers } from './manage-users.ts'
 
 /** What `auth users` works with: the database, the clock and the standard streams. */
@@ -23,6 +26,7 @@ export interface UsersCommandOptions {
 }
 
 interface ImportFlags {
+  readonly from?: ForeignSource
   readonly dryRun?: true
   readonly firebaseSignerKey?: Buffer
   readonly firebaseSaltSeparator?: Buffer
@@ -45,6 +49,7 @@ export function usersCommand(options: UsersCommandOptions): Command {
     .command('import [file]')
     .description('add the users of a file (or of standard input) who are not there yet; may be run again at any time')
     .option('--dry-run', 'say what would happen, and change nothing')
+    .addOption(new Option('--from <program>', 'read an export of another program').choices(FOREIGN_SOURCES))
     .option('--firebase-signer-key <base64>', 'of the project that Firebase hashes come from', base64)
     .option('--firebase-salt-separator <base64>', '″', base64)
     .option('--firebase-rounds <number>', '″', integer, 8)
@@ -70,17 +75,46 @@ async function runImport(
   { file, flags }: { readonly file: string | undefined; readonly flags: ImportFlags },
   { now, stdin, stdout, report }: UsersCommandOptions,
 ): Promise<void> {
+  const chunks = isNamed(file) ? createReadStream(file) : stdin
+  let unread = 0
+  const onUnread = (number: number, reason: string) => {
+    unread += 1
+    report(`user ${number}: ${printable(reason)}`)
+  }
   const summary = await importUsers(deps, {
-    lines: readLines(isNamed(file) ? createReadStream(file) : stdin),
+    lines: flags.from === undefined ? readLines(chunks) : readForeign(chunks, flags.from, { report, onUnread }),
     mode: flags.dryRun ? 'judge' : 'store',
     firebase: toFirebaseParameters(flags),
     now: now(),
     onRefused: (number, reason) => report(`line ${number}: ${printable(reason)}`),
     onProgress: (soFar, number) => report(`line ${number}: ${describe(soFar)}`),
   })
+  const refused = summary.refused + unread
   if (summary.ignored.length > 0) report(`members that mean nothing here: ${summary.ignored.map(printable).join(', ')}`)
-  stdout.write(`${flags.dryRun ? 'nothing changed; would be: ' : ''}${describe(summary)}\n`)
-  if (summary.refused > 0) throw new Error(`${summary.refused} lines were refused`)
+  stdout.write(`${flags.dryRun ? 'nothing changed; would be: ' : ''}${describe({ ...summary, refused })}\n`)
+  if (refused > 0) throw new Error(`${refused} lines were refused`)
+}
+
+/** The users of an export as lines. What a user does not bring is reported. */
+async function* readForeign(
+  chunks: AsyncIterable<Buffer>,
+  source: ForeignSource,
+  {
+    report,
+    onUnread,
+  }: { readonly report: (line: string) => void; readonly onUnread: (n: number, reason: string) => void },
+): AsyncGenerator<Line> {
+  const exported = await text(chunks)
+  for (const [index, user] of listForeignUsers(source, exported).entries()) {
+    const number = index + 1
+    try {
+      const { line, left } = toForeignUser(source, user)
+      for (const what of left) report(`user ${number} does not bring ${printable(what)}`)
+      yield { number, bytes: Buffer.from(JSON.stringify(line)) }
+    } catch (error) {
+      onUnread(number, error instanceof Error ? error.message : String(error))
+    }
+  }
 }
 
 function describe({ created, present, refused }: ImportSummary): string {

@@ -1,0 +1,99 @@
+import { z } from 'zod'
+
+/** The other programs whose exports `users import` reads. */
+export const FOREIGN_SOURCES = ['firebase', 'auth0', 'keycloak'] as const
+/** One of them. */
+export type ForeignSource = (typeof FOREIGN_SOURCES)[number]
+
+/** A user of another program, as a line of an import, and what the line does not bring. */
+export interface ForeignUser {
+  readonly line: Readonly<Record<string, unknown>>
+  /** What is left behind, in words for the operator. They quote nothing of the user. */
+  readonly left: readonly string[]
+}
+
+/** The end of a ban without an end. */
+export const FOR_EVER = '9999-12-31T00:00:00Z'
+/** What is said of users with second factors. */
+export const SECOND_FACTORS = 'second factors: the user has to enrol them anew'
+
+/** The names of providers here, by their names there. Other providers give a user another id. */
+const PROVIDERS: Readonly<Record<ForeignSource, Readonly<Record<string, string>>>> = {
+  firebase: {
+    'google.com': 'google',
+    'facebook.com': 'facebook',
+    'github.com': 'github',
+    'twitter.com': 'twitter',
+    'apple.com': 'apple',
+  },
+  auth0: {
+    'google-oauth2': 'google',
+    facebook: 'facebook',
+    github: 'github',
+    twitter: 'twitter',
+    apple: 'apple',
+    bitbucket: 'bitbucket',
+  },
+  keycloak: {
+    google: 'google',
+    facebook: 'facebook',
+    github: 'github',
+    gitlab: 'gitlab',
+    twitter: 'twitter',
+    bitbucket: 'bitbucket',
+  },
+}
+
+/** A text, or null or nothing where there is none. */
+export const Text = z.string().nullish()
+/** A flag, which may be missing. */
+export const Flag = z.boolean().nullish()
+/** A time in milliseconds, which may be a text. */
+export const Millis = z.union([z.string(), z.number()]).nullish()
+/** Members of any form. */
+export const Members = z.record(z.string(), z.unknown()).nullish()
+
+interface Account {
+  readonly provider: string
+  readonly id: string | null | undefined
+  readonly data?: object
+}
+
+/** Accounts at providers as identities, and the names of those that have none here. */
+export function toIdentities(
+  source: ForeignSource,
+  accounts: readonly Account[],
+): { readonly identities: readonly object[]; readonly left: readonly string[] } {
+  const names = PROVIDERS[source]
+  const isOwn = ({ provider }: Account) => provider === 'email' || provider === 'phone'
+  return {
+    identities: accounts.flatMap(({ provider, id, data = {} }) => {
+      const name = names[provider]
+      if (isOwn({ provider, id })) return [{ provider, identity_data: data }]
+      return name === undefined ? [] : [{ provider: name, provider_id: id, identity_data: data }]
+    }),
+    left: accounts
+      .filter((account) => !isOwn(account) && names[account.provider] === undefined)
+      .map(({ provider }) => `the account at ${provider}`),
+  }
+}
+
+/** Leaves out members that are undefined or null. */
+export function without(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined && value !== null))
+}
+
+/** An object in a text; empty where the text has none. */
+export function toObject(text: string | null | undefined): Record<string, unknown> {
+  try {
+    return z.record(z.string(), z.unknown()).parse(JSON.parse(text || '{}'))
+  } catch {
+    return {}
+  }
+}
+
+/** A time in milliseconds as a text. */
+export function fromMillis(millis: string | number | null | undefined): string | undefined {
+  const ms = Number(millis ?? Number.NaN)
+  return Number.isFinite(ms) ? new Date(ms).toISOString() : undefined
+}

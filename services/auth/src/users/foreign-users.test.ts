@@ -1,0 +1,195 @@
+import { describe, expect, it } from 'vitest'
+import { listForeignUsers, toForeignUser } from './foreign-users.ts'
+
+const SECOND_FACTORS = 'second factors: the user has to enrol them anew'
+
+// The forms of `firebase auth:export`, of the exports of Auth0 and of the realms of Keycloak, as their documentation has them.
+const firebase = {
+  localId: 'aB3dE',
+  email: 'ada@example.com',
+  emailVerified: true,
+  passwordHash: 'lSrfV15cpx95/sZS2W9c9Kp6i/LVgQNDNC/qzrCnh1SAyZvqmZqAjTdn3aoItz+VHjoZilo78198JAdRuid5lQ==',
+  salt: '42xEC+ixf3L2lw==',
+  displayName: 'Ada Lovelace',
+  photoUrl: 'https://example.com/ada.png',
+  phoneNumber: '+14155550100',
+  disabled: true,
+  createdAt: '1500000000000',
+  lastSignedInAt: '1600000000000',
+  customAttributes: '{"admin":true}',
+  providerUserInfo: [
+    { providerId: 'password', rawId: 'ada@example.com', email: 'ada@example.com' },
+    { providerId: 'google.com', rawId: '1234', email: 'ada@example.com', displayName: 'Ada' },
+    { providerId: 'yahoo.com', rawId: '5' },
+  ],
+  mfaInfo: [{ mfaEnrollmentId: 'x', phoneInfo: '+14155550101' }],
+}
+const auth0 = {
+  user_id: 'auth0|507f1f77bcf86cd799439020',
+  email: 'ada@example.com',
+  email_verified: true,
+  passwordHash: '$2b$10$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW',
+  name: 'Ada Lovelace',
+  picture: 'https://example.com/ada.png',
+  user_metadata: { hobby: 'engines' },
+  app_metadata: { plan: 'pro' },
+  blocked: true,
+  created_at: '2020-01-02T03:04:05.678Z',
+  updated_at: '2021-01-02T03:04:05.678Z',
+  last_login: '2022-01-02T03:04:05.678Z',
+  identities: [
+    {
+      connection: 'Username-Password-Authentication',
+      provider: 'auth0',
+      user_id: '507f1f77bcf86cd799439020',
+      isSocial: false,
+    },
+    { connection: 'google-oauth2', provider: 'google-oauth2', user_id: 1234, isSocial: true },
+    { connection: 'corp', provider: 'waad', user_id: 'w', isSocial: false },
+  ],
+  multifactor: ['guardian'],
+}
+const keycloak = {
+  id: '0b6c9a1c-9bd6-4a1f-8d6f-3a5d3c7e1f00',
+  createdTimestamp: 1_500_000_000_000,
+  username: 'ada',
+  enabled: false,
+  emailVerified: true,
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  email: 'ada@example.com',
+  attributes: { team: ['engines'] },
+  realmRoles: ['admin'],
+  credentials: [
+    {
+      type: 'password',
+      secretData:
+        '{"value":"1t8iyB2A+WF/Z5JZv+lfCIhXXN33N23OSgQYThBYRfk=","salt":"N2YMIWQsBWBMae09x1jrPQ==","additionalParameters":{}}',
+      credentialData: '{"hashIterations":27500,"algorithm":"pbkdf2-sha256","additionalParameters":{}}',
+    },
+    { type: 'otp', secretData: '{"value":"secret"}', credentialData: '{"subType":"totp"}' },
+  ],
+  federatedIdentities: [
+    { identityProvider: 'github', userId: '77', userName: 'ada' },
+    { identityProvider: 'corp-saml', userId: 'a', userName: 'ada' },
+  ],
+}
+
+describe('toForeignUser', () => {
+  it('reads a user of Firebase', () => {
+    expect(toForeignUser('firebase', firebase)).toEqual({
+      line: {
+        email: 'ada@example.com',
+        email_confirm: true,
+        phone: '+14155550100',
+        phone_confirm: true,
+        password_hash: `$fbscrypt$${firebase.salt}$${firebase.passwordHash}`,
+        user_metadata: { full_name: 'Ada Lovelace', avatar_url: 'https://example.com/ada.png' },
+        app_metadata: { admin: true, firebase_uid: 'aB3dE' },
+        identities: [
+          { provider: 'email', identity_data: { email: 'ada@example.com' } },
+          { provider: 'google', provider_id: '1234', identity_data: { email: 'ada@example.com', full_name: 'Ada' } },
+        ],
+        banned_until: '9999-12-31T00:00:00Z',
+        created_at: '2017-07-14T02:40:00.000Z',
+        last_sign_in_at: '2020-09-13T12:26:40.000Z',
+      },
+      left: ['the account at yahoo.com', SECOND_FACTORS],
+    })
+  })
+
+  it('reads a user of Auth0', () => {
+    expect(toForeignUser('auth0', auth0)).toEqual({
+      line: {
+        email: 'ada@example.com',
+        email_confirm: true,
+        phone_confirm: false,
+        password_hash: auth0.passwordHash,
+        user_metadata: { full_name: 'Ada Lovelace', avatar_url: 'https://example.com/ada.png', hobby: 'engines' },
+        app_metadata: { plan: 'pro', auth0_id: 'auth0|507f1f77bcf86cd799439020' },
+        identities: [
+          { provider: 'email', identity_data: {} },
+          { provider: 'google', provider_id: '1234', identity_data: {} },
+        ],
+        banned_until: '9999-12-31T00:00:00Z',
+        created_at: '2020-01-02T03:04:05.678Z',
+        updated_at: '2021-01-02T03:04:05.678Z',
+        last_sign_in_at: '2022-01-02T03:04:05.678Z',
+      },
+      left: ['the account at waad', SECOND_FACTORS],
+    })
+  })
+
+  it('reads a user of Keycloak', () => {
+    expect(toForeignUser('keycloak', keycloak)).toEqual({
+      line: {
+        id: keycloak.id,
+        email: 'ada@example.com',
+        email_confirm: true,
+        password_hash: '$pbkdf2-sha256$i=27500$N2YMIWQsBWBMae09x1jrPQ$1t8iyB2A+WF/Z5JZv+lfCIhXXN33N23OSgQYThBYRfk',
+        user_metadata: { full_name: 'Ada Lovelace', preferred_username: 'ada' },
+        app_metadata: { roles: ['admin'], attributes: { team: ['engines'] } },
+        identities: [
+          { provider: 'email', identity_data: { email: 'ada@example.com' } },
+          { provider: 'github', provider_id: '77', identity_data: {} },
+        ],
+        banned_until: '9999-12-31T00:00:00Z',
+        created_at: '2017-07-14T02:40:00.000Z',
+      },
+      left: ['the account at corp-saml', SECOND_FACTORS],
+    })
+  })
+
+  it.each([
+    [
+      'argon2',
+      '{"hashIterations":5,"algorithm":"argon2","additionalParameters":{"hashLength":["32"],"memory":["7168"],"type":["id"],"version":["1.3"],"parallelism":["1"]}}',
+      '$argon2id$v=19$m=7168,t=5,p=1$N2YMIWQsBWBMae09x1jrPQ$1t8iyB2A+WF/Z5JZv+lfCIhXXN33N23OSgQYThBYRfk',
+      [],
+    ],
+    [
+      'an algorithm that is not known',
+      '{"hashIterations":5,"algorithm":"bcrypt2"}',
+      undefined,
+      ['the password: its hash has a form that is not known here'],
+    ],
+  ])('reads a password of Keycloak: %s', (_case, credentialData, hash, left) => {
+    const [password] = keycloak.credentials
+    const credentials = [{ ...password, credentialData }]
+    const read = toForeignUser('keycloak', { ...keycloak, credentials, federatedIdentities: [] })
+    expect([read.line.password_hash, read.left]).toEqual([hash, left])
+  })
+
+  it('says that nobody signs in here by a user name', () => {
+    const { id, username } = keycloak
+    expect(toForeignUser('keycloak', { id, username }).left).toEqual([
+      'the sign-in by a user name: the user has no email',
+    ])
+  })
+
+  it.each([
+    ['firebase', { email: 'ada@example.com' }, 'localId: '],
+    ['auth0', { email: 7 }, 'email: '],
+    ['keycloak', { id: 'x', enabled: 'yes' }, 'enabled: '],
+  ] as const)('refuses a user of %s with a member of another type', (source, user, message) => {
+    expect(() => toForeignUser(source, user)).toThrow(message)
+  })
+})
+
+describe('listForeignUsers', () => {
+  it.each([
+    ['firebase', '{"users":[{"localId":"a"}]}', [{ localId: 'a' }]],
+    ['keycloak', '{"realm":"r","users":[{"id":"a"}]}', [{ id: 'a' }]],
+    ['auth0', '{"email":"a"}\n\n{"email":"b"}\n', [{ email: 'a' }, { email: 'b' }]],
+    ['auth0', ' [{"email":"a"}]', [{ email: 'a' }]],
+  ] as const)('lists the users of an export of %s', (source, text, users) => {
+    expect(listForeignUsers(source, text)).toEqual(users)
+  })
+
+  it.each([
+    ['firebase', '{"realm":"r"}', 'the file is no export of users of firebase'],
+    ['keycloak', 'no', 'the file is not JSON'],
+  ] as const)('refuses another file: %s', (source, text, message) => {
+    expect(() => listForeignUsers(source, text)).toThrow(message)
+  })
+})

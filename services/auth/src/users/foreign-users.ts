@@ -1,0 +1,137 @@
+import { z } from 'zod'
+import {
+  Flag,
+  FOR_EVER,
+  type ForeignSource,
+  type ForeignUser,
+  fromMillis,
+  Members,
+  Millis,
+  SECOND_FACTORS,
+  Text,
+  toIdentities,
+  toObject,
+  without,
+} from './foreign-user.ts'
+import { KeycloakUser } from './keycloak-user.ts'
+
+/**
+ * Lists the users of an export: the `users` of a document of Firebase or Keycloak, the lines or the list of Auth0.
+ * @throws Error where the text is not such an export
+ */
+export function listForeignUsers(source: ForeignSource, text: string): readonly unknown[] {
+  const isDocument = source !== 'auth0' || text.trimStart().startsWith('[')
+  const parsed = isDocument
+    ? parse(text)
+    : text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [parse(line)]))
+  const { data } = z.union([z.array(z.unknown()), z.object({ users: z.array(z.unknown()) })]).safeParse(parsed)
+  if (data === undefined) throw new Error(`the file is no export of users of ${source}`)
+  return Array.isArray(data) ? data : data.users
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new Error('the file is not JSON')
+  }
+}
+
+/** Turns a user of an export into a line of an import. @throws Error where a member has another type than documented */
+export function toForeignUser(source: ForeignSource, user: unknown): ForeignUser {
+  const { data, error } = READERS[source].safeParse(user)
+  if (data === undefined) throw new Error(`${error.issues[0]?.path.join('.')}: ${error.issues[0]?.message}`)
+  return data
+}
+
+const Firebase = z
+  .object({
+    localId: z.string(),
+    email: Text,
+    emailVerified: Flag,
+    passwordHash: Text,
+    salt: Text,
+    displayName: Text,
+    photoUrl: Text,
+    phoneNumber: Text,
+    disabled: Flag,
+    createdAt: Millis,
+    lastSignedInAt: Millis,
+    customAttributes: Text,
+    providerUserInfo: z
+      .array(z.object({ providerId: z.string(), rawId: Text, email: Text, displayName: Text, photoUrl: Text }))
+      .default([]),
+    mfaInfo: z.array(z.unknown()).default([]),
+  })
+  .transform((user): ForeignUser => {
+    const accounts = user.providerUserInfo.map(({ providerId, rawId, email, displayName }) => ({
+      provider: { password: 'email', emailLink: 'email', phone: 'phone' }[providerId] ?? providerId,
+      id: rawId,
+      data: without({ email, full_name: displayName }),
+    }))
+    const { identities, left } = toIdentities('firebase', accounts)
+    return {
+      line: without({
+        email: user.email,
+        email_confirm: user.emailVerified ?? false,
+        phone: user.phoneNumber,
+        phone_confirm: Boolean(user.phoneNumber),
+        password_hash: user.passwordHash && user.salt ? `$fbscrypt$${user.salt}$${user.passwordHash}` : undefined,
+        user_metadata: without({ full_name: user.displayName, avatar_url: user.photoUrl }),
+        app_metadata: { ...toObject(user.customAttributes), firebase_uid: user.localId },
+        identities: identities.length > 0 ? identities : undefined,
+        banned_until: user.disabled ? FOR_EVER : undefined,
+        created_at: fromMillis(user.createdAt),
+        last_sign_in_at: fromMillis(user.lastSignedInAt),
+      }),
+      left: [...left, ...(user.mfaInfo.length > 0 ? [SECOND_FACTORS] : [])],
+    }
+  })
+
+const Auth0 = z
+  .object({
+    user_id: Text,
+    _id: z.union([z.string(), z.object({ $oid: z.string() }).transform(({ $oid }) => $oid)]).nullish(),
+    email: Text,
+    email_verified: Flag,
+    phone_number: Text,
+    phone_verified: Flag,
+    passwordHash: Text,
+    name: Text,
+    picture: Text,
+    user_metadata: Members,
+    app_metadata: Members,
+    blocked: Flag,
+    created_at: Text,
+    updated_at: Text,
+    last_login: Text,
+    identities: z.array(z.object({ provider: z.string(), user_id: z.union([z.string(), z.number()]) })).default([]),
+    multifactor: z.array(z.unknown()).default([]),
+  })
+  .transform((user): ForeignUser => {
+    const accounts = user.identities.map(({ provider, user_id }) => ({
+      provider: { auth0: 'email', email: 'email', sms: 'phone' }[provider] ?? provider,
+      id: String(user_id),
+    }))
+    const { identities, left } = toIdentities('auth0', accounts)
+    const id = user.user_id ?? (user._id ? `auth0|${user._id}` : undefined)
+    return {
+      line: without({
+        email: user.email,
+        email_confirm: user.email_verified ?? false,
+        phone: user.phone_number,
+        phone_confirm: user.phone_verified ?? false,
+        password_hash: user.passwordHash,
+        user_metadata: without({ full_name: user.name, avatar_url: user.picture, ...user.user_metadata }),
+        app_metadata: without({ ...user.app_metadata, auth0_id: id }),
+        identities: identities.length > 0 ? identities : undefined,
+        banned_until: user.blocked ? FOR_EVER : undefined,
+        created_at: user.created_at,
+        updated_at: user.updated_at,
+        last_sign_in_at: user.last_login,
+      }),
+      left: [...left, ...(user.multifactor.length > 0 ? [SECOND_FACTORS] : [])],
+    }
+  })
+
+const READERS = { firebase: Firebase, auth0: Auth0, keycloak: KeycloakUser } as const
