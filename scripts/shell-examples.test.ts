@@ -155,6 +155,7 @@ const COMPOSE_OPTIONS: Readonly<Record<string, Readonly<Record<string, boolean>>
   up: { '--build': false, '--detach': false, '--wait': false },
   build: {},
   restart: {},
+  stop: {},
   exec: { '-T': false },
   run: { '--rm': false, '-T': false, '--no-deps': false, '--volume': true, '--workdir': true },
 }
