@@ -76,6 +76,14 @@ export async function dropAdoption(trx: Kysely<unknown>, { kept, staging }: Adop
   for (const schema of [kept, staging]) await sql`DROP SCHEMA IF EXISTS ${sql.id(schema)} CASCADE`.execute(trx)
 }
 
+/**
+ * Gives up a lock that is not granted soon, before PostgreSQL looks for deadlocks. Requests of the old service lock its tables in
+ * various orders, so no order of ours avoids deadlocks with all of them. The transaction is tried again.
+ */
+export async function limitLockWait(trx: Kysely<unknown>): Promise<void> {
+  await sql`SET LOCAL lock_timeout = '500ms'`.execute(trx)
+}
+
 /** Whether a schema has a table or a view of a name. */
 export async function hasRelation(db: QueryExecutorProvider, schema: string, name: string): Promise<boolean> {
   const { rows } = await sql<{ exists: boolean }>`

@@ -3,7 +3,7 @@ import { createRefreshTokens } from '@trestle/migrations/auth/0008-create-refres
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { type EncryptionKeys, isUpstreamSecret, openUpstreamSecret } from '../secrets/sealed-secret.ts'
 import { hashRefreshToken } from '../sessions/refresh-token.ts'
-import { type AdoptionPlaces, hasRelation } from './adoption-record.ts'
+import { type AdoptionPlaces, hasRelation, limitLockWait } from './adoption-record.ts'
 
 const BATCH_SESSIONS = 5_000
 /** The old service goes on numbering its tokens meanwhile. */
@@ -28,7 +28,7 @@ export async function prepareStaging(db: Kysely<unknown>, { places }: StagingDep
   if (await hasRelation(db, staging, 'refresh_tokens')) return
   const id = (name: string) => (name.startsWith('refresh_tokens') ? sql.id(staging, name) : names.id(name))
   await db.transaction().execute(async (trx) => {
-    await sql`SET LOCAL lock_timeout = '3s'`.execute(trx)
+    await limitLockWait(trx)
     await createRefreshTokens({ ...names, id }).up(trx)
     await sql`
       SELECT setval(${`"${staging}".refresh_tokens_id_seq`}, coalesce(max(id), 0) + ${sql.lit(ID_GAP)})

@@ -3,7 +3,7 @@ import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import type { Sealing } from '../secrets/sealed-secret.ts'
-import { type AdoptionPlaces, hasRelation, noteSwitch } from './adoption-record.ts'
+import { type AdoptionPlaces, hasRelation, limitLockWait, noteSwitch } from './adoption-record.ts'
 import { copyLiveRows, type Lifetimes } from './copy-live-rows.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
 import { dropTriggers, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
@@ -72,11 +72,11 @@ export function switchHooks(
   const { places, lifetimes, sealing } = deps
   const { names, kept, staging } = places
   return async (trx) => {
-    await sql`SET LOCAL lock_timeout = '3s'`.execute(trx)
+    await limitLockWait(trx)
     const moving = await presentOf(trx, places)
     const lock = (tables: readonly string[]) => sql.join(tables.map((table) => names.id(table)))
-    await sql`LOCK TABLE ${lock(moving)} IN ACCESS EXCLUSIVE MODE`.execute(trx)
     await sql`LOCK TABLE ${lock(STAYING)} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
+    await sql`LOCK TABLE ${lock(moving)} IN ACCESS EXCLUSIVE MODE`.execute(trx)
     onLocked()
     await replayChanges(trx, deps)
     await dropTriggers(trx, places)

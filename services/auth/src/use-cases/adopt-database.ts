@@ -1,8 +1,8 @@
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { againWhenLocked, compareMigrations, runPending, runTogether } from '@trestle/database/migrations/migrator.ts'
-import { type Kysely, sql } from 'kysely'
-import { beginRecord, findRecord, placesOf } from '../adoption/adoption-record.ts'
+import type { Kysely } from 'kysely'
+import { beginRecord, findRecord, limitLockWait, placesOf } from '../adoption/adoption-record.ts'
 import { copyAuditLog } from '../adoption/copy-live-rows.ts'
 import { createEmailIndex, fillDirectory } from '../adoption/prepare-users.ts'
 import { countChanges, prepareStaging, replayChanges, stageRefreshTokens } from '../adoption/stage-refresh-tokens.ts'
@@ -87,7 +87,7 @@ async function prepare(db: Kysely<unknown>, deps: SwitchDeps, report: (line: str
   const { names } = deps.places
   const sources = await earlyMigrations(names)
   const beforeFirst = async (trx: Kysely<unknown>) => {
-    await sql`SET LOCAL lock_timeout = '3s'`.execute(trx)
+    await limitLockWait(trx)
     await makeUpstreamChanges(trx, deps.places, 'harmless')
     return async () => {}
   }
