@@ -1,11 +1,16 @@
 import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
 
+/** The HTML of code, in which no line breaks inside an option such as `--forward-to`. */
+export function renderCode(text: string): string {
+  return escapeHtml(text).replaceAll(/(?<!\S)--?\w[\w-]*/g, '<span>$&</span>')
+}
+
 /**
  * The HTML of a command in a box of its own, in which a long command wraps: what is copied has no breaks. Its button is shown by
  * `COPY_SCRIPT`. `id` is unique in the page.
  */
 export function renderCommand(id: string, command: string): string {
-  return `<div class="command"><code id="${id}">${escapeHtml(command)}</code><button class="quiet" id="copy-${id}" data-copy="${id}" hidden>Copy</button></div>`
+  return `<div class="command"><code id="${id}">${renderCode(command)}</code><button class="quiet" id="copy-${id}" data-copy="${id}" hidden>Copy</button></div>`
 }
 
 /**

@@ -23,7 +23,8 @@ it.each(QUICK_STARTS.map(({ path }) => path))('shows %s with its headings and it
   expect(/<h1>(.*?)<\/h1>/.exec(html)?.[1]).toBe(/^# (.*)/.exec(guide)?.[1])
   const headings = [...html.matchAll(/<h[2-4] id="[\w-]+">(.*?)<\/h/g)].map(([, text = '']) => text)
   expect(headings).toEqual([...guide.matchAll(/^##+ (.*)$/gm)].map(([, text]) => text))
-  const examples = [...html.matchAll(/<pre><code id="([\w-]+)">(.*?)<\/code>/gs)]
+  const shown = html.replaceAll(/<\/?span>/g, '')
+  const examples = [...shown.matchAll(/<pre><code id="([\w-]+)">(.*?)<\/code>/gs)]
   expect(examples.map(([, , text = '']) => plainOf(text))).toEqual(
     [...guide.matchAll(/^```\w+\n(.*?)\n```$/gms)].map(([, text]) => text),
   )

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { escapeHtml } from '@trestle/common/documents/escape-html.ts'
 import { type RenderedPage, renderFrontPage } from '@trestle/common/documents/front-page.ts'
 import { Marked } from 'marked'
-import { COPY_SCRIPT } from './command-block.ts'
+import { COPY_SCRIPT, renderCode } from './command-block.ts'
 
 /** The path of a document of the checkout. No name begins with a dot, so it leads nowhere else. */
 const DOCUMENT_PATH = /^\/((?!node_modules\/)(?:\w[\w-]*\/)*\w[\w-]*\.md)$/
@@ -44,6 +44,7 @@ function createMarkdown(): Marked {
       },
       image: ({ text }) => escapeHtml(text),
       code: ({ text }) => renderExample(`example-${++examples}`, text),
+      codespan: ({ text }) => `<code>${renderCode(text)}</code>`,
     },
     hooks: {
       postprocess: (html) =>
@@ -54,7 +55,7 @@ function createMarkdown(): Marked {
 
 /** The first lines of an example leave room for the button at its right. */
 function renderExample(id: string, text: string): string {
-  return `<div class="example"><button class="quiet" data-copy="${id}" hidden>Copy</button><pre><code id="${id}">${escapeHtml(text)}</code></pre></div>\n`
+  return `<div class="example"><button class="quiet" data-copy="${id}" hidden>Copy</button><pre><code id="${id}">${renderCode(text)}</code></pre></div>\n`
 }
 
 /** As GitHub makes it. */

@@ -169,7 +169,7 @@ li > a::after { content: ''; position: absolute; inset: 0 }
 li span a { position: relative; font-weight: 400 }
 li:hover > a { text-decoration-thickness: .15em }
 a { font-weight: 600; overflow-wrap: anywhere }
-li code span { color: inherit; white-space: nowrap }
+code span { white-space: nowrap } li code span { color: inherit }
 .steps li { display: block }
 .long li { grid-template-columns: minmax(0, 1fr) }
 :is(p, td, .steps span) > code, article li code { padding: .1em .3em; color: var(--text); background: var(--card); border: 1px solid var(--line);
