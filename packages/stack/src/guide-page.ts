@@ -75,7 +75,7 @@ article li { display: list-item; padding: 0 } article li + li { margin-top: .5re
 .example { display: flow-root; margin: 1rem 0; padding: .75rem 1rem; background: var(--card); border: 1px solid var(--line); border-radius: var(--radius-small) }
 .example button { float: inline-end; min-height: 2.25rem; margin: -.25rem -.5rem .25rem .75rem; padding: .3rem .6rem; background: var(--card) }
 .example pre { margin: 0 } article code { overflow-wrap: anywhere }
-.table { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: var(--radius-small) }
+.table { margin: 1rem 0; overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: var(--radius-small) }
 article table { border-collapse: collapse; min-width: 100% }
 article th, article td { padding: .5rem .75rem; text-align: start; vertical-align: top; border-bottom: 1px solid var(--line) }
 article td { min-width: 4rem } article td:first-child { min-width: 6rem } article td:nth-child(2) { min-width: 11rem } article tr:last-child td { border-bottom: 0 }
