@@ -184,7 +184,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere }
 .notice .command { justify-content: space-between; margin-top: .9rem }
 .notice h3 { margin: 0; font-size: .95rem; font-weight: 600 }
 .notice .command code { flex-basis: 100% }
-summary { margin-top: .6rem; cursor: pointer; color: var(--soft) }
+summary { margin-top: .6rem; cursor: pointer; font-weight: 600; color: var(--accent) }
 @media (max-width: 36rem) { li { grid-template-columns: minmax(0, 1fr) } li > span:nth-of-type(2) { grid-column: 1 } }
 `
 
