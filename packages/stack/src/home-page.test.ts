@@ -132,8 +132,9 @@ async function arriveAt(address: string) {
   }
   runInContext(script, createContext(page))
   const lines = place.children.map(({ name, textContent, children }) => {
-    const parts = name === 'p' ? children.map(showPart) : []
-    return `${name}: ${textContent}${parts.join('')}`
+    const parts = name === 'p' ? children.map(showPart).join('') : ''
+    const copied = name === 'div' ? children.map(showCopied).join(', ') : ''
+    return `${name}: ${textContent}${parts}${copied}`
   })
   return {
     isShown: !place.hidden,
@@ -185,8 +186,8 @@ it.each([
     [
       'h2: A code has arrived',
       'p: It is not a session yet. The app that began this sign-in kept a secret, its code verifier (PKCE), and this page does not have it.',
-      'p: The app exchanges both for a session: <POST /token?grant_type=pkce> with <auth_code> and <code_verifier>. This is the code:',
-      'p: <123>',
+      'p: The app exchanges both for a session: <POST /token?grant_type=pkce> with <auth_code> and <code_verifier>.',
+      'div: Code, Copy of code, code: 123',
     ],
   ],
   [

@@ -226,8 +226,8 @@ if (problem) {
 } else if (brought.get('access_token')) showSession(brought.get('access_token'))
 else if (brought.get('code')) {
   show('A code has arrived', 'It is not a session yet. The app that began this sign-in kept a secret, its code verifier (PKCE), and this page does not have it.')
-  addMarked('The app exchanges both for a session: |POST /token?grant_type=pkce| with |auth_code| and |code_verifier|. This is the code:')
-  add('code', brought.get('code'), add('p', ''))
+  addMarked('The app exchanges both for a session: |POST /token?grant_type=pkce| with |auth_code| and |code_verifier|.')
+  addCopied('Code', brought.get('code'), place)
 } else if (brought.get('message')) show('Almost done', brought.get('message'))
 if (!place.hidden) history.replaceState(null, '', location.pathname)
 `
