@@ -51,7 +51,7 @@ dd time { color: inherit; font-size: inherit }
 .highlights { margin: 1.25rem 0; padding: 1.25rem; border-inline-start: .35rem solid var(--accent) }
 .highlights p { margin: 0 }
 .address { padding-top: .75rem; color: var(--soft); font-size: .85rem }
-.code { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem .75rem }
+.code { display: flex; flex-wrap: wrap; align-items: center; gap: .75rem }
 p + .code { margin-top: 1rem !important; padding-top: 1rem; border-top: 1px solid var(--line) }
 .code strong { font: 700 1.75rem/1.2 ui-monospace, monospace; letter-spacing: .12em }
 .code button, .highlights .actions button { margin-inline-start: auto }
