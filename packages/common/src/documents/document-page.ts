@@ -49,15 +49,18 @@ const STYLE = `
   --scalar-color-1: ${LIGHT_COLOURS.text}; --scalar-color-accent: ${LIGHT_COLOURS.accent};
   --scalar-border-color: ${LIGHT_COLOURS.line}; --scalar-background-1: ${LIGHT_COLOURS.page}; --scalar-background-2: ${LIGHT_COLOURS.card};
   --scalar-background-3: ${LIGHT_COLOURS.line}; --scalar-sidebar-background-1: ${LIGHT_COLOURS.page};
+  --scalar-button-1: ${LIGHT_COLOURS.accent}; --scalar-button-1-hover: ${LIGHT_COLOURS.text}; --scalar-button-1-color: ${LIGHT_COLOURS.card};
 }
 .dark-mode.dark-mode {
   --scalar-color-2: #b4b4b4; --scalar-color-3: #a0a0a0; --scalar-color-red: #ff7070;
   --scalar-color-1: ${DARK_COLOURS.text}; --scalar-color-accent: ${DARK_COLOURS.accent};
   --scalar-border-color: ${DARK_COLOURS.line}; --scalar-background-1: ${DARK_COLOURS.page}; --scalar-background-2: ${DARK_COLOURS.card};
   --scalar-background-3: ${DARK_COLOURS.line}; --scalar-sidebar-background-1: ${DARK_COLOURS.page};
+  --scalar-button-1: ${DARK_COLOURS.accent}; --scalar-button-1-hover: ${DARK_COLOURS.text}; --scalar-button-1-color: ${DARK_COLOURS.page};
 }
 :root { --scalar-custom-header-height: 2.5rem; }
 #app { overflow-x: clip; }
+.endpoint .endpoint-method[class] { min-width: 2.75rem; }
 body { margin: 0; color: var(--scalar-color-1); background: var(--scalar-background-1); }
 .back { position: sticky; top: 0; z-index: 11; box-sizing: border-box; height: 2.5rem; padding: .5rem 1rem;
   font: 1rem/1.5 system-ui, sans-serif; background: var(--scalar-background-1); }
@@ -95,7 +98,7 @@ section[tabindex="-1"]:focus { outline: none; }
   --markdown-clamp: none; overflow: visible; white-space: normal; overflow-wrap: anywhere; }
 @media (max-width: 63.99rem) { :root { --scalar-custom-header-height: 0rem; } .back { position: static; }
   .scalar-client section[aria-label="Response"] { min-height: 100%; }
-  .endpoint .endpoint-method[class] { min-width: 2.75rem; font-size: .7rem; } .endpoint .endpoint-path[class] { margin-left: .5rem; font-size: .7rem; } }
+  .endpoint .endpoint-method[class] { font-size: .7rem; } .endpoint .endpoint-path[class] { margin-left: .5rem; font-size: .7rem; } }
 `
 
 /**
