@@ -81,7 +81,7 @@ input { display: block; width: 100%; margin-top: .35rem; background: none; borde
 article svg { background: light-dark(color-mix(in oklab, currentColor 20%, #fffdf8), color-mix(in oklab, currentColor 40%, #1d2125)) }
 #orders svg { grid-row: span 2; width: 3rem; height: 3rem; padding: .35rem; border-radius: .65rem } #orders p { flex: 1 1 14rem } #orders, [role=alert] { margin-bottom: 2rem; padding: .75rem var(--pad) }
 #orders article { display: grid; grid-template-columns: 3rem 1fr auto; gap: .25rem 1rem; padding-block: .75rem } #orders div { grid-column: 2/-1 }
-#orders article + article { border-top: 1px solid var(--line) } dialog h2 { font-size: 1.4rem }
+#orders article + article { border-top: 1px solid var(--line) } dialog h2, #orders > h2 { font-size: 1.4rem }
 dialog { width: min(24rem, 100vw - 2rem); margin: auto; padding: 1.25rem 1.5rem 1.5rem } dialog form { display: grid; grid-template: auto / 1fr auto; align-items: center; gap: 1rem }
 dialog form > :not(h2, h2 + *) { grid-column: 1/-1 } [aria-label=Close] { margin: -.5rem -.75rem; border: 0; background: none; color: inherit; font-size: 1.5rem }
 `
