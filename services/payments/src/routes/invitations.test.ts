@@ -64,7 +64,8 @@ describe('GET /invitations/:token', () => {
     expect(response.statusCode).toBe(200)
     expect(response.headers).toEqual(pageHeaders(undefined, COMPRESSIBLE))
     expect(response.body).toContain('<h1>Look after &lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &amp; Co?</h1>')
-    expect(response.body).toContain(`An app invites o&#39;${merchantId}@<wbr>example.<wbr>com`)
+    const address = `<span class="address">o&#39;${merchantId}@<wbr>example.<wbr>com</span>`
+    expect(response.body).toContain(`<p>An app invites ${address} to look after `)
     expect(response.body).not.toContain('<script')
     expect(response.body).toContain('<form method="post" class="actions"><button>Accept the invitation</button></form>')
     expect(response.body).toMatch(/<html lang="en">.*<title>Look after .*<main>/s)

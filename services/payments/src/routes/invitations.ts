@@ -84,14 +84,14 @@ function invitationPage(invitation: Invitation | undefined, hasDocs: boolean): I
   if (state === 'accepted') return acceptedPage(invitation, hasDocs)
   const advice = `Ask ${inviter ?? 'whoever invited you'} for a new one.`
   if (state === 'expired') return page(410, 'This invitation has expired', [advice])
-  const text = `${inviter ?? 'An app'} invites ${email} to look after ${merchant}. Whoever accepts may:`
+  const text = html`${inviter ?? 'An app'} invites ${addressOf(email)} to look after ${merchant}. Whoever accepts may:`
   return page(200, `Look after ${merchant}?`, [text], ACCEPT)
 }
 
 /** Leads on: the service has no page of its own for members, so the page says where their access works. */
 function acceptedPage({ merchant, merchantId, email }: Invitation, hasDocs: boolean): InvitationPage {
   const docs = html`<p><a href="/docs">The API documentation</a> shows what else members may do.</p>`
-  const address = { html: breakable(email) }
+  const address = addressOf(email)
   const next = html`<h2>What now?</h2>
 <p>Where your team works with the payments of ${merchant}, sign in as ${address}. Ask whoever invited you for the
 address.</p>
@@ -99,7 +99,11 @@ address.</p>
 <p>Programs use an access token of ${address}. This lists the newest payments:</p>
 <p class="command"><code tabindex="0">${{ html: breakable(`GET /merchants/${merchantId}/transactions?limit=10`) }}</code></p>
 ${hasDocs ? docs : undefined}</details>`
-  return page(200, `You look after ${merchant}`, [`${email} has accepted the invitation.`], next)
+  return page(200, `You look after ${merchant}`, [html`${address} has accepted the invitation.`], next)
+}
+
+function addressOf(email: string): Html {
+  return html`<span class="address">${{ html: breakable(email) }}</span>`
 }
 
 const NO_INVITATION = 'It may have been withdrawn, or the link is incomplete. Ask whoever invited you for a new one.'
@@ -112,9 +116,14 @@ const ACCEPT = html`<ul class="rights">
 <form method="post" class="actions"><button>Accept the invitation</button></form>
 <p class="other">Not you? Close this page.</p>`
 
-function page(status: InvitationPage['status'], title: string, text: readonly string[], more?: Html): InvitationPage {
+function page(
+  status: InvitationPage['status'],
+  title: string,
+  text: readonly (string | Html)[],
+  more?: Html,
+): InvitationPage {
   const main = html`${{ html: renderTitle(title) }}
-${text.map((line) => html`<p>${{ html: breakable(line) }}</p>`)}
+${text.map((line) => html`<p>${line}</p>`)}
 ${more}`
   return { status, text: renderPage({ title, language: 'en', icon: PAGE_ICON, main }) }
 }
