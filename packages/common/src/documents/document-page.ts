@@ -115,7 +115,10 @@ const MENDED: readonly (readonly [string, string, string | null])[] = [
   // The library makes each sample answer a landmark, all with one name. The list of landmarks that a screen reader offers would
   // consist of them, and `main` would be hard to find.
   ['.response-card[role="region"]', 'role', 'group'],
-  ['main ~ main, main main, [role="dialog"] main', 'role', 'group'],
+  ['main ~ main, main main', 'role', 'group'],
+  // The page behind the dialog of a request would be a second `main`, in which a screen reader could get lost.
+  ['body:has(.scalar-client--open) .references-rendered', 'inert', ''],
+  ['body:not(:has(.scalar-client--open)) .references-rendered[inert]', 'inert', null],
   ['[role="dialog"] > section[aria-label^="Notifications"]', 'aria-label', 'Notifications of the request'],
   // A button is none of the words that a screen reader says by itself when they appear.
   ['button[role="alert"]', 'role', null],
@@ -142,7 +145,7 @@ const mend = () => {
   // The library shows requests in the dark, also on a light page.
   for (const card of document.querySelectorAll('.request-card.dark-mode')) card.classList.remove('dark-mode')
 }
-new MutationObserver(mend).observe(document.body, { childList: true, subtree: true })
+new MutationObserver(mend).observe(document.body, { childList: true, subtree: true, attributeFilter: ['class'] })
 `
 
 /**
