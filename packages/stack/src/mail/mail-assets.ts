@@ -106,7 +106,7 @@ if (place) setInterval(refresh, 2000)
 const frame = document.querySelector('iframe')
 const fit = () => {
   const { documentElement, URL } = frame.contentDocument
-  if (URL !== 'about:blank') frame.style.height = documentElement.offsetHeight + frame.offsetHeight - frame.clientHeight + 'px'
+  if (documentElement && URL !== 'about:blank') frame.style.height = documentElement.offsetHeight + frame.offsetHeight - frame.clientHeight + 'px'
 }
 if (frame) {
   frame.addEventListener('load', fit)
