@@ -4,13 +4,13 @@ import { type Problem, productionFiles, type Rule, type SourceFile } from './sou
 import { type ImportedModule, importsOf, programOf } from './syntax.ts'
 import { outsideUses } from './uses-of-outside.ts'
 
-/** Files of services that reach outside, without their ending, by folder. */
+/** Files of services that reach outside, without their ending, by folder, under the reason why each group does. */
 const LIST = 'scripts/layout/impure-files.json'
-const Folders = z.record(z.string(), z.array(z.string()))
+const Reasons = z.record(z.string(), z.record(z.string(), z.array(z.string())))
 
 /** Folders and files that tie rules to the outside. */
 const OUTER =
-  /^services\/[^/]+\/src\/((routes|controllers|use-cases|plugins|commands|config)\/|(app|config|database|deps|error-body|main|migrations|open-database|open-telemetry|openapi|transaction)\.ts$)/
+  /^services\/[^/]+\/src\/((routes|controllers|use-cases|plugins|commands|config)\/|(app|config|database|deps|error-body|main|migrations|open-database|open-telemetry|openapi)\.ts$)/
 /** Names that tell a reader that the file asks the database, alone or by a group commit, works on jobs, or calls a gateway. */
 const OUTER_NAME = /-(repository|jobs?|group)\.ts$|\/gateways\//
 
@@ -21,8 +21,8 @@ const OUTER_NAME = /-(repository|jobs?|group)\.ts$|\/gateways\//
  * whoever takes a connection as an argument asks the database.
  */
 export const pureFiles: Rule = (tree) => {
-  const folders = Folders.parse(JSON.parse(tree.read(LIST) ?? '{}'))
-  const listed = Object.entries(folders).flatMap(([folder, names]) => names.map((name) => `${folder}/${name}.ts`))
+  const folders = Object.values(Reasons.parse(JSON.parse(tree.read(LIST) ?? '{}'))).flatMap(Object.entries<string[]>)
+  const listed = folders.flatMap(([folder, names]) => names.map((name) => `${folder}/${name}.ts`))
   const files = new Map(productionFiles(tree, 'services', 'packages').map((file) => [file.path, file]))
   const wayFrom = waysOutside(files)
   const ways = new Map(

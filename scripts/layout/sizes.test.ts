@@ -27,6 +27,13 @@ it.each([
   expect(await problemsOf(sizes, { [test]: `${start}${lines(60)}${end}` })).toEqual([])
 })
 
+it('counts the routes of test merchants as production code', async () => {
+  const route = 'services/shop/src/routes/test/clock.ts'
+  expect(await problemsOf(sizes, { [route]: lines(252), 'services/shop/test/clock.ts': lines(252) })).toEqual([
+    `${route} has 252 lines, more than 250`,
+  ])
+})
+
 it('counts all lines of a function of SQL, fragments too', async () => {
   const [sell, fragment] = ['migrations/shop/functions/sell.sql', 'migrations/shop/functions/fragments/price.sql']
   expect(await problemsOf(sizes, { [sell]: lines(150), [fragment]: lines(150) })).toEqual([])

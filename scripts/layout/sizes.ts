@@ -1,8 +1,7 @@
-import type { Problem, Rule, SourceFile, SourceTree } from './source-tree.ts'
+import { isTest, type Problem, type Rule, type SourceFile, type SourceTree } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
 const CHECKED = /^(services|packages|migrations|scripts|bench|deploy|examples)\/.*\.(ts|m?js)$/
-const TESTED = /\.test\.ts$|\/(test|testing)\//
 const FILE_LINES_MAX = 250
 const TEST_LINES_MAX = 500
 const FUNCTION_LINES_MAX = 60
@@ -25,11 +24,11 @@ function longSources(tree: SourceTree): readonly Problem[] {
   return tree.files
     .filter(({ path }) => CHECKED.test(path))
     .flatMap((file): readonly Problem[] => {
-      const isTest = TESTED.test(file.path)
+      const ofTests = isTest(file.path)
       const lines = file.text.split('\n').length - 1
-      const max = isTest ? TEST_LINES_MAX : FILE_LINES_MAX
+      const max = ofTests ? TEST_LINES_MAX : FILE_LINES_MAX
       const long = lines > max ? [{ path: file.path, message: `has ${lines} lines, more than ${max}` }] : []
-      return isTest ? long : [...long, ...longFunctions(file)]
+      return ofTests ? long : [...long, ...longFunctions(file)]
     })
 }
 

@@ -56,7 +56,7 @@ export function readSourceTree(root: string): SourceTree {
 }
 
 /** A test, or something only tests import: exempt from rules about production code. `src/routes/test/` is production code. */
-function isTest(path: string): boolean {
+export function isTest(path: string): boolean {
   return path.endsWith('.test.ts') || (/\/test\//.test(path) && !path.includes('/src/routes/test/'))
 }
 

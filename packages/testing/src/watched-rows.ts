@@ -49,19 +49,7 @@ export async function watchRows(url: string, states: Readonly<Record<string, Sta
   const tables = entries.map(([table]) => table)
   const client = new pg.Client({ connectionString: url })
   await client.connect()
-  await client.query(`
-    CREATE TABLE public.changes (at timestamptz, place text, before jsonb, after jsonb);
-    CREATE FUNCTION public.note_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
-    BEGIN
-      INSERT INTO public.changes VALUES (clock_timestamp(), TG_ARGV[0], to_jsonb(OLD), to_jsonb(NEW));
-      RETURN NULL;
-    END $$`)
-  for (const table of tables) {
-    await client.query(`
-      CREATE TRIGGER note_change AFTER INSERT OR UPDATE OR DELETE ON ${table}
-      FOR EACH ROW EXECUTE FUNCTION public.note_change('${table}')`)
-  }
-
+  await noteChanges(client, tables)
   const presentStates = async () => {
     const found: string[] = []
     for (const [table, stateOf] of entries) {
@@ -81,16 +69,6 @@ export async function watchRows(url: string, states: Readonly<Record<string, Sta
     for (const name of way) await events[name]?.(subject)
     return { subject, states: await presentStates() }
   }
-  const arrows = async () => {
-    const { rows } = await client.query<Change>('SELECT at, place, before, after FROM public.changes')
-    const through = (table: string, stateOf: StateOf) =>
-      rows
-        .filter(({ place }) => place === table)
-        .map(({ at, before, after }) => [before, after].map((row) => (row === null ? 'none' : stateOf({ at, row }))))
-        .filter(([from, to]) => from !== to)
-        .map((ends) => ends.join(' --> '))
-    return new Map(entries.map(([table, stateOf]) => [table, [...new Set(through(table, stateOf))].sort()]))
-  }
   return {
     change: async (table, text) => void (await client.query(`UPDATE ${table} ${text}`)),
     explore: async (events, ways, begin) => {
@@ -101,8 +79,38 @@ export async function watchRows(url: string, states: Readonly<Record<string, Sta
           if ((await presentStates()) !== place.states) place = await follow(events, way, begin)
         }
       }
-      return arrows()
+      return readArrows(client, entries)
     },
     close: () => client.end(),
   }
+}
+
+async function noteChanges(client: pg.Client, tables: readonly string[]): Promise<void> {
+  await client.query(`
+    CREATE TABLE public.changes (at timestamptz, place text, before jsonb, after jsonb);
+    CREATE FUNCTION public.note_change() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+    BEGIN
+      INSERT INTO public.changes VALUES (clock_timestamp(), TG_ARGV[0], to_jsonb(OLD), to_jsonb(NEW));
+      RETURN NULL;
+    END $$`)
+  for (const table of tables) {
+    await client.query(`
+      CREATE TRIGGER note_change AFTER INSERT OR UPDATE OR DELETE ON ${table}
+      FOR EACH ROW EXECUTE FUNCTION public.note_change('${table}')`)
+  }
+}
+
+/** The changes of state that the rows of each table went through, as arrows of its diagram. */
+async function readArrows(
+  client: pg.Client,
+  entries: readonly (readonly [string, StateOf])[],
+): ReturnType<WatchedRows['explore']> {
+  const { rows } = await client.query<Change>('SELECT at, place, before, after FROM public.changes')
+  const through = (table: string, stateOf: StateOf) =>
+    rows
+      .filter(({ place }) => place === table)
+      .map(({ at, before, after }) => [before, after].map((row) => (row === null ? 'none' : stateOf({ at, row }))))
+      .filter(([from, to]) => from !== to)
+      .map((ends) => ends.join(' --> '))
+  return new Map(entries.map(([table, stateOf]) => [table, [...new Set(through(table, stateOf))].sort()]))
 }
