@@ -30,7 +30,7 @@ import { openWorkplace } from './high-availability/workplace.ts'
 // verify` finds anything. A quick try: `--kills 1 --coordinator-kills 1`.
 
 const WORKERS = 2
-/** Of a thousand undisturbed requests, fewer must fail. */
+/** So many failures among a thousand undisturbed requests are too many. */
 const FAILED_IN_A_THOUSAND = 1
 /** How long a killed server stays away. */
 const AWAY_MS = 3_000

@@ -14,7 +14,7 @@ describe('docstrings of exports', () => {
     ['export type Price = bigint', refused(1, 'Price')],
     ['export class Price {}', refused(1, 'Price')],
     ['// A comment is not a docstring.\nexport type Price = bigint', refused(2, 'Price')],
-    ['/** Of the file. */\n\nconst one = 1\nexport type Price = bigint', refused(4, 'Price')],
+    ['/** About the file. */\n\nconst one = 1\nexport type Price = bigint', refused(4, 'Price')],
   ])('refuses %j', async (text, problem) => {
     expect(await problemsOf(docstrings, { [path]: `${text}\n` })).toEqual([problem])
   })
@@ -25,6 +25,17 @@ describe('docstrings of exports', () => {
     'type Price = bigint',
   ])('allows %j', async (text) => {
     expect(await problemsOf(docstrings, { [path]: `${text}\n` })).toEqual([])
+  })
+
+  it('refuses one that begins with Of, wherever it stands', async () => {
+    const fragments = {
+      [path]: '/** Of items. */\nexport type Price = bigint\n',
+      'bench/src/price.ts': '/** Of items. */\n',
+    }
+    expect(await problemsOf(docstrings, fragments)).toEqual([
+      'bench/src/price.ts:1 begins a docstring with "Of": name the thing first',
+      `${path}:1 begins a docstring with "Of": name the thing first`,
+    ])
   })
 
   it.each([

@@ -7,9 +7,27 @@ import { commentsOf, lineAt, programOf } from './syntax.ts'
  */
 const EXEMPT = /(^|[/-])errors\.ts$|^migrations\/[^/]+\/\d{4}-[^/]+\.ts$|\.test\.ts$/
 
-/** Every export has a docstring. The later signatures of an overloaded function share that of the first. */
-export const docstrings: Rule = ({ files }) =>
-  files.filter(({ path }) => path.endsWith('.ts') && !EXEMPT.test(path)).flatMap(undocumentedExports)
+/**
+ * Every export has a docstring, and no docstring begins with "Of", which makes the reader guess what is meant. The later signatures
+ * of an overloaded function share the docstring of the first.
+ */
+export const docstrings: Rule = ({ files }) => {
+  const sources = files.filter(({ path }) => path.endsWith('.ts'))
+  return [
+    ...sources.filter(({ path }) => !EXEMPT.test(path)).flatMap(undocumentedExports),
+    ...sources.flatMap(fragments),
+  ]
+}
+
+function fragments(file: SourceFile): readonly Problem[] {
+  return commentsOf(file)
+    .filter(({ type, value }) => type === 'Block' && /^\*[\s*]+Of\b/.test(value))
+    .map(({ start }) => ({
+      path: file.path,
+      line: lineAt(file.text, start),
+      message: 'begins a docstring with "Of": name the thing first',
+    }))
+}
 
 function undocumentedExports(file: SourceFile): readonly Problem[] {
   const documented = new Set<string>()

@@ -2,7 +2,7 @@ import type { Problem, Rule, SourceFile } from './source-tree.ts'
 
 /** What a diagram draws or a table says. */
 export interface Machine {
-  /** Of its beginning, counted from 1. */
+  /** The line of its beginning, counted from 1. */
   readonly line: number
   readonly states: ReadonlySet<string>
   /** `open --> used`, with the line of each. `none` stands for `[*]`. */

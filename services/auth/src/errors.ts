@@ -9,7 +9,7 @@ import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 
 const invalid = (message: string) => defineError(400, 'validation_failed', message)
 
-/** Of every 401: how a client proves who it is (RFC 9110, section 11.6.1). */
+/** Every 401 says how a client proves who it is (RFC 9110, section 11.6.1). */
 export const BEARER_CHALLENGE = { 'www-authenticate': 'Bearer realm="auth"' }
 
 export const notFound = defineError(404, 'not_found', 'Not found')
@@ -226,7 +226,7 @@ export const serviceUnavailable = defineError(
   'The service is not available for the moment, please retry',
   { 'retry-after': '1' },
 )
-/** Of `GET /ready`: names what is missing. */
+/** Answers `GET /ready`, and names what is missing. */
 export const notReady = defineError(
   503,
   'service_unavailable',

@@ -234,7 +234,7 @@ export const serviceUnavailable = defineError(
   'The service is not available at the moment. Please try again.',
   { 'Retry-After': '1' },
 )
-/** Of `GET /ready`: names what is missing. */
+/** Answers `GET /ready`, and names what is missing. */
 export const notReady = defineError(
   503,
   'SERVICE_UNAVAILABLE',

@@ -24,7 +24,7 @@ export const FIELD_TEXTS = {
   misspelt: ({ meant }: { readonly meant: string }) => `is not known here; did you mean ${meant}?`,
   unprefixed: ({ name }: { readonly name: string }) =>
     `is not known here; the filter of an attribute would be attributes.${name}`,
-  /** Of the request as a whole. */
+  /** What is wrong with the request as a whole. */
   jsonAsForm: 'is JSON, which needs the header Content-Type: application/json',
   givenTwice: 'must be given once',
 

@@ -55,7 +55,7 @@ export const internalError = declare(500, 'INTERNAL_ERROR', 'Something went wron
 /** A row was changed past the service. The operator follows docs/runbooks/changed-rows.md. */
 export const recordChanged = declare(500, 'RECORD_CHANGED', 'Data of this merchant must be looked at by the operator')
 export const serviceUnavailable = declare(503, 'SERVICE_UNAVAILABLE', 'The service cannot answer now', RETRY)
-/** Of `GET /ready`: names what is missing. */
+/** Answers `GET /ready`, and names what is missing. */
 export const notReady = declareTemplate(
   [503, 'SERVICE_UNAVAILABLE'],
   (missing: Missing) => ('state' in missing ? `the process is ${missing.state}` : `${missing.check} does not answer`),

@@ -15,9 +15,9 @@ export interface Encoded {
 
 /** What decides the form of a value: its declared types, and how it becomes JSON. */
 export interface EncodeOptions {
-  /** Of the handler or its declaration. It holds for every value. */
+  /** The media type that the handler or its declaration names. It holds for every value. */
   readonly type: string | undefined
-  /** Of the extension of the class. It holds for strings and bytes. */
+  /** The media type of the extension of the class. It holds for strings and bytes. */
   readonly extensionType: string | undefined
   readonly stringify: (value: unknown) => string | undefined
 }

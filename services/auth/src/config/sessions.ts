@@ -106,7 +106,7 @@ export function toSessionConfig(values: SettingValues<typeof sessionSettings>): 
 
 /** The rules for new passwords. A password that is stored already need not meet them. */
 export interface PasswordConfig {
-  /** Of new hashes. */
+  /** The algorithm of new hashes. */
   readonly algorithm: PasswordAlgorithm
   readonly policy: PasswordPolicy
   /** Whether passwords that admins give to new users must meet the policy too. */

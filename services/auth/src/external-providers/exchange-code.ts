@@ -17,7 +17,7 @@ import type { Grant, OAuth2Provider } from './provider.ts'
 /** What the browser brings back from the provider. */
 export interface CodeAnswer {
   readonly code: string
-  /** Of a provider that binds its code to a verifier. */
+  /** Undefined for a provider that does not bind its code to a verifier. */
   readonly codeVerifier: string | undefined
   readonly userField: string | undefined
 }

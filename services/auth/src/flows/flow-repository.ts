@@ -181,7 +181,7 @@ export interface FinishedFlow {
   readonly provider: string
   readonly method: FlowMethod
   readonly pkce: PkceChallenge
-  /** Of a sign-in at a provider: since when its identity is a way into the account; null: since the account exists. */
+  /** Since when the identity of a sign-in at a provider is a way into the account; null: since the account exists. */
   readonly credentialSince: Timestamp | null
   /** The session that began to link an identity; null: the flow signs in. */
   readonly linkingSessionId: string | null

@@ -100,7 +100,7 @@ function drawUser(deps: Pick<CreateSignUpDeps, 'config' | 'now'>, { identifier, 
 
 interface StoredSignUp {
   readonly outcome: SignUpOutcome
-  /** Of the session that the sign-up begins, where the user is signed in. */
+  /** Begins the session of a sign-up that signs the user in. */
   readonly refreshToken: string
 }
 

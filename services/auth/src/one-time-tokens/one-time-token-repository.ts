@@ -74,10 +74,10 @@ export interface Guess {
   readonly audience: string
   readonly identifier: string
   readonly kinds: readonly TokenKind[]
-  /** Of `hashGuessKey`. */
+  /** Made by `hashGuessKey`. */
   readonly keyHash: Buffer
   readonly now: Date
-  /** Of `hashGuessKey`, for the guesses of one network. */
+  /** Made by `hashGuessKey`, for the guesses of one network. */
   readonly networkHash?: Buffer | undefined
   /** The network of the client, as a text of inet; undefined where many may share it. */
   readonly network: string | undefined

@@ -24,7 +24,7 @@ export type RunHashTasks = (tasks: readonly HashTask[]) => Promise<readonly Hash
 
 interface HashThread {
   readonly worker: Worker
-  /** Of the newest batch of tasks. */
+  /** Resolves when the newest batch of tasks is done. */
   outcomes: PromiseWithResolvers<readonly HashOutcome[]>
 }
 

@@ -123,7 +123,7 @@ function wrongOutcome(): Error {
 export interface HashQueueOptions {
   /** Does tasks one after the other on one thread. Resolves with their outcomes, in order, when all are done. */
   readonly runTasks: RunHashTasks
-  /** Of current hashes. Default: argon2id. */
+  /** The algorithm of current hashes. Default: argon2id. */
   readonly algorithm?: PasswordAlgorithm
   /** How many batches run at the same time: one a core. */
   readonly concurrency: number

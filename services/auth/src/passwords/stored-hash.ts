@@ -122,7 +122,7 @@ export function hashOfUnknownPassword(randomBytes: RandomBytes, made: PasswordAl
 
 const BCRYPT_LETTERS = './ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 const BCRYPT_LENGTH = 53
-/** Of the last letter of the salt, only the first two bits count. */
+/** The place of the last letter of the salt, of which only the first two bits count. */
 const SALT_END = 21
 
 function randomBcrypt(randomBytes: RandomBytes): string {

@@ -10,9 +10,9 @@ import { forgeBearer } from '../forged-token.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 
 declare global {
-  /** Of the page: what `createClient` has made. */
+  /** What `createClient` has made in the page. */
   const client: SupabaseClient
-  /** Of the page: the events of the client. */
+  /** The events of the client in the page. */
   const events: readonly string[]
 }
 

@@ -6,7 +6,7 @@ import { createSignedUp } from '../signed-up.ts'
 import type { BehaviourCases } from './behaviour-case.ts'
 
 const PASSWORD = 'correct horse battery staple'
-/** Of this password, as `crypt()` makes it. */
+/** The hash that `crypt()` makes of the password. */
 const BCRYPT = '$2a$10$EptlSh9AgR5gnMmddYCETO7nmF1JbNUx03dkYv/.RVu87PUAAFB4.'
 
 async function hashOf({ deps }: MailApp, email: string): Promise<string> {

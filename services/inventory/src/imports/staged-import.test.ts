@@ -24,7 +24,7 @@ beforeEach(async () => {
   )
 })
 
-/** Of every statement that sets no other: half of the default INVENTORY_DB_STATEMENT_TIMEOUT_MS. */
+/** Holds for every statement that sets no other: half of the default INVENTORY_DB_STATEMENT_TIMEOUT_MS. */
 const LOCK_TIMEOUT_MS = 2_500
 
 const HEADERS = { 'content-type': 'text/csv' }

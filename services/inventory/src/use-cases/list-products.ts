@@ -28,7 +28,7 @@ type ListDeps = Pick<InventoryDeps, 'lanes' | 'readLagging' | 'listTurns' | 'lon
 
 /** A request for a page of products. */
 export interface ListProductsInput {
-  /** Of the list, for its links and cursors. */
+  /** The path of the list, for its links and cursors. */
   readonly path: string
   readonly keywords: ProductListKeywords
   /** Parameters of the request; the links repeat them. */

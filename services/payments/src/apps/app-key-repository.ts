@@ -71,7 +71,7 @@ interface KeyRow {
   created: Date
 }
 
-/** Of a row of `app_keys`. */
+/** Whether a row of `app_keys` is that of a good key. */
 const isGood = sql<boolean>`revoked IS NULL AND (expires IS NULL OR expires > now())`
 
 const listQueries = {
