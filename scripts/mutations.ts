@@ -1,7 +1,7 @@
 // Breaks rules of money, tokens and stock, one at a time, and runs the test that must notice: `node scripts/mutations.ts`.
 // Each test runs unbroken first and must pass. With the rule broken, a test of the file must fail: a file that cannot be imported
-// or set up, as without a database, says nothing about the rule. Exit status 1 when a rule is not caught. Each file is restored. Start with a clean
-// checkout; Ctrl-C restores the file too, kill -9 does not.
+// or set up, as without a database, says nothing about the rule. Exit status 1 when a rule is not caught. Each file is restored.
+// Start with a clean checkout; Ctrl-C restores the file too, kill -9 does not.
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -63,6 +63,7 @@ BEGIN
     FROM (SELECT * FROM unnest(judged) WITH ORDINALITY i ORDER BY i.transaction_id) v
     LEFT JOIN unnest(locked) t ON t.id = v.transaction_id
   LOOP
+    -- 3. Each operation is decided, in the order of the transactions.
     {{include:decide_operation.sql}}
   END LOOP;
   -- 4. The ledger, the amounts of the transactions, and the keys.

@@ -70,6 +70,7 @@ BEGIN
       WHERE t.merchant_id = v.merchant_id AND t.id = v.transaction_id AND v.verdict = 'done' FOR UPDATE
     ) t ON true
   LOOP
+    -- 3. Each operation is decided, in the order of the merchants.
     {{include:decide_operation.sql}}
   END LOOP;
   -- 4. The ledger, the amounts of the transactions, and the keys.

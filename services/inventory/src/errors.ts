@@ -3,7 +3,7 @@ import type { Missing } from '@trestle/common/lifecycle/readiness.ts'
 import { FIELD_TEXTS, ISSUES_MAX, MALFORMED_TEXTS } from './field-errors.ts'
 
 // Every error that a client can see: status, `error.type` and `error.description` (reference: Error descriptions), with
-// field-errors.ts for what is wrong with one value.
+// field-errors.ts for what is wrong with one value, and packages/endpoints/src/error-texts.ts where the framework finds it.
 
 /** One value of a request that is not valid. */
 export interface Issue {

@@ -1,5 +1,5 @@
 -- The decision on the operation `i`, with the row of its transaction, locked, or NULL.
-    -- 3. The verdict on the caller stands unless the operation is a repeat, or the amounts decide otherwise.
+    -- The verdict on the caller stands unless the operation is a repeat, or the amounts decide otherwise.
     result := ROW(i.verdict, i.identity_id, NULL, NULL, i.transaction);
     t := i.transaction;
     first_use := NULL;

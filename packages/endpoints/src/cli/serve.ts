@@ -96,7 +96,7 @@ export function fetchListener(handler: FetchHandler): RequestListener {
     try {
       web = toRequest(incoming)
     } catch {
-      // A target that is not a URL, such as `*`, or a verb that a web Request refuses.
+      // A web Request takes neither a target that is not a URL, such as `*`, nor the verbs CONNECT, TRACE and TRACK.
       return fail(400)
     }
     const answer = async (): Promise<void> => {

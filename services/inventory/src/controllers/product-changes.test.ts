@@ -125,7 +125,7 @@ describe('PATCH /products/:productId', () => {
     expect(response.json()).toEqual(invalidBody(path, message))
   })
 
-  it('applies any patch to any value as RFC 7396 says', async () => {
+  it('200: applies any patch to any value as RFC 7396 says', async () => {
     const { url } = await create()
     const { json } = fc.letrec<{ json: Json }>((tie) => ({
       json: fc.oneof(

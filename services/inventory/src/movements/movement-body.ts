@@ -129,7 +129,7 @@ export const MovementBody = z
       description: `1 to ${LINES_MAX} movements, all or none, in place of the other members`,
     }),
   })
-  // The API document shows lines and one line as two forms of the body.
+  // The rules below refuse a body without members. The API document can only say so by a count.
   .meta({ minProperties: 1 })
   .transform(({ lines, ...single }, context): readonly MovementLine[] => {
     const refuse = (path: PropertyKey[], message: string) => context.addIssue({ code: 'custom', path, message })

@@ -478,7 +478,7 @@ describe('limits', () => {
   })
 })
 
-it('logs a line with the counts of the import', async () => {
+it('200: logs a line with the counts of the import', async () => {
   await post('sku,attributes\nA,{}\nA,{}\n', '', { 'x-request-id': 'imported' })
   expect((await inventory.logLines()).filter((line) => line.request_id === 'imported')).toEqual([
     requestLine({
