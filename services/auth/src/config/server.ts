@@ -86,9 +86,9 @@ const observationSettings = group('Logs, traces and metrics', {
 /** Settings of the server, its log and its telemetry (docs/settings/auth.md). */
 export const serverSettings = { ...addressSettings, ...observationSettings } as const
 
-/** Settings of GoTrue that have no effect here (docs/settings/auth.md). */
+/** Settings of supabase/auth that have no effect here (docs/settings/auth.md). */
 export const settingsWithoutEffect = group(
-  { title: 'Without effect', about: 'Taken from configurations of GoTrue, and ignored with a warning.' },
+  { title: 'Without effect', about: 'Taken from configurations of supabase/auth, and ignored with a warning.' },
   {
     MULTI_INSTANCE_MODE: text().optional().describe('Ignored.'),
     OPERATOR_TOKEN: secret().optional().describe('Ignored.'),

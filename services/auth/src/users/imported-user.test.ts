@@ -108,7 +108,7 @@ describe('toImportedUser', () => {
     expect(user.hasOwnId).toBe(true)
   })
 
-  it('keeps the identities of a row of GoTrue under the id of each account', () => {
+  it('keeps the identities of a row of supabase/auth under the id of each account', () => {
     const row = exportedRow(ID, NEW_ID)
     const { row: stored, identities } = read(row)
     expect(stored).toEqual({

@@ -6,7 +6,7 @@ const ID = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff'
 const NEW_ID = '11111111-1111-4111-8111-111111111111'
 
 describe('readUserLine', () => {
-  it('accepts a row of GoTrue and names its unknown members', () => {
+  it('accepts a row of supabase/auth and names its unknown members', () => {
     const row = exportedRow(ID, NEW_ID)
     expect(readUserLine(JSON.stringify(row))).toEqual({
       line: {

@@ -61,7 +61,7 @@ export type UserLine = z.output<typeof UserLine>
 /** An identity of a line. `provider_id` is the id of the account at the provider. */
 export type IdentityLine = z.output<typeof IdentityEntry>
 
-/** The columns of GoTrue's table that hold the same values. */
+/** The columns of supabase/auth's table that hold the same values. */
 const OTHER_NAMES: Readonly<Record<string, keyof UserLine>> = {
   encrypted_password: 'password_hash',
   raw_app_meta_data: 'app_metadata',
