@@ -23,6 +23,7 @@ import { moduleState } from './layout/module-state.ts'
 import { namedErrors } from './layout/named-errors.ts'
 import { nounOrder } from './layout/noun-order.ts'
 import { outboundCalls } from './layout/outbound-calls.ts'
+import { packageTables } from './layout/package-tables.ts'
 import { pagePictures } from './layout/page-pictures.ts'
 import { pinnedActions } from './layout/pinned-actions.ts'
 import { pinnedImages } from './layout/pinned-images.ts'
@@ -71,6 +72,7 @@ export const rules: readonly Rule[] = [
   unlicensedPackages,
   declaredDependencies,
   charters,
+  packageTables,
   citations,
   importCycles,
   nounOrder,

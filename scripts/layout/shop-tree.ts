@@ -25,6 +25,7 @@ export const shop = {
     "import { connect } from '@trestle/database/connect.ts'\nimport { findItems } from './item-repository.ts'\n/** The stock. */ export const stock = [connect, findItems]\n",
   'services/shop/src/items/item-view.ts': '/** The view. */ export const itemView = (item): unknown => item\n',
   'scripts/layout/impure-files.json': '{ "runs statements": { "services/shop/src/items": ["item-stock"] } }',
+  'packages/database/README.md': '| `connect.ts` | the pool |\n',
   'packages/database/src/connect.ts': '/** The pool. */ export const connect = (now): unknown => now\n',
   'migrations/shop.ts':
     "/** The migrations. */ export const shopMigrations = { '0001-create-items': () => import('./shop/0001-create-items.ts') }\n",
