@@ -1,5 +1,5 @@
 import { createRemoteJWKSet, customFetch, type RemoteJWKSet, type RemoteJWKSetOptions } from 'jose'
-import { createOutbound, hostOf, type Outbound, type OutboundRequest } from './outbound.ts'
+import type { Outbound, OutboundRequest } from './outbound.ts'
 import { outboundFetch } from './outbound-fetch.ts'
 
 /**
@@ -25,9 +25,4 @@ export function openRemoteKeys(
     timeoutDuration: timeoutMs,
     [customFetch]: outboundFetch(outbound, origin, timeoutMs),
   })
-}
-
-/** Returns the public keys at a URL that a setting names. The host may be in the internal network, but never a metadata service. */
-export function openConfiguredKeys(url: string, options: RemoteKeysOptions): RemoteJWKSet {
-  return openRemoteKeys({ outbound: createOutbound([hostOf(url)]), url, origin: 'operator' }, options)
 }

@@ -1,6 +1,7 @@
+import { countPublishedKeys } from '@trestle/common/outbound/token-issuer.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
-import { countPublishedKeys, type TokenRules } from '../access/token-verifier.ts'
+import type { TokenRules } from '../access/token-verifier.ts'
 import type { InventoryConfig } from '../config.ts'
 import { migrateOptions } from '../migrations.ts'
 import { openCommandDatabase } from '../open-database.ts'

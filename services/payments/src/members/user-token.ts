@@ -1,7 +1,7 @@
-import { openConfiguredKeys } from '@trestle/common/outbound/remote-keys.ts'
+import { NoKeysError, openTokenIssuer } from '@trestle/common/outbound/token-issuer.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
-import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose'
+import type { JWTPayload } from 'jose'
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
@@ -23,44 +23,26 @@ export interface UserTokenOptions {
 /** The verified email address of the user; undefined when the token is not good. */
 export type VerifyUserToken = (token: string) => Promise<string | undefined>
 
-/** Asymmetric algorithms only: whoever checks tokens with a shared secret can also make them. */
-const ALGORITHMS = ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']
-/** Codes of jose for keys that cannot be fetched or read. Any other code means that the token is not good. */
-const KEYS_ARE_AWAY: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
-const CLOCK_TOLERANCE_SECONDS = 5
-const FETCH_MS = 5_000
+const FIXED = {
+  algorithms: ['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  leewaySeconds: 5,
+  keptMs: 600_000,
+} as const
 
 /**
  * Creates the function that checks access tokens of a sign-in service (reference: Tokens of users). That function throws
  * `serviceUnavailable` when the service does not give its keys, because the token may be good.
- * @see RFC 7519, RFC 8725
  */
-export function createUserTokenVerifier({ jwksUrl, issuer, audience, now }: UserTokenOptions): VerifyUserToken {
-  const keys = openConfiguredKeys(jwksUrl, { timeoutMs: FETCH_MS })
-  const expected = audience === undefined ? { issuer } : { issuer, audience }
+export function createUserTokenVerifier({ now, ...rules }: UserTokenOptions): VerifyUserToken {
+  const issuer = openTokenIssuer({ ...rules, ...FIXED }, { now })
   return async (token) => {
-    const claims = await readClaims(token, keys, { ...expected, currentDate: now() })
+    const claims = await issuer.verify(token).catch(refuseWithoutKeys)
     return claims && verifiedEmail(claims)
   }
 }
 
-async function readClaims(
-  token: string,
-  keys: JWTVerifyGetKey,
-  options: Pick<JWTVerifyOptions, 'issuer' | 'audience' | 'currentDate'>,
-): Promise<JWTPayload | undefined> {
-  try {
-    const { payload } = await jwtVerify(token, keys, {
-      ...options,
-      algorithms: ALGORITHMS,
-      clockTolerance: CLOCK_TOLERANCE_SECONDS,
-      requiredClaims: ['sub', 'exp'],
-    })
-    return payload
-  } catch (error) {
-    if (error instanceof errors.JOSEError && !KEYS_ARE_AWAY.has(error.code)) return undefined
-    throw serviceUnavailable({ cause: error })
-  }
+function refuseWithoutKeys(error: unknown): never {
+  throw error instanceof NoKeysError ? serviceUnavailable({ cause: error }) : error
 }
 
 const Claims = z.object({

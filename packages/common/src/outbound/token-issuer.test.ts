@@ -1,0 +1,97 @@
+import { type StubProvider, startStubProvider } from '@trestle/testing/stub-provider.ts'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
+import { countPublishedKeys, NoKeysError, openTokenIssuer, type TokenIssuer } from './token-issuer.ts'
+
+const START = Date.parse('2026-03-01T12:00:00Z')
+const MINUTE = 60_000
+const { publicKey, privateKey } = await generateKeyPair('ES256')
+const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' }] }
+const rulesOf = (jwksUrl: string, keptMs = 1_440 * MINUTE) => ({
+  jwksUrl,
+  issuer: 'https://auth.example',
+  algorithms: ['ES256'],
+  leewaySeconds: 30,
+  keptMs,
+})
+const token = await new SignJWT({ sub: 'u1' })
+  .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
+  .setIssuer('https://auth.example')
+  .setExpirationTime(new Date(START + 2_000 * MINUTE))
+  .sign(privateKey)
+
+describe('keys of the authentication service', () => {
+  let answer: { readonly status?: number; readonly body?: object } | undefined
+  let now: number
+  let service: StubProvider
+  // An issuer that a test has left may still report that its service has closed.
+  let onReadFailure = vi.fn<(error: unknown, until: Date) => void>()
+  const open = () => openTokenIssuer(rulesOf(service.url), { now: () => new Date(now), onReadFailure })
+  const subjectAt = async (issuer: TokenIssuer, minutes: number) => {
+    now = START + minutes * MINUTE
+    return (await issuer.verify(token))?.sub
+  }
+  beforeEach(async () => {
+    answer = { body: jwks }
+    now = START
+    onReadFailure = vi.fn()
+    service = await startStubProvider(() => answer)
+    return () => service.close()
+  })
+
+  it('are read again after ten minutes, and a withdrawn key is then refused', async () => {
+    const issuer = open()
+    expect(await subjectAt(issuer, 0)).toBe('u1')
+    answer = { body: { keys: [] } }
+    expect(await subjectAt(issuer, 9.9)).toBe('u1')
+    const together = await Promise.all([subjectAt(issuer, 10), subjectAt(issuer, 10)])
+    expect(together).toEqual([undefined, undefined])
+    expect(service.requests).toHaveLength(2)
+    expect(onReadFailure).not.toHaveBeenCalled()
+  })
+
+  // ASVS 16.5.2
+  it('stay good for a day while they cannot be read again, and each failure is reported', async () => {
+    const issuer = open()
+    expect(await subjectAt(issuer, 0)).toBe('u1')
+    answer = { status: 500 }
+    expect(await subjectAt(issuer, 10)).toBe('u1')
+    expect(onReadFailure.mock.calls).toEqual([[expect.any(Error), new Date(START + 24 * 60 * MINUTE)]])
+    expect(await subjectAt(issuer, 1_439)).toBe('u1')
+    await expect(subjectAt(issuer, 1_440)).rejects.toThrow(NoKeysError)
+    answer = { body: jwks }
+    expect(await subjectAt(issuer, 1_451)).toBe('u1')
+  })
+
+  it('are read again at most once a minute after a failure, and no request waits for that', async () => {
+    const issuer = open()
+    await subjectAt(issuer, 0)
+    answer = { status: 500 }
+    await subjectAt(issuer, 10)
+    // The service hangs: whoever waited for it would wait for seconds.
+    answer = undefined
+    expect(await subjectAt(issuer, 10.9)).toBe('u1')
+    expect(service.requests).toHaveLength(2)
+    expect(await subjectAt(issuer, 11)).toBe('u1')
+    await expect.poll(() => service.requests).toHaveLength(3)
+    expect(onReadFailure).toHaveBeenCalledTimes(1)
+  })
+
+  it('are good for no longer than they are fresh where nothing is kept', async () => {
+    const issuer = openTokenIssuer(rulesOf(service.url, 10 * MINUTE), { now: () => new Date(now) })
+    expect(await subjectAt(issuer, 0)).toBe('u1')
+    answer = { status: 500 }
+    expect(await subjectAt(issuer, 9.9)).toBe('u1')
+    await expect(subjectAt(issuer, 10)).rejects.toThrow(NoKeysError)
+    answer = { body: jwks }
+    expect(await subjectAt(issuer, 10.1)).toBe('u1')
+  })
+
+  it('are counted as they are published now', async () => {
+    expect(await countPublishedKeys(service.url)).toBe(1)
+    answer = { body: { keys: [] } }
+    expect([await countPublishedKeys(service.url), await open().countKeys()]).toEqual([0, 0])
+    answer = { status: 500 }
+    await expect(countPublishedKeys(service.url)).rejects.toThrow('Expected 200 OK')
+  })
+})

@@ -1,0 +1,125 @@
+import { errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify, type RemoteJWKSet } from 'jose'
+import { createOutbound, hostOf } from './outbound.ts'
+import { openRemoteKeys } from './remote-keys.ts'
+
+/** Which access tokens of an authentication service are good. */
+export interface TokenIssuerRules {
+  /** Where it publishes its keys, as a setting names it: the host may be in the internal network. */
+  readonly jwksUrl: string
+  /** The `iss` of its tokens. */
+  readonly issuer: string
+  /** The required `aud`. Undefined: any audience. */
+  readonly audience?: string | undefined
+  /** Asymmetric ones only: a service that checks tokens by a shared secret could also make them. */
+  readonly algorithms: readonly string[]
+  /** How far the clocks of the two services may differ. */
+  readonly leewaySeconds: number
+  /** How long keys stay good that cannot be read again. At least the ten minutes after which they are read again. */
+  readonly keptMs: number
+}
+
+/** The clock, and whom to tell that keys cannot be read. */
+export interface TokenIssuerOptions {
+  readonly now: () => Date
+  /** Called when the keys cannot be read again, with the time until which the old keys stay good. */
+  readonly onReadFailure?: (error: unknown, until: Date) => void
+}
+
+/** Checks the access tokens of an authentication service by the keys that it publishes. */
+export interface TokenIssuer {
+  /** The claims of a good token, `sub` and `exp` among them; undefined for any other. @throws NoKeysError */
+  verify(token: string): Promise<JWTPayload | undefined>
+  /** How many keys the service publishes now. @throws Error when they cannot be read */
+  countKeys(): Promise<number>
+}
+
+/** No key can be read to check a token with. It may be a good one. */
+export class NoKeysError extends Error {
+  override readonly name = 'NoKeysError'
+}
+
+/** Codes of jose for keys that cannot be fetched or parsed. Any other code means that the token is not good. */
+const NO_KEYS: ReadonlySet<string> = new Set(['ERR_JOSE_GENERIC', 'ERR_JWKS_TIMEOUT', 'ERR_JWKS_INVALID'])
+const FETCH_MS = 5_000
+/** The keys are not read more often than this for an unknown `kid`, or after a failure. */
+const COOLDOWN_MS = 60_000
+/** The keys are read again after this time, so a withdrawn key is refused from then on. */
+const FRESH_MS = 600_000
+
+/**
+ * Returns what checks the tokens of an authentication service.
+ * @see RFC 7519, RFC 8725
+ */
+export function openTokenIssuer(rules: TokenIssuerRules, options: TokenIssuerOptions): TokenIssuer {
+  const { issuer, audience, algorithms, leewaySeconds } = rules
+  const keys = keepKeys(rules, options)
+  const expected = { issuer, ...(audience === undefined ? {} : { audience }), algorithms: [...algorithms] }
+  return {
+    verify: async (token) => {
+      const times = { clockTolerance: leewaySeconds, requiredClaims: ['sub', 'exp'], currentDate: options.now() }
+      try {
+        return (await jwtVerify(token, keys.find, { ...expected, ...times })).payload
+      } catch (error) {
+        // While the old keys are good, a token with an unknown key is not, even if the keys could not be read again.
+        const isWithoutKeys = !(error instanceof errors.JOSEError) || NO_KEYS.has(error.code)
+        if (isWithoutKeys && !keys.areGood()) throw new NoKeysError('no key can be read', { cause: error })
+        return undefined
+      }
+    },
+    countKeys: keys.count,
+  }
+}
+
+/** Reads the keys at a URL once. Resolves to how many there are. @throws Error when they cannot be read */
+export async function countPublishedKeys(jwksUrl: string): Promise<number> {
+  const keys = openKeys(jwksUrl)
+  await keys.reload()
+  return keys.jwks()?.keys.length ?? 0
+}
+
+function openKeys(url: string): RemoteJWKSet {
+  const source = { outbound: createOutbound([hostOf(url)]), url, origin: 'operator' } as const
+  const cache = { cooldownDuration: COOLDOWN_MS, cacheMaxAge: Number.POSITIVE_INFINITY }
+  return openRemoteKeys(source, { timeoutMs: FETCH_MS, ...cache })
+}
+
+/** The keys at a URL. They are read again every ten minutes, and kept for a time while that fails. */
+function keepKeys(
+  { jwksUrl, keptMs }: Pick<TokenIssuerRules, 'jwksUrl' | 'keptMs'>,
+  { now, onReadFailure }: TokenIssuerOptions,
+) {
+  const keys = openKeys(jwksUrl)
+  let readAt = Number.NEGATIVE_INFINITY
+  let triedAt = Number.NEGATIVE_INFINITY
+  let reading: Promise<void> | undefined
+  const since = (time: number) => now().getTime() - time
+  const areGood = () => since(readAt) < keptMs
+  const read = async () => {
+    await keys.reload()
+    readAt = now().getTime()
+  }
+  const readAgain = () => {
+    reading ??= read()
+      .catch((error: unknown) => onReadFailure?.(error, new Date(readAt + keptMs)))
+      .finally(() => {
+        triedAt = now().getTime()
+        reading = undefined
+      })
+    return reading
+  }
+  const find: JWTVerifyGetKey = async (header, token) => {
+    if (keys.jwks() === undefined) await read()
+    else if (since(readAt) >= FRESH_MS) {
+      // The first request waits for new keys. After a failed try, no request waits for the next one, while the old ones are good.
+      if (since(triedAt) >= FRESH_MS || !areGood()) await readAgain()
+      else if (since(triedAt) >= COOLDOWN_MS) void readAgain()
+      if (!areGood()) throw new errors.JOSEError('the keys could not be read again for too long')
+    }
+    return keys(header, token)
+  }
+  const count = async () => {
+    await read()
+    return keys.jwks()?.keys.length ?? 0
+  }
+  return { find, count, areGood }
+}
