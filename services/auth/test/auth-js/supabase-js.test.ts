@@ -111,7 +111,7 @@ describe.runIf(canTestWith('chromium'))('createClient(url, key) of supabase-js, 
     /** Waits until the client has taken the session out of the address that the provider has led back to. */
     const comeBack = async (tab: Page) => {
       await tab.waitForURL((url) => url.href.startsWith(app.url))
-      await tab.waitForFunction(() => events.includes('SIGNED_IN'))
+      await tab.waitForFunction(() => typeof events === 'object' && events.includes('SIGNED_IN'))
     }
 
     it(
@@ -202,7 +202,7 @@ describe.runIf(canTestWith('chromium'))('createClient(url, key) of supabase-js, 
       const tab = await app.newDevice()
       dataOf(await tab.evaluate((given) => client.auth.resetPasswordForEmail(given), email))
       await openLink(tab, email)
-      await tab.waitForFunction(() => events.includes('PASSWORD_RECOVERY'))
+      await tab.waitForFunction(() => typeof events === 'object' && events.includes('PASSWORD_RECOVERY'))
       const password = 'battery staple 4'
       dataOf(await tab.evaluate((given) => client.auth.updateUser({ password: given }), password))
       expect(dataOf(await signIn(await app.newDevice(), { email, password })).user?.id).toBe(id)
