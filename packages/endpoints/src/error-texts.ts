@@ -16,7 +16,7 @@ interface Bound {
  * thrown as a ValidationError by `bindDeclaration` and `valuesOf` in binding/bind-declaration.ts, and by `checkNames` in
  * binding/signature.ts. A search for the name of a text finds the line that chooses it.
  */
-export const FIELD_TEXTS = {
+export const VALUE_TEXTS = {
   required: 'is required',
   unknown: 'is not known here',
   misspelt: ({ meant }: { readonly meant: string }) => `is not known here; did you mean ${meant}?`,

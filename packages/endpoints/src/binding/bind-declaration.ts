@@ -1,5 +1,5 @@
 import { core, type ZodSafeParseResult, type ZodType, z } from 'zod'
-import { FIELD_TEXTS } from '../error-texts.ts'
+import { VALUE_TEXTS } from '../error-texts.ts'
 import { type Issue, ValidationError } from '../errors.ts'
 import type { AcceptsSpec } from './accepts.ts'
 import { type Arguments, type Binding, issuePath } from './binding.ts'
@@ -34,8 +34,8 @@ export function bindDeclaration(spec: AcceptsSpec): Binding {
     const others = names === undefined ? [] : Object.keys(keywords).filter((name) => !names.has(name))
     const issues = unknownNames(others, names ?? new Set())
     // Only a body can give too few or too many positionals. Those of the path were counted when it was resolved.
-    if (positionals.length < required) issues.push({ path: nameOf(positionals.length), message: FIELD_TEXTS.required })
-    if (positionals.length > max) issues.push({ path: nameOf(max), message: FIELD_TEXTS.unexpected })
+    if (positionals.length < required) issues.push({ path: nameOf(positionals.length), message: VALUE_TEXTS.required })
+    if (positionals.length > max) issues.push({ path: nameOf(max), message: VALUE_TEXTS.unexpected })
     if (issues.length > 0) throw new ValidationError(issues)
     const checks: Check[] = []
     for (const [i, item] of path.entries()) checks.push({ schema: item, value: positionals[i], at: nameOf(i) })
@@ -117,8 +117,8 @@ function toIssues({ value, at }: Check, issue: z.core.$ZodIssue): readonly Issue
   const path = at === undefined ? issue.path : [at, ...issue.path]
   const pathTo = (...more: readonly string[]): string => issuePath([...path, ...more].map(String).join('.'))
   if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({ path: pathTo(key), message: FIELD_TEXTS.unknown }))
+    return issue.keys.map((key) => ({ path: pathTo(key), message: VALUE_TEXTS.unknown }))
   const [name] = path
   const absent = at === undefined && path.length === 1 && typeof value === 'object' && !(String(name) in (value ?? {}))
-  return [{ path: pathTo(), message: absent ? FIELD_TEXTS.required : issue.message }]
+  return [{ path: pathTo(), message: absent ? VALUE_TEXTS.required : issue.message }]
 }

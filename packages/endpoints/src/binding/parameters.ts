@@ -1,5 +1,5 @@
 import { type ZodType, z } from 'zod'
-import { FIELD_TEXTS } from '../error-texts.ts'
+import { VALUE_TEXTS } from '../error-texts.ts'
 
 interface Bounds {
   readonly min?: number
@@ -15,7 +15,7 @@ const booleans: ReadonlyMap<string, boolean> = new Map([
 
 /** A whole number within the safe integers: canonical decimal text, or a JSON number. */
 function int({ min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER }: Bounds = {}) {
-  const error = numberError(FIELD_TEXTS.notInteger, { min, max })
+  const error = numberError(VALUE_TEXTS.notInteger, { min, max })
   return z.preprocess(
     numberReader(/^-?(?:0|[1-9][0-9]*)$/),
     z.int({ error, abort: true }).min(min, { error }).max(max, { error }),
@@ -24,7 +24,7 @@ function int({ min = Number.MIN_SAFE_INTEGER, max = Number.MAX_SAFE_INTEGER }: B
 
 /** A number: text in the grammar of JSON, or a JSON number. */
 function number(bounds: Bounds = {}) {
-  const error = numberError(FIELD_TEXTS.notNumber, bounds)
+  const error = numberError(VALUE_TEXTS.notNumber, bounds)
   const any = z.number({ error })
   const bounded = bounds.min === undefined ? any : any.min(bounds.min, { error })
   const schema = bounds.max === undefined ? bounded : bounded.max(bounds.max, { error })
@@ -35,7 +35,7 @@ function number(bounds: Bounds = {}) {
 function bool() {
   const read = (value: unknown): unknown =>
     typeof value === 'string' ? (booleans.get(value.toLowerCase()) ?? value) : value
-  return z.preprocess(read, z.boolean({ error: FIELD_TEXTS.notBoolean }))
+  return z.preprocess(read, z.boolean({ error: VALUE_TEXTS.notBoolean }))
 }
 
 /**
@@ -53,12 +53,12 @@ function list<T extends ZodType>(item: T, { split = true }: { readonly split?: b
       ? values.flatMap((each) => (typeof each === 'string' ? each.split(',', LIST_ITEMS_MAX + 1) : [each]))
       : values
   }
-  return z.preprocess(read, z.array(item).max(LIST_ITEMS_MAX, FIELD_TEXTS.tooManyItems({ max: LIST_ITEMS_MAX })))
+  return z.preprocess(read, z.array(item).max(LIST_ITEMS_MAX, VALUE_TEXTS.tooManyItems({ max: LIST_ITEMS_MAX })))
 }
 
 /** An RFC 3339 time with its offset, or a date, which means midnight UTC. */
 function date() {
-  const error = FIELD_TEXTS.notDate
+  const error = VALUE_TEXTS.notDate
   const read = (value: unknown): unknown => (typeof value === 'string' ? value.toUpperCase() : value)
   const text = z.union([z.iso.date(), z.iso.datetime({ offset: true })], { error })
   return z
@@ -70,12 +70,12 @@ function date() {
 }
 
 function uuid() {
-  return z.guid({ error: FIELD_TEXTS.notUuid })
+  return z.guid({ error: VALUE_TEXTS.notUuid })
 }
 
 /** One of the words. */
 function oneOf<const T extends readonly [string, ...string[]]>(...words: T) {
-  return z.enum(words, { error: FIELD_TEXTS.notOneOf(words) })
+  return z.enum(words, { error: VALUE_TEXTS.notOneOf(words) })
 }
 
 /** Schemas for values that come as text (paths, queries, forms) or as JSON. */
@@ -87,8 +87,8 @@ function numberReader(grammar: RegExp): (value: unknown) => unknown {
 
 function numberError(otherwise: string, { min, max }: Bounds) {
   return ({ code, input }: { readonly code: string; readonly input?: unknown }): string => {
-    if (input === undefined) return FIELD_TEXTS.required
-    if (code === 'too_small') return FIELD_TEXTS.tooSmall({ limit: min })
-    return code === 'too_big' ? FIELD_TEXTS.tooBig({ limit: max }) : otherwise
+    if (input === undefined) return VALUE_TEXTS.required
+    if (code === 'too_small') return VALUE_TEXTS.tooSmall({ limit: min })
+    return code === 'too_big' ? VALUE_TEXTS.tooBig({ limit: max }) : otherwise
   }
 }

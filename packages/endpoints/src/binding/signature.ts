@@ -1,5 +1,5 @@
 import { type AnyNode, type ObjectPattern, type Pattern, parseExpressionAt, type Token } from 'acorn'
-import { FIELD_TEXTS } from '../error-texts.ts'
+import { VALUE_TEXTS } from '../error-texts.ts'
 import { ValidationError } from '../errors.ts'
 import type { Arguments, Binding, KeywordPattern } from './binding.ts'
 import { type Keywords, noKeywords } from './keywords.ts'
@@ -152,7 +152,7 @@ function checkNames(keywords: Keywords, pattern: KeywordPattern | undefined): vo
   const others = pattern?.open ? [] : Object.keys(keywords).filter((name) => !known.has(name))
   const issues = unknownNames(others, known)
   for (const name of pattern?.required ?? []) {
-    if (!(name in keywords)) issues.push({ path: name, message: FIELD_TEXTS.required })
+    if (!(name in keywords)) issues.push({ path: name, message: VALUE_TEXTS.required })
   }
   if (issues.length > 0) throw new ValidationError(issues)
 }

@@ -1,5 +1,5 @@
 import { closestMatch } from 'leven'
-import { FIELD_TEXTS } from '../error-texts.ts'
+import { VALUE_TEXTS } from '../error-texts.ts'
 import type { Issue } from '../errors.ts'
 import { issuePath } from './binding.ts'
 
@@ -13,7 +13,7 @@ export function unknownNames(names: readonly string[], known: ReadonlySet<string
     const meant = at < COMPARED_MAX && name.length <= COMPARED_LENGTH_MAX ? findMeant(name, known) : undefined
     return {
       path: issuePath(name),
-      message: meant === undefined ? FIELD_TEXTS.unknown : FIELD_TEXTS.misspelt({ meant }),
+      message: meant === undefined ? VALUE_TEXTS.unknown : VALUE_TEXTS.misspelt({ meant }),
     }
   })
 }
