@@ -3,6 +3,7 @@ import { type StubProvider, startStubProvider } from '@trestle/testing/stub-prov
 import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
+import { countStatements } from '../../test/counted-statements.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -48,6 +49,18 @@ const namesAt = (path: string) =>
     .sort()
 
 const { run, json, readJson } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
+
+it('payments deliveries list: sends one statement, whatever the number of merchants on the page', async () => {
+  const shops = [await listen('/counted'), await listen('/counted')]
+  for (const { update } of shops) await update('Tea')
+  await expect.poll(() => at('/counted')).toHaveLength(2)
+  const { deps, count } = countStatements(operatorDeps(payments))
+  const counted = commandRunner([deliveriesCommand], () => deps)
+  const listed = await counted.readJson(z.array(z.looseObject({ merchantId: z.string() })), 'deliveries', 'list')
+  const shopIds = shops.map(({ id }) => id)
+  expect(shopIds.filter((id) => listed.some(({ merchantId }) => merchantId === id))).toEqual(shopIds)
+  expect(count()).toBe(1)
+})
 
 // Most of the time passes in waiting for the queue, so the tests run together.
 describe.concurrent('payments deliveries', () => {

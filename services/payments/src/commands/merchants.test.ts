@@ -2,6 +2,7 @@ import { anyId, anyTime, anyUuid } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { shownMerchant } from '../../test/bodies.ts'
+import { countStatements } from '../../test/counted-statements.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -50,6 +51,13 @@ describe('payments merchants list', () => {
       (await payments.app.inject({ url: `/merchants/${newer}`, headers: app.headers })).json().merchant,
       (await payments.app.inject({ url: `/merchants/${older}`, headers: app.headers })).json().merchant,
     ])
+  })
+
+  it('sends one statement, whatever the number of merchants on the page', async () => {
+    const { deps, count } = countStatements(operatorDeps(payments))
+    const rows = await commandRunner([merchantsCommand], () => deps).run(...list)
+    expect(rows.map((row) => row.split(/ {2,}/)[0])).toEqual(['ID', newer, older])
+    expect(count()).toBe(1)
   })
 
   it('prints a table for people, in which no stored text moves the cursor', async () => {

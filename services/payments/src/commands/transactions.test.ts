@@ -1,5 +1,6 @@
 import { anyId, anyTime } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { countStatements } from '../../test/counted-statements.ts'
 import { customerPayment } from '../../test/customer-payment.ts'
 import { capture } from '../../test/operations.ts'
 import {
@@ -17,14 +18,18 @@ import { transactionsCommand } from './transactions.ts'
 let payments: TestPayments
 let app: TestApp
 let shopId: string
+let otherId: string
 let first: string
+let ofOther: string
 let second: string
 beforeAll(async () => {
   payments = await startPayments()
   app = await createTestApp(payments)
   const fields = { email: 'shop@example.com', currency: 'EUR', test: true }
   shopId = (await createTestMerchant(payments, app, fields)).id
+  otherId = (await createTestMerchant(payments, app, { ...fields, email: 'other@example.com' })).id
   first = await customerPayment(payments, shopId)
+  ofOther = await customerPayment(payments, otherId)
   second = await customerPayment(payments, shopId, { amount: 1_000 })
   await capture(payments, app, second, 600)
 })
@@ -35,7 +40,7 @@ const shown = async (id: string) =>
   (await payments.app.inject({ url: `/transactions/${id}`, headers: app.headers })).json().transaction
 
 it('payments transactions list: prints those of all merchants, newest first, as the API shows them', async () => {
-  expect(await json('transactions', 'list')).toEqual([await shown(second), await shown(first)])
+  expect(await json('transactions', 'list')).toEqual([await shown(second), await shown(ofOther), await shown(first)])
   expect(await json('transactions', 'list', '--merchant', UNKNOWN_ID)).toEqual([])
   expect(await json('transactions', 'list', '--failed')).toEqual([])
   expect(await json('transactions', 'list', '--successful', '--limit', '1')).toEqual([await shown(second)])
@@ -46,8 +51,16 @@ it('payments transactions list: prints a table for people', async () => {
   expect((await run('transactions', 'list')).map((row) => row.split(/ {2,}/))).toEqual([
     ['ID', 'AMOUNT', 'STATUS', 'CARD', 'MERCHANT', 'CREATED'],
     [second, 'EUR 10.00', 'partly captured', '•••• 0000', shopId, anyTime],
+    [ofOther, 'EUR 3.00', 'authorized', '•••• 0000', otherId, anyTime],
     [first, 'EUR 3.00', 'authorized', '•••• 0000', shopId, anyTime],
   ])
+})
+
+it('payments transactions list: sends one statement, whatever the number of merchants on the page', async () => {
+  const { deps, count } = countStatements(operatorDeps(payments))
+  const rows = await commandRunner([transactionsCommand], () => deps).run('transactions', 'list')
+  expect(rows.map((row) => row.split(/ {2,}/)[4])).toEqual(['MERCHANT', shopId, otherId, shopId])
+  expect(count()).toBe(1)
 })
 
 it('payments transactions show: prints a transaction with its trail', async () => {
