@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { startEmbeddedPostgres } from '@trestle/testing/postgres-server.ts'
+import { describeRun, judgeAdopted, OTHERWISE_ON_ADOPTED, type Outcomes, readOutcomes } from './adopted-databases.ts'
 import { startCitusCluster } from './high-availability/citus-cluster.ts'
 import {
   DEBIAN_POSTGRES,
@@ -21,17 +22,18 @@ import { openWorkplace, requirePrograms, type Workplace } from './high-availabil
 // `--on citus` runs the tests of payments on a cluster of a coordinator and two workers, whose databases are distributed. It
 // needs a PostgreSQL with Citus 13: CITUS_PG_BIN is the folder of its programs. On citus-by-workers the service enters the cluster
 // by its workers, and only what must run on the coordinator goes there.
+//
+// `--on adopted` runs the tests of auth on databases that supabase/auth 2.196 has made and `auth adopt` has adopted. Tests that
+// name a profile run in it, and all others in `compatible`; what these may fail is a list with reasons. `--on adopted-supabase`
+// runs them all in the profile `supabase` unless they name another: first on databases that `migrate` makes, where those fail that
+// tell the rules of `compatible`, then on adopted ones, where no others may fail. A busy machine needs longer timeouts, as above.
 
 type Environment = Readonly<Record<string, string>>
 
 const CITUS_WORKERS = 2
 
 const places: Readonly<Record<string, (workplace: Workplace) => Promise<Environment>>> = {
-  'postgres-18': async (workplace) => {
-    const server = await startEmbeddedPostgres()
-    workplace.defer(server.stop)
-    return { TEST_DATABASE_URL: server.url }
-  },
+  'postgres-18': startEmbedded,
   'postgres-15': async (workplace) => ({ TEST_DATABASE_URL: urlOf(await startDebianPostgres(workplace)) }),
   pgbouncer: async (workplace) => {
     const port = await startDebianPostgres(workplace)
@@ -39,6 +41,17 @@ const places: Readonly<Record<string, (workplace: Workplace) => Promise<Environm
   },
   citus: startCitus,
   'citus-by-workers': async (workplace) => ({ ...(await startCitus(workplace)), TEST_ENTER_BY: 'workers' }),
+  adopted: async (workplace) => ({ ...(await startEmbedded(workplace)), ...ADOPTED }),
+  'adopted-supabase': async (workplace) => ({ ...(await startEmbedded(workplace)), ...ADOPTED, ...SUPABASE }),
+}
+
+const ADOPTED = { TEST_DATABASES: 'adopted' }
+const SUPABASE = { TEST_AUTH_PROFILE: 'supabase' }
+
+async function startEmbedded(workplace: Workplace): Promise<Environment> {
+  const server = await startEmbeddedPostgres()
+  workplace.defer(server.stop)
+  return { TEST_DATABASE_URL: server.url }
 }
 
 async function startCitus(workplace: Workplace): Promise<Environment> {
@@ -78,14 +91,36 @@ process.stdout.write(`${outcomes.join('\n')}\n`)
 async function runOn(name: string): Promise<number> {
   const place = places[name]
   if (place === undefined) throw new Error(`--on is one of ${Object.keys(places).join(', ')}`)
-  const isCitus = name.startsWith('citus')
-  if (name !== 'postgres-18' && !isCitus) requirePrograms([DEBIAN_POSTGRES, PGBOUNCER])
+  if (name === 'postgres-15' || name === 'pgbouncer') requirePrograms([DEBIAN_POSTGRES, PGBOUNCER])
   await using workplace = await openWorkplace('test-matrix')
+  const environment = await place(workplace)
+  // Without \`await\` the workplace, and what runs in it, would end here.
+  if (name.startsWith('adopted')) return await runAdopted(workplace, environment)
+  return await runVitest(workplace, environment, name.startsWith('citus') ? citusFiles(name, positionals) : positionals)
+}
+
+/** Runs the tests of auth, and compares what has failed with what may. In the profile supabase, twice. */
+async function runAdopted(workplace: Workplace, environment: Environment): Promise<number> {
+  const isTwice = environment.TEST_AUTH_PROFILE !== undefined
+  const baseline = isTwice ? await readRun(workplace, { ...environment, TEST_DATABASES: 'migrated' }) : undefined
+  const run = await readRun(workplace, environment)
+  const problems = judgeAdopted(run, OTHERWISE_ON_ADOPTED, baseline)
+  process.stdout.write(`${[...problems, describeRun(run, baseline)].join('\n')}\n`)
+  return problems.length
+}
+
+async function readRun(workplace: Workplace, environment: Environment): Promise<Outcomes> {
+  const report = join(workplace.folder, `${environment.TEST_DATABASES}.json`)
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
+  await runVitest(workplace, environment, [...ofService('services/auth', positionals), ...reporters])
+  return readOutcomes(report, root)
+}
+
+async function runVitest(workplace: Workplace, environment: Environment, words: readonly string[]): Promise<number> {
   const { TEST_DATABASE_URL: _url, TEST_POOLER_URL: _pooler, ...env } = process.env
-  const files = isCitus ? citusFiles(name, positionals) : positionals
-  const child = spawn(process.execPath, [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...files], {
+  const child = spawn(process.execPath, [join(root, 'node_modules', 'vitest', 'vitest.mjs'), 'run', ...words], {
     cwd: root,
-    env: { ...env, ...(await place(workplace)) },
+    env: { ...env, ...environment },
     stdio: 'inherit',
   })
   const ended = once(child, 'exit')
@@ -99,8 +134,12 @@ async function runOn(name: string): Promise<number> {
 function citusFiles(name: string, given: readonly string[]): readonly string[] {
   const left = { ...NOT_ON_CITUS, ...(name === 'citus' ? {} : NOT_BY_WORKERS) }
   const excluded = Object.keys(left).flatMap((file) => ['--exclude', file])
-  const files = given.some((word) => !word.startsWith('-')) ? given : ['services/payments', ...given]
-  return [...files, ...excluded]
+  return [...ofService('services/payments', given), ...excluded]
+}
+
+/** The files that the command line names, else those of a service. */
+function ofService(folder: string, given: readonly string[]): readonly string[] {
+  return given.some((word) => !word.startsWith('-')) ? given : [folder, ...given]
 }
 
 function urlOf(port: number): string {

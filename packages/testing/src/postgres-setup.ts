@@ -17,6 +17,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   project.provide('poolerUrl', process.env.TEST_POOLER_URL)
   project.provide('workerUrls', process.env.TEST_WORKER_URLS?.split(' ') ?? [])
   project.provide('entersByWorkers', process.env.TEST_ENTER_BY === 'workers')
+  project.provide('adopted', process.env.TEST_DATABASES === 'adopted')
   process.stdout.write(` PostgreSQL ${await prepare(url)}: ${host}\n`)
   return stop
 }

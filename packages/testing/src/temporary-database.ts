@@ -13,6 +13,8 @@ declare module 'vitest' {
     readonly workerUrls: readonly string[]
     /** Whether the service under test enters the cluster by its workers. */
     readonly entersByWorkers: boolean
+    /** Whether the databases of auth are adopted from supabase/auth. */
+    readonly adopted: boolean
   }
 }
 
@@ -21,6 +23,9 @@ export const prepared = inject('poolerUrl') === undefined
 
 /** Whether migrated databases are distributed over a Citus cluster. */
 export const distributed = inject('workerUrls').length > 0
+
+/** Whether the databases of auth are adopted from supabase/auth, instead of made by `migrate`. */
+export const adopted = inject('adopted')
 
 /** A database for one test file. */
 export interface TemporaryDatabase {

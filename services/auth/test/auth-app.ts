@@ -2,13 +2,19 @@ import { createNoopMeter, type Meter } from '@opentelemetry/api'
 import type { Server } from '@trestle/common/server/create-server.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
-import { createTemporaryDatabase, prepared, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import {
+  adopted,
+  createTemporaryDatabase,
+  prepared,
+  type TemporaryDatabase,
+} from '@trestle/testing/temporary-database.ts'
 import type { FastifySchema, LightMyRequestResponse } from 'fastify'
 import { buildApp } from '../src/app.ts'
 import { loadAuthConfig } from '../src/config.ts'
 import { type AuthDeps, createDeps } from '../src/deps.ts'
 import { migrateToLatest } from '../src/migrations.ts'
 import { documentNotes } from '../src/openapi-notes.ts'
+import { createAdoptedDatabase } from './adopted-database.ts'
 import { createFakeClock, type FakeClock } from './fake-clock.ts'
 import { runRemembered } from './remembered-hashes.ts'
 
@@ -46,7 +52,10 @@ const SETTINGS: Readonly<Record<string, string>> = {
   AUTH_SMTP_HOST: '127.0.0.1',
   AUTH_SMTP_PORT: '1',
   AUTH_SMTP_ADMIN_EMAIL: 'admin@example.com',
+  ...(process.env.TEST_AUTH_PROFILE && { AUTH_PROFILE: process.env.TEST_AUTH_PROFILE }),
 }
+/** Tables of supabase/auth have no prefix, and show their rows to their owner alone. */
+const ADOPTED = { AUTH_DB_ROLE: '', AUTH_DB_NAMESPACE: '' }
 
 /** Builds the service as `serve` does, on a clock that stands still. Its job worker does not run. */
 export async function openTestApp({
@@ -56,7 +65,7 @@ export async function openTestApp({
   replace = () => ({}),
   database: shared,
 }: TestAppOptions = {}): Promise<TestApp> {
-  const env = { ...SETTINGS, ...settings }
+  const env = { ...SETTINGS, ...settings, ...(adopted && ADOPTED) }
   const database = shared ?? (await createDatabase(env))
   const clock = createFakeClock()
   const telemetry = {
@@ -83,6 +92,7 @@ export async function openTestApp({
 }
 
 function createDatabase(env: Readonly<Record<string, string>>): Promise<TemporaryDatabase> {
+  if (adopted) return createAdoptedDatabase((url) => load(env, url))
   // The profile decides whether `migrate` makes pgcrypto.
   const choices = [env.AUTH_DB_SCHEMA, env.AUTH_DB_NAMESPACE, env.AUTH_PROFILE === 'supabase']
   return createTemporaryDatabase({

@@ -2,9 +2,15 @@ import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { createNames } from '@trestle/database/names.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
-import { createTemporaryDatabase, prepared } from '@trestle/testing/temporary-database.ts'
+import {
+  adopted,
+  createTemporaryDatabase,
+  prepared,
+  type TemporaryDatabase,
+} from '@trestle/testing/temporary-database.ts'
 import type { AuthTables } from '../src/database.ts'
 import { serviceFunctions } from '../src/migrations.ts'
+import { createAdoptedDatabase } from './adopted-database.ts'
 
 /** A migrated database of a test file's own, opened as the service opens it: under its restricted role. */
 export interface TestDatabase extends Database<AuthTables> {
@@ -17,24 +23,14 @@ const ROLE = 'auth_service'
 
 /** @param namespace DB_NAMESPACE */
 export async function openTestDatabase(namespace = ''): Promise<TestDatabase> {
-  const names = createNames('auth', namespace)
-  const temporary = await createTemporaryDatabase({
-    template: `auth ${namespace} ${Object.keys(authMigrations).join(' ')}`,
-    migrate: (url) =>
-      migrateUp({
-        url,
-        names,
-        sources: authMigrations,
-        functions: serviceFunctions({}),
-        grants: { role: ROLE, appendOnly: [] },
-      }),
-  })
+  const names = createNames('auth', adopted ? '' : namespace)
+  const temporary = await (adopted ? createAdoptedDatabase() : createMigratedDatabase(namespace))
   const database = openDatabase<AuthTables>({
     url: temporary.url,
     names,
     applicationName: 'test',
     poolSize: 16,
-    role: ROLE,
+    role: adopted ? undefined : ROLE,
     statementTimeoutMs: 9_000,
     lockTimeoutMs: 5_000,
     prepared,
@@ -49,4 +45,18 @@ export async function openTestDatabase(namespace = ''): Promise<TestDatabase> {
       await temporary.drop()
     },
   }
+}
+
+function createMigratedDatabase(namespace: string): Promise<TemporaryDatabase> {
+  return createTemporaryDatabase({
+    template: `auth ${namespace} ${Object.keys(authMigrations).join(' ')}`,
+    migrate: (url) =>
+      migrateUp({
+        url,
+        names: createNames('auth', namespace),
+        sources: authMigrations,
+        functions: serviceFunctions({}),
+        grants: { role: ROLE, appendOnly: [] },
+      }),
+  })
 }

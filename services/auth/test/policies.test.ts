@@ -10,40 +10,40 @@ import { claimsOf } from './authenticator-app.ts'
 const PASSWORD = 'correct horse battery'
 
 const SCHEMA = `
-  CREATE TABLE public.profiles (
+  CREATE TABLE public.members (
     id uuid PRIMARY KEY REFERENCES auth.users ON DELETE CASCADE,
     full_name text
   );
-  CREATE FUNCTION public.handle_new_user() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
+  CREATE FUNCTION public.handle_new_member() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $$
   BEGIN
-    INSERT INTO public.profiles (id, full_name) VALUES (NEW.id, NEW.raw_user_meta_data ->> 'full_name');
+    INSERT INTO public.members (id, full_name) VALUES (NEW.id, NEW.raw_user_meta_data ->> 'full_name');
     RETURN NEW;
   END $$;
-  CREATE TRIGGER on_auth_user_created AFTER INSERT ON auth.users
-    FOR EACH ROW EXECUTE PROCEDURE public.handle_new_user();
-  ALTER TABLE public.profiles ENABLE ROW LEVEL SECURITY;
-  CREATE POLICY "everyone reads" ON public.profiles FOR SELECT USING (true);
-  CREATE POLICY "owners change" ON public.profiles FOR UPDATE TO authenticated
+  CREATE TRIGGER on_auth_member_created AFTER INSERT ON auth.users
+    FOR EACH ROW EXECUTE PROCEDURE public.handle_new_member();
+  ALTER TABLE public.members ENABLE ROW LEVEL SECURITY;
+  CREATE POLICY "everyone reads" ON public.members FOR SELECT USING (true);
+  CREATE POLICY "owners change" ON public.members FOR UPDATE TO authenticated
     USING ((SELECT auth.uid()) = id) WITH CHECK ((SELECT auth.uid()) = id);
 
-  CREATE TABLE public.notes (
+  CREATE TABLE public.drafts (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     owner uuid NOT NULL DEFAULT auth.uid() REFERENCES auth.users,
     author text DEFAULT auth.email(),
     content text
   );
-  ALTER TABLE public.notes ENABLE ROW LEVEL SECURITY;
-  CREATE POLICY "owners" ON public.notes TO authenticated
+  ALTER TABLE public.drafts ENABLE ROW LEVEL SECURITY;
+  CREATE POLICY "owners" ON public.drafts TO authenticated
     USING (auth.uid() = owner) WITH CHECK (auth.uid() = owner AND auth.role() = 'authenticated');
-  CREATE POLICY "factors" ON public.notes AS RESTRICTIVE TO authenticated USING (
+  CREATE POLICY "factors" ON public.drafts AS RESTRICTIVE TO authenticated USING (
     ARRAY[(SELECT auth.jwt() ->> 'aal')] <@ (
       SELECT CASE WHEN count(id) > 0 THEN ARRAY['aal2'] ELSE ARRAY['aal1', 'aal2'] END
       FROM auth.mfa_factors WHERE (SELECT auth.uid()) = user_id AND status = 'verified'));
-  CREATE POLICY "team" ON public.notes FOR SELECT TO authenticated
+  CREATE POLICY "team" ON public.drafts FOR SELECT TO authenticated
     USING ((SELECT (auth.jwt() -> 'app_metadata' ->> 'team')) = content);
 
-  GRANT SELECT, UPDATE ON public.profiles TO anon, authenticated, service_role;
-  GRANT SELECT, INSERT ON public.notes TO anon, authenticated, service_role;
+  GRANT SELECT, UPDATE ON public.members TO anon, authenticated, service_role;
+  GRANT SELECT, INSERT ON public.drafts TO anon, authenticated, service_role;
   GRANT SELECT ON auth.mfa_factors TO authenticated;`
 
 let test: TestApp
@@ -129,11 +129,11 @@ describe('the functions for policies', () => {
 describe('row level security', () => {
   it('lets everybody read, and the owner alone change', async () => {
     const [ann, bob] = [await signUp({ full_name: 'Ann' }), await signUp({ full_name: 'Bob' })]
-    const named = `SELECT full_name FROM public.profiles WHERE id IN ('${ann.id}', '${bob.id}') ORDER BY full_name`
+    const named = `SELECT full_name FROM public.members WHERE id IN ('${ann.id}', '${bob.id}') ORDER BY full_name`
     for (const claims of [ANON, ann.claims, SERVICE]) {
       expect(await request(claims, named)).toEqual([{ full_name: 'Ann' }, { full_name: 'Bob' }])
     }
-    const rename = (id: string) => `UPDATE public.profiles SET full_name = 'New' WHERE id = '${id}' RETURNING id`
+    const rename = (id: string) => `UPDATE public.members SET full_name = 'New' WHERE id = '${id}' RETURNING id`
     expect(await request(ann.claims, rename(ann.id))).toEqual([{ id: ann.id }])
     expect(await request(ann.claims, rename(bob.id))).toEqual([])
     expect(await request(ANON, rename(ann.id))).toEqual([])
@@ -143,23 +143,23 @@ describe('row level security', () => {
   it('fills columns with the user of the request, and refuses rows of another user', async () => {
     const { claims, id, email } = await signUp()
     const write = (columns: string, values: string) =>
-      `INSERT INTO public.notes (${columns}) VALUES (${values}) RETURNING owner, author`
+      `INSERT INTO public.drafts (${columns}) VALUES (${values}) RETURNING owner, author`
     expect(await request(claims, write('content', `'mine'`))).toEqual([{ owner: id, author: email }])
     expect(await request(claims, write('owner, content', `'${(await signUp()).id}', 'theirs'`))).toBe('42501')
     expect(await request(ANON, write('owner, content', `'${id}', 'from outside'`))).toBe('42501')
-    expect(await request((await signUp()).claims, 'SELECT content FROM public.notes')).toEqual([])
-    expect(await request(SERVICE, `SELECT content FROM public.notes WHERE owner = '${id}'`)).toEqual([
+    expect(await request((await signUp()).claims, 'SELECT content FROM public.drafts')).toEqual([])
+    expect(await request(SERVICE, `SELECT content FROM public.drafts WHERE owner = '${id}'`)).toEqual([
       { content: 'mine' },
     ])
   })
 
   it('reads app_metadata and the level of the session in the claims', async () => {
     const { claims, id } = await signUp()
-    await owner.query(`INSERT INTO public.notes (owner, content) VALUES ($1, 'own'), ($2, 'red')`, [
+    await owner.query(`INSERT INTO public.drafts (owner, content) VALUES ($1, 'own'), ($2, 'red')`, [
       id,
       (await signUp()).id,
     ])
-    const read = 'SELECT content FROM public.notes ORDER BY content'
+    const read = 'SELECT content FROM public.drafts ORDER BY content'
     expect(await request(claims, read)).toEqual([{ content: 'own' }])
     expect(await request({ ...claims, app_metadata: { team: 'red' } }, read)).toEqual([
       { content: 'own' },

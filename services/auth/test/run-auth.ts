@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { programEnvironment } from '@trestle/testing/program-environment.ts'
-import { prepared } from '@trestle/testing/temporary-database.ts'
+import { adopted, prepared } from '@trestle/testing/temporary-database.ts'
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 
@@ -27,7 +27,7 @@ export function runAuth(args: readonly string[], databaseUrl: string): AuthProce
     AUTH_DATABASE_URL: databaseUrl,
     AUTH_DB_PREPARED: String(prepared),
     AUTH_DB_DRIVER: 'postgres',
-    AUTH_DB_ROLE: 'auth_service',
+    AUTH_DB_ROLE: adopted ? '' : 'auth_service',
     AUTH_SITE_URL: 'http://localhost:3000',
     AUTH_API_EXTERNAL_URL: 'http://localhost:8081',
     AUTH_JWT_SECRET: 'a secret of at least 32 bytes, for tests',

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { createNames } from '@trestle/database/names.ts'
-import { prepared } from '@trestle/testing/temporary-database.ts'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AuthTables } from '../src/database.ts'
@@ -33,8 +32,8 @@ const NO_TIME = '0001-01-01T00:00:00.000000+00:00'
 const MADE = '2026-01-02T03:04:05.678901+00:00'
 const time = expect.stringMatching(/^2026-.*\+00:00$/)
 
-/** A role without rights on the tables of other roles. */
-const NEIGHBOUR = 'pg_monitor'
+/** A role without rights on the tables of other roles. It passes their row level security, which adopted tables have. */
+const NEIGHBOUR = 'service_role'
 
 const clock = { now: () => new Date(), advance: () => {} }
 
@@ -55,10 +54,10 @@ beforeAll(async () => {
     AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
   }
   test = await openTestApp({ settings, replace: () => ({ now: () => new Date() }) })
-  const { url } = test.deps.config.database
+  const { directUrl: url } = test.database
   const limits = { poolSize: 1, statementTimeoutMs: 5_000, lockTimeoutMs: 5_000 }
   const names = createNames('auth')
-  owner = openDatabase({ url, names, applicationName: 'seed', prepared, ...limits, onConnectionError: () => {} })
+  owner = openDatabase({ url, names, applicationName: 'seed', prepared: true, ...limits, onConnectionError: () => {} })
   await sql`GRANT USAGE ON SCHEMA auth TO ${sql.id(NEIGHBOUR)}`.execute(owner.db)
   await sql`GRANT INSERT ON auth.users, auth.identities TO ${sql.id(NEIGHBOUR)}`.execute(owner.db)
 })

@@ -96,8 +96,14 @@ export async function runSql<Row = Record<string, unknown>>(url: string, text: s
 
 /** Loads the dump of a version into a new database. */
 export async function restoreDatabase(version: Version): Promise<RestoredDatabase> {
-  const database = await createEmptyDatabase()
-  const { directUrl: superuserUrl, drop } = database
+  const { directUrl: superuserUrl, drop } = await createEmptyDatabase()
+  await loadDump(superuserUrl, version)
+  await giveToOwner(superuserUrl)
+  return { superuserUrl, url: ownerUrl(superuserUrl), manifest: readManifest(version), drop }
+}
+
+/** Loads the dump of a version into an empty database, as its superuser. */
+export async function loadDump(superuserUrl: string, version: Version): Promise<void> {
   for (const [role, rights] of Object.entries(ROLES)) {
     await runSql(
       superuserUrl,
@@ -105,13 +111,20 @@ export async function restoreDatabase(version: Version): Promise<RestoredDatabas
     )
   }
   await runSql(superuserUrl, readFileSync(new URL(`databases/${version}.sql`, import.meta.url), 'utf8'))
+}
+
+/** Gives the owner of the tables what PostgreSQL does not copy with a database: the right to make schemas, and the search path. */
+export async function giveToOwner(superuserUrl: string, schema = 'auth'): Promise<void> {
   const name = new URL(superuserUrl).pathname.slice(1)
   await runSql(
     superuserUrl,
-    `GRANT CREATE ON DATABASE ${name} TO ${OWNER}; ALTER ROLE ${OWNER} IN DATABASE ${name} SET search_path = auth`,
+    `GRANT CREATE ON DATABASE ${name} TO ${OWNER}; ALTER ROLE ${OWNER} IN DATABASE ${name} SET search_path = ${schema}`,
   )
-  const url = Object.assign(new URL(superuserUrl), { username: OWNER, password: PASSWORD }).href
-  return { superuserUrl, url, manifest: readManifest(version), drop }
+}
+
+/** The connection string of the owner of the tables. */
+export function ownerUrl(url: string): string {
+  return Object.assign(new URL(url), { username: OWNER, password: PASSWORD }).href
 }
 
 /** The settings with which this service takes over from the server that made the database. */

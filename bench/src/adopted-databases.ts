@@ -1,0 +1,142 @@
+import { readFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import { z } from 'zod'
+
+/** Titles of tests by file, each with a reason. */
+type Listed = Readonly<Record<string, Readonly<Record<string, string>>>>
+
+/** What a test came to. A title that several tests of a file have has failed when one of them has. */
+export type Outcomes = ReadonlyMap<string, 'passed' | 'failed'>
+
+/** A user who waits for verification in the profile compatible exists at once on an adopted database. */
+const AT_ONCE = 'a user exists when the code is asked for, with the mail and the interval of a confirmation'
+const PREFIX = 'names indexes with the prefix of AUTH_DB_NAMESPACE, which an adopted database cannot have'
+
+/**
+ * Tests that say something else about an adopted database, by file and full title, and why. A run fails on an entry that passes or
+ * that no longer exists.
+ */
+export const OTHERWISE_ON_ADOPTED: Listed = {
+  'services/auth/test/audiences.test.ts': {
+    'the interval between two messages 200: POST /magiclink is not delayed by a message for another audience': AT_ONCE,
+  },
+  'services/auth/test/hooks.test.ts': {
+    'BEFORE_USER_CREATED 403: is asked when a first code is used, and a refusal keeps the code': AT_ONCE,
+  },
+  'services/auth/test/pre-registration.test.ts': {
+    'an address that a stranger has used first, AUTH_PROFILE=compatible 200: a message of POST /otp, as magiclink, removes everything of an earlier signup':
+      AT_ONCE,
+    'an address that a stranger has used first, AUTH_PROFILE=compatible 200: a message of POST /magiclink, as magiclink, removes everything of an earlier signup':
+      AT_ONCE,
+    'an address that a stranger has used first, AUTH_PROFILE=compatible 200: a message of POST /otp, as email, removes everything of an earlier signup':
+      AT_ONCE,
+    "an address that a stranger has used first, AUTH_PROFILE=compatible 200: later requests of a stranger change nothing in the owner's message":
+      AT_ONCE,
+    'an address that a stranger has used first, AUTH_PROFILE=strict 200: a message of POST /otp, as magiclink, removes everything of an earlier signup':
+      AT_ONCE,
+    'an address that a stranger has used first, AUTH_PROFILE=strict 200: a message of POST /magiclink, as magiclink, removes everything of an earlier signup':
+      AT_ONCE,
+    'an address that a stranger has used first, AUTH_PROFILE=strict 200: a message of POST /otp, as email, removes everything of an earlier signup':
+      AT_ONCE,
+    "an address that a stranger has used first, AUTH_PROFILE=strict 200: later requests of a stranger change nothing in the owner's message":
+      AT_ONCE,
+  },
+  'services/auth/src/routes/magiclink.test.ts': {
+    'POST /magiclink 200: an unknown address becomes a user only when its link is used': AT_ONCE,
+    'POST /magiclink 200: makes an anonymous user permanent when an admin has set the address': AT_ONCE,
+    'POST /magiclink 200: verifies a staged user as a signup without a password': AT_ONCE,
+    'POST /magiclink 200: a second request replaces the metadata of the staged user': AT_ONCE,
+    'POST /magiclink 200: a staged address does not block a signup': AT_ONCE,
+  },
+  'services/auth/src/routes/otp.test.ts': {
+    'POST /otp with an email 200: parallel requests for an unknown address stage one user': AT_ONCE,
+    'POST /otp with an email 422: refuses an unknown or staged address when create_user is false': AT_ONCE,
+    'POST /otp with a phone 200: an unknown number becomes a user when its code is used': AT_ONCE,
+  },
+  'services/auth/src/routes/recover.test.ts': {
+    'POST /recover 429: accepts one request per interval for known and unknown addresses alike, magic links included':
+      AT_ONCE,
+  },
+  'services/auth/src/routes/resend.test.ts': {
+    'POST /resend 200: sends the code of a staged user again': AT_ONCE,
+  },
+  'services/auth/src/routes/verify.test.ts': {
+    'POST /verify 200: a code confirms the address and signs in': AT_ONCE,
+  },
+  'services/auth/src/use-cases/clean-up.test.ts': {
+    'clean-up finds every batch by an index': PREFIX,
+  },
+  'services/auth/src/users/take-over-account.test.ts': {
+    'a claimed account, AUTH_PROFILE=compatible keeps the password with which an admin has created it': AT_ONCE,
+    'a claimed account, AUTH_PROFILE=strict keeps the password with which an admin has created it': AT_ONCE,
+  },
+}
+
+const Report = z.object({
+  testResults: z.array(
+    z.object({
+      name: z.string(),
+      status: z.string(),
+      message: z.string().optional(),
+      assertionResults: z.array(z.object({ fullName: z.string(), status: z.string() })),
+    }),
+  ),
+})
+
+/**
+ * Reads a report of vitest's reporter `json`.
+ * @param root the folder from which files are named
+ * @returns the outcome of each test as `file > title`; a file that fails as a whole is a failed test without a title
+ */
+export function readOutcomes(path: string, root: string): Outcomes {
+  const outcomes = new Map<string, 'passed' | 'failed'>()
+  for (const { name, status, assertionResults } of Report.parse(JSON.parse(readFileSync(path, 'utf8'))).testResults) {
+    const file = relative(root, name)
+    const hasFailed = assertionResults.some((result) => result.status === 'failed')
+    if (status === 'failed' && !hasFailed) outcomes.set(file, 'failed')
+    for (const { fullName, status: outcome } of assertionResults) {
+      const title = `${file} > ${fullName}`
+      if (outcome === 'failed') outcomes.set(title, 'failed')
+      if (outcome === 'passed' && outcomes.get(title) === undefined) outcomes.set(title, 'passed')
+    }
+  }
+  return outcomes
+}
+
+/**
+ * Compares a run on adopted databases with what it may fail.
+ * @param run the outcomes on adopted databases
+ * @param expected tests that may fail there
+ * @param baseline the outcomes of the same tests on databases that `migrate` has made; undefined: all of them pass there
+ * @returns a line for each test that fails though it may not, and for each entry of the list that is wrong
+ */
+export function judgeAdopted(run: Outcomes, expected: Listed, baseline?: Outcomes): readonly string[] {
+  const listed = titlesIn(expected)
+  const failed = titlesOf(run, 'failed')
+  const unexpected = failed.filter((title) => !listed.includes(title) && baseline?.get(title) !== 'failed')
+  const files = new Set([...run.keys()].map(fileOf))
+  const wrong = listed.filter((title) => files.has(fileOf(title)) && run.get(title) !== 'failed')
+  return [
+    ...unexpected.map((title) => `fails on an adopted database: ${title}`),
+    ...(baseline ? [] : wrong.map((title) => `is listed but does not fail: ${title}`)),
+  ]
+}
+
+/** A sentence about how many tests passed, and why others did not. */
+export function describeRun(run: Outcomes, baseline?: Outcomes): string {
+  const failed = titlesOf(run, 'failed')
+  const both = failed.filter((title) => baseline?.get(title) === 'failed')
+  const others = failed.filter((title) => !both.includes(title))
+  const passed = `${titlesOf(run, 'passed').length} passed on adopted databases, ${others.length} failed`
+  return baseline ? `${passed}, and ${both.length} others failed on migrated ones too` : passed
+}
+
+function titlesOf(outcomes: Outcomes, wanted: 'passed' | 'failed'): readonly string[] {
+  return [...outcomes].filter(([, outcome]) => outcome === wanted).map(([title]) => title)
+}
+
+function titlesIn(listed: Listed): readonly string[] {
+  return Object.entries(listed).flatMap(([file, tests]) => Object.keys(tests).map((title) => `${file} > ${title}`))
+}
+
+const fileOf = (title: string) => title.split(' > ', 1)[0] ?? title
