@@ -3,6 +3,7 @@ import { isMigrated } from '@trestle/database/migrations/migrate.ts'
 import type { DatabaseConfig } from '@trestle/database/open-server.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
+import { hasRelation } from './adoption/adoption-record.ts'
 import type { AuthConfig } from './config.ts'
 import type { AuthTables } from './database.ts'
 import { authNames } from './migrations.ts'
@@ -42,6 +43,17 @@ export function openAuthJobs(
     applicationName: 'auth-jobs',
     ...options,
   })
+}
+
+/**
+ * The settings for the database that the service works on. In an adopted one, triggers and constraints of neighbours expect users
+ * when codes are asked for, and applications read what these report, whatever the profile (reference: Adopting a database).
+ */
+export async function fitToDatabase(config: AuthConfig, { db, names }: Database<AuthTables>): Promise<AuthConfig> {
+  // This table of supabase/auth stays where it is. With a prefix, the tables of the service stand beside those of others.
+  const isAdopted = names.prefix === '' && (await hasRelation(db, names.schema, 'schema_migrations'))
+  if (!isAdopted) return config
+  return { ...config, behaviours: { ...config.behaviours, codesSignUp: true, neighboursAreTold: true } }
 }
 
 /** Resolves when the tables are those of this release. @throws Error when migrations are pending */

@@ -13,6 +13,7 @@ import { buildApp } from '../src/app.ts'
 import { loadAuthConfig } from '../src/config.ts'
 import { type AuthDeps, createDeps } from '../src/deps.ts'
 import { migrateToLatest } from '../src/migrations.ts'
+import { fitToDatabase } from '../src/open-database.ts'
 import { documentNotes } from '../src/openapi-notes.ts'
 import { createAdoptedDatabase } from './adopted-database.ts'
 import { createFakeClock, type FakeClock } from './fake-clock.ts'
@@ -73,7 +74,7 @@ export async function openTestApp({
     tracing: { instrument: refuseUndocumented, close: async () => {} },
   }
   const open = await createDeps(load(env, database.url), { logger }, telemetry, runRemembered)
-  const standing = { ...open, now: clock.now }
+  const standing = { ...open, config: await fitToDatabase(open.config, open.database), now: clock.now }
   const deps = { ...standing, ...replace(standing) }
   await deps.signingKeys.load()
   const app = await buildApp(deps)

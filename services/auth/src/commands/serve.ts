@@ -10,6 +10,7 @@ import { type AnswerDeps, startMessageRequests } from '../message-requests/messa
 import { type MailWorkDeps, startMails } from '../messages/mail-job.ts'
 import { type SmsWorkDeps, startSms } from '../messages/sms-job.ts'
 import { migrateOptions } from '../migrations.ts'
+import { fitToDatabase } from '../open-database.ts'
 import { createAuthLog, observeProcess, openAuthTelemetry } from '../open-telemetry.ts'
 import { runHashTasks } from '../passwords/hash-threads.ts'
 import { startCleanUp } from '../use-cases/clean-up.ts'
@@ -49,7 +50,8 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
       process,
     }),
   ])
-  const deps = await createDeps(config, log, telemetry)
+  const opened = await createDeps(config, log, telemetry)
+  const deps = { ...opened, config: await fitToDatabase(config, opened.database) }
   observeReadiness(deps.meter, deps.readiness)
   observeProcess(deps.meter)
   const [app] = await Promise.all([buildApp(deps), deps.signingKeys.load()])
