@@ -13,10 +13,16 @@ export interface Restored {
   readonly deps: AdoptDatabaseDeps
 }
 
-/** Restores a database for one test. The clock stands a second after the old server has made it. */
-export async function restore(version: Version): Promise<Restored> {
+/**
+ * Restores a database. The clock stands a second after the old server has made it.
+ * @param defer takes what drops the database; by default the end of the test does
+ */
+export async function restore(
+  version: Version,
+  defer: (drop: () => Promise<void>) => void = onTestFinished,
+): Promise<Restored> {
   const database = await restoreDatabase(version)
-  onTestFinished(() => database.drop())
+  defer(() => database.drop())
   const config = loadAuthConfig({ ...settingsFor(database), AUTH_DB_PREPARED: 'true' })
   const now = () => new Date(Date.parse(database.manifest.made) + 1_000)
   return { database, deps: { config, now, randomBytes, encryptionKeys: toEncryptionKeys(config) } }

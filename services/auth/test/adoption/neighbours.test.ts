@@ -13,7 +13,7 @@ import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
 const PASSWORD = 'correct horse battery'
 const NOTE = "INSERT INTO public.notes (body) VALUES ('mine') RETURNING owner, body"
 
-/** Runs a statement for a person whose token PostgREST has verified. @returns its rows, or the error */
+/** Runs a statement for a user whose token PostgREST has verified. @returns its rows, or the error */
 async function runAs({ database }: Restored, sub: string | undefined, aal: string, statement: string) {
   const client = new pg.Client({ connectionString: database.superuserUrl })
   await client.connect()

@@ -9,6 +9,7 @@ import { expect } from 'vitest'
 import { PROVIDERS, type ProviderName } from '../../src/config/external.ts'
 import type { AuthDeps } from '../../src/deps.ts'
 import { createKeySets } from '../../src/external-providers/key-sets.ts'
+import type { TestAppOptions } from '../auth-app.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
 
 /** The answers of a test's providers, by method and URL without query: `GET https://api.github.com/user`. */
@@ -69,10 +70,10 @@ function divert(world: StubProvider): AuthDeps['outbound'] {
   }
 }
 
-/** @param logger where log lines go; nowhere when missing */
+/** Opens the service with every provider, and the stubs of them all. */
 export async function openExternalApp(
   settings: Readonly<Record<string, string>> = {},
-  logger?: AuthDeps['logger'],
+  { replace = () => ({}), ...options }: Omit<TestAppOptions, 'settings'> = {},
 ): Promise<ExternalApp> {
   let answers: Answers = () => ({ status: 404 })
   const problems: unknown[] = []
@@ -95,10 +96,10 @@ export async function openExternalApp(
       ...settings,
     },
     {
-      ...(logger ? { logger } : {}),
-      replace: () => {
+      ...options,
+      replace: (deps) => {
         const outbound = divert(world)
-        return { outbound, keySets: createKeySets(outbound) }
+        return { outbound, keySets: createKeySets(outbound), ...replace(deps) }
       },
     },
   )

@@ -48,7 +48,7 @@ export function signIdToken(claims: JWTPayload, { now }: Pick<FakeClock, 'now'>)
 }
 
 /** Plays a provider and checks every request that it gets. */
-export function play(stub: ProviderStub, clock: FakeClock): Answers {
+export function play(stub: ProviderStub, clock: Pick<FakeClock, 'now'>): Answers {
   return async (call, request) => {
     if (call === `POST ${stub.token.url}`) return answerToken(stub, request, clock)
     if (call === `GET ${stub.idToken?.jwksUrl}`) return { body: JWKS }
@@ -60,7 +60,11 @@ export function play(stub: ProviderStub, clock: FakeClock): Answers {
   }
 }
 
-async function answerToken({ name, token, idToken, pkce }: ProviderStub, request: StubRequest, clock: FakeClock) {
+async function answerToken(
+  { name, token, idToken, pkce }: ProviderStub,
+  request: StubRequest,
+  clock: Pick<FakeClock, 'now'>,
+) {
   const { code_verifier: verifier, ...form } = Object.fromEntries(new URLSearchParams(request.body))
   const encode = (text: string) => new URLSearchParams({ text }).toString().slice('text='.length)
   const basic = Buffer.from(`${clientId(name)}:${encode(clientSecret(name))}`).toString('base64')

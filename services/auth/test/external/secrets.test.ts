@@ -11,7 +11,7 @@ const folder = mkdtempSync(join(tmpdir(), 'external-'))
 const log = createLogger({ level: 'debug', file: join(folder, 'log'), stdout: false })
 let service: ExternalApp
 beforeAll(async () => {
-  service = await openExternalApp({}, log.logger)
+  service = await openExternalApp({}, { logger: log.logger })
 })
 afterAll(async () => {
   await service.close()
