@@ -32,8 +32,8 @@ import {
   createEncryptionKeys,
   deriveEncryptionKey,
   type EncryptionKeys,
-  openUpstreamSecret,
   type RandomBytes,
+  readUpstreamSecret,
 } from './secrets/sealed-secret.ts'
 import { deriveServerKeys, type ServerKeys } from './secrets/server-key.ts'
 import { batchPasswordSignIns, type SignInByPassword } from './sessions/create-session.ts'
@@ -188,7 +188,7 @@ function createHasher(
     scheme: { algorithm: passwords.algorithm, replacesOthers: !behaviours.passwordHashesStay },
     concurrency: availableParallelism(),
     clock: () => performance.now(),
-    openHash: (userId, sealed) => openUpstreamSecret(encryptionKeys, userId, sealed),
+    readHash: (userId, hash) => readUpstreamSecret(encryptionKeys, userId, hash),
     onWork: countHashing(meter),
   })
 }

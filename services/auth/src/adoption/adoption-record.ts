@@ -1,5 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
+import { hasRelation } from './catalog.ts'
 
 /** The schemas of an adoption. */
 export interface AdoptionPlaces {
@@ -82,13 +83,6 @@ export async function dropAdoption(trx: Kysely<unknown>, { kept, staging }: Adop
  */
 export async function limitLockWait(trx: Kysely<unknown>): Promise<void> {
   await sql`SET LOCAL lock_timeout = '500ms'`.execute(trx)
-}
-
-/** Whether a schema has a table or a view of a name. */
-export async function hasRelation(db: QueryExecutorProvider, schema: string, name: string): Promise<boolean> {
-  const { rows } = await sql<{ exists: boolean }>`
-    SELECT to_regclass(format('%I.%I', ${schema}::text, ${name}::text)) IS NOT NULL AS "exists"`.execute(db)
-  return rows[0]?.exists === true
 }
 
 function table({ kept }: AdoptionPlaces): RawBuilder<unknown> {

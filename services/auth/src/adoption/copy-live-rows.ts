@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { NIL_UUID } from '../records/ids.ts'
-import { type AdoptionPlaces, hasRelation } from './adoption-record.ts'
+import type { AdoptionPlaces } from './adoption-record.ts'
+import { hasRelation } from './catalog.ts'
 
 /** How long what the old service has made still counts. */
 export interface Lifetimes {
@@ -58,7 +59,7 @@ interface CodePlace {
   /** The column of `users` with the token of the link, which is the hash of address and code. */
   readonly token: string
   readonly sentAt: string
-  readonly when?: RawBuilder<unknown>
+  readonly when: RawBuilder<unknown>
   /** How flows name what the message was for; null: the message is an SMS. */
   readonly methods: readonly string[] | null
 }
@@ -132,7 +133,7 @@ export const CODES: readonly CodePlace[] = [
  */
 async function copyCodes({ trx, places, lifetimes }: CopyContext): Promise<void> {
   const { names } = places
-  for (const { kind, address, token, sentAt, when = sql`true`, methods } of CODES) {
+  for (const { kind, address, token, sentAt, when, methods } of CODES) {
     const seconds = kind === 'sms' || kind === 'phone_change' ? lifetimes.smsCodeSeconds : lifetimes.mailCodeSeconds
     const [secret, sent] = [sql.ref(`u.${token}`), sql.ref(`u.${sentAt}`)]
     const digits = sql`replace(${secret}, 'pkce_', '')`

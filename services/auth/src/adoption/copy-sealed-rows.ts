@@ -1,14 +1,9 @@
 import { type Kysely, sql } from 'kysely'
 import { CustomProviderSettings } from '../external-providers/custom-provider.ts'
 import { hashAuthCode } from '../flows/flow-repository.ts'
-import {
-  isUpstreamSecret,
-  openUpstreamSecret,
-  type Sealing,
-  sealOptional,
-  sealSecret,
-} from '../secrets/sealed-secret.ts'
-import { type AdoptionPlaces, hasRelation } from './adoption-record.ts'
+import { readUpstreamSecret, type Sealing, sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
+import type { AdoptionPlaces } from './adoption-record.ts'
+import { columnsOf, hasRelation } from './catalog.ts'
 import type { CopyContext } from './copy-live-rows.ts'
 
 /** What copies of secrets work with. */
@@ -82,7 +77,7 @@ export async function copyCustomProviders({ trx, places, sealing }: SealedCopyCo
   for (const provider of rows) {
     const { id, identifier, client_secret: secret } = provider
     const settings = toSettings(provider)
-    const opened = isUpstreamSecret(secret) ? openUpstreamSecret(sealing.encryptionKeys, id, secret) : secret
+    const opened = readUpstreamSecret(sealing.encryptionKeys, id, secret)
     if (settings === undefined || opened === undefined) {
       left.push(identifier)
       continue
@@ -104,13 +99,6 @@ function toSettings(provider: OldProvider): CustomProviderSettings | undefined {
   return CustomProviderSettings.safeParse(members).data
 }
 
-async function columnsOf(trx: Kysely<unknown>, schema: string, table: string): Promise<ReadonlySet<string>> {
-  const { rows } = await sql<{ name: string }>`
-    SELECT column_name AS name FROM information_schema.columns
-    WHERE table_schema = ${schema} AND table_name = ${table}`.execute(trx)
-  return new Set(rows.map(({ name }) => name))
-}
-
 /** The custom providers whose copy would not meet the rules of this service, before anything moves. */
 export async function listUnfitProviders(
   db: Kysely<unknown>,
@@ -120,6 +108,6 @@ export async function listUnfitProviders(
   if (!(await hasRelation(db, names.schema, 'custom_oauth_providers'))) return []
   const { rows } = await sql<OldProvider>`SELECT * FROM ${names.id('custom_oauth_providers')}`.execute(db)
   const opens = ({ id, client_secret: secret }: OldProvider) =>
-    !isUpstreamSecret(secret) || openUpstreamSecret(encryptionKeys, id, secret) !== undefined
+    readUpstreamSecret(encryptionKeys, id, secret) !== undefined
   return rows.filter((row) => toSettings(row) === undefined || !opens(row)).map(({ identifier }) => identifier)
 }

@@ -1,14 +1,15 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { StoredCredential } from '../passkeys/credential.ts'
+import { NIL_UUID } from '../records/ids.ts'
 import {
-  isUpstreamSecret,
   openSecret,
-  openUpstreamSecret,
+  readUpstreamSecret,
   type SealedSecret,
   type Sealing,
   sealForUpstream,
 } from '../secrets/sealed-secret.ts'
-import { type AdoptionPlaces, hasRelation } from './adoption-record.ts'
+import type { AdoptionPlaces } from './adoption-record.ts'
+import { hasRelation } from './catalog.ts'
 import { CODES, COPIED_CODES } from './copy-live-rows.ts'
 
 /** What giving rows back works with. `switchedAt`: since when this service has served. */
@@ -56,7 +57,6 @@ async function endRefreshedSessions({ trx, places, switchedAt }: GiveBackContext
 
 async function endUsedCodes({ trx, places }: GiveBackContext): Promise<void> {
   const copied = sql.id(places.kept, COPIED_CODES)
-  const types = { sms: 'confirmation_token', confirmation: 'confirmation_token' } as const
   for (const { kind, token } of CODES) {
     const used = sql`
       SELECT c.user_id FROM ${copied} c WHERE c.kind = ${kind} AND NOT EXISTS (
@@ -64,9 +64,8 @@ async function endUsedCodes({ trx, places }: GiveBackContext): Promise<void> {
         WHERE t.user_id = c.user_id AND t.kind = c.kind AND t.otp_hash = c.otp_hash)`
     await sql`UPDATE ${places.names.id('users')} SET ${sql.ref(token)} = '' WHERE id IN (${used})`.execute(trx)
     if (await hasRelation(trx, places.kept, 'one_time_tokens')) {
-      const type = Object.entries(types).find(([name]) => name === kind)?.[1] ?? token
       await sql`
-        DELETE FROM ${sql.id(places.kept, 'one_time_tokens')} WHERE token_type::text = ${type} AND user_id IN (${used})`.execute(
+        DELETE FROM ${sql.id(places.kept, 'one_time_tokens')} WHERE token_type::text = ${token} AND user_id IN (${used})`.execute(
         trx,
       )
     }
@@ -119,9 +118,7 @@ async function findKeyId(
     WHERE encrypted_password LIKE '{%' LIMIT 1`.execute(trx)
   const [row] = rows
   const current = { ...encryptionKeys, byId: new Map([[encryptionKeys.current.id, encryptionKeys.current]]) }
-  return row && isUpstreamSecret(row.hash) && openUpstreamSecret(current, row.id, row.hash) !== undefined
-    ? row.keyId
-    : undefined
+  return row && readUpstreamSecret(current, row.id, row.hash) !== undefined ? row.keyId : undefined
 }
 
 async function giveBackWebauthnFactors({ trx, places }: GiveBackContext): Promise<void> {
@@ -156,7 +153,7 @@ function toUpstreamCredential({ id, publicKey, counter, transports }: StoredCred
 async function giveBackAuditLog({ trx, places, switchedAt }: GiveBackContext): Promise<void> {
   await sql`
     INSERT INTO ${sql.id(places.kept, 'audit_log_entries')} (instance_id, id, payload, created_at, ip_address)
-      SELECT '00000000-0000-0000-0000-000000000000', id, payload::json, created_at, left(ip_address, 64)
+      SELECT ${NIL_UUID}::uuid, id, payload::json, created_at, left(ip_address, 64)
       FROM ${places.names.id('audit_log_entries')} WHERE created_at > ${switchedAt} ON CONFLICT (id) DO NOTHING`.execute(
     trx,
   )

@@ -1,7 +1,8 @@
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { PROVIDERS } from '../config/external.ts'
-import { type EncryptionKeys, openUpstreamSecret } from '../secrets/sealed-secret.ts'
-import { type AdoptionPlaces, hasRelation } from './adoption-record.ts'
+import { type EncryptionKeys, readUpstreamSecret } from '../secrets/sealed-secret.ts'
+import type { AdoptionPlaces } from './adoption-record.ts'
+import { columnsOf, hasRelation } from './catalog.ts'
 
 /** Something of a database that does not carry over, and how many it concerns. */
 export interface Loss {
@@ -96,29 +97,18 @@ export async function listClosedSecrets(
 ): Promise<readonly Loss[]> {
   const losses: Loss[] = []
   for (const { table, column, what } of SEALED) {
-    if (table === 'sessions' && !(await hasColumn(db, names.schema, [table, column]))) continue
+    if (!(await columnsOf(db, names.schema, table)).has(column)) continue
     const value = sql.ref(column)
     const { rows } = await sql<{ keyId: string; id: string; secret: string; count: string }>`
       SELECT ${value}::json ->> 'key_id' AS "keyId", (array_agg(id::text))[1] AS id, (array_agg(${value}))[1] AS secret,
         count(*) AS count
       FROM ${names.id(table)} WHERE ${value} LIKE '{%' GROUP BY 1 ORDER BY 1`.execute(db)
     for (const { keyId, id, secret, count } of rows) {
-      if (openUpstreamSecret(keys, id, secret) !== undefined) continue
+      if (readUpstreamSecret(keys, id, secret) !== undefined) continue
       losses.push({ what: `${what} is sealed by the key ${keyId}, which no setting has`, count: Number(count) })
     }
   }
   return losses
-}
-
-async function hasColumn(
-  db: QueryExecutorProvider,
-  schema: string,
-  [table, column]: readonly [table: string, column: string],
-): Promise<boolean> {
-  const { rows } = await sql`
-    SELECT FROM information_schema.columns
-    WHERE table_schema = ${schema} AND table_name = ${table} AND column_name = ${column}`.execute(db)
-  return rows.length > 0
 }
 
 /** Users who cannot sign in afterwards though they can now, by reason. */

@@ -1,9 +1,11 @@
 import { createHash, createHmac } from 'node:crypto'
 import { createRefreshTokens } from '@trestle/migrations/auth/0008-create-refresh-tokens.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { type EncryptionKeys, isUpstreamSecret, openUpstreamSecret } from '../secrets/sealed-secret.ts'
+import { NIL_UUID } from '../records/ids.ts'
+import { type EncryptionKeys, readUpstreamSecret } from '../secrets/sealed-secret.ts'
 import { hashRefreshToken } from '../sessions/refresh-token.ts'
-import { type AdoptionPlaces, hasRelation, limitLockWait } from './adoption-record.ts'
+import { type AdoptionPlaces, limitLockWait } from './adoption-record.ts'
+import { hasRelation } from './catalog.ts'
 
 const BATCH_SESSIONS = 5_000
 /** The old service goes on numbering its tokens meanwhile. */
@@ -82,7 +84,7 @@ async function nextSessions(trx: Kysely<unknown>, { names, staging }: AdoptionPl
   const progress = sql.id(staging, 'progress')
   const { rows } = await sql<{ id: string }>`
     SELECT id FROM ${names.id('sessions')}
-    WHERE id > coalesce((SELECT after FROM ${progress}), '00000000-0000-0000-0000-000000000000')
+    WHERE id > coalesce((SELECT after FROM ${progress}), ${NIL_UUID})
     ORDER BY id LIMIT ${sql.lit(BATCH_SESSIONS)} FOR KEY SHARE`.execute(trx)
   const last = rows.at(-1)
   if (last !== undefined) {
@@ -202,7 +204,7 @@ function deriveUpstreamTokens(
   keys: EncryptionKeys,
   { id, hmacKey, counter }: UpstreamSession,
 ): { readonly current: string; readonly parent: string | undefined } | undefined {
-  const text = isUpstreamSecret(hmacKey) ? openUpstreamSecret(keys, id, hmacKey) : hmacKey
+  const text = readUpstreamSecret(keys, id, hmacKey)
   if (text === undefined) return undefined
   const key = Buffer.from(text, 'base64url')
   return {

@@ -53,8 +53,8 @@ describe('verify', () => {
   })
 
   it('matches a hash of Firebase as supabase/auth stores it, and one that supabase/auth has sealed for its user', async () => {
-    const openHash = (userId: string, sealed: string) => (userId === 'ada' && sealed === '{}' ? firebase : undefined)
-    const hasher = createPasswordHasher({ runTasks: runHashTasks, concurrency: 2, clock: () => 0, openHash })
+    const readHash = (userId: string, hash: string) => (userId === 'ada' && hash === '{}' ? firebase : hash)
+    const hasher = createPasswordHasher({ runTasks: runHashTasks, concurrency: 2, clock: () => 0, readHash })
     const right = { matches: true, isOutdated: true }
     expect(await hasher.verify(firebase, 'user1password')).toEqual(right)
     expect(await hasher.verify('{}', 'user1password', 'ada')).toEqual(right)

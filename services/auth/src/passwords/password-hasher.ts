@@ -1,6 +1,5 @@
 import type { Meter } from '@opentelemetry/api'
 import { serverBusy } from '../errors.ts'
-import { isUpstreamSecret } from '../secrets/sealed-secret.ts'
 import { parseHashOfRow } from './firebase-scrypt.ts'
 import type { HashOutcome, HashTask, RunHashTasks } from './hash-threads.ts'
 import { ARGON2_COST, isOutdated, type PasswordAlgorithm, type StoredHash } from './stored-hash.ts'
@@ -47,8 +46,8 @@ const USUAL_SCHEME: HashScheme = { algorithm: 'argon2id', replacesOthers: true }
 export interface PasswordHasherOptions extends Omit<HashQueueOptions, 'waitMsMax' | 'algorithm'> {
   /** Default: argon2id, in place of all others. */
   readonly scheme?: HashScheme
-  /** Opens a hash that supabase/auth has sealed for a user; undefined where no key of the service does. Default: opens none. */
-  readonly openHash?: (userId: string, sealed: string) => string | undefined
+  /** Reads the hash of a user, which supabase/auth may have sealed; undefined where no key opens it. Default: as it is. */
+  readonly readHash?: (userId: string, hash: string) => string | undefined
   /** Called for every hash that is made or verified. */
   readonly onWork?: (work: HashWork, stage: 'submitted' | 'completed') => void
 }
@@ -84,7 +83,7 @@ const DUMMIES: Readonly<Record<PasswordAlgorithm, StoredHash>> = {
 /** The hasher of a process. It hashes on other threads, so that other requests are not slowed. */
 export function createPasswordHasher({
   onWork,
-  openHash = () => undefined,
+  readHash = (_id, hash) => hash,
   scheme: { algorithm, replacesOthers } = USUAL_SCHEME,
   ...options
 }: PasswordHasherOptions): PasswordHasher {
@@ -97,8 +96,7 @@ export function createPasswordHasher({
     onWork?.(work, 'completed')
     return outcome
   }
-  const read = (hash: string, userId = ''): StoredHash | undefined =>
-    parseHashOfRow(isUpstreamSecret(hash) ? (openHash(userId, hash) ?? '') : hash)
+  const read = (hash: string, userId = ''): StoredHash | undefined => parseHashOfRow(readHash(userId, hash) ?? '')
   return {
     hash: async (password) => {
       const outcome = await run({ kind: 'hash', alg: algorithm, password })

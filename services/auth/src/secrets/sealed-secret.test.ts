@@ -2,9 +2,8 @@ import { describe, expect, it } from 'vitest'
 import {
   createEncryptionKeys,
   deriveEncryptionKey,
-  isUpstreamSecret,
   openSecret,
-  openUpstreamSecret,
+  readUpstreamSecret,
   sealForUpstream,
   sealSecret,
 } from './sealed-secret.ts'
@@ -66,7 +65,7 @@ describe('sealSecret and openSecret', () => {
   })
 })
 
-describe('openUpstreamSecret', () => {
+describe('readUpstreamSecret', () => {
   // Made by supabase/auth 2.196.0 for the hash of a password.
   const key = Buffer.from('Tcyv5mDqpmwtobDmeAD8_6f4PtWLTnYt77xp3EsuYpg', 'base64url')
   const keys = createEncryptionKeys(first, [second, key])
@@ -75,15 +74,17 @@ describe('openUpstreamSecret', () => {
     '{"key_id":"key-1","alg":"aes-gcm-hkdf","data":"oXl7eKDJf55z009eb0JHUDqqhrnJT9BBelbC2tfrHj/4+hzi/qTmNjH9GHBhOgafiJQDHYPj8c67qc2isgfvj7ZCNQ8HzYF0yBHeTw==","nonce":"wg5z5HgZ3NxnqovB"}'
 
   it('opens what supabase/auth has sealed, whatever it calls the key', () => {
-    expect(openUpstreamSecret(keys, userId, sealed)).toMatch(/^\$2a\$10\$/)
-    expect(isUpstreamSecret(sealed)).toBe(true)
-    expect(isUpstreamSecret('$2a$10$x')).toBe(false)
+    expect(readUpstreamSecret(keys, userId, sealed)).toMatch(/^\$2a\$10\$/)
+  })
+
+  it('returns a text that is not sealed as it is', () => {
+    expect(readUpstreamSecret(keys, userId, '$2a$10$x')).toBe('$2a$10$x')
   })
 
   it('opens what sealForUpstream has sealed', () => {
     const made = sealForUpstream({ encryptionKeys: keys, randomBytes }, userId, { keyId: 'key-1', secret: 'ABC' })
     expect(JSON.parse(made)).toMatchObject({ key_id: 'key-1', nonce: randomBytes(12).toString('base64') })
-    expect(openUpstreamSecret(keys, userId, made)).toBe('ABC')
+    expect(readUpstreamSecret(keys, userId, made)).toBe('ABC')
   })
 
   it.each([
@@ -92,7 +93,7 @@ describe('openUpstreamSecret', () => {
     ['another form', keys, userId, sealed.replace('aes-gcm-hkdf', 'aes')],
     ['broken JSON', keys, userId, sealed.slice(0, -1)],
   ])('opens nothing with %s', (_case, each, id, text) => {
-    expect(openUpstreamSecret(each, id, text)).toBeUndefined()
+    expect(readUpstreamSecret(each, id, text)).toBeUndefined()
   })
 })
 

@@ -77,16 +77,13 @@ export function openSecret(keys: EncryptionKeys, rowId: string, sealed: SealedSe
 /** What supabase/auth seals is the same but for the name of the key, which its settings choose, and the alphabet of base64. */
 const UpstreamSecret = z.object({ alg: z.literal('aes-gcm-hkdf'), nonce: z.base64(), data: z.base64() })
 
-/** Whether a text of a column of supabase/auth is sealed (GOTRUE_SECURITY_DB_ENCRYPTION_ENCRYPT). */
-export function isUpstreamSecret(text: string): boolean {
-  return text.startsWith('{')
-}
-
 /**
- * Opens a secret that supabase/auth has sealed for a row. Names of keys are not compared: each key of the service is tried.
- * @returns undefined where none of the keys opens it
+ * Reads a secret of a column of supabase/auth: a text, or what supabase/auth has sealed for the row
+ * (GOTRUE_SECURITY_DB_ENCRYPTION_ENCRYPT). Names of keys are not compared: each key of the service is tried.
+ * @returns undefined where the text is sealed and none of the keys opens it
  */
-export function openUpstreamSecret({ byId }: EncryptionKeys, rowId: string, text: string): string | undefined {
+export function readUpstreamSecret({ byId }: EncryptionKeys, rowId: string, text: string): string | undefined {
+  if (!text.startsWith('{')) return text
   const { data: sealed } = UpstreamSecret.safeParse(parseJson(text))
   if (sealed === undefined) return undefined
   for (const { key } of byId.values()) {

@@ -29,7 +29,7 @@ import { deletePendingChanges } from '../one-time-tokens/pending-change-reposito
 import { verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'
 import { createFailedFactorChecks } from '../rate-limits/failed-checks.ts'
-import { isUpstreamSecret, openSecret, openUpstreamSecret } from '../secrets/sealed-secret.ts'
+import { openSecret, readUpstreamSecret } from '../secrets/sealed-secret.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -210,8 +210,7 @@ function readSecret(
   { id, secret, plainSecret }: FactorWithSecrets,
 ): string | undefined {
   if (secret !== null) return openSecret(encryptionKeys, id, secret)
-  const written = plainSecret ?? ''
-  const opened = isUpstreamSecret(written) ? openUpstreamSecret(encryptionKeys, id, written) : written
+  const opened = readUpstreamSecret(encryptionKeys, id, plainSecret ?? '')
   return BASE32.test(opened ?? '') ? opened : undefined
 }
 
