@@ -11,10 +11,13 @@ export interface Lifetimes {
   readonly flowSeconds: number
 }
 
-/** What a copy reads and writes: the tables that have moved away, and those of this service. */
+/** What a copy reads and writes: tables of supabase/auth, and those of this service. */
 export interface CopyContext {
   readonly trx: Kysely<unknown>
-  readonly places: AdoptionPlaces
+  /** `kept`: the schema of the tables of supabase/auth. */
+  readonly places: Pick<AdoptionPlaces, 'names' | 'kept'>
+  /** The users whose rows are copied: a table with the columns of `users` in supabase/auth. */
+  readonly users: RawBuilder<unknown>
   readonly lifetimes: Lifetimes
 }
 
@@ -28,18 +31,19 @@ function toUrlAlphabet(text: RawBuilder<unknown>): RawBuilder<unknown> {
 }
 
 /**
- * Copies what is in use of the tables that have moved: passkeys and codes that have not been used. The credentials of WebAuthn
+ * Copies what is in use of tables of supabase/auth: passkeys and codes that have not been used. The credentials of WebAuthn
  * factors get the form of this service, in a column of its own.
  */
 export async function copyLiveRows(context: CopyContext): Promise<void> {
-  const { trx, places } = context
+  const { trx, places, users } = context
   await sql`
     UPDATE ${places.names.id('mfa_factors')} f SET credential = jsonb_build_object(
         'id', ${toUrlAlphabet(sql`f.web_authn_credential ->> 'id'`)},
         'publicKey', ${toUrlAlphabet(sql`f.web_authn_credential ->> 'publicKey'`)},
         'counter', coalesce((f.web_authn_credential #>> '{authenticator,signCount}')::bigint, 0),
         'transports', coalesce(nullif(f.web_authn_credential -> 'transport', 'null'), '[]'))
-      WHERE f.factor_type = 'webauthn' AND f.status = 'verified' AND f.web_authn_credential ? 'publicKey'`.execute(trx)
+      WHERE f.factor_type = 'webauthn' AND f.status = 'verified' AND f.web_authn_credential ? 'publicKey'
+        AND EXISTS (SELECT FROM ${users} u WHERE u.id = f.user_id)`.execute(trx)
   if (await hasRelation(trx, places.kept, 'webauthn_credentials')) await copyPasskeys(context)
   await copyCodes(context)
 }
@@ -131,7 +135,7 @@ export const CODES: readonly CodePlace[] = [
  * Every version keeps the codes that it waits for in columns of `users` too. The flows must have been copied: a link of a PKCE flow
  * ends in an auth code.
  */
-async function copyCodes({ trx, places, lifetimes }: CopyContext): Promise<void> {
+async function copyCodes({ trx, places, users, lifetimes }: CopyContext): Promise<void> {
   const { names } = places
   for (const { kind, address, token, sentAt, when, methods } of CODES) {
     const seconds = kind === 'sms' || kind === 'phone_change' ? lifetimes.smsCodeSeconds : lifetimes.mailCodeSeconds
@@ -147,23 +151,31 @@ async function copyCodes({ trx, places, lifetimes }: CopyContext): Promise<void>
         SELECT u.id, ${kind}, ${address},
             ${methods === null ? sql`NULL` : sql`sha256(convert_to(${secret}, 'UTF8'))`}, decode(${digits}, 'hex'), ${flow},
             ${sent}, ${sent} + make_interval(secs => ${seconds})
-          FROM ${names.id('users')} u
+          FROM ${users} u
           -- The first condition is that of a unique index.
           WHERE ${secret} !~ '^[0-9 ]*$' AND ${digits} ~ '^[0-9a-f]{56}$' AND ${when}
             AND ${sent} + make_interval(secs => ${seconds}) > ${lifetimes.now}`.execute(trx)
   }
+}
+
+/** Notes which codes a switch has copied. */
+export async function noteCopiedCodes({ trx, places }: Pick<CopyContext, 'trx' | 'places'>): Promise<void> {
   await sql`
     CREATE TABLE ${sql.id(places.kept, COPIED_CODES)} AS
-      SELECT user_id, kind, otp_hash FROM ${names.id('one_time_tokens')}`.execute(trx)
+      SELECT user_id, kind, otp_hash FROM ${places.names.id('one_time_tokens')}`.execute(trx)
 }
 
 const BATCH_ENTRIES = 10_000
 
-/** Copies the entries of the audit log, some at a time. Those that a run before has copied stay. */
-export async function copyAuditLog(db: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<void> {
+/**
+ * Copies the entries of the audit log, some at a time. Those that a run before has copied stay.
+ * @returns how many were copied
+ */
+export async function copyAuditLog(db: Kysely<unknown>, { names, kept }: CopyContext['places']): Promise<number> {
   let after = NIL_UUID
+  let copied = 0
   for (;;) {
-    const { rows } = await sql<{ last: string | null }>`
+    const { rows } = await sql<{ last: string | null; copied: string }>`
       WITH batch AS (
         SELECT id, payload::jsonb AS payload, created_at, ip_address FROM ${sql.id(kept, 'audit_log_entries')}
         WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(BATCH_ENTRIES)}),
@@ -173,10 +185,11 @@ export async function copyAuditLog(db: Kysely<unknown>, { names, kept }: Adoptio
           SELECT id, ${idOf(sql`payload ->> 'actor_id'`)}, ${idOf(sql`payload #>> '{traits,user_id}'`)},
               coalesce(payload ->> 'action', ''), coalesce(payload ->> 'log_type', ''), ip_address, coalesce(created_at, 'epoch'),
               payload
-            FROM batch WHERE payload IS NOT NULL ON CONFLICT (id) DO NOTHING)
-      SELECT max(id::text) AS last FROM batch`.execute(db)
+            FROM batch WHERE payload IS NOT NULL ON CONFLICT (id) DO NOTHING RETURNING id)
+      SELECT max(id::text) AS last, (SELECT count(*) FROM copied) AS copied FROM batch`.execute(db)
     const last = rows[0]?.last ?? null
-    if (last === null) return
+    copied += Number(rows[0]?.copied ?? 0)
+    if (last === null) return copied
     after = last
   }
 }

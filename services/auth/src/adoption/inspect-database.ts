@@ -10,41 +10,42 @@ export interface Loss {
   readonly count: number
 }
 
-/** The tables of supabase/auth 2.196. */
-const TABLES = [
+/** The tables of supabase/auth 2.196 that are read, moved, or of no use here. */
+export const SERVED = [
   ...['users', 'identities', 'sessions', 'mfa_factors', 'mfa_amr_claims', 'mfa_challenges', 'refresh_tokens'],
   ...['one_time_tokens', 'flow_state', 'webauthn_credentials', 'webauthn_challenges', 'custom_oauth_providers'],
   ...['audit_log_entries', 'schema_migrations', 'instances'],
 ] as const
 /** Those that this service does not read yet. */
-const UNSERVED = [
+export const UNSERVED = [
   ...['sso_providers', 'sso_domains', 'saml_providers', 'saml_relay_states'],
   ...['oauth_clients', 'oauth_authorizations', 'oauth_consents', 'oauth_client_states'],
 ] as const
 
-/** How many rows each table of supabase/auth has that is there, by its name. */
+/** Where the tables of supabase/auth are. */
+type UpstreamPlace = Pick<AdoptionPlaces, 'names'>
+
+/** How many rows each table has that is there, by its name. */
 export async function countRows(
   db: Kysely<unknown>,
-  { names }: AdoptionPlaces,
-): Promise<{ readonly served: ReadonlyMap<string, number>; readonly unserved: ReadonlyMap<string, number> }> {
-  const count = async (tables: readonly string[]) => {
-    const counts = new Map<string, number>()
-    for (const table of tables) {
-      if (!(await hasRelation(db, names.schema, table))) continue
-      const { rows } = await sql<{ count: string }>`SELECT count(*) AS count FROM ${names.id(table)}`.execute(db)
-      counts.set(table, Number(rows[0]?.count ?? 0))
-    }
-    return counts
+  { names }: UpstreamPlace,
+  tables: readonly string[],
+): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>()
+  for (const table of tables) {
+    if (!(await hasRelation(db, names.schema, table))) continue
+    const { rows } = await sql<{ count: string }>`SELECT count(*) AS count FROM ${names.id(table)}`.execute(db)
+    counts.set(table, Number(rows[0]?.count ?? 0))
   }
-  return { served: await count(TABLES), unserved: await count(UNSERVED) }
+  return counts
 }
 
 /** The tables, views and functions in the schema that are neither those of supabase/auth nor of an extension. They are left alone. */
-export async function listInhabitants(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<readonly string[]> {
+export async function listInhabitants(db: Kysely<unknown>, { names }: UpstreamPlace): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT c.relname::text AS name FROM pg_class c
       WHERE c.relnamespace = to_regnamespace(${names.schema}) AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
-        AND c.relname <> ALL (${[...TABLES, ...UNSERVED]}::text[])
+        AND c.relname <> ALL (${[...SERVED, ...UNSERVED]}::text[])
     UNION ALL SELECT p.proname || '()' FROM pg_proc p
       WHERE p.pronamespace = to_regnamespace(${names.schema}) AND p.proname NOT IN ('uid', 'role', 'email', 'jwt')
     ORDER BY name`.execute(db)
@@ -57,7 +58,7 @@ export async function listInhabitants(db: Kysely<unknown>, { names }: AdoptionPl
  */
 export async function listDependents(
   db: Kysely<unknown>,
-  { names }: AdoptionPlaces,
+  { names }: UpstreamPlace,
   moving: readonly string[],
 ): Promise<readonly { readonly object: string; readonly table: string }[]> {
   const { rows } = await sql<{ object: string; table: string }>`
@@ -92,7 +93,7 @@ const SEALED = [
 /** Secrets that no key of the service opens, by the name of the key that sealed them. One secret of each name is tried. */
 export async function listClosedSecrets(
   db: QueryExecutorProvider,
-  { names }: AdoptionPlaces,
+  { names }: UpstreamPlace,
   keys: EncryptionKeys,
 ): Promise<readonly Loss[]> {
   const losses: Loss[] = []
@@ -112,7 +113,7 @@ export async function listClosedSecrets(
 }
 
 /** Users who cannot sign in afterwards though they can now, by reason. */
-export async function listLostSignIns(db: Kysely<unknown>, { names }: AdoptionPlaces): Promise<readonly Loss[]> {
+export async function listLostSignIns(db: Kysely<unknown>, { names }: UpstreamPlace): Promise<readonly Loss[]> {
   const { id } = names
   const served = [...PROVIDERS, 'email', 'phone']
   const { rows: hashes } = await sql<{ count: string }>`

@@ -5,7 +5,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Sealing } from '../secrets/sealed-secret.ts'
 import { type AdoptionPlaces, limitLockWait, noteSwitch } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
-import { copyLiveRows, type Lifetimes } from './copy-live-rows.ts'
+import { copyLiveRows, type Lifetimes, noteCopiedCodes } from './copy-live-rows.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
 import { dropTriggers, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
 import { makeUpstreamChanges } from './upstream-changes.ts'
@@ -84,9 +84,10 @@ export function switchHooks(
     for (const table of moving) await moveTable(trx, [names.schema, kept], table)
     await makeUpstreamChanges(trx, places, 'all')
     return async (later) => {
-      const context: SealedCopyContext = { trx: later, places, lifetimes, sealing }
+      const context: SealedCopyContext = { trx: later, places, users: names.id('users'), lifetimes, sealing }
       await copyFlows(context)
       await copyLiveRows(context)
+      await noteCopiedCodes(context)
       onLeft(await copyCustomProviders(context))
       await noteSwitch(later, places)
       await sql`DROP SCHEMA ${sql.id(staging)} CASCADE`.execute(later)

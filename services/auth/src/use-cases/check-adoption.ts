@@ -8,6 +8,8 @@ import {
   listDependents,
   listInhabitants,
   listLostSignIns,
+  SERVED,
+  UNSERVED,
 } from '../adoption/inspect-database.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import { listReplaced } from '../adoption/switch-tables.ts'
@@ -50,7 +52,8 @@ export async function checkAdoption(
   return withDatabase({ url }, async (db) => {
     const { version, obstacles } = await findObstacles(db, { names, force, role: config.database.role })
     if (obstacles.length > 0) return { ...NOTHING, version, obstacles }
-    const { served, unserved } = await countRows(db, places)
+    const served = await countRows(db, places, SERVED)
+    const unserved = await countRows(db, places, UNSERVED)
     const unfit = await listUnfitProviders(db, places, { encryptionKeys })
     return {
       version,

@@ -1,0 +1,134 @@
+import { createHash, createHmac } from 'node:crypto'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type EncryptionKeys, readUpstreamSecret } from '../secrets/sealed-secret.ts'
+import { hashRefreshToken } from '../sessions/refresh-token.ts'
+
+/** The old service goes on numbering its tokens meanwhile. */
+export const ID_GAP = 1_000_000_000n
+
+const SIGNATURE_BYTES = 16
+const CHECKSUM_BYTES = 4
+const LOW_BITS = 0x7fn
+
+/** The tables of a copy, and what it needs to compute tokens. */
+export interface TokenCopy {
+  /** `refresh_tokens` as supabase/auth has it. */
+  readonly old: RawBuilder<unknown>
+  /** `refresh_tokens` of this service. */
+  readonly own: RawBuilder<unknown>
+  /** The sessions of both, with their keys of the second form. */
+  readonly sessions: RawBuilder<unknown>
+  /** What is added to the numbers of the old tokens. */
+  readonly idOffset: bigint
+  readonly encryptionKeys: EncryptionKeys
+}
+
+/** Copies the tokens of both forms, in place of those that the sessions have. The caller holds the sessions. */
+export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  const { old, own, sessions, idOffset } = copy
+  const offset = sql.lit(idOffset)
+  await sql`DELETE FROM ${own} WHERE session_id = ANY (${ids}::uuid[])`.execute(trx)
+  await sql`
+    INSERT INTO ${own} (id, session_id, user_id, token_hash, counter, parent_id, revoked, created_at, updated_at)
+    SELECT t.id + ${offset}, t.session_id, s.user_id, sha256(convert_to(t.token, 'UTF8')),
+        row_number() OVER (PARTITION BY t.session_id ORDER BY t.id) - 1, p.id + ${offset}, coalesce(t.revoked, false),
+        coalesce(t.created_at, s.created_at, 'epoch'), coalesce(t.updated_at, t.created_at, s.created_at, 'epoch')
+      FROM ${old} t JOIN ${sessions} s ON s.id = t.session_id
+      LEFT JOIN ${old} p ON p.token = t.parent AND p.session_id = t.session_id
+      WHERE t.session_id = ANY (${ids}::uuid[]) AND t.token <> ''`.execute(trx)
+  await insertDerived(trx, copy, await readUpstreamSessions(trx, { sessions, ids }))
+}
+
+interface KeyedSession {
+  readonly id: string
+  readonly hmacKey: string
+  readonly counter: string
+}
+
+async function readUpstreamSessions(
+  trx: Kysely<unknown>,
+  { sessions, ids }: { readonly sessions: RawBuilder<unknown>; readonly ids: readonly string[] },
+): Promise<readonly KeyedSession[]> {
+  const { rows } = await sql<KeyedSession>`
+    SELECT id, refresh_token_hmac_key AS "hmacKey", refresh_token_counter::text AS counter FROM ${sessions}
+    WHERE id = ANY (${ids}::uuid[]) AND refresh_token_hmac_key IS NOT NULL AND refresh_token_counter IS NOT NULL`.execute(
+    trx,
+  )
+  return rows
+}
+
+/** A token of the second form follows those of the first form that its session had before. */
+async function insertDerived(
+  trx: Kysely<unknown>,
+  { own, sessions, encryptionKeys }: TokenCopy,
+  keyed: readonly KeyedSession[],
+): Promise<void> {
+  const derived = keyed.flatMap(({ id, hmacKey, counter }) => {
+    const tokens = deriveUpstreamTokens(encryptionKeys, { id, hmacKey, counter: BigInt(counter) })
+    return tokens === undefined ? [] : [{ id, counter, tokens }]
+  })
+  if (derived.length === 0) return
+  const hashOf = (token: string | undefined) => (token === undefined ? null : hashRefreshToken(token))
+  await sql`
+    WITH item AS (
+      SELECT d.*, s.user_id, coalesce(s.refreshed_at AT TIME ZONE 'UTC', s.created_at, 'epoch') AS moment,
+          coalesce(before.counter, 0) + d.step + 1 AS counter, before.id AS before_id
+        FROM unnest(${derived.map(({ id }) => id)}::uuid[], ${derived.map(({ counter }) => counter)}::bigint[],
+          ${derived.map(({ tokens }) => hashOf(tokens.current))}::bytea[],
+          ${derived.map(({ tokens }) => hashOf(tokens.parent))}::bytea[]) d (session_id, step, hash, parent_hash)
+        JOIN ${sessions} s ON s.id = d.session_id
+        LEFT JOIN LATERAL (
+          SELECT t.id, t.counter FROM ${own} t WHERE t.session_id = d.session_id ORDER BY t.counter DESC LIMIT 1) before ON true),
+    parent AS (
+      INSERT INTO ${own} (session_id, user_id, token_hash, counter, parent_id, revoked, created_at, updated_at)
+      SELECT session_id, user_id, parent_hash, counter - 1, before_id, true, moment, moment FROM item
+      WHERE parent_hash IS NOT NULL RETURNING id, session_id)
+    INSERT INTO ${own} (session_id, user_id, token_hash, counter, parent_id, created_at, updated_at)
+    SELECT i.session_id, i.user_id, i.hash, i.counter, coalesce(p.id, i.before_id), i.moment, i.moment
+      FROM item i LEFT JOIN parent p ON p.session_id = i.session_id`.execute(trx)
+}
+
+/** The session of a refresh token of the second form, which supabase/auth stores nowhere: it follows from these values. */
+interface UpstreamSession {
+  readonly id: string
+  /** `sessions.refresh_token_hmac_key`: base64url, or sealed. */
+  readonly hmacKey: string
+  readonly counter: bigint
+}
+
+/**
+ * The refresh tokens of a session of the second form, by counter: the current one, and the one before, which a client that lost
+ * an answer still has.
+ * @returns undefined where the key of the session is sealed, and no key of the service opens it
+ */
+function deriveUpstreamTokens(
+  keys: EncryptionKeys,
+  { id, hmacKey, counter }: UpstreamSession,
+): { readonly current: string; readonly parent: string | undefined } | undefined {
+  const text = readUpstreamSecret(keys, id, hmacKey)
+  if (text === undefined) return undefined
+  const key = Buffer.from(text, 'base64url')
+  return {
+    current: encodeToken(key, id, counter),
+    parent: counter > 0n ? encodeToken(key, id, counter - 1n) : undefined,
+  }
+}
+
+/** Version 0, session, counter, signature and checksum. */
+function encodeToken(key: Buffer, sessionId: string, counter: bigint): string {
+  const session = Buffer.from(sessionId.replaceAll('-', ''), 'hex')
+  const content = Buffer.concat([Buffer.of(0), session, toVarint(counter)])
+  const signature = createHmac('sha256', key).update(content).digest().subarray(0, SIGNATURE_BYTES)
+  const signed = Buffer.concat([content, signature])
+  const checksum = createHash('sha256').update(signed).digest().subarray(0, CHECKSUM_BYTES)
+  return Buffer.concat([signed, checksum]).toString('base64url')
+}
+
+/** Seven bits a byte, the lowest first; all bytes but the last have the highest bit. */
+function toVarint(value: bigint): Buffer {
+  const bytes: number[] = []
+  let rest = value
+  for (; rest > LOW_BITS; rest >>= 7n) bytes.push(Number(rest & LOW_BITS) | 0x80)
+  return Buffer.from([...bytes, Number(rest)])
+}
