@@ -1,6 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import { hasRelation } from './catalog.ts'
+import { SERVED, UNSERVED } from './inspect-database.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
 const OLDEST_VERSION = '20221215195900'
@@ -36,6 +37,32 @@ export async function findObstacles(
   return { version, obstacles: obstacles.filter((obstacle) => obstacle !== undefined) }
 }
 
+/**
+ * The version of a database that an import reads. It may belong to somebody else, who must see its rows.
+ * @throws Error with the reason why it cannot be read, in a line
+ */
+export async function requireReadable(
+  db: Kysely<unknown>,
+  { names, force }: Pick<AdoptionWish, 'names' | 'force'>,
+): Promise<string> {
+  const { schema } = names
+  if (await hasRelation(db, schema, 'trestle_migrations'))
+    throw new Error(`the schema ${schema} of the source has the tables of this service, not those of supabase/auth`)
+  if (!(await hasRelation(db, schema, 'schema_migrations')) || !(await hasRelation(db, schema, 'users')))
+    throw new Error(`the schema ${schema} of the source has no tables of supabase/auth`)
+  const { rows } = await sql<{ owner: string; user: string }>`
+    SELECT pg_get_userbyid(relowner) AS owner, current_user AS "user" FROM pg_class
+    WHERE relnamespace = to_regnamespace(format('%I', ${schema}::text)) AND relkind IN ('r', 'p')
+      AND relname = ANY (${[...SERVED, ...UNSERVED]}::text[])
+      AND (NOT has_table_privilege(oid, 'SELECT') OR row_security_active(oid)) LIMIT 1`.execute(db)
+  const [hidden] = rows
+  if (hidden !== undefined) throw new Error(`the source hides its rows from ${hidden.user}: connect as ${hidden.owner}`)
+  const version = await readVersion(db, names)
+  const obstacle = describeVersion(version, force)
+  if (obstacle !== undefined) throw new Error(obstacle)
+  return version
+}
+
 /** The version of a database that can be adopted. @throws Error with the reasons why it cannot */
 export async function requireAdoptable(db: Kysely<unknown>, wish: AdoptionWish): Promise<string> {
   const { version, obstacles } = await findObstacles(db, wish)
@@ -53,7 +80,7 @@ function describeVersion(version: string, force: boolean): string | undefined {
   if (version === 'none' || version < OLDEST_VERSION)
     return `migration ${version} is older than supabase/auth 2.40: start a later version once, which migrates the database`
   if (version > NEWEST_VERSION && !force)
-    return `migration ${version} is newer than supabase/auth 2.196, which this release knows: --force adopts the database all the same`
+    return `migration ${version} is newer than supabase/auth 2.196, which this release knows: --force takes it all the same`
   return undefined
 }
 

@@ -50,6 +50,7 @@ export function otherCommands({ load, now, process }: OtherCommandsOptions): Com
       const { adoptCommand, askOn } = await import('./adopt.ts')
       return adoptCommand(load, { print, ask: (question) => askOn(stdin, stdout, question) })
     },
+    import: async () => (await import('./import-database.ts')).importCommand(load, print),
     token: async () => (await import('./token.ts')).tokenCommand(operator),
     doctor: async () => {
       const { doctor } = await import('./doctor.ts')

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { totpCode } from '../authenticator-app.ts'
 import { errorBody } from '../bodies.ts'
 import { type AdoptedApp, authenticatorOf, openAdoptedVersion } from './adopted-app.ts'
+import { openImportedVersion } from './imported-app.ts'
 import { type OldUser, readManifest, runSql, VERSIONS } from './restored-database.ts'
 
 /** What each old server answered for a user who may not sign in, by the name of the user. */
@@ -46,11 +47,18 @@ const signInToken = async ({ email, password }: OldUser) => {
   return String(answer.json().access_token)
 }
 
-describe.each(VERSIONS)('an adopted database of %s', (version) => {
+/** Both ways from supabase/auth. */
+const WAYS = [
+  { way: 'adopted', open: openAdoptedVersion },
+  { way: 'imported', open: openImportedVersion },
+] as const
+const CASES = WAYS.flatMap((way) => VERSIONS.map((version) => ({ ...way, version })))
+
+describe.each(CASES)('an $way database of $version', ({ open, version }) => {
   const { users } = readManifest(version)
   const named = (name: string) => users.find((user) => user.name === name)
   beforeEach(async () => {
-    app = await openAdoptedVersion(version)
+    app = await open(version)
   })
 
   it('signs everybody in by the password of before, and refuses whom the old server refuses', async () => {
@@ -158,6 +166,25 @@ describe.each(VERSIONS)('an adopted database of %s', (version) => {
     expect([answer.statusCode, answer.json().user?.id ?? answer.body]).toEqual([200, user.id])
   })
 
+  it('lists everybody, and has the entries of the audit log', async () => {
+    const { rows } = readManifest(version)
+    expect(
+      await runSql(
+        app.database.directUrl,
+        `SELECT (SELECT count(*)::int FROM auth.user_directory) AS users,
+           (SELECT count(*)::int FROM auth.audit_log_entries WHERE action <> '' AND log_type <> '') AS entries`,
+      ),
+    ).toEqual([{ users: rows.users, entries: rows.audit_log_entries }])
+  })
+})
+
+describe.each(VERSIONS)('an adopted database of %s', (version) => {
+  const { users } = readManifest(version)
+  const named = (name: string) => users.find((user) => user.name === name)
+  beforeEach(async () => {
+    app = await openAdoptedVersion(version)
+  })
+
   it('leaves the tables of neighbours as they are: triggers, foreign keys and policies', async () => {
     const { superuserUrl } = app.restored.database
     const email = 'new@example.com'
@@ -184,17 +211,5 @@ describe.each(VERSIONS)('an adopted database of %s', (version) => {
     await runSql(superuserUrl, `DELETE FROM public.notes; DELETE FROM auth.users WHERE id = '${id}'`)
     expect(await runSql(superuserUrl, `SELECT id FROM public.profiles WHERE id = '${id}'`)).toEqual([])
     expect((await refresh(signedUp.json().refresh_token)).status).toBe(400)
-  })
-
-  it('lists everybody, and has the entries of the audit log', async () => {
-    const { rows } = readManifest(version)
-    const { url } = app.restored.database
-    expect(
-      await runSql(
-        url,
-        `SELECT (SELECT count(*)::int FROM user_directory) AS users,
-           (SELECT count(*)::int FROM audit_log_entries WHERE action <> '' AND log_type <> '') AS entries`,
-      ),
-    ).toEqual([{ users: rows.users, entries: rows.audit_log_entries }])
   })
 })

@@ -79,7 +79,7 @@ describe('a database that cannot be adopted', () => {
     [
       'a version that is not known',
       `INSERT INTO auth.schema_migrations VALUES ('20990101000000')`,
-      'migration 20990101000000 is newer than supabase/auth 2.196, which this release knows: --force adopts the database all the same',
+      'migration 20990101000000 is newer than supabase/auth 2.196, which this release knows: --force takes it all the same',
     ],
     [
       'another owner',

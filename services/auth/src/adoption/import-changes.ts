@@ -1,0 +1,227 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { hasRelation } from './catalog.ts'
+import type { ImportPlaces } from './import-record.ts'
+
+/** What an import did to a table of this service. */
+export interface TableChange {
+  readonly table: string
+  readonly added: number
+  readonly changed: number
+  readonly deleted: number
+}
+
+/** A user, flow or provider that changed at the source, and stays as it is here. */
+export interface HeldBack {
+  readonly kind: string
+  readonly id: string
+  readonly reason: string
+}
+
+/** The tables of this service that an import writes by rows that it compares. */
+const COMPARED = [
+  ...['users', 'identities', 'sessions', 'mfa_amr_claims', 'mfa_factors', 'refresh_tokens', 'webauthn_credentials'],
+  ...['one_time_tokens', 'flow_state', 'custom_oauth_providers'],
+] as const
+
+/**
+ * Finds what is new, has changed or is gone at the source since the run before, and notes what of that has changed here too: it is
+ * held back. What is gone on both sides needs nothing.
+ */
+export async function findChanges(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
+  const { kept, record } = places
+  const changes = sql.id(kept, 'changes')
+  await sql`ANALYZE ${sql.id(kept, 'prints')}`.execute(trx)
+  await sql`
+    CREATE UNLOGGED TABLE ${changes} AS
+      SELECT kind, id, p.print, CASE WHEN t.id IS NULL THEN 'new' WHEN p.id IS NULL THEN 'gone' ELSE 'changed' END AS change,
+          t.own_print
+        FROM ${sql.id(kept, 'prints')} p FULL JOIN ${sql.id(record, 'taken')} t USING (kind, id)
+        WHERE p.print IS DISTINCT FROM t.print`.execute(trx)
+  await sql`ALTER TABLE ${changes} ADD PRIMARY KEY (kind, id)`.execute(trx)
+  await sql`ANALYZE ${changes}`.execute(trx)
+  await sql`CREATE UNLOGGED TABLE ${sql.id(kept, 'held')} (kind text, id uuid, reason text)`.execute(trx)
+  await noteOwnRows(trx, places, 'before')
+  await holdBack(
+    trx,
+    places,
+    sql`CASE WHEN change = 'new' THEN 'was here before the import' ELSE 'has changed here since its import' END`,
+    sql`
+      SELECT c.kind, c.id FROM ${changes} c LEFT JOIN (
+          SELECT kind, id, sum(print) AS print FROM ${sql.id(kept, 'before')} GROUP BY kind, id) o USING (kind, id)
+        WHERE o.print IS DISTINCT FROM c.own_print AND NOT (c.change = 'gone' AND o.print IS NULL)`,
+  )
+}
+
+/**
+ * Holds back users whose email, phone or identity belongs to somebody who stays here, and custom providers whose name is taken.
+ * Emails that users of the source share in capitals are no reason. Who is held back may keep an address that somebody else of the
+ * source has by now, hence the rounds. Only what is to be written stays on the stage.
+ */
+export async function holdCollisions(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
+  const { names, kept } = places
+  const staged = (table: string) => sql.id(kept, table)
+  const stays = (owner: RawBuilder<unknown>, kind = 'user') => sql`NOT EXISTS (
+    SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = ${kind} AND c.id = ${owner})`
+  const isForeign = sql`NOT EXISTS (
+    SELECT FROM ${sql.id(places.record, 'taken')} t WHERE t.kind = 'user' AND t.id = o.id)`
+  const others = sql`${names.id('users')} o JOIN ${staged('users')} s ON o.id <> s.id`
+  const collisions: readonly RawBuilder<unknown>[] = [
+    sql`
+      SELECT 'user' AS kind, s.id FROM ${others} AND lower(o.email) = lower(s.email) AND NOT o.is_sso_user AND NOT s.is_sso_user
+        WHERE (o.email = s.email OR ${isForeign}) AND ${stays(sql`o.id`)}`,
+    sql`SELECT 'user', s.id FROM ${others} AND o.phone = s.phone WHERE ${stays(sql`o.id`)}`,
+    sql`
+      SELECT 'user', s.user_id FROM ${names.id('identities')} o JOIN ${staged('identities')} s
+        ON (o.provider_id, o.provider) = (s.provider_id, s.provider) AND o.user_id <> s.user_id
+        WHERE ${stays(sql`o.user_id`)}`,
+    ...((await hasRelation(trx, kept, 'custom_oauth_providers'))
+      ? [
+          sql`
+            SELECT 'provider', s.id FROM ${names.id('custom_oauth_providers')} o JOIN ${staged('custom_oauth_providers')} s
+              ON o.identifier = s.identifier AND o.id <> s.id WHERE ${stays(sql`o.id`, 'provider')}`,
+        ]
+      : []),
+  ]
+  const reason = sql`CASE WHEN kind = 'user' THEN 'has an email, phone or identity of another user here'
+    ELSE 'has the name of another provider here' END`
+  while ((await holdBack(trx, places, reason, sql.join(collisions, sql` UNION `))) > 0)
+    await dropUnwritten(trx, places, ['user'])
+  await dropUnwritten(trx, places, ['flow', 'provider'])
+}
+
+/** What leads from the staged rows of a table to the user, flow or provider that they belong to. Claims and tokens go before sessions. */
+const OWNERS = {
+  user: {
+    users: 'id',
+    identities: 'user_id',
+    mfa_amr_claims: 'session_id',
+    refresh_tokens: 'session_id',
+    sessions: 'user_id',
+    mfa_factors: 'user_id',
+    webauthn_credentials: 'user_id',
+  },
+  flow: { flow_state: 'id' },
+  provider: { custom_oauth_providers: 'id' },
+} as const
+
+/** What is not to be written leaves the stage: flows and providers that have not changed, and what was held back. */
+async function dropUnwritten(
+  trx: Kysely<unknown>,
+  { kept }: ImportPlaces,
+  kinds: readonly (keyof typeof OWNERS)[],
+): Promise<void> {
+  for (const kind of kinds) {
+    for (const [table, column] of Object.entries(OWNERS[kind])) {
+      if (!(await hasRelation(trx, kept, table))) continue
+      const owner =
+        column === 'session_id'
+          ? sql`(SELECT s.user_id FROM ${sql.id(kept, 'sessions')} s WHERE s.id = t.session_id)`
+          : sql.ref(`t.${column}`)
+      await sql`
+        DELETE FROM ${sql.id(kept, table)} t WHERE NOT EXISTS (
+          SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = ${kind} AND c.id = ${owner})`.execute(trx)
+    }
+  }
+}
+
+async function holdBack(
+  trx: Kysely<unknown>,
+  { kept }: ImportPlaces,
+  reason: RawBuilder<unknown>,
+  which: RawBuilder<unknown>,
+): Promise<number> {
+  const { rows } = await sql<{ count: string }>`
+    WITH which AS (${which}),
+    held AS (
+      DELETE FROM ${sql.id(kept, 'changes')} c USING which w WHERE (w.kind, w.id) = (c.kind, c.id) RETURNING c.kind, c.id, c.change),
+    noted AS (INSERT INTO ${sql.id(kept, 'held')} SELECT kind, id, ${reason} FROM held)
+    SELECT count(*) AS count FROM held`.execute(trx)
+  return Number(rows[0]?.count ?? 0)
+}
+
+/** Lists what was held back. */
+export async function listHeldBack(trx: Kysely<unknown>, { kept }: ImportPlaces): Promise<readonly HeldBack[]> {
+  const { rows } = await sql<HeldBack>`
+    SELECT kind, id, reason FROM ${sql.id(kept, 'held')} ORDER BY kind, id`.execute(trx)
+  return rows
+}
+
+/**
+ * Notes what the changes have made of the rows here, for the next run. Providers that could not be copied are tried again.
+ * @returns what became of each table
+ */
+export async function noteTaken(
+  trx: Kysely<unknown>,
+  places: ImportPlaces,
+  leftProviders: readonly string[],
+): Promise<readonly TableChange[]> {
+  const { kept, record } = places
+  const [changes, taken] = [sql.id(kept, 'changes'), sql.id(record, 'taken')]
+  await noteOwnRows(trx, places, 'after')
+  await sql`DELETE FROM ${taken} t USING ${changes} c WHERE (t.kind, t.id) = (c.kind, c.id)`.execute(trx)
+  const isLeft = (await hasRelation(trx, kept, 'custom_oauth_providers'))
+    ? sql`c.id IN (
+        SELECT id FROM ${sql.id(kept, 'custom_oauth_providers')} WHERE identifier = ANY (${leftProviders}::text[]))`
+    : sql`false`
+  await sql`
+    INSERT INTO ${taken} (kind, id, print, own_print)
+      SELECT c.kind, c.id, c.print, o.print FROM ${changes} c LEFT JOIN (
+          SELECT kind, id, sum(print) AS print FROM ${sql.id(kept, 'after')} GROUP BY kind, id) o USING (kind, id)
+        WHERE c.change <> 'gone' AND NOT (c.kind = 'provider' AND ${isLeft})`.execute(trx)
+  return countChanges(trx, places)
+}
+
+async function countChanges(trx: Kysely<unknown>, { kept }: ImportPlaces): Promise<readonly TableChange[]> {
+  const { rows } = await sql<{ table: string; added: string; changed: string; deleted: string }>`
+    SELECT "table", count(*) FILTER (WHERE b.key IS NULL) AS added, count(*) FILTER (WHERE a.key IS NULL) AS deleted,
+      count(*) FILTER (WHERE a.key = b.key) AS changed
+    FROM (SELECT b.* FROM ${sql.id(kept, 'before')} b JOIN ${sql.id(kept, 'changes')} c USING (kind, id)) b
+      FULL JOIN ${sql.id(kept, 'after')} a USING ("table", id, key)
+    WHERE a.print IS DISTINCT FROM b.print GROUP BY 1`.execute(trx)
+  return COMPARED.map((table) => {
+    const { added, changed, deleted } = rows.find((row) => row.table === table) ?? {}
+    return { table, added: Number(added ?? 0), changed: Number(changed ?? 0), deleted: Number(deleted ?? 0) }
+  })
+}
+
+async function noteOwnRows(trx: Kysely<unknown>, places: ImportPlaces, name: 'before' | 'after'): Promise<void> {
+  await sql`CREATE UNLOGGED TABLE ${sql.id(places.kept, name)} AS ${ownRows(places)}`.execute(trx)
+  await sql`ANALYZE ${sql.id(places.kept, name)}`.execute(trx)
+}
+
+/**
+ * The rows here of what has changed at the source, each with a hash. Columns that are NULL do not count, so that a release of this
+ * service that adds columns changes no hash.
+ */
+function ownRows({ names, kept }: ImportPlaces): RawBuilder<unknown> {
+  const row = (
+    kind: string,
+    [table, id, key]: readonly [table: string, id: string, key: RawBuilder<unknown>],
+    without: readonly string[] = [],
+  ) => sql`
+    SELECT ${sql.lit(kind)} AS kind, c.id, ${sql.lit(table)} AS "table", (${key})::text AS key,
+        hashtextextended(jsonb_strip_nulls(to_jsonb(t) - ${sql.lit(`{${without.join(',')}}`)}::text[])::text, 0) AS print
+      FROM ${rowsOf(names, table)} t JOIN ${sql.id(kept, 'changes')} c ON c.kind = ${sql.lit(kind)} AND c.id = ${sql.ref(id)}`
+  return sql.join(
+    [
+      row('user', ['users', 't.id', sql`t.id`]),
+      row('user', ['identities', 't.user_id', sql`concat(t.provider, ' ', t.provider_id)`]),
+      row('user', ['sessions', 't.user_id', sql`t.id`]),
+      row('user', ['mfa_amr_claims', 't.user_id', sql`t.id`]),
+      row('user', ['mfa_factors', 't.user_id', sql`t.id`]),
+      row('user', ['mfa_recovery_sets', 't.user_id', sql`t.id`]),
+      row('user', ['refresh_tokens', 't.user_id', sql`encode(t.token_hash, 'hex')`], ['id', 'parent_id']),
+      row('user', ['webauthn_credentials', 't.user_id', sql`t.id`]),
+      row('user', ['one_time_tokens', 't.user_id', sql`t.kind`], ['id']),
+      row('flow', ['flow_state', 't.id', sql`t.id`]),
+      row('provider', ['custom_oauth_providers', 't.id', sql`t.id`]),
+    ],
+    sql` UNION ALL `,
+  )
+}
+
+function rowsOf(names: Names, table: string): RawBuilder<unknown> {
+  if (table !== 'mfa_amr_claims') return names.id(table)
+  return sql`(SELECT s.user_id, a.* FROM ${names.id(table)} a JOIN ${names.id('sessions')} s ON s.id = a.session_id)`
+}

@@ -1,0 +1,101 @@
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { hasRelation } from './catalog.ts'
+import { ID_GAP } from './copy-refresh-tokens.ts'
+import { readIdentity, type Source } from './source-database.ts'
+
+/** The schemas of an import from another database. */
+export interface ImportPlaces {
+  readonly names: Names
+  /** What the next run has to know: which rows were taken, and what they were like. `import --forget` drops it. */
+  readonly record: string
+  /** Where rows of the source wait in the form of supabase/auth. It ends with the transaction of a run. */
+  readonly kept: string
+}
+
+/** What an import has noted of itself. */
+export interface ImportRecord {
+  /** The database that the rows came from, as `readIdentity` tells it. */
+  readonly source: string
+  /** What is added to the numbers of the refresh tokens of the source, whose numbers the service may have given too. */
+  readonly tokenOffset: bigint
+}
+
+/** The schemas of an import into the service's schema. */
+export function importPlacesOf(names: Names): ImportPlaces {
+  const own = `${names.prefix}${names.schema}`
+  return { names, record: `${own}_imported`, kept: `${own}_importing` }
+}
+
+/**
+ * The record of an import, which the first run makes.
+ * @throws Error where the source is not the one of the runs before
+ */
+export async function openRecord({
+  trx,
+  places,
+  source,
+}: {
+  readonly trx: Kysely<unknown>
+  readonly places: ImportPlaces
+  readonly source: Source
+}): Promise<ImportRecord> {
+  const identity = await readIdentity(source)
+  const found = await findRecord(trx, places)
+  if (found !== undefined && found.source !== identity)
+    throw new Error(
+      `the users here came from another database (${found.source}), not from this one (${identity}): auth import --forget ends that import`,
+    )
+  if (found !== undefined) return found
+  const record = { source: identity, tokenOffset: await findMaxId(trx, places.names.id('refresh_tokens')) }
+  await moveSequence(trx, places, record.tokenOffset + (await findMaxId(source.db, source.names.id('refresh_tokens'))))
+  await createRecord(trx, places, record)
+  return record
+}
+
+async function findRecord(trx: Kysely<unknown>, { record }: ImportPlaces): Promise<ImportRecord | undefined> {
+  if (!(await hasRelation(trx, record, 'source'))) return undefined
+  const { rows } = await sql<{ source: string; offset: string }>`
+    SELECT source, token_offset::text AS "offset" FROM ${sql.id(record, 'source')}`.execute(trx)
+  return rows[0] && { source: rows[0].source, tokenOffset: BigInt(rows[0].offset) }
+}
+
+async function findMaxId(db: Kysely<unknown>, table: RawBuilder<unknown>): Promise<bigint> {
+  const { rows } = await sql<{ max: string }>`SELECT coalesce(max(id), 0)::text AS max FROM ${table}`.execute(db)
+  return BigInt(rows[0]?.max ?? 0)
+}
+
+/** The tokens of the source stand above those that the service has numbered. The service goes on above those to come. */
+async function moveSequence(trx: Kysely<unknown>, { names }: ImportPlaces, highest: bigint): Promise<void> {
+  const table = `"${names.schema}"."${names.prefix}refresh_tokens"`
+  await sql`SELECT setval(pg_get_serial_sequence(${table}, 'id'), ${sql.lit(highest + ID_GAP)})`.execute(trx)
+}
+
+/**
+ * `taken` has what each user, flow and provider was like at the source, and what became of it here, as sums of hashes of its rows;
+ * `own_print` is NULL where it has no row here. `taken_days` has the same for the entries of the audit log, by day.
+ */
+async function createRecord(
+  trx: Kysely<unknown>,
+  { record }: ImportPlaces,
+  { source, tokenOffset }: ImportRecord,
+): Promise<void> {
+  await sql`CREATE SCHEMA ${sql.id(record)}`.execute(trx)
+  await sql`
+    CREATE TABLE ${sql.id(record, 'source')} (source text NOT NULL, token_offset bigint NOT NULL)`.execute(trx)
+  await sql`INSERT INTO ${sql.id(record, 'source')} VALUES (${source}, ${sql.lit(tokenOffset)})`.execute(trx)
+  await sql`
+    CREATE TABLE ${sql.id(record, 'taken')} (
+      kind text NOT NULL, id uuid NOT NULL, print numeric NOT NULL, own_print numeric, PRIMARY KEY (kind, id))`.execute(
+    trx,
+  )
+  await sql`
+    CREATE TABLE ${sql.id(record, 'taken_days')} (day date PRIMARY KEY, print numeric NOT NULL)`.execute(trx)
+}
+
+/** Drops the record, after which no run can continue the import. @returns whether there was one */
+export async function dropImport(db: Kysely<unknown>, places: ImportPlaces): Promise<boolean> {
+  if ((await findRecord(db, places)) === undefined) return false
+  await sql`DROP SCHEMA ${sql.id(places.record)} CASCADE`.execute(db)
+  return true
+}

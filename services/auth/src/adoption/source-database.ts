@@ -1,0 +1,85 @@
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { createNames } from '@trestle/database/names.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, sql } from 'kysely'
+
+/** A database that is only read: one snapshot of it. */
+export interface Source {
+  readonly db: Kysely<unknown>
+  readonly names: Names
+}
+
+/** Where a source is. */
+export interface SourceAddress {
+  readonly url: string
+  readonly schema: string
+}
+
+/**
+ * Opens one snapshot of a database, in which nothing can be written, for one piece of work. A standby will do.
+ * @throws Error in one line without the URL where the database does not answer, or refuses the user
+ */
+export async function withSource<T>({ url, schema }: SourceAddress, use: (source: Source) => Promise<T>): Promise<T> {
+  if (!/^postgres(ql)?:\/\//.test(url) || !URL.canParse(url))
+    throw new Error('the address of the source is not a URL such as postgres://user:password@host:5432/database')
+  return withDatabase({ url }, async (db) => {
+    await connect(db)
+    return db
+      .transaction()
+      .setIsolationLevel('repeatable read')
+      .setAccessMode('read only')
+      .execute(async (trx) => {
+        await setFormats(trx)
+        return use({ db: trx, names: createNames(schema) })
+      })
+  })
+}
+
+/** The failure has no `cause`, which may name the URL, and from which a command would tell how to start the service's own database. */
+async function connect(db: Kysely<unknown>): Promise<void> {
+  try {
+    await sql`SELECT 1`.execute(db)
+  } catch (error) {
+    const first: unknown = error instanceof AggregateError ? error.errors[0] : error
+    throw new Error(`cannot connect to the source: ${first instanceof Error ? first.message : String(first)}`)
+  }
+}
+
+/**
+ * Rows are compared and carried as texts, so both databases write values alike. Supabase ends idle transactions of its service
+ * after a minute.
+ */
+export async function setFormats(trx: Kysely<unknown>): Promise<void> {
+  const settings = {
+    TimeZone: 'UTC',
+    DateStyle: 'ISO, YMD',
+    bytea_output: 'hex',
+    extra_float_digits: '1',
+    statement_timeout: '0',
+    idle_in_transaction_session_timeout: '0',
+  }
+  for (const [name, value] of Object.entries(settings))
+    await sql`SELECT set_config(${name}, ${value}, true)`.execute(trx)
+}
+
+/** Tells databases apart: the cluster where everybody may know it, the database and its schema. */
+export async function readIdentity({ db, names: { schema } }: Source): Promise<string> {
+  const { rows } = await sql<{ shown: boolean; database: string }>`
+    SELECT has_function_privilege('pg_control_system()', 'EXECUTE') AS shown, oid || ' ' || datname AS database
+    FROM pg_database WHERE datname = current_database()`.execute(db)
+  const [state] = rows
+  if (state?.shown !== true) return `${state?.database} ${schema}`
+  const cluster = await sql<{ id: string }>`SELECT system_identifier::text AS id FROM pg_control_system()`.execute(db)
+  return `${cluster.rows[0]?.id} ${state.database} ${schema}`
+}
+
+/** The foreign keys of other schemas to the users: the source keeps the tables that have them. */
+export async function listForeignKeys({ db, names: { schema } }: Source): Promise<readonly string[]> {
+  const { rows } = await sql<{ name: string }>`
+    SELECT format('%I of %s', k.conname, k.conrelid::regclass) AS name
+    FROM pg_constraint k JOIN pg_class o ON o.oid = k.conrelid
+    WHERE k.contype = 'f' AND k.confrelid = to_regclass(format('%I.users', ${schema}::text))
+      AND o.relnamespace <> to_regnamespace(format('%I', ${schema}::text))
+    ORDER BY 1`.execute(db)
+  return rows.map(({ name }) => name)
+}

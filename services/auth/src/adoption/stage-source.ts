@@ -1,0 +1,175 @@
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { NIL_UUID } from '../records/ids.ts'
+import { hasRelation } from './catalog.ts'
+import type { ImportPlaces } from './import-record.ts'
+import type { Source } from './source-database.ts'
+
+/** What a staging reads and writes. */
+export interface Staging {
+  readonly trx: Kysely<unknown>
+  readonly places: ImportPlaces
+  readonly source: Source
+}
+
+/** The tables of supabase/auth with what a user has, and the column that leads to the user. */
+const USER_TABLES = {
+  users: 'id',
+  identities: 'user_id',
+  sessions: 'user_id',
+  mfa_amr_claims: 'session_id',
+  mfa_factors: 'user_id',
+  refresh_tokens: 'session_id',
+  webauthn_credentials: 'user_id',
+} as const
+/** The others, which are copied. */
+const OTHER_TABLES = ['flow_state', 'custom_oauth_providers', 'audit_log_entries'] as const
+
+const BATCH_PRINTS = 20_000
+/** The metadata of a user may have 64 KiB and more, and a batch is one text. */
+const BATCH_USERS = 2_000
+const BATCH_ENTRIES = 10_000
+
+/** Makes a table for each table of the source, with its columns. Types of the source become texts. */
+export async function createStages({ trx, places, source }: Staging): Promise<void> {
+  await sql`CREATE SCHEMA ${sql.id(places.kept)}`.execute(trx)
+  for (const table of [...Object.keys(USER_TABLES), ...OTHER_TABLES]) {
+    const { rows } = await sql<{ name: string; type: string }>`
+      SELECT a.attname AS name, CASE WHEN t.typnamespace = 'pg_catalog'::regnamespace
+        THEN format_type(a.atttypid, a.atttypmod) ELSE 'text' END AS type
+      FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+      WHERE a.attrelid = to_regclass(format('%I.%I', ${source.names.schema}::text, ${table}::text))
+        AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`.execute(source.db)
+    if (rows.length === 0) continue
+    const columns = rows.map(({ name, type }) => sql`${sql.id(name)} ${sql.raw(type)}`)
+    await sql`CREATE UNLOGGED TABLE ${sql.id(places.kept, table)} (${sql.join(columns)})`.execute(trx)
+  }
+  await sql`
+    CREATE UNLOGGED TABLE ${sql.id(places.kept, 'prints')} (kind text, id uuid, print numeric)`.execute(trx)
+}
+
+/**
+ * Notes what each user of the source is like: the sum of the hashes of all rows that the user has. A change that SQL makes is seen
+ * too, and one that deletes.
+ */
+export async function stageUserPrints({ trx, places, source }: Staging): Promise<void> {
+  const { id } = source.names
+  const parts: RawBuilder<unknown>[] = []
+  for (const [index, [table, column]] of Object.entries(USER_TABLES).entries()) {
+    if (!(await hasRelation(source.db, source.names.schema, table))) continue
+    // The same text in another table has another hash.
+    const print = sql`hashtextextended(t::text, ${sql.lit(index)})`
+    parts.push(
+      column === 'session_id'
+        ? sql`SELECT s.user_id AS id, ${print} AS print FROM ${id(table)} t JOIN ${id('sessions')} s ON s.id = t.session_id`
+        : sql`SELECT t.${sql.id(column)} AS id, ${print} AS print FROM ${id(table)} t`,
+    )
+  }
+  await sql`
+    DECLARE prints NO SCROLL CURSOR FOR
+      SELECT id, sum(print)::text AS print FROM (${sql.join(parts, sql` UNION ALL `)}) each GROUP BY id`.execute(
+    source.db,
+  )
+  for (;;) {
+    const { rows } = await sql<{ id: string; print: string }>`
+      FETCH ${sql.lit(BATCH_PRINTS)} FROM prints`.execute(source.db)
+    if (rows.length === 0) break
+    const [ids, prints] = [rows.map((row) => row.id), rows.map((row) => row.print)]
+    await sql`
+      INSERT INTO ${sql.id(places.kept, 'prints')}
+      SELECT 'user', * FROM unnest(${ids}::uuid[], ${prints}::numeric[])`.execute(trx)
+  }
+  await sql`CLOSE prints`.execute(source.db)
+}
+
+/** Fetches the flows that may be open, and all custom providers, and notes what they are like. */
+export async function stageOthers(staging: Staging, openSince: Date): Promise<void> {
+  const { trx, places } = staging
+  const others = { flow_state: 'flow', custom_oauth_providers: 'provider' } as const
+  for (const [table, kind] of Object.entries(others)) {
+    if (!(await hasRelation(trx, places.kept, table))) continue
+    const isWanted = kind === 'flow' ? sql`greatest(t.created_at, t.updated_at) > ${openSince}` : sql`true`
+    await stageRows(staging, table, isWanted)
+    await sql`
+      INSERT INTO ${sql.id(places.kept, 'prints')}
+      SELECT ${kind}, t.id, hashtextextended(t::text, 0) FROM ${sql.id(places.kept, table)} t`.execute(trx)
+  }
+}
+
+/** Fetches the rows of all users who are wanted, some users at a time. */
+export async function stageUsers(staging: Staging, wanted: RawBuilder<unknown>): Promise<void> {
+  const { trx, places, source } = staging
+  let after = NIL_UUID
+  for (;;) {
+    const { rows } = await sql<{ id: string }>`
+      SELECT id FROM (${wanted}) w WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(BATCH_USERS)}`.execute(trx)
+    const ids = rows.map(({ id }) => id)
+    const last = ids.at(-1)
+    if (last === undefined) break
+    for (const [table, column] of Object.entries(USER_TABLES)) {
+      if (!(await hasRelation(trx, places.kept, table))) continue
+      const isWanted =
+        column === 'session_id'
+          ? sql`t.session_id IN (SELECT s.id FROM ${source.names.id('sessions')} s WHERE s.user_id = ANY (${ids}::uuid[]))`
+          : sql`t.${sql.id(column)} = ANY (${ids}::uuid[])`
+      await stageRows(staging, table, isWanted)
+    }
+    after = last
+  }
+  await indexStages(staging)
+}
+
+/** Fetches the entries of the audit log of some days, some at a time. */
+export async function stageEntries(staging: Staging, days: readonly string[]): Promise<void> {
+  let after: string | undefined = NIL_UUID
+  while (after !== undefined && days.length > 0) {
+    const isWanted: RawBuilder<unknown> = sql`t.id > ${after} AND ${dayOf('t')} = ANY (${days}::date[])
+      ORDER BY t.id LIMIT ${sql.lit(BATCH_ENTRIES)}`
+    after = await stageRows(staging, 'audit_log_entries', isWanted)
+  }
+}
+
+/** The day of an entry of the audit log. */
+export function dayOf(alias: string): RawBuilder<unknown> {
+  return sql`coalesce(${sql.ref(`${alias}.created_at`)}, 'epoch')::date`
+}
+
+/** Carries rows as texts, in which no number is rounded. @returns the id of the last one; undefined where there was none */
+async function stageRows(
+  { trx, places, source }: Staging,
+  table: string,
+  isWanted: RawBuilder<unknown>,
+): Promise<string | undefined> {
+  const { rows } = await sql<{ id: string; row: string }>`
+    SELECT t.id::text AS id, row_to_json(t)::text AS row FROM ${source.names.id(table)} t WHERE ${isWanted}`.execute(
+    source.db,
+  )
+  if (rows.length === 0) return undefined
+  const stage = sql.id(places.kept, table)
+  await sql`
+    INSERT INTO ${stage} SELECT * FROM json_populate_recordset(NULL::${stage}, ${`[${rows.map(({ row }) => row).join(',')}]`}::json)`.execute(
+    trx,
+  )
+  return rows.at(-1)?.id
+}
+
+/** Older versions call the subject at the provider the id of an identity. */
+async function indexStages({ trx, places }: Staging): Promise<void> {
+  const identities = sql.id(places.kept, 'identities')
+  const { rows } = await sql<{ type: string }>`
+    SELECT format_type(atttypid, atttypmod) AS type FROM pg_attribute
+    WHERE attrelid = to_regclass(format('%I.identities', ${places.kept}::text)) AND attname = 'id'`.execute(trx)
+  if (rows[0]?.type === 'text') await sql`ALTER TABLE ${identities} RENAME COLUMN id TO provider_id`.execute(trx)
+  const indexes = {
+    users: ['id'],
+    identities: ['provider_id'],
+    sessions: ['id'],
+    mfa_amr_claims: ['id'],
+    mfa_factors: ['id'],
+    refresh_tokens: ['session_id', 'token'],
+  } as const
+  for (const [table, columns] of Object.entries(indexes)) {
+    for (const column of columns)
+      await sql`CREATE INDEX ON ${sql.id(places.kept, table)} (${sql.id(column)})`.execute(trx)
+    await sql`ANALYZE ${sql.id(places.kept, table)}`.execute(trx)
+  }
+}

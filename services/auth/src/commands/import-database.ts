@@ -1,0 +1,93 @@
+import { printAnswer } from '@trestle/common/commands/print-answer.ts'
+import { printable } from '@trestle/common/lifecycle/printable.ts'
+import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { Command, Option } from 'commander'
+import type { AuthConfig } from '../config.ts'
+import { type DatabaseImport, forgetImport, importDatabase } from '../use-cases/import-database.ts'
+import { createQuietDeps } from './operator-deps.ts'
+
+interface ImportFlags {
+  readonly fromDatabase?: string
+  readonly sourceSchema: string
+  readonly forget?: true
+  readonly force?: true
+  readonly json?: true
+}
+
+/** How many of the users who are held back are named to people. */
+const NAMED_MAX = 20
+
+/** `auth import`: takes over the users of another server of supabase/auth, from its database, and again what has changed since. */
+export function importCommand(load: () => AuthConfig, print: (line: string) => void): Command {
+  return new Command('import')
+    .exitOverride()
+    .description(
+      'take over the users of another server of supabase/auth, from its database; again, what has changed since',
+    )
+    .option('--from-database <url>', 'the database of that server; it is only read. A password may stand in PGPASSWORD')
+    .option('--source-schema <name>', 'the schema of supabase/auth there', 'auth')
+    .addOption(new Option('--forget', 'drop what a further run needs').conflicts(['fromDatabase', 'force']))
+    .option('--force', 'read a version of supabase/auth that is newer than this release knows')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: ImportFlags, command: Command) => {
+      const { fromDatabase: url, forget } = flags
+      if (url === undefined && !forget) command.error("error: required option '--from-database <url>' not specified")
+      const deps = await createQuietDeps(load(), createLogger({ level: 'fatal', stdout: false }))
+      const work = async () => {
+        if (url === undefined) {
+          await forgetImport(deps)
+          return print(flags.json ? '{"forgotten":true}' : 'dropped what a further import needs')
+        }
+        const startedAt = performance.now()
+        const done = await importDatabase(deps, { url, schema: flags.sourceSchema }, { force: flags.force === true })
+        const seconds = (performance.now() - startedAt) / 1_000
+        for (const line of flags.json ? printAnswer(view(done, seconds), 'json') : describe(done, seconds)) print(line)
+        requireNothingHeldBack(done)
+      }
+      await work().finally(() => deps.close())
+    })
+}
+
+/** @throws Error when something has changed on both sides */
+function requireNothingHeldBack({ heldBack }: DatabaseImport): void {
+  if (heldBack.length > 0)
+    throw new Error(
+      `${heldBack.length} of the users, flows and providers that have changed at the source were not taken: they stay as they are here`,
+    )
+}
+
+function view({ heldBack, notYetServed, ...rest }: DatabaseImport, seconds: number): object {
+  const { version, tables, leftProviders, sharedEmails, losses, foreignKeys } = rest
+  return {
+    migration: version,
+    tables,
+    held_back: heldBack,
+    left_providers: leftProviders,
+    shared_emails: sharedEmails,
+    losses,
+    not_served: [...notYetServed].map(([table, rows]) => ({ table, rows })),
+    foreign_keys: foreignKeys,
+    seconds: Number(seconds.toFixed(1)),
+  }
+}
+
+/** The texts of the source may come from strangers. */
+function describe(done: DatabaseImport, seconds: number): readonly string[] {
+  const { version, tables, heldBack, leftProviders, sharedEmails, losses, notYetServed, foreignKeys } = done
+  const more = heldBack.length - NAMED_MAX
+  return [
+    `migration  ${version}`,
+    ...tables.map(
+      ({ table, added, changed, deleted }) =>
+        `rows       ${table}: ${added} added, ${changed} changed, ${deleted} deleted`,
+    ),
+    ...[...notYetServed].map(([table, count]) => `not served ${table}: ${count} rows are not copied`),
+    ...foreignKeys.map((key) => `not copied the table of the foreign key ${key}`),
+    ...leftProviders.map((each) => `not copied the provider ${each}: create it anew by POST /admin/custom-providers`),
+    ...losses.map(({ what, count }) => `lost       ${count} ${what}`),
+    ...sharedEmails.map((email) => `shared     ${email}: the oldest confirmed user keeps it`),
+    ...heldBack.slice(0, NAMED_MAX).map(({ kind, id, reason }) => `not taken  ${kind} ${id} ${reason}`),
+    ...(more > 0 ? [`not taken  ${more} more, which --json lists`] : []),
+    `took       ${seconds.toFixed(1)} s`,
+  ].map(printable)
+}

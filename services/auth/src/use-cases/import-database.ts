@@ -1,0 +1,217 @@
+import { underLock } from '@trestle/database/migrations/migration-connection.ts'
+import { compareMigrations } from '@trestle/database/migrations/migrator.ts'
+import { type Kysely, sql } from 'kysely'
+import { copyAuditLog, copyLiveRows, type Lifetimes } from '../adoption/copy-live-rows.ts'
+import { copyTokens } from '../adoption/copy-refresh-tokens.ts'
+import { copyCustomProviders, copyFlows, type SealedCopyContext } from '../adoption/copy-sealed-rows.ts'
+import {
+  findChanges,
+  type HeldBack,
+  holdCollisions,
+  listHeldBack,
+  noteTaken,
+  type TableChange,
+} from '../adoption/import-changes.ts'
+import { dropImport, type ImportRecord, importPlacesOf, openRecord } from '../adoption/import-record.ts'
+import { countRows, type Loss, listClosedSecrets, listLostSignIns, UNSERVED } from '../adoption/inspect-database.ts'
+import { listSharedEmails } from '../adoption/prepare-users.ts'
+import {
+  listForeignKeys,
+  type Source,
+  type SourceAddress,
+  setFormats,
+  withSource,
+} from '../adoption/source-database.ts'
+import {
+  createStages,
+  dayOf,
+  type Staging,
+  stageEntries,
+  stageOthers,
+  stageUserPrints,
+  stageUsers,
+} from '../adoption/stage-source.ts'
+import { requireReadable } from '../adoption/upstream-database.ts'
+import { writeStagedUsers } from '../adoption/write-staged-users.ts'
+import type { AuthDeps } from '../deps.ts'
+import { migrateOptions } from '../migrations.ts'
+
+/** What an import works with. */
+export type ImportDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
+
+/** What an import has done. */
+export interface DatabaseImport {
+  /** The newest migration of supabase/auth at the source. */
+  readonly version: string
+  /** What became of each table here. */
+  readonly tables: readonly TableChange[]
+  /** What has changed at the source and stays as it is here. */
+  readonly heldBack: readonly HeldBack[]
+  /** Custom providers that were not copied. */
+  readonly leftProviders: readonly string[]
+  /** Emails of which several users have one, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
+  readonly sharedEmails: readonly string[]
+  /** Who cannot sign in afterwards, by reason. */
+  readonly losses: readonly Loss[]
+  /** Tables of supabase/auth with rows that are not copied, since this service does not serve what they are for. */
+  readonly notYetServed: ReadonlyMap<string, number>
+  /** Foreign keys of other tables to the users of the source. These tables are not copied. */
+  readonly foreignKeys: readonly string[]
+}
+
+/** The tables that an import writes. The service must not write them meanwhile. */
+const WRITTEN = [
+  ...['users', 'identities', 'sessions', 'mfa_amr_claims', 'mfa_factors', 'refresh_tokens', 'one_time_tokens'],
+  ...['flow_state', 'webauthn_credentials', 'custom_oauth_providers'],
+] as const
+const BATCH_SESSIONS = 5_000
+
+/**
+ * Takes over what another server of supabase/auth has, from one snapshot of its database, in which nothing is written (reference:
+ * Importing a database). A later run takes what has changed since. All of it is one transaction here: a run that was killed has
+ * done nothing.
+ * @throws Error where a database is not what it must be
+ */
+export async function importDatabase(
+  deps: ImportDatabaseDeps,
+  address: SourceAddress,
+  { force }: { readonly force: boolean },
+): Promise<DatabaseImport> {
+  const { url, names, sources } = migrateOptions(deps.config)
+  const places = importPlacesOf(names)
+  return withSource(address, async (source) => {
+    const version = await requireReadable(source.db, { names: source.names, force })
+    const description = await describeSource(deps, source)
+    const done = await underLock({ url, names }, async (db) => {
+      const { pending } = await compareMigrations(db, { names, sources })
+      if (pending.length > 0)
+        throw new Error(`the schema ${names.schema} of this service is not up to date: run auth migrate`)
+      return db.transaction().execute(async (trx) => {
+        await setFormats(trx)
+        const staging = { trx, places, source }
+        return importSnapshot(deps, staging, await openRecord(staging))
+      })
+    })
+    return { version, ...done, ...description }
+  })
+}
+
+/**
+ * Drops what a further import from the same database needs.
+ * @throws Error where nothing was imported
+ */
+export async function forgetImport({ config }: Pick<AuthDeps, 'config'>): Promise<void> {
+  const { url, names } = migrateOptions(config)
+  const dropped = await underLock({ url, names }, (db) => dropImport(db, importPlacesOf(names)))
+  if (!dropped) throw new Error('nothing was imported from another database, or its record was dropped before')
+}
+
+async function importSnapshot(
+  deps: ImportDatabaseDeps,
+  staging: Staging,
+  { tokenOffset }: ImportRecord,
+): Promise<Pick<DatabaseImport, 'tables' | 'heldBack' | 'leftProviders'>> {
+  const { trx, places } = staging
+  const { names, kept } = places
+  await sql`
+    LOCK TABLE ${sql.join(WRITTEN.map((table) => names.id(table)))} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
+  const lifetimes = lifetimesOf(deps)
+  const longestMs = Math.max(lifetimes.mailCodeSeconds, lifetimes.flowSeconds) * 1_000
+  await createStages(staging)
+  await stageUserPrints(staging)
+  await stageOthers(staging, new Date(lifetimes.now.getTime() - longestMs))
+  await findChanges(trx, places)
+  await stageUsers(
+    staging,
+    sql`
+    SELECT id FROM ${sql.id(kept, 'changes')} WHERE kind = 'user' AND change <> 'gone'`,
+  )
+  await holdCollisions(trx, places)
+  await writeStagedUsers(trx, places)
+  const { encryptionKeys, randomBytes } = deps
+  const context: SealedCopyContext = {
+    trx,
+    places,
+    users: sql.id(kept, 'users'),
+    lifetimes,
+    sealing: { encryptionKeys, randomBytes },
+  }
+  await deleteChanged(trx, staging)
+  await copyFlows(context)
+  await copyLiveRows(context)
+  await copyStagedTokens(staging, { tokenOffset, encryptionKeys })
+  const leftProviders = await copyCustomProviders(context)
+  const tables = await noteTaken(trx, places, leftProviders)
+  const entries = { table: 'audit_log_entries', added: await importAuditLog(staging), changed: 0, deleted: 0 }
+  const heldBack = await listHeldBack(trx, places)
+  await sql`DROP SCHEMA ${sql.id(kept)} CASCADE`.execute(trx)
+  return { tables: [...tables, entries], heldBack, leftProviders }
+}
+
+function lifetimesOf({ config, now }: ImportDatabaseDeps): Lifetimes {
+  return {
+    now: now(),
+    mailCodeSeconds: config.mail.codeLifetimeSeconds,
+    smsCodeSeconds: config.sms.codeLifetimeSeconds,
+    flowSeconds: config.external.flowStateLifetimeMs / 1_000,
+  }
+}
+
+/** Flows and providers are copied anew when they have changed. */
+async function deleteChanged(trx: Kysely<unknown>, { places: { names, kept } }: Staging): Promise<void> {
+  for (const [table, kind] of Object.entries({ flow_state: 'flow', custom_oauth_providers: 'provider' })) {
+    await sql`
+      DELETE FROM ${names.id(table)} o USING ${sql.id(kept, 'changes')} c
+      WHERE c.kind = ${kind} AND c.id = o.id AND c.change <> 'new'`.execute(trx)
+  }
+}
+
+async function copyStagedTokens(
+  { trx, places: { names, kept } }: Staging,
+  { tokenOffset, encryptionKeys }: Pick<ImportRecord, 'tokenOffset'> & Pick<ImportDatabaseDeps, 'encryptionKeys'>,
+): Promise<void> {
+  const { rows } = await sql<{ id: string }>`SELECT id FROM ${sql.id(kept, 'sessions')} ORDER BY id`.execute(trx)
+  const copy = {
+    old: sql.id(kept, 'refresh_tokens'),
+    own: names.id('refresh_tokens'),
+    sessions: names.id('sessions'),
+    idOffset: tokenOffset,
+    encryptionKeys,
+  }
+  for (let start = 0; start < rows.length; start += BATCH_SESSIONS) {
+    const ids = rows.slice(start, start + BATCH_SESSIONS).map(({ id }) => id)
+    await copyTokens(trx, copy, ids)
+  }
+}
+
+/** Entries are never changed: the days that have more or fewer of them are read again. @returns how many were copied */
+async function importAuditLog(staging: Staging): Promise<number> {
+  const { trx, places, source } = staging
+  const { rows: days } = await sql<{ day: string; print: string }>`
+    SELECT ${dayOf('t')}::text AS day, sum(hashtextextended(t.id::text, 0))::text AS print
+    FROM ${source.names.id('audit_log_entries')} t GROUP BY 1`.execute(source.db)
+  const { rows: changed } = await sql<{ day: string }>`
+    INSERT INTO ${sql.id(places.record, 'taken_days')} AS t (day, print)
+      SELECT * FROM unnest(${days.map(({ day }) => day)}::date[], ${days.map(({ print }) => print)}::numeric[])
+      ON CONFLICT (day) DO UPDATE SET print = excluded.print WHERE t.print <> excluded.print
+      RETURNING day::text`.execute(trx)
+  await stageEntries(
+    staging,
+    changed.map(({ day }) => day),
+  )
+  return copyAuditLog(trx, places)
+}
+
+async function describeSource(
+  { encryptionKeys }: ImportDatabaseDeps,
+  source: Source,
+): Promise<Pick<DatabaseImport, 'sharedEmails' | 'losses' | 'notYetServed' | 'foreignKeys'>> {
+  const { db } = source
+  const unserved = await countRows(db, source, UNSERVED)
+  return {
+    sharedEmails: await listSharedEmails(db, source.names),
+    losses: [...(await listLostSignIns(db, source)), ...(await listClosedSecrets(db, source, encryptionKeys))],
+    notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
+    foreignKeys: await listForeignKeys(source),
+  }
+}

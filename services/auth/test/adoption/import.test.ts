@@ -1,0 +1,240 @@
+import { describe, expect, it } from 'vitest'
+import { restore } from './adopted-app.ts'
+import { type ImportingApp, openBeside, openImportedVersion, openImporting } from './imported-app.ts'
+import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
+
+const ZERO = { added: 0, changed: 0, deleted: 0 }
+
+/** What became of tables, without those of which nothing did. */
+async function changesOf(app: ImportingApp) {
+  const { tables, heldBack } = await app.run()
+  const changed = tables.filter(({ added, changed, deleted }) => added + changed + deleted > 0)
+  return { tables: Object.fromEntries(changed.map(({ table, ...counts }) => [table, counts])), heldBack }
+}
+
+/** Every row of the source. */
+async function readSource({ restored: { database } }: ImportingApp) {
+  const tables = await runSql<{ name: string }>(
+    database.superuserUrl,
+    `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+     WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`,
+  )
+  const rows: [string, unknown][] = []
+  for (const { name } of tables)
+    rows.push([name, await runSql(database.superuserUrl, `SELECT xmin, t::text FROM ${name} t ORDER BY 2`)])
+  return rows
+}
+
+const idOf = (app: ImportingApp, name: string) => app.user(name)?.id ?? ''
+const atSource = (app: ImportingApp, text: string) => runSql(app.restored.database.superuserUrl, text)
+const here = (app: ImportingApp, text: string) => runSql(app.database.directUrl, text)
+
+describe.each(VERSIONS)('an import of %s', (version) => {
+  it('takes every row, a second time none, and writes nothing at the source', async () => {
+    const app = await openImporting(version)
+    const before = await readSource(app)
+    const { rows, migration } = app.restored.database.manifest
+    const first = await app.run()
+    expect({ ...first, tables: first.tables.slice(0, 5) }).toEqual({
+      version: migration,
+      tables: ['users', 'identities', 'sessions', 'mfa_amr_claims', 'mfa_factors'].map((table) => ({
+        table,
+        ...ZERO,
+        added: rows[table],
+      })),
+      heldBack: [],
+      leftProviders: [],
+      sharedEmails: [],
+      losses: [{ what: 'users who sign in only by sso, which this service does not serve', count: 2 }],
+      notYetServed: new Map(
+        Object.entries(rows).filter(([table, count]) => /^(sso|saml|oauth)_/.test(table) && count > 0),
+      ),
+      foreignKeys: ['notes_owner_fkey of public.notes', 'profiles_id_fkey of public.profiles'],
+    })
+    expect(await changesOf(app)).toEqual({ tables: {}, heldBack: [] })
+    expect(await readSource(app)).toEqual(before)
+  })
+})
+
+describe('a later import', () => {
+  it('takes what was inserted, updated and deleted at the source since, by SQL too', async () => {
+    const app = await openImportedVersion('v2.196.0')
+    const [plain, gone] = [idOf(app, 'plain'), idOf(app, 'invited')]
+    const [session] = app.user('phone')?.sessions ?? []
+    const counted = await atSource(
+      app,
+      `SELECT (SELECT count(*)::int FROM auth.identities WHERE user_id = '${gone}') AS identities`,
+    )
+    await atSource(
+      app,
+      `INSERT INTO auth.users (id, aud, role, email, is_sso_user, is_anonymous)
+         VALUES ('11111111-1111-4111-8111-111111111111', 'authenticated', 'authenticated', 'new@example.com', false, false);
+       UPDATE auth.users SET raw_user_meta_data = '{"name": "Another"}' WHERE id = '${plain}';
+       DELETE FROM auth.sessions WHERE id = '${session?.session_id}';
+       DELETE FROM public.notes WHERE owner = '${gone}';
+       DELETE FROM auth.users WHERE id = '${gone}';
+       INSERT INTO auth.audit_log_entries (instance_id, id, payload, created_at)
+         VALUES ('00000000-0000-0000-0000-000000000000', '22222222-2222-4222-8222-222222222222', '{"action": "login"}', now())`,
+    )
+    expect(await changesOf(app)).toEqual({
+      tables: {
+        users: { added: 1, changed: 1, deleted: 1 },
+        identities: { ...ZERO, deleted: counted[0]?.identities },
+        sessions: { ...ZERO, deleted: 1 },
+        mfa_amr_claims: { ...ZERO, deleted: 1 },
+        refresh_tokens: { ...ZERO, deleted: 1 },
+        one_time_tokens: { ...ZERO, deleted: 1 },
+        audit_log_entries: { ...ZERO, added: 1 },
+      },
+      heldBack: [],
+    })
+    expect(
+      await here(
+        app,
+        `SELECT id, raw_user_meta_data AS data FROM auth.users
+         WHERE email = 'new@example.com' OR id IN ('${plain}', '${gone}') ORDER BY email DESC`,
+      ),
+    ).toEqual([
+      { id: plain, data: { name: 'Another' } },
+      { id: '11111111-1111-4111-8111-111111111111', data: null },
+    ])
+    expect(await here(app, `SELECT id FROM auth.sessions WHERE id = '${session?.session_id}'`)).toEqual([])
+    expect(await changesOf(app)).toEqual({ tables: {}, heldBack: [] })
+  })
+
+  it('takes emails that two users have exchanged, and an identity that was given to another user', async () => {
+    const app = await openImportedVersion('v2.151.0')
+    const [one, two] = [idOf(app, 'plain'), idOf(app, 'totp')]
+    const read = () => `SELECT id, email FROM auth.users WHERE id IN ('${one}', '${two}') ORDER BY id`
+    await atSource(
+      app,
+      `UPDATE auth.users SET email = 'waits@example.com' WHERE id = '${one}';
+       UPDATE auth.users SET email = '${app.user('plain')?.email}' WHERE id = '${two}';
+       UPDATE auth.users SET email = '${app.user('totp')?.email}' WHERE id = '${one}';
+       UPDATE auth.identities SET user_id = '${two}' WHERE user_id = '${one}' AND provider = 'keycloak'`,
+    )
+    const { heldBack } = await app.run()
+    expect(heldBack).toEqual([])
+    expect(await here(app, read())).toEqual(await atSource(app, read()))
+    expect(
+      await here(app, `SELECT user_id FROM auth.identities WHERE provider = 'keycloak' AND user_id = '${two}'`),
+    ).toEqual([{ user_id: two }])
+  })
+
+  it('continues a session with the tokens of the meantime, and forgets a code that was used there', async () => {
+    const app = await openImportedVersion('v2.196.0')
+    const user = app.user('recovering')
+    const [session] = app.user('plain')?.sessions ?? []
+    await atSource(
+      app,
+      `UPDATE auth.users SET recovery_token = '' WHERE id = '${user?.id}';
+       UPDATE auth.refresh_tokens SET revoked = true WHERE token = '${session?.refresh_token}';
+       INSERT INTO auth.refresh_tokens (instance_id, token, user_id, parent, revoked, session_id, created_at, updated_at)
+         SELECT instance_id, 'thenewtoken1', user_id, token, false, session_id, now(), now() FROM auth.refresh_tokens
+         WHERE token = '${session?.refresh_token}'`,
+    )
+    await app.run()
+    const refreshed = await app.post('/token?grant_type=refresh_token', { refresh_token: 'thenewtoken1' })
+    expect([refreshed.statusCode, refreshed.json().user?.id]).toEqual([200, idOf(app, 'plain')])
+    const { email, pending } = user ?? {}
+    const used = await app.post('/verify', { type: pending?.type, email, token: pending?.email_otp })
+    expect(used.statusCode).toBe(403)
+  })
+
+  it('keeps a user who has changed on both sides as they are here, and says so until somebody decides', async () => {
+    const app = await openImportedVersion('v2.196.0')
+    const user = app.user('plain')
+    const signedIn = await app.post('/token?grant_type=password', { email: user?.email, password: user?.password })
+    const headers = { authorization: `Bearer ${signedIn.json().access_token}` }
+    const password = 'a new horse of mine'
+    const changed = await app.app.inject({ method: 'PUT', url: '/user', headers, payload: { password } })
+    expect(changed.statusCode).toBe(200)
+    expect(await changesOf(app)).toEqual({ tables: {}, heldBack: [] })
+    await atSource(
+      app,
+      `UPDATE auth.users SET raw_user_meta_data = '{"name": "Another"}' WHERE id IN ('${user?.id}', '${idOf(app, 'totp')}')`,
+    )
+    const heldBack = [{ kind: 'user', id: user?.id, reason: 'has changed here since its import' }]
+    expect(await changesOf(app)).toEqual({ tables: { users: { ...ZERO, changed: 1 } }, heldBack })
+    expect(await changesOf(app)).toEqual({ tables: {}, heldBack })
+    const again = await app.post('/token?grant_type=password', { email: user?.email, password })
+    expect([again.statusCode, again.json().user.user_metadata.name]).toEqual([200, 'Plain Person'])
+  })
+
+  it('keeps a user deleted who was deleted here, and brings back no code that was used here', async () => {
+    const app = await openImportedVersion('v2.196.0')
+    const [gone, recovering] = [idOf(app, 'plain'), app.user('recovering')]
+    await here(app, `DELETE FROM auth.users WHERE id = '${gone}'`)
+    const { email, pending } = recovering ?? {}
+    const code = { type: pending?.type, email, token: pending?.email_otp }
+    expect((await app.post('/verify', code)).statusCode).toBe(200)
+    await atSource(app, `UPDATE auth.users SET updated_at = now() WHERE id IN ('${gone}', '${recovering?.id}')`)
+    const { heldBack } = await changesOf(app)
+    expect(heldBack.map(({ id }) => id)).toEqual([gone, recovering?.id].sort())
+    expect(await here(app, `SELECT id FROM auth.users WHERE id = '${gone}'`)).toEqual([])
+    expect((await app.post('/verify', code)).statusCode).toBe(403)
+  })
+})
+
+it('takes no user whose email, phone or id somebody else has here, and takes all others', async () => {
+  const app = await openImporting('v2.196.0')
+  const [plain, phone, totp] = [app.user('plain'), app.user('phone'), app.user('totp')]
+  const made = '33333333-3333-4333-8333-33333333333'
+  await here(
+    app,
+    `INSERT INTO auth.users (id, email) VALUES ('${made}1', '${plain?.email?.toUpperCase()}'), ('${totp?.id}', 'own@example.com');
+     INSERT INTO auth.users (id, phone) VALUES ('${made}2', '${phone?.phone}')`,
+  )
+  const { rows } = app.restored.database.manifest
+  const { tables, heldBack } = await changesOf(app)
+  const address = 'has an email, phone or identity of another user here'
+  const byId = (one: { id: string | undefined }, two: { id: string | undefined }) =>
+    (one.id ?? '') < (two.id ?? '') ? -1 : 1
+  expect(heldBack).toEqual(
+    [
+      { kind: 'user', id: plain?.id, reason: address },
+      { kind: 'user', id: phone?.id, reason: address },
+      { kind: 'user', id: totp?.id, reason: 'was here before the import' },
+    ].sort(byId),
+  )
+  expect(tables.users).toEqual({ ...ZERO, added: (rows.users ?? 0) - 3 })
+  expect(await here(app, `SELECT email FROM auth.users WHERE id = '${totp?.id}'`)).toEqual([
+    { email: 'own@example.com' },
+  ])
+})
+
+it('signs the oldest confirmed user in where several share an email, which a later import may bring', async () => {
+  const app = await openImportedVersion('v2.196.0')
+  const owner = app.user('plain')
+  await atSource(
+    app,
+    `INSERT INTO auth.users (instance_id, id, aud, role, email, encrypted_password, created_at)
+     SELECT instance_id, gen_random_uuid(), aud, role, upper(email), encrypted_password, '2020-01-01' FROM auth.users
+     WHERE id = '${owner?.id}'`,
+  )
+  const { heldBack, sharedEmails } = await app.run()
+  expect({ heldBack, sharedEmails }).toEqual({ heldBack: [], sharedEmails: [owner?.email] })
+  const signedIn = await app.post('/token?grant_type=password', {
+    email: owner?.email?.toUpperCase(),
+    password: owner?.password,
+  })
+  expect([signedIn.statusCode, signedIn.json().user.id]).toEqual([200, owner?.id])
+})
+
+it('says whose secrets no key opens', async () => {
+  const restored = await restore('v2.196.0-encrypted')
+  const { encryption: _key, ...manifest } = restored.database.manifest
+  const database = { ...restored.database, manifest }
+  expect(settingsFor(database)).not.toHaveProperty('AUTH_SECURITY_DATABASE_ENCRYPTION_KEY')
+  const app = await openBeside({ ...restored, database })
+  const { losses, leftProviders } = await app.run()
+  expect({ losses: losses.map(({ what }) => what), leftProviders }).toEqual({
+    losses: [
+      'users who sign in only by sso, which this service does not serve',
+      'users whose password is sealed by the key key-1, which no setting has',
+      'authenticator apps whose secret is sealed by the key key-1, which no setting has',
+      'sessions whose key is sealed by the key key-1, which no setting has',
+    ],
+    leftProviders: ['custom:fixture'],
+  })
+})
