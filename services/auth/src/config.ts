@@ -10,7 +10,7 @@ import { dangerousSettings } from './config/dangers.ts'
 import { type AuthDatabaseSettings, toDatabaseConfig } from './config/database.ts'
 import { type ExternalConfig, externalRules, externalWarnings, toExternalConfig } from './config/external.ts'
 import { type HooksConfig, hookRules, toHooksConfig } from './config/hooks.ts'
-import { type JwtConfig, jwtRules, jwtWarnings, toJwtConfig } from './config/jwt.ts'
+import { type JwtConfig, jwtRules, jwtWarnings, toJwtConfig, upstreamAudience } from './config/jwt.ts'
 import { type MailConfig, toMailConfig } from './config/mail.ts'
 import { mailRules, mailWarnings } from './config/mail-rules.ts'
 import { type MfaConfig, toMfaConfig } from './config/mfa.ts'
@@ -128,23 +128,34 @@ export function readSettings(env: NodeJS.ProcessEnv, file?: EnvFile): Settings {
   return settingsOf(chooseProfile({ ...PREFIXES, env, file }))
 }
 
-function settingsOf({ profile, selectedBy }: ReturnType<typeof chooseProfile>) {
+function settingsOf({ profile, selectedBy, isUpstream }: ReturnType<typeof chooseProfile>) {
   const ofProfile =
     profile === 'strict' ? strictSettings : profile === 'supabase' ? { ...supabaseSettings, ...supabaseNames } : {}
-  return { ...settings, ...ofProfile, ...(selectedBy && { PROFILE: settings.PROFILE.prefault(profile) }) }
+  return {
+    ...settings,
+    ...ofProfile,
+    ...(isUpstream && upstreamAudience),
+    ...(selectedBy && { PROFILE: settings.PROFILE.prefault(profile) }),
+  }
 }
 
 const TRUSTS_PEER =
   'AUTH_TRUSTED_PROXIES is unset: the last address in X-Forwarded-For is that of the client, if the connection comes from a private network'
 
-/** The profile as it is written, in lower case, and the name that selects it where none is written. */
+/**
+ * The profile as it is written, in lower case, the name that selects it where none is written, and whether the environment has a
+ * name of supabase/auth.
+ */
 function chooseProfile(source: EnvironmentOptions & SettingPrefixes): {
   readonly profile: string
   readonly selectedBy: string | undefined
+  readonly isUpstream: boolean
 } {
   const { PROFILE: written } = loadConfig({ PROFILE: text().default('') }, source)
-  const [selectedBy] = written === '' ? listUpstreamNames(source) : []
-  return { profile: selectedBy === undefined ? written.toLowerCase() : 'supabase', selectedBy }
+  const [first] = listUpstreamNames(source)
+  const selectedBy = written === '' ? first : undefined
+  const profile = selectedBy === undefined ? written.toLowerCase() : 'supabase'
+  return { profile, selectedBy, isUpstream: first !== undefined }
 }
 
 const isWithoutEffect = (name: string): boolean => findWithoutEffect(name) !== undefined

@@ -112,8 +112,15 @@ export async function listClosedSecrets(
   return losses
 }
 
-/** Users who cannot sign in afterwards though they can now, by reason. */
-export async function listLostSignIns(db: Kysely<unknown>, { names }: UpstreamPlace): Promise<readonly Loss[]> {
+/**
+ * Users who cannot sign in afterwards though they can now, by reason.
+ * @param audience JWT_AUD
+ */
+export async function listLostSignIns(
+  db: Kysely<unknown>,
+  { names }: UpstreamPlace,
+  audience: string,
+): Promise<readonly Loss[]> {
   const { id } = names
   const served = [...PROVIDERS, 'email', 'phone']
   const { rows: hashes } = await sql<{ count: string }>`
@@ -121,6 +128,8 @@ export async function listLostSignIns(db: Kysely<unknown>, { names }: UpstreamPl
     WHERE encrypted_password <> '' AND encrypted_password !~ '^([{]|[$]2[aby][$]|[$]argon2id?[$]|[$]fbscrypt[$])'`.execute(
     db,
   )
+  const { rows: nowhere } = await sql<{ count: string }>`
+    SELECT count(*) AS count FROM ${id('users')} WHERE aud = '' AND ${audience}::text <> ''`.execute(db)
   const { rows: providers } = await sql<{ provider: string; count: string }>`
     SELECT CASE WHEN i.provider LIKE 'sso:%' THEN 'sso' ELSE i.provider END AS provider, count(DISTINCT i.user_id) AS count
     FROM ${id('identities')} i JOIN ${id('users')} u ON u.id = i.user_id
@@ -130,6 +139,10 @@ export async function listLostSignIns(db: Kysely<unknown>, { names }: UpstreamPl
     GROUP BY 1 ORDER BY 1`.execute(db)
   return [
     { what: 'users whose password is stored in an unknown form', count: Number(hashes[0]?.count ?? 0) },
+    {
+      what: `users whose audience is empty, while the service has ${audience}: keep the names GOTRUE_… and leave GOTRUE_JWT_AUD unset`,
+      count: Number(nowhere[0]?.count ?? 0),
+    },
     ...providers.map(({ provider, count }) => ({
       what: `users who sign in only by ${provider}, which this service does not serve`,
       count: Number(count),

@@ -12,7 +12,9 @@ export const jwtSettings = group('Tokens', {
     'Key of tokens that are signed with HS256: at least 32 random bytes, as text. Other keys are derived from it where they are not set.',
   ),
   JWT_EXP: integer(1, undefined, 'seconds').prefault('3600').describe('How long an access token lives.'),
-  JWT_AUD: text().prefault('authenticated').describe('Audience of new users.'),
+  JWT_AUD: text()
+    .prefault('authenticated')
+    .describe('Audience of new users. Default: authenticated; none where a name begins with `GOTRUE_`.'),
   JWT_ALLOWED_AUDIENCES: commaList()
     .default([])
     .describe('Further audiences that anybody may ask for by `X-JWT-AUD`. All others are for admins only.'),
@@ -37,6 +39,9 @@ export const jwtSettings = group('Tokens', {
     .optional()
     .describe('Algorithms of tokens that are accepted. Default: those of the keys, and HS256.'),
 })
+
+/** In an environment of supabase/auth, which gives users the empty audience unless a setting names one. */
+export const upstreamAudience = { JWT_AUD: jwtSettings.JWT_AUD.prefault('') } as const
 
 type JwtValues = SettingValues<typeof jwtSettings>
 

@@ -45,10 +45,10 @@ describe('readBearer', () => {
 
 describe('toCaller', () => {
   it.each([
-    [{ sub: userId }, { userId, sessionId: null, aal: 'aal1', audiences: [], isAdmin: false }],
+    [{ sub: userId }, { userId, sessionId: null, aal: 'aal1', audiences: [''], isAdmin: false }],
     [
       { sub: userId, session_id: '' },
-      { userId, sessionId: null, aal: 'aal1', audiences: [], isAdmin: false },
+      { userId, sessionId: null, aal: 'aal1', audiences: [''], isAdmin: false },
     ],
     [
       { sub: userId, session_id: sessionId, aud: 'authenticated', role: 'authenticated' },
@@ -56,7 +56,7 @@ describe('toCaller', () => {
     ],
     [
       { sub: userId, session_id: sessionId, aal: 'aal2' },
-      { userId, sessionId, aal: 'aal2', audiences: [], isAdmin: false },
+      { userId, sessionId, aal: 'aal2', audiences: [''], isAdmin: false },
     ],
     [
       { sub: userId, aud: ['a', 1, 'b'], role: 'supabase_admin' },
@@ -91,7 +91,7 @@ describe('toCaller and the issuer', () => {
         userId,
         sessionId: null,
         aal: 'aal1',
-        audiences: [],
+        audiences: [''],
         isAdmin: false,
       })
     }

@@ -10,7 +10,7 @@ export interface Caller {
   readonly sessionId: string | null
   /** By the token. Its session may have been raised or lowered since. */
   readonly aal: AssuranceLevel
-  /** Values of the `aud` claim. */
+  /** Values of the `aud` claim; the empty audience alone for a token without the claim. */
   readonly audiences: readonly string[]
   readonly isAdmin: boolean
 }
@@ -73,7 +73,8 @@ export function toCaller(claims: VerifiedClaims, { adminRoles, issuer }: TokenRu
     userId,
     sessionId: readSessionId(claims),
     aal: aal === 'aal2' ? 'aal2' : 'aal1',
-    audiences: (Array.isArray(aud) ? aud : [aud]).filter((value) => typeof value === 'string'),
+    // Old versions of supabase/auth leave the claim out where the user has no audience.
+    audiences: (Array.isArray(aud) ? aud : [aud ?? '']).filter((value) => typeof value === 'string'),
     isAdmin: isAdmin(claims, adminRoles),
   }
 }

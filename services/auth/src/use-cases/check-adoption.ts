@@ -61,7 +61,7 @@ export async function checkAdoption(
       rows: served,
       notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
       losses: [
-        ...(await listLostSignIns(db, places)),
+        ...(await listLostSignIns(db, places, config.jwt.audience)),
         ...(await listClosedSecrets(db, places, encryptionKeys)),
         ...unfit.map((identifier) => ({ what: `provider ${identifier}: create it anew afterwards`, count: 1 })),
       ],

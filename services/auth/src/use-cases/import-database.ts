@@ -203,14 +203,17 @@ async function importAuditLog(staging: Staging): Promise<number> {
 }
 
 async function describeSource(
-  { encryptionKeys }: ImportDatabaseDeps,
+  { config, encryptionKeys }: ImportDatabaseDeps,
   source: Source,
 ): Promise<Pick<DatabaseImport, 'sharedEmails' | 'losses' | 'notYetServed' | 'foreignKeys'>> {
   const { db } = source
   const unserved = await countRows(db, source, UNSERVED)
   return {
     sharedEmails: await listSharedEmails(db, source.names),
-    losses: [...(await listLostSignIns(db, source)), ...(await listClosedSecrets(db, source, encryptionKeys))],
+    losses: [
+      ...(await listLostSignIns(db, source, config.jwt.audience)),
+      ...(await listClosedSecrets(db, source, encryptionKeys)),
+    ],
     notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
     foreignKeys: await listForeignKeys(source),
   }

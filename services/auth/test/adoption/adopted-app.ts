@@ -40,11 +40,14 @@ export interface AdoptedApp extends TestApp {
   readonly restored: Restored
 }
 
-/** Opens the service on an adopted database, with the clock of the adoption. */
-export async function openAdopted(restored: Restored): Promise<AdoptedApp> {
+/** Opens the service on an adopted database, with the clock of the adoption. `settings` are added to those of the tests. */
+export async function openAdopted(
+  restored: Restored,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<AdoptedApp> {
   const { database, deps } = restored
   const test = await openTestApp({
-    settings: { ...settingsFor(database), AUTH_DB_ROLE: '' },
+    settings: { ...settingsFor(database), AUTH_DB_ROLE: '', ...settings },
     database: { ...database, entryUrl: database.url, directUrl: database.url },
     replace: () => ({ now: deps.now }),
   })

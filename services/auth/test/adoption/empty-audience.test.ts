@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest'
+import { loadAuthConfig } from '../../src/config.ts'
+import { toEncryptionKeys } from '../../src/deps.ts'
+import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
+import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
+import { runSql, settingsFor } from './restored-database.ts'
+
+/** A database of an old server without GOTRUE_JWT_AUD: its users have the empty audience. */
+async function restoreWithoutAudience(): Promise<Restored> {
+  const restored = await restore('v2.196.0')
+  await runSql(restored.database.superuserUrl, "UPDATE auth.users SET aud = ''")
+  return restored
+}
+
+describe('users of an old server without GOTRUE_JWT_AUD', () => {
+  it('sign in, refresh, read themselves and sign up as before, by the same environment', async () => {
+    const restored = await restoreWithoutAudience()
+    await adopt(restored)
+    const app = await openAdopted(restored, { GOTRUE_SITE_URL: 'http://localhost:3000' })
+    const { email, password, sessions } = app.user('plain') ?? {}
+    const signedIn = await app.post('/token?grant_type=password', { email, password })
+    expect([signedIn.statusCode, signedIn.json().user?.aud]).toEqual([200, ''])
+    const [session] = sessions ?? []
+    const refreshed = await app.post('/token?grant_type=refresh_token', { refresh_token: session?.refresh_token })
+    expect([refreshed.statusCode, refreshed.json().user?.email]).toEqual([200, email])
+    const headers = { authorization: `Bearer ${refreshed.json().access_token}` }
+    const own = await app.app.inject({ url: '/user', headers })
+    expect([own.statusCode, own.json().email]).toEqual([200, email])
+    const changed = await app.app.inject({ method: 'PUT', url: '/user', headers, payload: { data: { n: 1 } } })
+    expect([changed.statusCode, changed.json().user_metadata?.n]).toEqual([200, 1])
+    const made = await app.post('/signup', { email: 'new@example.com', password: 'correct horse battery' })
+    expect([made.statusCode, made.json().user?.aud]).toEqual([200, ''])
+  })
+
+  it('are named by adopt --check where the settings give the service an audience', async () => {
+    const { database } = await restoreWithoutAudience()
+    const lossesWith = async (settings: Readonly<Record<string, string>>) => {
+      const config = loadAuthConfig({ ...settingsFor(database), AUTH_DB_PREPARED: 'true', ...settings })
+      const { losses } = await checkAdoption({ config, encryptionKeys: toEncryptionKeys(config) }, { force: false })
+      return losses
+    }
+    const sso = { what: 'users who sign in only by sso, which this service does not serve', count: 2 }
+    expect(await lossesWith({ GOTRUE_SITE_URL: 'http://localhost:3000' })).toEqual([sso])
+    const what =
+      'users whose audience is empty, while the service has authenticated: keep the names GOTRUE_… and leave GOTRUE_JWT_AUD unset'
+    expect(await lossesWith({})).toEqual([{ what, count: database.manifest.rows.users }, sso])
+  })
+})
