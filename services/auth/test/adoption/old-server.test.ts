@@ -1,0 +1,106 @@
+import pg from 'pg'
+import { describe, expect, it } from 'vitest'
+import { adopt, type Restored, restore } from './adopted-app.ts'
+import { runSql, VERSIONS } from './restored-database.ts'
+
+const NIL = '00000000-0000-0000-0000-000000000000'
+const NEW = '11111111-1111-4111-8111-111111111111'
+
+/** The statements of a transaction of supabase/auth, as it sends them. */
+type Transaction = readonly string[]
+
+const auditEntry = `INSERT INTO audit_log_entries (created_at, id, instance_id, ip_address, payload)
+  VALUES (now(), gen_random_uuid(), '${NIL}', '192.0.2.1', '{"action": "login"}')`
+const openSession = (userId: string): Transaction => [
+  `INSERT INTO sessions (aal, created_at, factor_id, id, ip, not_after, refreshed_at, tag, updated_at, user_agent, user_id)
+   VALUES ('aal1', now(), NULL, '${NEW}', '192.0.2.1', NULL, NULL, NULL, now(), 'client', '${userId}')`,
+  `INSERT INTO refresh_tokens (created_at, instance_id, parent, revoked, session_id, token, updated_at, user_id)
+   VALUES (now(), '${NIL}', '', false, '${NEW}', 'a-new-token', now(), '${userId}') RETURNING id`,
+  `UPDATE users AS users SET last_sign_in_at = now(), updated_at = now() WHERE users.id = '${userId}'`,
+]
+const insertUser = `INSERT INTO users (aud, created_at, email, email_change, email_change_confirm_status, encrypted_password, id,
+    instance_id, phone, raw_app_meta_data, raw_user_meta_data, role, updated_at)
+  VALUES ('authenticated', now(), 'late@example.com', '', 0, '$2a$10$abcdefghijklmnopqrstuv', '${NEW}', '${NIL}', NULL, '{}', '{}',
+    'authenticated', now())`
+
+/** What an old server does for each request, by what the request asks for. Versions differ in the order of statements. */
+function transactionsFor({
+  user,
+  token,
+}: Readonly<Record<'user' | 'token', string>>): Readonly<Record<string, Transaction>> {
+  return {
+    'a sign-in that is logged first': [auditEntry, ...openSession(user)],
+    'a sign-in that is not logged': openSession(user),
+    'a refresh that finds the token': [
+      `SELECT * FROM refresh_tokens WHERE token = '${token}' LIMIT 1 FOR UPDATE SKIP LOCKED`,
+    ],
+    'a refresh that revokes the token': [
+      `UPDATE refresh_tokens AS refresh_tokens SET revoked = true WHERE refresh_tokens.token = '${token}'`,
+    ],
+    'a sign-up of today': [
+      insertUser,
+      `INSERT INTO identities (created_at, id, identity_data, last_sign_in_at, provider, provider_id, updated_at, user_id)
+       VALUES (now(), gen_random_uuid(), '{}', now(), 'email', '${NEW}', now(), '${NEW}')`,
+      auditEntry,
+    ],
+    'a sign-up of versions before 2.117': [
+      insertUser,
+      `INSERT INTO identities (created_at, id, identity_data, last_sign_in_at, provider, updated_at, user_id)
+       VALUES (now(), '${NEW}', '{}', now(), 'email', now(), '${NEW}')`,
+      auditEntry,
+    ],
+    'a change of metadata': [
+      `UPDATE users AS users SET raw_user_meta_data = '{"n": 1}', updated_at = now() WHERE users.id = '${user}'`,
+      auditEntry,
+    ],
+    'a one-time code': [
+      `UPDATE users AS users SET recovery_token = 'a-hash', recovery_sent_at = now() WHERE users.id = '${user}'`,
+      `INSERT INTO one_time_tokens (created_at, id, relates_to, token_hash, token_type, updated_at, user_id)
+       VALUES (now(), gen_random_uuid(), 'a@example.com', 'a-hash', 'recovery_token', now(), '${user}')`,
+    ],
+    'a sign-out': [auditEntry, `DELETE FROM sessions WHERE user_id = '${user}'`],
+  }
+}
+
+/** Every row of the service, and of the tables that have moved. */
+async function readRows({ database: { superuserUrl: url } }: Restored) {
+  const tables = await runSql<{ name: string }>(
+    url,
+    `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname ~ '^auth' ORDER BY 1`,
+  )
+  const rows: [string, unknown][] = []
+  for (const { name } of tables) rows.push([name, await runSql(url, `SELECT t::text FROM ${name} t ORDER BY 1`)])
+  return rows
+}
+
+/** Runs a transaction as the old server does: as the owner of the tables, whose names lack the schema. */
+async function runOld({ database: { url } }: Restored, statements: Transaction): Promise<string> {
+  const client = new pg.Client({ connectionString: `${url}?options=-csearch_path%3Dauth` })
+  await client.connect()
+  try {
+    await client.query('BEGIN')
+    for (const statement of statements) await client.query(statement)
+    await client.query('COMMIT')
+    return 'committed'
+  } catch {
+    await client.query('ROLLBACK')
+    return 'refused'
+  } finally {
+    await client.end()
+  }
+}
+
+describe.each(VERSIONS)('an old server that is started again on an adopted database of %s', (version) => {
+  it('signs nobody in, and changes no row', async () => {
+    const restored = await restore(version)
+    const plain = restored.database.manifest.users.find(({ name }) => name === 'plain')
+    const user = plain?.id ?? ''
+    const token = plain?.sessions.at(-1)?.refresh_token ?? ''
+    await adopt(restored)
+    const before = await readRows(restored)
+    for (const [request, statements] of Object.entries(transactionsFor({ user, token }))) {
+      expect([request, await runOld(restored, statements)]).toEqual([request, 'refused'])
+    }
+    expect(await readRows(restored)).toEqual(before)
+  })
+})
