@@ -52,8 +52,8 @@ export function fillJson(value: Json, memory: Memory): Json {
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
-/** The six digits of RFC 6238. */
-function totpCode(secret: string, stepsFromNow: number): string {
+/** The six digits of an authenticator app (RFC 6238), now or so many steps of 30 s later. */
+export function totpCode(secret: string, stepsFromNow: number): string {
   const bits = [...secret].map((letter) => ALPHABET.indexOf(letter).toString(2).padStart(5, '0')).join('')
   const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((octet) => Number.parseInt(octet, 2)))
   const counter = Buffer.alloc(8)

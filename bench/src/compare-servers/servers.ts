@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { freePort } from '@trestle/testing/free-port.ts'
 import { type DatabaseServer, execute } from '../database.ts'
 import { runProgram } from '../processes/run-program.ts'
@@ -35,6 +35,8 @@ export function theirServer(program: string, folder: string): ServerKind {
     // Without these two it opens a connection for each statement.
     GOTRUE_DB_MAX_POOL_SIZE: '10',
     GOTRUE_DB_MAX_IDLE_POOL_SIZE: '10',
+    // Old versions read their migrations from the folder of the program.
+    GOTRUE_DB_MIGRATIONS_PATH: join(dirname(program), 'migrations'),
     GOTRUE_LOG_LEVEL: 'warn',
     PORT: String(port),
   })
