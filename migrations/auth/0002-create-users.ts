@@ -59,13 +59,15 @@ export const createUsers: MigrationSource = (names) => ({
   },
 })
 
-/** supabase/auth keeps users who never confirm, so clean-up keeps those that it has made. */
+/**
+ * supabase/auth keeps users who never confirm, so clean-up keeps those that it has made. It makes users until the switch of an
+ * adoption, which gives the column the default of a new database.
+ */
 async function addColumns(db: Kysely<unknown>, names: Names): Promise<void> {
   const columns = OWN_COLUMNS.map(
     (column) => sql`ADD COLUMN ${sql.raw(column.replace('DEFAULT false', 'DEFAULT true'))}`,
   )
   await sql`ALTER TABLE ${names.id('users')} ${sql.join(columns)}, SET (fillfactor = 80)`.execute(db)
-  await sql`ALTER TABLE ${names.id('users')} ALTER COLUMN keep_unconfirmed SET DEFAULT false`.execute(db)
 }
 
 async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {

@@ -114,6 +114,7 @@ async function listChance({ databaseUrl, env }: Place): Promise<Readonly<Record<
   )
   return {
     one_time_tokens: ['id'],
+    users: ['claimed_at'],
     trestle_migrations: ['timestamp'],
     ...(made.length > 0 ? { identities: ['id'] } : {}),
     ...(env.SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION === '2' ? { refresh_tokens: ['id', 'parent_id'] } : {}),
