@@ -25,9 +25,23 @@ export interface TamperColumn {
   readonly type: string
 }
 
+/** Drops every key, every check and each NOT NULL of the tables that a server has, with the parts of distributed tables. */
+const DROP_CHECKS = `DO $$ DECLARE c record; BEGIN
+    SET LOCAL citus.enable_ddl_propagation = off;
+    CREATE TEMP VIEW own AS SELECT oid, oid::regclass AS t FROM pg_class
+      WHERE relnamespace = 'payments'::regnamespace AND relkind = 'r';
+    FOR c IN SELECT t, conname FROM pg_constraint JOIN own ON own.oid = conrelid
+      WHERE contype IN ('f', 'c', 'p', 'u') ORDER BY contype = 'f' DESC
+    LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.t, c.conname); END LOOP;
+    FOR c IN SELECT indexrelid::regclass AS i FROM pg_index JOIN own ON own.oid = indrelid WHERE indisunique
+    LOOP EXECUTE format('DROP INDEX %s', c.i); END LOOP;
+    FOR c IN SELECT t, attname FROM pg_attribute JOIN own ON own.oid = attrelid WHERE attnum > 0 AND attnotnull AND attname <> 'merchant_id'
+    LOOP EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP NOT NULL', c.t, c.attname); END LOOP;
+    DROP VIEW own; END $$`
+
 /**
  * Disables what the owner of the tables could disable: the triggers, keys, checks and NOT NULL of every table of the service.
- * Then copies the tables that will be altered. In a distributed database, keys and checks of a table go from its shards too.
+ * Then copies the tables that will be altered.
  */
 export async function disarm(client: pg.Client, tables: readonly string[]): Promise<void> {
   await client.query('SET session_replication_role = replica')
@@ -36,23 +50,26 @@ export async function disarm(client: pg.Client, tables: readonly string[]): Prom
     await client.query(
       "SELECT run_command_on_placements(logicalrelid, 'ALTER TABLE %s DISABLE TRIGGER USER') FROM pg_dist_partition",
     )
+    await dropChecksEverywhere(client)
+  } else {
+    await client.query(DROP_CHECKS)
   }
-  await client.query(`DO $$ DECLARE c record; BEGIN
-    CREATE TEMP VIEW own AS SELECT oid, oid::regclass AS t FROM pg_class
-      WHERE relnamespace = 'payments'::regnamespace AND relkind = 'r' AND relname !~ '_[0-9]{6,}$';
-    FOR c IN SELECT t, conname FROM pg_constraint JOIN own ON own.oid = conrelid
-      WHERE contype IN ('f', 'c', 'p', 'u') ORDER BY contype = 'f' DESC
-    LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.t, c.conname); END LOOP;
-    FOR c IN SELECT indexrelid::regclass AS i FROM pg_index JOIN own ON own.oid = indrelid WHERE indisunique
-    LOOP EXECUTE format('DROP INDEX %s', c.i); END LOOP;
-    FOR c IN SELECT t, attname FROM pg_attribute JOIN own ON own.oid = attrelid WHERE attnum > 0 AND attnotnull AND attname <> 'merchant_id'
-    LOOP EXECUTE format('ALTER TABLE %s ALTER COLUMN %I DROP NOT NULL', c.t, c.attname); END LOOP; END $$`)
   await client.query('CREATE SCHEMA saved')
   for (const table of tables) {
     await client.query(`CREATE INDEX ON payments.${table} (${keysOf(table).join()})`)
     await client.query(`CREATE TABLE saved.${table} AS TABLE payments.${table}`)
   }
   await client.query('ANALYZE')
+}
+
+/** Each server drops its own checks. Sent by the coordinator, the hundreds of statements would take half a minute. */
+async function dropChecksEverywhere(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ nodeid: number; result: string }>(
+    'SELECT nodeid, result FROM run_command_on_all_nodes($1) WHERE NOT success',
+    [DROP_CHECKS],
+  )
+  const [refusal] = rows
+  if (refusal) throw new Error(`node ${refusal.nodeid} keeps its checks: ${refusal.result}`)
 }
 
 /** Reads the rows that a table has of a merchant, in the order of their keys. */
