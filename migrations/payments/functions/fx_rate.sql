@@ -8,22 +8,17 @@ LANGUAGE plpgsql STABLE ROWS 1
 AS $$
 #variable_conflict use_column
 BEGIN
-  RETURN QUERY
-  SELECT found.rate, found.date FROM (
-    SELECT 1::numeric, p_date WHERE p_currency = 'EUR'
-    UNION ALL
-    (
-      SELECT r.rate, r.date FROM {{fx_rates}} r
-      WHERE r.currency = p_currency AND p_currency <> 'EUR' AND r.date <= p_date
-      ORDER BY r.date DESC, r.source = 'embedded' LIMIT 1
-    )
-    UNION ALL
-    (
-      SELECT r.rate, r.date FROM {{fx_rates}} r
-      WHERE r.currency = p_currency AND p_currency <> 'EUR' AND r.date > p_date
-      ORDER BY r.date ASC, r.source = 'embedded' LIMIT 1
-    )
-  ) AS found (rate, date)
-  ORDER BY found.date > p_date LIMIT 1;
+  IF p_currency = 'EUR' THEN
+    RETURN QUERY SELECT 1::numeric, p_date;
+    RETURN;
+  END IF;
+  RETURN QUERY SELECT r.rate, r.date FROM {{fx_rates}} r
+    WHERE r.currency = p_currency AND r.date <= p_date
+    ORDER BY r.date DESC, r.source = 'embedded' LIMIT 1;
+  IF NOT FOUND THEN
+    RETURN QUERY SELECT r.rate, r.date FROM {{fx_rates}} r
+      WHERE r.currency = p_currency AND r.date > p_date
+      ORDER BY r.date ASC, r.source = 'embedded' LIMIT 1;
+  END IF;
 END
 $$;
