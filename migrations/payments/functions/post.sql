@@ -27,7 +27,7 @@ DECLARE
   legs {{entries}}[]; entries {{entries}}[] := '{}';
   trail_entry {{trail_entries}}; trail {{trail_entries}}[] := '{}';
   line {{lines}}; lines {{lines}}[] := '{}';
-  events {{events}}[] := '{}';
+  event {{events}}; events {{events}}[] := '{}';
   outbox {{outbox}}[] := '{}';
   -- The merchants in order, and the balance of each at the same place.
   merchants text[] := ARRAY(SELECT DISTINCT m.merchant_id FROM unnest(p_movements) m ORDER BY 1);
@@ -35,7 +35,8 @@ DECLARE
   place int := 0;
 BEGIN
   IF cardinality(merchants) = 1 THEN
-    SELECT b.* INTO STRICT held FROM {{merchant_balances}} b WHERE b.merchant_id = merchants[1] FOR UPDATE;
+    m := p_movements[1];
+    SELECT b.* INTO STRICT held FROM {{merchant_balances}} b WHERE b.merchant_id = m.merchant_id FOR UPDATE;
     balances := ARRAY[held];
   ELSE
     balances := ARRAY(
@@ -115,11 +116,15 @@ BEGIN
   balances[place] := held;
   PERFORM FROM unnest(entries) e GROUP BY e.journal_id, e.currency HAVING sum(e.amount) <> 0;
   IF FOUND THEN RAISE EXCEPTION 'a journal does not sum to zero'; END IF;
-  INSERT INTO {{journals}} SELECT * FROM unnest(journals) AS row;
-  INSERT INTO {{entries}} SELECT * FROM unnest(entries) AS row;
-  INSERT INTO {{trail_entries}} SELECT * FROM unnest(trail) AS row;
-  INSERT INTO {{lines}} SELECT * FROM unnest(lines) AS row;
-  INSERT INTO {{events}} SELECT * FROM unnest(events) AS row;
+  IF cardinality(p_movements) = 1 THEN
+    {{include:insert_movement.sql}}
+  ELSE
+    INSERT INTO {{journals}} SELECT * FROM unnest(journals) AS row;
+    INSERT INTO {{entries}} SELECT * FROM unnest(entries) AS row;
+    INSERT INTO {{trail_entries}} SELECT * FROM unnest(trail) AS row;
+    INSERT INTO {{lines}} SELECT * FROM unnest(lines) AS row;
+    INSERT INTO {{events}} SELECT * FROM unnest(events) AS row;
+  END IF;
   IF cardinality(merchants) = 1 THEN
     PERFORM 1 FROM {{webhooks}} w WHERE w.merchant_id = held.merchant_id AND w.disabled IS NULL LIMIT 1;
     IF FOUND THEN

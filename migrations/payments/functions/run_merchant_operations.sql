@@ -3,6 +3,9 @@
 -- same verdicts, locks and rows. A distributed database is called with this one, because all statements of it run on the node of
 -- the merchant. p_merchant_id: '' when the ids belong to no merchant.
 --
+-- A statement names one table, and finds its rows by the merchant: a distributed database keeps the plan of such a statement, and
+-- plans any other again at each call.
+--
 -- Lock order: the transactions by their id, the balance, the keys, as in run_operations.
 CREATE OR REPLACE FUNCTION {{run_merchant_operations}}(
   p_merchant_id text, p_operations json, p_margin_bps int, p_rate_days int
@@ -20,41 +23,47 @@ AS $$
 DECLARE
   {{include:operation_variables.sql}}
   merchant {{merchants}};
-  present text[];
+  -- The ids of all operations, those of this merchant, and those that are locked.
+  asked text[]; present text[]; wanted text[];
   locked {{transactions}}[] := '{}';
+  -- The key and the user of the operation before, the app or user that they name, and whether it belongs to the merchant.
+  caller record := ROW(NULL::text, NULL::text);
+  identity text; is_member boolean;
+  instrument {{instruments}}; trail json;
 BEGIN
   {{include:check_operation_terms.sql}}
   -- 1. Judge API key, transaction, membership and permission, in this order.
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
-  present := ARRAY(
-    SELECT x.id FROM {{transactions}} x WHERE x.merchant_id = p_merchant_id AND x.id = ANY (ARRAY(
-      SELECT asked.id ->> 'transactionId' FROM json_array_elements(p_operations) AS asked (id)
-    ))
-  );
-  SELECT array_agg(ROW(i.kind, i.transaction_id, i.amount, i.currency, i.descriptor, i.reference,
-    '/transactions/' || i.transaction_id || '/' || i.kind || 's', i.key, decode(i.fingerprint, 'hex'),
-    CASE
-      WHEN c.identity_id IS NULL THEN 'unauthorized'
-      WHEN i.transaction_id <> ALL (present) THEN 'not-found'
-      WHEN s.merchant_id IS NULL THEN 'forbidden'
-      WHEN (merchant.claim ->> ('can' || initcap(i.kind)))::boolean THEN 'done'
-      ELSE 'forbidden'
-    END, c.identity_id, p_merchant_id, merchant.currency, merchant.pricing)::{{operation_item}} ORDER BY i.place) INTO judged
-  {{include:asked_operations.sql}}
-  LEFT JOIN LATERAL (
-    SELECT a.merchant_id FROM {{merchant_apps}} a
-    WHERE a.merchant_id = p_merchant_id AND a.app_id = c.identity_id AND NOT a.pending
-    UNION ALL
-    SELECT u.merchant_id FROM {{merchant_users}} u
-    WHERE u.merchant_id = p_merchant_id AND u.user_id = c.identity_id AND NOT u.pending
-  ) s ON true;
+  asked := ARRAY(SELECT a.operation ->> 'transactionId' FROM json_array_elements(p_operations) AS a (operation));
+  SELECT array_agg(x.id) INTO present FROM {{transactions}} x WHERE x.merchant_id = p_merchant_id AND x.id = ANY (asked);
+  FOR i IN
+    SELECT i.* {{include:asked_operations.sql}} ORDER BY i.place
+  LOOP
+    IF caller IS DISTINCT FROM ROW(i.key_mac, i.user_email) THEN
+      caller := ROW(i.key_mac, i.user_email);
+      IF i.key_mac IS NOT NULL THEN
+        SELECT k.app_id INTO identity FROM {{app_keys}} k
+          WHERE k.mac = decode(i.key_mac, 'hex') AND {{include:is_good_key.sql}};
+        PERFORM FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id AND a.app_id = identity AND NOT a.pending;
+      ELSE
+        SELECT u.id INTO identity FROM {{users}} u WHERE lower(u.email) = lower(i.user_email);
+        PERFORM FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND u.user_id = identity AND NOT u.pending;
+      END IF;
+      is_member := FOUND;
+    END IF;
+    judged := judged || ROW(i.kind, i.transaction_id, i.amount, i.currency, i.descriptor, i.reference,
+      '/transactions/' || i.transaction_id || '/' || i.kind || 's', i.key, decode(i.fingerprint, 'hex'),
+      CASE
+        WHEN identity IS NULL THEN 'unauthorized'
+        WHEN (i.transaction_id = ANY (present)) IS NOT TRUE THEN 'not-found'
+        WHEN is_member AND (merchant.claim ->> ('can' || initcap(i.kind)))::boolean THEN 'done'
+        ELSE 'forbidden'
+      END, identity, p_merchant_id, merchant.currency, merchant.pricing)::{{operation_item}};
+  END LOOP;
   -- 2. Each transaction is locked as it is fetched.
+  wanted := ARRAY(SELECT v.transaction_id FROM unnest(judged) v WHERE v.verdict = 'done');
   FOR t IN
-    SELECT x.* FROM {{transactions}} x
-    WHERE x.merchant_id = p_merchant_id AND x.id = ANY (ARRAY(
-      SELECT v.transaction_id FROM unnest(judged) v WHERE v.verdict = 'done'
-    ))
-    ORDER BY x.id FOR UPDATE
+    SELECT x.* FROM {{transactions}} x WHERE x.merchant_id = p_merchant_id AND x.id = ANY (wanted) ORDER BY x.id FOR UPDATE
   LOOP
     locked := locked || t;
   END LOOP;
@@ -69,19 +78,25 @@ BEGIN
   -- 4. The ledger, the amounts of the transactions, and the keys.
   IF cardinality(movements) > 0 THEN
     PERFORM FROM {{post}}(movements);
-    UPDATE {{transactions}} t SET pending = v.pending, captured = v.captured, refunded = v.refunded,
-      voided = v.voided, trail_length = v.seq
-      FROM unnest(movements) v WHERE t.merchant_id = p_merchant_id AND t.id = v.transaction_id;
-    IF cardinality(keys) > 0 THEN INSERT INTO {{idempotency}} SELECT * FROM unnest(keys); END IF;
+    FOREACH moment IN ARRAY movements LOOP
+      UPDATE {{transactions}} x SET pending = moment.pending, captured = moment.captured, refunded = moment.refunded,
+        voided = moment.voided, trail_length = moment.seq
+        WHERE x.merchant_id = p_merchant_id AND x.id = moment.transaction_id;
+    END LOOP;
+    FOREACH first_use IN ARRAY keys LOOP
+      INSERT INTO {{idempotency}} VALUES (p_merchant_id, first_use.identity_id, first_use.method, first_use.path,
+        first_use.key, first_use.fingerprint, first_use.status, first_use.error_code, first_use.object_id,
+        first_use.pending, first_use.captured, first_use.refunded, first_use.voided, first_use.disputed,
+        first_use.trail_length, first_use.body, first_use.created);
+    END LOOP;
   END IF;
   -- 5. A repeat shows its trail as it was: up to the entry of its first request.
-  RETURN QUERY SELECT r.verdict, r.identity_id, r.possible, r.moment, r.transaction, n, e.trail
-    FROM unnest(results) WITH ORDINALITY r
-    LEFT JOIN {{instruments}} n ON n.merchant_id = p_merchant_id AND n.id = (r.transaction).instrument_id
-    LEFT JOIN LATERAL (
-      SELECT {{include:trail_json.sql}} AS trail FROM {{trail_entries}} e
-      WHERE e.merchant_id = p_merchant_id AND e.transaction_id = (r.transaction).id AND e.seq <= (r.moment).seq
-    ) e ON true
-    ORDER BY r.ordinality;
+  FOREACH result IN ARRAY results LOOP
+    t := result.transaction; moment := result.moment;
+    SELECT n.* INTO instrument FROM {{instruments}} n WHERE n.merchant_id = p_merchant_id AND n.id = t.instrument_id;
+    SELECT {{include:trail_json.sql}} INTO trail FROM {{trail_entries}} e
+      WHERE e.merchant_id = p_merchant_id AND e.transaction_id = t.id AND e.seq <= moment.seq;
+    RETURN QUERY SELECT result.verdict, result.identity_id, result.possible, moment, t, instrument, trail;
+  END LOOP;
 END
 $$;

@@ -44,6 +44,12 @@ BEGIN
     END, c.identity_id, m.id, m.currency, m.pricing)::{{operation_item}} ORDER BY i.place) INTO judged
   {{include:asked_operations.sql}}
   LEFT JOIN LATERAL (
+    SELECT k.app_id AS identity_id FROM {{app_keys}} k
+    WHERE k.mac = decode(i.key_mac, 'hex') AND {{include:is_good_key.sql}}
+    UNION ALL
+    SELECT u.id FROM {{users}} u WHERE lower(u.email) = lower(i.user_email)
+  ) c ON true
+  LEFT JOIN LATERAL (
     SELECT m.id, m.currency, m.pricing, m.claim FROM {{merchants}} m
     JOIN {{transactions}} t ON t.merchant_id = m.id AND t.id = i.transaction_id
     WHERE m.tag = right(i.transaction_id, 8)

@@ -194,6 +194,23 @@ describe('the places of functions', () => {
     expect(delegated.filter((statement) => /\b(JOIN|LATERAL)\b/.test(statement))).toEqual([])
   })
 
+  it('let an operation of one merchant name one table in each statement: Citus plans any other at each call', () => {
+    const text = files.find(({ name }) => name === 'run_merchant_operations')?.text ?? ''
+    const statements = text
+      .replaceAll(/--.*/g, '')
+      .split(/;|\bLOOP\b/)
+      .map((statement) => ({
+        statement,
+        tables: [...statement.matchAll(/\b(?:FROM|JOIN|INTO|UPDATE) \{\{([a-z_]+)\}\}(?!\()/g)].map(
+          ([, table]) => table,
+        ),
+      }))
+      .filter(({ tables }) => tables.length > 0)
+    expect(statements.length).toBeGreaterThan(10)
+    expect(statements.filter(({ tables }) => tables.length > 1)).toEqual([])
+    expect(statements.filter(({ statement }) => /\bunnest\(|\bARRAY\(/.test(statement))).toEqual([])
+  })
+
   it('are every node for what runs on the node of a merchant calls', () => {
     const calls = files
       .filter((file) => placeOf(file) !== 'coordinator')
