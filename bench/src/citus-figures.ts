@@ -14,9 +14,9 @@ import { insertTransactions } from './services/payments.ts'
 
 // Measures what captures cost on a Citus cluster: `CITUS_PG_BIN=… node bench/src/citus-figures.ts`. Prints captures a second and
 // the processor time of a capture in the service, on the coordinator and on the workers, with 1, 2 and 3 workers, entering by
-// the coordinator and by any server; and the same on plain PostgreSQL. One process of the service gets all captures. All servers
-// share the cores of this machine, so the rates do not add up as they would on machines of their own; the processor times do.
-// It needs an idle machine.
+// the coordinator and by any server. Prints the same on plain PostgreSQL: with calls of many merchants, which a cluster cannot have,
+// and with calls of one merchant, as on a cluster. One process of the service gets all captures. All servers share the cores of this
+// machine, so the rates do not add up as they would on machines of their own; the processor times do. It needs an idle machine.
 
 const TRANSACTIONS_EACH = 40
 const CONNECTIONS = 32
@@ -55,6 +55,8 @@ async function measurePlain(words: Words): Promise<void> {
   const cluster = await startCitusCluster(workplace, 0, { ...DURABLE, shared_preload_libraries: '' })
   const bench = await prepare(workplace, cluster, words)
   await measure(bench, { title: 'plain PostgreSQL', nodes: [0], workers: 0 })
+  const settings = { PAYMENTS_BATCH: 'merchant' }
+  await measure(bench, { title: 'plain, calls of one merchant', nodes: [0], workers: 0, settings })
 }
 
 async function measureCluster(words: Words, workers: number): Promise<void> {
@@ -92,13 +94,15 @@ interface Arrangement {
   /** The servers by which the service enters. */
   readonly nodes: readonly number[]
   readonly workers: number
+  /** Environment variables of the service besides. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 /** Prints a line. @throws Error when a capture fails */
-async function measure(bench: Bench, { title, nodes, workers }: Arrangement): Promise<void> {
+async function measure(bench: Bench, { title, nodes, workers, settings }: Arrangement): Promise<void> {
   const { cluster, deployment, generate, load, seconds } = bench
   for (let node = 0; node <= workers; node += 1) await cluster.asSuperuser(node, DATABASE, 'VACUUM ANALYZE')
-  const server = await startPayments(cluster, deployment, nodes)
+  const server = await startPayments(cluster, deployment, nodes, settings)
   try {
     await tryLoad(server.url, load)
     await sample(server, { load, generate, seconds: WARM_UP_SECONDS })

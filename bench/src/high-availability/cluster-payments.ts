@@ -51,16 +51,21 @@ export async function countWrites({ asSuperuser }: CitusCluster): Promise<Readon
   return new Map(rows.map(({ reference, times }) => [reference, times]))
 }
 
-/** Starts a process of the service that enters the cluster by some of its servers. */
+/**
+ * Starts a process of the service that enters the cluster by some of its servers.
+ * @param settings environment variables of the process besides
+ */
 export function startPayments(
   cluster: CitusCluster,
   deployment: Deployment,
   nodes: readonly number[],
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<Server> {
   const coordinator = cluster.url(DATABASE)
   const env = {
     PAYMENTS_DATABASE_URL: coordinator.replace(cluster.address(0), nodes.map(cluster.address).join(',')),
     PAYMENTS_COORDINATOR_URL: coordinator,
+    ...settings,
   }
   return deployment.start({ cores: undefined, coreCount: availableParallelism(), env })
 }
