@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { conflict, forbidden, idempotencyKeyUsed, invalidFields, notFound, unauthorized } from '../errors.ts'
+import { type Asked, type Problem, valid } from './asked.ts'
 import type { Caller } from './caller.ts'
-import { keyMacOf, type Problem, refuseRunning, requireAccess, requireObject } from './require-access.ts'
+import { keyMacOf, refuseRunning, requireAccess, requireObject } from './require-access.ts'
 import type { Verdict } from './verdict.ts'
 
 const callerOf = (keyMac: Buffer | null): Caller => ({ keyMac, userEmail: null, repeat: undefined })
@@ -38,25 +39,29 @@ describe('requireAccess', () => {
     ['done', parse, parse.error],
     ['done', values, values.error],
   ])('refuses in the order of checks: %s, with %j', (verdict, problem, refusal) => {
-    expect(() => requireAccess(callerOf(null), { verdict, identityId: null }, problem)).toThrow(refusal)
+    const asked: Asked<string> = problem ? { verdict: 'refused', problem } : valid('values')
+    expect(() => requireAccess(callerOf(null), { verdict, identityId: null }, asked)).toThrow(refusal)
   })
 
-  it.each<Verdict>(['replayed', 'done'])('returns the result of a request that may go on: %s', (verdict) => {
-    const { caller, heard } = listening()
-    const result = { verdict, identityId: 'i' }
-    expect(requireAccess(caller, result, undefined)).toBe(result)
-    expect(heard).toEqual(['i'])
-  })
+  it.each<Verdict>(['replayed', 'done'])(
+    'returns the result and the values of a request that may go on: %s',
+    (verdict) => {
+      const { caller, heard } = listening()
+      const result = { verdict, identityId: 'i', amount: 1 }
+      expect(requireAccess(caller, result, valid('v'))).toEqual({ verdict, identityId: 'i', amount: 1, values: 'v' })
+      expect(heard).toEqual(['i'])
+    },
+  )
 
   it('names the caller of a refused request for the log', () => {
     const { caller, heard } = listening()
-    expect(() => requireAccess(caller, { verdict: 'forbidden', identityId: 'i' }, undefined)).toThrow(forbidden())
+    expect(() => requireAccess(caller, { verdict: 'forbidden', identityId: 'i' }, valid('v'))).toThrow(forbidden())
     expect(heard).toEqual(['i'])
   })
 })
 
 describe('requireObject', () => {
-  const nothing = { problem: undefined, name: 'line' } as const
+  const nothing = { asked: valid('v'), name: 'line' } as const
 
   it('returns the object of a request that may go on', () => {
     const result = { verdict: 'done', identityId: 'i', line: { id: 'l' } } as const

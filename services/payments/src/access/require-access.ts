@@ -1,43 +1,32 @@
-import type { HttpError } from '@trestle/common/errors/define-error.ts'
-import { conflict, type FieldError, forbidden, idempotencyKeyUsed, notFound, unauthorized } from '../errors.ts'
+import { conflict, forbidden, idempotencyKeyUsed, notFound, unauthorized } from '../errors.ts'
+import type { Asked } from './asked.ts'
 import type { Caller } from './caller.ts'
 import type { AccessResult } from './verdict.ts'
 
-/**
- * Why a request is refused whatever its access. A body that cannot be parsed is refused before its path is looked up;
- * values that a schema refuses are refused after access. The database still judges the access of such a request, and
- * does nothing else.
- */
-export interface Problem {
-  readonly stage: 'parse' | 'validation'
-  readonly error: HttpError
-  /** The fields that `error` names. */
-  readonly fields?: readonly FieldError[]
-  /** The values that the schema refused. */
-  readonly input?: unknown
-}
+/** The result of a request that may go on, with the values that it asked with. */
+export type Allowed<Result extends AccessResult, Values> = Result & { readonly values: Values }
 
 /**
- * Returns the result of a request that may go on, or throws the refusal that comes first (reference: Order of checks). Either way
- * the caller hears its identity.
+ * Returns the result and the values of a request that may go on, or throws the refusal that comes first (reference: Order of checks).
+ * Either way the caller hears its identity.
  * @throws unauthorized for an unknown key, notFound when there is no such object, forbidden when the caller is not a member of
  * its merchant, the error of the problem at its place between them, idempotencyKeyUsed when the key was used with another body,
  * conflict while its first request runs
  */
-export function requireAccess<Result extends AccessResult>(
+export function requireAccess<Result extends AccessResult, Values>(
   caller: Caller,
   result: Result,
-  problem: Problem | undefined,
-): Result {
+  asked: Asked<Values>,
+): Allowed<Result, Values> {
   if (result.identityId !== null) caller.onIdentified?.(result.identityId)
   if (result.verdict === 'unauthorized') refuseUnknown()
-  if (problem?.stage === 'parse') throw problem.error
+  if (asked.verdict === 'refused' && asked.problem.stage === 'parse') throw asked.problem.error
   if (result.verdict === 'not-found') throw notFound()
   if (result.verdict === 'forbidden') refuseStranger()
-  if (problem) throw problem.error
+  if (asked.verdict === 'refused') throw asked.problem.error
   if (result.verdict === 'key-mismatch') throw idempotencyKeyUsed()
   if (result.verdict === 'key-running') refuseRunning()
-  return result
+  return { ...result, values: asked.values }
 }
 
 /** Refuses a caller whose key or token is not good. @throws unauthorized */
@@ -67,9 +56,10 @@ export function refuseRunning(cause?: unknown): never {
 export function requireObject<Result extends AccessResult, Name extends Extract<keyof Result, string>>(
   caller: Caller,
   result: Result,
-  { problem, name }: { readonly problem: Problem | undefined; readonly name: Name },
+  { asked, name }: { readonly asked: Asked<unknown>; readonly name: Name },
 ): NonNullable<Result[Name]> {
-  const object = requireAccess(caller, result, problem)[name]
+  requireAccess(caller, result, asked)
+  const object = result[name]
   if (object === undefined || object === null) throw new Error(`a query answered ${result.verdict} without a ${name}`)
   return object
 }

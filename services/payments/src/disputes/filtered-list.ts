@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Problem } from '../access/require-access.ts'
+import type { Asked } from '../access/asked.ts'
 import { NO_PAGE, type PageBounds, pageBounds } from '../pagination/page-query.ts'
 import { id, ListQuery } from '../requests/fields.ts'
 
@@ -19,14 +19,13 @@ export interface FilteredPage extends PageBounds {
   readonly test: boolean | undefined
 }
 
-/** Reads the page of a query, null when it was refused. The merchant of a refused query counts too: access is judged before values. */
-export function filteredPage(
-  query: z.infer<typeof FilteredListQuery> | null,
-  problem: Problem | undefined,
-): FilteredPage {
-  if (query !== null)
-    return { ...pageBounds(query), ...query.filter, transactionId: query.filter.transactionId, test: query.filter.test }
-  const named = MerchantOfQuery.safeParse(problem?.input)
+/** Reads the page of a query. The merchant of a refused query counts too: access is judged before values. */
+export function filteredPage(asked: Asked<z.infer<typeof FilteredListQuery>>): FilteredPage {
+  if (asked.verdict === 'valid') {
+    const { merchantId, transactionId, test } = asked.values.filter
+    return { ...pageBounds(asked.values), merchantId, transactionId, test }
+  }
+  const named = MerchantOfQuery.safeParse(asked.problem.input)
   const merchantId = named.success ? named.data.filter.merchantId : null
   return { ...pageBounds(NO_PAGE), merchantId, transactionId: undefined, test: undefined }
 }

@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Problem } from '../access/require-access.ts'
+import type { Asked, Problem } from '../access/asked.ts'
 import type { OrderRequest } from '../checkout/open-checkout.ts'
 import { refuseOrder } from '../checkout/order.ts'
 import type { Order } from '../checkout/payment-body.ts'
 import { bodyInvalid, versionMissing, versionUnsupported } from '../errors.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
-import { requireBody } from './request-input.ts'
+import { requireValues } from './request-input.ts'
 
 /** Any page may call the checkout, without credentials (reference: Checkout). */
 const CORS_HEADERS = {
@@ -49,10 +49,10 @@ export const checkout = fp(
   { name: 'checkout', dependencies: ['request-input'] },
 )
 
-/** The order in a request of the checkout. @throws what `requireBody` throws */
-export function toOrderRequest(request: FastifyRequest & { readonly body: Order | null }): OrderRequest {
+/** The order in a request of the checkout. @throws what `requireValues` throws */
+export function toOrderRequest(request: FastifyRequest & { readonly body: Asked<Order> }): OrderRequest {
   return {
-    order: requireBody(request),
+    order: requireValues(request.body),
     ip: request.ip,
     isSecure: request.protocol === 'https',
     repeat: undefined,

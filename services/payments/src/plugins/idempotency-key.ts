@@ -12,7 +12,7 @@ export const idempotencyKey = fp(
   async (app: FastifyInstance) => {
     app.addHook('preHandler', (request, _reply, done) => {
       if (request.method === 'POST') {
-        const repeat = repeatOf(request)
+        const repeat = repeatOf(request, request.routeOptions.schema?.body ? request.body : {})
         if (repeat === 'refused') request.problem ??= { stage: 'validation', error: idempotencyKeyMalformed() }
         else request.caller = { ...request.caller, repeat }
       }
@@ -22,16 +22,19 @@ export const idempotencyKey = fp(
   { name: 'idempotency-key', dependencies: ['request-input', 'authenticate'] },
 )
 
-/** What identifies a request with an Idempotency-Key and its repeats; `refused` for a malformed header, undefined without one. */
-export function repeatOf(request: FastifyRequest): Repeat | 'refused' | undefined {
+/**
+ * What identifies a request with an Idempotency-Key and its repeats; `refused` for a malformed header, undefined without one.
+ * @param body the values of its body
+ */
+export function repeatOf(request: FastifyRequest, body: unknown): Repeat | 'refused' | undefined {
   const key = request.headers[HEADER]
   if (key === undefined) return undefined
-  return typeof key === 'string' && KEY.test(key) ? toRepeat(request, key) : 'refused'
+  return typeof key === 'string' && KEY.test(key) ? toRepeat(request, key, body) : 'refused'
 }
 
-function toRepeat({ method, routeOptions, params, body }: FastifyRequest, key: string): Repeat {
+function toRepeat({ method, routeOptions, params }: FastifyRequest, key: string, body: unknown): Repeat {
   const path = (routeOptions.url ?? '').replaceAll(/:(\w+)/g, (_, name: string) => parameterOf(params, name))
-  return { method, path, key, fingerprint: fingerprintOf(routeOptions.schema?.body ? body : {}) }
+  return { method, path, key, fingerprint: fingerprintOf(body) }
 }
 
 /** The schema has converted ids in the path to lower case. */

@@ -10,6 +10,7 @@ import {
   type TestApp,
   type TestPayments,
 } from '../../test/payments-app.ts'
+import type { Asked } from '../access/asked.ts'
 import { bodyMalformed } from '../errors.ts'
 import { pathId } from '../requests/fields.ts'
 import { ParsedInput } from '../requests/validate-input.ts'
@@ -120,7 +121,7 @@ describe('requestInput', () => {
     expect(statusAndBody(response)).toEqual(refusedField('currency', 'is given more than once', 'DUPLICATE'))
   })
 
-  it('gives a handler null in place of values with a problem, whoever found the problem', async () => {
+  it('gives a handler the values, or the problem in place of them, whoever found the problem', async () => {
     const server = fastify()
     onTestFinished(() => server.close())
     await server.register(requestInput)
@@ -128,8 +129,9 @@ describe('requestInput', () => {
       if ('x-problem' in request.headers) request.problem ??= { stage: 'validation', error: bodyMalformed(undefined) }
     })
     const schema = z.object({ limit: z.int() })
-    server.post('/', { schema: { body: schema } }, async ({ body }) => ({ seen: body }))
-    server.get('/', { schema: { querystring: schema } }, async ({ query }) => ({ seen: query }))
+    const seen = (values: unknown, asked: Asked<undefined>) => [values, asked].map(outlineOf)
+    server.post('/', { schema: { body: schema } }, async ({ body, asked }) => seen(body, asked))
+    server.get('/', { schema: { querystring: schema } }, async ({ query, asked }) => seen(query, asked))
     const seenOf = async (request: InjectOptions) => (await server.inject({ url: '/', ...request })).json()
     expect([
       await seenOf({ method: 'POST', payload: { limit: 1 } }),
@@ -139,26 +141,37 @@ describe('requestInput', () => {
       await seenOf({ method: 'GET', query: { limit: '1' } }),
       await seenOf({ method: 'GET', query: { limit: 'x' } }),
     ]).toEqual([
-      { seen: { limit: 1 } },
-      { seen: null },
-      { seen: null },
-      { seen: null },
-      { seen: { limit: 1 } },
-      { seen: null },
+      [{ verdict: 'valid', values: { limit: 1 } }, { verdict: 'valid' }],
+      [refusedAt('validation'), refusedAt('validation')],
+      [refusedAt('parse'), refusedAt('parse')],
+      [refusedAt('validation'), refusedAt('validation')],
+      [{ verdict: 'valid', values: { limit: 1 } }, { verdict: 'valid' }],
+      [refusedAt('validation'), refusedAt('validation')],
     ])
   })
 
-  it('types values that may be null, and parameters of the path that are not', async () => {
+  it('gives the handler of HEAD what it gives that of GET', async () => {
+    const server = fastify()
+    onTestFinished(() => server.close())
+    const seen: unknown[] = []
+    await server.register(requestInput)
+    server.get('/', { schema: { querystring: z.object({ limit: z.int() }) } }, async ({ query }) => seen.push(query))
+    for (const method of ['GET', 'HEAD'] as const) await server.inject({ method, url: '/?limit=1' })
+    const query = { verdict: 'valid', values: { limit: 1 } }
+    expect(seen).toEqual([query, query])
+  })
+
+  it('types values that may be refused, and parameters of the path that are never refused', async () => {
     const server = fastify()
     onTestFinished(() => server.close())
     const schema = z.object({ limit: z.int() })
     const routes: Routes = async (app) => {
       app.post('/:id', { schema: { params: z.object({ id: pathId() }), body: schema } }, async ({ params, body }) => {
         expectTypeOf(params.id).toExtend<string>()
-        expectTypeOf(body).toEqualTypeOf<{ limit: number } | null>()
+        expectTypeOf(body).toEqualTypeOf<Asked<{ limit: number }>>()
       })
       app.get('/', { schema: { querystring: schema } }, async ({ query }) => {
-        expectTypeOf(query).toEqualTypeOf<{ limit: number } | null>()
+        expectTypeOf(query).toEqualTypeOf<Asked<{ limit: number }>>()
       })
     }
     await server.register(requestInput).register(routes)
@@ -185,6 +198,16 @@ describe('requestInput', () => {
     })
   })
 })
+
+/** What a handler was given, with the stage of a problem alone. */
+function outlineOf(asked: unknown): unknown {
+  const { data } = z.object({ problem: z.object({ stage: z.string() }) }).safeParse(asked)
+  return data ? refusedAt(data.problem.stage) : asked
+}
+
+function refusedAt(stage: string): object {
+  return { verdict: 'refused', stage }
+}
 
 describe('requestInput, of JSON', () => {
   /** The values of a body, or what is wrong with it, as a route without a schema sees them. */

@@ -8,7 +8,7 @@ import type {
 } from 'fastify'
 import fp from 'fastify-plugin'
 import { z } from 'zod'
-import type { Problem } from '../access/require-access.ts'
+import { type Asked, type Problem, valid } from '../access/asked.ts'
 import { endpointNotFound, invalidFields, unsupportedMediaType } from '../errors.ts'
 import { FIELD_TEXTS } from '../field-errors.ts'
 import type { PathValues } from '../requests/fields.ts'
@@ -17,11 +17,17 @@ import { InvalidInput, ParsedInput, validateInput } from '../requests/validate-i
 
 /**
  * Reads bodies (JSON and forms) and query strings (reference: Bodies and queries). An error in them becomes `request.problem` and
- * is thrown later: key, path and access are judged before values. Until then body and query are null. Register before any route.
+ * is thrown later: key, path and access are judged before values. Handlers get body and query as `Asked`, which has the values or
+ * the problem. Register before any route.
  */
 export const requestInput = fp(
   async (app) => {
     app.decorateRequest('problem')
+    app.decorateRequest('asked', {
+      getter(this: FastifyRequest) {
+        return toAsked(this, undefined)
+      },
+    })
     app.removeAllContentTypeParsers()
     app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (request, body, done) => {
       done(null, takeBody(request, body))
@@ -37,8 +43,9 @@ export const requestInput = fp(
     app.addHook('onRoute', (route) => {
       route.attachValidation = true
       if (route.schema?.body) route.schema.consumes ??= ['application/json', 'application/x-www-form-urlencoded']
-      // The hooks of a route run after those of plugins, which read values and find problems too.
-      route.preHandler = [route.preHandler ?? [], dropRefused].flat()
+      // The hooks of a route run after those of plugins, which read values and find problems too. The route of HEAD has those of GET.
+      const others = [route.preHandler ?? []].flat().filter((hook) => hook !== handOver)
+      route.preHandler = [...others, handOver]
     })
     app.addHook('onRequest', ({ headers }, _reply, done) => {
       // Fastify would answer 415 to a malformed media type itself, before the key is judged.
@@ -66,31 +73,25 @@ export const requestInput = fp(
   { name: 'request-input' },
 )
 
-/** Routes whose handlers get the values of a body or query, or null when the request has a problem. */
+/** Routes whose handlers get a body or query as what the request asks for: values, or the problem of the request. */
 export type Routes = FastifyPluginAsync<FastifyPluginOptions, RawServerDefault, InputTypes>
 
-/** Types the values of a request by the schemas of its route. A handler that does not look at null does not compile. */
+/** Types the values of a request by the schemas of its route. A handler that does not look at the verdict does not compile. */
 interface InputTypes extends FastifyTypeProvider {
-  readonly validator: this['schema'] extends z.ZodType ? ValuesOrNull<z.output<this['schema']>> : unknown
+  readonly validator: this['schema'] extends z.ZodType ? AskedOrPath<z.output<this['schema']>> : unknown
   readonly serializer: this['schema'] extends z.ZodType ? z.output<this['schema']> : unknown
 }
 
-type ValuesOrNull<Values> = Values extends PathValues ? Values : Values | null
+/** Not distributed over a union of values: one request asks for one of them. */
+type AskedOrPath<Values> = [Values] extends [PathValues] ? Values : Asked<Values>
 
 /**
- * The body of a request that needs no access, so nothing is judged before its values.
- * @throws the error of its problem
+ * The values of a request that needs no access, so nothing is judged before them.
+ * @throws the error of the problem of a refused request
  */
-export function requireBody<Body>({
-  problem,
-  body,
-}: {
-  readonly problem: Problem | undefined
-  readonly body: Body | null
-}): Body {
-  if (problem) throw problem.error
-  if (body === null) throw new Error('a request without a problem has no body')
-  return body
+export function requireValues<Values>(asked: Asked<Values>): Values {
+  if (asked.verdict === 'refused') throw asked.problem.error
+  return asked.values
 }
 
 /** What a part of the path names: an unknown name is an unknown endpoint. @throws endpointNotFound */
@@ -99,12 +100,16 @@ export function requireEndpoint<Found>(found: Found | undefined): Found {
   return found
 }
 
-function dropRefused(request: FastifyRequest, _reply: unknown, done: () => void): void {
-  if (request.problem !== undefined) {
-    request.body = null
-    request.query = null
-  }
+/** The last hook before a handler: no plugin finds a problem any more. */
+function handOver(request: FastifyRequest, _reply: unknown, done: () => void): void {
+  const { schema } = request.routeOptions
+  if (schema?.body) request.body = toAsked(request, request.body)
+  if (schema?.querystring) request.query = toAsked(request, request.query)
   done()
+}
+
+function toAsked<Values>({ problem }: Pick<FastifyRequest, 'problem'>, values: Values): Asked<Values> {
+  return problem === undefined ? valid(values) : { verdict: 'refused', problem }
 }
 
 const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(;|$)/
@@ -215,7 +220,9 @@ function takeQuery(request: FastifyRequest): ParsedInput {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Why this request will be refused, once its access has been judged. Its body and query are null then. */
+    /** Why this request will be refused, once its access has been judged. Plugins that find a problem write it here. */
     problem: Problem | undefined
+    /** What a request without body and query asks for: nothing, or the problem for which it is refused. */
+    readonly asked: Asked<undefined>
   }
 }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { CreatedAppView, viewCreatedApp } from '../apps/app-view.ts'
 import { errorAnswers } from '../error-body.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
-import { type Routes, requireBody } from '../plugins/request-input.ts'
+import { type Routes, requireValues } from '../plugins/request-input.ts'
 import { name, text } from '../requests/fields.ts'
 import { registerApp } from '../use-cases/create-app.ts'
 
@@ -30,7 +30,7 @@ export const appsRoutes: Routes = async (app) => {
       },
     },
     async (request, reply) => {
-      const body = requireBody(request)
+      const body = requireValues(request.body)
       reply.code(201)
       return { app: viewCreatedApp(await registerApp(app.deps, body)) }
     },

@@ -1,7 +1,7 @@
 import { renderServicePage, wantsPage } from '@trestle/common/documents/front-page.ts'
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { checkoutErrors, errorVocabulary, pageAnswers, pageOrErrorAnswers } from '../error-body.ts'
-import { type Routes, requireBody } from '../plugins/request-input.ts'
+import { type Routes, requireValues } from '../plugins/request-input.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES_MAX, VaultBody, VaultToken } from '../vault/card-token.ts'
@@ -27,7 +27,9 @@ export const vaultHostRoutes: Routes = async (app) => {
     response: { 201: VaultToken, ...checkoutErrors(404) },
   }
   const options = { ...atHost(vaultHost), bodyLimit: VAULT_BODY_BYTES_MAX, onRequest: refuseInsecure, schema }
-  app.post('/', options, async (request, reply) => reply.code(201).send(tokenizeCard(app.deps, requireBody(request))))
+  app.post('/', options, async (request, reply) =>
+    reply.code(201).send(tokenizeCard(app.deps, requireValues(request.body))),
+  )
 }
 
 /** Where `GET /` is registered. */

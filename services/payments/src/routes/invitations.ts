@@ -8,7 +8,7 @@ import { findInvitation } from '../members/invitation-repository.ts'
 import { type Html, html } from '../pages/html.ts'
 import { pageHeaders, renderPage } from '../pages/page.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
-import type { Routes } from '../plugins/request-input.ts'
+import { type Routes, requireValues } from '../plugins/request-input.ts'
 import { pathText } from '../requests/fields.ts'
 import { acceptInvitation } from '../use-cases/accept-invitation.ts'
 
@@ -59,8 +59,8 @@ export const invitationsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ problem, params: { token } }, reply) => {
-      if (problem) throw problem.error
+    async ({ asked, params: { token } }, reply) => {
+      requireValues(asked)
       const invitation = await acceptInvitation(app.deps, token)
       // An accepted invitation redirects to its page, so that a reload does not send the form again.
       if (invitation?.state !== 'accepted') return show(invitation, reply)

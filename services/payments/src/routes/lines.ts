@@ -19,9 +19,9 @@ export const linesRoutes: Routes = async (app) => {
         response: { 200: LineView, ...errorAnswers(401, 403, 404) },
       },
     },
-    async ({ caller, problem, params: { lineId } }) => {
+    async ({ caller, asked, params: { lineId } }) => {
       const result = await readLine(app.deps.lanes, { ...caller, id: lineId })
-      const line = requireObject(caller, result, { problem, name: 'line' })
+      const line = requireObject(caller, result, { asked, name: 'line' })
       return viewLine(line)
     },
   )

@@ -1,7 +1,9 @@
 import { z } from 'zod'
+import { mapAsked } from '../access/asked.ts'
 import { requireObject } from '../access/require-access.ts'
 import { errorAnswers } from '../error-body.ts'
 import { normaliseIban } from '../merchants/iban.ts'
+import type { MerchantChanges } from '../merchants/merchant.ts'
 import { readMerchant } from '../merchants/merchant-repository.ts'
 import { MerchantView, viewMerchant } from '../merchants/merchant-view.ts'
 import { answerCreated } from '../plugins/answers.ts'
@@ -49,8 +51,8 @@ export const merchantsRoutes: Routes = async (app) => {
       },
     },
     async (request, reply) => {
-      const { caller, problem, body } = request
-      const input = { caller, problem, merchant: body && toNewMerchant(body) }
+      const { caller, body } = request
+      const input = { caller, asked: mapAsked(body, toNewMerchant) }
       const { merchant, replayed } = await createMerchant(app.deps, input)
       request.logFields = { merchant_id: merchant.id }
       answerCreated(reply, replayed)
@@ -68,9 +70,9 @@ export const merchantsRoutes: Routes = async (app) => {
         response: { 200: MerchantAnswer, ...errorAnswers(401, 403, 404) },
       },
     },
-    async ({ caller, problem, params: { merchantId } }) => {
+    async ({ caller, asked, params: { merchantId } }) => {
       const result = await readMerchant(app.deps.lanes, { ...caller, merchantId })
-      return { merchant: viewMerchant(requireObject(caller, result, { problem, name: 'merchant' })) }
+      return { merchant: viewMerchant(requireObject(caller, result, { asked, name: 'merchant' })) }
     },
   )
   app.put(
@@ -86,13 +88,16 @@ export const merchantsRoutes: Routes = async (app) => {
         response: { 204: z.undefined().describe('Changed'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, problem, params: { merchantId }, body }, reply) => {
-      const changes = body && { name: body.name, email: body.email, descriptor: body.descriptor }
-      const fixed = readFixedMembers(body ?? problem?.input)
-      await updateMerchant(app.deps, { caller, problem, merchantId, changes, fixed })
+    async ({ caller, params: { merchantId }, body: asked }, reply) => {
+      const fixed = readFixedMembers(asked.verdict === 'valid' ? asked.values : asked.problem.input)
+      await updateMerchant(app.deps, { caller, merchantId, asked: mapAsked(asked, toChanges), fixed })
       return reply.code(204).send()
     },
   )
+}
+
+function toChanges({ name, email, descriptor }: z.output<typeof MerchantChangesBody>): MerchantChanges {
+  return { name, email, descriptor }
 }
 
 /** Replaces values that cannot be stored. It equals no stored value. */

@@ -19,9 +19,9 @@ export const payoutsRoutes: Routes = async (app) => {
         response: { 200: z.object({ payout: PayoutView }), ...errorAnswers(401, 403, 404) },
       },
     },
-    async ({ caller, problem, params: { payoutId } }) => {
+    async ({ caller, asked, params: { payoutId } }) => {
       const result = await readPayout(app.deps.lanes, { ...caller, id: payoutId })
-      const payout = requireObject(caller, result, { problem, name: 'payout' })
+      const payout = requireObject(caller, result, { asked, name: 'payout' })
       return { payout: viewPayout(payout) }
     },
   )

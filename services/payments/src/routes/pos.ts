@@ -13,7 +13,7 @@ import {
   sendPaymentPage,
   visitOf,
 } from '../plugins/link-pages.ts'
-import { type Routes, requireBody } from '../plugins/request-input.ts'
+import { type Routes, requireValues } from '../plugins/request-input.ts'
 
 const KEY_PATTERN = '(^|&)key=[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}(&|$)'
 /** The query of a link in a form. The API document says that it has a public key. */
@@ -53,7 +53,7 @@ export const posRoutes: Routes = async (app) => {
       },
     },
     async (request, reply) => {
-      const { link: given, amount: typed = '' } = requireBody(request)
+      const { link: given, amount: typed = '' } = requireValues(request.body)
       const query = new URLSearchParams(given)
       const link = await openVisitedLink(visitOf(request, reply, query), query)
       if (!link) return reply

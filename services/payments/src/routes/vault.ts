@@ -1,5 +1,5 @@
 import { checkoutErrors } from '../error-body.ts'
-import { type Routes, requireBody } from '../plugins/request-input.ts'
+import { type Routes, requireValues } from '../plugins/request-input.ts'
 import { refuseInsecure } from '../plugins/secure-transport.ts'
 import { tokenizeCard } from '../use-cases/tokenize-card.ts'
 import { VAULT_BODY_BYTES_MAX, VaultBody, VaultToken } from '../vault/card-token.ts'
@@ -26,7 +26,7 @@ export const vaultRoutes: Routes = async (app) => {
       },
     },
     async (request, reply) => {
-      const body = requireBody(request)
+      const body = requireValues(request.body)
       reply.code(201)
       return tokenizeCard(app.deps, body)
     },

@@ -1,16 +1,16 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
+import { type Asked, valuesOrNull } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { type Problem, requireAccess } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import { unknownApp } from '../errors.ts'
 import type { AppMember } from '../members/member.ts'
 import { callAddApp } from '../members/member-repository.ts'
 
-/** A new member; `appId` is null when the body was refused. */
+/** The app that becomes a member. */
 export interface AddAppRequest {
   readonly caller: Caller
-  readonly problem: Problem | undefined
   readonly merchantId: string
-  readonly appId: string | null
+  readonly asked: Asked<{ readonly appId: string }>
 }
 
 /**
@@ -19,9 +19,10 @@ export interface AddAppRequest {
  */
 export async function addApp(
   { lanes }: { readonly lanes: Lanes },
-  { caller, problem, merchantId, appId }: AddAppRequest,
+  { caller, merchantId, asked }: AddAppRequest,
 ): Promise<{ readonly app: Pick<AppMember, 'id' | 'name'>; readonly replayed: boolean }> {
-  const { app, verdict } = requireAccess(caller, await callAddApp(lanes, { caller, merchantId, appId }), problem)
+  const appId = valuesOrNull(asked)?.appId ?? null
+  const { app, verdict } = requireAccess(caller, await callAddApp(lanes, { caller, merchantId, appId }), asked)
   if (!app) throw unknownApp()
   return { app, replayed: verdict === 'replayed' }
 }

@@ -1,16 +1,16 @@
+import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type Problem, requireAccess } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { clockTooFar } from '../errors.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
 import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 
-/** How far the clock of a test merchant is moved; `seconds` is null when the body was refused. */
+/** How far the clock of a test merchant is moved. */
 export interface AdvanceClockInput {
   readonly caller: Caller
-  readonly problem: Problem | undefined
   readonly merchantId: string
-  readonly seconds: number | null
+  readonly asked: Asked<{ readonly seconds: number }>
 }
 
 /** As many batches as one request may take. The hourly job does the rest. */
@@ -22,10 +22,11 @@ const EXPIRY_BATCHES = 50
  */
 export async function advanceClock(
   { lanes, authorizationExpiryDays: days }: Pick<PaymentsDeps, 'lanes' | 'authorizationExpiryDays'>,
-  { caller, problem, merchantId, seconds }: AdvanceClockInput,
+  { caller, merchantId, asked }: AdvanceClockInput,
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
+  const seconds = valuesOrNull(asked)?.seconds ?? null
   const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, seconds })
-  const { verdict, now, isTooFar } = requireAccess(caller, advanced, problem)
+  const { verdict, now, isTooFar } = requireAccess(caller, advanced, asked)
   if (isTooFar) throw clockTooFar()
   if (!now) throw new Error(`advance_clock answered ${verdict} without an instant`)
   await callExpireInBatches(lanes, { merchantId, days, batches: EXPIRY_BATCHES })

@@ -1,17 +1,17 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
+import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type Problem, requireAccess } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callCloseDispute } from '../disputes/dispute-repository.ts'
 import { disputeClosed } from '../errors.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 
-/** The outcome of a dispute; null when the body was refused. */
+/** The outcome of a dispute. */
 export interface CloseDisputeInput {
   readonly caller: Caller
-  readonly problem: Problem | undefined
   readonly disputeId: string
-  readonly outcome: 'won' | 'lost' | null
+  readonly asked: Asked<{ readonly outcome: 'won' | 'lost' }>
 }
 
 /**
@@ -20,10 +20,11 @@ export interface CloseDisputeInput {
  */
 export async function closeDispute(
   { lanes }: { readonly lanes: Lanes },
-  { caller, problem, disputeId, outcome }: CloseDisputeInput,
+  { caller, disputeId, asked }: CloseDisputeInput,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
+  const outcome = valuesOrNull(asked)?.outcome ?? null
   const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome })
-  const { verdict, dispute, refusal } = requireAccess(caller, closed, problem)
+  const { verdict, dispute, refusal } = requireAccess(caller, closed, asked)
   if (refusal === 'conflict') throw disputeClosed()
   if (refusal === 'trail-full') refuseEntry({ reason: refusal }, 'dispute')
   if (!dispute) throw new Error(`close_dispute answered ${verdict} without a dispute`)

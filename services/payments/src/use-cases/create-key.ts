@@ -1,5 +1,6 @@
+import type { Asked } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { keyMacOf, type Problem, requireAccess } from '../access/require-access.ts'
+import { keyMacOf, requireAccess } from '../access/require-access.ts'
 import { keyHint, keyMac, repeatedKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
 import { readBasicKey } from '../apps/presented-key.ts'
@@ -19,7 +20,7 @@ interface CreateKeyRequest {
   readonly caller: Caller
   /** The `Authorization` header, which holds the caller's key. */
   readonly authorization: string | undefined
-  readonly problem: Problem | undefined
+  readonly asked: Asked<unknown>
 }
 
 /**
@@ -29,16 +30,17 @@ interface CreateKeyRequest {
  */
 export async function createKey(
   deps: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>,
-  { caller, authorization, problem }: CreateKeyRequest,
+  { caller, authorization, asked }: CreateKeyRequest,
 ): Promise<CreatedKey> {
   const { lanes, pepper } = deps
   const mac = keyMacOf(caller)
   const callerKey = readBasicKey(authorization)
   if (callerKey === undefined) throw new Error('a request without a key passed')
   const key = caller.repeat === undefined ? deps.createKey() : repeatedKey(pepper, callerKey, caller.repeat.key)
-  const values = problem ? { newMac: null, hint: null } : { newMac: keyMac(pepper, key), hint: keyHint(key) }
-  const result = await callCreateKey(lanes, { keyMac: mac, ...values })
-  const { made, isSpent, verdict } = requireAccess(caller, result, problem)
+  const isRefused = asked.verdict === 'refused'
+  const columns = isRefused ? { newMac: null, hint: null } : { newMac: keyMac(pepper, key), hint: keyHint(key) }
+  const result = await callCreateKey(lanes, { keyMac: mac, ...columns })
+  const { made, isSpent, verdict } = requireAccess(caller, result, asked)
   if (isSpent) throw idempotencyKeySpent()
   if (!made) throw new Error('create_key answered done without a key')
   return { ...made, key, replayed: verdict === 'replayed' }

@@ -1,14 +1,14 @@
+import { type Asked, valuesOrNull } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { type Problem, requireAccess } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { DEFAULT_CLAIM, type Merchant, type NewMerchant } from '../merchants/merchant.ts'
 import { callCreateMerchant } from '../merchants/merchant-repository.ts'
 
-/** A new merchant; `merchant` is null when the body was refused. */
+/** A new merchant. */
 export interface CreateMerchantInput {
   readonly caller: Caller
-  readonly problem: Problem | undefined
-  readonly merchant: Omit<NewMerchant, 'claim' | 'pricing'> | null
+  readonly asked: Asked<Omit<NewMerchant, 'claim' | 'pricing'>>
 }
 
 /**
@@ -18,13 +18,14 @@ export interface CreateMerchantInput {
  */
 export async function createMerchant(
   { lanes, pricing }: Pick<PaymentsDeps, 'lanes' | 'pricing'>,
-  { caller, problem, merchant: given }: CreateMerchantInput,
+  { caller, asked }: CreateMerchantInput,
 ): Promise<{ readonly merchant: Merchant; readonly replayed: boolean }> {
-  const values = given && { ...given, claim: DEFAULT_CLAIM, pricing }
+  const values = valuesOrNull(asked)
+  const terms = { claim: DEFAULT_CLAIM, pricing }
   const { merchant, verdict } = requireAccess(
     caller,
-    await callCreateMerchant(lanes, { caller, merchant: values }),
-    problem,
+    await callCreateMerchant(lanes, { caller, merchant: values && { ...values, ...terms } }),
+    asked,
   )
   if (!merchant) throw new Error(`create_merchant answered ${verdict} without a merchant`)
   return { merchant, replayed: verdict === 'replayed' }

@@ -1,3 +1,4 @@
+import { valid } from '../access/asked.ts'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import { findAppKey } from '../apps/app-key-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
@@ -37,7 +38,7 @@ export async function createOperatedMerchant(
   const keyMac = await findAppKey(db, app.id)
   if (!keyMac) throw new Error(`there is no app ${app.id} with a good key`)
   const caller = { keyMac, userEmail: null, repeat: undefined }
-  const { merchant } = await createMerchant({ lanes, pricing }, { caller, problem: undefined, merchant: values })
+  const { merchant } = await createMerchant({ lanes, pricing }, { caller, asked: valid(values) })
   const payload = { appId: app.id }
   await insertOperatorAudit(db, { action: 'merchant.created', merchantId: merchant.id, payload })
   return { merchant, app }

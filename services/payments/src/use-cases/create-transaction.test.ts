@@ -13,6 +13,7 @@ import {
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
 import { createStubAcquirer, type StubAcquirer } from '../../test/stub-acquirer.ts'
+import { valid } from '../access/asked.ts'
 import type { Repeat } from '../access/caller.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import {
@@ -58,12 +59,11 @@ interface Asked {
 
 const inputOf = ({ key = app.key, repeat, charge, ...asked }: Asked) => ({
   caller: callerOf({ key }, repeat),
-  problem: undefined,
   merchantId,
-  asked: {
+  asked: valid({
     charge: { transactionId: source, currency: 'EUR', amount: 500, ...charge },
     sourceField: 'transactionId',
-  },
+  }),
   ...asked,
 })
 /** Charges EUR 5.00, unless `asked` says otherwise. @returns the result, or what was thrown */

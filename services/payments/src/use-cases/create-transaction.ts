@@ -1,5 +1,6 @@
+import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type Problem, requireAccess } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import { finishAttempt } from '../acquirers/finish-attempt.ts'
 import { completeScenario } from '../cards/scenario.ts'
@@ -17,16 +18,15 @@ import {
 import { processingErrorOf } from '../transactions/processing-error.ts'
 import { refuseCard, refuseOldRate, refuseSource } from '../transactions/refuse-charge.ts'
 
-/** A charge of a merchant's client; `asked` is null when the body was refused. */
+/** A charge of a merchant's client. */
 export interface CreateTransactionInput {
   readonly caller: Caller
-  readonly problem: Problem | undefined
   readonly merchantId: string
-  readonly asked: AskedCharge | null
+  readonly asked: Asked<ChargeValues>
 }
 
 /** A charge as a client asks for it. */
-export interface AskedCharge {
+export interface ChargeValues {
   readonly charge: Charge
   /** The field of the body that has the source, for the error about an unknown source. */
   readonly sourceField: string
@@ -40,7 +40,7 @@ type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait' | 
  * @throws paymentRefused with the processing error, unknownSource when the merchant has no such source, currencyWithoutRate when
  * the currency cannot be exchanged, rateUnavailable when the rate is too old for live money, idempotencyKeyUsed when
  * the key was used with another body, conflict while its first request runs, unauthorized, notFound, forbidden, and the error of
- * `problem`
+ * a refused request
  */
 export async function createTransaction(
   deps: ChargeDeps,
@@ -54,30 +54,29 @@ export async function createTransaction(
 /**
  * The same for a caller that needs the failed transaction of a refused card, which the error does not name.
  * @throws unknownSource, currencyWithoutRate, rateUnavailable, idempotencyKeyUsed, conflict, unauthorized, notFound, forbidden, and
- * the error of `problem`
+ * the error of a refused request
  */
 export async function chargeCard(
   deps: ChargeDeps,
   input: CreateTransactionInput,
 ): Promise<{ readonly end: ChargeEnd; readonly replayed: boolean }> {
   const begun = await beginCharge(deps, input)
-  const { verdict, attempt, end, refusal } = requireAccess(input.caller, begun, input.problem)
-  const { merchantId, asked } = input
-  if (asked === null) throw new Error('a body without values passed')
-  if (refusal === 'unknown-source') refuseSource(asked.sourceField)
+  const { merchantId, caller } = input
+  const { verdict, attempt, end, refusal, values } = requireAccess(caller, begun, input.asked)
+  if (refusal === 'unknown-source') refuseSource(values.sourceField)
   if (refusal === 'no-rate') throw currencyWithoutRate()
   if (refusal === 'stale-rate') refuseOldRate()
   const replayed = verdict === 'replayed'
   if (end) return { end, replayed }
   if (!attempt) throw new Error(`begin_charge answered ${verdict} without an attempt`)
-  return { end: await makeCharge(deps, { ...asked.charge, merchantId }, attempt), replayed }
+  return { end: await makeCharge(deps, { ...values.charge, merchantId }, attempt), replayed }
 }
 
 function beginCharge(
   { lanes, acquirers, wait, rateAgeDaysMax }: ChargeDeps,
   { caller, merchantId, asked }: CreateTransactionInput,
 ): Promise<BegunCharge> {
-  const charge = asked?.charge ?? null
+  const charge = valuesOrNull(asked)?.charge ?? null
   const columns = { ...callerColumns(caller), merchantId, charge, acquirers: acquirers.names, rateAgeDaysMax }
   return beginOnceFree({
     begin: () => callBeginCharge(lanes, columns),

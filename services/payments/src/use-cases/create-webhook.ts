@@ -1,5 +1,6 @@
+import { type Asked, valuesOrNull } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { type Problem, requireAccess } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { tooManyWebhooks, webhookInside, webhookWithoutTls } from '../errors.ts'
 import type { EventType } from '../webhooks/event.ts'
@@ -7,12 +8,16 @@ import type { Webhook } from '../webhooks/webhook.ts'
 import { callCreateWebhook } from '../webhooks/webhook-repository.ts'
 import { drawWebhookSecret } from '../webhooks/webhook-secret.ts'
 
-/** A new webhook; `webhook` is null when the body was refused. */
+/** A new webhook. */
 export interface CreateWebhookRequest {
   readonly caller: Caller
-  readonly problem: Problem | undefined
   readonly merchantId: string
-  readonly webhook: { readonly url: string; readonly events: readonly EventType[] } | null
+  readonly asked: Asked<WebhookValues>
+}
+
+interface WebhookValues {
+  readonly url: string
+  readonly events: readonly EventType[]
 }
 
 type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>
@@ -24,16 +29,21 @@ type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'
  */
 export async function createWebhook(
   { lanes, randomBytes, webhooks }: CreateWebhookDeps,
-  { caller, problem: given, merchantId, webhook: values }: CreateWebhookRequest,
+  { caller, merchantId, asked: given }: CreateWebhookRequest,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
-  const isInternal = values !== null && !webhooks.outbound.mayCall({ url: values.url, origin: 'data' })
-  const problem = given ?? (isInternal ? { stage: 'validation', error: webhookInside() } : undefined)
+  const asked = refuseInside(webhooks, given)
   const secretSealed = webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
-  const input = { caller, merchantId, webhook: problem ? null : values, secretSealed, allowHttp: webhooks.allowHttp }
-  const { webhook, refusal, verdict } = requireAccess(caller, await callCreateWebhook(lanes, input), problem)
+  const input = { caller, merchantId, webhook: valuesOrNull(asked), secretSealed, allowHttp: webhooks.allowHttp }
+  const { webhook, refusal, verdict } = requireAccess(caller, await callCreateWebhook(lanes, input), asked)
   if (refusal === 'not-https') throw webhookWithoutTls()
   if (refusal === 'too-many') throw tooManyWebhooks()
   if (!webhook) throw new Error(`create_webhook answered ${verdict} without a webhook`)
   const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
   return { webhook, secret, replayed: verdict === 'replayed' }
+}
+
+/** Only members hear that an address is inside a network, so this refusal waits for the judgement of access as those of a schema do. */
+function refuseInside({ outbound }: CreateWebhookDeps['webhooks'], asked: Asked<WebhookValues>): Asked<WebhookValues> {
+  if (asked.verdict === 'refused' || outbound.mayCall({ url: asked.values.url, origin: 'data' })) return asked
+  return { verdict: 'refused', problem: { stage: 'validation', error: webhookInside() } }
 }

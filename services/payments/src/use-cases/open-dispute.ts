@@ -1,16 +1,16 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
+import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type Problem, requireAccess } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callOpenDispute, type NewDispute } from '../disputes/dispute-repository.ts'
 import { refuseEntry } from '../transactions/refuse-entry.ts'
 
-/** A dispute of a test merchant; `dispute` is null when the body was refused. */
+/** A dispute of a test merchant. */
 export interface OpenDisputeInput {
   readonly caller: Caller
-  readonly problem: Problem | undefined
   readonly transactionId: string
-  readonly dispute: NewDispute | null
+  readonly asked: Asked<NewDispute>
 }
 
 /**
@@ -19,10 +19,11 @@ export interface OpenDisputeInput {
  */
 export async function openDispute(
   { lanes }: { readonly lanes: Lanes },
-  { caller, problem, transactionId, dispute: given }: OpenDisputeInput,
+  { caller, transactionId, asked }: OpenDisputeInput,
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
-  const opened = await callOpenDispute(lanes, { ...callerColumns(caller), transactionId, dispute: given })
-  const { verdict, dispute, limit } = requireAccess(caller, opened, problem)
+  const columns = { ...callerColumns(caller), transactionId, dispute: valuesOrNull(asked) }
+  const opened = await callOpenDispute(lanes, columns)
+  const { verdict, dispute, limit } = requireAccess(caller, opened, asked)
   if (limit) refuseEntry({ reason: 'limit-exceeded', currency: limit.currency, possible: limit.amount }, 'dispute')
   if (!dispute) throw new Error(`open_dispute answered ${verdict} without a dispute`)
   const replayed = verdict === 'replayed'

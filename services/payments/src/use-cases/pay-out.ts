@@ -1,5 +1,6 @@
+import type { Asked } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type Problem, requireAccess } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { payoutSkipped } from '../errors.ts'
 import type { Payout } from '../payouts/payout.ts'
@@ -9,8 +10,8 @@ import { callPayOut } from '../payouts/payout-repository.ts'
 /** A payout of a test merchant. */
 export interface PayOutInput {
   readonly caller: Caller
-  readonly problem: Problem | undefined
   readonly merchantId: string
+  readonly asked: Asked<unknown>
 }
 
 /**
@@ -19,13 +20,14 @@ export interface PayOutInput {
  */
 export async function payOut(
   { lanes, payouts, meter }: Pick<PaymentsDeps, 'lanes' | 'payouts' | 'meter'>,
-  { caller, problem, merchantId }: PayOutInput,
+  { caller, merchantId, asked }: PayOutInput,
 ): Promise<{ readonly payout: Payout; readonly replayed: boolean }> {
-  const rules = problem
+  const isRefused = asked.verdict === 'refused'
+  const rules = isRefused
     ? { minimumMajorUnits: null, delayDays: null }
     : { minimumMajorUnits: payouts.minimumMajorUnits, delayDays: payouts.delayDays.test }
   const paid = await callPayOut(lanes, { ...callerColumns(caller), merchantId, ...rules })
-  const { verdict, payout, skipped } = requireAccess(caller, paid, problem)
+  const { verdict, payout, skipped } = requireAccess(caller, paid, asked)
   if (verdict === 'done') countPayouts(meter)(skipped)
   if (skipped) throw payoutSkipped(skipped)
   if (!payout) throw new Error(`payout answered ${verdict} without a payout`)

@@ -1,27 +1,27 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
+import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type Problem, requireAccess } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import type { Fraud } from '../disputes/fraud.ts'
 import { callAddFraud, type NewFraud } from '../disputes/fraud-repository.ts'
 
-/** A fraud alert of a test merchant; `fraud` is null when the body was refused. */
+/** A fraud alert of a test merchant. */
 export interface ReportFraudInput {
   readonly caller: Caller
-  readonly problem: Problem | undefined
   readonly transactionId: string
-  readonly fraud: NewFraud | null
+  readonly asked: Asked<NewFraud>
 }
 
 /**
  * Stores a fraud alert, as the acquirer would report it.
- * @throws unauthorized, notFound, forbidden, the error of `problem`, and idempotencyKeyUsed when the key was used with another body
+ * @throws unauthorized, notFound, forbidden, the error of a refused request, and idempotencyKeyUsed when the key was used with another body
  */
 export async function reportFraud(
   { lanes }: { readonly lanes: Lanes },
-  { caller, problem, transactionId, fraud: given }: ReportFraudInput,
+  { caller, transactionId, asked }: ReportFraudInput,
 ): Promise<{ readonly fraud: Fraud; readonly replayed: boolean }> {
-  const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: given })
-  const { verdict, fraud } = requireAccess(caller, added, problem)
+  const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: valuesOrNull(asked) })
+  const { verdict, fraud } = requireAccess(caller, added, asked)
   if (!fraud) throw new Error(`add_fraud answered ${verdict} without a fraud alert`)
   return { fraud, replayed: verdict === 'replayed' }
 }

@@ -1,6 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Asked } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { keyMacOf, type Problem, requireAccess } from '../access/require-access.ts'
+import { keyMacOf, requireAccess } from '../access/require-access.ts'
 import { callRevokeKey } from '../apps/app-key-repository.ts'
 import { lastKey } from '../errors.ts'
 
@@ -10,16 +11,9 @@ import { lastKey } from '../errors.ts'
  */
 export async function revokeKey(
   { lanes }: { readonly lanes: Lanes },
-  {
-    caller,
-    problem,
-    keyId,
-  }: { readonly caller: Caller; readonly problem: Problem | undefined; readonly keyId: string },
+  { caller, keyId, asked }: { readonly caller: Caller; readonly keyId: string; readonly asked: Asked<unknown> },
 ): Promise<void> {
-  const { isLast } = requireAccess(
-    caller,
-    await callRevokeKey(lanes, { keyMac: keyMacOf(caller), keyId: problem ? null : keyId }),
-    problem,
-  )
+  const input = { keyMac: keyMacOf(caller), keyId: asked.verdict === 'refused' ? null : keyId }
+  const { isLast } = requireAccess(caller, await callRevokeKey(lanes, input), asked)
   if (isLast) throw lastKey()
 }

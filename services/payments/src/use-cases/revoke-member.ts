@@ -1,16 +1,17 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
+import type { Asked } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { type Problem, requireAccess } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import { lastApp } from '../errors.ts'
 import { callRevokeMember } from '../members/member-repository.ts'
 
 /** Which app or user of which merchant. */
 export interface RevokeMemberRequest {
   readonly caller: Caller
-  readonly problem: Problem | undefined
   readonly merchantId: string
   readonly noun: 'app' | 'user'
   readonly memberId: string
+  readonly asked: Asked<unknown>
 }
 
 /**
@@ -20,9 +21,9 @@ export interface RevokeMemberRequest {
  */
 export async function revokeMember(
   { lanes }: { readonly lanes: Lanes },
-  { caller, problem, merchantId, noun, memberId }: RevokeMemberRequest,
+  { caller, merchantId, noun, memberId, asked }: RevokeMemberRequest,
 ): Promise<void> {
-  const input = { caller, merchantId, memberId: problem ? null : memberId }
-  const { isLast } = requireAccess(caller, await callRevokeMember(lanes, noun, input), problem)
+  const input = { caller, merchantId, memberId: asked.verdict === 'refused' ? null : memberId }
+  const { isLast } = requireAccess(caller, await callRevokeMember(lanes, noun, input), asked)
   if (isLast) throw lastApp()
 }

@@ -1,5 +1,6 @@
+import type { Asked } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { type Problem, requireAccess } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
 import { callRotateSecret } from '../webhooks/webhook-repository.ts'
@@ -8,9 +9,9 @@ import { drawWebhookSecret } from '../webhooks/webhook-secret.ts'
 /** The webhook that gets a new secret. */
 export interface RotateSecretRequest {
   readonly caller: Caller
-  readonly problem: Problem | undefined
   readonly merchantId: string
   readonly webhookId: string
+  readonly asked: Asked<unknown>
 }
 
 /**
@@ -19,11 +20,11 @@ export interface RotateSecretRequest {
  */
 export async function rotateWebhookSecret(
   { lanes, randomBytes, webhooks }: Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>,
-  { caller, problem, merchantId, webhookId }: RotateSecretRequest,
+  { caller, merchantId, webhookId, asked }: RotateSecretRequest,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
-  const sealed = problem ? null : webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
+  const sealed = asked.verdict === 'refused' ? null : webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
   const result = await callRotateSecret(lanes, { caller, merchantId, webhookId, secretSealed: sealed })
-  const { webhook, verdict } = requireAccess(caller, result, problem)
+  const { webhook, verdict } = requireAccess(caller, result, asked)
   if (!webhook) throw new Error(`rotate_webhook_secret answered ${verdict} without a webhook`)
   const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
   return { webhook, secret, replayed: verdict === 'replayed' }

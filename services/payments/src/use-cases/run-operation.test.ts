@@ -11,8 +11,8 @@ import {
   type TestPayments,
   UNKNOWN_ID,
 } from '../../test/payments-app.ts'
+import { type Problem, valid } from '../access/asked.ts'
 import type { Repeat } from '../access/caller.ts'
-import type { Problem } from '../access/require-access.ts'
 import {
   amountBeyondLimit,
   currencyWithoutRate,
@@ -38,21 +38,20 @@ afterAll(() => payments.close())
 /** A payment of EUR 3.00, of which nothing is captured. */
 const pay = () => customerPayment(payments, merchantId)
 
-interface Asked extends Partial<Omit<RunOperationInput, 'caller' | 'transactionId'>> {
+interface Attempt extends Partial<Omit<RunOperationInput, 'caller' | 'transactionId'>> {
   /** The key of the app that asks. */
   readonly key?: string
   readonly repeat?: Repeat
 }
 
-/** Captures EUR 1.00, unless `asked` says otherwise. @returns the result, or what was thrown */
-const run = (transactionId: string, { key = app.key, repeat, ...asked }: Asked = {}) =>
+/** Captures EUR 1.00, unless `attempt` says otherwise. @returns the result, or what was thrown */
+const run = (transactionId: string, { key = app.key, repeat, ...attempt }: Attempt = {}) =>
   runOperation(payments.deps, {
     caller: callerOf({ key }, repeat),
-    problem: undefined,
     transactionId,
     kind: 'capture',
-    values: { amount: 100 },
-    ...asked,
+    asked: valid({ amount: 100 }),
+    ...attempt,
   }).catch((error: unknown) => error)
 
 /** The transaction after its one operation. */
@@ -97,14 +96,14 @@ describe('runOperation', () => {
     expect(await run(id, { repeat: asBody('b', 'one') })).toEqual(idempotencyKeyUsed())
   })
 
-  it.each<[why: string, asked: () => Asked, error: Error]>([
+  it.each<[why: string, attempt: () => Attempt, error: Error]>([
     ['an unknown key', () => ({ key: 'x' }), unauthorized()],
     ['an app that is no member', () => ({ key: stranger.key }), forbidden()],
-    ['more than is left', () => ({ values: { amount: 301 } }), amountBeyondLimit('capture', 'EUR 3.00')],
+    ['more than is left', () => ({ asked: valid({ amount: 301 }) }), amountBeyondLimit('capture', 'EUR 3.00')],
     ['a refund before a capture', () => ({ kind: 'refund' }), amountBeyondLimit('refund', 'EUR 0.00')],
-    ['another currency', () => ({ values: { amount: 1, currency: 'DKK' } }), otherCurrency('EUR')],
-  ])('refuses %s', async (_why, asked, error) => {
-    expect(await run(await pay(), asked())).toEqual(error)
+    ['another currency', () => ({ asked: valid({ amount: 1, currency: 'DKK' }) }), otherCurrency('EUR')],
+  ])('refuses %s', async (_why, attempt, error) => {
+    expect(await run(await pay(), attempt())).toEqual(error)
   })
 
   it('refuses an unknown transaction', async () => {
@@ -116,9 +115,9 @@ describe('runOperation', () => {
     ['validation', forbidden()],
   ])('refuses a body that failed at %s, for a stranger in the order of checks', async (stage, ofStranger) => {
     const id = await pay()
-    const asked = { problem: { stage, error: BAD_BODY }, values: null }
-    expect(await run(id, asked)).toEqual(BAD_BODY)
-    expect(await run(id, { ...asked, key: stranger.key })).toEqual(ofStranger)
-    expect(await run(id, { ...asked, key: 'x' })).toEqual(unauthorized())
+    const asked = { verdict: 'refused', problem: { stage, error: BAD_BODY } } as const
+    expect(await run(id, { asked })).toEqual(BAD_BODY)
+    expect(await run(id, { asked, key: stranger.key })).toEqual(ofStranger)
+    expect(await run(id, { asked, key: 'x' })).toEqual(unauthorized())
   })
 })

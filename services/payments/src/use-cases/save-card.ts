@@ -1,15 +1,15 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
+import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { type Problem, requireAccess } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import { callSaveCard } from '../cards/card-repository.ts'
 import { refuseCard, refuseSource } from '../transactions/refuse-charge.ts'
 
-/** The card to keep; null when the body was refused. */
+/** The card to keep. */
 export interface SaveCardInput {
   readonly caller: Caller
-  readonly problem: Problem | undefined
   readonly merchantId: string
-  readonly card: { readonly transactionId: string; readonly notes: string | undefined } | null
+  readonly asked: Asked<{ readonly transactionId: string; readonly notes?: string | undefined }>
 }
 
 /**
@@ -19,11 +19,11 @@ export interface SaveCardInput {
  */
 export async function saveCard(
   { lanes }: { readonly lanes: Lanes },
-  { caller, problem, merchantId, card }: SaveCardInput,
+  { caller, merchantId, asked }: SaveCardInput,
 ): Promise<{ readonly cardId: string; readonly replayed: boolean }> {
-  const { transactionId = null, notes = null } = card ?? {}
+  const { transactionId = null, notes = null } = valuesOrNull(asked) ?? {}
   const saved = await callSaveCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })
-  const { verdict, cardId, errorCode, hasSource } = requireAccess(caller, saved, problem)
+  const { verdict, cardId, errorCode, hasSource } = requireAccess(caller, saved, asked)
   if (!hasSource) refuseSource('transactionId')
   const replayed = verdict === 'replayed'
   if (errorCode !== null) refuseCard(errorCode, { replayed })

@@ -1,3 +1,4 @@
+import { valid } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
 import { findMemberKey } from '../apps/app-key-repository.ts'
 import type { OperatorDeps } from '../deps.ts'
@@ -130,9 +131,8 @@ async function chargeRefusedCard(actor: Actor): Promise<string> {
 async function toChargeInput(actor: Actor, number: string): Promise<CreateTransactionInput> {
   const { merchant, caller } = actor
   const transactionId = await seedPayment(actor, number)
-  const values = { transactionId, currency: merchant.currency, amount: amountOf(actor) }
-  const asked = { charge: values, sourceField: 'transactionId' }
-  return { caller, problem: undefined, merchantId: merchant.id, asked }
+  const charge = { transactionId, currency: merchant.currency, amount: amountOf(actor) }
+  return { caller, merchantId: merchant.id, asked: valid({ charge, sourceField: 'transactionId' }) }
 }
 
 function toChargeDeps({ deps }: Actor): OperatorDeps & Pick<OperatorDeps['database'], 'lanes'> {
@@ -154,10 +154,9 @@ const EXPIRY_YEAR = 2_099
 
 async function operate(actor: Actor, kind: OperationKind, transactionId: string): Promise<string> {
   const { deps, caller } = actor
-  const values = { amount: amountOf(actor) }
   await runOperation(
     { ...deps, lanes: deps.database.lanes },
-    { caller, problem: undefined, transactionId, kind, values },
+    { caller, transactionId, kind, asked: valid({ amount: amountOf(actor) }) },
   )
   return transactionId
 }
@@ -169,19 +168,19 @@ async function chargeAndCapture(actor: Actor): Promise<string> {
 async function captureAndDispute(actor: Actor): Promise<string> {
   const transactionId = await chargeAndCapture(actor)
   const { caller, deps } = actor
-  const input = { caller, problem: undefined, transactionId, dispute: DEFAULT_REASON }
+  const input = { caller, transactionId, asked: valid(DEFAULT_REASON) }
   return (await openDispute(deps.database, input)).dispute.id
 }
 
 async function endDispute({ deps, caller }: Actor, disputeId: string, outcome: 'won' | 'lost'): Promise<string> {
-  await closeDispute(deps.database, { caller, problem: undefined, disputeId, outcome })
+  await closeDispute(deps.database, { caller, disputeId, asked: valid({ outcome }) })
   return disputeId
 }
 
 async function captureAndReportFraud(actor: Actor): Promise<string> {
   const transactionId = await chargeAndCapture(actor)
   const { caller, deps } = actor
-  const { fraud } = await reportFraud(deps.database, { caller, problem: undefined, transactionId, fraud: {} })
+  const { fraud } = await reportFraud(deps.database, { caller, transactionId, asked: valid({}) })
   return fraud.id
 }
 
@@ -194,15 +193,15 @@ async function captureAndPayOut(actor: Actor): Promise<string> {
   await chargeAndCapture(actor)
   const { lanes } = deps.database
   const seconds = (deps.payouts.delayDays.test + 1) * DAY_SECONDS
-  await advanceClock({ ...deps, lanes }, { caller, problem: undefined, merchantId: merchant.id, seconds })
-  const { payout } = await payOut({ ...deps, lanes }, { caller, problem: undefined, merchantId: merchant.id })
+  await advanceClock({ ...deps, lanes }, { caller, merchantId: merchant.id, asked: valid({ seconds }) })
+  const { payout } = await payOut({ ...deps, lanes }, { caller, merchantId: merchant.id, asked: valid(undefined) })
   return payout.id
 }
 
 /** Gives the merchant another name, and its own name again. */
 async function renameMerchant({ deps, merchant, caller }: Actor): Promise<string> {
   const rename = (name: string | null) =>
-    updateMerchant(deps.database, { caller, problem: undefined, merchantId: merchant.id, changes: { name }, fixed: {} })
+    updateMerchant(deps.database, { caller, merchantId: merchant.id, asked: valid({ name }), fixed: {} })
   await rename(merchant.name === 'Renamed' ? 'Renamed again' : 'Renamed')
   await rename(merchant.name)
   return merchant.id
@@ -211,7 +210,7 @@ async function renameMerchant({ deps, merchant, caller }: Actor): Promise<string
 async function addNewApp({ deps, merchant, caller }: Actor): Promise<string> {
   const { lanes } = deps.database
   const { id } = await createApp({ ...deps, lanes }, { name: 'Triggered' })
-  await addApp({ lanes }, { caller, problem: undefined, merchantId: merchant.id, appId: id })
+  await addApp({ lanes }, { caller, merchantId: merchant.id, asked: valid({ appId: id }) })
   return id
 }
 

@@ -1,17 +1,17 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
+import { type Asked, valuesOrNull } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { type Problem, requireAccess } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import { immutable, invalidFields } from '../errors.ts'
 import type { MerchantChanges } from '../merchants/merchant.ts'
 import { callUpdateMerchant } from '../merchants/merchant-repository.ts'
 
-/** A change of a merchant; `changes` is null when the body was refused. */
+/** A change of a merchant. */
 export interface UpdateMerchantInput {
   readonly caller: Caller
-  readonly problem: Problem | undefined
   readonly merchantId: string
-  readonly changes: MerchantChanges | null
-  /** Immutable fields as the client sent them, by path. */
+  readonly asked: Asked<MerchantChanges>
+  /** Immutable fields as the client sent them, by path; also those of a refused request. */
   readonly fixed: Readonly<Record<string, unknown>>
 }
 
@@ -21,19 +21,21 @@ export interface UpdateMerchantInput {
  */
 export async function updateMerchant(
   { lanes }: { readonly lanes: Lanes },
-  { caller, problem, merchantId, changes, fixed }: UpdateMerchantInput,
+  { caller, merchantId, asked, fixed }: UpdateMerchantInput,
 ): Promise<void> {
-  const result = await callUpdateMerchant(lanes, { caller, merchantId, changes, fixed })
-  requireAccess(caller, result, withImmutable(problem, Object.keys(fixed), result.differing))
+  const result = await callUpdateMerchant(lanes, { caller, merchantId, changes: valuesOrNull(asked), fixed })
+  requireAccess(caller, result, withImmutable(asked, Object.keys(fixed), result.differing))
 }
 
-/** Adds errors for changed immutable fields to the problem of a body, in the order of the body. */
+/** Refuses changed immutable fields, beside the fields that are refused already, in the order of the body. */
 function withImmutable(
-  problem: Problem | undefined,
+  asked: Asked<MerchantChanges>,
   order: readonly string[],
   differing: readonly string[],
-): Problem | undefined {
-  if (differing.length === 0 || problem?.stage === 'parse') return problem
+): Asked<MerchantChanges> {
+  const problem = asked.verdict === 'refused' ? asked.problem : undefined
+  if (differing.length === 0 || problem?.stage === 'parse') return asked
   const changed = order.filter((field) => differing.includes(field)).map(immutable)
-  return { stage: 'validation', error: invalidFields([...(problem?.fields ?? []), ...changed]) }
+  const error = invalidFields([...(problem?.fields ?? []), ...changed])
+  return { verdict: 'refused', problem: { stage: 'validation', error } }
 }

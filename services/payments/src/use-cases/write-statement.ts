@@ -1,6 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
+import { type Asked, valid } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { type Problem, requireAccess, requireObject } from '../access/require-access.ts'
+import { requireAccess } from '../access/require-access.ts'
 import type { Line } from '../ledger/line.ts'
 import { listLines } from '../ledger/line-repository.ts'
 import { idsOf, type StatementPeriod, statementFoot, statementHead, statementRows } from '../ledger/statement.ts'
@@ -8,12 +9,11 @@ import { readMerchant } from '../merchants/merchant-repository.ts'
 import { LOWEST, type PageBounds } from '../pagination/page-query.ts'
 import type { InTurn } from '../pagination/pieces.ts'
 
-/** A period of a merchant; null when the query was refused. */
+/** A period of a merchant. */
 export interface StatementInput {
   readonly caller: Caller
-  readonly problem: Problem | undefined
   readonly merchantId: string
-  readonly period: StatementPeriod | null
+  readonly asked: Asked<StatementPeriod>
   /** Reads lines when it is the client's turn. */
   readonly inTurn: InTurn
 }
@@ -34,11 +34,11 @@ const PAGE_ROWS = 200
  */
 export async function writeStatement(
   { lanes }: { readonly lanes: Lanes },
-  { caller, problem, merchantId, period, inTurn }: StatementInput,
+  { caller, merchantId, asked, inTurn }: StatementInput,
 ): Promise<Statement> {
   const result = await readMerchant(lanes, { ...caller, merchantId })
-  const merchant = requireObject(caller, result, { problem, name: 'merchant' })
-  if (!period) throw new Error('a query without a period passed')
+  const { merchant, values: period, verdict } = requireAccess(caller, result, asked)
+  if (!merchant) throw new Error(`a query answered ${verdict} without a merchant`)
   const read = { lanes, caller, merchantId, inTurn }
   const bounds = idsOf(period)
   const [before] = await readPage(read, { above: LOWEST, below: bounds.above, order: 'newest-first', limit: 1 })
@@ -74,5 +74,5 @@ async function* writeRows(
 async function readPage({ lanes, caller, merchantId, inTurn }: Reading, bounds: PageBounds): Promise<readonly Line[]> {
   const read = () => listLines(lanes, { ...caller, merchantId, test: undefined, ...bounds })
   const result = await inTurn(bounds.limit, read)
-  return requireAccess(caller, result, undefined).lines
+  return requireAccess(caller, result, valid(bounds)).lines
 }

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { valuesOrNull } from '../../access/asked.ts'
 import { errorAnswersWithoutLimit, pageAnswers, redirectAnswer } from '../../error-body.ts'
 import { bankPage, concludingPage, latePage, lostPage, returnPage } from '../../pages/bank-page.ts'
 import { choosePageLocale, type PageLocale } from '../../pages/locale.ts'
@@ -34,7 +35,7 @@ export const bankRoutes: Routes = async (app) => {
         response: { ...redirectAnswer, ...pageAnswers(200, 400), ...errorAnswersWithoutLimit() },
       },
     },
-    (request, reply) => show(request, reply, request.query?.state ?? ''),
+    (request, reply) => show(request, reply, valuesOrNull(request.query)?.state ?? ''),
   )
   app.post(
     '/acs/challenge',
@@ -48,7 +49,10 @@ export const bankRoutes: Routes = async (app) => {
         response: { ...redirectAnswer, ...pageAnswers(200, 400), ...errorAnswersWithoutLimit(409, 413) },
       },
     },
-    (request, reply) => show(request, reply, request.body?.state ?? '', request.body?.decision),
+    (request, reply) => {
+      const { state = '', decision } = valuesOrNull(request.body) ?? {}
+      return show(request, reply, state, decision)
+    },
   )
 }
 

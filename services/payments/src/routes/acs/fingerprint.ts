@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { valuesOrNull } from '../../access/asked.ts'
 import { openFingerprintState } from '../../checkout/frame-state.ts'
 import { errorAnswersWithoutLimit, pageAnswers } from '../../error-body.ts'
 import { concludingPage, lostPage, silentPage } from '../../pages/bank-page.ts'
@@ -22,7 +23,7 @@ export const fingerprintRoutes: Routes = async (app) => {
       },
     },
     (request, reply) => {
-      const state = openFingerprintState(app.deps.seals.frames, request.body?.state ?? '')
+      const state = openFingerprintState(app.deps.seals.frames, valuesOrNull(request.body)?.state ?? '')
       reply.headers(pageHeaders({ frameAncestors: '*' }))
       const locale = choosePageLocale(null, request.headers['accept-language'])
       if (!state) return reply.code(400).send(lostPage(locale))

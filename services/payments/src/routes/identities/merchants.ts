@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { valuesOrNull } from '../../access/asked.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listMerchants } from '../../merchants/merchant-repository.ts'
@@ -23,11 +24,12 @@ export const identityMerchantsRoutes: Routes = async (app) => {
         response: { 200: z.array(MerchantView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, problem, params: { identityId }, query }) => {
+    async ({ caller, params: { identityId }, query: asked }) => {
+      const query = valuesOrNull(asked)
       const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const input = { ...caller, identityId, test, ...bounds }
-      const { merchants } = requireAccess(caller, await listMerchants(app.deps.lanes, input, order), problem)
+      const { merchants } = requireAccess(caller, await listMerchants(app.deps.lanes, input, order), asked)
       return merchants.map(viewMerchant)
     },
   )

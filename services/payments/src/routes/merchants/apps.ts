@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { valuesOrNull } from '../../access/asked.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listAppMembers } from '../../members/member-repository.ts'
@@ -35,11 +36,12 @@ export const merchantAppsRoutes: Routes = async (app) => {
         response: { 200: z.array(AppMemberView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, problem, params: { merchantId }, query }) => {
+    async ({ caller, params: { merchantId }, query: asked }) => {
+      const query = valuesOrNull(asked)
       const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const result = await listAppMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
-      return requireAccess(caller, result, problem).apps.map(viewAppMember)
+      return requireAccess(caller, result, asked).apps.map(viewAppMember)
     },
   )
   app.post(
@@ -57,9 +59,8 @@ export const merchantAppsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, problem, params: { merchantId }, body }, reply) => {
-      const input = { caller, problem, merchantId, appId: body?.appId ?? null }
-      const { app: added, replayed } = await addApp(app.deps, input)
+    async ({ caller, params: { merchantId }, body: asked }, reply) => {
+      const { app: added, replayed } = await addApp(app.deps, { caller, merchantId, asked })
       answerCreated(reply, replayed)
       return { app: { id: added.id, ...(added.name === null ? {} : { name: added.name }) } }
     },
@@ -69,8 +70,8 @@ export const merchantAppsRoutes: Routes = async (app) => {
     {
       schema: revokeSchema,
     },
-    async ({ caller, problem, params: { merchantId, appId } }, reply) => {
-      await revokeMember(app.deps, { caller, problem, merchantId, noun: 'app', memberId: appId })
+    async ({ caller, asked, params: { merchantId, appId } }, reply) => {
+      await revokeMember(app.deps, { caller, merchantId, noun: 'app', memberId: appId, asked })
       return reply.code(204).send()
     },
   )

@@ -26,9 +26,8 @@ export const merchantCardsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, problem, params: { merchantId }, body }, reply) => {
-      const card = body && { transactionId: body.transactionId, notes: body.notes }
-      const { cardId, replayed } = await saveCard(app.deps, { caller, problem, merchantId, card })
+    async ({ caller, params: { merchantId }, body: asked }, reply) => {
+      const { cardId, replayed } = await saveCard(app.deps, { caller, merchantId, asked })
       answerCreated(reply, replayed)
       return { card: { id: cardId } }
     },

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { mapAsked, valuesOrNull } from '../../access/asked.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { chargeRefusal, errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
@@ -24,7 +25,7 @@ import { falseIsAbsent } from '../../requests/validate-input.ts'
 import type { Charge } from '../../transactions/charge-repository.ts'
 import { listTransactions } from '../../transactions/transaction-repository.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
-import { createTransaction } from '../../use-cases/create-transaction.ts'
+import { type ChargeValues, createTransaction } from '../../use-cases/create-transaction.ts'
 
 const source = () => id().optional().register(falseIsAbsent, {})
 
@@ -88,11 +89,12 @@ export const merchantTransactionsRoutes: Routes = async (app) => {
         response: { 200: z.array(TransactionView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, problem, params: { merchantId }, query }, reply) => {
+    async ({ caller, params: { merchantId }, query: asked }, reply) => {
+      const query = valuesOrNull(asked)
       const { test, successful, recurring, currency } = query?.filter ?? {}
       const input = { ...caller, merchantId, test, successful, recurring, currency }
       const read = async (page: PageBounds) =>
-        requireAccess(caller, await listTransactions(app.deps.lanes, { ...input, ...page }), problem)
+        requireAccess(caller, await listTransactions(app.deps.lanes, { ...input, ...page }), asked)
       return answerInPieces(reply, { page: pageBounds(query ?? NO_PAGE), read, view: viewTransaction })
     },
   )
@@ -112,13 +114,8 @@ export const merchantTransactionsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, problem, params: { merchantId }, body }, reply) => {
-      const input = {
-        caller,
-        problem,
-        merchantId,
-        asked: body && { charge: toCharge(body), sourceField: nameOfSource(body) },
-      }
+    async ({ caller, params: { merchantId }, body }, reply) => {
+      const input = { caller, merchantId, asked: mapAsked(body, toChargeValues) }
       const { transactionId, replayed } = await createTransaction(app.deps, input)
       answerCreated(reply, replayed)
       return { transaction: { id: transactionId } }
@@ -131,6 +128,10 @@ function isSame(transactionId: string | undefined, authorizationId: string | und
 }
 
 type ChargeInput = z.infer<typeof ChargeBody>
+
+function toChargeValues(body: ChargeInput): ChargeValues {
+  return { charge: toCharge(body), sourceField: nameOfSource(body) }
+}
 
 function toCharge({ authorizationId, transactionId = authorizationId, ...charge }: ChargeInput): Charge {
   return { ...charge, transactionId, reference: charge.reference ?? referenceOf(charge.custom) }

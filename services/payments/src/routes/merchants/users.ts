@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { valuesOrNull } from '../../access/asked.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { listUserMembers } from '../../members/member-repository.ts'
@@ -40,11 +41,12 @@ export const merchantUsersRoutes: Routes = async (app) => {
         response: { 200: z.array(UserMemberView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, problem, params: { merchantId }, query }) => {
+    async ({ caller, params: { merchantId }, query: asked }) => {
+      const query = valuesOrNull(asked)
       const { order, ...bounds } = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const result = await listUserMembers(app.deps.lanes, { ...caller, merchantId, test, ...bounds }, order)
-      return requireAccess(caller, result, problem).users.map(viewUserMember)
+      return requireAccess(caller, result, asked).users.map(viewUserMember)
     },
   )
   app.post(
@@ -64,9 +66,8 @@ export const merchantUsersRoutes: Routes = async (app) => {
         response: { 201: InvitedView, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, problem, params: { merchantId }, body }, reply) => {
-      const input = { caller, problem, merchantId, email: body?.email ?? null }
-      const { isMember, replayed } = await inviteUser(app.deps, input)
+    async ({ caller, params: { merchantId }, body: asked }, reply) => {
+      const { isMember, replayed } = await inviteUser(app.deps, { caller, merchantId, asked })
       answerCreated(reply, replayed)
       return { isMember }
     },
@@ -76,8 +77,8 @@ export const merchantUsersRoutes: Routes = async (app) => {
     {
       schema: revokeSchema,
     },
-    async ({ caller, problem, params: { merchantId, userId } }, reply) => {
-      await revokeMember(app.deps, { caller, problem, merchantId, noun: 'user', memberId: userId })
+    async ({ caller, asked, params: { merchantId, userId } }, reply) => {
+      await revokeMember(app.deps, { caller, merchantId, noun: 'user', memberId: userId, asked })
       return reply.code(204).send()
     },
   )

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { valuesOrNull } from '../../access/asked.ts'
 import { requireAccess } from '../../access/require-access.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { FIELD_TEXTS } from '../../field-errors.ts'
@@ -54,11 +55,12 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
         response: { 200: z.array(WebhookView), ...errorAnswers(400, 401, 403, 404) },
       },
     },
-    async ({ caller, problem, params: { merchantId }, query }) => {
+    async ({ caller, params: { merchantId }, query: asked }) => {
+      const query = valuesOrNull(asked)
       const page = pageBounds(query ?? NO_PAGE)
       const test = query?.filter?.test
       const result = await listWebhooks(app.deps.lanes, { ...caller, merchantId, test, ...page })
-      return requireAccess(caller, result, problem).webhooks.map(viewWebhook)
+      return requireAccess(caller, result, asked).webhooks.map(viewWebhook)
     },
   )
   app.post(
@@ -74,9 +76,8 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
         response: { 201: CreatedWebhook, ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, problem, params: { merchantId }, body }, reply) => {
-      const input = { caller, problem, merchantId, webhook: body }
-      const { webhook, secret, replayed } = await createWebhook(app.deps, input)
+    async ({ caller, params: { merchantId }, body: asked }, reply) => {
+      const { webhook, secret, replayed } = await createWebhook(app.deps, { caller, merchantId, asked })
       answerCreated(reply, replayed)
       return { webhook: viewWebhookSecret(webhook, secret) }
     },
@@ -92,9 +93,9 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
         response: { 204: z.undefined().describe('Deleted'), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, problem, params: { merchantId, webhookId } }, reply) => {
-      const input = { caller, merchantId, webhookId: problem ? null : webhookId }
-      requireAccess(caller, await callDeleteWebhook(app.deps.lanes, input), problem)
+    async ({ caller, asked, params: { merchantId, webhookId } }, reply) => {
+      const input = { caller, merchantId, webhookId: asked.verdict === 'refused' ? null : webhookId }
+      requireAccess(caller, await callDeleteWebhook(app.deps.lanes, input), asked)
       return reply.code(204).send()
     },
   )

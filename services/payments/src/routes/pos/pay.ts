@@ -12,7 +12,7 @@ import {
   visitOf,
 } from '../../plugins/link-pages.ts'
 import { refuseBeyond } from '../../plugins/refuse-beyond.ts'
-import { type Routes, requireBody } from '../../plugins/request-input.ts'
+import { type Routes, requireValues } from '../../plugins/request-input.ts'
 import { pathText } from '../../requests/fields.ts'
 import { type KeptPayment, type PageAnswer, type PagePayment, payOnPage } from '../../use-cases/pay-on-page.ts'
 import { LinkQuery } from '../pos.ts'
@@ -54,7 +54,7 @@ export const posPayRoutes: Routes = async (app) => {
     },
     async (request, reply) => {
       await refuse(request.ip)
-      const { link, page: pageId, number = '', expiry = '', code = '', card: tokens } = requireBody(request)
+      const { link, page: pageId, number = '', expiry = '', code = '', card: tokens } = requireValues(request.body)
       const query = new URLSearchParams(link)
       return answerPayment(visitOf(request, reply, query), query, {
         pageId,

@@ -30,8 +30,8 @@ export const capturesRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, problem, params: { transactionId }, body }, reply) => {
-      const input = { caller, problem, transactionId, kind: 'capture', values: body } as const
+    async ({ caller, params: { transactionId }, body: asked }, reply) => {
+      const input = { caller, transactionId, kind: 'capture', asked } as const
       const { transaction, replayed } = await runOperation(app.deps, input)
       answerCreated(reply, replayed)
       return { transaction: viewTransaction(transaction) }

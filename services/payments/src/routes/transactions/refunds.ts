@@ -29,8 +29,8 @@ export const refundsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, problem, params: { transactionId }, body }, reply) => {
-      const input = { caller, problem, transactionId, kind: 'refund', values: body } as const
+    async ({ caller, params: { transactionId }, body: asked }, reply) => {
+      const input = { caller, transactionId, kind: 'refund', asked } as const
       const { transaction, replayed } = await runOperation(app.deps, input)
       answerCreated(reply, replayed)
       return { transaction: viewTransaction(transaction) }

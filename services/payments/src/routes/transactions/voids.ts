@@ -28,8 +28,8 @@ export const voidsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, problem, params: { transactionId }, body }, reply) => {
-      const input = { caller, problem, transactionId, kind: 'void', values: body } as const
+    async ({ caller, params: { transactionId }, body: asked }, reply) => {
+      const input = { caller, transactionId, kind: 'void', asked } as const
       const { transaction, replayed } = await runOperation(app.deps, input)
       answerCreated(reply, replayed)
       return { transaction: viewTransaction(transaction) }

@@ -23,8 +23,8 @@ export const webhookSecretsRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, problem, params }, reply) => {
-      const { webhook, secret, replayed } = await rotateWebhookSecret(app.deps, { caller, problem, ...params })
+    async ({ caller, asked, params }, reply) => {
+      const { webhook, secret, replayed } = await rotateWebhookSecret(app.deps, { caller, asked, ...params })
       answerCreated(reply, replayed)
       return { webhook: viewWebhookSecret(webhook, secret) }
     },

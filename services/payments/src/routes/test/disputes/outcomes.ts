@@ -23,9 +23,8 @@ export const testOutcomesRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, problem, params: { disputeId }, body }, reply) => {
-      const input = { caller, problem, disputeId, outcome: body?.outcome ?? null }
-      const { dispute, replayed } = await closeDispute(app.deps, input)
+    async ({ caller, params: { disputeId }, body: asked }, reply) => {
+      const { dispute, replayed } = await closeDispute(app.deps, { caller, disputeId, asked })
       answerCreated(reply, replayed)
       return { dispute: viewDispute(dispute) }
     },

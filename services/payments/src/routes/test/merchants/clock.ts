@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { mapAsked } from '../../../access/asked.ts'
 import { errorAnswers } from '../../../error-body.ts'
 import { answerCreated } from '../../../plugins/answers.ts'
 import type { Routes } from '../../../plugins/request-input.ts'
@@ -25,8 +26,8 @@ export const testClockRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, problem, params: { merchantId }, body }, reply) => {
-      const input = { caller, problem, merchantId, seconds: body?.advance ?? null }
+    async ({ caller, params: { merchantId }, body }, reply) => {
+      const input = { caller, merchantId, asked: mapAsked(body, ({ advance }) => ({ seconds: advance })) }
       const { now, replayed } = await advanceClock(app.deps, input)
       answerCreated(reply, replayed)
       return { clock: { now: now.toISOString() } }

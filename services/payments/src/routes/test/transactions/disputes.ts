@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { mapAsked } from '../../../access/asked.ts'
 import { DEFAULT_REASON, REASON_CODES, reasonTitle } from '../../../disputes/dispute.ts'
 import type { NewDispute } from '../../../disputes/dispute-repository.ts'
 import { DisputeView, viewDispute } from '../../../disputes/dispute-view.ts'
@@ -37,8 +38,8 @@ export const testTransactionDisputesRoutes: Routes = async (app) => {
         },
       },
     },
-    async ({ caller, problem, params: { transactionId }, body }, reply) => {
-      const input = { caller, problem, transactionId, dispute: body && toNewDispute(body) }
+    async ({ caller, params: { transactionId }, body }, reply) => {
+      const input = { caller, transactionId, asked: mapAsked(body, toNewDispute) }
       const { dispute, replayed } = await openDispute(app.deps, input)
       answerCreated(reply, replayed)
       return { dispute: viewDispute(dispute) }

@@ -26,9 +26,8 @@ export const testTransactionFraudsRoutes: Routes = async (app) => {
         response: { 201: z.object({ fraud: FraudView }), ...errorAnswers(400, 401, 403, 404, 409, 413, 415) },
       },
     },
-    async ({ caller, problem, params: { transactionId }, body }, reply) => {
-      const input = { caller, problem, transactionId, fraud: body }
-      const { fraud, replayed } = await reportFraud(app.deps, input)
+    async ({ caller, params: { transactionId }, body: asked }, reply) => {
+      const { fraud, replayed } = await reportFraud(app.deps, { caller, transactionId, asked })
       answerCreated(reply, replayed)
       return { fraud: viewFraud(fraud) }
     },

@@ -1,0 +1,39 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { FieldError } from '../errors.ts'
+
+/**
+ * What a request asks for: its values, or the problem for which they are refused. A refused request goes as far as a valid one
+ * until its access has been judged, because 401, 403 and 404 come before what is wrong with values (reference: Order of checks).
+ */
+export type Asked<Values> =
+  | { readonly verdict: 'valid'; readonly values: Values }
+  | { readonly verdict: 'refused'; readonly problem: Problem }
+
+/**
+ * Why a request is refused whatever its access. A body that cannot be parsed is refused before its path is looked up;
+ * values that a schema refuses are refused after access. The database still judges the access of such a request, and
+ * does nothing else.
+ */
+export interface Problem {
+  readonly stage: 'parse' | 'validation'
+  readonly error: HttpError
+  /** The fields that `error` names. */
+  readonly fields?: readonly FieldError[]
+  /** The values that the schema refused. */
+  readonly input?: unknown
+}
+
+/** A request whose values are valid, as callers without HTTP make it. */
+export function valid<Values>(values: Values): Asked<Values> {
+  return { verdict: 'valid', values }
+}
+
+/** The same request with its values in another form. A refused request stays refused. */
+export function mapAsked<Values, Mapped>(asked: Asked<Values>, map: (values: Values) => Mapped): Asked<Mapped> {
+  return asked.verdict === 'valid' ? valid(map(asked.values)) : asked
+}
+
+/** The values for a statement that judges access. Null for a refused request: the statement then judges access and nothing else. */
+export function valuesOrNull<Values>(asked: Asked<Values>): Values | null {
+  return asked.verdict === 'valid' ? asked.values : null
+}
