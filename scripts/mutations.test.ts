@@ -12,8 +12,9 @@ it.each(mutations)('finds its place once: $breaks', ({ file, text, replacement, 
   expect(existsSync(join(root, test))).toBe(true)
 })
 
-it.each(['auth', 'payments', 'inventory'])('breaks three rules of %s', (service) => {
-  expect(mutations.filter(({ test }) => test.startsWith(`services/${service}/`))).toHaveLength(3)
+it.each(['auth', 'payments', 'inventory'])('breaks at least three rules of %s', (service) => {
+  const broken = mutations.filter(({ test }) => test.startsWith(`services/${service}/`))
+  expect(broken.length).toBeGreaterThanOrEqual(3)
 })
 
 const PASSED = reportOf({ status: 'passed' })

@@ -18,7 +18,7 @@ interface Mutation {
   readonly test: string
 }
 
-/** Three for each service. */
+/** At least three for each service. */
 export const mutations: readonly Mutation[] = [
   {
     breaks: 'a spent refresh token counts as stolen after the reuse interval',
@@ -47,6 +47,23 @@ export const mutations: readonly Mutation[] = [
     text: '(i.amount BETWEEN 1 AND result.possible)',
     replacement: '(i.amount >= 1)',
     test: 'services/payments/src/routes/transactions/captures.test.ts',
+  },
+  {
+    breaks: 'the fees of several captures are those of one large capture',
+    file: 'migrations/payments/functions/fragments/decide_operation.sql',
+    text: `(earlier_gross + gross) * (i.pricing ->> 'rate')::numeric, 10000)
+          - {{round_half_even}}(earlier_gross * (i.pricing ->> 'rate')::numeric, 10000);`,
+    replacement: "gross * (i.pricing ->> 'rate')::numeric, 10000);",
+    test: 'services/payments/src/routes/transactions/captures.test.ts',
+  },
+  {
+    breaks: 'a refund is worth what is left after lost disputes',
+    file: 'migrations/payments/functions/fragments/decide_operation.sql',
+    text: `t.refunded + t.lost + i.amount)
+            - {{captured_value}}(c.amounts, c.grosses, t.refunded + t.lost) INTO gross`,
+    replacement: `t.refunded + i.amount)
+            - {{captured_value}}(c.amounts, c.grosses, t.refunded) INTO gross`,
+    test: 'services/payments/src/routes/transactions/refunds.test.ts',
   },
   {
     breaks: 'a refund leaves what disputes may take',

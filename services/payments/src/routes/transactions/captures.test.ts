@@ -162,6 +162,21 @@ describe('POST /transactions/:transactionId/captures', () => {
     expect((await capture(id, { amount: 1 })).json()).toEqual(limit('DKK 0.00'))
   })
 
+  it('201: rounds the fees of several captures together, so that they cost what one large capture costs', async () => {
+    const id = await customerPayment(payments, merchantId, { currency: 'DKK', amount: 300 })
+    for (const amount of [37, 37]) await capture(id, { amount })
+    const response = await capture(id, { amount: 37 })
+    // 1.35 % of 37, 74 and 111 is 0.4995, 0.999 and 1.4985: rounded 0, 1 and 1.
+    const trail = [0, 1, 0].map((rate) =>
+      trailEntry({ amount: 37, balance: 37 - 186 - rate, fee: { flat: 186, rate }, capture: true, lineId: anyId }),
+    )
+    const amounts = { currency: 'DKK', pendingAmount: 300 - 111, capturedAmount: 111 }
+    expect([response.statusCode, response.json()]).toEqual([
+      201,
+      { transaction: shownTransaction({ id, merchantId, ...amounts, trail }) },
+    ])
+  })
+
   it.each([
     ['JPY', 300, 'JPY 300'],
     ['KWD', 1_234, 'KWD 1.234'],

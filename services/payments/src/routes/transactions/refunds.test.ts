@@ -1,7 +1,9 @@
 import { anyId } from '@trestle/testing/any-value.ts'
+import { sql } from 'kysely'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { refusals, shownTransaction, statusAndBody, trailEntry } from '../../../test/bodies.ts'
 import { customerPayment } from '../../../test/customer-payment.ts'
+import { disputeRequests } from '../../../test/dispute-requests.ts'
 import {
   createdOf,
   createTestApp,
@@ -28,6 +30,12 @@ const send = (operation: string, id: string, payload: object | string, headers: 
     payload,
     headers: { ...member.headers, ...headers },
   })
+
+/** Gives a currency a rate of today: how many of it are one euro. */
+const importRate = (currency: string, rate: number) =>
+  sql`SELECT ${sql.table('import_rates')}(jsonb_build_array(jsonb_build_object(
+    'date', (now() AT TIME ZONE 'UTC')::date, 'currency', ${currency}::text, 'rate', ${rate}::numeric
+  )))`.execute(payments.database.db)
 
 describe('POST /transactions/:transactionId/refunds', () => {
   it('201: refunds captured money; the captured amount stays', async () => {
@@ -95,6 +103,30 @@ describe('POST /transactions/:transactionId/refunds', () => {
     const grosses = trail.map(({ balance, fee }) => balance + fee.flat + fee.rate)
     expect(grosses.reduce((sum, gross) => sum + gross, 0)).toBe(0)
     expect(trail).toHaveLength(6)
+  })
+
+  it('201: takes back what the captures brought from where a lost dispute has ended, also at another rate', async () => {
+    const { id: shop } = await createTestMerchant(payments, member, { currency: 'EUR', test: true })
+    const id = await customerPayment(payments, shop, { currency: 'NOK', amount: 2_000 })
+    for (const rate of [10, 8]) {
+      await importRate('NOK', rate)
+      await send('captures', id, { amount: 1_000 })
+    }
+    const { open, close } = disputeRequests(payments, member)
+    const dispute = await open(id, { amount: 1_000 })
+    await close(dispute.id, 'lost')
+    const response = await send('refunds', id, { amount: 400 })
+    // The dispute has taken the first capture, so the refund takes 400 of the 1,000 that the second one has sold for 125.
+    const [at, lineId] = [{ date: new Date().toISOString().slice(0, 10) }, anyId]
+    const trail = [
+      { amount: 1_000, capture: true, balance: 74, fee: { flat: 25, rate: 1 }, exchange: { rate: '0.1', ...at } },
+      { amount: 1_000, capture: true, balance: 98, fee: { flat: 25, rate: 2 }, exchange: { rate: '0.125', ...at } },
+      { amount: 1_000, dispute: { id: dispute.id, lost: true }, balance: -2_600, fee: { flat: 2_500, rate: 0 } },
+      { amount: 400, refund: true, balance: -50 },
+    ].map((entry) => trailEntry({ lineId, ...entry }))
+    const moved = { capturedAmount: 2_000, refundedAmount: 400, disputedAmount: 1_000 }
+    const transaction = shownTransaction({ id, merchantId: shop, currency: 'NOK', amount: 2_000, ...moved, trail })
+    expect([response.statusCode, response.json()]).toEqual([201, { transaction }])
   })
 
   it('400: refuses more than was captured and not refunded, with the possible amount', async () => {
