@@ -13,8 +13,33 @@ export interface LedgerHead extends ChainHead {
   readonly lineCount: bigint
 }
 
-/** A broken invariant: its number (reference: Invariants) and a text. */
-export type Finding = readonly [invariant: number, message: string]
+/** The numbers of the invariants (reference: Invariants). */
+export const INVARIANTS = {
+  amounts: 1,
+  bounds: 2,
+  trailAmounts: 3,
+  disputes: 4,
+  trailLength: 5,
+  trailBalance: 6,
+  trailLine: 7,
+  reversals: 8,
+  balance: 9,
+  balanceAfter: 10,
+  fees: 11,
+  available: 12,
+  lineOfJournal: 13,
+  entriesSumToZero: 14,
+  payoutClearing: 15,
+  chain: 16,
+  recordedRows: 17,
+  terms: 18,
+} as const
+
+/** A broken invariant: its number and a text. */
+export type Finding = readonly [invariant: Invariant, message: string]
+
+/** The number of an invariant. */
+export type Invariant = (typeof INVARIANTS)[keyof typeof INVARIANTS]
 
 /** How far a check has followed a chain. */
 export interface ChainState {
@@ -82,12 +107,16 @@ export function checkLink(state: LinkState, link: LedgerLink): readonly Finding[
 export function endCheck(state: LinkState, row: LedgerHead, entries: bigint): readonly Finding[] {
   const { booked } = state
   return findingsOf([
-    [9, state.balance === row.balance, `the lines sum to ${state.balance}, the balance is ${row.balance}`],
-    [9, booked.balance === row.balance, `the entries sum to ${booked.balance}, the balance is ${row.balance}`],
-    [11, booked.fees === state.fees, `fees of ${state.fees} are in the lines, of ${booked.fees} in the entries`],
-    [13, booked.lines === state.lines, `${booked.lines} journals should have a line, ${state.lines} lines are there`],
-    [13, row.lineCount === state.lines, `${row.lineCount} lines were counted, ${state.lines} are there`],
-    [14, entries === state.entries, `${entries - state.entries} entries belong to no journal`],
+    ['balance', state.balance === row.balance, `the lines sum to ${state.balance}, the balance is ${row.balance}`],
+    ['balance', booked.balance === row.balance, `the entries sum to ${booked.balance}, the balance is ${row.balance}`],
+    ['fees', booked.fees === state.fees, `fees of ${state.fees} are in the lines, of ${booked.fees} in the entries`],
+    [
+      'lineOfJournal',
+      booked.lines === state.lines,
+      `${booked.lines} journals should have a line, ${state.lines} lines are there`,
+    ],
+    ['lineOfJournal', row.lineCount === state.lines, `${row.lineCount} lines were counted, ${state.lines} are there`],
+    ['entriesSumToZero', entries === state.entries, `${entries - state.entries} entries belong to no journal`],
   ])
 }
 
@@ -98,8 +127,8 @@ export function endCheck(state: LinkState, row: LedgerHead, entries: bigint): re
 export function endChain({ chain, kept }: ChainState, end: ChainHead | undefined): readonly Finding[] {
   const { length, head } = end ?? chain
   return findingsOf([
-    [16, kept === undefined, `the chain of ${chain.length} links has lost those up to the ${kept?.length}th`],
-    [16, chain.length === length && chain.head.equals(head), 'the chain does not end in the head of the merchant'],
+    ['chain', kept === undefined, `the chain of ${chain.length} links has lost those up to the ${kept?.length}th`],
+    ['chain', chain.length === length && chain.head.equals(head), 'the chain does not end in the head of the merchant'],
   ])
 }
 
@@ -115,8 +144,8 @@ export function followChain(state: ChainState, link: Link): readonly Finding[] {
   const isKept = kept?.length !== length || kept.head.equals(link.row.hash)
   if (kept?.length === length) state.kept = undefined
   return findingsOf([
-    [16, follows, 'does not follow from the rows before it: it was altered, or one was put in or taken out'],
-    [16, isKept, `is not the ${length}th link that was kept: the chain was rewritten`],
+    ['chain', follows, 'does not follow from the rows before it: it was altered, or one was put in or taken out'],
+    ['chain', isKept, `is not the ${length}th link that was kept: the chain was rewritten`],
   ])
 }
 
@@ -137,9 +166,9 @@ function checkJournal(state: LinkState, row: JournalsTable, entries: readonly En
   state.entries += BigInt(entries.length)
   state.journal = row
   return findingsOf([
-    [14, [...sums.values()].every((sum) => sum === 0n), 'its entries do not sum to zero'],
-    [14, entries.every(({ test }) => test === row.test), 'its entries are partly test, partly live'],
-    [18, row.test === (state.test ?? row.test), MIXED],
+    ['entriesSumToZero', [...sums.values()].every((sum) => sum === 0n), 'its entries do not sum to zero'],
+    ['entriesSumToZero', entries.every(({ test }) => test === row.test), 'its entries are partly test, partly live'],
+    ['terms', row.test === (state.test ?? row.test), MIXED],
   ])
 }
 
@@ -147,7 +176,11 @@ function checkTrailEntry(state: LinkState, row: TrailRow): readonly Finding[] {
   state.trailEntries += 1n
   state.trail = row
   return findingsOf([
-    [7, row.line_id === null || state.journal?.cause_id === row.id, 'is not the cause of the journal before it'],
+    [
+      'trailLine',
+      row.line_id === null || state.journal?.cause_id === row.id,
+      'is not the cause of the journal before it',
+    ],
   ])
 }
 
@@ -159,10 +192,18 @@ function checkLine(state: LinkState, row: LinesTable): readonly Finding[] {
   state.lines += 1n
   state.fees += row.fee
   return findingsOf([
-    [10, row.balance_after === state.balance, `says ${row.balance_after} after it; the lines sum to ${state.balance}`],
-    [13, journal?.id === row.journal_id && journal.kind === row.kind, 'is not the line of the journal before it'],
-    [18, row.test === (state.test ?? row.test), MIXED],
-    [7, !KINDS_OF_CARDS.has(row.kind) || isLineOf(row, trail), 'differs from the trail entry before it'],
+    [
+      'balanceAfter',
+      row.balance_after === state.balance,
+      `says ${row.balance_after} after it; the lines sum to ${state.balance}`,
+    ],
+    [
+      'lineOfJournal',
+      journal?.id === row.journal_id && journal.kind === row.kind,
+      'is not the line of the journal before it',
+    ],
+    ['terms', row.test === (state.test ?? row.test), MIXED],
+    ['trailLine', !KINDS_OF_CARDS.has(row.kind) || isLineOf(row, trail), 'differs from the trail entry before it'],
   ])
 }
 
@@ -176,6 +217,9 @@ function isLineOf(line: LinesTable, trail: TrailRow | undefined): boolean {
   )
 }
 
-function findingsOf(rules: readonly (readonly [number, boolean, string])[]): readonly Finding[] {
-  return rules.flatMap(([invariant, holds, message]) => (holds ? [] : [[invariant, message] as const]))
+/** Returns the findings of those rules that do not hold. A rule names its invariant. */
+export function findingsOf(
+  rules: readonly (readonly [name: keyof typeof INVARIANTS, holds: boolean, message: string])[],
+): readonly Finding[] {
+  return rules.flatMap(([name, holds, message]) => (holds ? [] : [[INVARIANTS[name], message] as const]))
 }

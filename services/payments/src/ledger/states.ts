@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
-import type { Finding } from './check-links.ts'
+import { type Finding, INVARIANTS } from './check-links.ts'
 
 /**
  * The columns of a row by what they do: they move money, they name who gets or pays it, or neither. Columns of a
@@ -142,13 +142,17 @@ async function listDiffering(db: Db, merchantId: string, table: RecordedTable) {
 }
 
 function describe(table: RecordedTable, row: Omit<DifferingRow, 'id'>): readonly Finding[] {
-  if (!row.isRecorded) return [[17, 'was never recorded: it was put in by hand']]
+  if (!row.isRecorded) return [[INVARIANTS.recordedRows, 'was never recorded: it was put in by hand']]
   const columnsOf = (kind: keyof StateColumns) =>
     STATES[table][kind].map((column) => column.replace('r.', '').replace('i.', "the card's ")).join(', ')
   return [
-    ...(row.money ? [] : [[17, `what moves money was changed: one of ${columnsOf('money')}`] as const]),
-    ...(row.party ? [] : [[17, `who gets or pays money was changed: one of ${columnsOf('party')}`] as const]),
-    ...(row.terms ? [] : [[17, `its terms were changed: one of ${columnsOf('terms')}`] as const]),
+    ...(row.money
+      ? []
+      : [[INVARIANTS.recordedRows, `what moves money was changed: one of ${columnsOf('money')}`] as const]),
+    ...(row.party
+      ? []
+      : [[INVARIANTS.recordedRows, `who gets or pays money was changed: one of ${columnsOf('party')}`] as const]),
+    ...(row.terms ? [] : [[INVARIANTS.recordedRows, `its terms were changed: one of ${columnsOf('terms')}`] as const]),
   ]
 }
 
@@ -158,7 +162,9 @@ async function listDeletedRows(db: Db, merchantId: string, table: RecordedTable)
     WHERE e.merchant_id = ${merchantId} AND e.table_name = ${table}
       AND NOT EXISTS (SELECT FROM ${sql.table(table)} r WHERE r.merchant_id = e.merchant_id AND r.id = e.row_id)
     LIMIT ${CHANGED_MAX}`.execute(db)
-  return rows.map(({ id }): ChangedRow => ({ table, id, findings: [[17, 'was recorded and is gone']] }))
+  return rows.map(
+    ({ id }): ChangedRow => ({ table, id, findings: [[INVARIANTS.recordedRows, 'was recorded and is gone']] }),
+  )
 }
 
 /**
@@ -171,7 +177,11 @@ async function listRedirectedPayouts(db: Db, merchantId: string): Promise<readon
     WHERE e.merchant_id = ${merchantId} AND e.table_name = 'payouts'
     GROUP BY e.row_id HAVING count(DISTINCT e.party) > 1 LIMIT ${CHANGED_MAX}`.execute(db)
   return rows.map(
-    ({ id }): ChangedRow => ({ table: 'payouts', id, findings: [[17, 'was recorded with two accounts']] }),
+    ({ id }): ChangedRow => ({
+      table: 'payouts',
+      id,
+      findings: [[INVARIANTS.recordedRows, 'was recorded with two accounts']],
+    }),
   )
 }
 
@@ -207,6 +217,6 @@ async function listStrayOperations(db: Db, merchantId: string): Promise<readonly
     LIMIT ${CHANGED_MAX}`.execute(db)
   return rows.map(({ id, isMissing }): ChangedRow => {
     const message = isMissing ? 'is gone: its trail entry was handed to an acquirer' : 'is not that of its trail entry'
-    return { table: 'acquirer_operations', id, findings: [[17, message]] }
+    return { table: 'acquirer_operations', id, findings: [[INVARIANTS.recordedRows, message]] }
   })
 }

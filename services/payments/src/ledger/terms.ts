@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
-import type { Finding } from './check-links.ts'
+import { type Finding, INVARIANTS } from './check-links.ts'
 
 /** A row whose money moved at terms that nobody agreed to. */
 export interface StrayTerms {
@@ -29,7 +29,7 @@ async function listRowsOfWrongMode(db: Db, merchantId: string, table: 'transacti
 }
 
 function toStrayTerms(table: StrayTerms['table'], id: string, message: string): StrayTerms {
-  return { table, id, findings: [[18, message]] }
+  return { table, id, findings: [[INVARIANTS.terms, message]] }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../database.ts'
-import type { Finding } from './check-links.ts'
+import { type Finding, findingsOf } from './check-links.ts'
 
 /**
  * A transaction beside the sums of its trail, its lines and its disputes. Amounts are minor units: `gross_…` and `…_balance`
@@ -74,27 +74,46 @@ async function listFigures(db: Db, merchantId: string, after: string): Promise<r
   return rows
 }
 
-/** The broken invariants of a transaction, of 1 to 6 and 8 (reference: Invariants). */
+/** The broken invariants of a transaction, of those about transactions (reference: Invariants). */
 export function checkFigures(figures: TransactionFigures): readonly Finding[] {
   const { amount, pending, captured, refunded, voided, disputed, lost, trail_length: length } = figures
   const parts = [pending, captured, refunded, voided, disputed, lost]
-  const rules: readonly (readonly [number, boolean, string])[] = [
-    [1, pending + captured + voided === (figures.successful ? amount : 0n), 'its amounts do not sum to its amount'],
-    [2, parts.every((part) => part >= 0n) && captured <= amount, 'an amount is negative or too large'],
-    [2, refunded + disputed <= captured, 'more is refunded and disputed than was captured'],
-    [3, captured === figures.trail_captured, `captured ${captured}, in its trail ${figures.trail_captured}`],
-    [3, refunded === figures.trail_refunded, `refunded ${refunded}, in its trail ${figures.trail_refunded}`],
-    [3, voided === figures.trail_voided, `voided ${voided}, in its trail ${figures.trail_voided}`],
-    [4, disputed === figures.disputes_open + figures.disputes_lost, 'the disputed amount is not that of its disputes'],
-    [4, lost === figures.trail_lost && lost === figures.disputes_lost, 'lost disputes differ from its trail'],
-    [4, figures.trail_won === figures.disputes_won, 'disputes that were won differ from its trail'],
-    [5, BigInt(length) === figures.trail_entries && length === figures.trail_last, 'its trail has gaps'],
-    [6, figures.trail_balance === figures.line_balance, 'its trail and its lines moved the balance differently'],
+  return findingsOf([
     [
-      8,
+      'amounts',
+      pending + captured + voided === (figures.successful ? amount : 0n),
+      'its amounts do not sum to its amount',
+    ],
+    ['bounds', parts.every((part) => part >= 0n) && captured <= amount, 'an amount is negative or too large'],
+    ['bounds', refunded + disputed <= captured, 'more is refunded and disputed than was captured'],
+    [
+      'trailAmounts',
+      captured === figures.trail_captured,
+      `captured ${captured}, in its trail ${figures.trail_captured}`,
+    ],
+    [
+      'trailAmounts',
+      refunded === figures.trail_refunded,
+      `refunded ${refunded}, in its trail ${figures.trail_refunded}`,
+    ],
+    ['trailAmounts', voided === figures.trail_voided, `voided ${voided}, in its trail ${figures.trail_voided}`],
+    [
+      'disputes',
+      disputed === figures.disputes_open + figures.disputes_lost,
+      'the disputed amount is not that of its disputes',
+    ],
+    ['disputes', lost === figures.trail_lost && lost === figures.disputes_lost, 'lost disputes differ from its trail'],
+    ['disputes', figures.trail_won === figures.disputes_won, 'disputes that were won differ from its trail'],
+    ['trailLength', BigInt(length) === figures.trail_entries && length === figures.trail_last, 'its trail has gaps'],
+    [
+      'trailBalance',
+      figures.trail_balance === figures.line_balance,
+      'its trail and its lines moved the balance differently',
+    ],
+    [
+      'reversals',
       refunded + lost < captured || figures.gross_captured === figures.gross_reversed,
       'all of it is reversed, but not at what it brought',
     ],
-  ]
-  return rules.flatMap(([invariant, holds, message]) => (holds ? [] : [[invariant, message] as const]))
+  ])
 }

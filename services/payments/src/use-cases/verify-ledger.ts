@@ -6,6 +6,8 @@ import {
   endCheck,
   type Finding,
   followChain,
+  INVARIANTS,
+  type Invariant,
   type LinkState,
   startChain,
   startCheck,
@@ -25,8 +27,7 @@ import { checkFigures, streamFigures } from '../ledger/transaction-figures.ts'
 /** A broken invariant of a ledger. */
 export interface Violation {
   readonly merchantId: string
-  /** The number of the invariant (reference: Invariants). */
-  readonly invariant: number
+  readonly invariant: Invariant
   /** The row that breaks it. Null when it concerns the merchant's ledger as a whole. */
   readonly table: string | null
   readonly id: string | null
@@ -67,8 +68,9 @@ export async function* verifyLedger(
     yield verified
   }
   for (const id of missing) {
-    const violation = { merchantId: id, invariant: 16, table: null, id: null, message: 'the merchant has no ledger' }
-    yield { merchantId: id, ledger: NOTHING, states: NOTHING, violations: [violation] }
+    const violation = { merchantId: id, invariant: INVARIANTS.chain, table: null, id: null }
+    const violations = [{ ...violation, message: 'the merchant has no ledger' }]
+    yield { merchantId: id, ledger: NOTHING, states: NOTHING, violations }
   }
 }
 
@@ -91,8 +93,8 @@ function verifyMerchant(
     const states = startChain(kept?.states)
     for await (const link of streamStates(trx, merchantId)) add(followChain(states, link), link.table, link.row.id)
     if (!merchant && !balance && ledger.chain.length + states.chain.length + entries === 0n) return undefined
-    if (!merchant) add([[17, 'is gone']], 'merchants', merchantId)
-    if (!balance) add([[17, 'is gone']], 'merchant_balances', merchantId)
+    if (!merchant) add([[INVARIANTS.recordedRows, 'is gone']], 'merchants', merchantId)
+    if (!balance) add([[INVARIANTS.recordedRows, 'is gone']], 'merchant_balances', merchantId)
     add(endChain(ledger, balance), 'merchant_balances', merchantId)
     add(endChain(states, balance?.states), 'merchant_balances', merchantId)
     if (balance) {
@@ -105,7 +107,8 @@ function verifyMerchant(
       trailEntries += figures.trail_entries
       add(checkFigures(figures), 'transactions', figures.id)
     }
-    if (trailEntries !== ledger.trailEntries) add([[3, 'trail entries belong to no transaction']], null, null)
+    if (trailEntries !== ledger.trailEntries)
+      add([[INVARIANTS.trailAmounts, 'trail entries belong to no transaction']], null, null)
     for (const { table, id, findings } of await listChangedRows(trx, merchantId)) add(findings, table, id)
     for (const { table, id, findings } of await listStrayTerms(trx, merchantId)) add(findings, table, id)
     return { merchantId, ledger: ledger.chain, states: states.chain, violations }
@@ -118,12 +121,16 @@ function checkBalance(
   merchant: VerifiedRows['merchant'],
 ): readonly Finding[] {
   const findings: Finding[] = []
-  if (merchant && merchant.currency !== currency) findings.push([9, `is in ${currency}, not ${merchant.currency}`])
-  if (merchant && !merchant.test && clockOffset !== 0n) findings.push([12, `the clock runs ${clockOffset} s ahead`])
+  if (merchant && merchant.currency !== currency)
+    findings.push([INVARIANTS.balance, `is in ${currency}, not ${merchant.currency}`])
+  if (merchant && !merchant.test && clockOffset !== 0n)
+    findings.push([INVARIANTS.available, `the clock runs ${clockOffset} s ahead`])
   return findings
 }
 
 function checkClearing({ payoutClearing }: LinkState, currency: string, unsettled: bigint): readonly Finding[] {
   const clearing = payoutClearing.get(currency) ?? 0n
-  return clearing === unsettled ? [] : [[15, `${clearing} waits for the bank, payouts of ${unsettled} do`]]
+  return clearing === unsettled
+    ? []
+    : [[INVARIANTS.payoutClearing, `${clearing} waits for the bank, payouts of ${unsettled} do`]]
 }
