@@ -65,22 +65,34 @@ async function finishOnceBack(finish: Finish, wait: Ending['wait']): Promise<str
     return await finish()
   } catch (error) {
     if (!isDatabaseUnavailable(error)) throw error
-    const transactionId = await finishLater(finish, wait)
-    if (transactionId === undefined) throw error
-    return transactionId
+    const later = await finishLater(finish, wait)
+    switch (later.verdict) {
+      case 'written':
+        return later.transactionId
+      // Whoever wrote the outcome before may be the first try, whose answer was lost with the database.
+      case 'settled':
+      case 'away':
+        throw error
+    }
   }
 }
 
-/** Undefined: the database has stayed away, or the attempt had its outcome before. */
-async function finishLater(finish: Finish, wait: Ending['wait']): Promise<string | undefined> {
+/** What became of further tries: the transaction is written; the attempt had its outcome before; the database has stayed away. */
+type LaterFinish =
+  | { readonly verdict: 'written'; readonly transactionId: string }
+  | { readonly verdict: 'settled' }
+  | { readonly verdict: 'away' }
+
+async function finishLater(finish: Finish, wait: Ending['wait']): Promise<LaterFinish> {
   for (let tries = 0; tries < TRIES_MAX; ) {
     await wait(PAUSE_MS)
     try {
-      return await finish()
+      const transactionId = await finish()
+      return transactionId === undefined ? { verdict: 'settled' } : { verdict: 'written', transactionId }
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error
       if (!isMovingRows(error)) tries += 1
     }
   }
-  return undefined
+  return { verdict: 'away' }
 }
