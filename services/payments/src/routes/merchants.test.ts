@@ -237,9 +237,17 @@ describe('POST /merchants', () => {
     ])
   })
 
-  it('201: checks only the shape of a test merchant’s IBAN, and accepts a correct one of a live merchant', async () => {
-    await createTestMerchant(payments, member, { test: true, bank: { iban: 'XX00000000' } })
-    await createTestMerchant(payments, member, { bank: { iban: 'DK50 0040 0440 1162 43' } })
+  it.each([
+    ['a test merchant’s IBAN for its shape alone', true, 'XX00000000', 'XX00'],
+    ['a live merchant’s IBAN by its check digits', false, 'DK50 0040 0440 1162 43', 'XX00000000'],
+  ])('201, 400: judges %s, and shows what it accepts without spaces', async (_what, test, accepted, refused) => {
+    const create = (iban: string) => inject('POST', '/merchants', { ...merchantBody, test, bank: { iban } })
+    const response = await create(accepted)
+    const { merchant } = response.json()
+    const bank = { iban: accepted.replaceAll(' ', '') }
+    expect([response.statusCode, merchant]).toEqual([201, { ...expected(merchant.id), test, bank }])
+    const message = test ? 'must be an IBAN' : 'must have right check digits'
+    expect(statusAndBody(await create(refused))).toEqual(refusedField('bank.iban', message, 'FORMAT'))
   })
 
   it('401: refuses an unknown key, whatever the body', async () => {
