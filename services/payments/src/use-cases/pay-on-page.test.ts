@@ -1,3 +1,4 @@
+import type { Lane } from '@trestle/database/lanes.ts'
 import { anyId } from '@trestle/testing/any-value.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestApp, createTestMerchant, startPayments, type TestPayments } from '../../test/payments-app.ts'
@@ -18,10 +19,17 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-/** A request of a new page, with a form. */
-function formOf(fields: { readonly number?: string; readonly expiry?: string; readonly tokens?: string }): PagePayment {
-  const { number = PAID, expiry = '08 / 66', tokens } = fields
-  const pageId = String(++pages).padStart(22, 'p')
+interface Form {
+  readonly number?: string
+  readonly expiry?: string
+  readonly tokens?: string
+  readonly pageId?: string
+}
+
+const newPageId = () => String(++pages).padStart(22, 'p')
+
+/** A request with a form, by default that of a new page. */
+function formOf({ number = PAID, expiry = '08 / 66', tokens, pageId = newPageId() }: Form): PagePayment {
   const source = { type: 'form', form: { tokens, number, expiry, code: '111' } } as const
   return { query, pageId, path: `/pos/pay/${pageId}`, ip: '192.0.2.1', isSecure: true, locale: 'en', source }
 }
@@ -121,6 +129,44 @@ describe('payOnPage with a form', () => {
     const open = new URLSearchParams(query)
     open.delete('value')
     expect(await payOnPage(payments.deps, { ...formOf({}), query: open })).toEqual({ verdict: 'too-late' })
+  })
+})
+
+/** The dependencies of the service, which run `before` ahead of the statement with this number. */
+function depsWith(number: number, before: () => Promise<void>) {
+  const { lanes } = payments.deps
+  let statements = 0
+  const wait = async () => {
+    statements += 1
+    if (statements === number) await before()
+  }
+  const held = (lane: Lane): Lane => ({
+    one: async (...given) => wait().then(() => lane.one(...given)),
+    first: async (...given) => wait().then(() => lane.first(...given)),
+    all: async (...given) => wait().then(() => lane.all(...given)),
+  })
+  const deps = {
+    ...payments.deps,
+    lanes: { read: held(lanes.read), write: held(lanes.write), lagging: held(lanes.lagging) },
+  }
+  return { deps, statements: () => statements }
+}
+
+describe('payOnPage with a form that is sent twice', () => {
+  it('pays once when the form is sent again before any of its statements, and answers both alike', async () => {
+    const alone = depsWith(0, async () => {})
+    await payOnPage(alone.deps, formOf({}))
+    expect(alone.statements()).toBeGreaterThan(6)
+    for (let number = 1; number <= alone.statements(); number++) {
+      // Before the last statement but one the acquirer has been asked, and the other request would wait for its answer.
+      if (number === alone.statements() - 1) continue
+      const told: unknown[] = []
+      const pageId = newPageId()
+      const send = async (deps: typeof payments.deps) => told.push(await payOnPage(deps, formOf({ pageId })))
+      await send(depsWith(number, async () => void (await send(payments.deps))).deps)
+      expect(told).toEqual([told[0], told[0]])
+      expect(told[0]).toEqual(await paid(undefined))
+    }
   })
 })
 

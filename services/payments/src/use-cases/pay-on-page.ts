@@ -1,15 +1,23 @@
+import { HttpError } from '@trestle/common/errors/define-error.ts'
+import { fingerprintOf } from '../access/fingerprint.ts'
+import type { OrderRequest } from '../checkout/open-checkout.ts'
+import { getPaidOrder } from '../checkout/payment-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { type CardInput, readCardInput, readTokenizedCard } from '../payment-links/card-form.ts'
+import { challengeUnavailable } from '../errors.ts'
+import { type CardInput, readCardInput, readTokenizedCard, type TokenizedCard } from '../payment-links/card-form.ts'
 import { isPayable, type LinkProblem, type PayableLink } from '../payment-links/link.ts'
+import { orderOfLink } from '../payment-links/link-order.ts'
 import type { PaymentPage } from '../payment-links/payment-page.ts'
 import { openReceipt, type Receipt, sealReceipt } from '../payment-links/receipt.ts'
 import { refusalOf } from '../payment-links/refusal.ts'
 import { type CardPlace, openUnderWay, sealUnderWay, type UnderWay } from '../payment-links/under-way.ts'
-import { type LinkPayment, payByLink } from './pay-by-link.ts'
+import { type PayDeps, pay } from './pay.ts'
 import { resolveLink } from './resolve-link.ts'
+import { type ChallengeDeps, takeChallenge } from './take-challenge.ts'
 import { tokenizeCard } from './tokenize-card.ts'
 
-type PageDeps = Parameters<typeof payByLink>[0] &
+type PageDeps = PayDeps &
+  ChallengeDeps &
   Parameters<typeof resolveLink>[0] &
   Pick<PaymentsDeps, 'posUrl' | 'seals' | 'now' | 'randomBytes'>
 
@@ -26,7 +34,11 @@ export interface KeptPayment {
 }
 
 /** A request to pay on the page of a link: with the form, or later with what the browser kept. */
-export interface PagePayment extends Pick<LinkPayment, 'ip' | 'isSecure' | 'pageId' | 'locale'> {
+export interface PagePayment extends Pick<OrderRequest, 'ip' | 'isSecure'> {
+  /** Names the rendering of the page, so that a reload or a second click does not pay twice. */
+  readonly pageId: string
+  /** The locale of the page. */
+  readonly locale: string
   readonly query: URLSearchParams
   /** The path to which the customer's bank returns. */
   readonly path: string
@@ -63,7 +75,8 @@ export type PageAnswer =
 
 /**
  * Pays on the page of a link, or continues a payment whose customer was at the bank (reference: Payment page).
- * @throws conflict, rateLimited and rateUnavailable as `payByLink` throws them
+ * @throws conflict while another request makes the payment, rateLimited when too many cards of the address were refused, and
+ * rateUnavailable when the exchange rate is too old: the errors of `pay` and `takeChallenge` with another status than 400
  */
 export async function payOnPage(deps: PageDeps, payment: PagePayment): Promise<PageAnswer> {
   const judged = await resolveLink(deps, payment.query)
@@ -144,4 +157,83 @@ async function continuePayment(
 
 function placeOf({ pageId }: PagePayment, { query }: PayableLink): CardPlace {
   return { pageId, query }
+}
+
+/** A payment of a link, as far as its order has come. */
+interface LinkPayment extends Pick<PagePayment, 'ip' | 'isSecure' | 'pageId' | 'locale'> {
+  readonly link: PayableLink
+  readonly card: TokenizedCard
+  /** The URL to which the customer's bank returns. */
+  readonly returnUrl: string
+}
+
+/**
+ * The payment is made; it is refused with a status code; or the customer's bank asks, and the next request needs
+ * `hints`.
+ */
+type LinkPaymentAnswer =
+  | { readonly verdict: 'paid'; readonly receipt: Omit<Receipt, 'paid'> }
+  | { readonly verdict: 'refused'; readonly statusCode: string }
+  | { readonly verdict: 'at-bank'; readonly bankUrl: string; readonly hints: readonly string[] }
+
+const STEPS_MAX = 8
+
+/**
+ * Pays for browsers without a script, as the script of the page does. It can show no frame, so it skips fingerprints
+ * and meets the bank by a redirect (reference: Payment page). It only looks up a payment that the script has finished.
+ */
+async function payByLink(deps: PayDeps & ChallengeDeps, payment: LinkPayment): Promise<LinkPaymentAnswer> {
+  try {
+    return await takeSteps(deps, payment)
+  } catch (error) {
+    // The customer is told what is wrong with an order, and nothing about other errors.
+    if (error instanceof HttpError && error.status === 400) return { verdict: 'refused', statusCode: error.code }
+    throw error
+  }
+}
+
+async function takeSteps(
+  deps: PayDeps & ChallengeDeps,
+  { link, card, pageId, returnUrl, locale, ip, isSecure }: LinkPayment,
+): Promise<LinkPaymentAnswer> {
+  const { number, code, expiry } = card
+  const order = { ...orderOfLink(link), card: { number, code, expiry }, returnUrl }
+  const repeat = { method: 'POST', path: 'payment-link', key: pageId, fingerprint: fingerprintOf(link.query) }
+  const hints = [...card.hints]
+  for (let steps = 0; steps < STEPS_MAX; steps++) {
+    const request = { order: { ...order, hints }, repeat, ip, isSecure }
+    const answer = await pay(deps, request)
+    if (answer.verdict === 'paid') {
+      return { verdict: 'paid', receipt: await toReceipt(deps, link, answer.transactionId) }
+    }
+    const step = answer.challenges[0]?.name
+    if (step === undefined) break
+    const way = step === 'tds-challenge' ? 'redirect' : 'iframe'
+    const task = await takeChallenge(deps, { ...request, step, way, origin: undefined, locale }).catch(
+      ignoreUnavailable,
+    )
+    // The same form was sent twice, and the other request has continued. The next step finds what became of the order.
+    if (!task) continue
+    hints.push(...task.hints)
+    // A fingerprint that was begun and has no hint is skipped.
+    if (step === 'tds-challenge' && task.url !== undefined) return { verdict: 'at-bank', bankUrl: task.url, hints }
+  }
+  return { verdict: 'refused', statusCode: challengeUnavailable.code }
+}
+
+function ignoreUnavailable(error: unknown): undefined {
+  if (!(error instanceof HttpError && error.code === challengeUnavailable.code)) throw error
+}
+
+/**
+ * Takes its facts from the transaction and not from the form: the payment may have ended with another reference or
+ * another card.
+ */
+async function toReceipt(
+  { lanes }: PayDeps,
+  { payee }: PayableLink,
+  transactionId: string,
+): Promise<Omit<Receipt, 'paid'>> {
+  const paid = await getPaidOrder(lanes, { merchantKey: payee.key, transactionId })
+  return { merchant: payee.name, test: payee.test, ...paid, transactionId }
 }
