@@ -1,21 +1,13 @@
-import { readFileSync } from 'node:fs'
 import { hasCome, type WatchedRow, watchRows } from '@trestle/testing/watched-rows.ts'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { diagramsOf } from '../../../scripts/layout/state-diagrams.ts'
 import { deleteUnusedApps } from '../src/apps/app-repository.ts'
 import { appsCommand } from '../src/commands/apps.ts'
 import { callAcceptInvitation } from '../src/members/invitation-repository.ts'
 import { cleanUp } from '../src/use-cases/clean-up.ts'
+import { drawnFor } from './drawn-arrows.ts'
 import { basic, createTestApp, merchantBody, operatorDeps, placement, startPayments } from './payments-app.ts'
 import { commandRunner } from './run-command.ts'
-
-/** The arrows of each diagram of a noun, from one state to another. */
-function drawnFor(noun: string): readonly (readonly string[])[] {
-  const text = readFileSync(new URL(`../src/${noun}/README.md`, import.meta.url), 'utf8')
-  const isChange = (arrow: string) => new Set(arrow.split(' --> ')).size === 2
-  return diagramsOf(text).map(({ arrows }) => [...arrows.keys()].filter(isChange).sort())
-}
 
 const invitationState = (watched: WatchedRow, done: string): string => {
   if (watched.row.used !== null) return done

@@ -1,0 +1,147 @@
+import { watchRows } from '@trestle/testing/watched-rows.ts'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { callerColumns } from '../src/access/caller.ts'
+import { insertException } from '../src/acquirers/exception-repository.ts'
+import { deliveriesCommand } from '../src/commands/deliveries.ts'
+import { exceptionsCommand } from '../src/commands/exceptions.ts'
+import { callBeginCharge } from '../src/transactions/charge-repository.ts'
+import { cleanUp } from '../src/use-cases/clean-up.ts'
+import { callDisableWebhook } from '../src/webhooks/webhook-repository.ts'
+import { callerOf } from './caller.ts'
+import { customerPayment } from './customer-payment.ts'
+import { drawnFor } from './drawn-arrows.ts'
+import { capture } from './operations.ts'
+import {
+  createTestApp,
+  createTestMerchant,
+  operatorDeps,
+  placement,
+  startPayments,
+  type TestApp,
+  type TestPayments,
+  UNKNOWN_ID,
+} from './payments-app.ts'
+import { commandRunner } from './run-command.ts'
+
+const [EXCEPTIONS, WEBHOOKS, KEYS] = [
+  'payments.acquirer_exceptions',
+  'payments.webhooks',
+  'payments.idempotency',
+] as const
+
+let payments: TestPayments
+let app: TestApp
+let merchantId: string
+// Each test has a database of its own, because the changes of all watched tables are noted in one place.
+beforeEach(async () => {
+  // A request that meets a running key asks again at once, and gives up after the same number of times.
+  payments = await startPayments({ wait: async () => {} })
+  app = await createTestApp(payments)
+  merchantId = (await createTestMerchant(payments, app, { currency: 'EUR', test: true })).id
+})
+afterEach(() => payments.close())
+
+const send = (method: 'POST' | 'PUT' | 'DELETE', url: string, payload = {}, headers = {}) =>
+  payments.app.inject({ method, url, payload, headers: { ...app.headers, ...headers } })
+
+it('an exception goes through the arrows of its diagram, and through no others', async () => {
+  const { db } = payments.database
+  const { run } = commandRunner([exceptionsCommand], () => operatorDeps(payments))
+  const watched = await watchRows(payments.url, {
+    [EXCEPTIONS]: ({ row }) => (row.resolved === null ? 'open' : 'resolved'),
+  })
+  const events = {
+    'an event contradicts the books': () =>
+      insertException(db, { merchantId, reference: 'event north:1', payload: { type: 'unknown' } }),
+    list: () => run('exceptions', 'list'),
+    // The command refuses an exception that does not wait.
+    resolve: async () => {
+      const row = await db.selectFrom('acquirer_exceptions').select('id').executeTakeFirst()
+      await run('exceptions', 'resolve', merchantId, row?.id ?? UNKNOWN_ID).catch(() => [])
+    },
+  }
+  const begun = 'an event contradicts the books'
+  const found = await watched.explore(events, [[], [begun], [begun, 'resolve']], async () => undefined)
+  expect(found.get(EXCEPTIONS)).toEqual(drawnFor('acquirers')[0])
+  await watched.close()
+}, 120_000)
+
+it('a webhook goes through the arrows of its diagram, and through no others', async () => {
+  const { run } = commandRunner([deliveriesCommand], () => operatorDeps(payments))
+  const watched = await watchRows(payments.url, {
+    [WEBHOOKS]: ({ row }) => (row.disabled === null ? 'enabled' : 'disabled'),
+  })
+  const url = `/merchants/${merchantId}/webhooks`
+  interface Owner {
+    webhookId: string
+  }
+  const events = {
+    create: async (owner: Owner) => {
+      const response = await send('POST', url, { url: 'https://shop.example/hook', events: ['merchant.updated'] })
+      owner.webhookId = response.json().webhook.id
+    },
+    'an event of a wanted type': () => send('PUT', `/merchants/${merchantId}`, { name: `Shop ${Math.random()}` }),
+    'an event of another type': async () => capture(payments, app, await customerPayment(payments, merchantId), 1),
+    'a delivery fails for the last time': ({ webhookId }: Owner) =>
+      callDisableWebhook(payments.deps.lanes, { merchantId, webhookId, eventId: UNKNOWN_ID }),
+    'a new secret': ({ webhookId }: Owner) => send('POST', `${url}/${webhookId}/secrets`),
+    // The command refuses a webhook that does not exist.
+    replay: ({ webhookId }: Owner) => run('deliveries', 'replay', merchantId, webhookId).catch(() => []),
+    delete: ({ webhookId }: Owner) => send('DELETE', `${url}/${webhookId}`),
+  }
+  const failed = ['create', 'a delivery fails for the last time']
+  const found = await watched.explore(
+    events,
+    [[], ['create'], failed],
+    async (): Promise<Owner> => ({ webhookId: UNKNOWN_ID }),
+  )
+  expect(found.get(WEBHOOKS)).toEqual(drawnFor('webhooks')[0])
+  await watched.close()
+}, 120_000)
+
+it('an Idempotency-Key goes through the arrows of its diagram, and through no others', async () => {
+  const { lanes, acquirers, rateAgeDaysMax } = payments.deps
+  const watched = await watchRows(payments.url, { [KEYS]: ({ row }) => (row.status === null ? 'running' : 'finished') })
+  interface Owner {
+    readonly transactionId: string
+  }
+  const key = { 'idempotency-key': 'k' }
+  const charge = ({ transactionId }: Owner, amount = 100) =>
+    send('POST', `/merchants/${merchantId}/transactions`, { transactionId, currency: 'EUR', amount }, key)
+  const events = {
+    'a charge': (owner: Owner) => charge(owner),
+    'a charge with another body': (owner: Owner) => charge(owner, 101),
+    'a capture': ({ transactionId }: Owner) =>
+      send('POST', `/transactions/${transactionId}/captures`, { amount: 1 }, key),
+    'a refusal that is not remembered': ({ transactionId }: Owner) =>
+      send('POST', `/test/transactions/${transactionId}/disputes`, { amount: 999 }, key),
+    // The acquirer is asked between the two calls of the database.
+    'the process of a charge dies': ({ transactionId }: Owner) =>
+      callBeginCharge(lanes, {
+        ...callerColumns(
+          callerOf(app, {
+            method: 'POST',
+            path: `/merchants/${merchantId}/transactions`,
+            key: 'k',
+            fingerprint: Buffer.alloc(32),
+          }),
+        ),
+        merchantId,
+        charge: { transactionId, currency: 'EUR', amount: 100 },
+        acquirers: acquirers.names,
+        rateAgeDaysMax,
+      }),
+    '24 hours have passed': async () => {
+      await watched.change(KEYS, "SET created = created - interval '24 hours'")
+      await cleanUp({ db: payments.database.db, placement, unusedAppDays: 0 })
+    },
+  }
+  const ways = [[], ['a charge'], ['a capture'], ['the process of a charge dies']]
+  const found = await watched.explore(
+    events,
+    ways,
+    async (): Promise<Owner> => ({ transactionId: await customerPayment(payments, merchantId) }),
+  )
+  expect(found.get(KEYS)).toEqual(drawnFor('transactions')[3])
+  await watched.close()
+}, 120_000)
