@@ -10,7 +10,7 @@ import { OPERATOR } from '../access/caller.ts'
 import { callCloseDispute, callOpenDispute } from '../disputes/dispute-repository.ts'
 import { callPayOut } from '../payouts/payout-repository.ts'
 import { callExpireInBatches } from '../transactions/transaction-repository.ts'
-import { endConfirmations } from '../use-cases/end-confirmation.ts'
+import { endConfirmations } from '../use-cases/end-confirmations.ts'
 
 const REJECTED = { verdict: 'rejected', reason: 'closed' } as const
 const ACCEPTED = { verdict: 'accepted' } as const

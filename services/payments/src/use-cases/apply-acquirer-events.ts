@@ -28,36 +28,6 @@ const OUTCOMES = ['applied', 'kept', 'held', 'unnamed'] as const
 /** Lists that are fetched in a row. More events wait for the next minute. */
 const LISTS_MAX = 20
 
-/** Fetches the events of every acquirer, every minute. */
-export async function startAcquirerEvents({ jobs, acquirers, meter, ...deps }: EventWorkDeps): Promise<void> {
-  const series = acquirers.names.flatMap((acquirer) => OUTCOMES.map((outcome) => ({ acquirer, outcome })))
-  const counter = startAtZero(
-    meter.createCounter('payments_acquirer_events_total', { description: 'Events of acquirers by outcome' }),
-    series,
-  )
-  await jobs.work(acquirerEventsTask, () => applyAllEvents({ ...deps, counter }, acquirers))
-  if (acquirers.names.length > 0) await jobs.schedule(acquirerEventsTask, '* * * * *')
-}
-
-/**
- * Applies the events of every acquirer. The job is not tried again after an error, because the next one comes within a minute. It
- * gets the events that were not acknowledged, and those that were applied already change nothing.
- */
-async function applyAllEvents(deps: EventDeps, acquirers: EventWorkDeps['acquirers']): Promise<Outcome> {
-  for (const name of acquirers.names) {
-    const acquirer = acquirers.find(name)
-    if (!acquirer) continue
-    try {
-      let lists = 1
-      while ((await applyAcquirerEvents(deps, name, acquirer)) && lists < LISTS_MAX) lists += 1
-    } catch (error) {
-      // An acquirer that does not answer must not make the others wait.
-      deps.logger.error({ err: error, acquirer: name }, 'the events of an acquirer could not be applied')
-    }
-  }
-  return 'done'
-}
-
 /**
  * Applies the events of an acquirer, each at most once, and acknowledges them. An event that contradicts the books is stored
  * as an exception. An event that fails is not acknowledged; it holds up later events of its merchant, whose order matters, and
@@ -190,4 +160,34 @@ async function storeException(
     payload,
   })
   logger.error({ acquirer, reference, problem }, 'an event of an acquirer could not be applied')
+}
+
+/**
+ * Applies the events of every acquirer. The job is not tried again after an error, because the next one comes within a minute. It
+ * gets the events that were not acknowledged, and those that were applied already change nothing.
+ */
+async function applyAllEvents(deps: EventDeps, acquirers: EventWorkDeps['acquirers']): Promise<Outcome> {
+  for (const name of acquirers.names) {
+    const acquirer = acquirers.find(name)
+    if (!acquirer) continue
+    try {
+      let lists = 1
+      while ((await applyAcquirerEvents(deps, name, acquirer)) && lists < LISTS_MAX) lists += 1
+    } catch (error) {
+      // An acquirer that does not answer must not make the others wait.
+      deps.logger.error({ err: error, acquirer: name }, 'the events of an acquirer could not be applied')
+    }
+  }
+  return 'done'
+}
+
+/** Fetches the events of every acquirer, every minute. */
+export async function startAcquirerEvents({ jobs, acquirers, meter, ...deps }: EventWorkDeps): Promise<void> {
+  const series = acquirers.names.flatMap((acquirer) => OUTCOMES.map((outcome) => ({ acquirer, outcome })))
+  const counter = startAtZero(
+    meter.createCounter('payments_acquirer_events_total', { description: 'Events of acquirers by outcome' }),
+    series,
+  )
+  await jobs.work(acquirerEventsTask, () => applyAllEvents({ ...deps, counter }, acquirers))
+  if (acquirers.names.length > 0) await jobs.schedule(acquirerEventsTask, '* * * * *')
 }

@@ -26,15 +26,6 @@ interface CleanUpDeps {
   readonly unusedAppDays: number
 }
 
-/** Starts the hourly job, which logs how many rows of each table it has deleted. A second run deletes what has become old since. */
-export async function startCleanUp({ jobs, logger, ...deps }: CleanUpDeps): Promise<void> {
-  await jobs.work(cleanUpTask, async () => {
-    logger.info({ rows: await cleanUp(deps) }, 'cleaned up')
-    return 'done'
-  })
-  await jobs.schedule(cleanUpTask, EVERY_HOUR)
-}
-
 /**
  * Deletes expired and old rows, a batch a statement. Locked rows stay until the next run. `unusedAppDays`: the age at which apps
  * that nobody uses are deleted; 0: never.
@@ -65,3 +56,12 @@ const OLD_ROWS: readonly (readonly [keyof PaymentsTables, OldRows])[] = [
   ['invitations', { column: 'expires', age: '30 days' }],
   ['app_invitations', { column: 'expires', age: '30 days' }],
 ]
+
+/** Starts the hourly job, which logs how many rows of each table it has deleted. A second run deletes what has become old since. */
+export async function startCleanUp({ jobs, logger, ...deps }: CleanUpDeps): Promise<void> {
+  await jobs.work(cleanUpTask, async () => {
+    logger.info({ rows: await cleanUp(deps) }, 'cleaned up')
+    return 'done'
+  })
+  await jobs.schedule(cleanUpTask, EVERY_HOUR)
+}

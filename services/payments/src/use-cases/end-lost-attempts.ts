@@ -14,12 +14,6 @@ type LostAttemptDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'placement' | 'jobs' |
 const AGE_SECONDS = 60
 const BATCH_ROWS = 1_000
 
-/** Looks every minute for attempts of processes that have ended. */
-export async function startLostAttempts(deps: LostAttemptDeps): Promise<void> {
-  await deps.jobs.work(lostAttemptsTask, () => endLostAttempts(deps))
-  await deps.jobs.schedule(lostAttemptsTask, '* * * * *')
-}
-
 /**
  * Calls each attempt unknown that was sent and never finished. A repeat of its request gets that outcome, and a job asks the
  * acquirer. A second run finds only attempts that are still `sent`. One that fails is left to the job of the next minute. So are
@@ -46,4 +40,10 @@ export async function endLostAttempts(deps: Omit<LostAttemptDeps, 'jobs'>): Prom
 async function finishAsUnknown(lanes: Lanes, { merchantId, id, kind }: UnsettledAttempt): Promise<void> {
   const unknown = { merchantId, attemptId: id, ...toAttemptColumns({ verdict: 'unknown' }) }
   await (kind === 'charge' ? callFinishCharge(lanes, unknown) : callFinishPayment(lanes, unknown))
+}
+
+/** Looks every minute for attempts of processes that have ended. */
+export async function startLostAttempts(deps: LostAttemptDeps): Promise<void> {
+  await deps.jobs.work(lostAttemptsTask, () => endLostAttempts(deps))
+  await deps.jobs.schedule(lostAttemptsTask, '* * * * *')
 }

@@ -14,7 +14,7 @@ import {
 } from '../../test/payments-app.ts'
 import { CHAIN_START } from '../ledger/chain.ts'
 import { callExpireAuthorizations } from '../transactions/transaction-repository.ts'
-import { expireAll } from './expire-authorizations.ts'
+import { expireAuthorizations } from './expire-authorizations.ts'
 
 let payments: TestPayments
 let app: TestApp
@@ -117,7 +117,7 @@ describe('authorization expiry', () => {
       .set({ clock_offset: 8n * 86_400n })
       .where('merchant_id', 'in', [locked, other])
       .execute()
-    const expire = () => expireAll({ ...payments.deps, db: payments.database.db })
+    const expire = () => expireAuthorizations({ ...payments.deps, db: payments.database.db })
     await payments.database.db.transaction().execute(async (trx) => {
       await trx.selectFrom('merchant_balances').selectAll().where('merchant_id', '=', locked).forUpdate().execute()
       await expect(expire()).rejects.toThrow('1 merchants were left out')

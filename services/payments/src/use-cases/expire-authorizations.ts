@@ -8,19 +8,19 @@ type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'logger' | 'authorizationEx
 
 const EVERY_HOUR = '23 * * * *'
 
-/** Lets authorizations expire, where the settings say so. */
-export async function startExpiry({ jobs, ...deps }: ExpiryDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
-  await jobs.work(expiryTask, () => expireAll(deps))
-  if (deps.authorizationExpiryDays > 0) await jobs.schedule(expiryTask, EVERY_HOUR)
-}
-
 /**
  * Lets authorizations of all merchants expire. A second run finds nothing, because what has expired is not pending any more.
  * @throws Error after the last merchant when some were left out, so that the queue runs the job again for all of them
  */
-export async function expireAll(deps: ExpiryDeps): Promise<Outcome> {
+export async function expireAuthorizations(deps: ExpiryDeps): Promise<Outcome> {
   const { lanes, authorizationExpiryDays: days } = deps
   const batches = Number.POSITIVE_INFINITY
   await forEachMerchant(deps, (merchantId) => callExpireInBatches(lanes, { merchantId, days, batches }))
   return 'done'
+}
+
+/** Lets authorizations expire, where the settings say so. */
+export async function startExpiry({ jobs, ...deps }: ExpiryDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
+  await jobs.work(expiryTask, () => expireAuthorizations(deps))
+  if (deps.authorizationExpiryDays > 0) await jobs.schedule(expiryTask, EVERY_HOUR)
 }

@@ -9,11 +9,6 @@ const DELAYS_SECONDS = [10, 50, 540, 3_000, 18_000, 64_800]
 
 type InquiryDeps = Pick<ProcessDeps, 'db' | 'jobs' | 'acquirers' | 'logger'>
 
-/** Asks about every attempt of unknown outcome until it is settled. */
-export function startInquiries(deps: InquiryDeps): Promise<void> {
-  return deps.jobs.work(inquiryTask, (job) => inquireAttempt(deps, job))
-}
-
 /**
  * Asks the acquirer what became of an attempt. Reverses an approval, because its client got no answer. While the acquirer knows
  * nothing, asks again later; in the end the operator decides (reference: Attempts). A second run of the job is dropped when the
@@ -56,4 +51,9 @@ async function askLater({ db, jobs, logger }: InquiryDeps, { merchantId, id, ste
   const startAfterSeconds = DELAYS_SECONDS[next]
   if (startAfterSeconds === undefined) logger.error({ attempt_id: id }, 'the outcome of an attempt is unknown for good')
   else await jobs.send(db, inquiryTask, { merchantId, id, step: next }, { startAfterSeconds })
+}
+
+/** Asks about every attempt of unknown outcome until it is settled. */
+export function startInquiries(deps: InquiryDeps): Promise<void> {
+  return deps.jobs.work(inquiryTask, (job) => inquireAttempt(deps, job))
 }

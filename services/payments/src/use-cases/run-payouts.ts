@@ -19,32 +19,6 @@ export interface PayoutTurn {
 
 type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'payouts'>
 
-/** Takes the daily payout job from the queue, and schedules it where the settings say `daily`. */
-export async function startPayouts(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'logger' | 'meter'>): Promise<void> {
-  await deps.jobs.work(payoutTask, () => payEveryone(deps, deps.meter))
-  if (deps.payouts.schedule === 'daily') await deps.jobs.schedule(payoutTask, PAYOUT_CRON)
-}
-
-/**
- * Drops the job when the settings are not `daily`: the queue keeps a schedule after the settings have changed. A second run of
- * the day pays only whom the first did not reach: for the others `callPayOut` answers the payout that exists.
- * @throws Error after the last merchant when some could not be paid, or at once when the database is away. The queue then runs
- * the job again for all merchants
- */
-export async function payEveryone(deps: PayoutDeps & Pick<ProcessDeps, 'logger'>, meter: Meter): Promise<Outcome> {
-  if (deps.payouts.schedule !== 'daily') return 'dropped'
-  const count = countPayouts(meter)
-  let failed = 0
-  for await (const { merchantId, skipped, failure } of runPayouts(deps)) {
-    count(failure === undefined ? skipped : 'failed')
-    if (failure === undefined) continue
-    deps.logger.warn({ merchant_id: merchantId, failure }, 'a merchant could not be paid out')
-    failed += 1
-  }
-  if (failed > 0) throw new Error(`${failed} merchants could not be paid out`)
-  return 'done'
-}
-
 /** Pays out all merchants with a positive balance, or one. Each has a call of its own. */
 export async function* runPayouts(
   deps: PayoutDeps,
@@ -73,4 +47,30 @@ async function payMerchant({ lanes, payouts }: PayoutDeps, { merchantId, test }:
     if (!isEndedStatement(error)) throw error
     return { merchantId, payout: undefined, amount: undefined, skipped: undefined, failure: error.message }
   }
+}
+
+/**
+ * Drops the job when the settings are not `daily`: the queue keeps a schedule after the settings have changed. A second run of
+ * the day pays only whom the first did not reach: for the others `callPayOut` answers the payout that exists.
+ * @throws Error after the last merchant when some could not be paid, or at once when the database is away. The queue then runs
+ * the job again for all merchants
+ */
+export async function payEveryone(deps: PayoutDeps & Pick<ProcessDeps, 'logger'>, meter: Meter): Promise<Outcome> {
+  if (deps.payouts.schedule !== 'daily') return 'dropped'
+  const count = countPayouts(meter)
+  let failed = 0
+  for await (const { merchantId, skipped, failure } of runPayouts(deps)) {
+    count(failure === undefined ? skipped : 'failed')
+    if (failure === undefined) continue
+    deps.logger.warn({ merchant_id: merchantId, failure }, 'a merchant could not be paid out')
+    failed += 1
+  }
+  if (failed > 0) throw new Error(`${failed} merchants could not be paid out`)
+  return 'done'
+}
+
+/** Takes the daily payout job from the queue, and schedules it where the settings say `daily`. */
+export async function startPayouts(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'logger' | 'meter'>): Promise<void> {
+  await deps.jobs.work(payoutTask, () => payEveryone(deps, deps.meter))
+  if (deps.payouts.schedule === 'daily') await deps.jobs.schedule(payoutTask, PAYOUT_CRON)
 }

@@ -10,22 +10,6 @@ type SendDeps = Pick<PaymentsDeps, 'lanes' | 'rateLimits' | 'logger' | 'meter' |
   readonly jobs: Pick<PaymentsDeps['jobs'], 'work'>
 }
 
-/** Takes invitation mails from the queue. Without a mail server they wait there. */
-export async function startInvitationMails(deps: SendDeps, mailer: Mailer): Promise<void> {
-  const mails = countMails(deps.meter)
-  await deps.jobs.work(invitationMailTask, async (job, { attempt }) => {
-    const outcome = await sendInvitation(deps, mailer, { ...job, attempt }).catch((error: unknown) => {
-      // Without the text of the error, which may contain the address.
-      deps.logger.warn({ attempt, ...smtpReason(error) }, 'invitation mail not sent')
-      return 'failed' as const
-    })
-    mails.add(1, { outcome })
-    if (outcome === 'failed') throw new Error('the mail server did not take the mail')
-    if (outcome === 'delayed') throw new Error('the address has had too many invitations')
-    return outcome === 'sent' ? 'done' : 'dropped'
-  })
-}
-
 /**
  * Sends one mail, unless the invitation was revoked, used or has expired. While the address has had too many mails, the
  * mail waits: otherwise a stranger could use up the limit of an address and suppress the invitations of others. A second run
@@ -62,4 +46,20 @@ function recipientOf(email: string): string {
 /** A digest of the address that ignores case. */
 function digestOf(email: string): string {
   return createHash('sha256').update(email.toLowerCase()).digest('base64url')
+}
+
+/** Takes invitation mails from the queue. Without a mail server they wait there. */
+export async function startInvitationMails(deps: SendDeps, mailer: Mailer): Promise<void> {
+  const mails = countMails(deps.meter)
+  await deps.jobs.work(invitationMailTask, async (job, { attempt }) => {
+    const outcome = await sendInvitation(deps, mailer, { ...job, attempt }).catch((error: unknown) => {
+      // Without the text of the error, which may contain the address.
+      deps.logger.warn({ attempt, ...smtpReason(error) }, 'invitation mail not sent')
+      return 'failed' as const
+    })
+    mails.add(1, { outcome })
+    if (outcome === 'failed') throw new Error('the mail server did not take the mail')
+    if (outcome === 'delayed') throw new Error('the address has had too many invitations')
+    return outcome === 'sent' ? 'done' : 'dropped'
+  })
 }

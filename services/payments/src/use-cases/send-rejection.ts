@@ -7,23 +7,6 @@ import { type RejectionMailJob, rejectionMail, rejectionMailTask } from '../mail
 
 type TellDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'rateLimits' | 'logger' | 'meter'>
 
-/** Takes the mails about rejections from the queue. Without a mail server nobody takes them, and they wait. */
-export async function startRejectionMails(deps: TellDeps, mailer: Mailer): Promise<void> {
-  const mails = countMails(deps.meter)
-  await deps.jobs.work(rejectionMailTask, async (job, { attempt }) => {
-    try {
-      const outcome = await sendRejection(deps, mailer, { ...job, attempt })
-      mails.add(1, { outcome: outcome === 'done' ? 'sent' : 'dropped' })
-      return outcome
-    } catch (error) {
-      mails.add(1, { outcome: 'failed' })
-      // Without the error's own words, which may name the address.
-      deps.logger.warn({ attempt, ...smtpReason(error) }, 'mail about a rejection not sent')
-      throw new Error('the mail server did not take the mail')
-    }
-  })
-}
-
 /**
  * Sends one mail, unless the acquirer has accepted the operation after all. An acquirer that rejects everything must not fill
  * a mailbox: an address gets so many in an hour, and events tell the rest. A second run sends the mail again, because nothing
@@ -44,4 +27,21 @@ async function sendRejection(
   }
   await mailer.send({ to: rejection.email, ...rejectionMail(rejection) })
   return 'done'
+}
+
+/** Takes the mails about rejections from the queue. Without a mail server nobody takes them, and they wait. */
+export async function startRejectionMails(deps: TellDeps, mailer: Mailer): Promise<void> {
+  const mails = countMails(deps.meter)
+  await deps.jobs.work(rejectionMailTask, async (job, { attempt }) => {
+    try {
+      const outcome = await sendRejection(deps, mailer, { ...job, attempt })
+      mails.add(1, { outcome: outcome === 'done' ? 'sent' : 'dropped' })
+      return outcome
+    } catch (error) {
+      mails.add(1, { outcome: 'failed' })
+      // Without the error's own words, which may name the address.
+      deps.logger.warn({ attempt, ...smtpReason(error) }, 'mail about a rejection not sent')
+      throw new Error('the mail server did not take the mail')
+    }
+  })
 }

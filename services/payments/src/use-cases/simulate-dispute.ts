@@ -6,11 +6,6 @@ import { DEFAULT_REASON } from '../disputes/dispute.ts'
 import { callOpenDispute } from '../disputes/dispute-repository.ts'
 import { type SimulatedDisputeJob, simulatedDisputeTask } from '../disputes/simulated-dispute-job.ts'
 
-/** Takes the jobs that dispute a test card at its first capture. */
-export function startSimulatedDisputes(deps: Pick<ProcessDeps, 'lanes' | 'jobs'>): Promise<void> {
-  return deps.jobs.work(simulatedDisputeTask, (job) => simulateDispute(deps, job))
-}
-
 /**
  * Disputes all that is captured and not refunded, once for each transaction (reference: Test numbers). A second run changes
  * nothing: the reference of the dispute is made from the transaction, and is unique within the merchant.
@@ -19,4 +14,9 @@ async function simulateDispute({ lanes }: Pick<ProcessDeps, 'lanes'>, { id }: Si
   const dispute = { ...DEFAULT_REASON, acquirerRef: simulatedRef(id) }
   const { limit } = await callOpenDispute(lanes, { ...OPERATOR, transactionId: id, dispute })
   return limit ? 'dropped' : 'done'
+}
+
+/** Takes the jobs that dispute a test card at its first capture. */
+export function startSimulatedDisputes(deps: Pick<ProcessDeps, 'lanes' | 'jobs'>): Promise<void> {
+  return deps.jobs.work(simulatedDisputeTask, (job) => simulateDispute(deps, job))
 }

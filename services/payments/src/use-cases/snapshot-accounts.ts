@@ -9,12 +9,6 @@ type SnapshotDeps = Pick<ProcessDeps, 'db' | 'logger'>
 /** UTC. Every database transaction that took ids on the day before has ended by then. */
 const WELL_AFTER_MIDNIGHT = '41 1 * * *'
 
-/** Sums the accounts of all merchants every night. */
-export async function startSnapshots({ jobs, ...deps }: SnapshotDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
-  await jobs.work(snapshotTask, () => snapshotAccounts(deps))
-  await jobs.schedule(snapshotTask, WELL_AFTER_MIDNIGHT)
-}
-
 /**
  * Sums the accounts of all merchants up to the end of yesterday, so that house accounts need no running total. A second run of
  * the day stores nothing: the key of a sum is its account and day. A day without a run needs none, because the next sum continues
@@ -24,4 +18,10 @@ export async function startSnapshots({ jobs, ...deps }: SnapshotDeps & Pick<Proc
 export async function snapshotAccounts(deps: SnapshotDeps): Promise<Outcome> {
   await forEachMerchant(deps, (merchantId) => callSnapshotAccounts(deps.db, merchantId))
   return 'done'
+}
+
+/** Sums the accounts of all merchants every night. */
+export async function startSnapshots({ jobs, ...deps }: SnapshotDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
+  await jobs.work(snapshotTask, () => snapshotAccounts(deps))
+  await jobs.schedule(snapshotTask, WELL_AFTER_MIDNIGHT)
 }

@@ -6,11 +6,6 @@ import type { ProcessDeps } from '../deps.ts'
 
 type SubmitDeps = BookingDeps & Pick<ProcessDeps, 'acquirers'>
 
-/** Hands every capture, refund and void of live money to its acquirer. */
-export function startOperations({ jobs, ...deps }: SubmitDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
-  return jobs.work(acquirerTask, (job) => submitOperation(deps, job))
-}
-
 /**
  * Hands an operation to the acquirer, under the id of its trail entry: a repeated call is the same operation. Then books the
  * answer: what the acquirer rejects is taken back (reference: What is taken back). A second run gets the same answer, which
@@ -25,4 +20,9 @@ export async function submitOperation(deps: SubmitDeps, job: AcquirerJob): Promi
   if (answer.verdict === 'retry') throw new Error(`acquirer ${name} wants the operation later`)
   await bookFinalAnswer(deps, { acquirer: name, task, answer })
   return 'done'
+}
+
+/** Hands every capture, refund and void of live money to its acquirer. */
+export function startOperations({ jobs, ...deps }: SubmitDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
+  return jobs.work(acquirerTask, (job) => submitOperation(deps, job))
 }

@@ -13,12 +13,6 @@ type ConfirmationDeps = Pick<
 const BATCH_ROWS = 1_000
 const EVERY_HOUR = '41 * * * *'
 
-/** Every hour, ends the wait for acquirers that have not answered. */
-export async function startConfirmations(deps: ConfirmationDeps): Promise<void> {
-  await deps.jobs.work(confirmationTask, () => endConfirmations(deps))
-  await deps.jobs.schedule(confirmationTask, EVERY_HOUR)
-}
-
 /**
  * Asks once more about every operation that has been open for too long. Without an answer it counts as rejected: no merchant
  * waits for ever for money, and nobody is paid what the acquirer has not taken. A second run finds only operations that are still
@@ -64,4 +58,10 @@ async function askOnceMore(
     logger.warn({ err: error, acquirer: name, operation_id: task.operationId }, 'the acquirer did not answer')
   }
   return { verdict: 'unanswered' }
+}
+
+/** Every hour, ends the wait for acquirers that have not answered. */
+export async function startConfirmations(deps: ConfirmationDeps): Promise<void> {
+  await deps.jobs.work(confirmationTask, () => endConfirmations(deps))
+  await deps.jobs.schedule(confirmationTask, EVERY_HOUR)
 }

@@ -26,25 +26,12 @@ const WORKERS = 4
 const NO_ANSWER = `no answer within ${ANSWER_MS} ms`
 const RESTING = 'not tried: there was no answer several times'
 
-/** Takes deliveries from the queue while the process runs. */
-export async function startDeliveries(deps: DeliverDeps): Promise<void> {
-  const deliveries = deps.meter.createCounter('payments_webhook_deliveries_total', {
-    description: 'Attempts to deliver an event, by outcome',
-  })
-  const silentWebhooks = createSilentWebhooks()
-  for (let worker = 0; worker < WORKERS; worker += 1) {
-    await deps.jobs.work(deliveryTask, (job, { attempt }) =>
-      attemptDelivery({ ...deps, deliveries, silentWebhooks }, job, attempt),
-    )
-  }
-}
-
 /**
  * Delivers an event. After the last attempt that fails, the webhook is disabled. A second run delivers the event again, and the
  * webhook knows it by the id of the event (reference: Deliveries).
  * @throws Error when the webhook has not taken the event, so that the job runs again
  */
-async function attemptDelivery(deps: AttemptDeps, job: DeliveryJob, attempt: number): Promise<Outcome> {
+async function deliverEvent(deps: AttemptDeps, job: DeliveryJob, attempt: number): Promise<Outcome> {
   const { deliveries } = deps
   const delivery = await findDelivery(deps.lanes, job)
   if (!delivery) return countAs('dropped')
@@ -103,4 +90,17 @@ async function send({ webhooks, now }: DeliverDeps, { event, url, secrets }: Del
 
 function isLater(until: Date | null, now: Date): boolean {
   return until !== null && until > now
+}
+
+/** Takes deliveries from the queue while the process runs. */
+export async function startDeliveries(deps: DeliverDeps): Promise<void> {
+  const deliveries = deps.meter.createCounter('payments_webhook_deliveries_total', {
+    description: 'Attempts to deliver an event, by outcome',
+  })
+  const silentWebhooks = createSilentWebhooks()
+  for (let worker = 0; worker < WORKERS; worker += 1) {
+    await deps.jobs.work(deliveryTask, (job, { attempt }) =>
+      deliverEvent({ ...deps, deliveries, silentWebhooks }, job, attempt),
+    )
+  }
 }
