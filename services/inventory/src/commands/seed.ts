@@ -3,7 +3,8 @@ import { Command } from 'commander'
 import type { InventoryConfig } from '../config.ts'
 import { openCommandDatabase } from '../open-database.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
-import { addSamples, receiveSamples, SAMPLE_LOCATION } from '../use-cases/seed-products.ts'
+import { addSamples } from '../use-cases/add-samples.ts'
+import { receiveSamples, SAMPLE_LOCATION } from '../use-cases/receive-samples.ts'
 
 const COUNT_MAX = 10_000_000
 

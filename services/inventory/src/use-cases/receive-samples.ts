@@ -2,29 +2,15 @@ import type { Database } from '@trestle/database/connect.ts'
 import type { InventoryTables } from '../database.ts'
 import { getLocationId } from '../locations/location-repository.ts'
 import { callMoveStock } from '../movements/movement-repository.ts'
-import { insertSampleProducts } from '../products/product-repository.ts'
 import { listSamplesWithoutLevel } from '../stock/level-repository.ts'
 import { refuseStock } from '../stock/stock-refusals.ts'
 
 type SeedDeps = Pick<Database<InventoryTables>, 'db' | 'lanes'>
 
-const BATCH_ROWS = 10_000
 /** Lines of one request. */
 const STOCK_BATCH_ROWS = 100
 /** The code of the location that receives the stock of sample products. */
 export const SAMPLE_LOCATION = 'MAIN'
-
-/**
- * Adds those of the sample products SAMPLE-00000001 to SAMPLE-<count> that are missing. They are the same on every run. Resolves
- * to how many were missing.
- */
-export async function addSamples({ db }: Pick<SeedDeps, 'db'>, count: number): Promise<bigint> {
-  let added = 0n
-  for (let first = 1; first <= count; first += BATCH_ROWS) {
-    added += await insertSampleProducts(db, first, Math.min(count, first + BATCH_ROWS - 1))
-  }
-  return added
-}
 
 /**
  * Receives stock of each sample product that has no level at the location MAIN. Resolves to the number of these products.
