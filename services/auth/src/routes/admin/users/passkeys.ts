@@ -7,7 +7,7 @@ import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
 import { readWantedAudience } from '../../../plugins/session-origin.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField } from '../../../requests/documented-fields.ts'
-import { deletePasskeyAsAdmin } from '../../../use-cases/change-passkey.ts'
+import { deletePasskeyAsAdmin } from '../../../use-cases/delete-passkey-as-admin.ts'
 import { getManagedProfile } from '../../../users/profile-repository.ts'
 
 /** `/admin/users/{user_id}/passkeys`: the passkeys of a user. */

@@ -1,0 +1,32 @@
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDeps } from '../deps.ts'
+import { deletePasskey } from '../passkeys/passkey-repository.ts'
+import { lockCaller } from '../sessions/active-caller.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { requirePasskeyOwner } from '../sessions/require-owner.ts'
+
+type DeleteOwnPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
+
+/** A passkey, and the caller who deletes it. Only a passkey of the caller is found. */
+export interface DeleteOwnPasskeyInput {
+  readonly caller: Caller
+  readonly passkeyId: string
+  /** The client's address, for the audit log. */
+  readonly ip: string
+}
+
+/**
+ * Deletes a passkey of the caller.
+ * @throws passkeyNotFound, tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
+ */
+export async function deleteOwnPasskey(
+  deps: DeleteOwnPasskeyDeps,
+  { caller, passkeyId, ip }: DeleteOwnPasskeyInput,
+): Promise<void> {
+  await deps.db.transaction().execute(async (trx) => {
+    const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
+    await deletePasskey(trx, { userId: user.id, passkeyId })
+    const traits = { passkey_id: passkeyId }
+    await recordAudit(trx, deps, { action: 'passkey_deleted', actor: user, sessionId: session.id, ip, traits })
+  })
+}

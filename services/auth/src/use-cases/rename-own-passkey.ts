@@ -1,0 +1,36 @@
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDeps } from '../deps.ts'
+import type { Passkey } from '../passkeys/passkey.ts'
+import { updatePasskeyName } from '../passkeys/passkey-repository.ts'
+import { lockCaller } from '../sessions/active-caller.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { requirePasskeyOwner } from '../sessions/require-owner.ts'
+
+type RenameOwnPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
+
+/** A passkey and its new name. Only a passkey of the caller is found. */
+export interface RenameOwnPasskeyInput {
+  readonly caller: Caller
+  readonly passkeyId: string
+  readonly friendlyName: string
+  /** The client's address, for the audit log. */
+  readonly ip: string
+}
+
+/**
+ * Renames a passkey of the caller.
+ * @throws passkeyNotFound, tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
+ */
+export async function renameOwnPasskey(
+  deps: RenameOwnPasskeyDeps,
+  { caller, passkeyId, friendlyName, ip }: RenameOwnPasskeyInput,
+): Promise<Passkey> {
+  return deps.db.transaction().execute(async (trx) => {
+    const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
+    const changes = { friendlyName, now: deps.now() }
+    const passkey = await updatePasskeyName(trx, { userId: user.id, passkeyId }, changes)
+    const traits = { passkey_id: passkeyId }
+    await recordAudit(trx, deps, { action: 'passkey_updated', actor: user, sessionId: session.id, ip, traits })
+    return passkey
+  })
+}
