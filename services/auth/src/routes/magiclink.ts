@@ -9,7 +9,7 @@ import { readContext } from '../plugins/request-context.ts'
 import { magicLinkWithoutEmail } from '../request-errors.ts'
 import { captchaFields, neededEmailField, needs } from '../requests/documented-fields.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
-import { requestMagicLink } from '../use-cases/request-one-time-code.ts'
+import { requestMagicLink } from '../use-cases/request-magic-link.ts'
 import { Metadata, requireMetadata } from '../users/metadata.ts'
 
 const MagicLinkBody = z

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { errorAnswers } from '../error-body.ts'
 import { PKCE_TOGETHER, parsePkce, pkceFieldsOfForms } from '../flows/pkce.ts'
 import { RedirectQuery } from '../flows/redirect-allow-list.ts'
+import type { OneTimeCodeInput } from '../message-requests/one-time-code.ts'
 import { SentMessageAnswer, showMessageId } from '../messages/message-id.ts'
 import { requireOneTimeCodesEnabled } from '../messages/message-switches.ts'
 import { requireChannel } from '../messages/require-channel.ts'
@@ -11,12 +12,8 @@ import { readContext } from '../plugins/request-context.ts'
 import { addressMissingAtOtp, channelWithEmail, twoAddressesAtOtp } from '../request-errors.ts'
 import { captchaFields, channelField, emailField, phoneField, withTexts } from '../requests/documented-fields.ts'
 import { requireIdentifier } from '../requests/identifier.ts'
-import {
-  type OneTimeCodeDeps,
-  type OneTimeCodeInput,
-  requestMagicLink,
-  sendPhoneCode,
-} from '../use-cases/request-one-time-code.ts'
+import { type MagicLinkDeps, requestMagicLink } from '../use-cases/request-magic-link.ts'
+import { type PhoneCodeDeps, sendPhoneCode } from '../use-cases/send-phone-code.ts'
 import { Metadata, requireMetadata } from '../users/metadata.ts'
 
 const OtpBody = z
@@ -74,14 +71,14 @@ export const otpRoutes: FastifyPluginAsyncZod = async (app) => {
 type WantedCode = Omit<OneTimeCodeInput, 'identifier'>
 
 /** @throws emailSignInsDisabled, and what `requireIdentifier`, `parsePkce` and `requestMagicLink` throw */
-async function sendMail(deps: OneTimeCodeDeps, body: OtpBody, wanted: WantedCode): Promise<void> {
+async function sendMail(deps: MagicLinkDeps, body: OtpBody, wanted: WantedCode): Promise<void> {
   requireOneTimeCodesEnabled(deps.config.signup, 'email')
   const identifier = requireIdentifier(body)
   await requestMagicLink(deps, { ...wanted, identifier, pkce: parsePkce(body, deps.config.signup.pkce) })
 }
 
 /** @throws phoneCodesDisabled, channelUnsupported, and what `requireIdentifier` and `sendPhoneCode` throw */
-async function sendSms(deps: OneTimeCodeDeps, body: OtpBody, wanted: WantedCode): Promise<SentMessageAnswer> {
+async function sendSms(deps: PhoneCodeDeps, body: OtpBody, wanted: WantedCode): Promise<SentMessageAnswer> {
   const channel = requireChannel(deps.config.sms.provider, body.channel)
   requireOneTimeCodesEnabled(deps.config.signup, 'phone')
   const messageId = await sendPhoneCode(deps, { ...wanted, identifier: requireIdentifier(body), channel })

@@ -1,0 +1,70 @@
+import type { AuthConfig } from '../config.ts'
+import type { Db } from '../database.ts'
+import { otpDisabled } from '../errors.ts'
+import type { UserIdentifier } from '../requests/identifier.ts'
+import type { RequestContext } from '../requests/request-context.ts'
+import { type SessionViewDeps, signFirstSession } from '../sessions/session-view.ts'
+import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
+import { isStaged } from '../users/user.ts'
+import { findUserByIdentifier } from '../users/user-repository.ts'
+import { type CreateSignUpDeps, createSignUp, type NewSignUp } from './create-sign-up.ts'
+
+/** A request for a message to sign in with. */
+export interface OneTimeCodeInput {
+  readonly identifier: UserIdentifier
+  /** Whether an unknown identifier may become a user, once its code is entered. */
+  readonly createUser: boolean
+  /** The metadata of such a user. */
+  readonly data: Readonly<Record<string, unknown>>
+  readonly context: RequestContext
+}
+
+/** Metadata of the user that is staged for an unknown identifier; undefined: none is staged. */
+export type Stage = { readonly data: Readonly<Record<string, unknown>> } | undefined
+
+/**
+ * Decides what an unknown identifier becomes. Looks for a user only where an unknown identifier is refused, where the answer
+ * reveals who has an account anyway.
+ * @throws otpDisabled, signupDisabled
+ */
+export async function decideStaging(
+  { config, db }: { readonly config: Pick<AuthConfig, 'signup'>; readonly db: Db },
+  { identifier, createUser, data, context }: OneTimeCodeInput,
+): Promise<Stage> {
+  const mayStage = createUser && !config.signup.disabled
+  const user = mayStage ? undefined : await findUserByIdentifier(db, context.audience, identifier)
+  if (user && !isStaged(user)) return undefined
+  if (!createUser) throw otpDisabled()
+  requireSignUpsEnabled(config)
+  return { data }
+}
+
+/**
+ * Signs an unknown identifier up, as POST /signup does with a password that nobody knows, and sends the confirmation of a user who
+ * has not confirmed again. Under autoconfirm the user has confirmed by that, and gets the message to sign in.
+ * @throws signupDisabled, and what `createSignUp` and `signFirstSession` throw
+ */
+export async function signUpUnlessKnown(
+  deps: CreateSignUpDeps & SessionViewDeps,
+  input: Omit<NewSignUp, 'password'>,
+): Promise<'known' | 'confirmation-sent'> {
+  const { config, db } = deps
+  const { identifier, context } = input
+  const isEmail = identifier.kind === 'email'
+  const isKnown = async () => {
+    const user = await findUserByIdentifier(db, context.audience, identifier)
+    if (user === undefined || isStaged(user)) return false
+    const confirmedAt = isEmail ? user.emailConfirmedAt : user.phoneConfirmedAt
+    return confirmedAt !== null || (isEmail ? config.mail : config.sms).autoconfirm
+  }
+  if (await isKnown()) return 'known'
+  requireSignUpsEnabled(config)
+  const signedUp = await createSignUp(deps, { ...input, password: undefined }).catch(async (error: unknown) => {
+    // A parallel request may have signed the same identifier up.
+    if (await isKnown()) return undefined
+    throw error
+  })
+  // The sign-up has begun a session, so its hooks are called, though nobody gets its token.
+  if (signedUp?.verdict === 'signed-in') await signFirstSession(deps, signedUp.session)
+  return signedUp?.verdict === 'confirm' ? 'confirmation-sent' : 'known'
+}

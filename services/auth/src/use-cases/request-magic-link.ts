@@ -1,0 +1,25 @@
+import type { PkceChallenge } from '../flows/pkce.ts'
+import { decideStaging, type OneTimeCodeInput, signUpUnlessKnown } from '../message-requests/one-time-code.ts'
+import { requestMessage } from '../message-requests/request-message.ts'
+import type { SignUpDeps } from './sign-up.ts'
+
+/** What a request for a magic link works with. Where it creates the user, it is a sign-up too. */
+export type MagicLinkDeps = Omit<SignUpDeps, 'outbound'>
+
+/** A request for a mail to sign in with. */
+export interface MagicLinkInput extends OneTimeCodeInput {
+  readonly pkce: PkceChallenge | undefined
+}
+
+/**
+ * Requests a mail with a link and a code to sign in with.
+ * @throws what `decideStaging`, `signUpUnlessKnown` and `requestMessage` throw
+ */
+export async function requestMagicLink(deps: MagicLinkDeps, { pkce, ...input }: MagicLinkInput): Promise<void> {
+  const { identifier, context } = input
+  const stage = await decideStaging(deps, input)
+  const { codesSignUp } = deps.config.behaviours
+  if (codesSignUp && (await signUpUnlessKnown(deps, { ...input, pkce, channel: 'sms' })) !== 'known') return
+  const request = { purpose: 'magiclink', identifier, pkce, context } as const
+  await requestMessage(deps, codesSignUp ? request : { ...request, stage })
+}

@@ -1,0 +1,73 @@
+import { randomUUID } from 'node:crypto'
+import { recordAudit } from '../audit/audit-log.ts'
+import { askBeforeOwnUser } from '../hooks/before-user-created.ts'
+import {
+  decideStaging,
+  type OneTimeCodeInput,
+  type Stage,
+  signUpUnlessKnown,
+} from '../message-requests/one-time-code.ts'
+import type { SmsChannel } from '../messages/gateway-protocol.ts'
+import { isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
+import { takeSms } from '../messages/sms-allowance.ts'
+import { issueSmsCode } from '../messages/sms-code.ts'
+import { type HeldSms, holdSms, sendHeldSms } from '../messages/sms-job.ts'
+import { requireInterval } from '../rate-limits/send-interval.ts'
+import { lockOrStageUser } from '../sign-ups/stage-user.ts'
+import { isStaged } from '../users/user.ts'
+import { updateUser } from '../users/user-change-repository.ts'
+import type { SignUpDeps } from './sign-up.ts'
+
+/** What a request for a code by SMS works with. Where it creates the user, it is a sign-up too. */
+export type PhoneCodeDeps = Omit<SignUpDeps, 'outbound'>
+
+/** A request for a code to sign in with by SMS. */
+export interface PhoneCodeInput extends OneTimeCodeInput {
+  readonly channel: SmsChannel
+}
+
+/**
+ * Sends a code to sign in with by SMS. Waits a moment, to report a number that the gateway refuses (reference: POST /otp).
+ * @returns our own id of the SMS, also where there is no recipient
+ * @throws smsTooSoon, smsSendFailed, and what `decideStaging`, `signUpUnlessKnown`, `takeSms` and `runHooked` throw
+ */
+export async function sendPhoneCode(deps: PhoneCodeDeps, { channel, ...input }: PhoneCodeInput): Promise<string> {
+  const messageId = randomUUID()
+  const stage = await decideStaging(deps, input)
+  if (deps.config.behaviours.codesSignUp) {
+    if (deps.config.sms.autoconfirm) await signUpUnlessKnown(deps, { ...input, pkce: undefined, channel })
+    else if (stage) await askBeforeOwnUser(deps, input)
+  }
+  const allowance = await takeSms(deps, input.identifier.value, input.context.limitKey)
+  let held: HeldSms | undefined
+  try {
+    held = await storeCode(deps, { ...input, channel, stage, messageId })
+  } finally {
+    if (!held) await allowance.giveBack()
+  }
+  if (held && !isSentInRequest(deps, 'sms')) await sendHeldSms(deps, held)
+  return messageId
+}
+
+interface PhoneCode extends PhoneCodeInput {
+  readonly stage: Stage
+  readonly messageId: string
+}
+
+/** @returns the SMS; undefined for a test phone, and where there is no recipient */
+function storeCode(
+  deps: Omit<PhoneCodeDeps, 'rateLimits'>,
+  { identifier, stage, channel, messageId, context }: PhoneCode,
+): Promise<HeldSms | undefined> {
+  const { value: phone } = identifier
+  return runHooked(deps, async (trx, hooked) => {
+    await requireInterval(trx, hooked, { kind: 'sms', identifier: phone, audience: context.audience })
+    const user = await lockOrStageUser(trx, hooked, { identifier, audience: context.audience, stage })
+    if (!user) return undefined
+    await updateUser(trx, user.id, { confirmation_sent_at: hooked.now() })
+    const sms = await issueSmsCode(trx, hooked, { user, phone, tokenKind: 'sms', channel, messageId })
+    const action = isStaged(user) ? 'user_confirmation_requested' : 'user_recovery_requested'
+    await recordAudit(trx, hooked, { action, actor: user, ip: context.ip })
+    return sms && holdSms(trx, hooked, sms)
+  })
+}
