@@ -1,148 +1,19 @@
-import { createReadStream, createWriteStream } from 'node:fs'
-import { text } from 'node:stream/consumers'
-import { pipeline } from 'node:stream/promises'
 import { commandGroup, type Operator } from '@trestle/common/commands/operator-command.ts'
-import { printable } from '@trestle/common/lifecycle/printable.ts'
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Command } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
-import type { FirebaseParameters } from '../passwords/firebase-scrypt.ts'
-import { decodeBase64 } from '../passwords/stored-hash.ts'
-import { exportUsers } from '../use-cases/export-users.ts'
-import { type ImportSummary, importUsers } from '../use-cases/import-users.ts'
-import { FOREIGN_SOURCES, type ForeignSource } from '../users/foreign-user.ts'
-import { listForeignUsers, toForeignUser } from '../users/foreign-users.ts'
-import { type Line, readLines } from '../users/read-lines.ts'
 import { manageUsers } from './manage-users.ts'
+import { addTransferCommands, type TransferOptions } from './transfer-users.ts'
 
 /** What `auth users` works with: the database, the clock and the standard streams. */
-export interface UsersCommandOptions {
+export interface UsersCommandOptions extends TransferOptions {
   /** How the commands open the database, and where they print. */
   readonly operator: Operator<OperatorDeps>
-  readonly now: () => Date
-  readonly stdin: AsyncIterable<Buffer>
-  readonly stdout: NodeJS.WritableStream
-  /** Prints a line for the operator, beside the result. */
-  readonly report: (line: string) => void
 }
 
-interface ImportFlags {
-  readonly from?: ForeignSource
-  readonly dryRun?: true
-  readonly firebaseSignerKey?: Buffer
-  readonly firebaseSaltSeparator?: Buffer
-  readonly firebaseRounds: number
-  readonly firebaseMemCost: number
-}
-
-/**
- * The command `users`: manages users, and moves them with the hashes of their passwords (`import`, where a refused line makes it
- * fail, and `export`).
- */
+/** The command `users`, with the commands of `manage-users.ts` and those of `transfer-users.ts`. */
 export function usersCommand(options: UsersCommandOptions): Command {
-  const { operator, stdout } = options
-  const withDeps = async (run: (deps: OperatorDeps) => Promise<void>) => {
-    const deps = await operator.open()
-    await run(deps).finally(() => deps.close())
-  }
-  const command = commandGroup(operator, 'users', 'list, make, change, invite, move and delete users', manageUsers)
-  command
-    .command('import [file]')
-    .description('add the users of a file (or of standard input) who are not there yet; may be run again at any time')
-    .option('--dry-run', 'say what would happen, and change nothing')
-    .addOption(new Option('--from <program>', 'read an export of another program').choices(FOREIGN_SOURCES))
-    .option('--firebase-signer-key <base64>', 'of the project that Firebase hashes come from', base64)
-    .option('--firebase-salt-separator <base64>', '″', base64)
-    .option('--firebase-rounds <number>', '″', integer, 8)
-    .option('--firebase-mem-cost <number>', '″', integer, 14)
-    .action((file: string | undefined, flags: ImportFlags) =>
-      withDeps((deps) => runImport(deps, { file, flags }, options)),
-    )
-  command
-    .command('export [file]')
-    .description('write all users, with the hashes of their passwords, to a new file (or to standard output)')
-    .action((file: string | undefined) =>
-      withDeps((deps) => {
-        // The file holds hashes, so only its owner may read it. It never replaces an older export.
-        const target = isNamed(file) ? createWriteStream(file, { flags: 'wx', mode: 0o600 }) : stdout
-        return pipeline(exportUsers(deps), target, { end: target !== stdout })
-      }),
-    )
+  const description = 'list, make, change, invite, move and delete users'
+  const command = commandGroup(options.operator, 'users', description, manageUsers)
+  addTransferCommands(command, options)
   return command
-}
-
-async function runImport(
-  deps: Pick<OperatorDeps, 'config' | 'db' | 'names'>,
-  { file, flags }: { readonly file: string | undefined; readonly flags: ImportFlags },
-  { now, stdin, stdout, report }: UsersCommandOptions,
-): Promise<void> {
-  const chunks = isNamed(file) ? createReadStream(file) : stdin
-  let unread = 0
-  const onUnread = (number: number, reason: string) => {
-    unread += 1
-    report(`user ${number}: ${printable(reason)}`)
-  }
-  const summary = await importUsers(deps, {
-    lines: flags.from === undefined ? readLines(chunks) : readForeign(chunks, flags.from, { report, onUnread }),
-    mode: flags.dryRun ? 'judge' : 'store',
-    firebase: toFirebaseParameters(flags),
-    now: now(),
-    onRefused: (number, reason) => report(`line ${number}: ${printable(reason)}`),
-    onProgress: (soFar, number) => report(`line ${number}: ${describe(soFar)}`),
-  })
-  const refused = summary.refused + unread
-  if (summary.ignored.length > 0) report(`members that mean nothing here: ${summary.ignored.map(printable).join(', ')}`)
-  stdout.write(`${flags.dryRun ? 'nothing changed; would be: ' : ''}${describe({ ...summary, refused })}\n`)
-  if (refused > 0) throw new Error(`${refused} lines were refused`)
-}
-
-/** The users of an export as lines. What a user does not bring is reported. */
-async function* readForeign(
-  chunks: AsyncIterable<Buffer>,
-  source: ForeignSource,
-  {
-    report,
-    onUnread,
-  }: { readonly report: (line: string) => void; readonly onUnread: (n: number, reason: string) => void },
-): AsyncGenerator<Line> {
-  const exported = await text(chunks)
-  for (const [index, user] of listForeignUsers(source, exported).entries()) {
-    const number = index + 1
-    try {
-      const { line, left } = toForeignUser(source, user)
-      for (const what of left) report(`user ${number} does not bring ${printable(what)}`)
-      yield { number, bytes: Buffer.from(JSON.stringify(line)) }
-    } catch (error) {
-      onUnread(number, error instanceof Error ? error.message : String(error))
-    }
-  }
-}
-
-function describe({ created, present, refused }: ImportSummary): string {
-  return `${created} added, ${present} there already, ${refused} refused`
-}
-
-function isNamed(file: string | undefined): file is string {
-  return file !== undefined && file !== '-'
-}
-
-function toFirebaseParameters(flags: ImportFlags): FirebaseParameters | undefined {
-  const { firebaseSignerKey, firebaseSaltSeparator = Buffer.alloc(0), firebaseRounds, firebaseMemCost } = flags
-  if (!firebaseSignerKey) return undefined
-  return {
-    signerKey: firebaseSignerKey,
-    saltSeparator: firebaseSaltSeparator,
-    rounds: firebaseRounds,
-    memCost: firebaseMemCost,
-  }
-}
-
-function base64(text: string): Buffer {
-  const bytes = decodeBase64(text)
-  if (!bytes) throw new InvalidArgumentError('It must be base64.')
-  return bytes
-}
-
-function integer(text: string): number {
-  if (!/^[1-9]\d{0,2}$/.test(text)) throw new InvalidArgumentError('It must be a number.')
-  return Number(text)
 }
