@@ -133,7 +133,7 @@ export const authentication = chapter(
       'A lost factor is replaced after the same proof of identity as at its enrolment',
       {
         deviation:
-          'users have recovery codes; an admin may also remove a factor, after the proof that the operator requires',
+          'users have recovery codes; an admin may also unenrol a factor, after the proof that the operator requires',
       },
     ],
     ['6.5.1', 2, 'Codes, links and recovery codes work once'],

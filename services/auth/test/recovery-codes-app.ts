@@ -34,7 +34,7 @@ export const failures = {
   needsAal2: [403, 'insufficient_aal', 'AAL2 required to enroll a new factor'],
 } as const
 
-/** Opens the service. It mails its users about new and removed factors. */
+/** Opens the service. It mails its users about new and unenrolled factors. */
 export async function openRecoveryCodesApp(): Promise<RecoveryCodesApp> {
   const service = await openMailApp({
     AUTH_DB_NAMESPACE: 'app',

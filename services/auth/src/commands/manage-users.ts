@@ -8,12 +8,12 @@ import { PAGE_NUMBER_MAX, ROWS_DEFAULT, ROWS_MAX } from '../pagination/page-quer
 import { NIL_UUID, parseId } from '../records/ids.ts'
 import { requireEmail } from '../requests/identifier.ts'
 import { listSessionsOfUser } from '../sessions/session-repository.ts'
+import { changeUserAsAdmin } from '../use-cases/change-user-as-admin.ts'
 import { createUser } from '../use-cases/create-user.ts'
-import { deleteUserAsAdmin } from '../use-cases/delete-user.ts'
+import { deleteUserAsAdmin } from '../use-cases/delete-user-as-admin.ts'
 import { generateLink } from '../use-cases/generate-link.ts'
 import { inviteUser } from '../use-cases/invite-user.ts'
 import { listUsers } from '../use-cases/list-users.ts'
-import { updateUserAsAdmin } from '../use-cases/update-user-as-admin.ts'
 import { type AdminUserFields, parseAdminUser } from '../users/admin-user-request.ts'
 import { requireMetadata } from '../users/metadata.ts'
 import { getManagedProfile } from '../users/profile-repository.ts'
@@ -163,7 +163,7 @@ async function remove(deps: OperatorDeps, input: CommandInput): Promise<object> 
 async function ban(deps: OperatorDeps, input: CommandInput, duration: string | undefined): Promise<object> {
   const userId = await requireUserId(deps, input)
   const wanted = parseAdminUser(deps.config, { ban_duration: duration })
-  const changed = await updateUserAsAdmin(deps, { admin: OPERATOR, userId, audience: undefined, wanted, ip: '' })
+  const changed = await changeUserAsAdmin(deps, { admin: OPERATOR, userId, audience: undefined, wanted, ip: '' })
   return input.format === 'json' ? viewUser(changed) : describeUserBriefly(changed, deps.now())
 }
 

@@ -231,7 +231,7 @@ describe('POST /factors', () => {
 })
 
 describe('DELETE /factors/{factor_id}', () => {
-  it('200: deletes an unverified factor in any session and sends no mail', async () => {
+  it('200: unenrols an unverified factor in any session and sends no mail', async () => {
     const { headers, user } = await createSignedIn(test)
     const { factorId } = await enrolApp(test, headers)
     const answer = await unenrol(factorId.toUpperCase(), headers)
@@ -242,7 +242,7 @@ describe('DELETE /factors/{factor_id}', () => {
     expect(test.recipients()).not.toContain(user.email)
   })
 
-  it('200: deletes a verified factor in a session of aal2, lowers the session to aal1 and sends a mail', async () => {
+  it('200: unenrols a verified factor in a session of aal2, lowers the session to aal1 and sends a mail', async () => {
     const signedIn = await createSignedIn(test)
     const { app, headers, refreshToken } = await addApp(test, signedIn.headers)
     expect(statusAndBody(await unenrol(app.factorId, headers))).toEqual([200, { id: anyId }])

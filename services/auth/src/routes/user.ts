@@ -21,8 +21,8 @@ import {
   withTexts,
 } from '../requests/documented-fields.ts'
 import { requireEmail, requirePhone } from '../requests/identifier.ts'
+import { changeOwnUser, type OwnChanges } from '../use-cases/change-own-user.ts'
 import { getOwnUser } from '../use-cases/get-own-user.ts'
-import { type OwnChanges, updateOwnUser } from '../use-cases/update-own-user.ts'
 import { Metadata, requireMetadata } from '../users/metadata.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 
@@ -89,7 +89,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       const changes = parseChanges(deps, request.body)
       const context = await readContext(deps, request, reply)
-      const user = await updateOwnUser(deps, { caller: request.caller, changes, context })
+      const user = await changeOwnUser(deps, { caller: request.caller, changes, context })
       return viewUser(user, deps.config.behaviours)
     },
   )

@@ -8,7 +8,7 @@ import { requireLiveSession } from '../sessions/live-session.ts'
  * Requires that a bearer is an admin's. For an operator's token the role is enough. A token of a session is valid while the session
  * is live and the user has an admin's role (reference: Admins). Where the hook CUSTOM_ACCESS_TOKEN is on, the hook may have set the
  * role, so only the session counts, which a change of role ends. An admin who has a second factor must have shown it, since these
- * endpoints can remove every factor.
+ * endpoints can unenrol every factor.
  * @throws notAdmin, badJwtSession, sessionNotFound, userBanned, adminNeedsSecondFactor
  */
 export async function checkAdmin(

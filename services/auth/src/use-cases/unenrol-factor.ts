@@ -1,11 +1,11 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { unenrolNeedsSecondFactor } from '../factor-errors.ts'
-import { dropFactor } from '../factors/drop-factor.ts'
 import { requireFactor } from '../factors/factor.ts'
 import { lockFactor } from '../factors/factor-repository.ts'
 import { requireEnrolled } from '../factors/factor-switches.ts'
 import { findRecoveryFactor } from '../factors/recovery-code-repository.ts'
+import { unenrolLockedFactor } from '../factors/unenrol-locked-factor.ts'
 import { notify } from '../messages/notification.ts'
 import { lockCaller, requireFreshSession } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -13,7 +13,7 @@ import { requireFactorOwner } from '../sessions/require-owner.ts'
 
 type UnenrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jobs'>
 
-/** A second factor, and the caller who removes it. */
+/** A second factor, and the caller who unenrols it. */
 export interface UnenrolFactorInput {
   readonly caller: Caller
   /** `recovery-codes`: the factor of the recovery codes. */
@@ -42,7 +42,7 @@ export async function unenrolFactor(
     const { id, factorType, status } = factor
     if (status === 'verified' && session.aal !== 'aal2') throw unenrolNeedsSecondFactor()
     if (status === 'verified') await requireFreshSession(trx, deps, active)
-    await dropFactor(trx, deps, { userId: user.id, factor })
+    await unenrolLockedFactor(trx, deps, { userId: user.id, factor })
     if (status === 'verified') {
       await notify(trx, deps, user, { name: 'MFA_FACTOR_UNENROLLED', variables: { FactorType: factorType } })
     }

@@ -200,7 +200,7 @@ describe('admin.signOut and admin.mfa', () => {
     expect((await client.refreshSession()).error).not.toBeNull()
   })
 
-  it('list and delete the factors of a user', async () => {
+  it('list and unenrol the factors of a user', async () => {
     const { user } = await register()
     expect(dataOf(await admin.mfa.listFactors({ userId: user.id }))).toEqual({ factors: [] })
     const factor = { user_id: user.id, factor_type: 'totp', friendly_name: 'app' }

@@ -169,7 +169,7 @@ describe('mfa.recoveryCodes', () => {
 })
 
 describe('admin.mfa', () => {
-  it('deletes a factor and lowers the session to aal1', async () => {
+  it('unenrols a factor and lowers the session to aal1', async () => {
     const { client } = await signUp()
     const { id, session } = await addApp(client)
     const userId = session.user.id

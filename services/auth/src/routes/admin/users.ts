@@ -14,10 +14,10 @@ import { requireId, requireNewId } from '../../records/ids.ts'
 import { upstreamForm } from '../../records/upstream-form.ts'
 import { newUserIdOther } from '../../request-errors.ts'
 import { idField } from '../../requests/documented-fields.ts'
+import { changeUserAsAdmin } from '../../use-cases/change-user-as-admin.ts'
 import { createUser } from '../../use-cases/create-user.ts'
-import { deleteUserAsAdmin } from '../../use-cases/delete-user.ts'
+import { deleteUserAsAdmin } from '../../use-cases/delete-user-as-admin.ts'
 import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
-import { updateUserAsAdmin } from '../../use-cases/update-user-as-admin.ts'
 import { ChangedUserBody, NewUserBody, parseAdminChange, parseAdminUser } from '../../users/admin-user-request.ts'
 import { getManagedProfile, type Profile } from '../../users/profile-repository.ts'
 import { parseUserList, type UserListRequest } from '../../users/user-list-request.ts'
@@ -171,7 +171,7 @@ const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
       const { admin, body, params, clientAddress } = request
       const managed = readManagedUser(request, params)
       const wanted = parseAdminChange(deps.config, body)
-      return view(await updateUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.ip }))
+      return view(await changeUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.ip }))
     },
   )
 

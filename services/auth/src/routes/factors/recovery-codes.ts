@@ -65,7 +65,7 @@ export const recoveryCodesRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         operationId: 'deleteRecoveryCodes',
         tags: ['Second factors'],
-        summary: 'Remove the own recovery codes',
+        summary: 'Unenrol the own recovery codes',
         response: { 200: z.object({ id: z.guid() }), ...errorAnswers(400, 401, 403, 404, 413, 422) },
       },
     },

@@ -142,7 +142,7 @@ describe('PUT /admin/users/{user_id}/factors/{factor_id}', () => {
 })
 
 describe('DELETE /admin/users/{user_id}/factors/{factor_id}', () => {
-  it('200: returns the deleted factor and lowers the sessions that used it to aal1', async () => {
+  it('200: returns the unenrolled factor and lowers the sessions that used it to aal1', async () => {
     const { user, credentials, appId, phoneId } = await createUser()
     const signIn = () => test.app.inject({ method: 'POST', url: '/token?grant_type=password', payload: credentials })
     const tokens = [(await signIn()).json().refresh_token, (await signIn()).json().refresh_token]

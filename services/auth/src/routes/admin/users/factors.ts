@@ -7,7 +7,8 @@ import { readWantedAudience } from '../../../plugins/session-origin.ts'
 import { requireId } from '../../../records/ids.ts'
 import { idField, phoneField } from '../../../requests/documented-fields.ts'
 import { requirePhone } from '../../../requests/identifier.ts'
-import { changeFactor, type ManagedFactor, removeFactor } from '../../../use-cases/change-factor.ts'
+import { changeFactorAsAdmin, type ManagedFactor } from '../../../use-cases/change-factor-as-admin.ts'
+import { unenrolFactorAsAdmin } from '../../../use-cases/unenrol-factor-as-admin.ts'
 import { getManagedProfile } from '../../../users/profile-repository.ts'
 import { FactorView, viewFactor } from '../../../users/user-view.ts'
 
@@ -54,7 +55,7 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
       const { friendly_name: name, phone } = request.body
       const friendlyName = name ? requireFriendlyName(name) : undefined
       const changes = { friendlyName, phone: phone ? requirePhone(phone) : undefined }
-      return viewFactor(await changeFactor(deps, managed, changes))
+      return viewFactor(await changeFactorAsAdmin(deps, managed, changes))
     },
   )
 
@@ -64,12 +65,12 @@ export const adminFactorsRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         operationId: 'deleteUserFactor',
         tags: ['Admin'],
-        summary: 'Remove a second factor of a user',
+        summary: 'Unenrol a second factor of a user',
         params: FactorPath,
         response: { 200: FactorView, ...errorAnswers(400, 401, 403, 404, 413) },
       },
     },
-    async (request) => viewFactor(await removeFactor(deps, readManagedFactor(request, request.params))),
+    async (request) => viewFactor(await unenrolFactorAsAdmin(deps, readManagedFactor(request, request.params))),
   )
 }
 

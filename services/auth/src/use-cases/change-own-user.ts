@@ -28,7 +28,7 @@ import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
 import { passwordChange, updateUser } from '../users/user-change-repository.ts'
 
-type UpdateOwnUserDeps = Pick<
+type ChangeOwnUserDeps = Pick<
   AuthDeps,
   | 'config'
   | 'db'
@@ -56,7 +56,7 @@ export interface OwnChanges extends OwnAddresses {
 }
 
 /** The changes, the caller who makes them, and the request. */
-export interface UpdateOwnUserInput {
+export interface ChangeOwnUserInput {
   readonly caller: Caller
   readonly changes: OwnChanges
   readonly context: RequestContext
@@ -69,9 +69,9 @@ export interface UpdateOwnUserInput {
  * phoneExists, reauthenticationNotValid, currentPasswordInvalid, metadataTooLarge, and what `findCaller`,
  * `preparePassword`, `takeMessageAllowances` and `changeOwnAddresses` throw
  */
-export async function updateOwnUser(
-  deps: UpdateOwnUserDeps,
-  { caller, changes, context }: UpdateOwnUserInput,
+export async function changeOwnUser(
+  deps: ChangeOwnUserDeps,
+  { caller, changes, context }: ChangeOwnUserInput,
 ): Promise<Profile> {
   const { password, nonce, currentPassword } = changes
   const found = await findCaller(deps, caller)
@@ -82,7 +82,7 @@ export async function updateOwnUser(
     password === undefined ? undefined : await preparePassword(deps, found, { password, nonce, currentPassword, ip })
   const allowance = await takeMessageAllowances(deps, found.user, changes, context.limitKey)
   try {
-    const store = async (trx: Trx, hooked: Repeatable<UpdateOwnUserDeps>) => {
+    const store = async (trx: Trx, hooked: Repeatable<ChangeOwnUserDeps>) => {
       const active = await lockCaller(trx, hooked, caller)
       // While the password was hashed, the same session may have enrolled a factor or replaced the password.
       await requireAllowed({ ...hooked, db: trx }, active, changes)
@@ -114,7 +114,7 @@ interface PreparedChange {
 
 async function storeChanges(
   trx: Trx,
-  deps: Repeatable<UpdateOwnUserDeps>,
+  deps: Repeatable<ChangeOwnUserDeps>,
   active: ActiveCaller,
   { changes, context, prepared }: PreparedChange,
 ): Promise<void> {
@@ -136,7 +136,7 @@ async function storeChanges(
  */
 async function changePassword(
   trx: Trx,
-  deps: Repeatable<UpdateOwnUserDeps>,
+  deps: Repeatable<ChangeOwnUserDeps>,
   { user, session }: ActiveCaller,
   { prepared, ip }: { readonly prepared: PreparedPassword; readonly ip: string },
 ): Promise<void> {

@@ -5,7 +5,7 @@ import { SERVICE } from '../../test/request-context.ts'
 import { createSignedIn } from '../../test/signed-in.ts'
 import { createSignedUp, type SignedUp } from '../../test/signed-up.ts'
 import { userNotFound } from '../errors.ts'
-import { type DeleteUserInput, deleteUserAsAdmin } from './delete-user.ts'
+import { type DeleteUserInput, deleteUserAsAdmin } from './delete-user-as-admin.ts'
 
 const test = await openTestApp()
 const { deps, close } = test

@@ -5,14 +5,14 @@ import { createSignedIn, type SignedIn } from '../../test/signed-in.ts'
 import { WEAKNESS_SENTENCES, weakPassword } from '../errors.ts'
 import { passwordHashAtUpdate } from '../request-errors.ts'
 import { type AdminUserFields, parseAdminUser } from '../users/admin-user-request.ts'
-import { updateUserAsAdmin } from './update-user-as-admin.ts'
+import { changeUserAsAdmin } from './change-user-as-admin.ts'
 
 const test = await openTestApp()
 afterAll(() => test.close())
 const { deps } = test
 
 const update = ({ user }: SignedIn, fields: AdminUserFields) =>
-  updateUserAsAdmin(deps, {
+  changeUserAsAdmin(deps, {
     ...{ userId: user.id, audience: undefined, admin: SERVICE, ip: CONTEXT.ip },
     wanted: parseAdminUser(test.deps.config, fields),
   })
@@ -21,7 +21,7 @@ const countSessions = async ({ user }: SignedIn) =>
 const rowOf = ({ user }: SignedIn) =>
   deps.db.selectFrom('users').selectAll().where('id', '=', user.id).executeTakeFirstOrThrow()
 
-describe('updateUserAsAdmin', () => {
+describe('changeUserAsAdmin', () => {
   // ASVS 7.4.5
   it('ends every session by a new password, and voids every message except an invitation', async () => {
     const signedIn = await createSignedIn(test)

@@ -21,10 +21,10 @@ import { requireUser, type User } from '../users/user.ts'
 import { deleteAddressChange, passwordChange, updateBan, updateUser } from '../users/user-change-repository.ts'
 import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
 
-type UpdateUserAsAdminDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'passwords' | 'outbound'>
+type ChangeUserAsAdminDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now' | 'passwords' | 'outbound'>
 
 /** A user, and the changes that an admin makes. */
-export interface UpdateUserAsAdminInput extends ManagedUser {
+export interface ChangeUserAsAdminInput extends ManagedUser {
   readonly admin: Admin
   readonly wanted: AdminUser
   /** The client's address, for the audit log. */
@@ -36,7 +36,7 @@ export interface UpdateUserAsAdminInput extends ManagedUser {
  * @throws userNotFound, passwordHashAtUpdate, emailExists, phoneExistsForAdmin, metadataTooLarge, serverBusy, and what
  * `requirePassword` and `refuseBreached` throw
  */
-export async function updateUserAsAdmin(deps: UpdateUserAsAdminDeps, input: UpdateUserAsAdminInput): Promise<Profile> {
+export async function changeUserAsAdmin(deps: ChangeUserAsAdminDeps, input: ChangeUserAsAdminInput): Promise<Profile> {
   const { wanted } = input
   if (wanted.passwordHash !== undefined) throw passwordHashAtUpdate()
   const passwordHash = wanted.password === undefined ? undefined : await hashPassword(deps, wanted.password)

@@ -4,10 +4,10 @@ import { deleteFactor, listFactors } from './factor-repository.ts'
 import { isEnrolled } from './factor-switches.ts'
 
 /**
- * Removes a factor of a user, who is locked. Recovery codes go with the last other factor: they replace it, and are no factor of
+ * Unenrols a factor of a user, who is locked. Recovery codes go with the last other factor: they replace it, and are no factor of
  * their own.
  */
-export async function dropFactor(
+export async function unenrolLockedFactor(
   trx: Trx,
   { now }: { readonly now: () => Date },
   { userId, factor }: { readonly userId: string; readonly factor: Factor },

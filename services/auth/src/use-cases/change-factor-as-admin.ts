@@ -1,0 +1,49 @@
+import { violates } from '@trestle/database/violations.ts'
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDeps } from '../deps.ts'
+import { refuseTakenPhone } from '../factors/enrolment.ts'
+import { type Factor, requireFactor } from '../factors/factor.ts'
+import { FACTOR_PHONE_KEY, listFactors, lockFactor, updateFactor } from '../factors/factor-repository.ts'
+import { requireFreeName } from '../factors/require-friendly-name.ts'
+import type { Admin } from '../sessions/admin.ts'
+import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
+
+type ChangeFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'names' | 'logger' | 'now'>
+
+/** A second factor of a user, and the admin who changes or unenrols it. */
+export interface ManagedFactor extends ManagedUser {
+  readonly admin: Admin
+  readonly factorId: string
+  /** The client's address, for the audit log. */
+  readonly ip: string
+}
+
+/** Undefined members stay as they are. */
+export interface FactorChanges {
+  readonly friendlyName: string | undefined
+  /** Normalised: its digits. Ignored for factors of other types. */
+  readonly phone: string | undefined
+}
+
+/** Renames a factor of a user, or changes its phone. @throws userNotFound, factorNotFound, factorNameTaken, phoneFactorExists */
+export async function changeFactorAsAdmin(
+  deps: ChangeFactorDeps,
+  { admin, factorId, ip, ...managed }: ManagedFactor,
+  { friendlyName, phone }: FactorChanges,
+): Promise<Factor> {
+  const changing = deps.db.transaction().execute(async (trx) => {
+    const user = await lockManagedUser(trx, managed)
+    const factor = requireFactor(await lockFactor(trx, user.id, factorId))
+    const others = (await listFactors(trx, user.id)).filter(({ id }) => id !== factor.id)
+    requireFreeName(friendlyName ?? '', others)
+    const newPhone = factor.factorType === 'phone' ? phone : undefined
+    const changed = await updateFactor(trx, factor, { friendlyName, phone: newPhone, now: deps.now() })
+    const traits = { user_id: user.id, factor_id: factorId }
+    await recordAudit(trx, deps, { action: 'factor_updated', actor: admin.actor, target: user, ip, traits })
+    return changed
+  })
+  return changing.catch((error: unknown) => {
+    if (violates(error, deps.names, FACTOR_PHONE_KEY)) refuseTakenPhone()
+    throw error
+  })
+}

@@ -1,0 +1,24 @@
+import { recordAudit } from '../audit/audit-log.ts'
+import type { AuthDeps } from '../deps.ts'
+import { type Factor, requireFactor } from '../factors/factor.ts'
+import { lockFactor } from '../factors/factor-repository.ts'
+import { unenrolLockedFactor } from '../factors/unenrol-locked-factor.ts'
+import { lockManagedUser } from '../users/user-repository.ts'
+import type { ManagedFactor } from './change-factor-as-admin.ts'
+
+type UnenrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
+
+/** Unenrols a factor of a user. @returns the factor as it was @throws userNotFound, factorNotFound */
+export async function unenrolFactorAsAdmin(
+  deps: UnenrolFactorDeps,
+  { admin, factorId, ip, ...managed }: ManagedFactor,
+): Promise<Factor> {
+  return deps.db.transaction().execute(async (trx) => {
+    const user = await lockManagedUser(trx, managed)
+    const factor = requireFactor(await lockFactor(trx, user.id, factorId))
+    await unenrolLockedFactor(trx, deps, { userId: user.id, factor })
+    const traits = { user_id: user.id, factor_id: factorId }
+    await recordAudit(trx, deps, { action: 'factor_deleted', actor: admin.actor, target: user, ip, traits })
+    return factor
+  })
+}
