@@ -34,7 +34,7 @@ SET enable_seqscan = 'off'
 AS $$
 DECLARE
   provider text := CASE WHEN p_email IS NOT NULL THEN 'email' WHEN p_phone IS NOT NULL THEN 'phone' END;
-  holder {{users}};
+  owner {{users}};
   is_new boolean;
   is_due boolean := false;
   flow uuid;
@@ -48,9 +48,9 @@ BEGIN
     is_due := FOUND;
   END IF;
 
-  -- Makes the user, or finds and locks the holder of the identifier. Looking comes after the insert, and by one key, so that no
+  -- Makes the user, or finds and locks the owner of the identifier. Looking comes after the insert, and by one key, so that no
   -- plan walks through all users. A row that only waits for its first one-time code gives way, and so does an email without a
-  -- claim. The loop ends at its first or third statement, unless a holder comes or goes meanwhile.
+  -- claim. The loop ends at its first or third statement, unless an owner comes or goes meanwhile.
   LOOP
     INSERT INTO {{users}} AS u (id, aud, role, email, phone, encrypted_password, email_confirmed_at, phone_confirmed_at,
         confirmation_sent_at, raw_app_meta_data, raw_user_meta_data, is_anonymous, created_at, updated_at,
@@ -66,23 +66,23 @@ BEGIN
       -- In an adopted database the index of emails in lower case may not be unique.
       WHERE NOT EXISTS (SELECT FROM {{users}} e WHERE lower(e.email) = p_email AND NOT e.is_sso_user)
       -- The unique index of the email or the phone decides.
-      ON CONFLICT DO NOTHING RETURNING u.* INTO holder;
+      ON CONFLICT DO NOTHING RETURNING u.* INTO owner;
     is_new := FOUND;
     EXIT WHEN is_new;
-    SELECT u.* INTO holder FROM {{users}} u
+    SELECT u.* INTO owner FROM {{users}} u
       WHERE u.id = (
           (SELECT e.id FROM {{users}} e WHERE lower(e.email) = p_email AND NOT e.is_sso_user
             ORDER BY e.email_confirmed_at IS NULL, e.created_at, e.id LIMIT 1)
         UNION ALL SELECT t.id FROM {{users}} t WHERE t.phone = p_phone)
       FOR NO KEY UPDATE;
-    EXIT WHEN FOUND AND holder.staged_at IS NULL AND NOT {{release_email}}(p_email, p_now);
-    DELETE FROM {{users}} u WHERE u.id = holder.id AND u.staged_at IS NOT NULL;
+    EXIT WHEN FOUND AND owner.staged_at IS NULL AND NOT {{release_email}}(p_email, p_now);
+    DELETE FROM {{users}} u WHERE u.id = owner.id AND u.staged_at IS NOT NULL;
   END LOOP;
-  actor_id := holder.id;
+  actor_id := owner.id;
   verdict := CASE
     WHEN is_new AND p_confirmed THEN 'signed-in'
     WHEN is_new THEN 'sent'
-    WHEN p_confirmed OR CASE provider WHEN 'email' THEN holder.email_confirmed_at ELSE holder.phone_confirmed_at END IS NOT NULL
+    WHEN p_confirmed OR CASE provider WHEN 'email' THEN owner.email_confirmed_at ELSE owner.phone_confirmed_at END IS NOT NULL
       THEN 'taken'
     WHEN is_due THEN 'sent-again'
     ELSE 'repeated' END;
@@ -91,14 +91,14 @@ BEGIN
   -- stranger could replace the content of a sign-up at once, by a sign-up in each other audience. So a sign-up in another audience
   -- than the account's changes and sends nothing while the last message to the account is younger than the interval. A message
   -- that is sent again goes out a moment later and counts from this moment.
-  IF verdict = 'sent-again' AND holder.aud IS DISTINCT FROM p_aud THEN
-    IF EXISTS (SELECT FROM {{one_time_tokens}} t WHERE t.user_id = holder.id AND t.sent_at > p_due_before) THEN
+  IF verdict = 'sent-again' AND owner.aud IS DISTINCT FROM p_aud THEN
+    IF EXISTS (SELECT FROM {{one_time_tokens}} t WHERE t.user_id = owner.id AND t.sent_at > p_due_before) THEN
       verdict := 'repeated';
     ELSE
-      UPDATE {{one_time_tokens}} t SET sent_at = p_now WHERE t.user_id = holder.id;
+      UPDATE {{one_time_tokens}} t SET sent_at = p_now WHERE t.user_id = owner.id;
     END IF;
   END IF;
-  PERFORM {{keep_sign_up_content}}(holder.id, verdict, p_token_kind, p_aud, p_data, p_password_hash);
+  PERFORM {{keep_sign_up_content}}(owner.id, verdict, p_token_kind, p_aud, p_data, p_password_hash);
 
   IF is_new AND provider IS NOT NULL THEN
     INSERT INTO {{identities}}
@@ -123,8 +123,8 @@ BEGIN
     WHERE m.message IS NOT NULL;
   IF p_audit THEN
     INSERT INTO {{audit_log_entries}} (actor_id, target_user_id, action, log_type, ip_address, payload)
-      SELECT holder.id, holder.id, e.action, e.log_type, coalesce(p_ip, ''), {{audit_payload}}(
-        holder, e.action, e.log_type, jsonb_build_object('provider', coalesce(provider, 'anonymous')))
+      SELECT owner.id, owner.id, e.action, e.log_type, coalesce(p_ip, ''), {{audit_payload}}(
+        owner, e.action, e.log_type, jsonb_build_object('provider', coalesce(provider, 'anonymous')))
       FROM (VALUES ('user_signedup', 'team', verdict = 'signed-in'),
         ('user_confirmation_requested', 'user', verdict = 'sent'),
         ('user_repeated_signup', 'user', NOT is_new)) AS e (action, log_type, due)

@@ -83,8 +83,8 @@ describe('oauthName', () => {
 describe('errorVocabulary', () => {
   it('503: reports a lock timeout as unavailable', async () => {
     const { user } = await createSignedUp(deps)
-    const error = await deps.db.transaction().execute(async (holder) => {
-      await lockUserById(holder, user.id)
+    const error = await deps.db.transaction().execute(async (locking) => {
+      await lockUserById(locking, user.id)
       return deps.db
         .transaction()
         .execute(async (trx) => {

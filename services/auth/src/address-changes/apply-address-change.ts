@@ -48,7 +48,7 @@ export async function applyEmailChange(
 ): Promise<User> {
   const at = deps.now()
   const identifier = { kind: 'email', value: newEmail } as const
-  await claimIdentifier(trx, identifier, { ownerId: user.id, refuse: refuseTaken })
+  await claimIdentifier(trx, identifier, { userId: user.id, refuse: refuseTaken })
   const changed = await updateUser(trx, user.id, {
     email: newEmail,
     email_confirmed_at: at,
@@ -79,7 +79,7 @@ export async function applyPhoneChange(
 ): Promise<User> {
   const at = deps.now()
   const identifier = { kind: 'phone', value: newPhone } as const
-  await claimIdentifier(trx, identifier, { ownerId: user.id, refuse: refuseTaken })
+  await claimIdentifier(trx, identifier, { userId: user.id, refuse: refuseTaken })
   const updated = await updateUser(trx, user.id, {
     phone: newPhone,
     phone_confirmed_at: at,

@@ -12,7 +12,7 @@ import { touchInterval } from '../rate-limits/send-interval.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import type { User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
-import { lockUserByIdentifier } from '../users/user-repository.ts'
+import { lockIdentifierOwner } from '../users/user-repository.ts'
 import { needsBothAddresses } from './email-change.ts'
 
 /** What a pending change of phone works with. */
@@ -138,7 +138,7 @@ async function lockRecipient(
   trx: Trx,
   { audience, identifier }: Pick<MessageRequest, 'audience' | 'identifier'>,
 ): Promise<User | undefined> {
-  const user = await lockUserByIdentifier(trx, identifier)
+  const user = await lockIdentifierOwner(trx, identifier)
   return user?.audience === audience ? user : undefined
 }
 

@@ -6,7 +6,7 @@ import { parseId } from '../records/ids.ts'
 import { emailProblem, normaliseEmail, normalisePhone, type UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
-import { findIdentifierHolder } from '../users/user-repository.ts'
+import { findIdentifierOwner } from '../users/user-repository.ts'
 
 /** Who runs a command, for the audit log (reference: Audit log). */
 export const OPERATOR: Admin = {
@@ -41,9 +41,9 @@ export async function requireUserId(
 export async function getUserId(db: AuthDeps['db'], name: string): Promise<string> {
   const id = parseId(name)
   if (id !== undefined) return id
-  const holder = await findIdentifierHolder(db, readIdentifier(name))
-  if (holder === undefined || holder.stagedAt !== null) throw new Error(`there is no user ${name}`)
-  return holder.id
+  const owner = await findIdentifierOwner(db, readIdentifier(name))
+  if (owner === undefined || owner.stagedAt !== null) throw new Error(`there is no user ${name}`)
+  return owner.id
 }
 
 function readIdentifier(name: string): UserIdentifier {

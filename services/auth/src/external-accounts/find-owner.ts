@@ -21,7 +21,7 @@ import { type MetadataRules, mergeMetadata } from '../users/metadata.ts'
 import { updateProviders } from '../users/own-identity.ts'
 import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { deleteStagedUser, insertUser, updateUser } from '../users/user-change-repository.ts'
-import { findIdentifierHolder, lockUserById } from '../users/user-repository.ts'
+import { findIdentifierOwner, lockUserById } from '../users/user-repository.ts'
 
 /** The user whom an external account signs in, locked, and how the user was found. */
 export interface ExternalOwner {
@@ -144,10 +144,10 @@ async function create(
  */
 export async function freeEmail(trx: Trx, { email }: Pick<ExternalAccount, 'email'>): Promise<string | null> {
   if (!email) return null
-  const holder = await findIdentifierHolder(trx, { kind: 'email', value: email.email })
-  if (!holder) return email.email
-  if (!isStaged(holder)) return null
-  if (await deleteStagedUser(trx, holder.id)) return email.email
+  const owner = await findIdentifierOwner(trx, { kind: 'email', value: email.email })
+  if (!owner) return email.email
+  if (!isStaged(owner)) return null
+  if (await deleteStagedUser(trx, owner.id)) return email.email
   throw new StaleView()
 }
 

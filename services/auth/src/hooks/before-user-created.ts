@@ -5,7 +5,7 @@ import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 import { isStaged } from '../users/user.ts'
-import { findIdentifierHolder } from '../users/user-repository.ts'
+import { findIdentifierOwner } from '../users/user-repository.ts'
 import { viewUser } from '../users/user-view.ts'
 import type { Hooks } from './hooks.ts'
 
@@ -53,8 +53,8 @@ export async function askBeforeOwnUser(
   { identifier, data, context }: OwnUserCandidate,
 ): Promise<void> {
   if (!deps.hooks.isOn('BEFORE_USER_CREATED')) return
-  const holder = await findIdentifierHolder(deps.db, identifier)
-  if (holder && !isStaged(holder)) return
+  const owner = await findIdentifierOwner(deps.db, identifier)
+  if (owner && !isStaged(owner)) return
   const [userId, identityId] = [randomUUID(), randomUUID()]
   const fresh = {
     userId,

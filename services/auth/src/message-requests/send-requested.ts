@@ -14,7 +14,7 @@ import { upsertSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
 import { lockOrStageUser, type StageDeps } from '../sign-ups/stage-user.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
-import { hasClaimedEmail, lockUserByIdentifier } from '../users/user-repository.ts'
+import { hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
 
 /** What sending any kind of requested message works with. */
 export type SendDeps = AuditDeps & EmailChangeDeps & PhoneChangeDeps & StageDeps
@@ -60,7 +60,7 @@ async function sendMagicLink(trx: Trx, deps: SendDeps, request: MessageRequest):
 /** Mails a link and a code that open a session in which the user can set a new password (reference: POST /recover). */
 async function sendRecovery(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<boolean> {
   const { audience, identifier, ip, pkce } = request
-  const user = await lockUserByIdentifier(trx, identifier)
+  const user = await lockIdentifierOwner(trx, identifier)
   if (!user || isStaged(user) || user.audience !== audience || (await hasClaimedEmail(trx, user))) return false
   await upsertSignUpContent(trx, user, { kind: 'recovery', audience: audience, data: {}, passwordHash: null })
   await updateUser(trx, user.id, { recovery_sent_at: deps.now() })
@@ -85,7 +85,7 @@ async function sendRecovery(trx: Trx, deps: SendDeps, request: MessageRequest): 
  */
 async function resendConfirmation(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<boolean> {
   const { audience, identifier, ip } = request
-  const user = await lockUserByIdentifier(trx, identifier)
+  const user = await lockIdentifierOwner(trx, identifier)
   if (!user || user.audience !== audience) return false
   if ((identifier.kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt) !== null) return false
   if (identifier.kind === 'phone') return resendCode(trx, deps, user, request)

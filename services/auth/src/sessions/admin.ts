@@ -33,8 +33,8 @@ export function toAdmin(claims: VerifiedClaims, adminRoles: readonly string[]): 
 }
 
 /** Requires a role of admins, as a token or a user has it. @throws notAdmin */
-export function requireAdminRole(holder: { readonly role?: unknown }, adminRoles: readonly string[]): void {
-  if (!isAdmin(holder, adminRoles)) throw notAdmin()
+export function requireAdminRole(subject: { readonly role?: unknown }, adminRoles: readonly string[]): void {
+  if (!isAdmin(subject, adminRoles)) throw notAdmin()
 }
 
 /** Refuses an admin who has a second factor that the session has not shown. @throws adminNeedsSecondFactor */

@@ -2,11 +2,11 @@ import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Trx } from '../database.ts'
 import { issueMailToken, type MailTokenDeps } from '../messages/mail-token.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { requireUnconfirmed } from '../users/claim-identifier.ts'
+import { releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
-import { isUnclaimed, lockOwnerOfIdentifier } from '../users/user-repository.ts'
+import { isUnclaimed } from '../users/user-repository.ts'
 import { insertOwnUser, invitationData, type OwnUserDeps } from './insert-own-user.ts'
 import { replaceIdentityData, upsertSignUpContent } from './sign-up-content-repository.ts'
 
@@ -45,26 +45,26 @@ export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation:
   const identifier = { kind: 'email', value: email } as const
   const at = deps.now()
   const since = { invited_at: at, confirmation_sent_at: at, keep_unconfirmed: true }
-  const holder = await lockOwnerOfIdentifier(trx, identifier, at)
-  if (holder && !isStaged(holder)) {
-    requireUnconfirmed(holder, context.audience)
+  const owner = await releaseAndLockOwner(trx, identifier, at)
+  if (owner && !isStaged(owner)) {
+    requireUnconfirmed(owner, context.audience)
     // The admin invites without the metadata with which a stranger may have signed up.
-    const isStrange = await upsertSignUpContent(trx, holder, {
+    const isStrange = await upsertSignUpContent(trx, owner, {
       kind: 'confirmation',
-      audience: holder.audience,
+      audience: owner.audience,
       data,
       passwordHash: null,
     })
-    if (isStrange) await replaceIdentityData(trx, holder, identifier, invitationData(deps.config, data))
-    return updateUser(trx, holder.id, {
+    if (isStrange) await replaceIdentityData(trx, owner, identifier, invitationData(deps.config, data))
+    return updateUser(trx, owner.id, {
       ...since,
       // A stranger may have signed up with this address, so the password of that sign-up must not outlive the invitation.
-      ...((await isUnclaimed(trx, holder)) ? { encrypted_password: null } : {}),
-      raw_user_meta_data: mergeMetadata(deps.config, isStrange ? {} : holder.userMetadata, data),
+      ...((await isUnclaimed(trx, owner)) ? { encrypted_password: null } : {}),
+      raw_user_meta_data: mergeMetadata(deps.config, isStrange ? {} : owner.userMetadata, data),
       updated_at: at,
     })
   }
-  if (holder) await deleteStagedUser(trx, holder.id)
+  if (owner) await deleteStagedUser(trx, owner.id)
   const made = await insertOwnUser(trx, deps, {
     identifier,
     audience: context.audience,

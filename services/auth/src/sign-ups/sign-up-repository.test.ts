@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
 import { anyId, anyTime, proof } from '../../test/bodies.ts'
-import { type Holder, judgeSignUp } from './sign-up.model.ts'
+import { judgeSignUp, type OwnerState } from './sign-up.model.ts'
 import { batchSignUps, type InsertSignUp, insertSignUp, type SignUp } from './sign-up-repository.ts'
 
 const INTERVAL_MS = 60_000
@@ -343,7 +343,7 @@ describe('insertSignUp', () => {
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         const addresses = [newAddress('email'), newAddress('phone'), newAddress('email')].map((address) => ({
           address,
-          holder: 'nobody' as Holder,
+          owner: 'nobody' as OwnerState,
           notedAt: Number.NEGATIVE_INFINITY,
           passwordHash: null as string | null,
           tasks: [] as string[],
@@ -359,30 +359,30 @@ describe('insertSignUp', () => {
           if (action.do === 'sign-up') {
             const { autoconfirm } = action
             const isDue = one.notedAt <= now - INTERVAL_MS
-            const verdict = judgeSignUp(one.holder, { autoconfirm, isDue })
+            const verdict = judgeSignUp(one.owner, { autoconfirm, isDue })
             if (!autoconfirm && isDue) one.notedAt = now
             const input = toSignUp(one.address, now, autoconfirm)
             expect((await batched(input)).verdict).toBe(verdict)
             if (verdict === 'sent') one.tasks.push('first')
             if (verdict === 'sent-again') one.tasks.push('again')
             if (verdict === 'sent' || verdict === 'signed-in') {
-              one.holder = verdict === 'sent' ? 'unconfirmed' : 'confirmed'
+              one.owner = verdict === 'sent' ? 'unconfirmed' : 'confirmed'
               one.passwordHash = input.passwordHash
             }
-          } else if (one.holder === 'unconfirmed' && action.do === 'confirm') {
+          } else if (one.owner === 'unconfirmed' && action.do === 'confirm') {
             await change(one.address, { [`${one.address.kind}_confirmed_at`]: new Date(now) })
-            one.holder = 'confirmed'
-          } else if (one.holder === 'unconfirmed' && action.do === 'claim' && one.address.kind === 'email') {
+            one.owner = 'confirmed'
+          } else if (one.owner === 'unconfirmed' && action.do === 'claim' && one.address.kind === 'email') {
             await leaveToProvider(one.address)
-            one.holder = 'claimed'
-          } else if (one.holder !== 'nobody' && action.do === 'stage') {
+            one.owner = 'claimed'
+          } else if (one.owner !== 'nobody' && action.do === 'stage') {
             await change(one.address, { staged_at: new Date(now) })
-            one.holder = 'staged'
+            one.owner = 'staged'
           }
         }
-        for (const { address, holder, passwordHash, tasks } of addresses) {
+        for (const { address, owner, passwordHash, tasks } of addresses) {
           const rows = await rowsOf(address)
-          expect(rows.map((row) => row.encrypted_password)).toEqual(holder === 'nobody' ? [] : [passwordHash])
+          expect(rows.map((row) => row.encrypted_password)).toEqual(owner === 'nobody' ? [] : [passwordHash])
           expect(await tasksFor(address)).toEqual(tasks)
         }
       }),

@@ -4,9 +4,9 @@ import type { SignUpVerdict } from './sign-up-repository.ts'
  * Who has an identifier when somebody signs up with it. A `staged` user only waits for a first code. A `claimed` email is one
  * that a provider has given to an account without verifying it.
  */
-export type Holder = 'nobody' | 'staged' | 'claimed' | 'unconfirmed' | 'confirmed'
+export type OwnerState = 'nobody' | 'staged' | 'claimed' | 'unconfirmed' | 'confirmed'
 
-/** What decides on a sign-up, beside the holder of its identifier. */
+/** What decides on a sign-up, beside the owner of its identifier. */
 export interface SignUpRules {
   /** Whether identifiers count as confirmed at once. */
   readonly autoconfirm: boolean
@@ -18,10 +18,10 @@ export interface SignUpRules {
  * The model of a sign-up (reference: POST /signup). The SQL functions `sign_up` and `sign_ups` decide the same under their locks.
  * A property test takes both through the same steps.
  */
-export function judgeSignUp(holder: Holder, { autoconfirm, isDue }: SignUpRules): SignUpVerdict {
-  const isNew = holder === 'nobody' || holder === 'staged' || holder === 'claimed'
+export function judgeSignUp(owner: OwnerState, { autoconfirm, isDue }: SignUpRules): SignUpVerdict {
+  const isNew = owner === 'nobody' || owner === 'staged' || owner === 'claimed'
   if (autoconfirm) return isNew ? 'signed-in' : 'taken'
   if (isNew) return 'sent'
-  if (holder === 'confirmed') return 'taken'
+  if (owner === 'confirmed') return 'taken'
   return isDue ? 'sent-again' : 'repeated'
 }

@@ -134,13 +134,13 @@ describe('batchSignUps', () => {
   })
 
   it('judges a sign-up with a taken identifier alone and delays no other', async () => {
-    const holders = [newSignUp(), newSignUp({ email: null, phone: '14155550199' })]
-    const [holder] = holders
-    await signUp(holders)
+    const owners = [newSignUp(), newSignUp({ email: null, phone: '14155550199' })]
+    const [owner] = owners
+    await signUp(owners)
     batches.length = 0
     const { waiting } = await database.db.transaction().execute(async (trx) => {
-      await sql`SELECT FROM ${sql.table('users')} WHERE id = ${holder?.userId} FOR UPDATE`.execute(trx)
-      const late = signUp(holders.map(({ email, phone }) => newSignUp({ email, phone })))
+      await sql`SELECT FROM ${sql.table('users')} WHERE id = ${owner?.userId} FOR UPDATE`.execute(trx)
+      const late = signUp(owners.map(({ email, phone }) => newSignUp({ email, phone })))
       expect(verdicts(await signUp(newSignUps(3)))).toEqual(Array(3).fill('signed-in'))
       return { waiting: late }
     })

@@ -7,9 +7,10 @@ import { makeUuid } from '../records/ids.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { signUpMetadata } from '../users/address-metadata.ts'
+import { releaseAndLockOwner } from '../users/claim-identifier.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
-import { hasClaimedEmail, lockOwnerOfIdentifier, lockUserByIdentifier } from '../users/user-repository.ts'
+import { hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
 import { insertOwnUser, type OwnUserDeps } from './insert-own-user.ts'
 import { insertSignUpContent, replaceIdentityData, upsertSignUpContent } from './sign-up-content-repository.ts'
 
@@ -38,22 +39,19 @@ export async function lockOrStageUser(
   deps: StageDeps,
   { identifier, audience, stage }: StageUser,
 ): Promise<User | undefined> {
-  const holder = await (stage
-    ? lockOwnerOfIdentifier(trx, identifier, deps.now())
-    : lockUserByIdentifier(trx, identifier))
-  if (holder && holder.audience !== audience && (await hasRecentMessage(trx, deps, holder, identifier)))
-    return undefined
-  if (holder && !isStaged(holder)) return keepWantedContent(trx, holder, { identifier, audience, stage })
+  const owner = await (stage ? releaseAndLockOwner(trx, identifier, deps.now()) : lockIdentifierOwner(trx, identifier))
+  if (owner && owner.audience !== audience && (await hasRecentMessage(trx, deps, owner, identifier))) return undefined
+  if (owner && !isStaged(owner)) return keepWantedContent(trx, owner, { identifier, audience, stage })
   if (!stage) return undefined
   if (deps.config.behaviours.codesSignUp) {
-    if (holder) await deleteStagedUser(trx, holder.id)
+    if (owner) await deleteStagedUser(trx, owner.id)
     const made = await insertUnconfirmed(trx, deps, { identifier, audience, data: stage.data })
     return made ?? lockOrStageUser(trx, deps, { identifier, audience, stage })
   }
-  if (holder) return updateStagedUser(trx, deps, holder, { identifier, audience, data: stage.data })
+  if (owner) return updateStagedUser(trx, deps, owner, { identifier, audience, data: stage.data })
   const staged = await insertOwnUser(trx, deps, {
     identifier,
-    audience: audience,
+    audience,
     passwordHash: hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm),
     data: stage.data,
     isInvited: false,
@@ -79,16 +77,16 @@ function hasRecentMessage(
  */
 async function keepWantedContent(
   trx: Trx,
-  holder: User,
+  owner: User,
   { identifier, audience, stage }: StageUser,
 ): Promise<User | undefined> {
-  if (await hasClaimedEmail(trx, holder)) return undefined
-  if (holder.audience !== audience && !stage) return undefined
+  if (await hasClaimedEmail(trx, owner)) return undefined
+  if (owner.audience !== audience && !stage) return undefined
   const kind = identifier.kind === 'email' ? 'recovery' : 'sms'
   const content = { kind, audience, data: stage?.data ?? {}, passwordHash: null } as const
-  const isOpen = await upsertSignUpContent(trx, holder, content)
-  if (holder.audience === audience) return holder
-  return isOpen ? updateUser(trx, holder.id, { aud: audience }) : undefined
+  const isOpen = await upsertSignUpContent(trx, owner, content)
+  if (owner.audience === audience) return owner
+  return isOpen ? updateUser(trx, owner.id, { aud: audience }) : undefined
 }
 
 interface StagedUserChange extends Omit<StageUser, 'stage'> {

@@ -124,7 +124,7 @@ async function updateIdentifier(trx: Trx, user: User, change: IdentifierChange):
     return updateUser(trx, user.id, { updated_at: at, [`${kind}_confirmed_at`]: confirmedAt ?? at, ...permanent })
   }
   const identifier = { kind, value }
-  await claimIdentifier(trx, identifier, { ownerId: user.id, refuse: refuseTakenForAdmin })
+  await claimIdentifier(trx, identifier, { userId: user.id, refuse: refuseTakenForAdmin })
   // A message to the old address must not confirm the new one.
   await deleteTokensOfUser(trx, user.id)
   await deleteAddressChange(trx, user.id, kind)

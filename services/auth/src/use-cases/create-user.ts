@@ -93,7 +93,7 @@ async function insertWantedUser(
   const { email, phone } = wanted
   const kinds = (['email', 'phone'] as const).filter((kind) => wanted[kind] !== undefined)
   for (const kind of kinds) {
-    await claimIdentifier(trx, { kind, value: wanted[kind] ?? '' }, { ownerId: undefined, refuse: refuseTakenForAdmin })
+    await claimIdentifier(trx, { kind, value: wanted[kind] ?? '' }, { userId: undefined, refuse: refuseTakenForAdmin })
   }
   const at = deps.now()
   const isInvited = email !== undefined && !wanted.emailConfirm && deps.config.mail.inviteOnAdminCreate

@@ -19,17 +19,17 @@ import type { Admin } from '../sessions/admin.ts'
 import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
 import { findOrMakeInvited } from '../sign-ups/invitation.ts'
 import { upsertSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
-import { requireHolderAudience, requireNewIdentifier, requireUnconfirmed } from '../users/claim-identifier.ts'
+import {
+  releaseAndLockOwner,
+  requireNewIdentifier,
+  requireOwnerAudience,
+  requireUnconfirmed,
+} from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { getProfile } from '../users/profile-repository.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
-import {
-  findIdentifierHolder,
-  hasClaimedEmail,
-  lockOwnerOfIdentifier,
-  lockUserByIdentifier,
-} from '../users/user-repository.ts'
+import { findIdentifierOwner, hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
 
 type GenerateLinkDeps = Pick<
   AuthDeps,
@@ -193,12 +193,12 @@ async function lockKnownUser(
 ): Promise<User | undefined> {
   const identifier = { kind: 'email', value: email } as const
   const mayMake = type === 'signup' || type === 'magiclink'
-  const holder = await (mayMake ? lockOwnerOfIdentifier(trx, identifier, now()) : lockUserByIdentifier(trx, identifier))
-  if (!holder || isStaged(holder)) return undefined
-  if (type === 'recovery' && (await hasClaimedEmail(trx, holder))) return undefined
-  if (type === 'signup') requireUnconfirmed(holder, context.audience)
-  if (type === 'magiclink') requireHolderAudience(holder, context.audience)
-  return holder.audience === context.audience ? holder : undefined
+  const owner = await (mayMake ? releaseAndLockOwner(trx, identifier, now()) : lockIdentifierOwner(trx, identifier))
+  if (!owner || isStaged(owner)) return undefined
+  if (type === 'recovery' && (await hasClaimedEmail(trx, owner))) return undefined
+  if (type === 'signup') requireUnconfirmed(owner, context.audience)
+  if (type === 'magiclink') requireOwnerAudience(owner, context.audience)
+  return owner.audience === context.audience ? owner : undefined
 }
 
 /** Keeps the clean-up of unconfirmed users away from users whom an admin made or asked for. */
@@ -219,8 +219,8 @@ async function findOrSignUp(
   }
   if (type === 'signup') requireSignUpPassword(deps.config.passwords.policy, password)
   const identifier = { kind: 'email', value: email } as const
-  const holder = await findIdentifierHolder(trx, identifier)
-  if (holder && isStaged(holder)) await deleteStagedUser(trx, holder.id)
+  const owner = await findIdentifierOwner(trx, identifier)
+  if (owner && isStaged(owner)) await deleteStagedUser(trx, owner.id)
   const stored = passwordHash ?? hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm)
   const metadata = mergeMetadata(deps.config, {}, data)
   const invited = { isInvited: true, since: KEPT }

@@ -4,8 +4,8 @@ import { violatedConstraint } from '@trestle/database/violations.ts'
 import type { OperatorDeps } from '../deps.ts'
 import { IMPORT_TEXTS } from '../import-errors.ts'
 import { decodeUtf8 } from '../requests/parse-json.ts'
-import { type Holders, judgeLine, type LineVerdict, noHolders } from '../users/import-plan.ts'
-import { findHolders, insertImportedUsers } from '../users/import-repository.ts'
+import { judgeLine, type LineVerdict, noOwners, type Owners } from '../users/import-plan.ts'
+import { findOwners, insertImportedUsers } from '../users/import-repository.ts'
 import { type ImportDefaults, type ImportedUser, toImportedUser } from '../users/imported-user.ts'
 import type { Line } from '../users/read-lines.ts'
 import { readUserLine } from '../users/user-line.ts'
@@ -52,7 +52,7 @@ export async function importUsers(
     counts.refused += 1
     input.onRefused(number, reason)
   }
-  const everybody = noHolders()
+  const everybody = noOwners()
   let batch: Candidate[] = []
   const finishBatch = async (): Promise<void> => {
     const verdicts = await (input.mode === 'store' ? storeBatch(deps, batch) : judgeBatch(deps, batch, everybody))
@@ -100,7 +100,7 @@ async function storeBatch(
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await deps.db.transaction().execute(async (trx) => {
-        const verdicts = await judgeBatch({ ...deps, db: trx }, batch, noHolders())
+        const verdicts = await judgeBatch({ ...deps, db: trx }, batch, noOwners())
         const fresh = batch.filter((_candidate, i) => verdicts[i]?.verdict === 'new').map(({ user }) => user)
         await insertImportedUsers(trx, fresh)
         return verdicts
@@ -116,9 +116,9 @@ async function storeBatch(
 async function judgeBatch(
   { db }: Pick<OperatorDeps, 'db'>,
   batch: readonly Candidate[],
-  holders: Holders,
+  owners: Owners,
 ): Promise<readonly LineVerdict[]> {
   const users = batch.map(({ user }) => user)
-  await findHolders(db, users, holders)
-  return users.map((user) => judgeLine(holders, user))
+  await findOwners(db, users, owners)
+  return users.map((user) => judgeLine(owners, user))
 }

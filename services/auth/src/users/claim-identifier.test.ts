@@ -11,8 +11,8 @@ import {
   type RefuseTaken,
   refuseTaken,
   refuseTakenForAdmin,
-  requireHolderAudience,
   requireNewIdentifier,
+  requireOwnerAudience,
   requireUnconfirmed,
   StaleView,
   withUniqueAccount,
@@ -35,8 +35,8 @@ beforeEach(() => {
 })
 
 const add = (changes: Parameters<typeof addReachable>[2] = {}) => addReachable(db, { byEmail, byPhone }, changes)
-const claim = (identifier: UserIdentifier, refuse: RefuseTaken, ownerId: string | undefined = undefined) =>
-  db.transaction().execute((trx) => claimIdentifier(trx, identifier, { ownerId, refuse }))
+const claim = (identifier: UserIdentifier, refuse: RefuseTaken, userId: string | undefined = undefined) =>
+  db.transaction().execute((trx) => claimIdentifier(trx, identifier, { userId, refuse }))
 
 describe('an identifier that is claimed', () => {
   it('is refused to everybody but its user, by the error of the kind and of the caller', async () => {
@@ -97,10 +97,10 @@ describe('requireUnconfirmed', () => {
   })
 })
 
-describe('requireHolderAudience', () => {
+describe('requireOwnerAudience', () => {
   it('refuses the email of a user of another audience', () => {
-    expect(requireHolderAudience({ audience: 'here' }, 'here')).toBeUndefined()
-    expect(() => requireHolderAudience({ audience: 'elsewhere' }, 'here')).toThrow(emailExists())
+    expect(requireOwnerAudience({ audience: 'here' }, 'here')).toBeUndefined()
+    expect(() => requireOwnerAudience({ audience: 'elsewhere' }, 'here')).toThrow(emailExists())
   })
 })
 

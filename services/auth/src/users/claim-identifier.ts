@@ -6,32 +6,45 @@ import { ACCOUNT_KEY } from '../identities/identity-repository.ts'
 import type { IdentifierKind, UserIdentifier } from '../requests/identifier.ts'
 import { isStaged, type User } from './user.ts'
 import { deleteStagedUser, EMAIL_KEYS, PHONE_KEY } from './user-change-repository.ts'
-import { findIdentifierHolder } from './user-repository.ts'
+import { callReleaseEmail, findIdentifierOwner, lockIdentifierOwner } from './user-repository.ts'
 
 /** Refuses an identifier that another user has, by the error for its kind and for who asks. */
 export type RefuseTaken = (kind: IdentifierKind) => never
 
 /**
- * Requires that no user but `ownerId` has an identifier, as far as this transaction sees. A staged user who has it is deleted
- * (reference: Staged users). A real holder is not locked, since two users who want each other's identifier would deadlock.
+ * Requires that no user but `userId` owns an identifier, as far as this transaction sees. A staged owner is deleted
+ * (reference: Staged users). Another owner is not locked, since two users who want each other's identifier would deadlock.
  * @throws what `refuse` throws, also when the staged user has changed meanwhile
  */
 export async function claimIdentifier(
   trx: Trx,
   identifier: UserIdentifier,
-  { ownerId, refuse }: { readonly ownerId: string | undefined; readonly refuse: RefuseTaken },
+  { userId, refuse }: { readonly userId: string | undefined; readonly refuse: RefuseTaken },
 ): Promise<void> {
-  if ((await releaseIdentifier(trx, identifier, ownerId)) !== 'free') refuse(identifier.kind)
+  if ((await releaseIdentifier(trx, identifier, userId)) !== 'free') refuse(identifier.kind)
 }
 
 /**
  * Claims an email as `claimIdentifier` does, in a transaction of `withUniqueAccount`, which looks again when a staged user has
  * changed meanwhile. @throws emailExists, StaleView
  */
-export async function claimAccountEmail(trx: Trx, email: string, ownerId: string): Promise<void> {
-  const outcome = await releaseIdentifier(trx, { kind: 'email', value: email }, ownerId)
+export async function claimAccountEmail(trx: Trx, email: string, userId: string): Promise<void> {
+  const outcome = await releaseIdentifier(trx, { kind: 'email', value: email }, userId)
   if (outcome === 'changed') throw new StaleView()
   if (outcome === 'taken') refuseTakenEmail()
+}
+
+/**
+ * Locks the owner of an identifier as `lockIdentifierOwner` does, for somebody who is about to prove that the identifier is theirs.
+ * An email that a provider has given to an account without verifying it is released first: the account may be a stranger's, who
+ * waits for the owner of the email to confirm it.
+ *
+ * Lock order: the account that loses the email, or its owner. No transaction takes both: once an account has lost the email,
+ * nobody owns it.
+ */
+export async function releaseAndLockOwner(trx: Trx, identifier: UserIdentifier, at: Date): Promise<User | undefined> {
+  if (identifier.kind === 'email') await callReleaseEmail(trx, identifier.value, at)
+  return lockIdentifierOwner(trx, identifier)
 }
 
 /** Refuses an identifier that another user has, to a user. @throws emailExists, phoneExists */
@@ -55,12 +68,12 @@ function refuseTakenEmail(): never {
 async function releaseIdentifier(
   trx: Trx,
   identifier: UserIdentifier,
-  ownerId: string | undefined,
+  userId: string | undefined,
 ): Promise<'free' | 'taken' | 'changed'> {
-  const holder = await findIdentifierHolder(trx, identifier)
-  if (!holder || holder.id === ownerId) return 'free'
-  if (!isStaged(holder)) return 'taken'
-  return (await deleteStagedUser(trx, holder.id)) ? 'free' : 'changed'
+  const owner = await findIdentifierOwner(trx, identifier)
+  if (!owner || owner.id === userId) return 'free'
+  if (!isStaged(owner)) return 'taken'
+  return (await deleteStagedUser(trx, owner.id)) ? 'free' : 'changed'
 }
 
 /**
@@ -77,24 +90,23 @@ export async function requireNewIdentifier(
 }
 
 /** Requires that the user of an email belongs to an audience. For any other the email is taken. @throws emailExists */
-export function requireHolderAudience(holder: Pick<User, 'audience'>, audience: string): void {
-  if (holder.audience !== audience) refuseTakenEmail()
+export function requireOwnerAudience(owner: Pick<User, 'audience'>, audience: string): void {
+  if (owner.audience !== audience) refuseTakenEmail()
 }
 
 /** Requires that the user of an email may be signed up or invited once more, in an audience. @throws emailExists */
-export function requireUnconfirmed(holder: Pick<User, 'audience' | 'emailConfirmedAt'>, audience: string): void {
-  requireHolderAudience(holder, audience)
-  if (holder.emailConfirmedAt !== null) refuseTakenEmail()
+export function requireUnconfirmed(owner: Pick<User, 'audience' | 'emailConfirmedAt'>, audience: string): void {
+  requireOwnerAudience(owner, audience)
+  if (owner.emailConfirmedAt !== null) refuseTakenEmail()
 }
 
-/** Whether a user other than `ownerId` has an identifier, as far as can be seen. A staged user does not count. */
-export async function isTaken(db: Db, identifier: UserIdentifier, ownerId: string): Promise<boolean> {
-  const holder = await findIdentifierHolder(db, identifier)
-  return holder !== undefined && holder.id !== ownerId && !isStaged(holder)
+/** Whether a user other than `userId` has an identifier, as far as can be seen. A staged user does not count. */
+export async function isTaken(db: Db, identifier: UserIdentifier, userId: string): Promise<boolean> {
+  const owner = await findIdentifierOwner(db, identifier)
+  return owner !== undefined && owner.id !== userId && !isStaged(owner)
 }
 
 /** What has the unique indexes that find a race: a database, and the names of its indexes. */
-/** A database, with the names of its indexes. */
 export interface IndexedDatabase {
   readonly db: Db
   readonly names: Names
@@ -102,7 +114,7 @@ export interface IndexedDatabase {
 
 /**
  * Runs a transaction that gives a user an identifier. The unique index finds an identifier that another request takes between
- * the look and the write, and the second attempt sees its holder. @throws what `refuse` throws, when that fails too
+ * the look and the write, and the second attempt sees its owner. @throws what `refuse` throws, when that fails too
  */
 export async function withUniqueIdentifiers<Result>(
   { db, names }: IndexedDatabase,
@@ -128,7 +140,7 @@ const ACCOUNT_ATTEMPTS_MAX = 10
 
 /**
  * Runs a transaction that decides whose an external account is. Runs it again when another request has taken the account or its
- * address meanwhile: the unique indexes find that, and the next attempt sees the holder.
+ * address meanwhile: the unique indexes find that, and the next attempt sees the owner.
  */
 export function withUniqueAccount<Result>(
   { db, names }: IndexedDatabase,

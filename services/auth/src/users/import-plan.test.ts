@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { judgeLine, noHolders } from './import-plan.ts'
+import { judgeLine, noOwners } from './import-plan.ts'
 import { type ImportedUser, toImportedUser } from './imported-user.ts'
 
 let count = 0
@@ -15,11 +15,11 @@ const user = (line: Parameters<typeof toImportedUser>[0]): ImportedUser => toImp
 const google = (id: string) => [{ provider: 'google', id }]
 
 /** Ann has an id, an email and a phone; Bob has an email and an account at Google. */
-function someHolders() {
-  const holders = noHolders()
-  judgeLine(holders, user({ id: 'ann', email: 'ann@x.y', phone: '111' }))
-  judgeLine(holders, user({ id: 'bob', email: 'bob@x.y', identities: google('1') }))
-  return holders
+function someOwners() {
+  const owners = noOwners()
+  judgeLine(owners, user({ id: 'ann', email: 'ann@x.y', phone: '111' }))
+  judgeLine(owners, user({ id: 'bob', email: 'bob@x.y', identities: google('1') }))
+  return owners
 }
 
 describe('judgeLine', () => {
@@ -53,12 +53,12 @@ describe('judgeLine', () => {
     ],
     ['another account there', { email: 'new@x.y', identities: google('2') }, { verdict: 'new' }],
   ])('judges a line with %s', (_case, line, expected) => {
-    expect(judgeLine(someHolders(), user(line))).toEqual(expected)
+    expect(judgeLine(someOwners(), user(line))).toEqual(expected)
   })
 
   it('compares the next line with the users of earlier lines', () => {
-    const holders = noHolders()
+    const owners = noOwners()
     const verdicts = [{ email: 'a@x.y' }, { email: 'a@x.y' }, { id: 'x', email: 'a@x.y' }, { id: 'x', phone: '11' }]
-    expect(verdicts.map((line) => judgeLine(holders, user(line)).verdict)).toEqual(['new', 'present', 'refused', 'new'])
+    expect(verdicts.map((line) => judgeLine(owners, user(line)).verdict)).toEqual(['new', 'present', 'refused', 'new'])
   })
 })

@@ -1,8 +1,8 @@
 import { IMPORT_TEXTS } from '../import-errors.ts'
 import { type ImportedUser, identityKey } from './imported-user.ts'
 
-/** The holders of everything that no two users share. Each map leads to the id of the user. */
-export interface Holders {
+/** The owners of everything that no two users share. Each map leads to the id of the user. */
+export interface Owners {
   readonly ids: Set<string>
   readonly emails: Map<string, string>
   readonly phones: Map<string, string>
@@ -17,32 +17,32 @@ export type LineVerdict =
   | { readonly verdict: 'present' }
   | { readonly verdict: 'refused'; readonly reason: string }
 
-/** The holders before the first line of a batch, when no identifier is known to be taken. */
-export function noHolders(): Holders {
+/** The owners before the first line of a batch, when no identifier is known to be taken. */
+export function noOwners(): Owners {
   return { ids: new Set(), emails: new Map(), phones: new Map(), identities: new Map() }
 }
 
-/** Judges a user against the holders. A new user becomes a holder for the next lines. */
-export function judgeLine(holders: Holders, user: ImportedUser): LineVerdict {
+/** Judges a user against the owners. A new user becomes an owner for the next lines. */
+export function judgeLine(owners: Owners, user: ImportedUser): LineVerdict {
   const { row, identities, hasOwnId } = user
-  if (holders.ids.has(row.id)) return { verdict: 'present' }
+  if (owners.ids.has(row.id)) return { verdict: 'present' }
   // Users of SSO providers may share an email.
-  const byEmail = row.email === null || row.is_sso_user ? undefined : holders.emails.get(row.email)
-  const byPhone = row.phone === null ? undefined : holders.phones.get(row.phone)
+  const byEmail = row.email === null || row.is_sso_user ? undefined : owners.emails.get(row.email)
+  const byPhone = row.phone === null ? undefined : owners.phones.get(row.phone)
   const found = byEmail ?? byPhone
   // A line without an id is matched by its identifiers, which must all lead to the same user.
   if (!hasOwnId && found !== undefined && (byEmail ?? found) === (byPhone ?? found)) return { verdict: 'present' }
   if (byEmail !== undefined) return { verdict: 'refused', reason: IMPORT_TEXTS.emailTaken }
   if (byPhone !== undefined) return { verdict: 'refused', reason: IMPORT_TEXTS.phoneTaken }
-  const taken = identities.find((identity) => holders.identities.has(identityKey(identity)))
+  const taken = identities.find((identity) => owners.identities.has(identityKey(identity)))
   if (taken) return { verdict: 'refused', reason: IMPORT_TEXTS.identityTaken(taken) }
-  addHolder(holders, user)
+  addOwner(owners, user)
   return { verdict: 'new' }
 }
 
-function addHolder(holders: Holders, { row, identities }: ImportedUser): void {
-  holders.ids.add(row.id)
-  if (row.email !== null && !row.is_sso_user) holders.emails.set(row.email, row.id)
-  if (row.phone !== null) holders.phones.set(row.phone, row.id)
-  for (const identity of identities) holders.identities.set(identityKey(identity), row.id)
+function addOwner(owners: Owners, { row, identities }: ImportedUser): void {
+  owners.ids.add(row.id)
+  if (row.email !== null && !row.is_sso_user) owners.emails.set(row.email, row.id)
+  if (row.phone !== null) owners.phones.set(row.phone, row.id)
+  for (const identity of identities) owners.identities.set(identityKey(identity), row.id)
 }

@@ -1,12 +1,12 @@
 import { columns } from '@trestle/database/batches/columns.ts'
 import { sql } from 'kysely'
 import type { Db, Trx } from '../database.ts'
-import type { Holders } from './import-plan.ts'
+import type { Owners } from './import-plan.ts'
 import { type ImportedUser, identityKey } from './imported-user.ts'
 import { BLANK } from './user-change-repository.ts'
 
-/** Adds to `holders` the users who have the ids, emails, phones or identities of these users. Staged users do not count. */
-export async function findHolders(db: Db, users: readonly ImportedUser[], holders: Holders): Promise<void> {
+/** Adds to `owners` the users who have the ids, emails, phones or identities of these users. Staged users do not count. */
+export async function findOwners(db: Db, users: readonly ImportedUser[], owners: Owners): Promise<void> {
   const rows = await db
     .selectFrom('users')
     .select(['id', 'phone', 'is_sso_user', sql<string | null>`lower(email)`.as('email')])
@@ -14,9 +14,9 @@ export async function findHolders(db: Db, users: readonly ImportedUser[], holder
     .where(hasAnyOf(users))
     .execute()
   for (const { id, email, phone, is_sso_user: isSso } of rows) {
-    holders.ids.add(id)
-    if (email !== null && !isSso) holders.emails.set(email, id)
-    if (phone !== null) holders.phones.set(phone, id)
+    owners.ids.add(id)
+    if (email !== null && !isSso) owners.emails.set(email, id)
+    if (phone !== null) owners.phones.set(phone, id)
   }
   const identities = users.flatMap((user) => user.identities)
   const wanted = columns(identities, { provider: 'text', provider_id: 'text' })
@@ -25,7 +25,7 @@ export async function findHolders(db: Db, users: readonly ImportedUser[], holder
     .select(['provider', 'provider_id', 'user_id'])
     .where(sql<boolean>`(provider, provider_id) IN (SELECT * FROM unnest(${wanted}))`)
     .execute()
-  for (const identity of taken) holders.identities.set(identityKey(identity), identity.user_id)
+  for (const identity of taken) owners.identities.set(identityKey(identity), identity.user_id)
 }
 
 /**

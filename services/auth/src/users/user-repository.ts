@@ -41,31 +41,22 @@ export async function lockUserById(trx: Trx, id: string): Promise<User | undefin
 }
 
 /**
- * Locks the user who has an email or a phone number, in any audience: identifiers are unique across audiences. Undefined where
+ * Locks the owner of an email or a phone number, in any audience: identifiers are unique across audiences. Undefined where
  * nobody has it.
  */
-export async function lockUserByIdentifier(trx: Trx, identifier: UserIdentifier): Promise<User | undefined> {
+export async function lockIdentifierOwner(trx: Trx, identifier: UserIdentifier): Promise<User | undefined> {
   const query = trx.selectFrom('users').selectAll().where(isIdentifiedBy(identifier))
   const row = await query.orderBy(OLDEST_CONFIRMED).limit(1).forNoKeyUpdate().executeTakeFirst()
   return row && toUser(row)
 }
 
-/**
- * Like `lockUserByIdentifier`, for somebody who is about to prove that the identifier is theirs. An email that a provider has
- * given to an account without verifying it is released first: the account may be a stranger's, who waits for the owner of the
- * email to confirm it.
- *
- * Lock order: the account that loses the email, or the user who has it. No transaction takes both: once an account has lost the
- * email, nobody has it.
- */
-export async function lockOwnerOfIdentifier(trx: Trx, identifier: UserIdentifier, at: Date): Promise<User | undefined> {
-  const { kind, value } = identifier
-  if (kind === 'email') await sql`SELECT ${sql.table('release_email')}(${value}, ${at})`.execute(trx)
-  return lockUserByIdentifier(trx, identifier)
+/** Takes an email from the account to which a provider has given it without verifying it, if there is such an account. */
+export async function callReleaseEmail(trx: Trx, email: string, at: Date): Promise<void> {
+  await sql`SELECT ${sql.table('release_email')}(${email}, ${at})`.execute(trx)
 }
 
-/** Finds the user who has an email or a phone number, in any audience, also a staged one; undefined where nobody has it. */
-export async function findIdentifierHolder(
+/** Finds the owner of an email or a phone number, in any audience, also a staged one; undefined where nobody has it. */
+export async function findIdentifierOwner(
   db: Db,
   identifier: UserIdentifier,
 ): Promise<Pick<User, 'id' | 'stagedAt'> | undefined> {
@@ -73,10 +64,10 @@ export async function findIdentifierHolder(
   return query.orderBy(OLDEST_CONFIRMED).limit(1).executeTakeFirst()
 }
 
-/** Whether a user has an identifier. A staged user does not count. */
+/** Whether an identifier has an owner. A staged user does not count. */
 export async function isIdentifierTaken(db: Db, identifier: UserIdentifier): Promise<boolean> {
-  const holder = await findIdentifierHolder(db, identifier)
-  return holder !== undefined && holder.stagedAt === null
+  const owner = await findIdentifierOwner(db, identifier)
+  return owner !== undefined && owner.stagedAt === null
 }
 
 /**
