@@ -98,7 +98,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(httpTelemetry, { meter: deps.meter })
   await app.register(headers, {
     corsAllowedHeaders: config.server.corsAllowedHeaders,
-    errorCode: config.behaviours.errorCodeHeader,
+    errorCode: config.behaviours.sendErrorCodeHeader,
   })
   await app.register(upstreamAnswers, { behaviours: config.behaviours })
   await app.register(clientAddress, { config })

@@ -185,7 +185,7 @@ function createHasher(
 ): PasswordHasher {
   return createPasswordHasher({
     runTasks,
-    scheme: { algorithm: passwords.algorithm, replacesOthers: !behaviours.passwordHashesStay },
+    scheme: { algorithm: passwords.algorithm, replacesOthers: !behaviours.keepOutdatedHashes },
     concurrency: availableParallelism(),
     clock: () => performance.now(),
     readHash: (userId, hash) => readUpstreamSecret(encryptionKeys, userId, hash),

@@ -53,7 +53,7 @@ export async function fitToDatabase(config: AuthConfig, { db, names }: Database<
   // This table of supabase/auth stays where it is. With a prefix, the tables of the service stand beside those of others.
   const isAdopted = names.prefix === '' && (await hasRelation(db, names.schema, 'schema_migrations'))
   if (!isAdopted) return config
-  return { ...config, behaviours: { ...config.behaviours, codesSignUp: true, neighboursAreTold: true } }
+  return { ...config, behaviours: { ...config.behaviours, createUserOnCodeRequest: true, showErrorsOfTriggers: true } }
 }
 
 /** Resolves when the tables are those of this release. @throws Error when migrations are pending */

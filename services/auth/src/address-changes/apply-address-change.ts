@@ -89,7 +89,7 @@ export async function applyPhoneChange(
   })
   await upsertAddressChange(trx, user, { kind: 'phone', at })
   const owner = await setOwnIdentity(trx, updated, { identifier, isVerified: true, at })
-  const isLinked = user.phone === null && deps.config.behaviours.firstPhoneIsLinked
+  const isLinked = user.phone === null && deps.config.behaviours.notifyFirstPhoneAsLinked
   const linked = { name: 'IDENTITY_LINKED', variables: { Provider: 'phone' } } as const
   const changed = { name: 'PHONE_CHANGED', variables: { Phone: newPhone, OldPhone: user.phone } } as const
   await notify(trx, deps, owner, isLinked ? linked : changed)

@@ -19,10 +19,10 @@ export function emailChangeRule({
   behaviours,
   mail,
 }: {
-  readonly behaviours: Pick<Behaviours, 'autoconfirmAppliesChanges'>
+  readonly behaviours: Pick<Behaviours, 'applyEmailChangeUnderAutoconfirm'>
   readonly mail: Pick<AuthConfig['mail'], 'autoconfirm' | 'secureEmailChange'>
 }): EmailChangeRule {
-  if (mail.autoconfirm && behaviours.autoconfirmAppliesChanges) return 'either'
+  if (mail.autoconfirm && behaviours.applyEmailChangeUnderAutoconfirm) return 'either'
   return mail.secureEmailChange ? 'both' : 'new'
 }
 

@@ -111,7 +111,7 @@ export function auditToLog(deps: Omit<AuditDeps, 'now'>, { action, actorId, ip }
 }
 
 function isLogged({ config }: Pick<AuditDeps, 'config'>): boolean {
-  return config.behaviours.logsAuthEvents || !config.database.auditInPostgres
+  return config.behaviours.logAllAuthEvents || !config.database.auditInPostgres
 }
 
 /** The traits of an event in which an admin changed a user (reference: Users made and changed by admins). */

@@ -72,7 +72,7 @@ export interface JwtConfig {
 
 /** Returns how access tokens are made and verified. */
 export function toJwtConfig(values: JwtValues & ProfileValues & { readonly API_EXTERNAL_URL: string }): JwtConfig {
-  const { tokensHaveIssuer } = behavioursOf(values.PROFILE)
+  const { useExternalUrlAsIssuer } = behavioursOf(values.PROFILE)
   return {
     secret: values.JWT_SECRET,
     lifetimeSeconds: values.JWT_EXP,
@@ -80,7 +80,7 @@ export function toJwtConfig(values: JwtValues & ProfileValues & { readonly API_E
     allowedAudiences: new Set([values.JWT_AUD, ...values.JWT_ALLOWED_AUDIENCES]),
     adminRoles: values.JWT_ADMIN_ROLES,
     defaultRole: values.JWT_DEFAULT_GROUP_NAME ?? DEFAULT_ROLE,
-    issuer: values.JWT_ISSUER ?? (tokensHaveIssuer ? values.API_EXTERNAL_URL : undefined),
+    issuer: values.JWT_ISSUER ?? (useExternalUrlAsIssuer ? values.API_EXTERNAL_URL : undefined),
     secretKeyId: values.JWT_KEY_ID,
     seedKeys: values.JWT_KEYS,
     validMethods: values.JWT_VALID_METHODS,

@@ -10,7 +10,7 @@ type WithHook = MailValues & { readonly HOOK_SEND_EMAIL_ENABLED: boolean }
 type JudgedMailValues = WithHook & ProfileValues & { readonly EXTERNAL_EMAIL_ENABLED: boolean }
 
 const isMailNeeded = (values: JudgedMailValues): boolean =>
-  behavioursOf(values.PROFILE).mailServerIsNeeded &&
+  behavioursOf(values.PROFILE).refuseStartWithoutMailServer &&
   values.EXTERNAL_EMAIL_ENABLED &&
   !values.MAILER_AUTOCONFIRM &&
   !values.HOOK_SEND_EMAIL_ENABLED

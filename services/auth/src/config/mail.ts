@@ -157,7 +157,7 @@ const SECOND_MS = 1_000
 /** Returns the settings of mails. Paths of templates become URLs under SITE_URL. */
 export function toMailConfig(
   values: MailValues & ProfileValues & { readonly SITE_URL: string },
-  behaviours: Pick<Behaviours, 'zeroFrequencyIsUnset'>,
+  behaviours: Pick<Behaviours, 'treatZeroFrequencyAsUnset'>,
 ): MailConfig {
   const { SMTP_MAX_FREQUENCY: frequency } = values
   const frequencyMs = frequency === undefined ? undefined : messageIntervalMs(frequency, behaviours)

@@ -44,9 +44,9 @@ const MINUTE_MS = 60_000
 /** The least time between two messages, as a setting has it. */
 export function messageIntervalMs(
   ms: number,
-  { zeroFrequencyIsUnset }: Pick<Behaviours, 'zeroFrequencyIsUnset'>,
+  { treatZeroFrequencyAsUnset }: Pick<Behaviours, 'treatZeroFrequencyAsUnset'>,
 ): number {
-  return ms === 0 && zeroFrequencyIsUnset ? MINUTE_MS : ms
+  return ms === 0 && treatZeroFrequencyAsUnset ? MINUTE_MS : ms
 }
 
 /** How long rows are kept: a duration of at least an hour, or `off` for ever. */

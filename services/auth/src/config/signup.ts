@@ -39,7 +39,7 @@ export interface SignupConfig {
 /** Returns who may sign up and how, and where redirects may go. */
 export function toSignupConfig(
   values: SignupValues,
-  { siteRedirects }: Pick<Behaviours, 'siteRedirects'>,
+  { compareSiteRedirectsBy }: Pick<Behaviours, 'compareSiteRedirectsBy'>,
 ): SignupConfig {
   const isStrict = values.PROFILE === 'strict'
   return {
@@ -47,7 +47,7 @@ export function toSignupConfig(
     emailEnabled: values.EXTERNAL_EMAIL_ENABLED,
     phoneEnabled: values.EXTERNAL_PHONE_ENABLED,
     anonymousEnabled: values.EXTERNAL_ANONYMOUS_USERS_ENABLED,
-    redirects: { siteUrl: values.SITE_URL, site: siteRedirects, allowList: values.URI_ALLOW_LIST },
+    redirects: { siteUrl: values.SITE_URL, site: compareSiteRedirectsBy, allowList: values.URI_ALLOW_LIST },
     pkce: isStrict ? ('required' as const) : ('optional' as const),
     confirmerOwnsAccount: isStrict,
     tellsUnconfirmed: !isStrict,

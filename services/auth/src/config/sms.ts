@@ -87,7 +87,7 @@ export interface SmsConfig {
 }
 
 /** Returns the settings of SMS, and the gateway that they name. */
-export function toSmsConfig(values: SmsValues, behaviours: Pick<Behaviours, 'zeroFrequencyIsUnset'>): SmsConfig {
+export function toSmsConfig(values: SmsValues, behaviours: Pick<Behaviours, 'treatZeroFrequencyAsUnset'>): SmsConfig {
   return {
     autoconfirm: values.SMS_AUTOCONFIRM,
     intervalMs: messageIntervalMs(values.SMS_MAX_FREQUENCY, behaviours),

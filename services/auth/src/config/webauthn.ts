@@ -85,7 +85,7 @@ const isOn = (values: WebauthnValues): boolean =>
 /** Passkeys and WebAuthn factors need the name and the origins of the relying party. */
 export const webauthnRules: readonly Rule<WebauthnValues & ProfileValues>[] = PARTS.map(
   (part) => (values) =>
-    isMissing(values, part) && isOn(values) && behavioursOf(values.PROFILE).relyingPartyIsNeeded
+    isMissing(values, part) && isOn(values) && behavioursOf(values.PROFILE).refuseStartWithoutRelyingParty
       ? `AUTH_${part} is required when passkeys or WebAuthn factors are on`
       : undefined,
 )

@@ -62,7 +62,7 @@ export async function linkExternalIdentity(
   if (owner.email === null && account.email) await requireShownFactor(trx, caller)
   const { id } = await insertExternalIdentity(trx, owner.id, account, deps.now())
   const adopted = await adoptEmail(trx, deps, owner, account)
-  const user = deps.config.behaviours.linkingAdoptsProfile
+  const user = deps.config.behaviours.mergeProfileOnLinking
     ? await adoptProfile(trx, deps, adopted, account)
     : await updateProviders(trx, adopted)
   const traits = { identity_id: id, provider: account.provider, provider_id: account.subject }

@@ -96,7 +96,7 @@ describe('withPathOf', () => {
     ['myapp:callback', 'myapp:callback?code=c#f'],
   ])('leaves an empty path of %s empty', (redirect, expected) => {
     const address = withFormFragment(withQuery(redirect, { code: 'c' }), { f: '' }).replace('#f=', '#f')
-    expect(withPathOf({ emptyPathGetsSlash: false }, redirect, address)).toBe(expected)
-    expect(withPathOf({ emptyPathGetsSlash: true }, redirect, address)).toBe(address)
+    expect(withPathOf({ addSlashToEmptyPath: false }, redirect, address)).toBe(expected)
+    expect(withPathOf({ addSlashToEmptyPath: true }, redirect, address)).toBe(address)
   })
 })

@@ -101,9 +101,9 @@ const DENIALS: ReadonlySet<string> = new Set([signupDisabled.code, userBanned.co
 export function callbackFailureRedirect(
   redirectTo: string,
   error: HttpError,
-  { providerRefusalCode }: Pick<Behaviours, 'providerRefusalCode'>,
+  { showProviderRefusalCode }: Pick<Behaviours, 'showProviderRefusalCode'>,
 ): string {
-  const parameters = failureParameters(error, providerRefusalCode)
+  const parameters = failureParameters(error, showProviderRefusalCode)
   return withFormFragment(withQuery(redirectTo, parameters), { ...parameters, sb: '' })
 }
 
@@ -129,12 +129,12 @@ function failureParameters({ status, code, message, details }: HttpError, hasRef
  * empty path as `/`, which this takes away where the address is to stay as it was written.
  */
 export function withPathOf(
-  { emptyPathGetsSlash }: Pick<Behaviours, 'emptyPathGetsSlash'>,
+  { addSlashToEmptyPath }: Pick<Behaviours, 'addSlashToEmptyPath'>,
   redirectTo: string,
   address: string,
 ): string {
   const hasPath = !/^[^:/?#]+:\/\/[^/?#]*(?:[?#]|$)/.test(redirectTo)
-  return emptyPathGetsSlash || hasPath ? address : address.replace(/^([^:/?#]+:\/\/[^/?#]*)\//, '$1')
+  return addSlashToEmptyPath || hasPath ? address : address.replace(/^([^:/?#]+:\/\/[^/?#]*)\//, '$1')
 }
 
 /** Ordered parameters of a fragment or query. */

@@ -33,11 +33,11 @@ interface HookDeps {
   readonly behaviours: Pick<
     Behaviours,
     | 'hookRefusalCode'
-    | 'hooksHaveMetadata'
-    | 'messageHooksCalled'
-    | 'userHooksCalled'
-    | 'timesEndInZ'
-    | 'identitiesShowSignIn'
+    | 'sendMetadataToAllHooks'
+    | 'callMessageHooks'
+    | 'callUserHooks'
+    | 'endTimesInZ'
+    | 'showSignInOfOwnIdentities'
   >
 }
 
@@ -59,7 +59,7 @@ const PAUSE_MS = 200
 
 /** The hooks of a process. Each call is signed, has three tries in five seconds, and a refusal is logged without its payload. */
 export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
-  const { hookRefusalCode, hooksHaveMetadata, messageHooksCalled, userHooksCalled } = deps.behaviours
+  const { hookRefusalCode, sendMetadataToAllHooks, callMessageHooks, callUserHooks } = deps.behaviours
   const toForm = upstreamForm(deps.behaviours) ?? ((payload: unknown) => payload)
   // Hooks are called deep within use cases, most of which need no address.
   const addresses = new AsyncLocalStorage<string>()
@@ -69,19 +69,19 @@ export function createHooks(config: HooksConfig, deps: HookDeps): Hooks {
   }
   return {
     during: (ip, run) => {
-      if (hooksHaveMetadata && Object.keys(config).length > 0) addresses.run(ip, run)
+      if (sendMetadataToAllHooks && Object.keys(config).length > 0) addresses.run(ip, run)
       else run()
     },
     isOn: (name) => config[name] !== undefined,
     isInRequest: (name) => {
-      const moment = name.endsWith('_USER_CREATED') ? userHooksCalled : messageHooksCalled
+      const moment = name.endsWith('_USER_CREATED') ? callUserHooks : callMessageHooks
       return config[name] !== undefined && moment === 'in the request'
     },
     call: async (name, payload) => {
       const hook = config[name]
       if (!hook) throw new Error(`the hook ${name} is off`)
       try {
-        const body = JSON.stringify(toForm(hooksHaveMetadata ? withMetadata(name, payload) : payload))
+        const body = JSON.stringify(toForm(sendMetadataToAllHooks ? withMetadata(name, payload) : payload))
         return readHookAnswer(await deliver(deps, hook, body), hookRefusalCode)
       } catch (error) {
         logRefusal(deps, name, error)

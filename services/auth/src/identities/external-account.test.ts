@@ -9,7 +9,7 @@ const read = (profile: Partial<ExternalProfile>, assumesVerified = true) =>
   toExternalAccount(
     configured,
     { subject: '7', emails: [], ...profile },
-    { security: { assumesVerified }, behaviours: { emptyCustomClaims: false } },
+    { security: { assumesVerified }, behaviours: { showEmptyCustomClaims: false } },
   )
 const ADA = { email: 'ada@example.com', isVerified: true, isPrimary: false }
 const EVE = { email: 'eve@example.com', isVerified: false, isPrimary: false }

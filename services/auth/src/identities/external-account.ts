@@ -28,7 +28,7 @@ const SUBJECT_LENGTH_MAX = 512
 /** How accounts at providers are read. */
 export interface AccountConfig {
   readonly security: Pick<SecurityConfig, 'assumesVerified'>
-  readonly behaviours: Pick<Behaviours, 'emptyCustomClaims'>
+  readonly behaviours: Pick<Behaviours, 'showEmptyCustomClaims'>
 }
 
 /**
@@ -69,12 +69,12 @@ function isUsable(listed: ListedEmail): listed is ListedEmail & { readonly email
 function toData(
   profile: ExternalProfile,
   email: ExternalEmail | undefined,
-  { emptyCustomClaims }: AccountConfig['behaviours'],
+  { showEmptyCustomClaims }: AccountConfig['behaviours'],
 ): Record<string, unknown> {
   const { subject, name, picture, customClaims = {} } = profile
   const custom = withoutEmpty(customClaims)
   // The provider could have sent custom claims, and sent none. supabase/auth then stores an empty object.
-  const tellsNone = emptyCustomClaims && profile.customClaims && Object.keys(profile.customClaims).length === 0
+  const tellsNone = showEmptyCustomClaims && profile.customClaims && Object.keys(profile.customClaims).length === 0
   const data = withoutEmpty({
     iss: profile.issuer,
     sub: subject,

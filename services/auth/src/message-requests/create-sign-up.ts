@@ -166,7 +166,7 @@ async function answerSignUp(
 /** Whether the status alone tells that an identifier is taken. */
 function isTakenTold({ config }: Pick<CreateSignUpDeps, 'config'>, isConfirmed: boolean): boolean {
   const anyConfirmed = config.mail.autoconfirm || config.sms.autoconfirm
-  return isConfirmed || (config.behaviours.duplicateIsTold && anyConfirmed)
+  return isConfirmed || (config.behaviours.revealTakenAddress && anyConfirmed)
 }
 
 function refuseTaken({ config }: Pick<CreateSignUpDeps, 'config'>): never {
@@ -180,10 +180,10 @@ async function answerDuplicate(
   { verdict, actorId }: SignUpOutcome,
   made: UnconfirmedUser,
 ): Promise<UnconfirmedUser> {
-  const { duplicateIsTold, repeatedSignUpIsTold } = deps.config.behaviours
+  const { revealTakenAddress, revealRepeatedSignUp } = deps.config.behaviours
   const untold = { ...made.user, role: '', userMetadata: data }
-  if (verdict === 'taken') return duplicateIsTold ? { user: untold, identities: [] } : made
-  if (!repeatedSignUpIsTold) return made
+  if (verdict === 'taken') return revealTakenAddress ? { user: untold, identities: [] } : made
+  if (!revealRepeatedSignUp) return made
   const kind = identifier.kind === 'email' ? 'confirmation' : 'sms'
   const waitMs =
     verdict === 'repeated' && (await restOfInterval(deps.db, deps, { kind, identifier: identifier.value, audience }))

@@ -83,7 +83,7 @@ export function isSentInRequest(
 ): boolean {
   if (medium === 'email') return hooks.isInRequest('SEND_EMAIL')
   if (hooks.isOn('SEND_SMS')) return hooks.isInRequest('SEND_SMS')
-  return sms !== undefined && config.behaviours.smsSent === 'in the request'
+  return sms !== undefined && config.behaviours.sendSms === 'in the request'
 }
 
 /**

@@ -22,9 +22,9 @@ interface SentMessage {
 
 /** The member `message_id` of the answer of an endpoint that sends a message, where the answer has it. */
 export function showMessageId(
-  { messageIdOf }: Pick<Behaviours, 'messageIdOf'>,
+  { showMessageIdOf }: Pick<Behaviours, 'showMessageIdOf'>,
   { endpoint, medium, messageId }: SentMessage,
 ): SentMessageAnswer {
-  const isShown = messageIdOf === 'SMS' ? medium === 'sms' : endpoint === 'resend'
+  const isShown = showMessageIdOf === 'SMS' ? medium === 'sms' : endpoint === 'resend'
   return isShown ? { message_id: messageId } : {}
 }

@@ -68,13 +68,13 @@ export function countMessages({ purpose }: Pick<MessageRequest, 'purpose'>, conf
 }
 
 interface CountConfig {
-  readonly behaviours: Pick<Behaviours, 'emailChangeCounts'>
+  readonly behaviours: Pick<Behaviours, 'mailsPerEmailChange'>
   readonly mail: { readonly secureEmailChange: boolean }
 }
 
 /** How many mails a change of email counts as (reference: Message limits). */
 export function countEmailChange({ behaviours }: Pick<CountConfig, 'behaviours'>, needsBothAddresses: boolean): number {
-  return needsBothAddresses ? behaviours.emailChangeCounts : 1
+  return needsBothAddresses ? behaviours.mailsPerEmailChange : 1
 }
 
 /** Whether the message of a request is a mail or an SMS. */

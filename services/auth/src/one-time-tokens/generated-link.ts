@@ -31,10 +31,10 @@ export const GeneratedLinkView = UserView.extend({
 export function viewGeneratedLink(
   link: GeneratedLink,
   redirectTo: string,
-  behaviours: Pick<Behaviours, 'changeTimesStay' | 'linkTokenIsTold'>,
+  behaviours: Pick<Behaviours, 'keepSentTimesOfChanges' | 'showGeneratedLinkToken'>,
 ): z.output<typeof GeneratedLinkView> {
   const { url: action_link, code: email_otp, token, verificationType: verification_type, linkType: type } = link
   const secrets = { action_link, email_otp, hashed_token: token, verification_type }
-  const told = behaviours.linkTokenIsTold ? { token, type } : {}
+  const told = behaviours.showGeneratedLinkToken ? { token, type } : {}
   return { ...viewUser(link, behaviours), ...secrets, redirect_to: redirectTo, ...told }
 }

@@ -14,7 +14,7 @@ interface Tokens {
 const Claims = z.object({ sub: z.string(), session_id: z.string() })
 
 interface SessionDeps {
-  readonly config: { readonly behaviours: Pick<Behaviours, 'sessionHeaders'> }
+  readonly config: { readonly behaviours: Pick<Behaviours, 'sendSessionHeaders'> }
 }
 
 /** Gives answers the form and the headers that clients of supabase/auth know, as far as the profile has them. */
@@ -22,7 +22,7 @@ export const upstreamAnswers = fp<{ readonly behaviours: Behaviours }>(
   async (app: FastifyInstance, { behaviours }) => {
     const toForm = upstreamForm(behaviours)
     if (toForm) app.addHook('preSerialization', (_request, _reply, payload, done) => done(null, toForm(payload)))
-    if (!behaviours.sessionHeaders) return
+    if (!behaviours.sendSessionHeaders) return
     app.addHook('preSerialization', (_request, reply, payload, done) => {
       if (isSession(payload)) reply.headers(toHeaders(payload))
       done(null, payload)
@@ -33,7 +33,7 @@ export const upstreamAnswers = fp<{ readonly behaviours: Behaviours }>(
 
 /** Names the session that a redirect hands out, as answers in JSON name theirs. */
 export function nameSession({ config }: SessionDeps, reply: FastifyReply, session: Tokens): void {
-  if (config.behaviours.sessionHeaders) reply.headers(toHeaders(session))
+  if (config.behaviours.sendSessionHeaders) reply.headers(toHeaders(session))
 }
 
 /** A schema would make an error for each answer that is no session, which takes longer than to write the answer. */

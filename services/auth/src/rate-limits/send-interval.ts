@@ -124,7 +124,7 @@ async function useInterval(db: Db, deps: IntervalDeps, key: IntervalKey): Promis
 }
 
 interface StartDeps extends Pick<IntervalDeps, 'now' | 'serverKeys'> {
-  readonly config: IntervalConfig & { readonly behaviours: Pick<Behaviours, 'linksStartIntervals'> }
+  readonly config: IntervalConfig & { readonly behaviours: Pick<Behaviours, 'startIntervalAtGeneratedLink'> }
   readonly db: Db
 }
 
@@ -138,7 +138,7 @@ interface AdminLink extends Omit<IntervalKey, 'kind'> {
  * before its user, and the caller has locked the user first.
  */
 export async function startInterval(deps: StartDeps, link: AdminLink): Promise<void> {
-  if (!deps.config.behaviours.linksStartIntervals) return
+  if (!deps.config.behaviours.startIntervalAtGeneratedLink) return
   const kind = link.kind === 'confirmation' || link.kind === 'recovery' ? link.kind : 'email_change'
   const sentAt = deps.now()
   await deps.db

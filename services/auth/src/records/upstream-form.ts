@@ -9,19 +9,20 @@ const UTC_OFFSET = '+00:00'
 
 /** The form of what clients and hooks are sent. Undefined where the profile leaves every value as it is. */
 export function upstreamForm({
-  timesEndInZ,
-  identitiesShowSignIn,
-}: Pick<Behaviours, 'timesEndInZ' | 'identitiesShowSignIn'>): ToUpstreamForm | undefined {
-  if (!timesEndInZ && !identitiesShowSignIn) return undefined
+  endTimesInZ,
+  showSignInOfOwnIdentities,
+}: Pick<Behaviours, 'endTimesInZ' | 'showSignInOfOwnIdentities'>): ToUpstreamForm | undefined {
+  if (!endTimesInZ && !showSignInOfOwnIdentities) return undefined
   const toForm = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(toForm)
     if (!isPlainObject(value)) return value
-    const shown: Record<string, unknown> = identitiesShowSignIn && isIdentity(value) ? withSignIn(value) : { ...value }
+    const shown: Record<string, unknown> =
+      showSignInOfOwnIdentities && isIdentity(value) ? withSignIn(value) : { ...value }
     // Each answer passes here, and a loop over a copy takes half as long as entries.
     for (const name in shown) {
       const member = shown[name]
       if (typeof member !== 'string') shown[name] = FREE_FORM.has(name) ? member : toForm(member)
-      else if (timesEndInZ && isTime(name, member)) shown[name] = `${member.slice(0, -UTC_OFFSET.length)}Z`
+      else if (endTimesInZ && isTime(name, member)) shown[name] = `${member.slice(0, -UTC_OFFSET.length)}Z`
     }
     return shown
   }

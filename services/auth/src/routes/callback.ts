@@ -113,7 +113,7 @@ function addressAfter(
     case 'session':
       return externalSessionRedirect(finished.redirectTo, {
         ...finished,
-        provider: config.behaviours.providerInFragment ? finished.provider : undefined,
+        provider: config.behaviours.showProviderInFragment ? finished.provider : undefined,
       })
     case 'auth-code':
       return codeRedirect(finished.redirectTo, finished.code)

@@ -63,7 +63,7 @@ export const factorsRoutes: FastifyPluginAsyncZod = async (app) => {
       const wanted = parseFactor(body)
       const issuer = readIssuer(deps, body.issuer)
       const enrolled = await enrolFactor(deps, { caller, wanted, ip: clientAddress.ip })
-      const phone = deps.config.behaviours.enrolledPhoneAsSent && wanted.phone ? body.phone : wanted.phone
+      const phone = deps.config.behaviours.showEnrolledPhoneAsSent && wanted.phone ? body.phone : wanted.phone
       return viewEnrolledFactor({ ...wanted, ...enrolled, phone, issuer })
     },
   )

@@ -51,7 +51,7 @@ function viewSettings(config: AuthConfig): z.output<typeof SettingsAnswer> {
     saml_enabled: false,
     passkeys_enabled: webauthn.passkeysEnabled,
   }
-  if (!behaviours.upstreamSettings) {
+  if (!behaviours.showUpstreamSettings) {
     return {
       external: providers,
       ...common,

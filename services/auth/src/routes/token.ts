@@ -154,7 +154,7 @@ async function grantByRefreshToken(
 ): Promise<SessionView> {
   const { refresh_token: refreshToken } = requireBody(request)
   const { session, isNewToken } = await grantRefreshToken(deps, { ...readSessionOrigin(request), refreshToken })
-  if (isNewToken && deps.config.behaviours.sessionHeaders) reply.header('sb-auth-refresh-token-reuse', 'false')
+  if (isNewToken && deps.config.behaviours.sendSessionHeaders) reply.header('sb-auth-refresh-token-reuse', 'false')
   return session
 }
 

@@ -99,7 +99,7 @@ export const userRoutes: FastifyPluginAsyncZod = async (app) => {
 function parseChanges({ config }: { readonly config: AuthConfig }, body: z.output<typeof UserBody>): OwnChanges {
   return {
     ...parseAddresses(config, body),
-    password: config.behaviours.emptyPasswordIsWeak ? (body.password ?? undefined) : body.password || undefined,
+    password: config.behaviours.treatEmptyPasswordAsWeak ? (body.password ?? undefined) : body.password || undefined,
     currentPassword: body.current_password || undefined,
     nonce: body.nonce || undefined,
     data: body.data && requireMetadata(config, body.data),

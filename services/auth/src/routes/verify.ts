@@ -116,7 +116,7 @@ export const verifyRoutes: FastifyPluginAsyncZod = async (app) => {
       const verified = await verifyMessage(deps, { fields, context: await readContext(deps, request, reply) })
       if (verified.verdict === 'other-address-left') return { msg: OTHER_ADDRESS_LEFT, code: '200' }
       const { session, type } = verified
-      const isTold = type !== undefined && deps.config.behaviours.verifiedTypeIsTold
+      const isTold = type !== undefined && deps.config.behaviours.showVerifiedType
       return { ...session, ...(isTold ? { type } : {}) }
     },
   )

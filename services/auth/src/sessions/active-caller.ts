@@ -19,7 +19,10 @@ export interface ActiveCaller {
 export interface ActiveCallerDeps {
   readonly config: {
     readonly jwt: { readonly audience: string }
-    readonly behaviours: Pick<Behaviours, 'tokenAudience' | 'tokenOfDeletedUser' | 'tokenFromBeforeFactor'>
+    readonly behaviours: Pick<
+      Behaviours,
+      'acceptTokenAudience' | 'reportDeletedUserAsMissing' | 'takeAssuranceLevelFrom'
+    >
   }
   readonly now: () => Date
 }
@@ -60,22 +63,22 @@ async function toActiveCaller(
   found: Promise<User | undefined>,
 ): Promise<ActiveCaller> {
   const { userId, sessionId } = caller
-  const { tokenAudience, tokenOfDeletedUser, tokenFromBeforeFactor } = config.behaviours
+  const { acceptTokenAudience, reportDeletedUserAsMissing, takeAssuranceLevelFrom } = config.behaviours
   const named = await found
   // A token for another service that shares the secret speaks for none of our users.
   const isOurs =
-    tokenAudience === 'any' ||
+    acceptTokenAudience === 'any' ||
     caller.isAdmin ||
     named?.audience === callerAudience(caller, undefined, config.jwt.audience)
   const exists = named && !isStaged(named) && named.deletedAt === null
-  if (tokenOfDeletedUser === 'session' && named && named.deletedAt !== null && sessionId !== null)
+  if (reportDeletedUserAsMissing === 'session' && named && named.deletedAt !== null && sessionId !== null)
     refuseMissingSession()
   const user = requireTokenUser(isOurs && exists ? named : undefined)
   requireNotBanned(user, now())
   if (sessionId === null) return { user, session: undefined }
   const session = requireSession(await findSession(db, userId, sessionId))
   // The session may have been raised after this token was made. A thief of the token has not shown the second factor.
-  const countsAsSession = caller.aal === 'aal2' || tokenFromBeforeFactor === 'session'
+  const countsAsSession = caller.aal === 'aal2' || takeAssuranceLevelFrom === 'session'
   return { user, session: countsAsSession ? session : { ...session, aal: 'aal1' } }
 }
 
@@ -87,7 +90,7 @@ export async function refuseLostUser(
   { db, config }: Pick<ActiveCallerDeps, 'config'> & { readonly db: Db },
   { userId, sessionId }: Pick<Caller, 'userId' | 'sessionId'>,
 ): Promise<never> {
-  const asksForRow = config.behaviours.tokenOfDeletedUser === 'session' && sessionId !== null
+  const asksForRow = config.behaviours.reportDeletedUserAsMissing === 'session' && sessionId !== null
   const user = asksForRow ? await findUserById(db, userId) : undefined
   return user?.deletedAt ? refuseMissingSession() : refuseMissingUser()
 }

@@ -14,7 +14,7 @@ import { deleteSessionsOfUser } from './session-repository.ts'
 export interface AttemptHookDeps {
   readonly db: Db
   readonly hooks: Hooks
-  readonly config: { readonly behaviours: Pick<Behaviours, 'silentHookConsents'> }
+  readonly config: { readonly behaviours: Pick<Behaviours, 'continueWithoutHookDecision'> }
 }
 
 /**
@@ -60,7 +60,7 @@ export async function judgeFactorAttempt(
 }
 
 function verdictOf({ config }: Pick<AttemptHookDeps, 'config'>): typeof AttemptVerdict | typeof LenientVerdict {
-  return config.behaviours.silentHookConsents ? LenientVerdict : AttemptVerdict
+  return config.behaviours.continueWithoutHookDecision ? LenientVerdict : AttemptVerdict
 }
 
 /** Ends all sessions of a user, as a global sign-out does. */

@@ -22,7 +22,7 @@ export interface ShownFactor extends SessionOrigin {
 /** What raising a session works with. */
 export interface RaiseSessionDeps {
   readonly randomBytes: RandomBytes
-  readonly config: { readonly behaviours: Pick<Behaviours, 'spentParentLasts'> }
+  readonly config: { readonly behaviours: Pick<Behaviours, 'acceptSpentParentUntilChildIsUsed'> }
 }
 
 /**
@@ -39,7 +39,7 @@ export async function raiseSession(
   const refreshToken = firstRefreshToken(randomBytes(FIRST_TOKEN_BYTES))
   const { rows } = await sql<SessionRow>`SELECT ${sessionColumns} FROM ${sql.table('raise_session')}(
     ${shown.userId}, ${shown.sessionId}, ${shown.factorId}, ${shown.method}, ${hashRefreshToken(refreshToken)},
-    ${shown.userAgent}, ${shown.ip}, ${!config.behaviours.spentParentLasts}) AS r`.execute(trx)
+    ${shown.userAgent}, ${shown.ip}, ${!config.behaviours.acceptSpentParentUntilChildIsUsed}) AS r`.execute(trx)
   const row = requireSession(rows.find(({ verdict }) => verdict === 'done'))
   await updateCredentialSince(trx, shown, shown.credentialSince)
   return { ...toStoredSession(row), refreshToken }

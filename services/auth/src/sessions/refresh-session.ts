@@ -39,7 +39,7 @@ export interface RefreshConfig {
     readonly singlePerUser: boolean
   }
   readonly database: { readonly auditInPostgres: boolean }
-  readonly behaviours: Pick<Behaviours, 'spentParentLasts' | 'ancestorsBranch'>
+  readonly behaviours: Pick<Behaviours, 'acceptSpentParentUntilChildIsUsed' | 'branchOnAncestorReuse'>
 }
 
 /** The rules of a refresh, in the units of the SQL function: seconds, and null for no limit. */
@@ -58,8 +58,11 @@ export function toRefreshRules({ sessions, database, behaviours }: RefreshConfig
 }
 
 /** Whether `reuseRefreshToken` decides on spent tokens, so that the refresh itself refuses them and revokes nothing. */
-export function judgesReuseAgain({ spentParentLasts, ancestorsBranch }: RefreshConfig['behaviours']): boolean {
-  return spentParentLasts || ancestorsBranch
+export function judgesReuseAgain({
+  acceptSpentParentUntilChildIsUsed,
+  branchOnAncestorReuse,
+}: RefreshConfig['behaviours']): boolean {
+  return acceptSpentParentUntilChildIsUsed || branchOnAncestorReuse
 }
 
 function toSeconds(ms: number | undefined): number | null {

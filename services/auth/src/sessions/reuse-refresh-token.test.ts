@@ -47,7 +47,7 @@ async function reuse(token: string, sessions = {}) {
       ...sessions,
     },
     database: { auditInPostgres: true },
-    behaviours: { spentParentLasts: true, ancestorsBranch: true },
+    behaviours: { acceptSpentParentUntilChildIsUsed: true, branchOnAncestorReuse: true },
   }
   const { result, child } = await reuseRefreshToken(
     { config, lanes: database.lanes, refreshTokenKey },

@@ -50,7 +50,7 @@ interface ReuseParameters extends SessionOrigin {
   readonly childHash: Buffer
   readonly childNumber: number
   readonly parentLasts: boolean
-  readonly ancestorsBranch: boolean
+  readonly branchOnAncestorReuse: boolean
   readonly revokeFamily: boolean
   readonly reuseSeconds: number
   readonly audit: boolean
@@ -64,7 +64,7 @@ interface ReuseRow extends SessionRow {
 const reuseQuery: PreparedQuery<ReuseParameters, ReuseRow> = prepare(
   'reuse_refresh_token',
   (p) => sql`SELECT ${sessionColumns}, r.user_id, r.child_number FROM ${sql.table('reuse_refresh_token')}(
-    ${p.tokenHash}, ${p.childHash}, ${p.childNumber}, ${p.userAgent}, ${p.ip}, ${p.parentLasts}, ${p.ancestorsBranch},
+    ${p.tokenHash}, ${p.childHash}, ${p.childNumber}, ${p.userAgent}, ${p.ip}, ${p.parentLasts}, ${p.branchOnAncestorReuse},
     ${p.revokeFamily}, ${p.reuseSeconds}, ${p.audit}) AS r`,
 )
 
@@ -77,8 +77,8 @@ async function callReuse(
     return await lanes.write.one(reuseQuery, {
       ...spent,
       tokenHash: hashRefreshToken(token),
-      parentLasts: behaviours.spentParentLasts,
-      ancestorsBranch: behaviours.ancestorsBranch,
+      parentLasts: behaviours.acceptSpentParentUntilChildIsUsed,
+      branchOnAncestorReuse: behaviours.branchOnAncestorReuse,
       revokeFamily: sessions.revokeFamilyOnReuse,
       reuseSeconds: sessions.reuseIntervalMs / 1_000,
       audit: database.auditInPostgres,

@@ -22,7 +22,7 @@ export function sessionHeaders({ userId, sessionId, refreshToken }: NamedSession
 
 /** The error of a request that had found its session, or begun one, when it was refused. */
 export function nameInError(
-  { sessionHeaders: areSent }: Pick<Behaviours, 'sessionHeaders'>,
+  { sendSessionHeaders: areSent }: Pick<Behaviours, 'sendSessionHeaders'>,
   error: unknown,
   named: NamedSession,
 ): unknown {

@@ -30,7 +30,7 @@ export type SessionView = z.output<typeof SessionView>
 /** What an access token is made with. */
 export interface SessionViewDeps {
   readonly config: {
-    readonly behaviours: Pick<Behaviours, 'changeTimesStay' | 'timeboxEndsTokens' | 'sessionHeaders'>
+    readonly behaviours: Pick<Behaviours, 'keepSentTimesOfChanges' | 'expireTokensAtTimebox' | 'sendSessionHeaders'>
     readonly jwt: JwtConfig
     readonly sessions: SessionConfig
   }
@@ -126,7 +126,7 @@ function lowAalEnd({ lowAalMs }: SessionConfig, { aal, factors, startedAt }: Sto
 /** When a session ends whose access tokens end with it, in epoch seconds. */
 function timeboxEnd({ behaviours, sessions }: SessionViewDeps['config'], { startedAt }: StoredSession): number {
   const { enforceOnAccessToken, timeboxMs } = sessions
-  if (!behaviours.timeboxEndsTokens || !enforceOnAccessToken || timeboxMs === undefined) return Infinity
+  if (!behaviours.expireTokensAtTimebox || !enforceOnAccessToken || timeboxMs === undefined) return Infinity
   return Math.floor((Date.parse(startedAt) + timeboxMs) / 1_000)
 }
 

@@ -43,7 +43,7 @@ export function invitationData(
   { behaviours }: Pick<AuthConfig, 'behaviours'>,
   data: NewOwnUser['data'],
 ): NewOwnUser['data'] {
-  return behaviours.invitationDataInIdentity ? data : {}
+  return behaviours.copyInvitationDataToIdentity ? data : {}
 }
 
 /**

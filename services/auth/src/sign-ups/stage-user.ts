@@ -43,7 +43,7 @@ export async function lockOrStageUser(
   if (owner && owner.audience !== audience && (await hasRecentMessage(trx, deps, owner, identifier))) return undefined
   if (owner && !isStaged(owner)) return keepWantedContent(trx, owner, { identifier, audience, stage })
   if (!stage) return undefined
-  if (deps.config.behaviours.codesSignUp) {
+  if (deps.config.behaviours.createUserOnCodeRequest) {
     if (owner) await deleteStagedUser(trx, owner.id)
     const made = await insertUnconfirmed(trx, deps, { identifier, audience, data: stage.data })
     return made ?? lockOrStageUser(trx, deps, { identifier, audience, stage })

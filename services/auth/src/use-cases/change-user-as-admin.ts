@@ -81,7 +81,7 @@ async function storeChanges(
   let current = await updateUser(trx, id, {
     updated_at: at,
     keep_unconfirmed: true,
-    ...(wanted.audience === undefined || config.behaviours.audienceIsFixed ? {} : { aud: wanted.audience }),
+    ...(wanted.audience === undefined || config.behaviours.ignoreNewAudience ? {} : { aud: wanted.audience }),
     ...(wanted.role === undefined ? {} : { role: wanted.role }),
     ...(confirmsEmail
       ? { raw_user_meta_data: confirmedMetadata(config, metadata, 'email') }
@@ -90,7 +90,7 @@ async function storeChanges(
     ...(passwordHash === undefined ? {} : passwordChange(config, passwordHash)),
   })
   if (wanted.banMs !== undefined) await updateBan(trx, id, wanted.banMs)
-  const staysConfirmed = config.behaviours.changedAddressStaysConfirmed
+  const staysConfirmed = config.behaviours.keepConfirmationOfChangedAddress
   for (const kind of ['email', 'phone'] as const)
     current = await updateIdentifier(trx, current, { kind, wanted, at, staysConfirmed })
   const changesRole = wanted.role !== undefined && wanted.role !== user.role

@@ -122,7 +122,7 @@ async function insertWantedUser(
     // Identities are listed by the time of their creation, so each gets a time of its own.
     await insertOwnIdentity(trx, user, { kind, wanted, at: new Date(at.getTime() + order) })
   }
-  const told = deps.config.behaviours.auditTellsProvider ? { provider: kinds[0] } : {}
+  const told = deps.config.behaviours.auditProviderOfNewUser ? { provider: kinds[0] } : {}
   const traits = { ...adminTraits(user), ...told }
   await recordAudit(trx, deps, { action: 'user_signedup', actor: admin.actor, target: user, ip: context.ip, traits })
   // The mail limit counts only mails that users request.

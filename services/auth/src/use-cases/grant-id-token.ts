@@ -87,9 +87,9 @@ export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenIn
   if (!input.idToken) throw idTokenMissing()
   const judge = await findIdTokenProvider(deps, input)
   const { name: provider } = judge.configured
-  const { idTokensNeedEmail } = deps.config.behaviours
+  const { requireEmailInIdToken } = deps.config.behaviours
   const read = await readAccount(deps, input.idToken, { ...judge, ...input })
-  const needsNone = !idTokensNeedEmail && deps.config.mail.autoconfirm
+  const needsNone = !requireEmailInIdToken && deps.config.mail.autoconfirm
   const account = { ...read, emailOptional: read.emailOptional || needsNone }
   const target = linkTo && (await findLinkingTarget(deps, linkTo))
   if (!target) await askBeforeExternalUser(deps, account, context)
@@ -97,7 +97,7 @@ export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenIn
     provider,
     linking: target,
     context,
-    refuseWithoutEmail: () => (idTokensNeedEmail ? refuseMissingEmail() : refuseUnverifiedEmail(provider)),
+    refuseWithoutEmail: () => (requireEmailInIdToken ? refuseMissingEmail() : refuseUnverifiedEmail(provider)),
     signIn: (trx, hooked) =>
       target
         ? linkExternalIdentity(trx, hooked, { account, target, ip: context.ip })
@@ -147,7 +147,7 @@ async function readAccount(
   try {
     return toExternalAccount(configured, rules.readProfile(claims), {
       security,
-      behaviours: { emptyCustomClaims: false },
+      behaviours: { showEmptyCustomClaims: false },
     })
   } catch (cause) {
     return refuseToken(cause)
@@ -204,7 +204,7 @@ async function findIdTokenProvider(
   if (!issuer || !clientId) throw idTokenSourceMissing()
   const { external, behaviours } = deps.config
   const issuing = builtInProviders(external).find((candidate) => isIssuer(candidate, issuer))
-  if (issuing && behaviours.ownIssuersAreTaken) return toIdTokenProvider(issuing, issuing.clientIds)
+  if (issuing && behaviours.acceptIssuersOfEnabledProviders) return toIdTokenProvider(issuing, issuing.clientIds)
   const isPermitted = external.idTokenIssuers.includes(issuer) && issuing?.clientIds.includes(clientId)
   if (issuing && isPermitted) return toIdTokenProvider(issuing, [clientId])
   return refuseProvider(
@@ -235,7 +235,7 @@ function refuseProvider(
   known: (typeof PROVIDERS)[number] | undefined,
 ): never {
   const isStrange = known === undefined || !takesIdTokens(known)
-  if (isStrange && config.behaviours.strangeIdTokensAreUnsupported) return refuseUnsupported(asked)
+  if (isStrange && config.behaviours.reportUnknownIssuerAsUnsupported) return refuseUnsupported(asked)
   throw providerDisabled({ issuer: known ? issuerOf(known) : asked })
 }
 

@@ -70,7 +70,8 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
   const mayBeTold = deps.config.signup.tellsUnconfirmed || user?.isConfirmed === true
   const isRight = matches && !blocked && mayBeTold
   if (!isRight) await recordFailedCheck(deps, check)
-  if (!isRight && user && deps.config.behaviours.banIsToldFirst && isBanned(user, deps.now())) refuseBannedSignIn()
+  if (!isRight && user && deps.config.behaviours.showBanBeforePassword && isBanned(user, deps.now()))
+    refuseBannedSignIn()
   // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
   if (user) await judgePasswordAttempt(deps, user.id, isRight)
   const view =
@@ -112,7 +113,7 @@ async function signInVerified(
   const view = await signNewSession(deps, { ...result.session, refreshToken })
   const policy = checkPasswordPolicy(deps.config.passwords.policy, password)
   if (policy.verdict !== 'weak')
-    return deps.config.behaviours.weakPasswordIsNull ? { ...view, weak_password: null } : view
+    return deps.config.behaviours.showNullWeakPassword ? { ...view, weak_password: null } : view
   return { ...view, weak_password: { message: policy.message, reasons: policy.reasons } }
 }
 
@@ -138,6 +139,6 @@ function readSignInIdentifier(
   }
   if (!phone) throw addressMissingAtSignIn()
   if (!config.signup.phoneEnabled) throw phoneSignInsDisabled()
-  if (config.behaviours.strangePhoneIsUnknown && normalisePhone(phone) === undefined) return refusePassword()
+  if (config.behaviours.treatMalformedPhoneAsUnknown && normalisePhone(phone) === undefined) return refusePassword()
   return { kind: 'phone', value: requirePhone(phone) }
 }

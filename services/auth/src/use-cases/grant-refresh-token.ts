@@ -105,7 +105,7 @@ async function refuseRefresh(
   tokenHash: Buffer,
 ): Promise<never> {
   const refusal = refusalOf(verdict)
-  const isNamed = config.behaviours.sessionHeaders && verdict !== 'busy'
+  const isNamed = config.behaviours.sendSessionHeaders && verdict !== 'busy'
   const session = isNamed ? await findSessionOfToken(lanes, tokenHash) : undefined
   if (!session) throw refusal
   const sessionId = verdict === 'user-banned' ? undefined : session.sessionId

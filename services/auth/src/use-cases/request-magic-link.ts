@@ -18,8 +18,8 @@ export interface MagicLinkInput extends OneTimeCodeInput {
 export async function requestMagicLink(deps: MagicLinkDeps, { pkce, ...input }: MagicLinkInput): Promise<void> {
   const { identifier, context } = input
   const stage = await decideStaging(deps, input)
-  const { codesSignUp } = deps.config.behaviours
-  if (codesSignUp && (await signUpUnlessKnown(deps, { ...input, pkce, channel: 'sms' })) !== 'known') return
+  const { createUserOnCodeRequest } = deps.config.behaviours
+  if (createUserOnCodeRequest && (await signUpUnlessKnown(deps, { ...input, pkce, channel: 'sms' })) !== 'known') return
   const request = { purpose: 'magiclink', identifier, pkce, context } as const
-  await requestMessage(deps, codesSignUp ? request : { ...request, stage })
+  await requestMessage(deps, createUserOnCodeRequest ? request : { ...request, stage })
 }

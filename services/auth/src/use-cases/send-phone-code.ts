@@ -34,7 +34,7 @@ export interface PhoneCodeInput extends OneTimeCodeInput {
 export async function sendPhoneCode(deps: PhoneCodeDeps, { channel, ...input }: PhoneCodeInput): Promise<string> {
   const messageId = randomUUID()
   const stage = await decideStaging(deps, input)
-  if (deps.config.behaviours.codesSignUp) {
+  if (deps.config.behaviours.createUserOnCodeRequest) {
     if (deps.config.sms.autoconfirm) await signUpUnlessKnown(deps, { ...input, pkce: undefined, channel })
     else if (stage) await askBeforeOwnUser(deps, input)
   }

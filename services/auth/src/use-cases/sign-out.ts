@@ -33,7 +33,7 @@ export async function signOut(
   const verdict = await deleteSessionsInScope(deps.lanes, {
     userId: caller.userId,
     audience:
-      caller.isAdmin || behaviours.tokenAudience === 'any'
+      caller.isAdmin || behaviours.acceptTokenAudience === 'any'
         ? null
         : callerAudience(caller, undefined, deps.config.jwt.audience),
     sessionId: caller.sessionId,

@@ -77,7 +77,7 @@ describe('createSignUp', () => {
 
   it('answers as for a free address when the user of the address is deleted meanwhile', async () => {
     const free = await request('gone@example.com', deps)
-    const behaviours = { ...deps.config.behaviours, repeatedSignUpIsTold: true }
+    const behaviours = { ...deps.config.behaviours, revealRepeatedSignUp: true }
     const insertSignUp: typeof deps.insertSignUp = async (signUp) => {
       const outcome = await deps.insertSignUp(signUp)
       await deps.db.deleteFrom('users').where('email', '=', 'gone@example.com').execute()

@@ -89,7 +89,13 @@ export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCodeInput): 
   const check = { identifier: identifier.value, ip: context.ip }
   const blocked = await isBlocked(deps, check)
   const owner = await findUserByIdentifier(deps.db, context.audience, identifier)
-  if (!blocked && owner && type === 'sms' && deps.config.behaviours.testCodesStand && isTestCode(deps, input)) {
+  if (
+    !blocked &&
+    owner &&
+    type === 'sms' &&
+    deps.config.behaviours.acceptTestCodesRepeatedly &&
+    isTestCode(deps, input)
+  ) {
     return redeemMessage(deps, { ...input, ...standingMessage(owner, input), refuse: refuseCode })
   }
   const wanted = { audience: context.audience, identifier: identifier.value, kinds: ACCEPTED_KINDS[type] }
@@ -130,7 +136,7 @@ function matchCode(
 ): Guessed | undefined {
   const { serverKeys, now } = deps
   const { type, identifier, code } = input
-  const isStanding = deps.config.behaviours.testCodesStand && isTestCode(deps, input)
+  const isStanding = deps.config.behaviours.acceptTestCodesRepeatedly && isTestCode(deps, input)
   let found: Guessed | undefined
   for (const token of candidates.length === 0 ? [undefined] : candidates) {
     const matches = matchesCode(serverKeys.hmacs, token ?? NO_CODE, { identifier: identifier.value, code })

@@ -3,7 +3,7 @@ import type { IdentifierKind } from '../requests/identifier.ts'
 
 /** The settings that decide whether the service writes into the metadata of users. */
 export interface AddressMetadataConfig {
-  readonly behaviours: Pick<Behaviours, 'addressInUserMetadata'>
+  readonly behaviours: Pick<Behaviours, 'copyAddressToUserMetadata'>
 }
 
 type Metadata = Readonly<Record<string, unknown>>
@@ -25,7 +25,7 @@ export function signUpMetadata(
   data: Metadata,
   { kind, value, userId, isVerified }: SignUpAddress,
 ): Metadata {
-  if (!behaviours.addressInUserMetadata) return data
+  if (!behaviours.copyAddressToUserMetadata) return data
   const email = kind === 'email' ? { email: value } : {}
   return { ...data, sub: userId, ...email, email_verified: kind === 'email' && isVerified, phone_verified: false }
 }
@@ -36,5 +36,7 @@ export function confirmedMetadata(
   metadata: Metadata,
   kind: IdentifierKind,
 ): Record<string, unknown> {
-  return behaviours.addressInUserMetadata && kind === 'email' ? { ...metadata, email_verified: true } : { ...metadata }
+  return behaviours.copyAddressToUserMetadata && kind === 'email'
+    ? { ...metadata, email_verified: true }
+    : { ...metadata }
 }

@@ -106,11 +106,11 @@ export function parseAdminUser(rules: MetadataRules, fields: AdminUserFields): A
 
 /** The same for a change, where an empty password may be a weak one. @throws what `parseAdminUser` throws */
 export function parseAdminChange(
-  rules: MetadataRules & { readonly behaviours: Pick<Behaviours, 'emptyPasswordIsWeak'> },
+  rules: MetadataRules & { readonly behaviours: Pick<Behaviours, 'treatEmptyPasswordAsWeak'> },
   fields: AdminUserFields,
 ): AdminUser {
   const wanted = parseAdminUser(rules, fields)
-  return rules.behaviours.emptyPasswordIsWeak && fields.password === '' ? { ...wanted, password: '' } : wanted
+  return rules.behaviours.treatEmptyPasswordAsWeak && fields.password === '' ? { ...wanted, password: '' } : wanted
 }
 
 /** @throws roleTooLong for a role that is longer than its column */

@@ -12,7 +12,7 @@ export type NewUser = Omit<Insertable<UsersTable>, 'id'> & { readonly id?: strin
 
 /** The setting of what a new password does to its user's row. */
 export interface PasswordRules {
-  readonly behaviours: Pick<Behaviours, 'passwordClearsSentTimes'>
+  readonly behaviours: Pick<Behaviours, 'clearSentTimesOnNewPassword'>
 }
 
 /** What a new password changes of its user's row. */
@@ -22,7 +22,7 @@ export function passwordChange(config: PasswordRules, hash: string): Updateable<
 
 /** The times of messages that are cleared with a new password, and when an invitation is accepted. */
 export function clearedTimes({ behaviours }: PasswordRules): Updateable<UsersTable> {
-  return behaviours.passwordClearsSentTimes ? NOTHING_SENT : {}
+  return behaviours.clearSentTimesOnNewPassword ? NOTHING_SENT : {}
 }
 
 const NOTHING_SENT = {

@@ -90,10 +90,10 @@ export type UserView = z.output<typeof UserView>
  */
 export function viewUser(
   { user, identities, factors }: Profile,
-  { changeTimesStay }: Pick<Behaviours, 'changeTimesStay'> = { changeTimesStay: false },
+  { keepSentTimesOfChanges }: Pick<Behaviours, 'keepSentTimesOfChanges'> = { keepSentTimesOfChanges: false },
 ): UserView {
-  const hasEmailChange = user.emailChange !== null || changeTimesStay
-  const hasPhoneChange = user.phoneChange !== null || changeTimesStay
+  const hasEmailChange = user.emailChange !== null || keepSentTimesOfChanges
+  const hasPhoneChange = user.phoneChange !== null || keepSentTimesOfChanges
   return {
     id: user.id,
     aud: user.audience,

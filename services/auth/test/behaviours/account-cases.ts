@@ -36,7 +36,7 @@ export const accountCases = {
     compatible: ['$argon2', 200],
     supabase: ['$2a$10$', 200],
   },
-  passwordHashesStay: {
+  keepOutdatedHashes: {
     settings: { AUTH_PASSWORD_HASH: 'argon2id' },
     observe: async (service) => {
       const { email } = await createSignedUp(service.deps, { encrypted_password: BCRYPT })
@@ -46,7 +46,7 @@ export const accountCases = {
     compatible: [200, '$argon2'],
     supabase: [200, '$2a$10$'],
   },
-  banIsToldFirst: {
+  showBanBeforePassword: {
     observe: async (service) => {
       const { email, password } = await createSignedUp(service.deps, { banned_until: '2999-01-01' })
       const wrong = { email, password: 'a wrong password' }
@@ -61,12 +61,12 @@ export const accountCases = {
       [400, 'user_banned'],
     ],
   },
-  strangePhoneIsUnknown: {
+  treatMalformedPhoneAsUnknown: {
     observe: (service) => signIn(service, { phone: 'no phone', password: PASSWORD }),
     compatible: [400, 'validation_failed'],
     supabase: [400, 'invalid_credentials'],
   },
-  emptyPasswordIsWeak: {
+  treatEmptyPasswordAsWeak: {
     observe: async (service) => {
       const { headers, user } = await createSignedIn(service)
       const change = async (url: string, by: Readonly<Record<string, string>>) => {
@@ -78,7 +78,7 @@ export const accountCases = {
     compatible: Array(2).fill([200, undefined]),
     supabase: Array(2).fill([422, 'weak_password']),
   },
-  changedAddressStaysConfirmed: {
+  keepConfirmationOfChangedAddress: {
     observe: async (service) => {
       const change = async (since: object, payload: object) => {
         const { user } = await createSignedUp(service.deps, since)
@@ -99,7 +99,7 @@ export const accountCases = {
       [false, false],
     ],
   },
-  tokensHaveIssuer: {
+  useExternalUrlAsIssuer: {
     observe: async (service) => {
       const { email, password } = await createSignedUp(service.deps)
       const answer = (await service.post('/token?grant_type=password', { email, password })).json()

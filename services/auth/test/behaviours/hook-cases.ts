@@ -36,7 +36,7 @@ export const hookCases = {
     compatible: [403, 'hook_rejected', 'Not from here'],
     supabase: [403, 'unknown', 'Not from here'],
   },
-  hooksHaveMetadata: {
+  sendMetadataToAllHooks: {
     settings: { ...settings, AUTH_SECURITY_FORWARDED_FOR_ENABLED: 'true' },
     observe: async (service) => {
       const { email, password } = await createSignedUp(service.deps)
@@ -48,7 +48,7 @@ export const hookCases = {
     compatible: undefined,
     supabase: { uuid: anyId, time: expect.any(String), name: 'password-verification', ip_address: '203.0.113.7' },
   },
-  silentHookConsents: {
+  continueWithoutHookDecision: {
     settings,
     observe: async (service) => {
       const { email, password } = await createSignedUp(service.deps)
@@ -73,7 +73,7 @@ export const hookCases = {
       [200, undefined],
     ],
   },
-  messageHooksCalled: {
+  callMessageHooks: {
     settings: messageSettings,
     observe: async (service) => {
       refuseBy('SEND_EMAIL')
@@ -122,7 +122,7 @@ export const hookCases = {
       },
     ],
   },
-  userHooksCalled: {
+  callUserHooks: {
     settings,
     observe: async (service) => {
       refuseBy('AFTER_USER_CREATED')

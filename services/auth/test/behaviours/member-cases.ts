@@ -31,7 +31,7 @@ const endOf = (time: unknown): string => String(time).replace(/^\d{4}-\d\d-\d\dT
 
 /** Members and headers of answers. */
 export const memberCases = {
-  timesEndInZ: {
+  endTimesInZ: {
     observe: async (service) => {
       const user_metadata = { seen_at: TIME }
       const signedIn = await createSignedIn(service, { raw_user_meta_data: user_metadata, banned_until: '2001-02-03' })
@@ -46,7 +46,7 @@ export const memberCases = {
     compatible: ['+00:00', '+00:00', '+00:00', '+00:00', 'undefined', '+00:00', TIME],
     supabase: ['Z', 'Z', 'Z', 'Z', 'Z', 'Z', TIME],
   },
-  identitiesShowSignIn: {
+  showSignInOfOwnIdentities: {
     observe: async (service) => {
       const { headers } = await createSignedIn(service)
       const [identity] = (await service.app.inject({ url: '/user', headers })).json().identities
@@ -55,7 +55,7 @@ export const memberCases = {
     compatible: false,
     supabase: true,
   },
-  sessionHeaders: {
+  sendSessionHeaders: {
     settings: tokenHook.settings('CUSTOM_ACCESS_TOKEN'),
     observe: async (service) => {
       tokenHook.answer = consent
@@ -96,7 +96,7 @@ export const memberCases = {
       [400, 0, false, undefined],
     ],
   },
-  tokenErrorNames: {
+  showOAuthErrorMembers: {
     observe: async ({ post }) => {
       const refused = async (grant: string, payload: object, headers = {}) =>
         (await post(`/token?grant_type=${grant}`, payload, headers)).json()
@@ -130,7 +130,7 @@ export const memberCases = {
       { error: 'invalid request', error_description: 'provider or client_id and issuer required' },
     ],
   },
-  weakPasswordIsNull: {
+  showNullWeakPassword: {
     observe: async ({ deps, post }) => {
       const { email, password } = await createSignedUp(deps)
       const { weak_password: weak } = (await post('/token?grant_type=password', { email, password })).json()
@@ -140,7 +140,7 @@ export const memberCases = {
     compatible: [undefined, false],
     supabase: [null, false],
   },
-  userBesideSession: {
+  showUserBesideSession: {
     settings: { AUTH_MAILER_AUTOCONFIRM: 'true' },
     observe: async ({ post }) => {
       const bodies = [{}, { email: `beside-${randomUUID()}@example.com`, password: PASSWORD }]
@@ -156,7 +156,7 @@ export const memberCases = {
     compatible: Array(2).fill(['string', true, true]),
     supabase: Array(2).fill(['string', false, false]),
   },
-  verifiedTypeIsTold: {
+  showVerifiedType: {
     observe: async (service) => {
       const { email } = await createSignedUp(service.deps)
       await service.post('/otp', { email })
@@ -167,7 +167,7 @@ export const memberCases = {
     compatible: ['magiclink', true],
     supabase: [undefined, true],
   },
-  linkTokenIsTold: {
+  showGeneratedLinkToken: {
     observe: async (service) => {
       const { email } = await createSignedUp(service.deps)
       const link = (await service.post('/admin/generate_link', { type: 'magiclink', email }, OPERATOR)).json()
@@ -176,7 +176,7 @@ export const memberCases = {
     compatible: [true, 'magiclink', 'magiclink'],
     supabase: [false, undefined, 'magiclink'],
   },
-  enrolledPhoneAsSent: {
+  showEnrolledPhoneAsSent: {
     settings: { AUTH_MFA_PHONE_ENROLL_ENABLED: 'true' },
     observe: async (service) => {
       const { headers } = await createSignedIn(service)
@@ -187,7 +187,7 @@ export const memberCases = {
     compatible: ['4520123456', '4520123456'],
     supabase: ['+4520123456', '4520123456'],
   },
-  auditTellsProvider: {
+  auditProviderOfNewUser: {
     observe: async ({ deps, post }) => {
       const created = async (fields: object) => {
         const { id } = (await post('/admin/users', fields, OPERATOR)).json()
@@ -200,7 +200,7 @@ export const memberCases = {
     compatible: [undefined, undefined],
     supabase: ['email', 'phone'],
   },
-  passwordClearsSentTimes: {
+  clearSentTimesOnNewPassword: {
     observe: async (service) => {
       const change = async (url: string, asked: Record<string, string>) => {
         const payload = { password: 'another correct horse' }
@@ -223,7 +223,7 @@ export const memberCases = {
     compatible: [3, 3, 1],
     supabase: [0, 0, 0],
   },
-  changeTimesStay: {
+  keepSentTimesOfChanges: {
     observe: async (service) => {
       const { headers, user } = await createSignedIn(service, {
         email_change_sent_at: TIME,
@@ -270,7 +270,7 @@ export const memberCases = {
     compatible: [200, 431, 431],
     supabase: [200, 200, 431],
   },
-  invitationDataInIdentity: {
+  copyInvitationDataToIdentity: {
     observe: async ({ post }) => {
       const seen = async (url: string, fields: object) => {
         const body = { email: `guest-${randomUUID()}@example.com`, data: { a: 1 }, ...fields }
@@ -286,7 +286,7 @@ export const memberCases = {
     compatible: Array(3).fill([1, 1]),
     supabase: Array(3).fill([1, undefined]),
   },
-  logsAuthEvents: {
+  logAllAuthEvents: {
     observe: async ({ deps }) => {
       const actions: unknown[] = []
       const info = ({ auth_event: event }: { readonly auth_event?: { readonly action: string } }) =>
@@ -304,7 +304,7 @@ export const memberCases = {
     compatible: [],
     supabase: ['login', 'user_modified'],
   },
-  upstreamSettings: {
+  showUpstreamSettings: {
     observe: async ({ app }) => {
       const { external, disable_signup, mailer_autoconfirm, phone_autoconfirm, ...rest } = (
         await app.inject('/settings')

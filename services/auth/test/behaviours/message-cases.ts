@@ -36,7 +36,7 @@ export const messageCases = {
     compatible: [TOO_SOON, 200],
     supabase: [200, 200],
   },
-  zeroFrequencyIsUnset: {
+  treatZeroFrequencyAsUnset: {
     settings: { AUTH_SMTP_MAX_FREQUENCY: '0s', AUTH_SMS_MAX_FREQUENCY: '0s' },
     observe: async (service) => {
       const [email, phone] = ['zero@example.com', '14155550180']
@@ -49,7 +49,7 @@ export const messageCases = {
     compatible: [200, 200, 200],
     supabase: [TOO_SOON, 'over_sms_send_rate_limit', 200],
   },
-  linksStartIntervals: {
+  startIntervalAtGeneratedLink: {
     observe: async (service) => {
       const { email, headers } = await createSignedIn(service)
       const [invited, fresh] = ['invited-link@example.com', 'fresh-link@example.com']
@@ -68,7 +68,7 @@ export const messageCases = {
     compatible: [200, 200, 200, 200],
     supabase: [TOO_SOON, TOO_SOON, TOO_SOON, TOO_SOON],
   },
-  emailChangeCounts: {
+  mailsPerEmailChange: {
     settings: { AUTH_RATE_LIMIT_EMAIL_SENT: '2' },
     observe: async (service) => {
       const { headers } = await createSignedIn(service)
@@ -81,7 +81,7 @@ export const messageCases = {
     compatible: [200, TOO_SOON, TOO_SOON],
     supabase: [200, 200, TOO_SOON],
   },
-  codesSignUp: {
+  createUserOnCodeRequest: {
     observe: async (service) => {
       const [email, signedUp, phone] = ['by-code@example.com', 'before-code@example.com', '14155550193']
       await service.post('/otp', { email, data: { name: 'Ann' } })
@@ -131,7 +131,7 @@ export const messageCases = {
       afterSignUp: TOO_SOON,
     },
   },
-  testCodesStand: {
+  acceptTestCodesRepeatedly: {
     settings: { AUTH_SMS_TEST_OTP: '14155550190:123456,14155550191:654321' },
     observe: async (service) => {
       const [phone, other] = ['14155550190', '14155550191']
@@ -150,7 +150,7 @@ export const messageCases = {
     compatible: ['otp_expired', ['otp_expired', 'otp_expired'], 'otp_expired', 'otp_expired'],
     supabase: [200, [200, 200], 'otp_expired', 200],
   },
-  smsSent: {
+  sendSms: {
     observe: async (service) => {
       const phone = '14155550194'
       const find = () => service.deps.db.selectFrom('users').select('phone').where('phone', '=', phone).execute()
@@ -177,7 +177,7 @@ export const messageCases = {
       resent: [200, 200, 200, 'over_sms_send_rate_limit'],
     },
   },
-  messageIdOf: {
+  showMessageIdOf: {
     settings: { AUTH_SMS_TEST_OTP: '14155550192:123456' },
     observe: async (service) => {
       const phone = '14155550192'
@@ -207,7 +207,7 @@ export const messageCases = {
       [200, []],
     ],
   },
-  firstPhoneIsLinked: {
+  notifyFirstPhoneAsLinked: {
     settings: {
       AUTH_SMS_AUTOCONFIRM: 'true',
       AUTH_MAILER_NOTIFICATIONS_PHONE_CHANGED_ENABLED: 'true',
@@ -253,7 +253,7 @@ export const messageCases = {
       'https://app.example.com/change?a=1&',
     ],
   },
-  autoconfirmAppliesChanges: {
+  applyEmailChangeUnderAutoconfirm: {
     settings: { AUTH_MAILER_AUTOCONFIRM: 'true' },
     observe: async (service) => {
       const { email } = await createSignedUp(service.deps)
@@ -265,7 +265,7 @@ export const messageCases = {
     compatible: [false, false],
     supabase: [true, true],
   },
-  mailServerIsNeeded: {
+  refuseStartWithoutMailServer: {
     observe: async (service, profile) => {
       const settings = { AUTH_PROFILE: profile, AUTH_SMTP_HOST: '' }
       return openBeside(service, settings).then(

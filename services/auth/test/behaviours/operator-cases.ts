@@ -16,7 +16,7 @@ async function runSql(connectionString: string, statements: string): Promise<voi
 
 /** What admins and operators see. */
 export const operatorCases = {
-  neighboursAreTold: {
+  showErrorsOfTriggers: {
     observe: async ({ database, post }) => {
       await runSql(
         database.directUrl,
@@ -43,7 +43,7 @@ export const operatorCases = {
     compatible: [],
     supabase: [{ extname: 'pgcrypto' }],
   },
-  relyingPartyIsNeeded: {
+  refuseStartWithoutRelyingParty: {
     observe: async (service, profile) => {
       const settings = {
         AUTH_PROFILE: profile,
@@ -84,7 +84,7 @@ export const operatorCases = {
       description: 'GoTrue is a user registration and authentication API',
     },
   },
-  userListMax: {
+  userListRowsMax: {
     observe: async ({ app, deps }) => {
       const users = Array.from({ length: 2_150 }, (_, n) => ({
         aud: 'many',
@@ -111,12 +111,12 @@ export const operatorCases = {
       ['validation_failed', 0, 0, undefined],
     ],
   },
-  pageZeroIsFirst: {
+  acceptPageZero: {
     observe: async ({ app }) => (await app.inject({ url: '/admin/users?page=0', headers: OPERATOR })).statusCode,
     compatible: 400,
     supabase: 200,
   },
-  audienceIsFixed: {
+  ignoreNewAudience: {
     observe: async (service) => {
       const { user } = await createSignedUp(service.deps)
       const [url, payload] = [`/admin/users/${user.id}`, { aud: 'another', role: 'editor' }]
@@ -126,7 +126,7 @@ export const operatorCases = {
     compatible: ['another', 'editor'],
     supabase: ['authenticated', 'editor'],
   },
-  providerNameInAnyCase: {
+  acceptProviderNameInAnyCase: {
     settings: {
       AUTH_EXTERNAL_GITHUB_ENABLED: 'true',
       AUTH_EXTERNAL_GITHUB_CLIENT_ID: 'client',
@@ -140,7 +140,7 @@ export const operatorCases = {
     compatible: [400, 'undefined'],
     supabase: [302, 'https://github.com/login/oauth/authorize'],
   },
-  errorCodeHeader: {
+  sendErrorCodeHeader: {
     observe: async ({ app }) => {
       const [refused, lost, fine] = await Promise.all(['/user', '/nothing', '/settings'].map((url) => app.inject(url)))
       return [refused, lost, fine].map((answer) => answer?.headers['x-sb-error-code'])

@@ -81,7 +81,7 @@ async function atProvider<Seen>(
 
 /** Sign-ins at providers. */
 export const providerCases = {
-  providerInFragment: {
+  showProviderInFragment: {
     settings,
     observe: (service) =>
       atProvider(service, { sub: 'fay', email: 'fay@example.com', email_verified: true }, async ({ signIn }) => {
@@ -91,7 +91,7 @@ export const providerCases = {
     compatible: ['keycloak', 'string'],
     supabase: [undefined, 'string'],
   },
-  linkingAdoptsProfile: {
+  mergeProfileOnLinking: {
     settings,
     observe: async (service) => {
       const { headers } = await createSignedIn(service, { raw_user_meta_data: { name: 'Ann' } })
@@ -105,7 +105,7 @@ export const providerCases = {
     compatible: ['Kurt', ['email', 'keycloak'], 2],
     supabase: ['Ann', ['email', 'keycloak'], 2],
   },
-  emptyCustomClaims: {
+  showEmptyCustomClaims: {
     settings,
     observe: (service) =>
       atProvider(service, { sub: 'carl', email: 'carl@example.com', email_verified: true }, async ({ signIn, get }) => {
@@ -116,7 +116,7 @@ export const providerCases = {
     compatible: [undefined, undefined],
     supabase: [{}, {}],
   },
-  providerRefusalCode: {
+  showProviderRefusalCode: {
     settings,
     observe: (service) =>
       atProvider(service, {}, async ({ signIn }) => {
@@ -127,7 +127,7 @@ export const providerCases = {
     compatible: ['access_denied', 'bad_oauth_callback', 'bad_oauth_callback', 'bad_oauth_callback'],
     supabase: ['access_denied', undefined, undefined, 'bad_oauth_callback'],
   },
-  strangeIdTokensAreUnsupported: {
+  reportUnknownIssuerAsUnsupported: {
     settings,
     observe: (service) =>
       atProvider(service, {}, async ({ grant }) => [
@@ -139,7 +139,7 @@ export const providerCases = {
     compatible: Array(4).fill('provider_disabled'),
     supabase: ['validation_failed', 'validation_failed', 'provider_disabled', 'provider_disabled'],
   },
-  ownIssuersAreTaken: {
+  acceptIssuersOfEnabledProviders: {
     settings,
     observe: (service) =>
       atProvider(service, {}, async ({ grant }) => {
@@ -152,7 +152,7 @@ export const providerCases = {
     compatible: ['provider_disabled', 'provider_disabled'],
     supabase: ['ines@example.com', 'invalid request'],
   },
-  idTokensNeedEmail: {
+  requireEmailInIdToken: {
     settings: { ...settings, AUTH_MAILER_AUTOCONFIRM: 'true' },
     observe: async (service) => {
       const grant = (deps: MailApp['deps'], sub: string) =>

@@ -9,7 +9,7 @@ async function followDeadLink({ app }: MailApp, redirectTo: string) {
 
 /** Where browsers are sent. */
 export const redirectCases = {
-  siteRedirects: {
+  compareSiteRedirectsBy: {
     settings: { AUTH_SITE_URL: 'http://localhost:3000/start' },
     observe: async (service) => {
       const targets = ['http://localhost:5173/a', 'https://localhost:3000/a', 'exp://127.0.0.1:19000/a']
@@ -19,7 +19,7 @@ export const redirectCases = {
     compatible: ['http://localhost:5173/a', 'https://localhost:3000/a', 'http://localhost:3000/start'],
     supabase: ['http://localhost:5173/a', 'http://localhost:3000/start', 'exp://127.0.0.1:19000/a'],
   },
-  emptyPathGetsSlash: {
+  addSlashToEmptyPath: {
     settings: {
       AUTH_SITE_URL: 'http://localhost:3000',
       AUTH_URI_ALLOW_LIST: 'myapp://callback',

@@ -60,7 +60,7 @@ const USED = 'refresh_token_already_used'
 
 /** Sessions, their tokens, and the calls that need them. */
 export const sessionCases = {
-  spentParentLasts: {
+  acceptSpentParentUntilChildIsUsed: {
     observe: async (service) => {
       const { refreshToken: first, sessionId } = await createSignedIn(service)
       const { child: second } = await refresh(service, first)
@@ -73,7 +73,7 @@ export const sessionCases = {
     compatible: [USED, false, USED, USED, [USED, USED]],
     supabase: [200, true, 200, USED, [200, 200]],
   },
-  ancestorsBranch: {
+  branchOnAncestorReuse: {
     settings: { AUTH_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '10s' },
     observe: async (service) => {
       const { first, third } = await refreshTwice(service)
@@ -92,7 +92,7 @@ export const sessionCases = {
     compatible: [USED, true, USED, 2, ['validation_failed', 'validation_failed']],
     supabase: [200, true, 200, 3, [200, 200]],
   },
-  timeboxEndsTokens: {
+  expireTokensAtTimebox: {
     settings: { AUTH_SESSIONS_TIMEBOX: '60s', AUTH_SESSIONS_ENFORCE_ON_ACCESS_TOKEN: 'true' },
     observe: async (service) => {
       const { sessionId } = await createSignedIn(service)
@@ -106,7 +106,7 @@ export const sessionCases = {
     compatible: false,
     supabase: true,
   },
-  tokenFromBeforeFactor: {
+  takeAssuranceLevelFrom: {
     observe: async (service) => {
       const before = await createSignedIn(service)
       await addApp(service, before.headers)
@@ -115,7 +115,7 @@ export const sessionCases = {
     compatible: [401, 'insufficient_aal'],
     supabase: [200, undefined],
   },
-  tokenAudience: {
+  acceptTokenAudience: {
     observe: async (service) => {
       const { user, sessionId } = await createSignedIn(service)
       const aud = ['my-api', 'authenticated']
@@ -141,7 +141,7 @@ export const sessionCases = {
       [204, undefined],
     ],
   },
-  tokenOfDeletedUser: {
+  reportDeletedUserAsMissing: {
     observe: async (service) => {
       const { headers, user } = await createSignedIn(service)
       const [url, payload] = [`/admin/users/${user.id}`, { should_soft_delete: true }]

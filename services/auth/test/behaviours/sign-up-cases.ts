@@ -17,7 +17,7 @@ export const signUpCases = {
     compatible: [400, 'user_already_exists'],
     supabase: [422, 'user_already_exists'],
   },
-  duplicateIsTold: {
+  revealTakenAddress: {
     observe: async (service) => {
       const { email } = await createSignedUp(service.deps)
       const duplicate = async (data: object) => {
@@ -36,7 +36,7 @@ export const signUpCases = {
       [200, '', 0, 'Eve'],
     ],
   },
-  repeatedSignUpIsTold: {
+  revealRepeatedSignUp: {
     observe: async (service) => {
       const email = 'repeated@example.com'
       const signUp = async (name: string) => {
@@ -53,7 +53,7 @@ export const signUpCases = {
     compatible: [[200, 'Ann'], [200, 'Ben'], [200, 'Eve'], false],
     supabase: [[200, 'Ann'], [429, 'over_email_send_rate_limit'], [200, 'Ann'], true],
   },
-  addressInUserMetadata: {
+  copyAddressToUserMetadata: {
     observe: async (service) => {
       const email = 'metadata@example.com'
       const data = { name: 'Ann', sub: 'mine', email: 'somebody@example.com' }

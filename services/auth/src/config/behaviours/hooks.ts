@@ -8,19 +8,19 @@ export const hookBehaviours = {
     supabase: is('unknown', '`unknown`'),
     reason: 'Applications tell the refusals of their hooks by this code.',
   },
-  hooksHaveMetadata: {
+  sendMetadataToAllHooks: {
     subject: '`metadata` (`uuid`, `time`, `name`, `ip_address`) in what hooks are sent',
     compatible: is(false, 'of BEFORE_USER_CREATED and AFTER_USER_CREATED'),
     supabase: is(true, 'of all hooks'),
     reason: 'Hooks read the address of the client, and tell repeats by `uuid`.',
   },
-  silentHookConsents: {
+  continueWithoutHookDecision: {
     subject: 'An answer without a known `decision` of PASSWORD_VERIFICATION_ATTEMPT or MFA_VERIFICATION_ATTEMPT',
     compatible: is(false, '500 `unexpected_failure`'),
     supabase: is(true, 'counts as `continue`'),
     reason: 'Hooks that only count attempts answer `{}`.',
   },
-  messageHooksCalled: {
+  callMessageHooks: {
     subject: 'The hooks SEND_EMAIL and SEND_SMS',
     compatible: is('by the queue', 'are called by the queue, for a day; a failure does not reach the request'),
     supabase: is(
@@ -38,7 +38,7 @@ export const hookBehaviours = {
     ),
     reason: 'Hooks written for supabase/auth read exactly these members.',
   },
-  userHooksCalled: {
+  callUserHooks: {
     subject: 'The hook AFTER_USER_CREATED',
     compatible: is('by the queue', 'is called by the queue, for a day'),
     supabase: is(

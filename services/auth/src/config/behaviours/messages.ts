@@ -2,13 +2,13 @@ import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
 
 /** Mails and SMS: when they are sent, and what their links and codes do. */
 export const messageBehaviours = {
-  zeroFrequencyIsUnset: {
+  treatZeroFrequencyAsUnset: {
     subject: '`SMTP_MAX_FREQUENCY=0s`, `SMS_MAX_FREQUENCY=0s`',
     compatible: is(false, 'no interval between messages'),
     supabase: is(true, 'as unset: 60 s'),
     reason: 'Files of settings have 0 for a default that nobody chose.',
   },
-  linksStartIntervals: {
+  startIntervalAtGeneratedLink: {
     subject: 'A link of `POST /admin/generate_link`, an invitation by `POST /invite`',
     compatible: is(false, 'leave the intervals between messages alone'),
     supabase: is(
@@ -17,19 +17,19 @@ export const messageBehaviours = {
     ),
     reason: 'One interval covers all links of a kind, whoever asks for them.',
   },
-  emailChangeCounts: {
+  mailsPerEmailChange: {
     subject: 'A change of email that both addresses confirm, in the hourly limit of mails',
     compatible: is(2, 'two mails'),
     supabase: is(1, 'one mail'),
     reason: 'The limit of an installation was chosen for requests.',
   },
-  testCodesStand: {
+  acceptTestCodesRepeatedly: {
     subject: 'A code of `SMS_TEST_OTP`',
     compatible: is(false, 'works once, after it was asked for'),
     supabase: is(true, 'signs its user in at any time, any number of times; confirms a change of phone late too'),
     reason: 'Reviewers of app stores and test suites enter it without asking.',
   },
-  smsSent: {
+  sendSms: {
     subject: 'An SMS, where the hook SEND_SMS is off',
     compatible: is(
       'by the queue',
@@ -42,13 +42,13 @@ export const messageBehaviours = {
     reason:
       'Applications show at once that an SMS cannot be sent, and the user tries again without waiting. A request that sends an SMS takes longer, so its time tells whether a phone has an account anyway.',
   },
-  messageIdOf: {
+  showMessageIdOf: {
     subject: '`message_id`',
     compatible: is('resend', 'of every `POST /resend`'),
     supabase: is('SMS', 'of every SMS: `POST /otp`, `POST /resend`, `GET /reauthenticate`'),
     reason: 'Support finds the SMS in the log by it. Clients expect an empty object after a mail.',
   },
-  firstPhoneIsLinked: {
+  notifyFirstPhoneAsLinked: {
     subject: 'The notification of a phone that is added to an account without one',
     compatible: is(false, 'PHONE_CHANGED'),
     supabase: is(true, 'IDENTITY_LINKED, with the provider `phone`'),
@@ -60,19 +60,19 @@ export const messageBehaviours = {
     supabase: is('of mails', 'that of `MAILER_URLPATHS_…`, as in mails'),
     reason: 'Mails that are sent another way lead to the page of the application too.',
   },
-  autoconfirmAppliesChanges: {
+  applyEmailChangeUnderAutoconfirm: {
     subject: 'A generated link of a change of email, under `MAILER_AUTOCONFIRM`',
     compatible: is(false, 'confirms one address; the change is applied as `MAILER_SECURE_EMAIL_CHANGE_ENABLED` says'),
     supabase: is(true, 'applies the change and signs in, whichever address it is for'),
     reason: 'Where no address has to be confirmed, scripts of admins make one link.',
   },
-  linkTokenIsTold: {
+  showGeneratedLinkToken: {
     subject: '`token` and `type` in the answer of `POST /admin/generate_link`',
     compatible: is(true, 'the token and the type in the link'),
     supabase: is(false, 'absent: `hashed_token` and `verification_type` say the same'),
     reason: 'Programs that log the answer leave out the members that they know as secret.',
   },
-  verifiedTypeIsTold: {
+  showVerifiedType: {
     subject: '`type` in the answer of `POST /verify`',
     compatible: is(true, 'the type of the message'),
     supabase: is(false, 'absent'),

@@ -2,49 +2,49 @@ import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
 
 /** Providers, id_tokens and identities. */
 export const providerBehaviours = {
-  providerNameInAnyCase: {
+  acceptProviderNameInAnyCase: {
     subject: '`GET /authorize?provider=KeyCloak`',
     compatible: is(false, '400 `validation_failed`'),
     supabase: is(true, 'as `keycloak`'),
     reason: 'Links of applications write names as people do.',
   },
-  providerInFragment: {
+  showProviderInFragment: {
     subject: '`provider` in the fragment after a sign-in at a provider',
     compatible: is(true, 'its name'),
     supabase: is(false, 'absent'),
     reason: 'Applications compare the whole fragment.',
   },
-  providerRefusalCode: {
+  showProviderRefusalCode: {
     subject: 'The redirect after a provider has refused a sign-in',
     compatible: is(true, 'has `error_code=bad_oauth_callback`'),
     supabase: is(false, 'has no `error_code`'),
     reason: 'Applications tell by it whether the user or this service has refused.',
   },
-  linkingAdoptsProfile: {
+  mergeProfileOnLinking: {
     subject: 'Linking an identity',
     compatible: is(true, 'merges the profile of the provider into `user_metadata`'),
     supabase: is(false, 'leaves `user_metadata` as it is'),
     reason: 'A user who links an account keeps the name that applications show.',
   },
-  emptyCustomClaims: {
+  showEmptyCustomClaims: {
     subject: '`custom_claims` of an account at Azure or Keycloak that has none, after a sign-in by redirect',
     compatible: is(false, 'absent'),
     supabase: is(true, '`{}`'),
     reason: 'Applications read its members without asking whether it is there.',
   },
-  strangeIdTokensAreUnsupported: {
+  reportUnknownIssuerAsUnsupported: {
     subject: 'An id_token of an issuer, or of a provider, that no setting could enable for the grant',
     compatible: is(false, '400 `provider_disabled`, unless the provider is on'),
     supabase: is(true, '400 `validation_failed`'),
     reason: 'One code for what no operator can switch on.',
   },
-  ownIssuersAreTaken: {
+  acceptIssuersOfEnabledProviders: {
     subject: 'An id_token by `issuer` and `client_id`, of a provider that is on',
     compatible: is(false, 'needs the issuer in `EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS`, and a client id of ours'),
     supabase: is(true, 'needs neither: its audience must be a client id of ours'),
     reason: 'Clients name the realm of Keycloak, and old ones every provider, by the issuer.',
   },
-  idTokensNeedEmail: {
+  requireEmailInIdToken: {
     subject: 'An id_token of a new account without an email',
     compatible: is(true, '400 `validation_failed`'),
     supabase: is(

@@ -2,7 +2,7 @@ import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
 
 /** Every request and answer, and redirects. */
 export const requestBehaviours = {
-  errorCodeHeader: {
+  sendErrorCodeHeader: {
     subject: 'The header `x-sb-error-code` of errors',
     compatible: is(false, 'not sent'),
     supabase: is(true, 'the error code'),
@@ -23,13 +23,13 @@ export const requestBehaviours = {
     ),
     reason: 'The compose file of Supabase has a gateway in front, and no setting that says so.',
   },
-  timesEndInZ: {
+  endTimesInZ: {
     subject: 'Times in answers and in what hooks are sent',
     compatible: is(false, 'end in `+00:00`'),
     supabase: is(true, 'end in `Z`'),
     reason: 'Parsers of some languages, and tests of applications, want this letter.',
   },
-  siteRedirects: {
+  compareSiteRedirectsBy: {
     subject: 'Redirects to `SITE_URL`',
     compatible: is('host', 'to its host, on any port, by https or its own scheme http'),
     supabase: is(
@@ -39,7 +39,7 @@ export const requestBehaviours = {
     strict: is('address', 'to itself alone'),
     reason: 'Programs on the machine of a user listen at a free port.',
   },
-  emptyPathGetsSlash: {
+  addSlashToEmptyPath: {
     subject: 'A redirect to an address without a path',
     compatible: is(true, 'gets a `/`: `myapp://callback/#…`'),
     supabase: is(false, 'stays as written: `myapp://callback#…`'),

@@ -2,43 +2,43 @@ import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
 
 /** Passwords, factors and what signs in with them. */
 export const signInBehaviours = {
-  passwordHashesStay: {
+  keepOutdatedHashes: {
     subject: 'A right password whose hash has another algorithm or cost than new ones',
     compatible: is(false, 'is hashed anew'),
     supabase: is(true, 'keeps its hash'),
     reason: 'Functions compare `encrypted_password` with `crypt()`, which knows bcrypt alone.',
   },
-  banIsToldFirst: {
+  showBanBeforePassword: {
     subject: 'A sign-in of a banned user with a wrong password',
     compatible: is(false, '400 `invalid_credentials`'),
     supabase: is(true, '400 `user_banned`'),
     reason: 'Applications show the ban.',
   },
-  strangePhoneIsUnknown: {
+  treatMalformedPhoneAsUnknown: {
     subject: 'A sign-in by password where `phone` is no phone number',
     compatible: is(false, '400 `validation_failed`'),
     supabase: is(true, '400 `invalid_credentials`'),
     reason: 'One text for whatever is wrong with a sign-in.',
   },
-  emptyPasswordIsWeak: {
+  treatEmptyPasswordAsWeak: {
     subject: '`PUT /user` or `PUT /admin/users/:id` with `password: ""`',
     compatible: is(false, 'ignores the member'),
     supabase: is(true, '422 `weak_password`'),
     reason: 'Forms show that a password is missing.',
   },
-  weakPasswordIsNull: {
+  showNullWeakPassword: {
     subject: '`weak_password` of a session by password, where the password meets the policy',
     compatible: is(false, 'absent'),
     supabase: is(true, '`null`'),
     reason: 'Types of client libraries have the member.',
   },
-  passwordClearsSentTimes: {
+  clearSentTimesOnNewPassword: {
     subject: '`…_sent_at` of a user who gets a new password, or accepts an invitation by mail',
     compatible: is(false, 'stay, but for those of a change that the password has ended'),
     supabase: is(true, 'are absent'),
     reason: 'The messages are of no use any more.',
   },
-  enrolledPhoneAsSent: {
+  showEnrolledPhoneAsSent: {
     subject: '`phone` in the answer of `POST /factors`',
     compatible: is(false, 'without `+`'),
     supabase: is(true, 'as it was sent'),

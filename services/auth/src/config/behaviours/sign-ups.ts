@@ -8,19 +8,19 @@ export const signUpBehaviours = {
     supabase: is(422, '422 `user_already_exists`'),
     reason: 'Clients of supabase/auth know a taken address by this status.',
   },
-  duplicateIsTold: {
+  revealTakenAddress: {
     subject: 'A sign-up with the address of a confirmed user, without autoconfirm',
     compatible: is(false, 'cannot be told from a fresh one'),
     supabase: is(true, '200 with `identities: []` and `role: ""`'),
     reason: 'Applications test `data.user.identities.length === 0` to say that the address is taken.',
   },
-  repeatedSignUpIsTold: {
+  revealRepeatedSignUp: {
     subject: 'Another sign-up with the address of a user who has not confirmed',
     compatible: is(false, '200, shows what was sent just now'),
     supabase: is(true, '429 within the interval between messages, later the user as stored'),
     reason: 'Applications show the time to wait, and that the address waits for its confirmation.',
   },
-  codesSignUp: {
+  createUserOnCodeRequest: {
     subject: '`POST /otp`, `POST /magiclink` for a new address',
     compatible: is(
       false,
@@ -32,13 +32,13 @@ export const signUpBehaviours = {
     ),
     reason: 'Triggers on `auth.users` make the rows of a new user, and templates greet new users.',
   },
-  userBesideSession: {
+  showUserBesideSession: {
     subject: 'The answer of a `POST /signup` that signs in',
     compatible: is(true, 'has the members of the user beside those of the session'),
     supabase: is(false, 'is a session'),
     reason: 'Programs that log or store the answer take it for a session.',
   },
-  neighboursAreTold: {
+  showErrorsOfTriggers: {
     subject: 'A trigger or a constraint of an application that refuses a statement',
     compatible: is(false, '500 `unexpected_failure`; its report is in the log'),
     supabase: is(true, 'told: `{code, message, hint, detail}` with the SQLSTATE; `PTnnn` is the status nnn'),

@@ -2,7 +2,7 @@ import { type BehaviourRows, is, type KeptBehaviour } from './behaviour.ts'
 
 /** Users, as they are stored, shown and administered. */
 export const userBehaviours = {
-  addressInUserMetadata: {
+  copyAddressToUserMetadata: {
     subject: '`user_metadata`',
     compatible: is(false, 'holds what was sent'),
     supabase: is(
@@ -17,49 +17,49 @@ export const userBehaviours = {
     supabase: is(1_048_576, 'that of a body: 1 MiB'),
     reason: 'Applications keep images in metadata.',
   },
-  changeTimesStay: {
+  keepSentTimesOfChanges: {
     subject: '`email_change_sent_at` and `phone_change_sent_at` after the change',
     compatible: is(false, 'absent'),
     supabase: is(true, 'stay'),
     reason: 'Types of client libraries have the members, and applications show when a change was asked for.',
   },
-  identitiesShowSignIn: {
+  showSignInOfOwnIdentities: {
     subject: '`last_sign_in_at` of an identity by email or phone',
     compatible: is(false, 'absent'),
     supabase: is(true, 'when the identity was made'),
     reason: 'Types of client libraries have the member, and applications format it.',
   },
-  invitationDataInIdentity: {
+  copyInvitationDataToIdentity: {
     subject: '`data` of an invitation, or of a generated link that makes a user',
     compatible: is(true, 'goes to `user_metadata` and to the `identity_data` of the email'),
     supabase: is(false, 'goes to `user_metadata` alone'),
     reason: 'Applications read what the admin has written in one place.',
   },
-  audienceIsFixed: {
+  ignoreNewAudience: {
     subject: '`aud` in `PUT /admin/users/:id`',
     compatible: is(false, 'is set'),
     supabase: is(true, 'is ignored'),
     reason: 'Programs send a whole user back. A user in another audience could not sign in any more.',
   },
-  changedAddressStaysConfirmed: {
+  keepConfirmationOfChangedAddress: {
     subject: 'A new email or phone by `PUT /admin/users/:id`, without `email_confirm` or `phone_confirm`',
     compatible: is(false, 'is unconfirmed'),
     supabase: is(true, 'is confirmed when the one of before was'),
     reason: 'Scripts of support change an address, and the user signs in with it.',
   },
-  userListMax: {
+  userListRowsMax: {
     subject: '`per_page` of `GET /admin/users`',
     compatible: is(1_000, 'up to 1,000'),
     supabase: is(50_000, 'up to 50,000, streamed'),
     reason: 'Scripts read all users with `listUsers({ perPage: 10000 })`.',
   },
-  pageZeroIsFirst: {
+  acceptPageZero: {
     subject: '`page=0` of `GET /admin/users`',
     compatible: is(false, '400 `validation_failed`'),
     supabase: is(true, 'the first page'),
     reason: 'Scripts count pages from 0.',
   },
-  auditTellsProvider: {
+  auditProviderOfNewUser: {
     subject: '`traits.provider` in the audit log, where an admin creates a user',
     compatible: is(false, 'absent'),
     supabase: is(true, '`email` or `phone`'),

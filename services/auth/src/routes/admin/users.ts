@@ -50,7 +50,7 @@ const DeleteBody = z.object({ should_soft_delete: z.boolean().optional() }).null
 /** `/admin/users` and `/admin/users/{user_id}`: the users, for admins. */
 export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
-  const { userListMax: rowsMax, pageZeroIsFirst: zeroIsFirst } = deps.config.behaviours
+  const { userListRowsMax: rowsMax, acceptPageZero: zeroIsFirst } = deps.config.behaviours
   const rules = { rowsMax, zeroIsFirst }
   const view = (profile: Profile) => viewUser(profile, deps.config.behaviours)
   const toForm = upstreamForm(deps.config.behaviours) ?? ((user: unknown) => user)
