@@ -23,6 +23,11 @@ export interface Task<Payload extends object> extends AnyTask {
   readonly read?: ReadPayload<Payload>
 }
 
+/** A kind of background work with sealed payloads. */
+export interface SealedTask<Payload extends object> extends Task<Payload> {
+  readonly read: ReadPayload<Payload>
+}
+
 /** @throws Error when the JSON is no payload of the task, as that of another release may be */
 export type ReadPayload<Payload> = (json: unknown) => Payload
 
@@ -44,6 +49,6 @@ export function defineSealedTask<Payload extends object>(
   name: string,
   read: ReadPayload<Payload>,
   options: TaskOptions,
-): Task<Payload> {
+): SealedTask<Payload> {
   return { name, sealed: true, read, ...options }
 }

@@ -3,16 +3,14 @@ import type { Trx } from '../database.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
 import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
-import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
-import { type IndexedDatabase, withUniqueAccount } from '../users/claim-identifier.ts'
 import type { User } from '../users/user.ts'
 import { deleteBelongings, updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
 import { isUnclaimed } from '../users/user-repository.ts'
 import { adoptProfile, type ExternalOwner, type FindOwnerDeps, findExternalOwner, freeEmail } from './find-owner.ts'
-import { mailConfirmation, refuseUnverified, type UnverifiedDeps, type UnverifiedEmail } from './unverified-email.ts'
+import type { UnverifiedEmail } from './unverified-email.ts'
 
 /** The user whom an external account signs in, or why it signs nobody in. Either way the transaction is committed. */
 export type ExternalSignIn = ExternalOutcome | { readonly verdict: 'no-email' }
@@ -117,38 +115,6 @@ export async function confirmOwner(
   })
   const data = { ...account.data, ...proven }
   return isStrange ? adoptProfile(trx, deps, { ...confirmed, userMetadata: {} }, { data }) : confirmed
-}
-
-/** A sign-in at a provider, whose account is known. */
-export interface SignInSteps<Deps, Finished> extends Pick<UnverifiedEmail, 'provider' | 'linking' | 'context'> {
-  /** Refuses an account that needs an email and has none. */
-  readonly refuseWithoutEmail: () => never
-  /** Finds the user, in the transaction. */
-  readonly signIn: (trx: Trx, deps: Repeatable<Deps>) => Promise<ExternalSignIn>
-  /** Stores what the client gets, in the same transaction. */
-  readonly finish: (trx: Trx, deps: Repeatable<Deps>, signedIn: SignedIn) => Promise<Finished>
-}
-
-/**
- * Stores a sign-in at a provider, and mails what its email has to confirm.
- * @returns what `finish` returns
- * @throws what the steps, `runHooked` and `refuseUnverified` throw
- */
-export async function storeSignIn<Deps extends UnverifiedDeps & IndexedDatabase, Finished>(
-  deps: Deps,
-  { provider, linking, context, refuseWithoutEmail, signIn, finish }: SignInSteps<Deps, Finished>,
-): Promise<Finished> {
-  const store = async (trx: Trx, hooked: Repeatable<Deps>) => {
-    const signedIn = await signIn(trx, hooked)
-    return signedIn.verdict === 'signed-in' ? { ...signedIn, finished: await finish(trx, hooked, signedIn) } : signedIn
-  }
-  const outcome = await runHooked(deps, store, (work) => withUniqueAccount(deps, work))
-  if (outcome.verdict === 'no-email') return refuseWithoutEmail()
-  const { user, mailTo } = outcome
-  const mail = { mailTo, context: { ...context, audience: user.audience } }
-  if (outcome.verdict === 'unverified') return refuseUnverified(deps, { provider, user, linking, ...mail })
-  await mailConfirmation(deps, mail)
-  return outcome.finished
 }
 
 const EMPTY = {

@@ -23,18 +23,19 @@ export interface UnverifiedEmail {
   /** The account that the identity was linked to; undefined: it was to sign in. */
   readonly linking: LinkingTarget | undefined
   /** The email that a mail may confirm; undefined: only the provider can verify it. */
-  readonly mailTo: string | undefined
+  readonly mailTo?: string | undefined
+  /** The mail is sent in the audience of the user, whatever the request asks for. */
   readonly context: Pick<RequestContext, 'audience' | 'redirectTo' | 'linkBase' | 'ip' | 'limitKey'>
 }
 
 /** Mails a confirmation, unless there is nothing to confirm, or the last mail is too recent. */
 export async function mailConfirmation(
   deps: UnverifiedDeps,
-  { mailTo, context }: Pick<UnverifiedEmail, 'mailTo' | 'context'>,
+  { user: { audience }, mailTo, context }: Pick<UnverifiedEmail, 'user' | 'mailTo' | 'context'>,
 ): Promise<void> {
   if (mailTo === undefined) return
-  const identifier = { kind: 'email', value: mailTo } as const
-  await requestMessage(deps, { purpose: 'confirmation', identifier, pkce: undefined, context }).catch(ignoreMailLimit)
+  const request = { purpose: 'confirmation', identifier: { kind: 'email', value: mailTo }, pkce: undefined } as const
+  await requestMessage(deps, { ...request, context: { ...context, audience } }).catch(ignoreMailLimit)
 }
 
 function ignoreMailLimit(error: unknown): void {
@@ -51,15 +52,16 @@ async function mailEmailChange(
   target: LinkingTarget,
 ): Promise<void> {
   if (newEmail === undefined) return
+  const mail = { pkce: undefined, context: { ...context, audience: user.audience }, onlyIfFree: true } as const
   const allowance = await deps.rateLimits.email.take(context.limitKey)
   try {
-    await runHooked(deps, async (trx, hooked) => {
-      await requireInterval(trx, hooked, { kind: 'email_change', identifier: user.id, audience: user.audience })
-      const caller = await lockLinkingUser(trx, hooked, target)
+    await runHooked(deps, async (trx, repeatable) => {
+      await requireInterval(trx, repeatable, { kind: 'email_change', identifier: user.id, audience: user.audience })
+      const caller = await lockLinkingUser(trx, repeatable, target)
       const owner = caller.user
       if (owner.email !== null) return
       await requireShownFactor(trx, caller)
-      await sendEmailChange(trx, hooked, owner, { newEmail, pkce: undefined, context, onlyIfFree: true })
+      await sendEmailChange(trx, repeatable, owner, { newEmail, ...mail })
     })
   } catch (error) {
     await allowance.giveBack()

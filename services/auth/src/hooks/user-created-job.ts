@@ -1,17 +1,17 @@
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
+import { z } from 'zod'
 import type { Db } from '../database.ts'
 import { findProfileById } from '../users/profile-repository.ts'
 import { viewUser } from '../users/user-view.ts'
 import type { Hooks } from './hooks.ts'
 
-/** Somebody who has become a user. */
-export interface UserCreated {
-  readonly userId: string
-  /** The address that the hook is told; empty where none is known. */
-  readonly ip: string
-}
+/** Somebody who has become a user. `ip` is the address that the hook is told; empty where none is known. */
+export const UserCreated = z.object({ userId: z.string(), ip: z.string() })
+
+/** Somebody who has become a user, as the job of the hook reads it. */
+export type UserCreated = Readonly<z.output<typeof UserCreated>>
 
 /** What the job that calls the hook works with. */
 export interface UserCreatedDeps {

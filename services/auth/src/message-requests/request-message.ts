@@ -34,12 +34,12 @@ export async function requestMessage(deps: AnswerDeps, input: RequestMessageInpu
   const request = toMessageRequest(deps, input)
   const allowance = await takeAllowance(deps, request, input.context.limitKey)
   try {
-    await runHooked(deps, async (trx, hooked) => {
+    await runHooked(deps, async (trx, repeatable) => {
       const { audience } = request
       const interval = { kind: intervalKind(purpose, identifier), identifier: identifier.value, audience }
-      const used = await requireInterval(trx, hooked, interval)
+      const used = await requireInterval(trx, repeatable, interval)
       if (!isSentAtOnce(deps, request)) return void (await deps.jobs.send(trx, messageRequestTask, request))
-      const hasRecipient = await sendRequested(trx, hooked, request)
+      const hasRecipient = await sendRequested(trx, repeatable, request)
       if (used && !hasRecipient && isFree(deps, request)) await restoreIntervals(trx, [used])
     })
   } catch (error) {

@@ -62,13 +62,13 @@ export async function insertUnconfirmed(
     const messageAgain = await deps.jobs.prepare(messageRequestTask, again)
     return deps.insertSignUp({ ...signUp, confirmation: { ...confirmation, message, messageAgain } })
   }
-  return runHooked(deps, async (trx, hooked) => {
+  return runHooked(deps, async (trx, repeatable) => {
     const outcome = await insertSignUpWithin(trx, { ...signUp, confirmation })
     const { verdict } = outcome
-    if (verdict === 'sent' || verdict === 'sent-again') hooked.noteInterval?.(interval)
-    if (verdict === 'sent-again') await sendRequested(trx, hooked, again)
-    if (verdict === 'sent' && mail) await queueMail(trx, hooked, mail)
-    if (verdict === 'sent' && sms) await queueSms(trx, hooked, sms)
+    if (verdict === 'sent' || verdict === 'sent-again') repeatable.noteInterval?.(interval)
+    if (verdict === 'sent-again') await sendRequested(trx, repeatable, again)
+    if (verdict === 'sent' && mail) await queueMail(trx, repeatable, mail)
+    if (verdict === 'sent' && sms) await queueSms(trx, repeatable, sms)
     return outcome
   })
 }

@@ -1,13 +1,11 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
-import type { AnyTask, Task } from '@trestle/jobs/task.ts'
 import type { AuditDeps } from '../audit/audit-log.ts'
-import type { HookName } from '../config/hooks.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
 import { serverBusy } from '../errors.ts'
 import type { Hooks } from '../hooks/hooks.ts'
-import { announceUser, userCreatedTask } from '../hooks/user-created-job.ts'
+import { announceUser, UserCreated, userCreatedTask } from '../hooks/user-created-job.ts'
 import {
   type IntervalConfig,
   type IntervalDeps,
@@ -16,13 +14,11 @@ import {
   reserveInterval,
   restoreIntervals,
 } from '../rate-limits/send-interval.ts'
-import type { IdentifierKind } from '../requests/identifier.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
-import { isIdentifierTaken } from '../users/user-repository.ts'
+import { type Delivery, deliver, makeDeliveries, wereDelivered } from './delivery.ts'
 import { type MailJob, mailTask } from './mail-job.ts'
-import { makeMailPayload, makeSmsPayload } from './message-hooks.ts'
 import type { SmsGateway } from './sms-gateway.ts'
-import { type SmsJob, sendSmsInRequest, smsTask } from './sms-job.ts'
+import { type SmsJob, smsTask } from './sms-job.ts'
 
 /** What a transaction works with that may send messages or make users. */
 export interface HookedDeps extends IntervalDeps {
@@ -36,8 +32,8 @@ export interface HookedDeps extends IntervalDeps {
   readonly sms: SmsGateway | undefined
 }
 
-/** What one run of the work has wanted to send, instead of queueing it. */
-interface Wanted {
+/** What one run of the work has recorded, in place of doing it. */
+interface Recording {
   readonly mails: MailJob[]
   readonly sms: SmsJob[]
   readonly createdIds: string[]
@@ -46,18 +42,15 @@ interface Wanted {
   readonly lines: [object, string][]
 }
 
-/** A message that is sent between the two runs: by its hook, or by the gateway. */
-type Sending = { readonly hook: HookName; readonly payload: object } | { readonly sms: SmsJob }
-
-/** Ends the transaction of a rehearsal, which has found what is to be sent. */
+/** Ends the transaction of a rehearsal, which has found what is to be delivered. */
 class RolledBack extends Error {
   override readonly name = 'RolledBack'
-  readonly wanted: Wanted
-  readonly sendings: readonly Sending[]
-  constructor(wanted: Wanted, sendings: readonly Sending[]) {
+  readonly recorded: Recording
+  readonly deliveries: readonly Delivery[]
+  constructor(recorded: Recording, deliveries: readonly Delivery[]) {
     super()
-    this.wanted = wanted
-    this.sendings = sendings
+    this.recorded = recorded
+    this.deliveries = deliveries
   }
 }
 
@@ -93,40 +86,37 @@ export function isSentInRequest(
  * moment, and is committed. If the hook or the gateway fails, nothing has been stored but the intervals, which are restored.
  * AFTER_USER_CREATED is called after the commit.
  * @param run does the same again with the same `deps`
- * @throws serverBusy when another request has changed meanwhile what the message is about, and what `run`, `reserveInterval`,
- * `Hooks.call` and `sendSmsInRequest` throw
+ * @throws serverBusy when another request has changed meanwhile what the message is about, and what `run`, `reserveInterval`
+ * and `deliver` throw
  */
 export async function runHooked<Deps extends HookedDeps, Result>(
   deps: Deps,
   run: (trx: Trx, deps: Repeatable<Deps>) => Promise<Result>,
   transact: Transact = (work) => deps.db.transaction().execute(work),
 ): Promise<Result> {
-  const isUnobserved = !MEDIA.some((medium) => isSentInRequest(deps, medium))
-  if (isUnobserved && !deps.hooks.isInRequest('AFTER_USER_CREATED')) return transact((trx) => run(trx, deps))
+  const sendsMessages = MEDIA.some((medium) => isSentInRequest(deps, medium))
+  if (!sendsMessages && !deps.hooks.isInRequest('AFTER_USER_CREATED')) return transact((trx) => run(trx, deps))
   const replay: Replay = { startedAt: deps.now(), draws: [] }
   const attempt = async (trx: Trx) => {
-    const wanted: Wanted = { mails: [], sms: [], createdIds: [], intervals: [], lines: [] }
-    return { wanted, result: await run(trx, observe(deps, wanted, replay)) }
+    const recorded: Recording = { mails: [], sms: [], createdIds: [], intervals: [], lines: [] }
+    return { recorded, result: await run(trx, recordMessages(deps, recorded, replay)) }
   }
   const first = await transact(async (trx) => {
     const done = await attempt(trx)
-    const sendings = await makeSendings(trx, deps, done.wanted)
-    if (sendings.length > 0) throw new RolledBack(done.wanted, sendings)
+    const deliveries = await makeDeliveries(trx, deps, done.recorded)
+    if (deliveries.length > 0) throw new RolledBack(done.recorded, deliveries)
     return done
   }).catch((error: unknown) => {
     if (error instanceof RolledBack) return error
     throw error
   })
   if (!(first instanceof RolledBack)) return finish(deps, first)
-  const second = await withReserved(deps, first.wanted.intervals, async (reserved) => {
-    for (const sending of first.sendings) {
-      if ('sms' in sending) await sendSmsInRequest(deps, sending.sms)
-      else await deps.hooks.call(sending.hook, sending.payload)
-    }
+  const second = await withReserved(deps, first.recorded.intervals, async (reserved) => {
+    for (const delivery of first.deliveries) await deliver(deps, delivery)
     return transact(async (trx) => {
       await restoreIntervals(trx, reserved)
       const done = await attempt(trx)
-      if (!isSent(done.wanted, first.wanted)) throw serverBusy()
+      if (!wereDelivered(done.recorded, first.recorded)) throw serverBusy()
       return done
     })
   })
@@ -141,18 +131,16 @@ interface Replay {
   readonly draws: Buffer[]
 }
 
-/** The dependencies of one run: they keep what is to be sent, and repeat moment and random bytes. */
-function observe<Deps extends HookedDeps>(deps: Deps, wanted: Wanted, { startedAt, draws }: Replay): Repeatable<Deps> {
+/** The dependencies of one run: they record the messages of the request, and repeat moment and random bytes. */
+function recordMessages<Deps extends HookedDeps>(
+  deps: Deps,
+  recorded: Recording,
+  { startedAt, draws }: Replay,
+): Repeatable<Deps> {
   let drawn = 0
   const send: Jobs['send'] = async (trx, task, payload, options) => {
-    // Notifications are queued, since their failure must not fail the request.
-    if (isSentInRequest(deps, 'email') && isFor(mailTask, task, payload) && payload.expiresAt !== null)
-      wanted.mails.push(payload)
-    else if (isSentInRequest(deps, 'sms') && isFor(smsTask, task, payload)) wanted.sms.push(payload)
-    else if (deps.hooks.isInRequest('AFTER_USER_CREATED') && isFor(userCreatedTask, task, payload))
-      wanted.createdIds.push(payload.userId)
-    else return deps.jobs.send(trx, task, payload, options)
-    return ''
+    const record = recorders(deps, recorded)[task.name]
+    return record?.(payload) === 'recorded' ? '' : deps.jobs.send(trx, task, payload, options)
   }
   const randomBytes: RandomBytes = (size) => {
     const known = draws[drawn]
@@ -166,58 +154,35 @@ function observe<Deps extends HookedDeps>(deps: Deps, wanted: Wanted, { startedA
     jobs: { ...deps.jobs, send },
     randomBytes,
     now: () => startedAt,
-    noteInterval: (key: IntervalKey) => void wanted.intervals.push(key),
-    logger: { info: (line, text) => void wanted.lines.push([line, text]) },
+    noteInterval: (key: IntervalKey) => void recorded.intervals.push(key),
+    logger: { info: (line, text) => void recorded.lines.push([line, text]) },
   }
 }
 
-/** Whether a job is one of a task. Each task has one kind of payload. */
-function isFor<Payload extends object>(wished: Task<Payload>, task: AnyTask, _payload: object): _payload is Payload {
-  return task.name === wished.name
-}
+type Recorder = (payload: object) => 'recorded' | 'for-the-queue'
 
-/**
- * What is sent of the messages of a run: calls of hooks with their users as the transaction sees them, or SMS. The mails of a run
- * are those of one change of email, which is one call.
- */
-async function makeSendings(
-  trx: Trx,
-  { config, hooks }: HookedDeps,
-  { mails, sms }: Wanted,
-): Promise<readonly Sending[]> {
-  const sendings: Sending[] = []
-  const deps = { config, db: trx }
-  const [mail, ...others] = mails
-  if (mail && !(await isDropped(trx, 'email', mail))) {
-    const payload = await makeMailPayload(deps, [mail, ...others])
-    if (payload) sendings.push({ hook: 'SEND_EMAIL', payload })
+/** What records the jobs of a task that the request does itself, by the name of the task. */
+function recorders(deps: HookedDeps, { mails, sms, createdIds }: Recording): Readonly<Record<string, Recorder>> {
+  return {
+    [mailTask.name]: (payload) => {
+      if (!isSentInRequest(deps, 'email')) return 'for-the-queue'
+      const mail = mailTask.read(payload)
+      // Notifications are queued, since their failure must not fail the request.
+      if (mail.expiresAt === null) return 'for-the-queue'
+      mails.push(mail)
+      return 'recorded'
+    },
+    [smsTask.name]: (payload) => {
+      if (!isSentInRequest(deps, 'sms')) return 'for-the-queue'
+      sms.push(smsTask.read(payload))
+      return 'recorded'
+    },
+    [userCreatedTask.name]: (payload) => {
+      if (!deps.hooks.isInRequest('AFTER_USER_CREATED')) return 'for-the-queue'
+      createdIds.push(UserCreated.parse(payload).userId)
+      return 'recorded'
+    },
   }
-  for (const message of sms) {
-    if (await isDropped(trx, 'phone', message)) continue
-    const payload = hooks.isOn('SEND_SMS') ? await makeSmsPayload(deps, message) : undefined
-    if (payload) sendings.push({ hook: 'SEND_SMS', payload })
-    else if (!hooks.isOn('SEND_SMS')) sendings.push({ sms: message })
-  }
-  return sendings
-}
-
-/** Whether a message is for a free address alone, and a user has the address. */
-async function isDropped(trx: Trx, kind: IdentifierKind, { onlyIfFree, to }: MailJob | SmsJob): Promise<boolean> {
-  return onlyIfFree === true && (await isIdentifierTaken(trx, { kind, value: to }))
-}
-
-/** Whether the messages of the second run are among those of the first, which have been sent. */
-function isSent(second: Wanted, first: Wanted): boolean {
-  const sent = new Set([...first.mails.map(nameMail), ...first.sms.map(nameSms)])
-  return [...second.mails.map(nameMail), ...second.sms.map(nameSms)].every((name) => sent.has(name))
-}
-
-function nameMail({ kind, to, userId, variables: { Token, TokenHash } }: MailJob): string {
-  return JSON.stringify([kind, to, userId, Token, TokenHash])
-}
-
-function nameSms({ to, userId, code }: SmsJob): string {
-  return JSON.stringify([to, userId, code])
 }
 
 /**
@@ -242,9 +207,9 @@ async function withReserved<Result>(
 /** After the commit: writes the log, and tells AFTER_USER_CREATED of the users who are there now. */
 async function finish<Result>(
   deps: HookedDeps,
-  { wanted, result }: { readonly wanted: Wanted; readonly result: Result },
+  { recorded, result }: { readonly recorded: Recording; readonly result: Result },
 ): Promise<Result> {
-  for (const [line, text] of wanted.lines) deps.logger.info(line, text)
-  for (const id of wanted.createdIds) await announceUser(deps, id)
+  for (const [line, text] of recorded.lines) deps.logger.info(line, text)
+  for (const id of recorded.createdIds) await announceUser(deps, id)
   return result
 }

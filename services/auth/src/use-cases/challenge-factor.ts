@@ -70,8 +70,8 @@ export async function challengeFactor(
   const allowance = factor.phone === null ? undefined : await takeSms(deps, factor.phone, input.limitKey)
   try {
     return await retryAtTakenMoment(deps, (delayMicroseconds) =>
-      runHooked(deps, (trx, hooked) =>
-        storeChallenge(trx, hooked, { ...input, factor, credential, delayMicroseconds }),
+      runHooked(deps, (trx, repeatable) =>
+        storeChallenge(trx, repeatable, { ...input, factor, credential, delayMicroseconds }),
       ),
     )
   } catch (error) {

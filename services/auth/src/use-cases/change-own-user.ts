@@ -82,12 +82,12 @@ export async function changeOwnUser(
     password === undefined ? undefined : await preparePassword(deps, found, { password, nonce, currentPassword, ip })
   const allowance = await takeMessageAllowances(deps, found.user, changes, context.limitKey)
   try {
-    const store = async (trx: Trx, hooked: Repeatable<ChangeOwnUserDeps>) => {
-      const active = await lockCaller(trx, hooked, caller)
+    const store = async (trx: Trx, repeatable: Repeatable<ChangeOwnUserDeps>) => {
+      const active = await lockCaller(trx, repeatable, caller)
       // While the password was hashed, the same session may have enrolled a factor or replaced the password.
-      await requireAllowed({ ...hooked, db: trx }, active, changes)
+      await requireAllowed({ ...repeatable, db: trx }, active, changes)
       if (prepared) requireShownPassword(prepared, active.user)
-      await storeChanges(trx, hooked, active, { changes, context, prepared })
+      await storeChanges(trx, repeatable, active, { changes, context, prepared })
       return getProfile(trx, caller.userId)
     }
     return await runHooked(deps, store, (work) => withUniqueIdentifiers(deps, refuseTaken, work))

@@ -60,7 +60,7 @@ export async function createUser(deps: CreateUserDeps, input: CreateUserInput): 
   try {
     return await runHooked(
       deps,
-      (trx, hooked) => insertWantedUser(trx, hooked, { ...input, passwordHash }),
+      (trx, repeatable) => insertWantedUser(trx, repeatable, { ...input, passwordHash }),
       (work) => withUniqueIdentifiers(deps, refuseTakenForAdmin, work),
     )
   } catch (error) {

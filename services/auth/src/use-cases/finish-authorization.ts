@@ -4,12 +4,8 @@ import { acceptInvitation } from '../external-accounts/accept-invitation.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { askProvider, type ProviderAnswer, type ProviderSignIn } from '../external-accounts/ask-provider.ts'
 import { linkExternalIdentity } from '../external-accounts/link.ts'
-import {
-  type ExternalOutcome,
-  type ExternalSignIn,
-  signInExternally,
-  storeSignIn,
-} from '../external-accounts/sign-in.ts'
+import { type ExternalOutcome, type ExternalSignIn, signInExternally } from '../external-accounts/sign-in.ts'
+import { mailConfirmation, refuseUnverified } from '../external-accounts/unverified-email.ts'
 import {
   profileWithoutEmail,
   providerNotSupported,
@@ -27,7 +23,7 @@ import {
   updateFinishedFlow,
 } from '../flows/flow-repository.ts'
 import { makeAuthCode, requirePkce } from '../flows/pkce.ts'
-import type { Repeatable } from '../messages/hooked-transaction.ts'
+import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { parseId } from '../records/ids.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
@@ -36,6 +32,7 @@ import { createSession } from '../sessions/create-session.ts'
 import { requireIdentityFactor } from '../sessions/require-owner.ts'
 import type { IssuedSession } from '../sessions/session.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import { withUniqueAccount } from '../users/claim-identifier.ts'
 
 /** What a sign-in at a provider needs to finish. */
 export type FinishAuthorizationDeps = Pick<
@@ -141,7 +138,7 @@ interface TakenFlow {
 /**
  * Signs in by the answer of a provider. Asks the provider before any lock is taken.
  * @throws providerNotSupported, profileWithoutEmail, stateUnknown, and what `askProvider`, `askBeforeExternalUser`,
- * `linkExternalIdentity`, `acceptInvitation`, `signInExternally` and `storeSignIn` throw
+ * `linkExternalIdentity`, `acceptInvitation`, `signInExternally`, `runHooked`, `refuseUnverified` and `mailConfirmation` throw
  */
 async function signInByAnswer(
   deps: FinishAuthorizationDeps,
@@ -153,16 +150,19 @@ async function signInByAnswer(
   const { account, tokens } = await askProvider(deps, configured, flow, answer)
   if (!flow.linking && !flow.inviteTokenHash) await askBeforeExternalUser(deps, account, context)
   const taken = { flow, account, tokens, context }
-  return storeSignIn(deps, {
-    provider: name,
-    linking: flow.linking ?? undefined,
-    context,
-    refuseWithoutEmail: () => {
-      throw profileWithoutEmail()
-    },
-    signIn: (trx, hooked) => signInOrLink(trx, hooked, taken),
-    finish: (trx, hooked, signedIn) => createSessionOrCode(trx, hooked, signedIn, taken),
-  })
+  const store = async (trx: Trx, repeatable: Repeatable<FinishAuthorizationDeps>) => {
+    const signedIn = await signInOrLink(trx, repeatable, taken)
+    if (signedIn.verdict !== 'signed-in') return signedIn
+    return { ...signedIn, issued: await createSessionOrCode(trx, repeatable, signedIn, taken) }
+  }
+  const outcome = await runHooked(deps, store, (work) => withUniqueAccount(deps, work))
+  if (outcome.verdict === 'no-email') throw profileWithoutEmail()
+  const { user, mailTo } = outcome
+  const linking = flow.linking ?? undefined
+  if (outcome.verdict === 'unverified')
+    return refuseUnverified(deps, { provider: name, user, linking, mailTo, context })
+  await mailConfirmation(deps, { user, mailTo, context })
+  return outcome.issued
 }
 
 /**

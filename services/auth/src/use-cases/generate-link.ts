@@ -89,9 +89,9 @@ export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkIn
   if (MAKES_USERS.includes(input.type))
     await askBeforeOwnUser(deps, { ...input, identifier: { kind: 'email', value: input.email } })
   const passwordHash = input.type === 'signup' && input.password ? await hashPassword(deps, input.password) : undefined
-  const link = await runHooked(deps, async (trx, hooked) => {
-    const owner = await findLinkOwner(trx, hooked, { ...input, passwordHash })
-    return storeLink(trx, hooked, owner, input)
+  const link = await runHooked(deps, async (trx, repeatable) => {
+    const owner = await findLinkOwner(trx, repeatable, { ...input, passwordHash })
+    return storeLink(trx, repeatable, owner, input)
   })
   const { kind } = LINKS[link.verificationType]
   await startInterval(deps, { kind, identifier: input.email, audience: input.context.audience })

@@ -1,10 +1,11 @@
 import { PROVIDERS } from '../config/external.ts'
+import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { serviceUnavailable } from '../errors.ts'
 import { askBeforeExternalUser } from '../external-accounts/ask-before-user.ts'
 import { linkExternalIdentity, requireManualLinking } from '../external-accounts/link.ts'
-import { signInExternally, storeSignIn } from '../external-accounts/sign-in.ts'
-import { refuseUnverifiedEmail } from '../external-accounts/unverified-email.ts'
+import { signInExternally } from '../external-accounts/sign-in.ts'
+import { mailConfirmation, refuseUnverified, refuseUnverifiedEmail } from '../external-accounts/unverified-email.ts'
 import {
   idTokenAudienceForeign,
   idTokenInvalid,
@@ -34,12 +35,14 @@ import {
 import type { IdTokenClaims, IdTokenRules, OAuth2Provider } from '../external-providers/provider.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
+import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { createSession } from '../sessions/create-session.ts'
 import { requireIdentityOwner } from '../sessions/require-owner.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import { withUniqueAccount } from '../users/claim-identifier.ts'
 
 /** What the id_token grant works with. */
 export type GrantIdTokenDeps = Pick<
@@ -79,40 +82,38 @@ export interface GrantIdTokenInput {
  * @throws manualLinkingDisabled, idTokenMissing, providerDisabled, idTokensUnsupported, idTokenSourceMissing,
  * idTokenNonceRequired, idTokenNonceUnpaired, idTokenNonceWrong, idTokenInvalid, idTokenAudienceForeign,
  * idTokenWithoutEmail, serviceUnavailable, and what `findCaller`, `requireIdentityOwner`, `askBeforeExternalUser`,
- * `linkExternalIdentity`, `signInExternally`, `storeSignIn`, `refuseUnverifiedEmail` and `signNewSession` throw
+ * `linkExternalIdentity`, `signInExternally`, `runHooked`, `refuseUnverified`, `refuseUnverifiedEmail`,
+ * `mailConfirmation` and `signNewSession` throw
  */
 export async function grantIdToken(deps: GrantIdTokenDeps, input: GrantIdTokenInput): Promise<SessionView> {
   const { linkTo, context } = input
   if (linkTo) requireManualLinking(deps.config)
   if (!input.idToken) throw idTokenMissing()
-  const judge = await findIdTokenProvider(deps, input)
-  const { name: provider } = judge.configured
+  const source = await findIdTokenProvider(deps, input)
+  const { name: provider } = source.configured
   const { requireEmailInIdToken } = deps.config.behaviours
-  const read = await readAccount(deps, input.idToken, { ...judge, ...input })
+  const read = await readAccount(deps, input.idToken, { ...source, ...input })
   const needsNone = !requireEmailInIdToken && deps.config.mail.autoconfirm
   const account = { ...read, emailOptional: read.emailOptional || needsNone }
   const target = linkTo && (await findLinkingTarget(deps, linkTo))
   if (!target) await askBeforeExternalUser(deps, account, context)
-  const session = await storeSignIn(deps, {
-    provider,
-    linking: target,
-    context,
-    refuseWithoutEmail: () => (requireEmailInIdToken ? refuseMissingEmail() : refuseUnverifiedEmail(provider)),
-    signIn: (trx, hooked) =>
-      target
-        ? linkExternalIdentity(trx, hooked, { account, target, ip: context.ip })
-        : signInExternally(trx, hooked, { account, context }),
-    finish: (trx, hooked, { user, credentialSince }) => {
-      const proof = { method: 'oauth', credentialSince, continues: target?.sessionId ?? null } as const
-      return createSession(trx, hooked, user, { ...context, ...proof })
-    },
-  })
-  return signNewSession(deps, session)
-}
-
-/** Refuses an account that needs an email and has none. @throws idTokenWithoutEmail */
-function refuseMissingEmail(): never {
-  throw idTokenWithoutEmail()
+  const store = async (trx: Trx, repeatable: Repeatable<GrantIdTokenDeps>) => {
+    const signedIn = target
+      ? await linkExternalIdentity(trx, repeatable, { account, target, ip: context.ip })
+      : await signInExternally(trx, repeatable, { account, context })
+    if (signedIn.verdict !== 'signed-in') return signedIn
+    const { user, credentialSince } = signedIn
+    const proof = { method: 'oauth', credentialSince, continues: target?.sessionId ?? null } as const
+    return { ...signedIn, session: await createSession(trx, repeatable, user, { ...context, ...proof }) }
+  }
+  const outcome = await runHooked(deps, store, (work) => withUniqueAccount(deps, work))
+  if (outcome.verdict === 'no-email' && requireEmailInIdToken) throw idTokenWithoutEmail()
+  if (outcome.verdict === 'no-email') return refuseUnverifiedEmail(provider)
+  const { user, mailTo } = outcome
+  if (outcome.verdict === 'unverified')
+    return refuseUnverified(deps, { provider, user, linking: target, mailTo, context })
+  await mailConfirmation(deps, { user, mailTo, context })
+  return signNewSession(deps, outcome.session)
 }
 
 async function findLinkingTarget(

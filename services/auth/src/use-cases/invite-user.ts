@@ -27,7 +27,7 @@ export async function inviteUser(deps: InviteUserDeps, input: InviteUserInput): 
   // No share of the limit for each client: an admin may be a server that sends all invitations.
   const allowance = await deps.rateLimits.email.take(undefined)
   try {
-    const profile = await runHooked(deps, (trx, hooked) => storeInvitation(trx, hooked, input))
+    const profile = await runHooked(deps, (trx, repeatable) => storeInvitation(trx, repeatable, input))
     const { email, context } = input
     await startInterval(deps, { kind: 'confirmation', identifier: email, audience: context.audience })
     return profile

@@ -62,15 +62,15 @@ export async function reauthenticate(
   } as const
   const messageId = randomUUID()
   try {
-    const medium = await runHooked(deps, async (trx, hooked) => {
+    const medium = await runHooked(deps, async (trx, repeatable) => {
       // Lock the interval before the user. Sign-ups and requests for codes by SMS take the same two locks in this order.
-      await requireInterval(trx, hooked, interval)
-      const { user } = await lockCaller(trx, hooked, caller)
-      const address = await requireAddress(trx, hooked, user)
-      await updateUser(trx, user.id, { reauthentication_sent_at: hooked.now() })
+      await requireInterval(trx, repeatable, interval)
+      const { user } = await lockCaller(trx, repeatable, caller)
+      const address = await requireAddress(trx, repeatable, user)
+      await updateUser(trx, user.id, { reauthentication_sent_at: repeatable.now() })
       const message = { user, address: address.value, messageId }
-      await (address.kind === 'phone' ? sendBySms : sendByMail)(trx, hooked, message)
-      await recordAudit(trx, hooked, { action: 'user_reauthenticate_requested', actor: user, ip })
+      await (address.kind === 'phone' ? sendBySms : sendByMail)(trx, repeatable, message)
+      await recordAudit(trx, repeatable, { action: 'user_reauthenticate_requested', actor: user, ip })
       return address.kind === 'phone' ? 'sms' : 'email'
     })
     return { medium, messageId }

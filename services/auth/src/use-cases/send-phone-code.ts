@@ -60,14 +60,14 @@ function storeCode(
   { identifier, stage, channel, messageId, context }: PhoneCode,
 ): Promise<HeldSms | undefined> {
   const { value: phone } = identifier
-  return runHooked(deps, async (trx, hooked) => {
-    await requireInterval(trx, hooked, { kind: 'sms', identifier: phone, audience: context.audience })
-    const user = await lockOrStageUser(trx, hooked, { identifier, audience: context.audience, stage })
+  return runHooked(deps, async (trx, repeatable) => {
+    await requireInterval(trx, repeatable, { kind: 'sms', identifier: phone, audience: context.audience })
+    const user = await lockOrStageUser(trx, repeatable, { identifier, audience: context.audience, stage })
     if (!user) return undefined
-    await updateUser(trx, user.id, { confirmation_sent_at: hooked.now() })
-    const sms = await issueSmsCode(trx, hooked, { user, phone, tokenKind: 'sms', channel, messageId })
+    await updateUser(trx, user.id, { confirmation_sent_at: repeatable.now() })
+    const sms = await issueSmsCode(trx, repeatable, { user, phone, tokenKind: 'sms', channel, messageId })
     const action = isStaged(user) ? 'user_confirmation_requested' : 'user_recovery_requested'
-    await recordAudit(trx, hooked, { action, actor: user, ip: context.ip })
-    return sms && holdSms(trx, hooked, sms)
+    await recordAudit(trx, repeatable, { action, actor: user, ip: context.ip })
+    return sms && holdSms(trx, repeatable, sms)
   })
 }

@@ -1,0 +1,67 @@
+import type { HookName } from '../config/hooks.ts'
+import type { Trx } from '../database.ts'
+import type { IdentifierKind } from '../requests/identifier.ts'
+import { isIdentifierTaken } from '../users/user-repository.ts'
+import type { MailJob } from './mail-job.ts'
+import { type MessageHookDeps, makeMailPayload, makeSmsPayload } from './message-hooks.ts'
+import { type SmsJob, type SmsWorkDeps, sendSmsInRequest } from './sms-job.ts'
+
+/** Messages that a request sends itself, in place of the queue. */
+export interface QueuedMessages {
+  readonly mails: readonly MailJob[]
+  readonly sms: readonly SmsJob[]
+}
+
+/** One message on its way: to its hook, or to the gateway of SMS. */
+export type Delivery = { readonly hook: HookName; readonly payload: object } | { readonly sms: SmsJob }
+
+/**
+ * Makes what is delivered of the messages of a request: calls of hooks with their users as the transaction sees them, or SMS. The
+ * mails of a request are those of one change of email, which is one call.
+ */
+export async function makeDeliveries(
+  trx: Trx,
+  { config, hooks }: Pick<MessageHookDeps, 'config' | 'hooks'>,
+  { mails, sms }: QueuedMessages,
+): Promise<readonly Delivery[]> {
+  const deliveries: Delivery[] = []
+  const deps = { config, db: trx }
+  const [mail, ...others] = mails
+  if (mail && !(await isDropped(trx, 'email', mail))) {
+    const payload = await makeMailPayload(deps, [mail, ...others])
+    if (payload) deliveries.push({ hook: 'SEND_EMAIL', payload })
+  }
+  for (const message of sms) {
+    if (await isDropped(trx, 'phone', message)) continue
+    const payload = hooks.isOn('SEND_SMS') ? await makeSmsPayload(deps, message) : undefined
+    if (payload) deliveries.push({ hook: 'SEND_SMS', payload })
+    else if (!hooks.isOn('SEND_SMS')) deliveries.push({ sms: message })
+  }
+  return deliveries
+}
+
+/** Whether a message is for a free address alone, and a user has the address. */
+async function isDropped(trx: Trx, kind: IdentifierKind, { onlyIfFree, to }: MailJob | SmsJob): Promise<boolean> {
+  return onlyIfFree === true && (await isIdentifierTaken(trx, { kind, value: to }))
+}
+
+/** Calls the hook of a message, or hands an SMS to the gateway. @throws what `Hooks.call` and `sendSmsInRequest` throw */
+export async function deliver(deps: Pick<SmsWorkDeps, 'hooks' | 'logger' | 'sms'>, delivery: Delivery): Promise<void> {
+  if ('sms' in delivery) await sendSmsInRequest(deps, delivery.sms)
+  else await deps.hooks.call(delivery.hook, delivery.payload)
+}
+
+/** Whether all messages are among those that were delivered. */
+export function wereDelivered(messages: QueuedMessages, delivered: QueuedMessages): boolean {
+  const names = new Set(namesOf(delivered))
+  return namesOf(messages).every((name) => names.has(name))
+}
+
+function namesOf({ mails, sms }: QueuedMessages): readonly string[] {
+  return [
+    ...mails.map(({ kind, to, userId, variables: { Token, TokenHash } }) =>
+      JSON.stringify([kind, to, userId, Token, TokenHash]),
+    ),
+    ...sms.map(({ to, userId, code }) => JSON.stringify([to, userId, code])),
+  ]
+}
