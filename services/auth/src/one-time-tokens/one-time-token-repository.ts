@@ -83,14 +83,6 @@ export interface Guess {
   readonly network: string | undefined
 }
 
-/** How many guesses at the codes of an address need not wait, in a day and over all its messages. */
-const GUESSES_OF_A_DAY_MAX = 100
-/** One further guess is allowed for each such part of the day: the owner is never locked out for the day, and a guesser gains little. */
-const FURTHER_GUESS_SECONDS = 900
-/** After so many guesses in a day a network gets no further guesses, or it would take each before the owner could. */
-const GUESSES_OF_A_NETWORK_MAX = 3
-const DAY_MS = 86_400_000
-
 /** Whether a code is for a change of address. A user who wants an address proves nothing about the user who has it. */
 function isAddressChange(kind: TokenKind): boolean {
   return kind === 'email_change_new' || kind === 'email_change_current' || kind === 'phone_change'
@@ -113,17 +105,10 @@ export function hashGuessKey(
 }
 
 /**
- * Counts a guess, against the limit of each code and against the limit of the address in a day. Returns the codes to compare with.
- * They belong to one user: the user who has the address, else the user with the newest message. Otherwise one guess would be
- * compared with a code of everybody who wants the address.
- *
+ * Counts a guess, against the limit of each code and against the limit of the address in a day, by the SQL function `count_guess`.
  * A guess is counted before its comparison, so that parallel guesses cannot exceed `guessesMax`. With a limit of 0 nothing is
- * counted. Guesses from a network where the user is signed in are not bound by the daily limit. Where nothing is counted, the
- * statement still makes the commit wait for the disk. Otherwise its time would reveal which addresses have a code, and so which
- * addresses POST /recover knows.
- *
- * Lock order: the code, the counts by their key. Guesses and `deleteGuesses` take the counts in this order, so that two of them
- * never wait for each other.
+ * counted.
+ * @returns the codes to compare with, all of one user; none where the guess counts as wrong
  */
 export async function countGuess(
   db: Db,
@@ -131,42 +116,13 @@ export async function countGuess(
   guessesMax: number,
 ): Promise<OneTimeToken[]> {
   if (kinds.length === 0) return []
-  const yesterday = new Date(now.getTime() - DAY_MS)
   // Whoever asks for a new address is signed in, perhaps with a stolen session, so the network of a session proves nothing.
-  const known = kinds.some(isAddressChange) ? null : (network ?? null)
-  const elapsed = sql`extract(epoch FROM ${now}::timestamptz - g.since)`
-  const hasHadShare = sql`EXISTS (
-    SELECT FROM ${sql.table('code_guesses')} n
-    WHERE n.key_hash = ${networkHash ?? null} AND n.since > ${yesterday} AND n.guesses >= ${sql.lit(GUESSES_OF_A_NETWORK_MAX)})`
-  const further = sql`CASE WHEN ${hasHadShare} THEN 0 ELSE floor(${elapsed} / ${sql.lit(FURTHER_GUESS_SECONDS)}) END`
-  const keys = networkHash === undefined ? [keyHash] : [keyHash, networkHash]
-  const { rows } = await sql<Selectable<OneTimeTokensTable> | { readonly id: null }>`
-    WITH wanted AS MATERIALIZED (
-      SELECT t.id, t.user_id, coalesce(${identifier} IN (lower(u.email), u.phone), false) AS is_owner, t.sent_at
-        FROM ${sql.table('one_time_tokens')} t JOIN ${sql.table('users')} u ON u.id = t.user_id
-        WHERE u.aud = ${audience} AND t.relates_to = ${identifier} AND t.kind IN (${sql.join(kinds)})
-          AND t.otp_hash IS NOT NULL AND t.guesses < ${guessesMax}),
-    claimed AS (
-      UPDATE ${sql.table('one_time_tokens')} t SET guesses = t.guesses + 1
-        FROM wanted w
-        WHERE t.id = w.id AND t.otp_hash IS NOT NULL AND t.guesses < ${guessesMax}
-          AND w.user_id = (SELECT f.user_id FROM wanted f ORDER BY f.is_owner DESC, f.sent_at DESC, f.id DESC LIMIT 1)
-          AND NOT EXISTS (
-            SELECT FROM ${sql.table('code_guesses')} g
-            WHERE g.key_hash = ${keyHash} AND g.since > ${yesterday} AND g.guesses >= ${sql.lit(GUESSES_OF_A_DAY_MAX)} + ${further}
-              AND NOT EXISTS (
-                SELECT FROM ${sql.table('sessions')} s
-                WHERE s.user_id = w.user_id AND coalesce(s.last_ip, s.ip) <<= ${known}::inet))
-        RETURNING t.*),
-    counted AS (
-      INSERT INTO ${sql.table('code_guesses')} AS g (key_hash, guesses, since)
-        SELECT key, 1, ${now}::timestamptz FROM unnest(${keys}::bytea[]) key WHERE EXISTS (SELECT FROM claimed) ORDER BY key
-        ON CONFLICT (key_hash) DO UPDATE SET
-          guesses = CASE WHEN g.since > ${yesterday} THEN g.guesses + 1 ELSE 1 END,
-          since = CASE WHEN g.since > ${yesterday} THEN g.since ELSE excluded.since END),
-    decoy AS (SELECT pg_logical_emit_message(true, 'guess', '') WHERE NOT EXISTS (SELECT FROM claimed))
-    SELECT claimed.* FROM (SELECT count(*) FROM decoy) one LEFT JOIN claimed ON true`.execute(db)
-  return rows.filter((row) => row.id !== null).map(toToken)
+  const provingNetwork = kinds.some(isAddressChange) ? undefined : network
+  const { rows } = await sql<TokenRow>`SELECT * FROM ${sql.table('count_guess')}(
+    p_audience => ${audience}, p_identifier => ${identifier}, p_kinds => ${kinds}, p_key_hash => ${keyHash},
+    p_network_hash => ${networkHash ?? null}, p_network => ${provingNetwork ?? null}, p_guesses_max => ${guessesMax},
+    p_now => ${now})`.execute(db)
+  return rows.map(toToken)
 }
 
 type GuessKeys = Pick<Guess, 'keyHash' | 'networkHash'>
@@ -221,7 +177,13 @@ export async function deleteTokensOfUser(trx: Trx, userId: string): Promise<void
   await trx.deleteFrom('one_time_tokens').where('user_id', '=', userId).execute()
 }
 
-function toToken(row: Selectable<OneTimeTokensTable>): OneTimeToken {
+/** The columns of a message that a guess is compared with. */
+type TokenRow = Pick<
+  Selectable<OneTimeTokensTable>,
+  'id' | 'user_id' | 'kind' | 'relates_to' | 'otp_hash' | 'otp_salt' | 'flow_state_id' | 'expires_at'
+>
+
+function toToken(row: TokenRow): OneTimeToken {
   return {
     id: row.id,
     userId: row.user_id,

@@ -1,0 +1,150 @@
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestDatabase, type TestDatabase } from '../../test/auth-database.ts'
+import { createSession } from '../sessions/create-session.ts'
+import { insertUser } from '../users/user-change-repository.ts'
+import { type CountedGuesses, countOne, type GuessCounts, isCompared } from './count-guess.model.ts'
+import { countGuess, replaceToken } from './one-time-token-repository.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await openTestDatabase()
+})
+afterAll(() => database.drop())
+
+const NOW = Date.parse('2026-01-02T03:04:05Z')
+const MINUTE_MS = 60_000
+const DAY_MS = 1_440 * MINUTE_MS
+const ago = (minutes: number) => NOW - minutes * MINUTE_MS
+
+describe('isCompared', () => {
+  const fresh = { ofCode: 0, ofAddress: undefined, ofNetwork: undefined }
+  const guess = { guessesMax: 5, isKnownNetwork: false, now: NOW }
+  const spent = { ...fresh, ofAddress: { guesses: 100, since: ago(14) } }
+  const quarter = { ...fresh, ofAddress: { guesses: 100, since: ago(15) } }
+
+  it.each([
+    ['the first guess', fresh, guess, true],
+    ['the last guess at its code', { ...fresh, ofCode: 4 }, guess, true],
+    ['a guess beyond those at its code', { ...fresh, ofCode: 5 }, guess, false],
+    ['any guess where none is compared', fresh, { ...guess, guessesMax: 0 }, false],
+    ['the hundredth guess of a day', { ...fresh, ofAddress: { guesses: 99, since: NOW } }, guess, true],
+    ['the next one within a quarter of an hour', spent, guess, false],
+    ['the next one after a quarter of an hour', quarter, guess, true],
+    ['a second one after it', { ...quarter, ofAddress: { guesses: 101, since: ago(15) } }, guess, false],
+    ['the same from a network with two guesses', { ...quarter, ofNetwork: { guesses: 2, since: NOW } }, guess, true],
+    ['the same from a network with three', { ...quarter, ofNetwork: { guesses: 3, since: NOW } }, guess, false],
+    ['the same with three of yesterday', { ...quarter, ofNetwork: { guesses: 3, since: ago(1_440) } }, guess, true],
+    ['one from a network where the user has a session', spent, { ...guess, isKnownNetwork: true }, true],
+    ['one a day after the first', { ...fresh, ofAddress: { guesses: 500, since: ago(1_440) } }, guess, true],
+    ['one a moment earlier', { ...fresh, ofAddress: { guesses: 500, since: ago(1_440) + 1 } }, guess, false],
+  ])('%s: compared is %4$s', (_, counts, asked, expected) => {
+    expect(isCompared(counts, asked)).toBe(expected)
+  })
+})
+
+const counted = fc.option(
+  fc.record({
+    guesses: fc.oneof(
+      fc.integer({ min: 1, max: 4 }),
+      fc.integer({ min: 97, max: 103 }),
+      fc.integer({ min: 97, max: 200 }),
+    ),
+    since: fc.oneof(fc.integer({ min: 0, max: 61 }), fc.integer({ min: 1_430, max: 1_450 })).map(ago),
+  }),
+  { nil: undefined },
+)
+const start: fc.Arbitrary<GuessCounts> = fc.record({
+  ofCode: fc.integer({ min: 0, max: 6 }),
+  ofAddress: counted,
+  ofNetwork: counted,
+})
+const guesses = fc.array(
+  fc.record({
+    guessesMax: fc.constantFrom(0, 5, 1_000),
+    minutesLater: fc.constantFrom(0, 0, 1, 15, 61),
+    place: fc.constantFrom('known network', 'network', 'many'),
+  }),
+  { minLength: 1, maxLength: 6 },
+)
+
+/** A user with a code and a session, and the counts of guesses at it. */
+async function store({ ofCode, ofAddress, ofNetwork }: GuessCounts) {
+  const { db } = database
+  const [keyHash, networkHash, codeHash] = [randomBytes(32), randomBytes(32), randomBytes(32)]
+  const email = `${keyHash.toString('hex').slice(0, 20)}@example.com`
+  const { id: userId } = await insertUser(db, { aud: 'authenticated', role: 'authenticated', email })
+  const origin = { userAgent: 'test', ip: '192.0.2.1', method: 'password', credentialSince: null } as const
+  await createSession(db, { randomBytes }, { id: userId }, origin)
+  const times = { sentAt: new Date(NOW), expiresAt: new Date(NOW + DAY_MS) }
+  const secrets = { linkHash: randomBytes(32), codeHash, codeSalt: randomBytes(16), flowStateId: null }
+  await db
+    .transaction()
+    .execute((trx) => replaceToken(trx, { userId, kind: 'recovery', identifier: email, ...secrets, ...times }))
+  await db.updateTable('one_time_tokens').set({ guesses: ofCode }).where('user_id', '=', userId).execute()
+  for (const [key, count] of [[keyHash, ofAddress] as const, [networkHash, ofNetwork] as const]) {
+    if (count) await insertCount(key, count)
+  }
+  return { userId, email, keyHash, networkHash, codeHash }
+}
+
+const insertCount = (key: Buffer, { guesses, since }: CountedGuesses) =>
+  sql`INSERT INTO ${sql.table('code_guesses')} (key_hash, guesses, since) VALUES (${key}, ${guesses}, ${new Date(since)})`.execute(
+    database.db,
+  )
+
+async function readCount(key: Buffer): Promise<CountedGuesses | undefined> {
+  const query = database.db.selectFrom('code_guesses').selectAll().where('key_hash', '=', key)
+  const row = await query.executeTakeFirst()
+  return row && { guesses: row.guesses, since: Date.parse(String(row.since)) }
+}
+
+describe('count_guess', () => {
+  it('compares and counts the guesses that its model does, from any counts and any network', async () => {
+    await fc.assert(
+      fc.asyncProperty(start, guesses, async (counts, asked) => {
+        const stored = await store(counts)
+        let model = counts
+        let now = NOW
+        for (const { guessesMax, minutesLater, place } of asked) {
+          now += minutesLater * MINUTE_MS
+          const hasNetwork = place !== 'many'
+          const networks = { 'known network': '192.0.2.0/24', network: '198.51.100.0/24', many: undefined }
+          const found = await countGuess(
+            database.db,
+            {
+              audience: 'authenticated',
+              identifier: stored.email,
+              kinds: ['recovery'],
+              keyHash: stored.keyHash,
+              networkHash: hasNetwork ? stored.networkHash : undefined,
+              network: networks[place],
+              now: new Date(now),
+            },
+            guessesMax,
+          )
+          const seen = hasNetwork ? model : { ...model, ofNetwork: undefined }
+          const expected = isCompared(seen, { guessesMax, isKnownNetwork: place === 'known network', now })
+          expect(found.map(({ userId, codeHash }) => ({ userId, codeHash }))).toEqual(
+            expected ? [{ userId: stored.userId, codeHash: stored.codeHash }] : [],
+          )
+          if (!expected) continue
+          model = {
+            ofCode: model.ofCode + 1,
+            ofAddress: countOne(model.ofAddress, now),
+            ofNetwork: hasNetwork ? countOne(model.ofNetwork, now) : model.ofNetwork,
+          }
+        }
+        const query = database.db.selectFrom('one_time_tokens').select('guesses').where('user_id', '=', stored.userId)
+        expect({
+          ofCode: (await query.executeTakeFirstOrThrow()).guesses,
+          ofAddress: await readCount(stored.keyHash),
+          ofNetwork: await readCount(stored.networkHash),
+        }).toEqual(model)
+      }),
+      { numRuns: 60 },
+    )
+  }, 120_000)
+})
