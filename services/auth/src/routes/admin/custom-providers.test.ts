@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { sql } from 'kysely'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import {
   anyId,
   anyJwt,
@@ -228,13 +228,29 @@ describe('PUT and DELETE /admin/custom-providers/{identifier}', () => {
     expect([moved.status, (await ask('GET', '/custom:company')).body]).toEqual([400, body])
   })
 
-  it('409: refuses the second of two parallel changes, unless they run one after the other', async () => {
+  it('409: refuses the second of two parallel changes', async () => {
     await ask('POST', '', oauth2())
-    const names = ['A', 'B', 'C', 'D']
-    const answers = await Promise.all(names.map((name) => ask('PUT', '/custom:old', { name })))
-    expect(answers.every(({ status }) => status === 200 || status === 409)).toBe(true)
-    expect(answers.some(({ status }) => status === 200)).toBe(true)
+    const { db } = service.deps
+    // While the row is locked, both changes read it, and then wait to write it.
+    const { changes } = await db.transaction().execute(async (trx) => {
+      await sql`SELECT FROM ${sql.table('custom_oauth_providers')} FOR UPDATE`.execute(trx)
+      const changing = Promise.all(['A', 'B'].map((name) => ask('PUT', '/custom:old', { name })))
+      await vi.waitFor(async () => expect(await countWaiting()).toBe(2), { timeout: 10_000 })
+      return { changes: changing }
+    })
+    const answers = await changes
+    const refusal = errorBody(409, 'conflict', 'Somebody else has changed the provider at the same moment')
+    expect(answers.filter(({ status }) => status !== 200)).toEqual([{ status: 409, body: refusal }])
+    const [changed] = answers.filter(({ status }) => status === 200)
+    expect(await ask('GET', '/custom:old')).toEqual(changed)
   })
+
+  async function countWaiting(): Promise<number> {
+    const { rows } = await sql<{ count: number }>`SELECT count(DISTINCT a.pid)::int AS count FROM pg_locks l
+      JOIN pg_stat_activity a USING (pid)
+      WHERE NOT l.granted AND a.datname = current_database()`.execute(service.deps.db)
+    return rows[0]?.count ?? 0
+  }
 
   it('204 and 404: deletes a custom provider once, and never a built-in one', async () => {
     await ask('POST', '', oauth2())
