@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import type { AuthDeps } from '../deps.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { type Caller, readBearer, toCaller } from '../sessions/caller.ts'
-import { checkAdmin, checkFreshAdmin } from '../use-cases/check-admin.ts'
+import { checkAdmin, checkFreshAdmin } from '../sessions/check-admin.ts'
 
 /** Guards a context: every request needs the access token of a user. The use case checks that the user still exists. */
 export const authenticate = fp(

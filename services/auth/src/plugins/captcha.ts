@@ -7,7 +7,7 @@ import type { CaptchaConfig } from '../config/security.ts'
 import type { AuthDeps } from '../deps.ts'
 import { captchaFailed, captchaRefused, captchaUnreachable } from '../errors.ts'
 import { findBearer } from '../sessions/caller.ts'
-import { checkAdmin } from '../use-cases/check-admin.ts'
+import { checkAdmin } from '../sessions/check-admin.ts'
 
 type CaptchaDeps = Pick<AuthDeps, 'config' | 'lanes' | 'now' | 'signingKeys' | 'outbound' | 'hooks'>
 

@@ -7,9 +7,11 @@ import {
   type RefusedRedirect,
   resolveRedirect,
 } from '../flows/redirect-allow-list.ts'
+import { audienceUnknown } from '../request-errors.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { findBearer } from '../sessions/caller.ts'
-import { chooseAudience } from '../use-cases/choose-audience.ts'
+import { findBearer, isAdmin } from '../sessions/caller.ts'
+import { checkAdmin } from '../sessions/check-admin.ts'
+import { requireAudience } from '../users/audience.ts'
 import { readUserAgent, readWantedAudience } from './session-origin.ts'
 
 /** What reading a context works with: an audience beyond the settings needs the checks of an admin. */
@@ -53,10 +55,28 @@ export async function readClient(deps: RequestContextDeps, request: FastifyReque
   return { audience, ip, limitKey, network, userAgent, linkBase: linkBase(deps.config, request) }
 }
 
-/** The audience of a request. @throws what `chooseAudience` throws */
+/**
+ * Reads the audience of a request (reference: Audience): that of the users whom it makes, and among whom it looks users up. Only
+ * admins may name an audience that the settings do not list. Anybody else could take an address in an audience where its owner
+ * never looks.
+ * @throws audienceUnknown, audienceTooLong, and what `checkAdmin` throws
+ */
 export async function readAudience(deps: RequestContextDeps, request: FastifyRequest): Promise<string> {
+  const { allowedAudiences, audience: usual, adminRoles } = deps.config.jwt
   const claims = findBearer(deps, request.headers.authorization)
-  return chooseAudience(deps, { wanted: readWantedAudience(request), claims })
+  const isByAdmin = claims !== undefined && isAdmin(claims, adminRoles)
+  const wanted = readWantedAudience(request)
+  if (wanted !== undefined) {
+    const audience = requireAudience(wanted)
+    if (allowedAudiences.has(audience)) return audience
+    if (!isByAdmin) throw audienceUnknown()
+    // The claims may be those of a former admin.
+    await checkAdmin(deps, claims)
+    return audience
+  }
+  // The audience of an admin's token says nothing about users. A hook may have written an audience that the settings do not list.
+  const own = isByAdmin ? undefined : claims?.aud
+  return typeof own === 'string' && allowedAudiences.has(own) ? own : usual
 }
 
 /** Tells a developer whose users end at SITE_URL which rule refuses the redirect. The URL itself may carry secrets. */

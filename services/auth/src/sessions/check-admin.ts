@@ -1,8 +1,15 @@
 import type { VerifiedClaims } from '../access-tokens/access-token.ts'
-import type { AuthDeps } from '../deps.ts'
-import { requireFreshSession } from '../sessions/active-caller.ts'
-import { type Admin, refuseAdminWithoutFactor, requireAdminRole, toAdmin } from '../sessions/admin.ts'
-import { requireLiveSession } from '../sessions/live-session.ts'
+import type { Db } from '../database.ts'
+import type { Hooks } from '../hooks/hooks.ts'
+import { type FreshSessionDeps, requireFreshSession } from './active-caller.ts'
+import { type Admin, refuseAdminWithoutFactor, requireAdminRole, toAdmin } from './admin.ts'
+import { type LiveSessionDeps, requireLiveSession } from './live-session.ts'
+
+/** What the check of an admin works with. */
+export interface CheckAdminDeps extends LiveSessionDeps {
+  readonly config: LiveSessionDeps['config'] & { readonly jwt: { readonly adminRoles: readonly string[] } }
+  readonly hooks: Pick<Hooks, 'isOn'>
+}
 
 /**
  * Requires that a bearer is an admin's. For an operator's token the role is enough. A token of a session is valid while the session
@@ -11,10 +18,7 @@ import { requireLiveSession } from '../sessions/live-session.ts'
  * endpoints can unenrol every factor.
  * @throws notAdmin, badJwtSession, sessionNotFound, userBanned, adminNeedsSecondFactor
  */
-export async function checkAdmin(
-  deps: Pick<AuthDeps, 'config' | 'hooks' | 'lanes'>,
-  claims: VerifiedClaims,
-): Promise<Admin> {
+export async function checkAdmin(deps: CheckAdminDeps, claims: VerifiedClaims): Promise<Admin> {
   const admin = toAdmin(claims, deps.config.jwt.adminRoles)
   const { sessionId, userId } = admin
   if (sessionId === null) return admin
@@ -28,7 +32,7 @@ export async function checkAdmin(
 
 /** Requires that an admin's session is as fresh as SESSIONS_FRESH_FOR asks of users for their own changes. @throws signInTooOld */
 export async function checkFreshAdmin(
-  deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
+  deps: FreshSessionDeps & { readonly db: Db },
   { sessionId }: Pick<Admin, 'sessionId'>,
 ): Promise<void> {
   if (sessionId === null) return
