@@ -3,7 +3,7 @@ import type { AuthConfig } from '../config.ts'
 import type { AuthDeps } from '../deps.ts'
 import { resolveRedirect } from '../flows/redirect-allow-list.ts'
 import { parseId } from '../records/ids.ts'
-import { emailProblem, normaliseEmail, normalisePhone, type UserIdentifier } from '../requests/identifier.ts'
+import { isEmail, normaliseEmail, normalisePhone, type UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import type { Admin } from '../sessions/admin.ts'
 import { findIdentifierOwner } from '../users/user-repository.ts'
@@ -47,7 +47,7 @@ export async function getUserId(db: AuthDeps['db'], name: string): Promise<strin
 }
 
 function readIdentifier(name: string): UserIdentifier {
-  if (emailProblem(name) === undefined) return { kind: 'email', value: normaliseEmail(name) }
+  if (isEmail(name)) return { kind: 'email', value: normaliseEmail(name) }
   const phone = normalisePhone(name)
   if (phone === undefined) throw new Error(`${name} is no id, no email and no phone number`)
   return { kind: 'phone', value: phone }

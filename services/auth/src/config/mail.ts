@@ -5,7 +5,7 @@ import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import type { z } from 'zod'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../messages/default-templates.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'
-import { emailProblem } from '../requests/identifier.ts'
+import { isEmail } from '../requests/identifier.ts'
 import type { Behaviours } from './behaviours.ts'
 import {
   codeLength,
@@ -221,6 +221,6 @@ function templateAddress(): z.ZodType<string, string> {
 
 function emailAddress(): z.ZodType<string, string> {
   return parsed({ form: 'email address', problem: 'must be an email address' }, (value) =>
-    emailProblem(value) === undefined ? value : undefined,
+    isEmail(value) ? value : undefined,
   )
 }

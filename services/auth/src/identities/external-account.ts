@@ -2,7 +2,7 @@ import type { Behaviours } from '../config/behaviours.ts'
 import type { SecurityConfig } from '../config/security.ts'
 import type { AnyConfiguredProvider } from '../external-providers/configured-provider.ts'
 import type { ExternalProfile, ListedEmail } from '../external-providers/provider.ts'
-import { emailProblem, normaliseEmail } from '../requests/identifier.ts'
+import { isEmail, normaliseEmail } from '../requests/identifier.ts'
 
 /** An address that an external account has, normalised. */
 export interface ExternalEmail {
@@ -63,7 +63,7 @@ export function trustedEmails({ emails }: ExternalAccount, trust: 'verified' | '
 }
 
 function isUsable(listed: ListedEmail): listed is ListedEmail & { readonly email: string } {
-  return typeof listed.email === 'string' && emailProblem(listed.email) === undefined
+  return typeof listed.email === 'string' && isEmail(listed.email)
 }
 
 function toData(

@@ -9,7 +9,7 @@ import {
   verifyTypeMissing,
   verifyTypeUnsupported,
 } from '../request-errors.ts'
-import { emailProblem, normaliseEmail, requirePhone, type UserIdentifier } from '../requests/identifier.ts'
+import { isEmail, normaliseEmail, requirePhone, type UserIdentifier } from '../requests/identifier.ts'
 import { isPkceToken } from './one-time-token.ts'
 import { isPhoneType, isVerifyType, type VerifyType } from './verify-type.ts'
 
@@ -85,6 +85,6 @@ function requireType({ type }: VerifyFields): string {
 
 function toIdentifier(email: string | undefined, phone: string | undefined): UserIdentifier {
   if (!email) return { kind: 'phone', value: requirePhone(phone ?? '') }
-  if (emailProblem(email) !== undefined) throw badEmailAtVerify()
+  if (!isEmail(email)) throw badEmailAtVerify()
   return { kind: 'email', value: normaliseEmail(email) }
 }

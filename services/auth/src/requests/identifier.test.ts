@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { emailProblem, normaliseEmail, normalisePhone } from './identifier.ts'
+import { isEmail, normaliseEmail, normalisePhone, requireEmail } from './identifier.ts'
 
 const INVALID = 'Unable to validate email address: invalid format'
 
-describe('emailProblem', () => {
+describe('requireEmail', () => {
   // ASVS 1.3.3, 1.3.11
   it.each([
     ['', 'An email address is required'],
@@ -26,8 +26,13 @@ describe('emailProblem', () => {
     ['a@b.c\r\nBcc: x@y.z', INVALID],
     [`a@${'b'.repeat(63)}.c`, undefined],
     [`a@${'b'.repeat(64)}.c`, INVALID],
-  ])('judges the address %s: %s', (email, expected) => {
-    expect(emailProblem(email)?.message).toBe(expected)
+  ])('the address %s is refused with the text %s, or accepted without one', (email, text) => {
+    const read = () => requireEmail(email)
+    if (text === undefined) expect([read(), isEmail(email)]).toEqual([email.toLowerCase(), true])
+    else {
+      expect(read).toThrow(text)
+      expect(isEmail(email)).toBe(false)
+    }
   })
 })
 

@@ -1,4 +1,3 @@
-import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import { emailMalformed, emailMissing, emailTooLong, phoneMalformed } from '../request-errors.ts'
 
 /** By what a user is known. */
@@ -24,8 +23,9 @@ export function requireIdentifier(body: {
 
 /** A normalised email. @throws emailMissing, emailTooLong, emailMalformed */
 export function requireEmail(email: string): string {
-  const problem = emailProblem(email)
-  if (problem !== undefined) throw problem()
+  if (email === '') throw emailMissing()
+  if (email.length > EMAIL_LENGTH_MAX) throw emailTooLong()
+  if (!isEmail(email)) throw emailMalformed()
   return normaliseEmail(email)
 }
 
@@ -43,11 +43,9 @@ export const EMAIL_LENGTH_MAX = 255
 export const EMAIL =
   /^[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]+@[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*$/
 
-/** The error of a text that is no email address; undefined when it is one (reference: Email addresses). Nothing is trimmed. */
-export function emailProblem(email: string): ErrorFactory | undefined {
-  if (email === '') return emailMissing
-  if (email.length > EMAIL_LENGTH_MAX) return emailTooLong
-  return EMAIL.test(email) ? undefined : emailMalformed
+/** Whether a text is an email address (reference: Email addresses). Nothing is trimmed. */
+export function isEmail(text: string): boolean {
+  return text.length <= EMAIL_LENGTH_MAX && EMAIL.test(text)
 }
 
 /** The form in which an email address is stored and compared. */

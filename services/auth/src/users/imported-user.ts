@@ -4,7 +4,7 @@ import { IMPORT_TEXTS } from '../import-errors.ts'
 import { type FirebaseParameters, toStoredFirebaseHash } from '../passwords/firebase-scrypt.ts'
 import { HASH_LENGTH_MAX, parseStoredHash } from '../passwords/stored-hash.ts'
 import { phoneMalformed } from '../request-errors.ts'
-import { emailProblem, normaliseEmail, normalisePhone } from '../requests/identifier.ts'
+import { normalisePhone, requireEmail } from '../requests/identifier.ts'
 import { type MetadataRules, requireMetadata } from './metadata.ts'
 import type { IdentityLine, UserLine } from './user-line.ts'
 
@@ -91,9 +91,11 @@ function toRow(line: UserLine, defaults: ImportDefaults) {
 
 function toEmail(email: string | undefined): string | null {
   if (email === undefined) return null
-  const problem = emailProblem(email)
-  if (problem !== undefined) throw new Error(IMPORT_TEXTS.emailInvalid({ problem: problem.message }))
-  return normaliseEmail(email)
+  try {
+    return requireEmail(email)
+  } catch (error) {
+    throw new Error(IMPORT_TEXTS.emailInvalid({ problem: error instanceof Error ? error.message : String(error) }))
+  }
 }
 
 function toPhone(phone: string | undefined): string | null {
