@@ -1,7 +1,8 @@
 import { parseDuration } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
-import { banDurationMalformed, roleTooLong } from '../request-errors.ts'
+import { requireNewId } from '../records/ids.ts'
+import { banDurationMalformed, newUserIdOther, roleTooLong } from '../request-errors.ts'
 import { ABSENT_TEXT, emailField, passwordField, phoneField, withTexts } from '../requests/documented-fields.ts'
 import { requireEmail, requirePhone } from '../requests/identifier.ts'
 import { AUDIENCE_LENGTH_MAX, requireAudience } from './audience.ts'
@@ -78,6 +79,18 @@ export interface AdminUser {
   readonly appMetadata: Readonly<Record<string, unknown>> | undefined
   /** From now on; 0 ends a ban. */
   readonly banMs: number | undefined
+}
+
+/**
+ * Reads the id of a new user from the path or the body; undefined where neither has one, and the service makes one.
+ * @throws newUserIdOther where the two differ, newUserIdMalformed, newUserIdNil
+ */
+export function readNewUserId(inPath: string | undefined, inBody: string | undefined): string | undefined {
+  const wanted = inPath ?? (inBody || undefined)
+  if (wanted === undefined) return undefined
+  const id = requireNewId(wanted)
+  if (inBody && inBody.toLowerCase() !== id) throw newUserIdOther()
+  return id
 }
 
 /**

@@ -3,6 +3,7 @@ import { pathOf } from '@trestle/common/telemetry/path-of.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import type { AuthConfig } from '../../config.ts'
 import { errorAnswers } from '../../error-body.ts'
 import { formatCursor } from '../../pagination/cursor.ts'
 import { cursorLink, type LinkedPage, pageHeaders } from '../../pagination/page-links.ts'
@@ -10,15 +11,20 @@ import { pageFields } from '../../pagination/page-query.ts'
 import { plainJson } from '../../plugins/plain-json.ts'
 import { readAudience, readContext } from '../../plugins/request-context.ts'
 import { readWantedAudience } from '../../plugins/session-origin.ts'
-import { requireId, requireNewId } from '../../records/ids.ts'
+import { requireId } from '../../records/ids.ts'
 import { upstreamForm } from '../../records/upstream-form.ts'
-import { newUserIdOther } from '../../request-errors.ts'
 import { idField } from '../../requests/documented-fields.ts'
 import { changeUserAsAdmin } from '../../use-cases/change-user-as-admin.ts'
 import { createUser } from '../../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../../use-cases/delete-user-as-admin.ts'
 import { type ListedUsers, listUsers } from '../../use-cases/list-users.ts'
-import { ChangedUserBody, NewUserBody, parseAdminChange, parseAdminUser } from '../../users/admin-user-request.ts'
+import {
+  ChangedUserBody,
+  NewUserBody,
+  parseAdminChange,
+  parseAdminUser,
+  readNewUserId,
+} from '../../users/admin-user-request.ts'
 import { getManagedProfile, type Profile } from '../../users/profile-repository.ts'
 import { parseUserList, type UserListRequest } from '../../users/user-list-request.ts'
 import type { ManagedUser } from '../../users/user-repository.ts'
@@ -47,155 +53,102 @@ const ListAnswer = z.object({ users: z.array(UserView), aud: z.string() })
 const UserPath = z.object({ userId: idField })
 const DeleteBody = z.object({ should_soft_delete: z.boolean().optional() }).nullish()
 
+const listSchema = {
+  operationId: 'listUsers',
+  tags: ['Admin'],
+  summary: 'List users',
+  description: 'Newest first. The header Link leads to the next page.',
+  querystring: ListQuery,
+  response: { 200: ListAnswer, ...errorAnswers(400, 401, 403) },
+}
+const createSchema = {
+  operationId: 'createUser',
+  tags: ['Admin'],
+  summary: 'Create a user',
+  body: NewUserBody,
+  response: { 200: UserView, ...errorAnswers(400, 401, 403, 409, 413, 422) },
+}
+const createWithIdSchema = {
+  ...createSchema,
+  operationId: 'createUserWithId',
+  summary: 'Create a user with a chosen id',
+  params: UserPath,
+}
+const readSchema = {
+  operationId: 'getUserById',
+  tags: ['Admin'],
+  summary: 'Read a user',
+  params: UserPath,
+  response: { 200: UserView, ...errorAnswers(401, 403, 404) },
+}
+const changeSchema = {
+  operationId: 'updateUserById',
+  tags: ['Admin'],
+  summary: 'Change a user',
+  params: UserPath,
+  body: ChangedUserBody,
+  response: { 200: UserView, ...errorAnswers(400, 401, 403, 404, 413, 422) },
+}
+const deleteSchema = {
+  operationId: 'deleteUser',
+  tags: ['Admin'],
+  summary: 'Delete a user',
+  description: 'Deletes the row, or with `should_soft_delete` all that tells who it was.',
+  params: UserPath,
+  body: DeleteBody,
+  response: { 200: z.object({}), ...errorAnswers(400, 401, 403, 404, 413) },
+}
+
 /** `/admin/users` and `/admin/users/{user_id}`: the users, for admins. */
 export const adminUsersRoutes: FastifyPluginAsyncZod = async (app) => {
   const { deps } = app
   const { userListRowsMax: rowsMax, acceptPageZero: zeroIsFirst } = deps.config.behaviours
-  const rules = { rowsMax, zeroIsFirst }
-  const view = (profile: Profile) => viewUser(profile, deps.config.behaviours)
-  const toForm = upstreamForm(deps.config.behaviours) ?? ((user: unknown) => user)
-  const toShown = (profile: Profile) => toForm(view(profile))
-
-  app.get(
-    '/admin/users',
-    {
-      schema: {
-        operationId: 'listUsers',
-        tags: ['Admin'],
-        summary: 'List users',
-        description: 'Newest first. The header Link leads to the next page.',
-        querystring: ListQuery,
-        response: { 200: ListAnswer, ...errorAnswers(400, 401, 403) },
-      },
-      serializerCompiler: plainJson,
-    },
-    async (request, reply) => {
-      const { query } = request
-      const audience = await readAudience(deps, request)
-      const list = parseUserList(query, hasParameter(request.url, 'cursor'), rules)
-      const listed = await listUsers(deps, audience, list)
-      const { filter, sort } = query
-      reply.headers(listHeaders({ path: pathOf(request.url), query: { filter, sort } }, list, listed))
-      if (listed.rest === undefined) return { users: listed.users.map(view), aud: audience }
-      return sendUsers(reply, writeUsers(listed, audience, toShown))
-    },
-  )
-
-  app.post(
-    '/admin/users',
-    {
-      schema: {
-        operationId: 'createUser',
-        tags: ['Admin'],
-        summary: 'Create a user',
-        body: NewUserBody,
-        response: { 200: UserView, ...errorAnswers(400, 401, 403, 409, 413, 422) },
-      },
-      serializerCompiler: plainJson,
-    },
-    async (request, reply) => {
-      const { admin, body } = request
-      const id = body.id ? requireNewId(body.id) : undefined
-      const context = await readContext(deps, request, reply)
-      return view(await createUser(deps, { admin, id, wanted: parseAdminUser(deps.config, body), context }))
-    },
-  )
-
-  await app.register(oneUserRoutes)
-}
-
-const oneUserRoutes: FastifyPluginAsyncZod = async (app) => {
-  const { deps } = app
   const view = (profile: Profile) => viewUser(profile, deps.config.behaviours)
 
-  app.post(
-    '/admin/users/:userId',
-    {
-      schema: {
-        operationId: 'createUserWithId',
-        tags: ['Admin'],
-        summary: 'Create a user with a chosen id',
-        params: UserPath,
-        body: NewUserBody,
-        response: { 200: UserView, ...errorAnswers(400, 401, 403, 409, 413, 422) },
-      },
-      serializerCompiler: plainJson,
-    },
-    async (request, reply) => {
-      const { admin, body } = request
-      const id = requireNewId(request.params.userId)
-      if (body.id && body.id.toLowerCase() !== id) throw newUserIdOther()
-      const context = await readContext(deps, request, reply)
-      return view(await createUser(deps, { admin, id, wanted: parseAdminUser(deps.config, body), context }))
-    },
+  app.get('/admin/users', { schema: listSchema, serializerCompiler: plainJson }, async (request, reply) => {
+    const { query } = request
+    const audience = await readAudience(deps, request)
+    const list = parseUserList(query, hasParameter(request.url, 'cursor'), { rowsMax, zeroIsFirst })
+    const listed = await listUsers(deps, audience, list)
+    const { filter, sort } = query
+    reply.headers(listHeaders({ path: pathOf(request.url), query: { filter, sort } }, list, listed))
+    if (listed.rest === undefined) return { users: listed.users.map(view), aud: audience }
+    return sendUsers(reply, writeUsers(deps.config, listed, audience))
+  })
+
+  app.post('/admin/users', { schema: createSchema, serializerCompiler: plainJson }, async (request, reply) => {
+    const { admin, body } = request
+    const id = readNewUserId(undefined, body.id)
+    const context = await readContext(deps, request, reply)
+    return view(await createUser(deps, { admin, id, wanted: parseAdminUser(deps.config, body), context }))
+  })
+
+  const withId = { schema: createWithIdSchema, serializerCompiler: plainJson }
+  app.post('/admin/users/:userId', withId, async (request, reply) => {
+    const { admin, body, params } = request
+    const id = readNewUserId(params.userId, body.id)
+    const context = await readContext(deps, request, reply)
+    return view(await createUser(deps, { admin, id, wanted: parseAdminUser(deps.config, body), context }))
+  })
+
+  app.get('/admin/users/:userId', { schema: readSchema, serializerCompiler: plainJson }, async (request) =>
+    view(await getManagedProfile(deps.lanes, readManagedUser(request, request.params))),
   )
 
-  app.get(
-    '/admin/users/:userId',
-    {
-      schema: {
-        operationId: 'getUserById',
-        tags: ['Admin'],
-        summary: 'Read a user',
-        params: UserPath,
-        response: { 200: UserView, ...errorAnswers(401, 403, 404) },
-      },
-      serializerCompiler: plainJson,
-    },
-    async (request) => {
-      return view(await getManagedProfile(deps.lanes, readManagedUser(request, request.params)))
-    },
-  )
+  app.put('/admin/users/:userId', { schema: changeSchema, serializerCompiler: plainJson }, async (request) => {
+    const { admin, body, params, clientAddress } = request
+    const managed = readManagedUser(request, params)
+    const wanted = parseAdminChange(deps.config, body)
+    return view(await changeUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.ip }))
+  })
 
-  await app.register(changeUserRoutes)
-}
-
-const changeUserRoutes: FastifyPluginAsyncZod = async (app) => {
-  const { deps } = app
-  const view = (profile: Profile) => viewUser(profile, deps.config.behaviours)
-
-  app.put(
-    '/admin/users/:userId',
-    {
-      schema: {
-        operationId: 'updateUserById',
-        tags: ['Admin'],
-        summary: 'Change a user',
-        params: UserPath,
-        body: ChangedUserBody,
-        response: { 200: UserView, ...errorAnswers(400, 401, 403, 404, 413, 422) },
-      },
-      serializerCompiler: plainJson,
-    },
-    async (request) => {
-      const { admin, body, params, clientAddress } = request
-      const managed = readManagedUser(request, params)
-      const wanted = parseAdminChange(deps.config, body)
-      return view(await changeUserAsAdmin(deps, { ...managed, admin, wanted, ip: clientAddress.ip }))
-    },
-  )
-
-  app.delete(
-    '/admin/users/:userId',
-    {
-      schema: {
-        operationId: 'deleteUser',
-        tags: ['Admin'],
-        summary: 'Delete a user',
-        description: 'Deletes the row, or with `should_soft_delete` all that tells who it was.',
-        params: UserPath,
-        body: DeleteBody,
-        response: { 200: z.object({}), ...errorAnswers(400, 401, 403, 404, 413) },
-      },
-    },
-    async (request) => {
-      const { admin, body, params, clientAddress } = request
-      const managed = readManagedUser(request, params)
-      const manner = body?.should_soft_delete ? 'soft' : 'hard'
-      await deleteUserAsAdmin(deps, { ...managed, admin, manner, ip: clientAddress.ip })
-      return {}
-    },
-  )
+  app.delete('/admin/users/:userId', { schema: deleteSchema }, async (request) => {
+    const { admin, body, params, clientAddress } = request
+    const managed = readManagedUser(request, params)
+    const manner = body?.should_soft_delete ? 'soft' : 'hard'
+    await deleteUserAsAdmin(deps, { ...managed, admin, manner, ip: clientAddress.ip })
+    return {}
+  })
 }
 
 function readManagedUser(request: FastifyRequest, { userId }: { readonly userId: string }): ManagedUser {
@@ -217,11 +170,13 @@ async function sendUsers(reply: FastifyReply, pieces: AsyncGenerator<string>): P
 
 /** The answer of a list that is too long to be in memory at once. */
 async function* writeUsers(
+  { behaviours }: Pick<AuthConfig, 'behaviours'>,
   { users, rest }: ListedUsers,
   aud: string,
-  toView: (profile: Profile) => unknown,
 ): AsyncGenerator<string> {
-  const write = (profiles: readonly Profile[]) => profiles.map((profile) => JSON.stringify(toView(profile))).join(',')
+  const toForm = upstreamForm(behaviours) ?? ((user: unknown) => user)
+  const writeUser = (profile: Profile) => JSON.stringify(toForm(viewUser(profile, behaviours)))
+  const write = (profiles: readonly Profile[]) => profiles.map(writeUser).join(',')
   yield `{"users":[${write(users)}`
   for await (const more of rest ?? []) if (more.length > 0) yield `,${write(more)}`
   yield `],"aud":${JSON.stringify(aud)}}`
