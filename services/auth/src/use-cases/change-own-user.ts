@@ -11,7 +11,7 @@ import { anonymousPassword, appMetadataForAdmins } from '../errors.ts'
 import { secondFactorNeeded } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
-import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
+import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { notify } from '../messages/notification.ts'
 import { deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
@@ -28,22 +28,8 @@ import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
 import { passwordChange, updateUser } from '../users/user-change-repository.ts'
 
-type ChangeOwnUserDeps = Pick<
-  AuthDeps,
-  | 'config'
-  | 'db'
-  | 'names'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'passwords'
-  | 'serverKeys'
-  | 'rateLimits'
-  | 'jobs'
-  | 'sms'
-  | 'outbound'
-  | 'hooks'
->
+type ChangeOwnUserDeps = HookedDeps &
+  Pick<AuthDeps, 'config' | 'names' | 'serverKeys' | 'passwords' | 'rateLimits' | 'outbound'>
 
 /** The changes that a user makes to their own account. Undefined members stay as they are. */
 export interface OwnChanges extends OwnAddresses {

@@ -23,7 +23,7 @@ import {
   updateFinishedFlow,
 } from '../flows/flow-repository.ts'
 import { makeAuthCode, requirePkce } from '../flows/pkce.ts'
-import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
+import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { parseId } from '../records/ids.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { sealOptional, sealSecret } from '../secrets/sealed-secret.ts'
@@ -35,24 +35,11 @@ import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 
 /** What a sign-in at a provider needs to finish. */
-export type FinishAuthorizationDeps = Pick<
-  AuthDeps,
-  | 'config'
-  | 'db'
-  | 'names'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'encryptionKeys'
-  | 'serverKeys'
-  | 'rateLimits'
-  | 'jobs'
-  | 'outbound'
-  | 'keySets'
-  | 'hooks'
-  | 'sms'
-  | 'signingKeys'
->
+export type FinishAuthorizationDeps = HookedDeps &
+  Pick<
+    AuthDeps,
+    'config' | 'names' | 'serverKeys' | 'encryptionKeys' | 'rateLimits' | 'outbound' | 'keySets' | 'signingKeys'
+  >
 
 /** The context of the browser that returns. Its redirect is in the flow. */
 type ReturnContext = Omit<RequestContext, 'redirectTo'>

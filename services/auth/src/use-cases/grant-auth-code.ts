@@ -4,36 +4,21 @@ import type { AuthDeps } from '../deps.ts'
 import { badCodeVerifier, flowStateExpired, flowStateNotFound } from '../errors.ts'
 import { linkExternalIdentity } from '../external-accounts/link.ts'
 import type { ExternalOutcome } from '../external-accounts/sign-in.ts'
-import { refuseUnverified } from '../external-accounts/unverified-email.ts'
+import { refuseUnverified, type UnverifiedDeps } from '../external-accounts/unverified-email.ts'
 import { deleteFlow, type FinishedFlow, findFlowByCode } from '../flows/flow-repository.ts'
 import { matchesChallenge } from '../flows/pkce.ts'
 import { authCodeMissing } from '../request-errors.ts'
 import { openSecret, type SealedSecret } from '../secrets/sealed-secret.ts'
 import { createSession } from '../sessions/create-session.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
-import { type SessionView, signNewSession } from '../sessions/session-view.ts'
+import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 import { isBanned, refuseBannedSignIn } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
 /** What the PKCE grant works with. */
-export type GrantAuthCodeDeps = Pick<
-  AuthDeps,
-  | 'config'
-  | 'db'
-  | 'names'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'signingKeys'
-  | 'encryptionKeys'
-  | 'serverKeys'
-  | 'rateLimits'
-  | 'jobs'
-  | 'hooks'
-  | 'sms'
->
+export type GrantAuthCodeDeps = UnverifiedDeps & SessionViewDeps & Pick<AuthDeps, 'config' | 'names' | 'encryptionKeys'>
 
 /** The members of the request. Empty members count as absent. */
 export interface GrantAuthCodeInput extends SessionOrigin {

@@ -35,7 +35,7 @@ import {
 import type { IdTokenClaims, IdTokenRules, OAuth2Provider } from '../external-providers/provider.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
 import { type ExternalAccount, toExternalAccount } from '../identities/external-account.ts'
-import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
+import { type HookedDeps, type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { findCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -45,23 +45,8 @@ import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 
 /** What the id_token grant works with. */
-export type GrantIdTokenDeps = Pick<
-  AuthDeps,
-  | 'config'
-  | 'db'
-  | 'names'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'signingKeys'
-  | 'encryptionKeys'
-  | 'serverKeys'
-  | 'rateLimits'
-  | 'jobs'
-  | 'keySets'
-  | 'hooks'
-  | 'sms'
->
+export type GrantIdTokenDeps = HookedDeps &
+  Pick<AuthDeps, 'config' | 'names' | 'serverKeys' | 'encryptionKeys' | 'rateLimits' | 'keySets' | 'signingKeys'>
 
 /** The members of the request. Empty members count as absent. */
 export interface GrantIdTokenInput {

@@ -1,7 +1,7 @@
 import type { AuthDeps } from '../deps.ts'
 import { emailSignupsDisabled, phoneSignupsDisabled } from '../errors.ts'
 import { type PkceChallenge, parsePkce } from '../flows/pkce.ts'
-import { createSignUp } from '../message-requests/create-sign-up.ts'
+import { type CreateSignUpDeps, createSignUp } from '../message-requests/create-sign-up.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { requireChannel } from '../messages/require-channel.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
@@ -9,30 +9,13 @@ import { requireSignUpPassword } from '../passwords/password-policy.ts'
 import { pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
 import { requireIdentifier, type UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { type SessionView, signFirstSession } from '../sessions/session-view.ts'
+import { type SessionView, type SessionViewDeps, signFirstSession } from '../sessions/session-view.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { requireMetadata } from '../users/metadata.ts'
 import type { UnconfirmedUser } from '../users/unconfirmed-user.ts'
 
 /** What a sign-up works with, by email or by phone. */
-export type SignUpDeps = Pick<
-  AuthDeps,
-  | 'config'
-  | 'db'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'passwords'
-  | 'serverKeys'
-  | 'insertSignUp'
-  | 'rateLimits'
-  | 'jobs'
-  | 'outbox'
-  | 'sms'
-  | 'outbound'
-  | 'hooks'
-  | 'signingKeys'
->
+export type SignUpDeps = CreateSignUpDeps & SessionViewDeps & Pick<AuthDeps, 'config' | 'outbound'>
 
 /** The members of a request to sign up. Empty members count as absent. */
 export interface SignUpFields {
