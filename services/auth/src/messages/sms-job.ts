@@ -110,7 +110,7 @@ export async function sendSmsInRequest(deps: Pick<SmsWorkDeps, 'logger' | 'sms'>
     await sendByGateway(deps, job)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    deps.logger.warn({ message_id: job.messageId, reason }, 'sms not sent')
+    deps.logger.warn({ message_id: job.messageId, reason }, 'SMS not sent')
     throw describeFailure(cause)
   }
 }

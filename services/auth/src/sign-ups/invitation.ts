@@ -39,7 +39,11 @@ export async function mailInvitation(
   })
 }
 
-/** Finds the unconfirmed user of an invitation, or makes one. @throws emailExists, metadataTooLarge */
+/**
+ * Finds and locks the unconfirmed user of an invitation, or makes one. The invitation replaces what a stranger may have left in the
+ * account: metadata of a sign-up that the owner has not asked for, and the password of an account that nobody has claimed.
+ * @throws emailExists, metadataTooLarge
+ */
 export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {
   const { email, data, context } = invitation
   const identifier = { kind: 'email', value: email } as const
@@ -73,5 +77,6 @@ export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation:
     isInvited: true,
     since,
   })
+  // Somebody has just taken the email. The next search finds and locks that user.
   return made ?? findOrMakeInvited(trx, deps, invitation)
 }

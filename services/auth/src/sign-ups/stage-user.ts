@@ -57,6 +57,7 @@ export async function lockOrStageUser(
     isInvited: false,
     since: { staged_at: deps.now() },
   })
+  // Somebody has just taken the identifier. The next search finds and locks that user.
   return staged ?? lockOrStageUser(trx, deps, { identifier, audience, stage })
 }
 

@@ -171,7 +171,8 @@ async function findLinkOwner(trx: Trx, deps: Repeatable<GenerateLinkDeps>, searc
   const user = await lockKnownUser(trx, deps, search)
   if (type === 'signup' || (type === 'magiclink' && !user)) {
     const signedUp = await findOrSignUp(trx, deps, user, search)
-    // A concurrent request has just made the user.
+    // A concurrent request has just made the user, whom the next search finds and locks. So a third search is only needed if the
+    // user was deleted meanwhile.
     return signedUp ? { user: signedUp, type: 'signup', address } : findLinkOwner(trx, deps, search)
   }
   if (!user) throw emailUnknown()

@@ -67,8 +67,9 @@ export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswor
   const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password, user?.id)
   // Look at the failed checks after the verification, so that concurrent guesses see each other's.
   const blocked = await isBlocked(deps, check)
-  const mayBeTold = deps.config.signup.tellsUnconfirmed || user?.isConfirmed === true
-  const isRight = matches && !blocked && mayBeTold
+  // Where an unconfirmed user is not told so, a right password of theirs counts as wrong: it would reveal the account.
+  const mayRevealUnconfirmed = deps.config.signup.tellsUnconfirmed || user?.isConfirmed === true
+  const isRight = matches && !blocked && mayRevealUnconfirmed
   if (!isRight) await recordFailedCheck(deps, check)
   if (!isRight && user && deps.config.behaviours.showBanBeforePassword && isBanned(user, deps.now()))
     refuseBannedSignIn()

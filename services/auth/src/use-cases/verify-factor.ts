@@ -112,7 +112,11 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
     await failedChecks.record()
   }
   if (left === 0) await deleteChallenge(deps.db, asked.challenge.id)
-  const { factorType } = asked.factor
+  return refuseAnswer(asked.factor.factorType)
+}
+
+/** Refuses a wrong answer, or one whose factor or challenge another request has used. */
+function refuseAnswer(factorType: EnrolledType): never {
   if (factorType === 'totp') throw totpCodeWrong()
   throw factorType === 'phone' ? phoneFactorCodeWrong() : webauthnFactorWrong()
 }
