@@ -44,12 +44,14 @@ import { thrownOnce } from './layout/thrown-once.ts'
 import { uncheckedInput } from './layout/unchecked-input.ts'
 import { unlicensedPackages } from './layout/unlicensed-packages.ts'
 import { urlFiles } from './layout/url-files.ts'
+import { useCaseNames } from './layout/use-case-names.ts'
 import { walks } from './layout/walks.ts'
 
 /** Every rule of the house style that a program can check. */
 export const rules: readonly Rule[] = [
   forbiddenNames,
   urlFiles,
+  useCaseNames,
   arrows,
   aliases,
   catalogueTexts,
