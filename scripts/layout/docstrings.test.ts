@@ -23,6 +23,7 @@ describe('docstrings of exports', () => {
     '/** In minor units. */\nexport type Price = bigint',
     '/** In minor units. */\nexport function price(a: 1): 1\nexport function price(a: 2): 2\nexport function price(a) {\n  return a\n}',
     'type Price = bigint',
+    'export type SellDeps = Pick<Deps, "now">',
   ])('allows %j', async (text) => {
     expect(await problemsOf(docstrings, { [path]: `${text}\n` })).toEqual([])
   })

@@ -22,7 +22,6 @@ import { type CleanUp, createCleanUp } from './use-cases/clean-up.ts'
 /** The database for imports and exports, with the turns of imports. */
 export type TransferDatabase = Pick<Database<InventoryTables>, 'db' | 'until'> & ImportTurns
 
-/** What the routes and use cases of the inventory work with. */
 export interface InventoryDeps extends Turns {
   readonly config: InventoryConfig
   /** For queries that are put together for one request. */

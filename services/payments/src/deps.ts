@@ -65,7 +65,6 @@ interface Secrets {
   readonly seals: CheckoutSeals
 }
 
-/** What the routes and use cases of payments work with. */
 export interface PaymentsDeps extends Settings, Sources, Secrets {
   readonly lanes: Lanes
   readonly rateLimits: RateLimits
@@ -98,7 +97,6 @@ export interface ProcessDeps extends PaymentsDeps {
   close(): Promise<void>
 }
 
-/** What an operator's command works with. */
 export interface OperatorDeps
   extends Pick<PaymentsDeps, 'pepper' | 'vault' | 'jobs' | 'acquirers' | 'operations' | 'meter'>,
     Pick<Sources, 'createKey' | 'randomBytes' | 'now' | 'wait'>,

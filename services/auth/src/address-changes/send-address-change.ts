@@ -15,13 +15,11 @@ import { updateUser } from '../users/user-change-repository.ts'
 import { lockIdentifierOwner } from '../users/user-repository.ts'
 import { needsBothAddresses } from './email-change.ts'
 
-/** What a pending change of phone works with. */
 export interface PhoneChangeDeps extends SmsCodeDeps {
   readonly config: Pick<AuthConfig, 'jwt' | 'mail' | 'mfa' | 'sms'>
   readonly jobs: Jobs
 }
 
-/** What a pending change of email works with. */
 export interface EmailChangeDeps extends MailTokenDeps {
   readonly jobs: Jobs
 }

@@ -82,7 +82,6 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
   })
 }
 
-/** What the background work of all tasks works with. */
 export type WorkDeps = Pick<AuthDeps, 'outbox'> & AnswerDeps & MailWorkDeps & SmsWorkDeps & UserCreatedDeps
 
 /** Starts to work on what requests queue: requests for messages, mails, SMS, and calls of the hook AFTER_USER_CREATED. */

@@ -12,7 +12,6 @@ import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-calle
 import { requireShownFactor } from '../sessions/require-owner.ts'
 import type { User } from '../users/user.ts'
 
-/** What the confirmation of a provider's email works with. */
 export type UnverifiedDeps = AnswerDeps & ActiveCallerDeps
 
 /** An email that its provider has not verified. The identity has been stored by then. */

@@ -13,7 +13,6 @@ export const UserCreated = z.object({ userId: z.string(), ip: z.string() })
 /** Somebody who has become a user, as the job of the hook reads it. */
 export type UserCreated = Readonly<z.output<typeof UserCreated>>
 
-/** What the job that calls the hook works with. */
 export interface UserCreatedDeps {
   readonly db: Db
   readonly hooks: Hooks

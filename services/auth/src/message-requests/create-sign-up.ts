@@ -25,7 +25,6 @@ import { findProfileById } from '../users/profile-repository.ts'
 import { createUnconfirmedUser, type UnconfirmedUser } from '../users/unconfirmed-user.ts'
 import { type ConfirmationDeps, insertUnconfirmed } from './sign-up-confirmation.ts'
 
-/** What storing a sign-up works with. */
 export interface CreateSignUpDeps extends ConfirmationDeps, SmsAllowanceDeps, UserCreatedDeps {
   readonly config: AuthConfig
   readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>

@@ -16,7 +16,6 @@ import { isStaged, type User } from '../users/user.ts'
 import { updateUser } from '../users/user-change-repository.ts'
 import { hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
 
-/** What sending any kind of requested message works with. */
 export type SendDeps = AuditDeps & EmailChangeDeps & PhoneChangeDeps & StageDeps
 
 /** Sends the message of a request, in the transaction of the request. @returns whether it has a recipient */

@@ -5,7 +5,6 @@ import { type FreshSessionDeps, requireFreshSession } from './active-caller.ts'
 import { type Admin, refuseAdminWithoutFactor, requireAdminRole, toAdmin } from './admin.ts'
 import { type LiveSessionDeps, requireLiveSession } from './live-session.ts'
 
-/** What the check of an admin works with. */
 export interface CheckAdminDeps extends LiveSessionDeps {
   readonly config: LiveSessionDeps['config'] & { readonly jwt: { readonly adminRoles: readonly string[] } }
   readonly hooks: Pick<Hooks, 'isOn'>

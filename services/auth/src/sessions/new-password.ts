@@ -9,7 +9,6 @@ import { type AttemptHookDeps, judgePasswordAttempt } from './attempt-hooks.ts'
 import { type CheckedNonce, checkNonce, type NonceDeps } from './nonce.ts'
 import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from './proof-repository.ts'
 
-/** What the check of a new password works with. */
 export interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, BreachLookup {
   readonly config: NonceDeps['config'] &
     AttemptHookDeps['config'] &

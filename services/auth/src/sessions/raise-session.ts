@@ -19,7 +19,6 @@ export interface ShownFactor extends SessionOrigin {
   readonly credentialSince: Timestamp | Date
 }
 
-/** What raising a session works with. */
 export interface RaiseSessionDeps {
   readonly randomBytes: RandomBytes
   readonly config: { readonly behaviours: Pick<Behaviours, 'acceptSpentParentUntilChildIsUsed'> }

@@ -7,7 +7,6 @@ import { type ActiveCaller, type FreshSessionDeps, requireFreshSession } from '.
 import { requireSession } from './session.ts'
 import type { Session } from './session-repository.ts'
 
-/** What the right to change identities works with. */
 export interface IdentityOwnerDeps extends FreshSessionDeps {
   readonly config: Pick<AuthConfig, 'security' | 'sessions'>
 }

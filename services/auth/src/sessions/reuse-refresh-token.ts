@@ -8,7 +8,6 @@ import { deriveChildToken, hashRefreshToken } from './refresh-token.ts'
 import type { SessionOrigin } from './session.ts'
 import { type SessionRow, sessionColumns, toStoredSession, toVerdict } from './session-repository.ts'
 
-/** What the reuse of a spent refresh token works with. */
 export interface ReuseDeps {
   readonly config: RefreshConfig
   readonly lanes: Lanes

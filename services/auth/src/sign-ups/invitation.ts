@@ -18,7 +18,6 @@ export interface InvitedUser {
   readonly context: RequestContext
 }
 
-/** What the mail of an invitation works with. */
 export interface InvitationMailDeps extends MailTokenDeps {
   readonly jobs: Jobs
 }

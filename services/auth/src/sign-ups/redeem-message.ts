@@ -40,7 +40,6 @@ import {
   type VerificationPasswordDeps,
 } from './verification-password.ts'
 
-/** What the use of a message works with. */
 export interface RedeemDeps extends ApplyDeps, VerificationPasswordDeps {
   readonly config: ApplyDeps['config'] & Pick<AuthConfig, 'passwords' | 'signup'>
   readonly db: Db

@@ -14,7 +14,6 @@ import { hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.t
 import { insertOwnUser, type OwnUserDeps } from './insert-own-user.ts'
 import { insertSignUpContent, replaceIdentityData, upsertSignUpContent } from './sign-up-content-repository.ts'
 
-/** What staging a user works with. */
 export interface StageDeps extends OwnUserDeps {
   readonly config: Pick<AuthConfig, 'behaviours' | 'jwt' | 'mail' | 'mfa' | 'passwords' | 'sms'>
   readonly randomBytes: RandomBytes

@@ -12,7 +12,6 @@ import { requireAdoptable } from '../adoption/upstream-database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 
-/** What an adoption works with. */
 export type AdoptDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
 
 /** What an adoption has done. */

@@ -10,7 +10,6 @@ import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { redeemLink } from '../sign-ups/redeem-message.ts'
 
-/** What following a link works with. */
 export type FollowLinkDeps = Pick<
   AuthDeps,
   | 'config'

@@ -17,7 +17,6 @@ import { isBanned, refuseBannedSignIn } from '../users/user.ts'
 import { findAddressChange } from '../users/user-change-repository.ts'
 import { lockUserById } from '../users/user-repository.ts'
 
-/** What the PKCE grant works with. */
 export type GrantAuthCodeDeps = UnverifiedDeps & SessionViewDeps & Pick<AuthDeps, 'config' | 'names' | 'encryptionKeys'>
 
 /** The members of the request. Empty members count as absent. */

@@ -44,7 +44,6 @@ import { requireIdentityOwner } from '../sessions/require-owner.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { withUniqueAccount } from '../users/claim-identifier.ts'
 
-/** What the id_token grant works with. */
 export type GrantIdTokenDeps = HookedDeps &
   Pick<AuthDeps, 'config' | 'names' | 'serverKeys' | 'encryptionKeys' | 'rateLimits' | 'keySets' | 'signingKeys'>
 

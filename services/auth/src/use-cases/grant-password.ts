@@ -33,7 +33,6 @@ export interface PasswordSessionView extends SessionView {
   readonly weak_password?: { readonly message: string; readonly reasons: readonly WeakPasswordReason[] } | null
 }
 
-/** What the password grant works with. */
 export type GrantPasswordDeps = Pick<
   AuthDeps,
   | 'config'

@@ -32,7 +32,6 @@ export interface RefreshedSession {
   readonly isNewToken: boolean
 }
 
-/** What the refresh token grant works with. */
 export type GrantRefreshTokenDeps = Pick<
   AuthDeps,
   'config' | 'lanes' | 'logger' | 'now' | 'signingKeys' | 'refreshSession' | 'refreshTokenKey' | 'tokenReuse' | 'hooks'

@@ -36,7 +36,6 @@ import { writeStagedUsers } from '../adoption/write-staged-users.ts'
 import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 
-/** What an import works with. */
 export type ImportDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
 
 /** What an import has done. */

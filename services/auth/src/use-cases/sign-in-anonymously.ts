@@ -13,7 +13,6 @@ import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { requireMetadata } from '../users/metadata.ts'
 import { createAnonymousUser } from '../users/unconfirmed-user.ts'
 
-/** What an anonymous sign-in works with. */
 export type SignInAnonymouslyDeps = Pick<
   AuthDeps,
   'config' | 'db' | 'lanes' | 'logger' | 'now' | 'randomBytes' | 'rateLimits' | 'jobs' | 'hooks' | 'signingKeys'

@@ -10,7 +10,6 @@ import { revertUpstreamChanges } from '../adoption/upstream-changes.ts'
 import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 
-/** What undo works with. */
 export type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomBytes'>
 
 /** What an undo costs the users, before it is done. */

@@ -6,7 +6,6 @@ import type { AcquirerTask, TaskOutcome } from './acquirer.ts'
 import { insertException } from './exception-repository.ts'
 import { type ClosedOperation, callCloseOperation } from './operation-repository.ts'
 
-/** What booking an answer works with. */
 export interface BookingDeps {
   readonly db: Db
   readonly lanes: Lanes

@@ -68,7 +68,6 @@ export interface EndedOrder {
   readonly bound: { readonly digest: Buffer; readonly sessionId: string } | undefined
 }
 
-/** What the checkout works with. */
 export interface CheckoutDeps {
   readonly lanes: Lanes
   readonly seals: CheckoutSeals
