@@ -131,3 +131,18 @@ describe.each(ROUNDS)('at the same moment, round %i', () => {
     ])
   })
 })
+
+it('404: an account whose user SQL has marked as deleted signs nobody in, and stays as it is', async () => {
+  await signInAs(service, 'keycloak', own)
+  const { db } = service.deps
+  await db.updateTable('users').set({ deleted_at: new Date() }).where('email', '=', own.email).execute()
+  const readRow = () => db.selectFrom('users').selectAll().where('email', '=', own.email).execute()
+  const before = [await readRow(), await identitiesOf(own.sub)]
+  expect((await signInAs(service, 'keycloak', own)).fragment).toEqual({
+    error: 'server_error',
+    error_code: 'user_not_found',
+    error_description: 'User not found',
+    sb: '',
+  })
+  expect([await readRow(), await identitiesOf(own.sub)]).toEqual(before)
+})

@@ -19,7 +19,7 @@ import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { StaleView } from '../users/claim-identifier.ts'
 import { type MetadataRules, mergeMetadata } from '../users/metadata.ts'
 import { updateProviders } from '../users/own-identity.ts'
-import { isStaged, requireNotBanned, type User } from '../users/user.ts'
+import { isStaged, requireNotBanned, requireUser, type User } from '../users/user.ts'
 import { deleteStagedUser, insertUser, updateUser } from '../users/user-change-repository.ts'
 import { findIdentifierOwner, lockUserById } from '../users/user-repository.ts'
 
@@ -46,7 +46,7 @@ export interface FindOwnerDeps extends AuditDeps {
  * Decides whom an external account signs in (reference: Owner of an external account): the user with its identity, else the one user
  * with a trusted email of it, else a new user.
  * @returns undefined where a new user would have no email but needs one
- * @throws userBanned, severalOwners, signupDisabled, StaleView, metadataTooLarge
+ * @throws userNotFound, userBanned, severalOwners, signupDisabled, StaleView, metadataTooLarge
  */
 export async function findExternalOwner(
   trx: Trx,
@@ -75,9 +75,12 @@ async function signInKnownIdentity(
   identity: Identity,
 ): Promise<ExternalOwner> {
   const { id, userId } = identity
-  const owner = await lockActiveUser(trx, deps, userId)
-  // The lock may have waited for a request that unlinked the identity.
-  if ((await findExternalIdentity(trx, account))?.userId !== userId) throw new StaleView()
+  const owner = await lockUserById(trx, userId)
+  // The lock may have waited for a request that unlinked the identity, or deleted its user.
+  if (!owner || (await findExternalIdentity(trx, account))?.userId !== userId) throw new StaleView()
+  // Our deletion removes the subject from the identities. SQL of an application may have set deleted_at alone.
+  requireUser(owner.deletedAt === null ? owner : undefined)
+  requireNotBanned(owner, deps.now())
   await updateExternalIdentity(trx, id, account.data, deps.now())
   const user = await adoptProfile(trx, deps, owner, account)
   return {
