@@ -1,12 +1,13 @@
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { otpDisabled } from '../errors.ts'
+import { type ReservedInterval, reserveInterval, restoreIntervals } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionViewDeps, signFirstSession } from '../sessions/session-view.ts'
 import { requireSignUpsEnabled } from '../sign-ups/sign-up-switches.ts'
 import { isStaged } from '../users/user.ts'
-import { findUserByIdentifier } from '../users/user-repository.ts'
+import { findUserByIdentifier, hasClaimedEmail } from '../users/user-repository.ts'
 import { type CreateSignUpDeps, createSignUp, type NewSignUp } from './create-sign-up.ts'
 
 /** A request for a message to sign in with. */
@@ -42,11 +43,11 @@ export async function decideStaging(
 /**
  * Signs an unknown identifier up, as POST /signup does with a password that nobody knows, and sends the confirmation of a user who
  * has not confirmed again. Under autoconfirm the user has confirmed by that, and gets the message to sign in.
- * @throws signupDisabled, and what `createSignUp` and `signFirstSession` throw
+ * @throws signupDisabled, and what `createSignUp`, `signFirstSession` and `reserveInterval` throw
  */
 export async function signUpUnlessKnown(
   deps: CreateSignUpDeps & SessionViewDeps,
-  input: Omit<NewSignUp, 'password'>,
+  { createUser, ...input }: Omit<NewSignUp, 'password'> & Pick<OneTimeCodeInput, 'createUser'>,
 ): Promise<'known' | 'confirmation-sent'> {
   const { config, db } = deps
   const { identifier, context } = input
@@ -54,12 +55,16 @@ export async function signUpUnlessKnown(
   const isKnown = async () => {
     const user = await findUserByIdentifier(db, context.audience, identifier)
     if (user === undefined || isStaged(user)) return false
+    // The address belongs to nobody yet. A sign-up would make an account for it, which the request does not ask for.
+    if (!createUser && (await hasClaimedEmail(db, user))) return true
     const confirmedAt = isEmail ? user.emailConfirmedAt : user.phoneConfirmedAt
     return confirmedAt !== null || (isEmail ? config.mail : config.sms).autoconfirm
   }
   if (await isKnown()) return 'known'
   requireSignUpsEnabled(config)
+  const interval = await reserveUnrevealedInterval(deps, input)
   const signedUp = await createSignUp(deps, { ...input, password: undefined }).catch(async (error: unknown) => {
+    await restoreIntervals(db, interval)
     // A parallel request may have signed the same identifier up.
     if (await isKnown()) return undefined
     throw error
@@ -67,4 +72,18 @@ export async function signUpUnlessKnown(
   // The sign-up has begun a session, so its hooks are called, though nobody gets its token.
   if (signedUp?.verdict === 'signed-in') await signFirstSession(deps, signedUp.session)
   return signedUp?.verdict === 'confirm' ? 'confirmation-sent' : 'known'
+}
+
+/**
+ * Uses up the interval of a magic link, for a sign-up that does not reveal its own interval. Otherwise the 429 of the next request would
+ * reveal who has confirmed an account.
+ */
+async function reserveUnrevealedInterval(
+  deps: CreateSignUpDeps,
+  { identifier, context }: Pick<NewSignUp, 'identifier' | 'context'>,
+): Promise<readonly ReservedInterval[]> {
+  const { behaviours, mail } = deps.config
+  if (identifier.kind !== 'email' || mail.autoconfirm || behaviours.revealRepeatedSignUp) return []
+  const key = { kind: 'recovery', identifier: identifier.value, audience: context.audience } as const
+  return [await reserveInterval(deps.db, deps, key)]
 }

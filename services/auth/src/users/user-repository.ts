@@ -156,9 +156,9 @@ export async function isUnclaimed(db: Db, { id, confirmedAt }: Pick<User, 'id' |
  * Whether a provider has given a user their email without verifying it. The user may be a stranger, who waits for the owner of
  * the email to confirm it. The SQL function `release_email` asks the same.
  */
-export async function hasClaimedEmail(trx: Trx, user: User): Promise<boolean> {
+export async function hasClaimedEmail(db: Db, user: User): Promise<boolean> {
   if (user.email === null || user.emailConfirmedAt !== null || isStaged(user)) return false
-  const providers = (await listIdentities(trx, user.id)).map(({ provider }) => provider)
+  const providers = (await listIdentities(db, user.id)).map(({ provider }) => provider)
   return !providers.includes('email') && providers.some((provider) => provider !== 'phone')
 }
 

@@ -56,10 +56,13 @@ export async function openAdopted(
 }
 
 /** Restores, adopts and opens. */
-export async function openAdoptedVersion(version: Version): Promise<AdoptedApp> {
+export async function openAdoptedVersion(
+  version: Version,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<AdoptedApp> {
   const restored = await restore(version)
   await adopt(restored)
-  return openAdopted(restored)
+  return openAdopted(restored, settings)
 }
 
 /** An authenticator with the credential that the old server registered. */
