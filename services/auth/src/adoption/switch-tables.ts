@@ -7,6 +7,7 @@ import { type AdoptionPlaces, limitLockWait, noteSwitch } from './adoption-recor
 import { hasRelation } from './catalog.ts'
 import { copyLiveRows, type Lifetimes, noteCopiedCodes } from './copy-live-rows.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
+import { refuseOldServer } from './refuse-old-server.ts'
 import { dropTriggers, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
 import { makeUpstreamChanges } from './upstream-changes.ts'
 
@@ -92,6 +93,7 @@ export function switchHooks(
       await noteCopiedCodes(context)
       onLeft(await copyCustomProviders(context))
       await noteSwitch(later, places)
+      await refuseOldServer(later, places, [...STAYING, ...(await listReplaced(names))])
       await sql`DROP SCHEMA ${sql.id(staging)} CASCADE`.execute(later)
     }
   }

@@ -4,6 +4,7 @@ import { takeBackAll } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, sql } from 'kysely'
 import { type AdoptionRecord, dropAdoption, findRecord, placesOf } from '../adoption/adoption-record.ts'
 import { countForeignHashes, countRefreshedSessions, giveBackRows } from '../adoption/give-back-rows.ts'
+import { allowOldServer } from '../adoption/refuse-old-server.ts'
 import { dropTriggers } from '../adoption/stage-refresh-tokens.ts'
 import { migrationsInPlace, moveBack } from '../adoption/switch-tables.ts'
 import { revertUpstreamChanges } from '../adoption/upstream-changes.ts'
@@ -44,6 +45,7 @@ export async function undoAdoption(
       await sql`LOCK TABLE ${names.id('users')}, ${names.id('sessions')} IN ACCESS EXCLUSIVE MODE`.execute(trx)
       if (switchedAt === null) await dropTriggers(trx, places)
       else await giveBackRows({ trx, places, sealing, switchedAt })
+      await allowOldServer(trx, places)
       await dropFunctions(trx, names)
       return (later) => restore(later, places, record)
     })

@@ -1,7 +1,9 @@
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
+import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
+import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { adopt, type Restored, restore } from './adopted-app.ts'
-import { runSql, VERSIONS } from './restored-database.ts'
+import { runSql, VERSIONS, type Version } from './restored-database.ts'
 
 const NIL = '00000000-0000-0000-0000-000000000000'
 const NEW = '11111111-1111-4111-8111-111111111111'
@@ -62,6 +64,45 @@ function transactionsFor({
   }
 }
 
+/** The transactions of a server with refresh tokens of form 2 and GOTRUE_AUDIT_LOG_DISABLE_POSTGRES=true need no table that moved. */
+function unloggedFor(user: string, session: string): Readonly<Record<string, Transaction>> {
+  return {
+    'a sign-in': [
+      `INSERT INTO "sessions" ("aal", "created_at", "id", "refresh_token_counter", "refresh_token_hmac_key", "updated_at", "user_id")
+       VALUES ('aal1', now(), '${NEW}', 0, 'a-key', now(), '${user}')`,
+      `INSERT INTO "mfa_amr_claims"(id, session_id, created_at, updated_at, authentication_method)
+       VALUES (gen_random_uuid(), '${NEW}', now(), now(), 'password')`,
+      `UPDATE "users" AS users SET "last_sign_in_at" = now(), "updated_at" = now() WHERE users.id = '${user}'`,
+    ],
+    'a refresh': [
+      `UPDATE "sessions" AS sessions SET "refresh_token_counter" = 7, "refreshed_at" = now() WHERE sessions.id = '${session}'`,
+    ],
+    'a refresh with a token that was used': [
+      `UPDATE "sessions" AS sessions SET "refreshed_at" = now(), "updated_at" = now() WHERE sessions.id = '${session}'`,
+    ],
+    'a refresh with a token that was used long ago': [`DELETE FROM sessions WHERE id = '${session}'`],
+    'a sign-out': [`DELETE FROM sessions WHERE user_id = '${user}'`],
+    'a sign-up': [insertUser],
+    'an identity that is refreshed': [
+      `update identities set identity_data = '{"name": "A"}' where user_id = '${user}'`,
+    ],
+    'a change of metadata': [
+      `UPDATE "users" AS users SET "raw_user_meta_data" = '{"n": 1}', "updated_at" = now() WHERE users.id = '${user}'`,
+    ],
+    'a factor that is verified': [
+      `UPDATE "mfa_factors" AS mfa_factors SET "status" = 'verified' WHERE mfa_factors.user_id = '${user}'`,
+    ],
+    'a passkey that signs in': [`UPDATE "webauthn_credentials" SET "last_used_at" = now()`],
+    'a clean-up of sessions': [
+      'delete from "sessions" where id in (select id from "sessions" where not_after is null limit 10 for update skip locked)',
+    ],
+    'a clean-up of flows': [
+      'delete from "flow_state" where id in (select id from "flow_state" limit 100 for update skip locked)',
+    ],
+    'a deletion of a user': [`DELETE FROM "users" AS users WHERE users.id = '${user}'`],
+  }
+}
+
 /** Every row of the service, and of the tables that have moved. */
 async function readRows({ database: { superuserUrl: url } }: Restored) {
   const tables = await runSql<{ name: string }>(
@@ -82,25 +123,63 @@ async function runOld({ database: { url } }: Restored, statements: Transaction):
     for (const statement of statements) await client.query(statement)
     await client.query('COMMIT')
     return 'committed'
-  } catch {
+  } catch (error) {
     await client.query('ROLLBACK')
-    return 'refused'
+    return error instanceof pg.DatabaseError && error.code === 'PT503'
+      ? 'refused by a trigger'
+      : 'refused for what it says'
   } finally {
     await client.end()
   }
 }
 
+/** Adopts a database, which has a user with a session. */
+async function adoptWithUser(version: Version) {
+  const restored = await restore(version)
+  const plain = restored.database.manifest.users.find(({ name }) => name === 'plain')
+  const [user = '', last] = [plain?.id, plain?.sessions.at(-1)]
+  await adopt(restored)
+  return { restored, user, token: last?.refresh_token ?? '', session: last?.session_id ?? '' }
+}
+
 describe.each(VERSIONS)('an old server that is started again on an adopted database of %s', (version) => {
   it('signs nobody in, and changes no row', async () => {
-    const restored = await restore(version)
-    const plain = restored.database.manifest.users.find(({ name }) => name === 'plain')
-    const user = plain?.id ?? ''
-    const token = plain?.sessions.at(-1)?.refresh_token ?? ''
-    await adopt(restored)
+    const { restored, user, token, session } = await adoptWithUser(version)
     const before = await readRows(restored)
     for (const [request, statements] of Object.entries(transactionsFor({ user, token }))) {
-      expect([request, await runOld(restored, statements)]).toEqual([request, 'refused'])
+      expect([request, await runOld(restored, statements)]).toEqual([request, expect.stringMatching(/^refused/)])
+    }
+    for (const [request, statements] of Object.entries(unloggedFor(user, session))) {
+      expect([request, await runOld(restored, statements)]).toEqual([request, 'refused by a trigger'])
     }
     expect(await readRows(restored)).toEqual(before)
+  })
+})
+
+describe('what an old server may not do', () => {
+  it('is told as a status at which clients keep their sessions', async () => {
+    const { restored, user } = await adoptWithUser('v2.196.0')
+    await expect(runSql(restored.database.url, `DELETE FROM sessions WHERE user_id = '${user}'`)).rejects.toMatchObject(
+      {
+        code: 'PT503',
+        message: 'auth has adopted this database: stop the server of supabase/auth that still runs',
+      },
+    )
+  })
+
+  it('is allowed to other roles, to statements that name the schema, and to the old server after undo', async () => {
+    const { restored, user } = await adoptWithUser('v2.196.0')
+    const { url, superuserUrl } = restored.database
+    const change = `users SET raw_app_meta_data = raw_app_meta_data || '{"n": 1}' WHERE id = '${user}' RETURNING id`
+    expect(await runSql(`${superuserUrl}?options=-csearch_path%3Dauth`, `UPDATE ${change}`)).toEqual([{ id: user }])
+    expect(await runSql(url, `UPDATE auth.${change}`)).toEqual([{ id: user }])
+    await undoAdoption(restored.deps, async () => true)
+    expect(await runSql(url, `UPDATE ${change}`)).toEqual([{ id: user }])
+  })
+
+  it('stays refused after adopt --forget', async () => {
+    const { restored, user } = await adoptWithUser('v2.196.0')
+    await forgetAdoption(restored.deps)
+    expect(await runOld(restored, [`DELETE FROM sessions WHERE user_id = '${user}'`])).toBe('refused by a trigger')
   })
 })
