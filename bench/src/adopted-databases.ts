@@ -10,6 +10,7 @@ export type Outcomes = ReadonlyMap<string, 'passed' | 'failed'>
 
 /** A user who waits for verification in the profile compatible exists at once on an adopted database. */
 const AT_ONCE = 'a user exists when the code is asked for, with the mail and the interval of a confirmation'
+const TOLD = 'what a trigger or a constraint of an application reports is told in every profile on an adopted database'
 const PREFIX = 'names indexes with the prefix of AUTH_DB_NAMESPACE, which an adopted database cannot have'
 
 /**
@@ -17,9 +18,6 @@ const PREFIX = 'names indexes with the prefix of AUTH_DB_NAMESPACE, which an ado
  * that no longer exists.
  */
 export const OTHERWISE_ON_ADOPTED: Listed = {
-  'services/auth/test/audiences.test.ts': {
-    'the interval between two messages 200: POST /magiclink is not delayed by a message for another audience': AT_ONCE,
-  },
   'services/auth/test/hooks.test.ts': {
     'BEFORE_USER_CREATED 403: is asked when a first code is used, and a refusal keeps the code': AT_ONCE,
   },
@@ -41,6 +39,25 @@ export const OTHERWISE_ON_ADOPTED: Listed = {
     "an address that a stranger has used first, AUTH_PROFILE=strict 200: later requests of a stranger change nothing in the owner's message":
       AT_ONCE,
   },
+  'services/auth/test/profiles.test.ts': {
+    'AUTH_PROFILE=compatible voids the password of a stranger once the owner of the address has signed in': AT_ONCE,
+    'AUTH_PROFILE=strict voids the password of a stranger once the owner of the address has signed in': AT_ONCE,
+  },
+  'services/auth/test/auth-js/sign-in.test.ts': {
+    'signInWithOtp creates a user for a new email once the code is verified': AT_ONCE,
+  },
+  'services/auth/test/behaviours/behaviours.test.ts': {
+    'AUTH_PROFILE=compatible createUserOnCodeRequest: behaves as the table says': AT_ONCE,
+    'AUTH_PROFILE=compatible showErrorsOfTriggers: behaves as the table says': TOLD,
+  },
+  'services/auth/src/address-changes/request-address-change.test.ts': {
+    'PUT /user with an email: simple change 200: takes over the address of a staged user': AT_ONCE,
+  },
+  'services/auth/src/messages/message-hooks.test.ts': {
+    'SEND_EMAIL sends mails of every kind, also to staged users': AT_ONCE,
+    'SEND_EMAIL is called again after an outage, and fails no request': AT_ONCE,
+    'AFTER_USER_CREATED is told of signups, anonymous users, invitations and first codes': AT_ONCE,
+  },
   'services/auth/src/routes/magiclink.test.ts': {
     'POST /magiclink 200: an unknown address becomes a user only when its link is used': AT_ONCE,
     'POST /magiclink 200: makes an anonymous user permanent when an admin has set the address': AT_ONCE,
@@ -49,19 +66,14 @@ export const OTHERWISE_ON_ADOPTED: Listed = {
     'POST /magiclink 200: a staged address does not block a signup': AT_ONCE,
   },
   'services/auth/src/routes/otp.test.ts': {
-    'POST /otp with an email 200: parallel requests for an unknown address stage one user': AT_ONCE,
     'POST /otp with an email 422: refuses an unknown or staged address when create_user is false': AT_ONCE,
     'POST /otp with a phone 200: an unknown number becomes a user when its code is used': AT_ONCE,
-  },
-  'services/auth/src/routes/recover.test.ts': {
-    'POST /recover 429: accepts one request per interval for known and unknown addresses alike, magic links included':
-      AT_ONCE,
   },
   'services/auth/src/routes/resend.test.ts': {
     'POST /resend 200: sends the code of a staged user again': AT_ONCE,
   },
-  'services/auth/src/routes/verify.test.ts': {
-    'POST /verify 200: a code confirms the address and signs in': AT_ONCE,
+  'services/auth/src/use-cases/grant-auth-code.test.ts': {
+    'POST /token?grant_type=pkce 200: the session has the authentication method of the flow': AT_ONCE,
   },
   'services/auth/src/use-cases/clean-up.test.ts': {
     'clean-up finds every batch by an index': PREFIX,
