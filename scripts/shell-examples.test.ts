@@ -126,6 +126,9 @@ beforeAll(() => {
   const [checkout = '', containers = ''] = texts('docs/runbooks/README.md')
   called.set('in a checkout', runScript(`${checkout}\nauth migrate drift`))
   called.set('in containers', runScript(`${containers}\nauth migrate drift\npg_dump --file=a.dump "$DATABASE_URL"`))
+  const [, withCompose = '', inCheckout = ''] = texts('docs/runbooks/moving-in.md')
+  called.set('moving in with compose', runScript(`${withCompose}\nauth adopt --check`))
+  called.set('moving in from a checkout', runScript(`${inCheckout}\nauth adopt --check`))
   const [, , , , commands = ''] = texts('docs/runbooks/one-machine.md')
   called.set('on one machine', runScript(`${commands}\npayments doctor\nauth keys reseal`).slice(-2))
 }, 60_000)
@@ -133,6 +136,8 @@ beforeAll(() => {
 /** What a service lacks of a command line: a command, or an option. */
 async function problemsOfService(service: string, given: readonly string[]): Promise<readonly string[]> {
   const words = given[0] === '-c' ? given.slice(2) : given
+  // The program has it beside the commands that `otherCommands` lists, and without options.
+  if (words[0] === 'serve') return words.slice(1)
   let level = await commandsOf(service)
   let found: ListedCommand | undefined
   for (const word of words) {
@@ -160,12 +165,17 @@ const COMPOSE_OPTIONS: Readonly<Record<string, Readonly<Record<string, boolean>>
   run: { '--rm': false, '-T': false, '--no-deps': false, '--volume': true, '--workdir': true },
 }
 
+/** The database in the Compose file of Supabase, from which users move in. */
+const SUPABASE_DATABASE = 'db'
+
 /** What Compose would refuse of `docker compose …`, and images that `docker tag` takes from nowhere. */
 function problemsOfDocker([group, ...words]: readonly string[]): readonly string[] {
   if (group === 'tag') {
     const images = Object.values(compose).flatMap(({ image }) => [image, `${image}:old`])
     return words.filter((image) => !images.includes(image))
   }
+  // Files that the script has written, or that its reader has.
+  while (words[0] === '-f') words = words.slice(2)
   const profile = words[0] === '--profile' ? words[1] : undefined
   const isProfile = profile === undefined || Object.values(compose).some(({ profiles }) => profiles.includes(profile))
   const [command = '', ...rest] = profile === undefined ? words : words.slice(2)
@@ -178,7 +188,7 @@ function problemsOfDocker([group, ...words]: readonly string[]): readonly string
     at += takesValue ? 2 : 1
   }
   const service = rest[at]
-  return service === undefined || service in compose ? [] : [`no service ${service}`]
+  return service === undefined || service === SUPABASE_DATABASE || service in compose ? [] : [`no service ${service}`]
 }
 
 /** What npm would not find of the published framework, and members of a `package.json` that it does not ask for. */
@@ -341,6 +351,33 @@ describe('docs/runbooks/README.md', () => {
   it('writes settings to practise with, which every service accepts', () => {
     const env = parseEnv(readFileSync(join(folder, 'work/.env'), 'utf8'))
     for (const load of Object.values(loaders)) expect(() => load(env)).not.toThrow()
+  })
+})
+
+describe('docs/runbooks/moving-in.md', () => {
+  it('calls auth by Compose with the new image, while the file of Supabase has the old one', async () => {
+    const work = join(folder, 'work')
+    const calls = called.get('moving in with compose') ?? []
+    expect(calls).toEqual([
+      [
+        ...['docker', 'compose', '-f', 'docker-compose.yml', '-f', 'moving.yml', 'run', '--rm', '-T', '--no-deps'],
+        ...['--volume', `${work}:${work}`, 'auth', 'auth', 'adopt', '--check'],
+      ],
+    ])
+    expect(await problemsOf(calls)).toEqual([])
+    expect(parse(readFileSync(join(work, 'moving.yml'), 'utf8'))).toEqual({
+      services: { auth: { image: compose.auth?.image } },
+    })
+  })
+
+  it('calls auth by npm in a checkout, with the settings of a file', async () => {
+    const calls = called.get('moving in from a checkout') ?? []
+    const settings = join(folder, 'work/moving.env')
+    expect(calls).toEqual([
+      ['node', 'scripts/install.mjs'],
+      ['npm', 'run', '--silent', 'auth', '--', '-c', settings, 'adopt', '--check'],
+    ])
+    expect(await problemsOf(calls)).toEqual([])
   })
 })
 
