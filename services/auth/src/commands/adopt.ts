@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
@@ -10,6 +11,7 @@ import { type UndoCosts, undoAdoption } from '../use-cases/undo-adoption.ts'
 import { createQuietDeps } from './operator-deps.ts'
 
 type Print = (line: string) => void
+type Ask = (question: string) => Promise<string | undefined>
 
 interface AdoptFlags {
   readonly check?: true
@@ -21,11 +23,11 @@ interface AdoptFlags {
 
 /**
  * `auth adopt`: turns a database of supabase/auth into one of this service, in place, and back.
- * @param ask puts a question to the operator, and resolves to the answer
+ * @param ask puts a question to the operator, and resolves to the answer; undefined where nobody can answer
  */
 export function adoptCommand(
   load: () => AuthConfig,
-  { print, ask }: { readonly print: Print; readonly ask: (question: string) => Promise<string> },
+  { print, ask }: { readonly print: Print; readonly ask: Ask },
 ): Command {
   return new Command('adopt')
     .exitOverride()
@@ -43,20 +45,22 @@ export function adoptCommand(
     })
 }
 
-/** Asks a question on a terminal. */
+/** Asks a question on a terminal. @returns the answer; undefined where the input ends without one, as in a script */
 export async function askOn(
   input: NodeJS.ReadableStream,
   output: NodeJS.WritableStream,
   question: string,
-): Promise<string> {
+): Promise<string | undefined> {
   const terminal = createInterface({ input, output })
-  return terminal.question(question).finally(() => terminal.close())
+  // A question does not settle when its input ends.
+  const ended = once(terminal, 'close').then(() => undefined)
+  return Promise.race([terminal.question(question), ended]).finally(() => terminal.close())
 }
 
 async function run(
   deps: ProcessDeps,
   { check, undo, forget, force, yes }: AdoptFlags,
-  { print, ask }: { readonly print: Print; readonly ask: (question: string) => Promise<string> },
+  { print, ask }: { readonly print: Print; readonly ask: Ask },
 ): Promise<void> {
   if (check) return report(await checkAdoption(deps, { force: force === true }), print)
   if (forget) {
@@ -66,7 +70,11 @@ async function run(
   if (undo) {
     const confirm = async (costs: UndoCosts) => {
       for (const line of describeCosts(costs)) print(line)
-      return yes === true || /^y(es)?$/i.test(await ask('Give the old service its database back? [y/N] '))
+      if (yes) return true
+      const answer = await ask('Give the old service its database back? [y/N] ')
+      if (answer === undefined)
+        throw new Error('nothing changed: nobody has answered. --yes goes back without a question')
+      return /^y(es)?$/i.test(answer)
     }
     return print((await undoAdoption(deps, confirm)) ? 'the old service has its database back' : 'nothing changed')
   }

@@ -1,6 +1,7 @@
+import { PassThrough, Readable } from 'node:stream'
 import { expect, it } from 'vitest'
-import { adoptCommand } from '../../src/commands/adopt.ts'
-import { restore } from './adopted-app.ts'
+import { adoptCommand, askOn } from '../../src/commands/adopt.ts'
+import { adopt, restore } from './adopted-app.ts'
 
 it('auth adopt checks, adopts, asks before it goes back, and forgets', async () => {
   const { deps } = await restore('v2.196.0')
@@ -44,4 +45,16 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
   await run()
   expect(await run('--forget')).toEqual(['dropped what adopt --undo needs'])
   await expect(run('--undo')).rejects.toThrow('nothing was adopted, or adopt --forget has dropped it')
+})
+
+it('auth adopt --undo takes the end of its input for a no, and names --yes', async () => {
+  const restored = await restore('v2.196.0')
+  await adopt(restored)
+  const output = new PassThrough()
+  const ask = (question: string) => askOn(Readable.from([]), output, question)
+  const undo = adoptCommand(() => restored.deps.config, { print: () => {}, ask })
+  await expect(undo.parseAsync(['--undo'], { from: 'user' })).rejects.toThrow(
+    'nothing changed: nobody has answered. --yes goes back without a question',
+  )
+  expect(await askOn(Readable.from(['y\n']), output, 'Again? ')).toBe('y')
 })
