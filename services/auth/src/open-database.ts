@@ -10,6 +10,8 @@ import { authNames } from './migrations.ts'
 
 const STATEMENT_TIMEOUT_MS = 10_000
 const LOCK_TIMEOUT_MS = 5_000
+/** The name of the queue's connections in PostgreSQL. A service that serves has one at all times. */
+export const JOBS_APPLICATION = 'auth-jobs'
 
 /** Opens the database as the role of the service. Connections are made on demand. */
 export function openAuthDatabase(
@@ -40,7 +42,7 @@ export function openAuthJobs(
     schema: authNames(config).jobSchema,
     role,
     prepared,
-    applicationName: 'auth-jobs',
+    applicationName: JOBS_APPLICATION,
     ...options,
   })
 }

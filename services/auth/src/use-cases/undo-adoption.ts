@@ -10,6 +10,7 @@ import { migrationsInPlace, moveBack } from '../adoption/switch-tables.ts'
 import { revertUpstreamChanges } from '../adoption/upstream-changes.ts'
 import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
+import { JOBS_APPLICATION } from '../open-database.ts'
 
 export type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomBytes'>
 
@@ -25,7 +26,7 @@ export interface UndoCosts {
  * Gives the old service its database back (reference: Adopting a database). Users keep their present passwords, emails and factors.
  * @param confirm asked before anything changes; false changes nothing
  * @returns whether it was done
- * @throws Error where no adoption has begun, or its undo was forgotten
+ * @throws Error where no adoption has begun, its undo was forgotten, or this service still serves
  */
 export async function undoAdoption(
   { config, encryptionKeys, randomBytes }: UndoAdoptionDeps,
@@ -38,6 +39,7 @@ export async function undoAdoption(
     if (record === undefined)
       throw new Error(`the schema ${places.kept} is not there: nothing was adopted, or adopt --forget has dropped it`)
     const { switchedAt } = record
+    await requireStopped(db)
     if (!(await confirm(await findCosts(db, places, switchedAt)))) return false
     const sealing = { encryptionKeys, randomBytes }
     await takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx) => {
@@ -51,6 +53,18 @@ export async function undoAdoption(
     })
     return true
   })
+}
+
+/** The tables would be taken away under a service that serves: each sign-in at it would fail with 500. */
+async function requireStopped(db: Kysely<unknown>): Promise<void> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*)::int AS count FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = ${JOBS_APPLICATION}`.execute(db)
+  const count = rows[0]?.count ?? 0
+  if (count > 0)
+    throw new Error(
+      `auth still serves from ${count} ${count === 1 ? 'connection' : 'connections'} named ${JOBS_APPLICATION}: stop it first`,
+    )
 }
 
 async function findCosts(

@@ -1,6 +1,6 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
@@ -110,6 +110,22 @@ it('adopt --undo takes back an adoption that was killed before the switch, and c
   await expect(undo(restored)).rejects.toThrow(
     'the schema auth_before_trestle is not there: nothing was adopted, or adopt --forget has dropped it',
   )
+})
+
+it('adopt --undo refuses while the service serves, without a question, and changes nothing', async () => {
+  const restored = await restore('v2.196.0')
+  await adopt(restored)
+  const { app, deps, user } = await openAdopted(restored)
+  await deps.jobs.open()
+  onTestFinished(() => deps.jobs.close())
+  const confirm = () => expect.fail('asked')
+  await expect(undoAdoption(restored.deps, confirm)).rejects.toThrow(
+    /^auth still serves from \d connections? named auth-jobs: stop it first$/,
+  )
+  const [session] = user('plain')?.sessions ?? []
+  const url = '/token?grant_type=refresh_token'
+  const refreshed = await app.inject({ method: 'POST', url, payload: { refresh_token: session?.refresh_token } })
+  expect(refreshed.statusCode).toBe(200)
 })
 
 it('adopt --forget drops the old tables, after which there is no way back', async () => {
