@@ -28,6 +28,8 @@ export async function findObstacles(
   const { schema } = names
   if (names.prefix !== '')
     return { version: 'none', obstacles: ['AUTH_DB_NAMESPACE gives all names a prefix: unset it'] }
+  const outsider = await findOutsider(db, schema)
+  if (outsider !== undefined) return { version: 'none', obstacles: [describeOutsider(outsider)] }
   if (await hasRelation(db, schema, 'trestle_migrations'))
     return { version: 'none', obstacles: [`the schema ${schema} has the tables of this service already`] }
   if (!(await hasRelation(db, schema, 'schema_migrations')) || !(await hasRelation(db, schema, 'users')))
@@ -46,6 +48,8 @@ export async function requireReadable(
   { names, force }: Pick<AdoptionWish, 'names' | 'force'>,
 ): Promise<string> {
   const { schema } = names
+  const outsider = await findOutsider(db, schema)
+  if (outsider !== undefined) throw new Error(`at the source, ${describeOutsider(outsider)}`)
   if (await hasRelation(db, schema, 'trestle_migrations'))
     throw new Error(`the schema ${schema} of the source has the tables of this service, not those of supabase/auth`)
   if (!(await hasRelation(db, schema, 'schema_migrations')) || !(await hasRelation(db, schema, 'users')))
@@ -68,6 +72,27 @@ export async function requireAdoptable(db: Kysely<unknown>, wish: AdoptionWish):
   const { version, obstacles } = await findObstacles(db, wish)
   if (obstacles.length > 0) throw new Error(obstacles.join('\n'))
   return version
+}
+
+/** A user who may not read which version a schema has, and the owner of its users. */
+interface Outsider {
+  readonly user: string
+  readonly owner: string
+}
+
+/** The catalogue of PostgreSQL shows the owner also to those who may not use the schema, and whom any other question would fail. */
+async function findOutsider(db: Kysely<unknown>, schema: string): Promise<Outsider | undefined> {
+  const { rows } = await sql<Outsider>`
+    SELECT current_user AS "user", pg_get_userbyid(u.relowner) AS owner
+    FROM pg_namespace n JOIN pg_class u ON u.relnamespace = n.oid AND u.relname = 'users' AND u.relkind IN ('r', 'p')
+    LEFT JOIN pg_class m ON m.relnamespace = n.oid AND m.relname = 'schema_migrations'
+    WHERE n.nspname = ${schema}
+      AND (NOT has_schema_privilege(n.oid, 'USAGE') OR NOT has_table_privilege(m.oid, 'SELECT'))`.execute(db)
+  return rows[0]
+}
+
+function describeOutsider({ user, owner }: Outsider): string {
+  return `${user} does not own the tables: connect as ${owner}`
 }
 
 async function readVersion(db: Kysely<unknown>, { id }: Names): Promise<string> {
@@ -98,7 +123,7 @@ async function listMissingRights(
   if (state === undefined) throw new Error(`users is no table of the schema ${schema}`)
   const { owner, user, database, creates } = state
   return [
-    ...(user === owner ? [] : [`${user} does not own the tables: connect as ${owner}`]),
+    ...(user === owner ? [] : [describeOutsider({ user, owner })]),
     ...(role === undefined || role === owner
       ? []
       : [`AUTH_DB_ROLE is ${role}: unset it, the service works as ${owner}`]),

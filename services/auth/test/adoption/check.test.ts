@@ -1,10 +1,12 @@
-import { describe, expect, it } from 'vitest'
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { doctor } from '../../src/commands/doctor.ts'
 import { type AuthConfig, loadAuthConfig } from '../../src/config.ts'
 import { toEncryptionKeys } from '../../src/deps.ts'
 import { migrateToLatest } from '../../src/migrations.ts'
 import { adoptDatabase } from '../../src/use-cases/adopt-database.ts'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
+import { importDatabase } from '../../src/use-cases/import-database.ts'
 import { adopt, restore } from './adopted-app.ts'
 import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
 
@@ -97,6 +99,25 @@ describe('a database that cannot be adopted', () => {
     const { obstacles } = await checkAdoption(deps, { force: false })
     expect(obstacles.join('\n')).toContain(message)
     await expect(adoptDatabase(deps, { force: false, report: () => {} })).rejects.toThrow(message)
+  })
+
+  it.each([
+    ['schema', 'REVOKE ALL ON SCHEMA auth FROM PUBLIC'],
+    ['version', 'GRANT USAGE ON SCHEMA auth TO PUBLIC; REVOKE ALL ON auth.schema_migrations FROM PUBLIC'],
+  ])('names its owner to a user who may not read its %s, in adopt as in import', async (_what, revoke) => {
+    const { database, deps } = await restore('v2.196.0')
+    const role = `outsider_${randomUUID().slice(0, 8)}`
+    await runSql(database.superuserUrl, `CREATE ROLE ${role} LOGIN PASSWORD 'root'; ${revoke}`)
+    onTestFinished(() => runSql(database.superuserUrl, `DROP ROLE ${role}`).then(() => {}))
+    const url = Object.assign(new URL(database.url), { username: role }).href
+    const { config } = deps
+    const outsider = { ...deps, config: { ...config, database: { ...config.database, migrationUrl: url } } }
+    const reason = `${role} does not own the tables: connect as supabase_auth_admin`
+    expect((await checkAdoption(outsider, { force: false })).obstacles).toEqual([reason])
+    await expect(adoptDatabase(outsider, { force: false, report: () => {} })).rejects.toThrow(reason)
+    await expect(importDatabase(deps, { url, schema: 'auth' }, { force: false })).rejects.toThrow(
+      `at the source, ${reason}`,
+    )
   })
 
   it('is one that was adopted before, which stays as it is', async () => {
