@@ -1,5 +1,5 @@
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 
 /** The newest migration of a schema `auth` as the PostgreSQL image of Supabase makes it, before supabase/auth has run. */
 const NEWEST_AT_BIRTH = '20180125194653'
@@ -28,6 +28,14 @@ export async function clearExistingSchema(db: Kysely<unknown>, names: Names): Pr
   return (later) => restoreRights(later, names, rights)
 }
 
+/** Whether the schema has what supabase/auth has made in use, and nothing has adopted it. */
+export async function belongsToUpstream(db: QueryExecutorProvider, names: Names): Promise<boolean> {
+  if (names.prefix !== '') return false
+  const tables = await listForeignTables(db, names)
+  const version = await findUpstreamVersion(db, names, tables)
+  return version !== undefined && !(await isAsAtBirth(db, names, { tables, version }))
+}
+
 async function requireUnused(db: Kysely<unknown>, names: Names, tables: readonly string[]): Promise<void> {
   const version = await findUpstreamVersion(db, names, tables)
   if (version === undefined) throw new Error(describeOthers(names, tables))
@@ -48,7 +56,7 @@ async function requireRightToCreate(db: Kysely<unknown>, { jobSchema }: Names): 
 }
 
 /** The tables of the schema, but those of another namespace of this service and of extensions. */
-async function listForeignTables(db: Kysely<unknown>, { schema }: Names): Promise<readonly string[]> {
+async function listForeignTables(db: QueryExecutorProvider, { schema }: Names): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`
     SELECT relname AS name FROM pg_class c
     WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = ${schema}) AND relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -70,7 +78,7 @@ function describeOthers({ schema }: Names, tables: readonly string[]): string {
 
 /** The newest migration of supabase/auth; undefined when the tables are not its own. */
 async function findUpstreamVersion(
-  db: Kysely<unknown>,
+  db: QueryExecutorProvider,
   { schema }: Names,
   tables: readonly string[],
 ): Promise<string | undefined> {
@@ -85,7 +93,7 @@ async function findUpstreamVersion(
 }
 
 async function isAsAtBirth(
-  db: Kysely<unknown>,
+  db: QueryExecutorProvider,
   { schema }: Names,
   { tables, version }: { readonly tables: readonly string[]; readonly version: string },
 ): Promise<boolean> {

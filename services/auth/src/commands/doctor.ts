@@ -7,6 +7,7 @@ import { findRecord, placesOf } from '../adoption/adoption-record.ts'
 import { listClosedSecrets } from '../adoption/inspect-database.ts'
 import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
+import { belongsToUpstream } from '../existing-schema.ts'
 import { checkTemplates } from '../messages/template-loader.ts'
 import { migrateOptions, tasks } from '../migrations.ts'
 import { createQuietDeps } from './operator-deps.ts'
@@ -114,6 +115,27 @@ const checks: readonly Check<ProcessDeps>[] = [
   },
 ]
 
+/** They ask for what an adoption makes first. */
+const AFTER_ADOPTION = ['migrations', 'signing keys', 'adoption', 'dead jobs']
+
+/** Takes their place on a database that only supabase/auth has used. */
+const notAdopted: Check<unknown> = {
+  name: 'adoption',
+  advice: 'run: auth adopt --check',
+  run: async () => {
+    throw new Error('this is a database of supabase/auth, so not checked: migrations, signing keys, dead jobs')
+  },
+}
+
+/** The checks that say something of this database. One that does not answer has all: the check of it says so. */
+async function fitChecks(
+  all: readonly Check<ProcessDeps>[],
+  { db, names }: ProcessDeps,
+): Promise<readonly Check<ProcessDeps>[]> {
+  const isUpstream = await belongsToUpstream(db.withoutPlugins(), names).catch(() => false)
+  return isUpstream ? [...all.filter(({ name }) => !AFTER_ADOPTION.includes(name)), notAdopted] : all
+}
+
 function describeDeadJobs({ task, count, reason, lastAt }: DeadJobs): string {
   return `${count} of ${task} (${reason}; last at ${lastAt.toISOString()})`
 }
@@ -131,7 +153,7 @@ export async function doctor(load: () => AuthConfig, print: (line: string) => vo
     database: { url: config.database.url, setting: 'AUTH_DB_DATABASE_URL', prepared: config.database.prepared },
     migrations: migrateOptions(config),
   })
-  const isHealthy = await runChecks([...common, ...checks], deps, print)
+  const isHealthy = await runChecks(await fitChecks([...common, ...checks], deps), deps, print)
   await deps.close()
   return isHealthy
 }

@@ -133,6 +133,25 @@ describe('a database that cannot be adopted', () => {
   })
 })
 
+it('auth doctor names adopt --check where only supabase/auth has used the database, instead of what an adoption makes', async () => {
+  const { deps } = await restore('v2.196.0')
+  const lines: string[] = []
+  const isHealthy = await doctor(
+    () => deps.config,
+    (line) => lines.push(line),
+  )
+  const names = ['migrations', 'signing keys', 'adoption', 'dead jobs', 'database', 'clock']
+  expect([isHealthy, lines.filter((line) => names.some((name) => line.includes(` ${name}: `))).sort()]).toEqual([
+    false,
+    [
+      'ok    clock: agrees with that of the database',
+      'ok    database: answers',
+      'ok    migration database: answers',
+      'wrong adoption: this is a database of supabase/auth, so not checked: migrations, signing keys, dead jobs; run: auth adopt --check',
+    ],
+  ])
+})
+
 it('refuses to start as a role from which the tables hide their rows', async () => {
   const restored = await restore('v2.196.0')
   await adopt(restored)
