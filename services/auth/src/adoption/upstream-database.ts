@@ -1,11 +1,23 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
+import { findRecord, placesOf } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
 const OLDEST_VERSION = '20221215195900'
 const NEWEST_VERSION = '20260625000000'
+
+/** Whether an earlier run of an adoption has begun to make tables of this service, or has switched. */
+export type EarlierRun = 'none' | 'begun' | 'switched'
+
+/** Whether a database can be adopted. */
+interface Adoptability {
+  /** The newest migration of supabase/auth; `none` where it is not known. */
+  readonly version: string
+  readonly earlierRun: EarlierRun
+  readonly obstacles: readonly string[]
+}
 
 /** What an adoption needs to know before it begins. */
 export interface AdoptionWish {
@@ -18,25 +30,29 @@ export interface AdoptionWish {
 
 /**
  * Finds out why a database cannot be adopted.
- * @returns its version, and each reason in a line, with what to do about it; the reasons are empty where it can be adopted
+ * @returns its version, and each reason in a line, with what to do about it; the reasons are empty where it can be adopted, or where
+ * an earlier run has begun to
  * @throws Error where `users` is no table
  */
-export async function findObstacles(
-  db: Kysely<unknown>,
-  { names, force, role }: AdoptionWish,
-): Promise<{ readonly version: string; readonly obstacles: readonly string[] }> {
+export async function findObstacles(db: Kysely<unknown>, { names, force, role }: AdoptionWish): Promise<Adoptability> {
   const { schema } = names
-  if (names.prefix !== '')
-    return { version: 'none', obstacles: ['AUTH_DB_NAMESPACE gives all names a prefix: unset it'] }
+  if (names.prefix !== '') return refuse('AUTH_DB_NAMESPACE gives all names a prefix: unset it')
   const outsider = await findOutsider(db, schema)
-  if (outsider !== undefined) return { version: 'none', obstacles: [describeOutsider(outsider)] }
-  if (await hasRelation(db, schema, 'trestle_migrations'))
-    return { version: 'none', obstacles: [`the schema ${schema} has the tables of this service already`] }
+  if (outsider !== undefined) return refuse(describeOutsider(outsider))
+  if (await hasRelation(db, schema, 'trestle_migrations')) {
+    const record = await findRecord(db, placesOf(names))
+    if (record === undefined) return refuse(`the schema ${schema} has the tables of this service already`)
+    return { version: record.version, earlierRun: record.switchedAt === null ? 'begun' : 'switched', obstacles: [] }
+  }
   if (!(await hasRelation(db, schema, 'schema_migrations')) || !(await hasRelation(db, schema, 'users')))
-    return { version: 'none', obstacles: [`the schema ${schema} has no tables of supabase/auth`] }
+    return refuse(`the schema ${schema} has no tables of supabase/auth`)
   const version = await readVersion(db, names)
   const obstacles = [describeVersion(version, force), ...(await listMissingRights(db, names, role))]
-  return { version, obstacles: obstacles.filter((obstacle) => obstacle !== undefined) }
+  return { version, earlierRun: 'none', obstacles: obstacles.filter((obstacle) => obstacle !== undefined) }
+}
+
+function refuse(obstacle: string): Adoptability {
+  return { version: 'none', earlierRun: 'none', obstacles: [obstacle] }
 }
 
 /**

@@ -102,8 +102,17 @@ function describeAdoption({ version, switchMs, leftProviders }: Adoption): reado
 
 /** @throws Error where the database cannot be adopted */
 function report(check: AdoptionCheck, print: Print): void {
-  const { version, obstacles, rows, notYetServed, losses, sharedEmails, dependents, inhabitants, seconds } = check
-  print(`migration  ${version}`)
+  const { version, earlierRun, obstacles, rows, notYetServed, losses, sharedEmails, dependents, inhabitants, seconds } =
+    check
+  if (version !== 'none') print(`migration  ${version}`)
+  if (earlierRun !== 'none') {
+    const next =
+      earlierRun === 'switched'
+        ? 'the database is adopted already: start the service'
+        : 'an adoption has begun: run auth adopt again, which continues it'
+    print(`ok         ${next}`)
+    return
+  }
   for (const [table, count] of rows) print(`rows       ${table}: ${count}`)
   for (const [table, count] of notYetServed) print(`not served ${table}: ${count} rows stay as they are`)
   for (const { what, count } of losses) print(`lost       ${count} ${what}`)

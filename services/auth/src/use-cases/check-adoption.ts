@@ -13,7 +13,7 @@ import {
 } from '../adoption/inspect-database.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import { listReplaced } from '../adoption/switch-tables.ts'
-import { findObstacles } from '../adoption/upstream-database.ts'
+import { type EarlierRun, findObstacles } from '../adoption/upstream-database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 
@@ -21,6 +21,8 @@ import { migrateOptions } from '../migrations.ts'
 export interface AdoptionCheck {
   /** The newest migration of supabase/auth; `none` where the database is not one of it. Nothing else is said where there are obstacles. */
   readonly version: string
+  /** What an earlier run has done. Nothing else but the version is said after one. */
+  readonly earlierRun: EarlierRun
   /** Why the database cannot be adopted, with what to do about it; empty where it can. */
   readonly obstacles: readonly string[]
   /** Rows by table. */
@@ -50,13 +52,15 @@ export async function checkAdoption(
   const { url, names } = migrateOptions(config)
   const places = placesOf(names)
   return withDatabase({ url }, async (db) => {
-    const { version, obstacles } = await findObstacles(db, { names, force, role: config.database.role })
-    if (obstacles.length > 0) return { ...NOTHING, version, obstacles }
+    const found = await findObstacles(db, { names, force, role: config.database.role })
+    const { version, earlierRun, obstacles } = found
+    if (earlierRun !== 'none' || obstacles.length > 0) return { ...NOTHING, ...found }
     const served = await countRows(db, places, SERVED)
     const unserved = await countRows(db, places, UNSERVED)
     const unfit = await listUnfitProviders(db, places, { encryptionKeys })
     return {
       version,
+      earlierRun,
       obstacles,
       rows: served,
       notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),

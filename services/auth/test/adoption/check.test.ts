@@ -22,6 +22,7 @@ describe.each(VERSIONS)('adopt --check on %s', (version) => {
     const check = await checkAdoption(deps, { force: false })
     expect(check).toEqual({
       version: migration,
+      earlierRun: 'none',
       obstacles: [],
       rows: new Map(served),
       notYetServed: new Map(unserved),
@@ -123,8 +124,8 @@ describe('a database that cannot be adopted', () => {
   it('is one that was adopted before, which stays as it is', async () => {
     const restored = await restore('v2.101.0')
     await adopt(restored)
-    const { obstacles } = await checkAdoption(restored.deps, { force: false })
-    expect(obstacles).toEqual(['the schema auth has the tables of this service already'])
+    const { version, earlierRun, obstacles } = await checkAdoption(restored.deps, { force: false })
+    expect([version, earlierRun, obstacles]).toEqual([restored.database.manifest.migration, 'switched', []])
     expect(await adopt(restored)).toEqual({
       version: restored.database.manifest.migration,
       switchMs: undefined,

@@ -37,6 +37,10 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
     'start the service with AUTH_PROFILE=supabase; auth adopt --undo goes back',
   ]
   expect(await run()).toEqual(adopted)
+  expect(await run('--check')).toEqual([
+    'migration  20260625000000',
+    'ok         the database is adopted already: start the service',
+  ])
   expect(await run('--undo')).toEqual([costs, question, 'nothing changed'])
   answer = 'y'
   expect(await run('--undo')).toEqual([costs, question, 'the old service has its database back'])
