@@ -96,7 +96,7 @@ function describeAdoption({ version, switchMs, leftProviders }: Adoption): reado
     switchMs === undefined
       ? `migration ${version} of supabase/auth had been adopted`
       : `adopted migration ${version} of supabase/auth; requests waited for ${(switchMs / 1_000).toFixed(1)} s`,
-    'start the service with AUTH_PROFILE=supabase; auth adopt --undo goes back',
+    'start the service, with AUTH_PROFILE=supabase unless names GOTRUE_… select it; auth adopt --undo goes back',
   ]
 }
 

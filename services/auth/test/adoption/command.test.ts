@@ -34,7 +34,7 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
     'the directory of users is filled',
     'the refresh tokens are copied',
     expect.stringMatching(/^adopted migration 20260625000000 of supabase\/auth; requests waited for \d+\.\d s$/),
-    'start the service with AUTH_PROFILE=supabase; auth adopt --undo goes back',
+    'start the service, with AUTH_PROFILE=supabase unless names GOTRUE_… select it; auth adopt --undo goes back',
   ]
   expect(await run()).toEqual(adopted)
   expect(await run('--check')).toEqual([
