@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Command, Option } from 'commander'
 import { z } from 'zod'
 import { openTabs, requireChromium, type Tabs } from './adopt-drill/browser.ts'
+import { importRunning } from './adopt-drill/import.ts'
 import { runKills } from './adopt-drill/kills.ts'
 import { sendLoad } from './adopt-drill/load.ts'
 import { expectHarmless } from './adopt-drill/mistake.ts'
@@ -16,7 +17,7 @@ import { type DatabaseServer, execute, openDatabaseServer } from './database.ts'
 
 // Moves a running supabase/auth to auth and back (docs/runbooks/moving-in.md): fills it over HTTP, adopts its database while
 // requests go on, sees that nothing is lost that was acknowledged, and gives the database back. With `--kills` it kills adoptions
-// instead, at random moments.
+// instead, at random moments. With `--import` it imports from the running service into another database.
 
 interface Options extends Variant {
   readonly program: string
@@ -24,6 +25,7 @@ interface Options extends Variant {
   readonly rate: number
   readonly kills?: number
   readonly seed?: number
+  readonly import: boolean
 }
 
 const command = new Command('scripts/adopt-drill')
@@ -36,6 +38,7 @@ const command = new Command('scripts/adopt-drill')
   .option('--no-audience', 'GOTRUE_JWT_AUD is unset')
   .option('--kills <number>', 'kill adoptions so often at random moments, and continue them', positiveInteger)
   .option('--seed <number>', 'chooses the moments of --kills', positiveInteger)
+  .option('--import', 'import into another database instead, three times', false)
   .action(run)
 
 /** How long requests go on before the adoption begins. */
@@ -58,6 +61,10 @@ async function run(options: Options): Promise<void> {
     const { users, rate, kills, seed = Math.ceil(Math.random() * SEEDS) } = options
     if (kills !== undefined) return await runKills({ kills, seed, users, rate, makePlace })
     const place = await makePlace()
+    if (options.import) {
+      const targetUrl = await database.create('trestle_bench_import')
+      return await importRunning({ users, rate, source: place, targetUrl })
+    }
     const moved = await moveIn(place, options, chromium)
     await moveBack(place, moved)
   } finally {
