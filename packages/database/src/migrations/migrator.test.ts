@@ -5,6 +5,7 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createNames } from '../names.ts'
 import { migrateAtStart, migrateDown, migrateUp, migrationStatus } from './migrate.ts'
+import { againWhenLocked } from './migrator.ts'
 
 const database = await createEmptyDatabase()
 afterAll(database.drop)
@@ -117,6 +118,18 @@ describe('migrateUp', () => {
       },
     })
     expect([(await migrating).migrations, tries]).toEqual([['0002-notes'], 2])
+  })
+
+  it('says what to do when a lock was refused at each attempt', async () => {
+    const attempts: number[] = []
+    const refused = againWhenLocked(async (attempt) => {
+      attempts.push(attempt)
+      await client.query("DO $$ BEGIN RAISE EXCEPTION 'refused' USING ERRCODE = '55P03'; END $$")
+    }, 1)
+    await expect(refused).rejects.toThrow(
+      'other transactions held tables that are needed, at each of 20 attempts: end the long ones that pg_stat_activity lists, or wait for a quieter time, and run this again',
+    )
+    expect(attempts).toEqual(Array.from({ length: 20 }, (_, index) => index + 1))
   })
 
   it('tries again after PostgreSQL has ended it because of a deadlock', async () => {

@@ -20,9 +20,11 @@ export interface Migrations {
   readonly sources: MigrationSources
   /**
    * Runs before the first migration of a database, in the same transaction. What it returns runs after the last one. It may
-   * refuse the database.
+   * refuse the database. `attempt` counts from 1: a transaction that gives way to others is tried again.
    */
-  readonly beforeFirst?: ((trx: Kysely<unknown>) => Promise<(trx: Kysely<unknown>) => Promise<void>>) | undefined
+  readonly beforeFirst?:
+    | ((trx: Kysely<unknown>, attempt: number) => Promise<(trx: Kysely<unknown>) => Promise<void>>)
+    | undefined
 }
 
 /** A migration that has run, even if this release does not know it. */
@@ -31,10 +33,7 @@ export interface ExecutedMigration {
   readonly executedAt: Date
 }
 
-/**
- * A migration that waits for a lock blocks every request behind it. So it gives up after a while and tries again. Requests that
- * waited behind it run meanwhile.
- */
+/** A migration that waits for a lock blocks every request behind it. So it gives up, lets these run, and tries again. */
 const LOCK_WAIT = '3s'
 const LOCK_ATTEMPTS_MAX = 20
 const LOCK_PAUSE_MS = 1_000
@@ -98,8 +97,8 @@ export function takeBackAll(
     db,
     migrations,
     (migrator) => migrator.migrateTo(NO_MIGRATIONS),
-    async (trx) => {
-      const after = await before(trx)
+    async (trx, attempt) => {
+      const after = await before(trx, attempt)
       return async (later) => {
         for (const table of migratorTables) {
           await sql`DROP TABLE IF EXISTS ${sql.id(migrations.names.schema, migratorTable(migrations.names, table))}`.execute(
@@ -162,9 +161,9 @@ function runStep(
   step: Step,
   before: Migrations['beforeFirst'] = async () => async () => {},
 ): Promise<readonly string[]> {
-  return againWhenLocked(() =>
+  return againWhenLocked((attempt) =>
     inTurn(db, migrations.names, async (trx) => {
-      const after = await before(trx)
+      const after = await before(trx, attempt)
       const applied = namesOfApplied(await step(createMigrator(trx, migrations)))
       await after(trx)
       return applied
@@ -172,14 +171,24 @@ function runStep(
   )
 }
 
-/** Runs a transaction again if it gave way to others: it waited too long for a lock, or PostgreSQL ended it because of a deadlock. */
-export async function againWhenLocked<T>(run: () => Promise<T>): Promise<T> {
+/**
+ * Runs a transaction again if it gave way to others: it waited too long for a lock, or PostgreSQL ended it because of a deadlock.
+ * @param run gets the number of the attempt, from 1
+ * @param pauseMs between attempts, in which others get their turn
+ * @throws Error that says what to do when every attempt gave way
+ */
+export async function againWhenLocked<T>(run: (attempt: number) => Promise<T>, pauseMs = LOCK_PAUSE_MS): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await run()
+      return await run(attempt)
     } catch (error) {
-      if (!isRetryable(error) || attempt === LOCK_ATTEMPTS_MAX) throw error
-      await pause(LOCK_PAUSE_MS)
+      if (!isRetryable(error)) throw error
+      if (attempt === LOCK_ATTEMPTS_MAX)
+        throw new Error(
+          `other transactions held tables that are needed, at each of ${attempt} attempts: end the long ones that pg_stat_activity lists, or wait for a quieter time, and run this again`,
+          { cause: error },
+        )
+      await pause(pauseMs)
     }
   }
 }

@@ -1,3 +1,4 @@
+import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
 import { hasRelation } from './catalog.ts'
@@ -22,6 +23,10 @@ export interface AdoptionRecord {
   /** Whether the database had the extension pgcrypto before. */
   readonly hadPgcrypto: boolean
 }
+
+const GENTLE_ATTEMPTS = 5
+/** Longer than the second after which PostgreSQL looks for deadlocks, in waits that are shorter. */
+const PATIENT_REQUESTS = 5
 
 /** The schemas of an adoption of the service's schema. */
 export function placesOf(names: Names): AdoptionPlaces {
@@ -78,11 +83,38 @@ export async function dropAdoption(trx: Kysely<unknown>, { kept, staging }: Adop
 }
 
 /**
- * Gives up a lock that is not granted soon, before PostgreSQL looks for deadlocks. Requests of the old service lock its tables in
- * various orders, so no order of ours avoids deadlocks with all of them. The transaction is tried again.
+ * Locks tables, one after the other. Requests of the old service lock its tables in various orders, so no order of ours avoids
+ * deadlocks with all of them. The first attempts of a transaction give up before PostgreSQL looks for deadlocks, so that no request
+ * fails. Where the old service is so busy that there is always such a request, later attempts keep the locks that they have, and ask
+ * again for the next one: PostgreSQL ends the requests that wait for us and that we wait for, and never us.
+ * @param attempt of the transaction, from 1
+ * @throws DatabaseError (55P03) when a lock is not granted
  */
-export async function limitLockWait(trx: Kysely<unknown>): Promise<void> {
+export async function lockTables(
+  trx: Kysely<unknown>,
+  tables: readonly RawBuilder<unknown>[],
+  { mode, attempt }: { readonly mode: 'SHARE ROW EXCLUSIVE' | 'ACCESS EXCLUSIVE'; readonly attempt: number },
+): Promise<void> {
   await sql`SET LOCAL lock_timeout = '500ms'`.execute(trx)
+  const requests = attempt <= GENTLE_ATTEMPTS ? 1 : PATIENT_REQUESTS
+  for (const name of tables) {
+    const lock = sql`LOCK TABLE ${name} IN ${sql.raw(mode)} MODE`
+    for (let request = 1; !(await isGranted(trx, lock, request === requests)); request += 1);
+  }
+}
+
+/** Asks for a lock. A request that is not granted keeps the locks of before, unless it is the last one, which throws. */
+async function isGranted(trx: Kysely<unknown>, lock: RawBuilder<unknown>, isLast: boolean): Promise<boolean> {
+  await sql`SAVEPOINT asking`.execute(trx)
+  try {
+    await lock.execute(trx)
+  } catch (error) {
+    if (isLast || !isLockTimeout(error)) throw error
+    await sql`ROLLBACK TO SAVEPOINT asking`.execute(trx)
+    return false
+  }
+  await sql`RELEASE SAVEPOINT asking`.execute(trx)
+  return true
 }
 
 function table({ kept }: AdoptionPlaces): RawBuilder<unknown> {

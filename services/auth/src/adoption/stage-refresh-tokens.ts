@@ -2,11 +2,16 @@ import { createRefreshTokens } from '@trestle/migrations/auth/0008-create-refres
 import { type Kysely, sql } from 'kysely'
 import { NIL_UUID } from '../records/ids.ts'
 import type { EncryptionKeys } from '../secrets/sealed-secret.ts'
-import { type AdoptionPlaces, limitLockWait } from './adoption-record.ts'
+import { type AdoptionPlaces, lockTables } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
 import { copyTokens, ID_GAP, type TokenCopy } from './copy-refresh-tokens.ts'
 
 const BATCH_SESSIONS = 5_000
+/** The tables whose changes are noted, and where they have the id of the session. */
+const WATCHED = [
+  { table: 'refresh_tokens', column: 'session_id' },
+  { table: 'sessions', column: 'id' },
+] as const
 
 /** What copies of refresh tokens work with. */
 export interface StagingDeps {
@@ -17,13 +22,15 @@ export interface StagingDeps {
 /**
  * Makes the table of refresh tokens beside that of supabase/auth, and triggers that note each session that changes from now on.
  * Does nothing where an earlier run has.
+ * @param attempt from 1; the first attempts give way to requests of the old service
  */
-export async function prepareStaging(db: Kysely<unknown>, { places }: StagingDeps): Promise<void> {
+export async function prepareStaging(db: Kysely<unknown>, { places }: StagingDeps, attempt: number): Promise<void> {
   const { names, staging } = places
   if (await hasRelation(db, staging, 'refresh_tokens')) return
   const id = (name: string) => (name.startsWith('refresh_tokens') ? sql.id(staging, name) : names.id(name))
   await db.transaction().execute(async (trx) => {
-    await limitLockWait(trx)
+    const tables = WATCHED.map(({ table }) => names.id(table))
+    await lockTables(trx, tables, { mode: 'SHARE ROW EXCLUSIVE', attempt })
     await createRefreshTokens({ ...names, id }).up(trx)
     await sql`
       SELECT setval(${`"${staging}".refresh_tokens_id_seq`}, coalesce(max(id), 0) + ${sql.lit(ID_GAP)})
@@ -39,8 +46,7 @@ export async function prepareStaging(db: Kysely<unknown>, { places }: StagingDep
 
 /** The triggers have the rights of their owner: whatever changes a session is noted. */
 async function createTriggers(trx: Kysely<unknown>, { names, staging }: AdoptionPlaces): Promise<void> {
-  const watched = { refresh_tokens: 'session_id', sessions: 'id' } as const
-  for (const [table, column] of Object.entries(watched)) {
+  for (const { table, column } of WATCHED) {
     const note = sql.id(staging, `note_${table}`)
     await sql`
       CREATE FUNCTION ${note}() RETURNS trigger LANGUAGE plpgsql
@@ -58,7 +64,7 @@ async function createTriggers(trx: Kysely<unknown>, { names, staging }: Adoption
 
 /** Removes the triggers of `prepareStaging`. */
 export async function dropTriggers(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<void> {
-  for (const table of ['refresh_tokens', 'sessions'])
+  for (const { table } of WATCHED)
     await sql`DROP TRIGGER IF EXISTS trestle_note_change ON ${names.id(table)}`.execute(trx)
 }
 

@@ -1,9 +1,9 @@
 import type { Migrations } from '@trestle/database/migrations/migrator.ts'
 import { authMigrations } from '@trestle/migrations/auth.ts'
 import type { MigrationSources, Names, ServiceMigration } from '@trestle/migrations/migration.ts'
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Sealing } from '../secrets/sealed-secret.ts'
-import { type AdoptionPlaces, limitLockWait, noteSwitch } from './adoption-record.ts'
+import { type AdoptionPlaces, lockTables, noteSwitch } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
 import { copyLiveRows, type Lifetimes, noteCopiedCodes } from './copy-live-rows.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
@@ -17,8 +17,12 @@ export interface SwitchDeps extends StagingDeps {
   readonly sealing: Sealing
 }
 
-/** The tables of supabase/auth that stay. A write of the old service between the copy and the switch would be lost. */
-const STAYING = ['users', 'identities', 'sessions', 'mfa_factors', 'mfa_amr_claims'] as const
+/**
+ * The tables of supabase/auth that stay. A write of the old service between the copy and the switch would be lost. Most of its
+ * transactions write the audit log first, and `users` last: the tables are locked in this order, after those that move.
+ */
+const STAYING = ['mfa_factors', 'sessions', 'mfa_amr_claims', 'identities', 'users'] as const
+const FIRST_WRITTEN = 'audit_log_entries'
 const REFRESH_TOKENS = '0008-create-refresh-tokens'
 /** The tables of these migrations are filled before the switch, or wait for changes that the old service would notice. */
 const LATE_IN_PLACE = ['0006-create-identities']
@@ -39,6 +43,11 @@ export function migrationsInPlace(staging?: string): MigrationSources {
       },
     ]),
   )
+}
+
+/** The tables of supabase/auth that stay, in the order in which they are locked. */
+export function stayingTables(names: Names): readonly RawBuilder<unknown>[] {
+  return STAYING.map((table) => names.id(table))
 }
 
 /** The migrations that run while the old service serves: they need no name that it has. */
@@ -73,12 +82,12 @@ export function switchHooks(
 ): NonNullable<Migrations['beforeFirst']> {
   const { places, lifetimes, sealing } = deps
   const { names, kept, staging } = places
-  return async (trx) => {
-    await limitLockWait(trx)
+  return async (trx, attempt) => {
     const moving = await presentOf(trx, places)
-    const lock = (tables: readonly string[]) => sql.join(tables.map((table) => names.id(table)))
-    await sql`LOCK TABLE ${lock(STAYING)} IN SHARE ROW EXCLUSIVE MODE`.execute(trx)
-    await sql`LOCK TABLE ${lock(moving)} IN ACCESS EXCLUSIVE MODE`.execute(trx)
+    const inOrder = moving.toSorted((one, other) => Number(other === FIRST_WRITTEN) - Number(one === FIRST_WRITTEN))
+    const tables = [...inOrder.map((table) => names.id(table)), ...stayingTables(names)]
+    // The changes below would need this mode. To ask for it later would wait for those who read and wait for us.
+    await lockTables(trx, tables, { mode: 'ACCESS EXCLUSIVE', attempt })
     onLocked()
     await replayChanges(trx, deps)
     await dropTriggers(trx, places)

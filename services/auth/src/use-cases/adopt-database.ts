@@ -2,11 +2,17 @@ import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { againWhenLocked, compareMigrations, runPending, runTogether } from '@trestle/database/migrations/migrator.ts'
 import type { Kysely } from 'kysely'
-import { beginRecord, findRecord, limitLockWait, placesOf } from '../adoption/adoption-record.ts'
+import { beginRecord, findRecord, lockTables, placesOf } from '../adoption/adoption-record.ts'
 import { copyAuditLog } from '../adoption/copy-live-rows.ts'
 import { createEmailIndex, fillDirectory } from '../adoption/prepare-users.ts'
 import { countChanges, prepareStaging, replayChanges, stageRefreshTokens } from '../adoption/stage-refresh-tokens.ts'
-import { earlyMigrations, migrationsInPlace, type SwitchDeps, switchHooks } from '../adoption/switch-tables.ts'
+import {
+  earlyMigrations,
+  migrationsInPlace,
+  type SwitchDeps,
+  stayingTables,
+  switchHooks,
+} from '../adoption/switch-tables.ts'
 import { makeUpstreamChanges } from '../adoption/upstream-changes.ts'
 import { requireAdoptable } from '../adoption/upstream-database.ts'
 import type { AuthDeps } from '../deps.ts'
@@ -85,8 +91,8 @@ function settingsOf({
 async function prepare(db: Kysely<unknown>, deps: SwitchDeps, report: (line: string) => void): Promise<void> {
   const { names } = deps.places
   const sources = await earlyMigrations(names)
-  const beforeFirst = async (trx: Kysely<unknown>) => {
-    await limitLockWait(trx)
+  const beforeFirst = async (trx: Kysely<unknown>, attempt: number) => {
+    await lockTables(trx, stayingTables(names), { mode: 'ACCESS EXCLUSIVE', attempt })
     await makeUpstreamChanges(trx, deps.places, 'harmless')
     return async () => {}
   }
@@ -94,7 +100,7 @@ async function prepare(db: Kysely<unknown>, deps: SwitchDeps, report: (line: str
   await runPending(db, { names, sources, beforeFirst }, pending)
   await fillDirectory(db, deps.places)
   report('the directory of users is filled')
-  await againWhenLocked(() => prepareStaging(db, deps))
+  await againWhenLocked((attempt) => prepareStaging(db, deps, attempt))
   await againWhenLocked(() => stageRefreshTokens(db, deps))
   report('the refresh tokens are copied')
 }

@@ -1,0 +1,99 @@
+import pg from 'pg'
+import { expect, it, onTestFinished } from 'vitest'
+import { deleteExpired } from '../../src/retention/clean-up-repository.ts'
+import { listCleanUps } from '../../src/retention/list-clean-ups.ts'
+import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
+import { runSql } from './restored-database.ts'
+
+const NIL = '00000000-0000-0000-0000-000000000000'
+const PATIENCE = { timeout: 60_000, interval: 10 } as const
+const YEAR_MS = 365 * 86_400_000
+const WAITS = `
+  SELECT relation::regclass::text AS name FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+
+/** A connection of the old server: as the owner of the tables, whose names lack the schema. */
+async function connectOld({ database: { url } }: Restored): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: `${url}?options=-csearch_path%3Dauth` })
+  await client.connect()
+  onTestFinished(() => client.end())
+  return client
+}
+
+/** The tables that the adoption waits for. */
+const listAwaited = async ({ database: { superuserUrl } }: Restored) =>
+  (await runSql<{ name: string }>(superuserUrl, WAITS)).map(({ name }) => name)
+
+/** Keeps an adoption from its switch, until the transaction ends. What runs before needs no lock on this table. */
+async function holdSwitch(client: pg.Client): Promise<void> {
+  await client.query('BEGIN')
+  await client.query('LOCK TABLE mfa_challenges IN ACCESS SHARE MODE')
+}
+
+/** What a sign-up writes. With the schema, as SQL of applications has it: after the switch, the old server may not write. */
+const signUpUnconfirmed = (client: pg.Client, email: string) =>
+  client.query(
+    `INSERT INTO auth.users (aud, created_at, email, encrypted_password, id, instance_id, confirmation_sent_at,
+       raw_app_meta_data, raw_user_meta_data, role, updated_at)
+     VALUES ('authenticated', now(), $1, '', gen_random_uuid(), '${NIL}', now(), '{}', '{}', 'authenticated', now())`,
+    [email],
+  )
+
+it('keeps an unconfirmed user who signs up at the old server between the columns and the switch', {
+  timeout: 120_000,
+}, async () => {
+  const restored = await restore('v2.196.0')
+  const [reader, writer] = [await connectOld(restored), await connectOld(restored)]
+  await holdSwitch(reader)
+  const adopting = adopt(restored)
+  await expect.poll(() => listAwaited(restored), PATIENCE).toEqual(['auth.mfa_challenges'])
+  await signUpUnconfirmed(writer, 'during@example.com')
+  await reader.query('COMMIT')
+  await adopting
+  await signUpUnconfirmed(writer, 'later@example.com')
+  const { deps } = await openAdopted(restored)
+  const inAYear = new Date(deps.now().getTime() + YEAR_MS)
+  const unconfirmed = listCleanUps(deps.config, inAYear).filter(
+    (each) => each.by === 'index' && each.only === 'unconfirmed',
+  )
+  for (const cleanUp of unconfirmed) await deleteExpired(deps.db, cleanUp, undefined)
+  const users = await writer.query("SELECT email FROM auth.users WHERE email ~ '^(during|later)@'")
+  expect(users.rows).toEqual([{ email: 'during@example.com' }])
+})
+
+it('switches though requests of a busy old server wait in a circle with it, of which PostgreSQL ends one', {
+  timeout: 120_000,
+}, async () => {
+  const restored = await restore('v2.196.0')
+  const [reader, client] = [await connectOld(restored), await connectOld(restored)]
+  await holdSwitch(reader)
+  const state = { isOver: false }
+  const adopting = adopt(restored).finally(() => {
+    state.isOver = true
+  })
+  await expect.poll(() => listAwaited(restored), PATIENCE).toEqual(['auth.mfa_challenges'])
+  const isReached = async () => state.isOver || (await listAwaited(restored)).includes('auth.users')
+  const outcomes: string[] = []
+  while (!state.isOver && !outcomes.includes('40P01')) {
+    await client.query('BEGIN')
+    await client.query("UPDATE auth.users SET updated_at = now() WHERE email LIKE 'plain%'")
+    await reader.query('COMMIT')
+    await expect.poll(isReached, PATIENCE).toBe(true)
+    const entry = client.query(
+      `INSERT INTO auth.audit_log_entries (id, created_at, payload) VALUES (gen_random_uuid(), now(), '{}')`,
+    )
+    outcomes.push(
+      await entry.then(
+        () => 'done',
+        (error: pg.DatabaseError) => error.code ?? error.message,
+      ),
+    )
+    await client.query('COMMIT')
+  }
+  expect({ ...(await adopting), outcomes: new Set(outcomes) }).toEqual({
+    version: '20260625000000',
+    switchMs: expect.any(Number),
+    leftProviders: [],
+    outcomes: new Set(['done', '40P01']),
+  })
+})
