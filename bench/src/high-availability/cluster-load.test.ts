@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { judge, type SentRequest } from './cluster-load.ts'
 
-const outages = [{ node: 1, fromMs: 100, untilMs: 200 }]
+const outages = [{ node: 1, fromMs: 100, downMs: 110, untilMs: 200 }]
 const request = (
   entry: number | undefined,
   node: number,
@@ -22,11 +22,14 @@ describe('judge', () => {
     ['one that was under way all the time', request(2, 1, [90, 210]), 'disturbed'],
     ['one whose entry was away', request(1, 2, [120, 130]), 'disturbed'],
     ['one by several entries, whose merchant was away', request(undefined, 1, [120, 130]), 'disturbed'],
-    ['one by several entries', request(undefined, 2, [120, 130]), 'bySeveral'],
+    ['one by several entries, while one was away', request(undefined, 2, [120, 210]), 'bySeveral'],
+    ['one by several entries, of which one began to end', request(undefined, 2, [90, 105]), 'atKill'],
+    ['one by several entries, that began as one was ending', request(undefined, 2, [109, 130]), 'atKill'],
+    ['one by several entries, that ended before', request(undefined, 2, [90, 99]), 'bySeveral'],
   ])('counts %s', (_name, sent, group) => {
     const none = { sent: 0, failed: new Map() }
     expect(judge([sent], outages)).toEqual({
-      ...{ undisturbed: none, disturbed: none, bySeveral: none },
+      ...{ undisturbed: none, bySeveral: none, atKill: none, disturbed: none },
       [group]: { sent: 1, failed: new Map([['503', 1]]) },
     })
   })

@@ -13,7 +13,10 @@ export interface Entry {
 /** A time in which a server was away. Times are milliseconds of `performance.now()`. */
 export interface Outage {
   readonly node: number
+  /** When it was told to end. */
   readonly fromMs: number
+  /** When its last process had ended. Infinite until then. */
+  downMs: number
   /** Infinite while the server is away. */
   untilMs: number
 }
@@ -41,20 +44,27 @@ export interface RequestTally {
 export interface Judgement {
   /** Their entry and the server of their merchant were there all the time: these must succeed. */
   readonly undisturbed: RequestTally
-  /** One of the two was away for a part of the time. */
-  readonly disturbed: RequestTally
-  /** Their process enters by several servers, so nobody knows which one they met. The server of their merchant was there. */
+  /**
+   * Their process enters by several servers, and none ended while they were under way, so one that was there could serve them. The
+   * server of their merchant was there: these must succeed.
+   */
   readonly bySeveral: RequestTally
+  /** As `bySeveral`, but a server ended while they were under way. It may have been their entry. */
+  readonly atKill: RequestTally
+  /** Their entry or the server of their merchant was away for a part of the time. */
+  readonly disturbed: RequestTally
 }
 
 /** Divides requests by whether a server that they needed was away. */
 export function judge(requests: readonly SentRequest[], outages: readonly Outage[]): Judgement {
   const wasAway = (node: number, { fromMs, untilMs }: SentRequest) =>
     outages.some((outage) => outage.node === node && outage.fromMs <= untilMs && outage.untilMs >= fromMs)
+  const metKill = ({ fromMs, untilMs }: SentRequest) =>
+    outages.some((outage) => outage.fromMs <= untilMs && outage.downMs >= fromMs)
   const groups = Map.groupBy(requests, (request): keyof Judgement => {
-    const isAway = wasAway(request.node, request)
-    if (request.entry === undefined) return isAway ? 'disturbed' : 'bySeveral'
-    return isAway || wasAway(request.entry, request) ? 'disturbed' : 'undisturbed'
+    if (wasAway(request.node, request)) return 'disturbed'
+    if (request.entry === undefined) return metKill(request) ? 'atKill' : 'bySeveral'
+    return wasAway(request.entry, request) ? 'disturbed' : 'undisturbed'
   })
   const tally = (name: keyof Judgement): RequestTally => {
     const group = groups.get(name) ?? []
@@ -65,7 +75,12 @@ export function judge(requests: readonly SentRequest[], outages: readonly Outage
       failed: new Map([...failures].map(([failure, all]) => [String(failure), all.length])),
     }
   }
-  return { undisturbed: tally('undisturbed'), disturbed: tally('disturbed'), bySeveral: tally('bySeveral') }
+  return {
+    undisturbed: tally('undisturbed'),
+    bySeveral: tally('bySeveral'),
+    atKill: tally('atKill'),
+    disturbed: tally('disturbed'),
+  }
 }
 
 /** Clients that write for all merchants until they are told to stop. */
