@@ -128,11 +128,13 @@ function openLagging<Tables>(config: DatabaseConfig) {
 /** Opens a pool of the service, under its limits and its role. */
 export function openServicePool(config: DatabaseConfig): pg.Pool {
   const { statementTimeoutMs, poolSize, onConnectionError } = config
+  const hosts = urlsOfHosts(config.url).length
   return openPool({
     ...connectionOptions(config),
     // Connections come back to a host that was away.
-    ...(urlsOfHosts(config.url).length > 1 && { maxLifetimeSeconds: HOST_SECONDS }),
+    ...(hosts > 1 && { maxLifetimeSeconds: HOST_SECONDS }),
     max: poolSize,
+    hosts,
     silenceMs: statementTimeoutMs > 0 ? statementTimeoutMs + SILENCE_MS : 0,
     onConnectionError,
   })

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import pg from 'pg'
-import { NoConnectionError } from '../unavailable.ts'
+import { isDatabaseUnavailable, NoConnectionError } from '../unavailable.ts'
 
 /**
  * The connection strings of a database that several servers lead to, one for each host of `postgres://…@a:5432,b:5432/name`. One
@@ -15,6 +15,24 @@ export function urlsOfHosts(url: string): readonly string[] {
 export interface HostOptions {
   readonly connectionString: string
   readonly Client?: typeof pg.Client
+}
+
+/** A host accepted a connection and refused it before a statement was sent, because it starts or stops. */
+class HostRefusalError extends NoConnectionError {}
+
+/**
+ * Connects, and tries again when the host that was picked refuses the connection: another one is picked then. Nothing was sent to
+ * the first one, so the repeat is safe.
+ * @param hosts how many hosts there are, which is how often each may be tried
+ * @throws the last refusal, when each host refuses, and any other error at once
+ */
+export async function connectToAny<T>(attempt: () => Promise<T>, hosts: number): Promise<T> {
+  try {
+    return await attempt()
+  } catch (error) {
+    if (hosts <= 1 || !(error instanceof HostRefusalError)) throw error
+    return connectToAny(attempt, hosts - 1)
+  }
 }
 
 /** For how long a host that refused a connection is asked last. */
@@ -70,7 +88,8 @@ function clientOver(hosts: readonly Host[], Client: typeof pg.Client): typeof pg
         await super.connect().catch((error: unknown) => {
           // A server that starts or stops accepts connections, and then refuses them.
           refusedAt.set(host, performance.now())
-          throw error
+          if (!isDatabaseUnavailable(error)) throw error
+          throw new HostRefusalError('a host of the database refuses connections', { cause: error })
         })
       })
       if (!done) return connecting

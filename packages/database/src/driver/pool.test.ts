@@ -1,10 +1,11 @@
 import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
 import { portOf } from '@trestle/testing/free-port.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import type pg from 'pg'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { isDatabaseUnavailable } from '../unavailable.ts'
+import { overHosts } from './hosts.ts'
 import { internalsOf } from './pg-internals.ts'
 import { openPool } from './pool.ts'
 
@@ -29,7 +30,10 @@ beforeAll(async () => {
   await once(proxy.listen(0, '127.0.0.1'), 'listening')
   const url = new URL(database.directUrl)
   url.host = `127.0.0.1:${portOf(proxy)}`
-  pool = openPool({ connectionString: url.href, max: 1, silenceMs: SILENCE_MS, onConnectionError: () => {} })
+  pool = openPool({
+    ...{ connectionString: url.href, max: 1, hosts: 1 },
+    ...{ silenceMs: SILENCE_MS, onConnectionError: () => {} },
+  })
 })
 afterAll(async () => {
   await pool.end()
@@ -60,4 +64,56 @@ it('closes a connection that owes an answer and sends nothing', async () => {
   expect(error).toHaveProperty('message', `the database has been silent for ${SILENCE_MS} ms`)
   expect(isDatabaseUnavailable(error)).toBe(true)
   expect(await pid(pool)).not.toBe(first)
+})
+
+describe('a pool over several hosts', () => {
+  /** Two servers that accept connections and end them, as a PostgreSQL that starts or stops. */
+  const refusing: Server[] = []
+  beforeAll(async () => {
+    for (let count = 0; count < 2; count += 1) {
+      const server = createServer((socket) => socket.destroy())
+      await once(server.listen(0, '127.0.0.1'), 'listening')
+      refusing.push(server)
+    }
+  })
+  afterAll(() => {
+    for (const server of refusing) server.close()
+  })
+
+  const openOver = (hosts: readonly string[], url = database.directUrl) => {
+    const { host } = new URL(url)
+    return openPool({
+      ...overHosts(url.replace(host, hosts.join(','))),
+      ...{ max: 1, hosts: hosts.length, silenceMs: SILENCE_MS, onConnectionError: () => {} },
+    })
+  }
+  const refusingHosts = () => refusing.map((server) => `127.0.0.1:${portOf(server)}`)
+
+  it('serves every call while hosts that accept connections refuse them', async () => {
+    const { host } = new URL(database.directUrl)
+    for (let time = 0; time < 8; time += 1) {
+      const over = openOver([...refusingHosts(), host])
+      expect(await pid(over)).toBeGreaterThan(0)
+      const client = await over.connect()
+      expect(await pid(client)).toBeGreaterThan(0)
+      client.release()
+      await over.end()
+    }
+  })
+
+  it('reports an outage when all hosts refuse connections', async () => {
+    const over = openOver(refusingHosts())
+    const errors = [await over.query('SELECT 1').catch((error) => error), await over.connect().catch((error) => error)]
+    expect(errors.map(isDatabaseUnavailable)).toEqual([true, true])
+    await over.end()
+  })
+
+  it('reports at once that a host has no such database', async () => {
+    const { host } = new URL(database.directUrl)
+    const url = new URL(database.directUrl)
+    url.pathname = '/no_such_database'
+    const over = openOver([...refusingHosts(), host], url.href)
+    expect(await over.connect().catch((error) => error)).toHaveProperty('code', '3D000')
+    await over.end()
+  })
 })

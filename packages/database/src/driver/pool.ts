@@ -1,11 +1,14 @@
 import pg from 'pg'
 import { NoConnectionError } from '../unavailable.ts'
+import { connectToAny } from './hosts.ts'
 import { internalsOf } from './pg-internals.ts'
 
 /** The options of pg, and what happens to connections that are lost. Times are in milliseconds. */
 export interface PoolOptions extends pg.PoolConfig {
   /** A connection that owes an answer and sends nothing for this time is closed; 0: never. */
   readonly silenceMs: number
+  /** How many hosts a connection may lead to, of which its client picks one. */
+  readonly hosts: number
   /** Called for each idle connection that is lost. */
   readonly onConnectionError: (error: Error) => void
 }
@@ -19,8 +22,9 @@ export interface Connections {
 }
 
 /** Opens a pool, which connects when it is first used. The loss of an idle connection is reported, and ends nothing. */
-export function openPool({ silenceMs, onConnectionError, ...config }: PoolOptions): pg.Pool {
-  const pool = new pg.Pool({ ...config, connectionTimeoutMillis: 5_000, idleTimeoutMillis: 60_000 })
+export function openPool({ silenceMs, hosts, onConnectionError, ...config }: PoolOptions): pg.Pool {
+  const Pool = hosts > 1 ? poolOver(hosts) : pg.Pool
+  const pool = new Pool({ ...config, connectionTimeoutMillis: 5_000, idleTimeoutMillis: 60_000 })
   if (silenceMs > 0) endSilentConnections(pool, silenceMs)
   // The loss of a connection in use reaches its statement. Without a listener of its own it would also end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -30,6 +34,29 @@ export function openPool({ silenceMs, onConnectionError, ...config }: PoolOption
     onConnectionError(error)
   })
   return pool
+}
+
+type Connected = (
+  error: Error | undefined,
+  client: pg.PoolClient | undefined,
+  release: (destroy?: boolean) => void,
+) => void
+
+/** A pool that tries other hosts when one refuses a connection. */
+function poolOver(hosts: number): typeof pg.Pool {
+  return class extends pg.Pool {
+    // One method stands for all overloads of pg, as in `clientUnder`.
+    override connect(...given: never[]): never
+    override connect(done?: Connected): unknown {
+      const connecting = connectToAny(() => super.connect(), hosts)
+      if (!done) return connecting
+      connecting.then(
+        (client) => done(undefined, client, client.release),
+        (error: Error) => done(error, undefined, () => {}),
+      )
+      return undefined
+    }
+  }
 }
 
 /**
