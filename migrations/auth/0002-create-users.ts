@@ -14,6 +14,7 @@
 //   sent again, so `…_sent_at` does not tell how old the change is. The service sends no message for an old change.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
+import { EMAIL_KEY } from './email-key.ts'
 
 /** The columns of the service, beside those of supabase/auth. */
 const OWN_COLUMNS = [
@@ -166,8 +167,9 @@ async function createCleanUpIndexes(db: Kysely<unknown>, names: Names): Promise<
  */
 async function createEmailIndex(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
-    CREATE UNIQUE INDEX IF NOT EXISTS ${names.local('users_email_lower_key')} ON ${names.id('users')} (lower(email))
-    WHERE NOT is_sso_user`.execute(db)
+    CREATE UNIQUE INDEX IF NOT EXISTS ${names.local('users_email_lower_key')} ON ${names.id('users')} ${EMAIL_KEY}`.execute(
+    db,
+  )
 }
 
 /**

@@ -20,6 +20,8 @@ export interface AdoptionRecord {
   readonly changes: readonly string[]
   /** When this service took over; null until then. */
   readonly switchedAt: Date | null
+  /** When everything was copied, the audit log too, which comes after the switch; null until then. */
+  readonly finishedAt: Date | null
   /** Whether the database had the extension pgcrypto before. */
   readonly hadPgcrypto: boolean
 }
@@ -41,7 +43,7 @@ export async function beginRecord(db: Kysely<unknown>, places: AdoptionPlaces, v
     await sql`
       CREATE TABLE IF NOT EXISTS ${table(places)} (
         version text NOT NULL, changes text[] NOT NULL DEFAULT '{}', switched_at timestamptz,
-        had_pgcrypto boolean NOT NULL)`.execute(trx)
+        finished_at timestamptz, had_pgcrypto boolean NOT NULL)`.execute(trx)
     await sql`
       INSERT INTO ${table(places)} (version, had_pgcrypto)
       SELECT ${version}, EXISTS (SELECT FROM pg_extension WHERE extname = 'pgcrypto') WHERE NOT EXISTS (SELECT FROM ${table(places)})`.execute(
@@ -57,9 +59,8 @@ export async function findRecord(
 ): Promise<AdoptionRecord | undefined> {
   if (!(await hasRelation(db, places.kept, 'adoption'))) return undefined
   const { rows } = await sql<AdoptionRecord>`
-    SELECT version, changes, switched_at AS "switchedAt", had_pgcrypto AS "hadPgcrypto" FROM ${table(places)}`.execute(
-    db,
-  )
+    SELECT version, changes, switched_at AS "switchedAt", finished_at AS "finishedAt", had_pgcrypto AS "hadPgcrypto"
+    FROM ${table(places)}`.execute(db)
   return rows[0]
 }
 
@@ -75,6 +76,11 @@ export async function noteChanges(
 /** Notes that this service has taken over. */
 export async function noteSwitch(trx: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
   await sql`UPDATE ${table(places)} SET switched_at = clock_timestamp()`.execute(trx)
+}
+
+/** Notes that everything was copied, so that no further run copies the audit log. */
+export async function noteEnd(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  await sql`UPDATE ${table(places)} SET finished_at = clock_timestamp()`.execute(db)
 }
 
 /** Drops the record, with the schemas and what is in them. */

@@ -1,7 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { NIL_UUID } from '../records/ids.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
+import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
 /** How long what the old service has made still counts. */
 export interface Lifetimes {
@@ -57,80 +57,6 @@ async function copyPasskeys({ trx, places }: CopyContext): Promise<void> {
         FROM ${sql.id(places.kept, 'webauthn_credentials')}`.execute(trx)
 }
 
-interface CodePlace {
-  readonly kind: string
-  readonly address: RawBuilder<unknown>
-  /** The column of `users` with the token of the link, which is the hash of address and code. */
-  readonly token: string
-  readonly sentAt: string
-  readonly when: RawBuilder<unknown>
-  /** How flows name what the message was for; null: the message is an SMS. */
-  readonly methods: readonly string[] | null
-}
-
-/** Where a switch notes which codes it has copied. */
-export const COPIED_CODES = 'copied_codes'
-
-/** The codes that the old service may wait for, and where it keeps them. */
-export const CODES: readonly CodePlace[] = [
-  {
-    kind: 'confirmation',
-    address: sql`lower(u.email)`,
-    token: 'confirmation_token',
-    sentAt: 'confirmation_sent_at',
-    when: sql`u.email <> '' AND u.email_confirmed_at IS NULL`,
-    methods: ['email/signup', 'invite', 'magiclink'],
-  },
-  {
-    kind: 'sms',
-    address: sql`u.phone`,
-    token: 'confirmation_token',
-    sentAt: 'confirmation_sent_at',
-    when: sql`u.phone <> '' AND (coalesce(u.email, '') = '' OR u.email_confirmed_at IS NOT NULL)`,
-    methods: null,
-  },
-  {
-    kind: 'recovery',
-    address: sql`lower(u.email)`,
-    token: 'recovery_token',
-    sentAt: 'recovery_sent_at',
-    when: sql`u.email <> ''`,
-    methods: ['recovery', 'magiclink'],
-  },
-  {
-    kind: 'email_change_new',
-    address: sql`lower(u.email_change)`,
-    token: 'email_change_token_new',
-    sentAt: 'email_change_sent_at',
-    when: sql`u.email_change <> ''`,
-    methods: ['email_change'],
-  },
-  {
-    kind: 'email_change_current',
-    address: sql`lower(u.email)`,
-    token: 'email_change_token_current',
-    sentAt: 'email_change_sent_at',
-    when: sql`u.email <> '' AND u.email_change <> ''`,
-    methods: ['email_change'],
-  },
-  {
-    kind: 'phone_change',
-    address: sql`u.phone_change`,
-    token: 'phone_change_token',
-    sentAt: 'phone_change_sent_at',
-    when: sql`u.phone_change <> ''`,
-    methods: null,
-  },
-  {
-    kind: 'reauthentication',
-    address: sql`coalesce(nullif(lower(u.email), ''), u.phone)`,
-    token: 'reauthentication_token',
-    sentAt: 'reauthentication_sent_at',
-    when: sql`coalesce(nullif(u.email, ''), u.phone) <> ''`,
-    methods: null,
-  },
-]
-
 /**
  * Every version keeps the codes that it waits for in columns of `users` too. The flows must have been copied: a link of a PKCE flow
  * ends in an auth code.
@@ -163,38 +89,4 @@ export async function noteCopiedCodes({ trx, places }: Pick<CopyContext, 'trx' |
   await sql`
     CREATE TABLE ${sql.id(places.kept, COPIED_CODES)} AS
       SELECT user_id, kind, otp_hash FROM ${places.names.id('one_time_tokens')}`.execute(trx)
-}
-
-const BATCH_ENTRIES = 10_000
-
-/**
- * Copies the entries of the audit log, some at a time. Those that a run before has copied stay.
- * @returns how many were copied
- */
-export async function copyAuditLog(db: Kysely<unknown>, { names, kept }: CopyContext['places']): Promise<number> {
-  let after = NIL_UUID
-  let copied = 0
-  for (;;) {
-    const { rows } = await sql<{ last: string | null; copied: string }>`
-      WITH batch AS (
-        SELECT id, payload::jsonb AS payload, created_at, ip_address FROM ${sql.id(kept, 'audit_log_entries')}
-        WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(BATCH_ENTRIES)}),
-      copied AS (
-        INSERT INTO ${names.id('audit_log_entries')}
-            (id, actor_id, target_user_id, action, log_type, ip_address, created_at, payload)
-          SELECT id, ${idOf(sql`payload ->> 'actor_id'`)}, ${idOf(sql`payload #>> '{traits,user_id}'`)},
-              coalesce(payload ->> 'action', ''), coalesce(payload ->> 'log_type', ''), ip_address, coalesce(created_at, 'epoch'),
-              payload
-            FROM batch WHERE payload IS NOT NULL ON CONFLICT (id) DO NOTHING RETURNING id)
-      SELECT max(id::text) AS last, (SELECT count(*) FROM copied) AS copied FROM batch`.execute(db)
-    const last = rows[0]?.last ?? null
-    copied += Number(rows[0]?.copied ?? 0)
-    if (last === null) return copied
-    after = last
-  }
-}
-
-/** A text as an id. The nil UUID stands for a caller who is no user. */
-function idOf(text: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`CASE WHEN ${text} ~ '^[0-9a-f-]{36}$' THEN nullif((${text})::uuid, ${sql.lit(NIL_UUID)}) END`
 }

@@ -37,7 +37,7 @@ export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: rea
       FROM ${old} t JOIN ${sessions} s ON s.id = t.session_id
       LEFT JOIN ${old} p ON p.token = t.parent AND p.session_id = t.session_id
       WHERE t.session_id = ANY (${ids}::uuid[]) AND t.token <> ''`.execute(trx)
-  await insertDerived(trx, copy, await readUpstreamSessions(trx, { sessions, ids }))
+  await insertDerived(trx, copy, await listKeyedSessions(trx, { sessions, ids }))
 }
 
 interface KeyedSession {
@@ -46,7 +46,7 @@ interface KeyedSession {
   readonly counter: string
 }
 
-async function readUpstreamSessions(
+async function listKeyedSessions(
   trx: Kysely<unknown>,
   { sessions, ids }: { readonly sessions: RawBuilder<unknown>; readonly ids: readonly string[] },
 ): Promise<readonly KeyedSession[]> {

@@ -10,7 +10,7 @@ import {
 } from '../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
-import { CODES, COPIED_CODES } from './copy-live-rows.ts'
+import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
 /** What giving rows back works with. `switchedAt`: since when this service has served. */
 export interface GiveBackContext {

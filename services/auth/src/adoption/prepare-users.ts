@@ -1,3 +1,4 @@
+import { EMAIL_KEY } from '@trestle/migrations/auth/email-key.ts'
 import { userDocument } from '@trestle/migrations/auth/user-document.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
@@ -50,6 +51,5 @@ export async function createEmailIndex(db: Kysely<unknown>, names: Names): Promi
   await sql`DROP INDEX IF EXISTS ${sql.raw(index)}`.execute(db)
   const unique = (await listSharedEmails(db, names)).length === 0 ? sql`UNIQUE` : sql``
   await sql`
-    CREATE ${unique} INDEX CONCURRENTLY users_email_lower_key ON ${names.id('users')} (lower(email))
-    WHERE NOT is_sso_user`.execute(db)
+    CREATE ${unique} INDEX CONCURRENTLY users_email_lower_key ON ${names.id('users')} ${EMAIL_KEY}`.execute(db)
 }

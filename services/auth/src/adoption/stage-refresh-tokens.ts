@@ -72,14 +72,14 @@ export async function dropTriggers(trx: Kysely<unknown>, { names }: AdoptionPlac
 export async function stageRefreshTokens(db: Kysely<unknown>, deps: StagingDeps): Promise<void> {
   while (
     await db.transaction().execute(async (trx) => {
-      const ids = await nextSessions(trx, deps.places)
+      const ids = await lockNextSessions(trx, deps.places)
       await copyTokens(trx, copyOf(deps), ids)
       return ids.length > 0
     })
   );
 }
 
-async function nextSessions(trx: Kysely<unknown>, { names, staging }: AdoptionPlaces): Promise<readonly string[]> {
+async function lockNextSessions(trx: Kysely<unknown>, { names, staging }: AdoptionPlaces): Promise<readonly string[]> {
   const progress = sql.id(staging, 'progress')
   const { rows } = await sql<{ id: string }>`
     SELECT id FROM ${names.id('sessions')}

@@ -17,6 +17,22 @@ export interface SwitchDeps extends StagingDeps {
   readonly sealing: Sealing
 }
 
+/** What the last transaction of an adoption has done. */
+export interface SwitchOutcome {
+  /** When the old service began to wait, by `performance.now()`. */
+  readonly lockedAtMs: number
+  /** Custom providers that were not copied. */
+  readonly leftProviders: readonly string[]
+}
+
+/** The last transaction of an adoption. */
+export interface Switch {
+  /** What runs before the last migrations, and after them, in their transaction. */
+  readonly beforeFirst: NonNullable<Migrations['beforeFirst']>
+  /** The outcome of the last attempt, once it has ended. */
+  readonly outcome: () => SwitchOutcome
+}
+
 /**
  * The tables of supabase/auth that stay. A write of the old service between the copy and the switch would be lost. Most of its
  * transactions write the audit log first, and `users` last: the tables are locked in this order, after those that move.
@@ -70,25 +86,20 @@ function replacedBy({ replaces = [] }: ServiceMigration): readonly string[] {
 }
 
 /**
- * What runs before the last migrations of an adoption, and after them, in their transaction: the old service waits from here on.
- * They may run more than once: the transaction gives way to requests that it waits for, and tries again.
- * @param onLocked called when the old service begins to wait
- * @param onLeft called with the custom providers that cannot be copied
+ * The last transaction of an adoption, in which the old service waits. It may run more than once: it gives way to requests that it
+ * waits for, and tries again.
  */
-export function switchHooks(
-  deps: SwitchDeps,
-  onLocked: () => void,
-  onLeft: (identifiers: readonly string[]) => void,
-): NonNullable<Migrations['beforeFirst']> {
+export function switchHooks(deps: SwitchDeps): Switch {
   const { places, lifetimes, sealing } = deps
   const { names, kept, staging } = places
-  return async (trx, attempt) => {
+  let outcome: SwitchOutcome = { lockedAtMs: performance.now(), leftProviders: [] }
+  const beforeFirst: Switch['beforeFirst'] = async (trx, attempt) => {
     const moving = await presentOf(trx, places)
     const inOrder = moving.toSorted((one, other) => Number(other === FIRST_WRITTEN) - Number(one === FIRST_WRITTEN))
     const tables = [...inOrder.map((table) => names.id(table)), ...stayingTables(names)]
     // The changes below would need this mode. To ask for it later would wait for those who read and wait for us.
     await lockTables(trx, tables, { mode: 'ACCESS EXCLUSIVE', attempt })
-    onLocked()
+    const lockedAtMs = performance.now()
     await replayChanges(trx, deps)
     await dropTriggers(trx, places)
     for (const table of moving) await moveTable(trx, [names.schema, kept], table)
@@ -100,12 +111,13 @@ export function switchHooks(
       await copyFlows(context)
       await copyLiveRows(context)
       await noteCopiedCodes(context)
-      onLeft(await copyCustomProviders(context))
+      outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }
       await noteSwitch(later, places)
       await refuseOldServer(later, places, [...STAYING, ...(await listReplaced(names))])
       await sql`DROP SCHEMA ${sql.id(staging)} CASCADE`.execute(later)
     }
   }
+  return { beforeFirst, outcome: () => outcome }
 }
 
 /** Brings the tables of supabase/auth back to their schema. */

@@ -46,7 +46,7 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
   }
   if (!(await hasRelation(db, schema, 'schema_migrations')) || !(await hasRelation(db, schema, 'users')))
     return refuse(`the schema ${schema} has no tables of supabase/auth`)
-  const version = await readVersion(db, names)
+  const version = await findVersion(db, names)
   const obstacles = [describeVersion(version, force), ...(await listMissingRights(db, names, role))]
   return { version, earlierRun: 'none', obstacles: obstacles.filter((obstacle) => obstacle !== undefined) }
 }
@@ -77,7 +77,7 @@ export async function requireReadable(
       AND (NOT has_table_privilege(oid, 'SELECT') OR row_security_active(oid)) LIMIT 1`.execute(db)
   const [hidden] = rows
   if (hidden !== undefined) throw new Error(`the source hides its rows from ${hidden.user}: connect as ${hidden.owner}`)
-  const version = await readVersion(db, names)
+  const version = await findVersion(db, names)
   const obstacle = describeVersion(version, force)
   if (obstacle !== undefined) throw new Error(obstacle)
   return version
@@ -111,7 +111,7 @@ function describeOutsider({ user, owner }: Outsider): string {
   return `${user} does not own the tables: connect as ${owner}`
 }
 
-async function readVersion(db: Kysely<unknown>, { id }: Names): Promise<string> {
+async function findVersion(db: Kysely<unknown>, { id }: Names): Promise<string> {
   const { rows } = await sql<{ version: string | null }>`
     SELECT max(version) AS version FROM ${id('schema_migrations')}`.execute(db)
   return rows[0]?.version ?? 'none'

@@ -1,3 +1,4 @@
+import { EMAIL_KEY } from '@trestle/migrations/auth/email-key.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { columnsOf } from './catalog.ts'
 import type { ImportPlaces } from './import-record.ts'
@@ -75,8 +76,7 @@ async function allowSharedEmails(trx: Kysely<unknown>, { names, kept }: ImportPl
   if (rows[0]?.isDue !== true) return
   await sql`DROP INDEX ${names.id('users_email_lower_key')}`.execute(trx)
   await sql`
-    CREATE INDEX ${names.local('users_email_lower_key')} ON ${names.id('users')} (lower(email))
-    WHERE NOT is_sso_user`.execute(trx)
+    CREATE INDEX ${names.local('users_email_lower_key')} ON ${names.id('users')} ${EMAIL_KEY}`.execute(trx)
 }
 
 /** The columns that a version of supabase/auth lacks get their defaults. Clean-up keeps the users of supabase/auth. */

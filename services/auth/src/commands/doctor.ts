@@ -96,7 +96,7 @@ const checks: readonly Check<ProcessDeps>[] = [
       const places = placesOf(names)
       const record = await findRecord(plain, places)
       if (record === undefined) return 'none'
-      if (record.switchedAt === null) throw new Error('it is not finished')
+      if (record.switchedAt === null || record.finishedAt === null) throw new Error('it is not finished')
       const closed = await listClosedSecrets(plain, places, encryptionKeys)
       if (closed.length > 0) throw new Error(closed.map(({ what, count }) => `${count} ${what}`).join(', '))
       const days = Math.floor((now().getTime() - new Date(record.switchedAt).getTime()) / DAY_MS)

@@ -2,8 +2,15 @@ import { migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { againWhenLocked, compareMigrations, runPending, runTogether } from '@trestle/database/migrations/migrator.ts'
 import type { Kysely } from 'kysely'
-import { beginRecord, findRecord, lockTables, placesOf } from '../adoption/adoption-record.ts'
-import { copyAuditLog } from '../adoption/copy-live-rows.ts'
+import {
+  type AdoptionPlaces,
+  beginRecord,
+  findRecord,
+  lockTables,
+  noteEnd,
+  placesOf,
+} from '../adoption/adoption-record.ts'
+import { copyAuditLog } from '../adoption/copy-audit-log.ts'
 import { createEmailIndex, fillDirectory } from '../adoption/prepare-users.ts'
 import { countChanges, prepareStaging, replayChanges, stageRefreshTokens } from '../adoption/stage-refresh-tokens.ts'
 import {
@@ -30,8 +37,9 @@ export interface Adoption {
   readonly leftProviders: readonly string[]
 }
 
-/** A change for each that the last transaction replays makes the old service wait. */
+/** The old service waits while the last transaction replays changes of sessions, so it replays at most this many. */
 const PENDING_MAX = 10_000
+/** With so few changes left, a further round before the switch saves the old service no time. */
 const PENDING_WANTED = 100
 /** How often the changes of the meantime are replayed before the switch. Each round is shorter than the one before. */
 const ROUNDS_MAX = 20
@@ -48,7 +56,7 @@ export async function adoptDatabase(
   const options = migrateOptions(deps.config)
   const { url, names } = options
   const places = placesOf(names)
-  const staging: SwitchDeps = { places, encryptionKeys: deps.encryptionKeys, ...settingsOf(deps) }
+  const switchDeps: SwitchDeps = { places, encryptionKeys: deps.encryptionKeys, ...settingsOf(deps) }
   const record = await underLock({ url, names }, async (db) => {
     const found = await findRecord(db, places)
     if (found !== undefined) return found
@@ -62,11 +70,11 @@ export async function adoptDatabase(
   const outcome = await underLock({ url, names }, async (db) => {
     // Another run may have switched meanwhile.
     if ((await findRecord(db, places))?.switchedAt !== null) return { switchMs: undefined, leftProviders: [] }
-    await prepare(db, staging, report)
-    return switchOver(db, staging)
+    await prepare(db, switchDeps, report)
+    return switchOver(db, switchDeps)
   })
   await migrateUp(options)
-  await underLock({ url, names }, (db) => copyAuditLog(db, places))
+  await underLock({ url, names }, (db) => finish(db, places))
   return { version, ...outcome }
 }
 
@@ -116,15 +124,16 @@ async function switchOver(
     throw new Error(
       `${pending} changes wait, at most ${PENDING_MAX} may: the old service writes faster than they are copied. Run this again at a quieter time`,
     )
-  const seen: { lockedMs: number; leftProviders: readonly string[] } = { lockedMs: 0, leftProviders: [] }
-  const onLocked = () => {
-    seen.lockedMs = performance.now()
-  }
-  const onLeft = (identifiers: readonly string[]) => {
-    seen.leftProviders = identifiers
-  }
-  const beforeFirst = switchHooks(deps, onLocked, onLeft)
+  const { beforeFirst, outcome } = switchHooks(deps)
   const { staging, names } = deps.places
   await runTogether(db, { names, sources: migrationsInPlace(staging), beforeFirst })
-  return { switchMs: performance.now() - seen.lockedMs, leftProviders: seen.leftProviders }
+  const { lockedAtMs, leftProviders } = outcome()
+  return { switchMs: performance.now() - lockedAtMs, leftProviders }
+}
+
+/** A finished adoption copies nothing again: clean-up may have deleted entries that the old service had. */
+async function finish(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
+  if ((await findRecord(db, places))?.finishedAt !== null) return
+  await copyAuditLog(db, places)
+  await noteEnd(db, places)
 }

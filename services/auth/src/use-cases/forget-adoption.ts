@@ -4,7 +4,8 @@ import type { AuthDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 
 /**
- * Drops what undo needs: the tables of supabase/auth that have moved, with everything in them.
+ * Drops what undo needs: the tables of supabase/auth that have moved, with everything in them. Until an adoption is finished, the
+ * entries of the audit log may be there alone.
  * @throws Error where nothing was adopted, or the adoption is not finished
  */
 export async function forgetAdoption({ config }: Pick<AuthDeps, 'config'>): Promise<void> {
@@ -13,7 +14,7 @@ export async function forgetAdoption({ config }: Pick<AuthDeps, 'config'>): Prom
   await underLock({ url, names }, async (db) => {
     const record = await findRecord(db, places)
     if (record === undefined) throw new Error(`the schema ${places.kept} is not there: there is nothing to forget`)
-    if (record.switchedAt === null)
+    if (record.finishedAt === null)
       throw new Error('the adoption is not finished: run auth adopt again, or adopt --undo')
     await db.transaction().execute((trx) => dropAdoption(trx, places))
   })

@@ -1,7 +1,8 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { compareMigrations } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, sql } from 'kysely'
-import { copyAuditLog, copyLiveRows, type Lifetimes } from '../adoption/copy-live-rows.ts'
+import { copyAuditLog } from '../adoption/copy-audit-log.ts'
+import { copyLiveRows, type Lifetimes } from '../adoption/copy-live-rows.ts'
 import { copyTokens } from '../adoption/copy-refresh-tokens.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from '../adoption/copy-sealed-rows.ts'
 import {

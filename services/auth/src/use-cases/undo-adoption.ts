@@ -2,7 +2,7 @@ import { dropFunctions } from '@trestle/database/migrations/functions.ts'
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { takeBackAll } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, sql } from 'kysely'
-import { type AdoptionRecord, dropAdoption, findRecord, placesOf } from '../adoption/adoption-record.ts'
+import { type AdoptionRecord, dropAdoption, findRecord, lockTables, placesOf } from '../adoption/adoption-record.ts'
 import { countForeignHashes, countRefreshedSessions, giveBackRows } from '../adoption/give-back-rows.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
 import { dropTriggers } from '../adoption/stage-refresh-tokens.ts'
@@ -42,9 +42,11 @@ export async function undoAdoption(
     await requireStopped(db)
     if (!(await confirm(await findCosts(db, places, switchedAt)))) return false
     const sealing = { encryptionKeys, randomBytes }
-    await takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx) => {
-      await sql`SET LOCAL lock_timeout = '10s'`.execute(trx)
-      await sql`LOCK TABLE ${names.id('users')}, ${names.id('sessions')} IN ACCESS EXCLUSIVE MODE`.execute(trx)
+    await takeBackAll(db, { names, sources: migrationsInPlace() }, async (trx, attempt) => {
+      // Lock order: users, sessions, as requests of this service lock them. Where one takes another order, the undo gives way,
+      // and `takeBackAll` tries it again.
+      const tables = [names.id('users'), names.id('sessions')]
+      await lockTables(trx, tables, { mode: 'ACCESS EXCLUSIVE', attempt })
       if (switchedAt === null) await dropTriggers(trx, places)
       else await giveBackRows({ trx, places, sealing, switchedAt })
       await allowOldServer(trx, places)
