@@ -24,12 +24,17 @@ const USER_TABLES = {
 /** The others, which are copied. */
 const OTHER_TABLES = ['flow_state', 'custom_oauth_providers', 'audit_log_entries'] as const
 
+/** A type of PostgreSQL as `format_type` writes it: `timestamp(6) with time zone`, `character varying(255)`, `uuid[]`. */
+const BUILT_IN = /^[a-z][a-z0-9 ]*(?:\(\d+(?:,\d+)?\))?[a-z ]*(?:\[\])?$/
 const BATCH_PRINTS = 20_000
 /** The metadata of a user may have 64 KiB and more, and a batch is one text. */
 const BATCH_USERS = 2_000
 const BATCH_ENTRIES = 10_000
 
-/** Makes a table for each table of the source, with its columns. Types of the source become texts. */
+/**
+ * Makes a table for each table of the source, with its columns. Types of the source become texts, and so does an answer that is no
+ * type: it becomes a part of a statement here, and the source may be somebody else's.
+ */
 export async function createStages({ trx, places, source }: Staging): Promise<void> {
   await sql`CREATE SCHEMA ${sql.id(places.kept)}`.execute(trx)
   for (const table of [...Object.keys(USER_TABLES), ...OTHER_TABLES]) {
@@ -40,7 +45,7 @@ export async function createStages({ trx, places, source }: Staging): Promise<vo
       WHERE a.attrelid = to_regclass(format('%I.%I', ${source.names.schema}::text, ${table}::text))
         AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`.execute(source.db)
     if (rows.length === 0) continue
-    const columns = rows.map(({ name, type }) => sql`${sql.id(name)} ${sql.raw(type)}`)
+    const columns = rows.map(({ name, type }) => sql`${sql.id(name)} ${sql.raw(BUILT_IN.test(type) ? type : 'text')}`)
     await sql`CREATE UNLOGGED TABLE ${sql.id(places.kept, table)} (${sql.join(columns)})`.execute(trx)
   }
   await sql`

@@ -77,10 +77,21 @@ export async function requireReadable(
       AND (NOT has_table_privilege(oid, 'SELECT') OR row_security_active(oid)) LIMIT 1`.execute(db)
   const [hidden] = rows
   if (hidden !== undefined) throw new Error(`the source hides its rows from ${hidden.user}: connect as ${hidden.owner}`)
+  await refuseImpostors(db, schema)
   const version = await findVersion(db, names)
   const obstacle = describeVersion(version, force)
   if (obstacle !== undefined) throw new Error(obstacle)
   return version
+}
+
+/** To read a view would run what its owner wrote with the rights of whoever reads it. @throws Error for what is no table */
+async function refuseImpostors(db: Kysely<unknown>, schema: string): Promise<void> {
+  const { rows } = await sql<{ name: string }>`
+    SELECT relname AS name FROM pg_class
+    WHERE relnamespace = to_regnamespace(format('%I', ${schema}::text)) AND relkind NOT IN ('r', 'p')
+      AND relname = ANY (${[...SERVED, ...UNSERVED, 'schema_migrations', 'trestle_migrations']}::text[])
+    ORDER BY relname LIMIT 1`.execute(db)
+  if (rows[0] !== undefined) throw new Error(`${schema}.${rows[0].name} of the source is no table, so it is not read`)
 }
 
 /** The version of a database that can be adopted. @throws Error with the reasons why it cannot */

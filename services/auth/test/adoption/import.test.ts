@@ -56,6 +56,34 @@ describe.each(VERSIONS)('an import of %s', (version) => {
   })
 })
 
+describe('a source that somebody hostile prepared', () => {
+  it('runs no statement here by what it says of its types', async () => {
+    const app = await openImporting('v2.196.0')
+    await atSource(
+      app,
+      `CREATE SCHEMA evil; GRANT USAGE ON SCHEMA evil TO PUBLIC;
+       CREATE FUNCTION evil.format_type(oid, integer) RETURNS text LANGUAGE sql
+         RETURN 'text); CREATE TABLE public.taken (a int); CREATE TABLE public.more (a text';
+       DO $$ BEGIN
+         EXECUTE format('ALTER DATABASE %I SET search_path = evil, pg_catalog, auth', current_database());
+         EXECUTE format('ALTER ROLE supabase_auth_admin IN DATABASE %I SET search_path = evil, pg_catalog, auth', current_database());
+       END $$`,
+    )
+    const { tables } = await app.run()
+    expect(tables[0]?.added).toBeGreaterThan(0)
+    expect(await here(app, `SELECT to_regclass('public.taken') AS taken`)).toEqual([{ taken: null }])
+  })
+
+  it('is not read where a view has the name of a table', async () => {
+    const app = await openImporting('v2.196.0')
+    await atSource(
+      app,
+      'ALTER TABLE auth.sso_domains RENAME TO kept; CREATE VIEW auth.sso_domains AS SELECT * FROM auth.kept',
+    )
+    await expect(app.run()).rejects.toThrow('auth.sso_domains of the source is no table, so it is not read')
+  })
+})
+
 describe('a later import', () => {
   it('takes what was inserted, updated and deleted at the source since, by SQL too', async () => {
     const app = await openImportedVersion('v2.196.0')
