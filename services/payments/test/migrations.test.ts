@@ -31,6 +31,7 @@ const DEFINERS = [
   'settle_attempt',
   'run_operations',
   'run_merchant_operations',
+  'open_session',
   'start_challenge',
   'expire_authorizations',
   'create_card',

@@ -13,10 +13,7 @@ export interface SessionKey {
 const openQuery = prepare(
   'open_session',
   (p: { merchantId: string; digest: Buffer; enrolment: Enrolment; state: Step }) => sql<{ id: string }>`
-    INSERT INTO ${sql.table('payment_sessions')} (merchant_id, id, created, digest, state, tds, expires)
-    SELECT m.id, made.id, made.created, ${p.digest}, ${p.state}, ${p.enrolment}::jsonb, made.created + interval '30 minutes'
-    FROM ${sql.table('merchants')} m CROSS JOIN LATERAL ${sql.table('new_id')}(m.tag) made WHERE m.id = ${p.merchantId}
-    RETURNING id`,
+    SELECT ${sql.table('open_session')}(${p.merchantId}, ${p.digest}, ${p.state}, ${p.enrolment}::jsonb) AS id`,
 )
 
 /** Opens the session of an order for half an hour. Returns its id. */
