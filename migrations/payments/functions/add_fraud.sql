@@ -20,6 +20,7 @@ DECLARE
   claimed record;
   ids record;
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
   {{include:judge_test_transaction.sql}}
   IF verdict <> 'done' OR p_fraud IS NULL THEN RETURN NEXT; RETURN; END IF;
   claimed := {{claim_key}}(p_caller, merchant, identity_id);

@@ -10,6 +10,7 @@ SET enable_seqscan = off
 AS $$
 #variable_conflict use_variable
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
   PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id;
   IF NOT FOUND THEN RETURN; END IF;
   SELECT p.line_id, p.balance_after INTO line_id, balance FROM {{post}}(ARRAY[

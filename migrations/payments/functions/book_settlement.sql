@@ -14,6 +14,7 @@ DECLARE
   merchant {{merchants}};
   settlement {{movement}};
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
   IF merchant.id IS NULL THEN RETURN 'unknown-merchant'; END IF;
   IF merchant.test THEN RETURN 'test-merchant'; END IF;

@@ -14,6 +14,7 @@ AS $$
 DECLARE
   merchant {{merchants}};
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
   PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id FOR NO KEY UPDATE;
   PERFORM {{expect_recorded}}(p_merchant_id, 'merchants', ARRAY[p_merchant_id]);
   UPDATE {{merchants}} m SET

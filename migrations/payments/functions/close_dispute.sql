@@ -23,6 +23,7 @@ DECLARE
   claimed record;
   moment timestamptz;
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
   IF p_merchant_id IS NULL THEN
     SELECT d.* INTO dispute FROM {{owners}}(p_dispute_id) o
       JOIN {{disputes}} d ON d.merchant_id = o.merchant_id AND d.id = p_dispute_id;

@@ -13,6 +13,7 @@ SET enable_seqscan = off
 AS $$
 #variable_conflict use_variable
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
   IF p_merchant_id IS NULL THEN
     SELECT p.* INTO payout FROM {{owners}}(p_payout_id) o
       JOIN {{payouts}} p ON p.merchant_id = o.merchant_id AND p.id = p_payout_id;

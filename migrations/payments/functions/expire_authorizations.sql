@@ -16,13 +16,14 @@ DECLARE
   until_id text := {{first_id}}(
     {{merchant_now}}(p_merchant_id) - p_days * interval '1 day'
   );
-  since_id text := (SELECT b.expired_id FROM {{merchant_balances}} b
-    WHERE b.merchant_id = p_merchant_id);
+  since_id text;
   old {{transactions}};
   held {{transactions}}[] := '{}';
   newest text;
   movements {{movement}}[];
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
+  SELECT b.expired_id INTO since_id FROM {{merchant_balances}} b WHERE b.merchant_id = p_merchant_id;
   FOR old IN
     SELECT t.* FROM {{transactions}} t
     WHERE t.merchant_id = p_merchant_id AND t.id > since_id AND t.id < until_id

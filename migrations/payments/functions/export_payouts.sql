@@ -17,6 +17,7 @@ BEGIN
   FOR merchant IN
     SELECT DISTINCT p.merchant_id FROM {{payouts}} p WHERE NOT p.test AND p.status = 'created' ORDER BY 1
   LOOP
+    PERFORM {{hold_merchant}}(merchant);
     FOR payout IN
       SELECT p.* FROM {{payouts}} p WHERE p.merchant_id = merchant AND NOT p.test AND p.status = 'created'
       ORDER BY p.id FOR UPDATE

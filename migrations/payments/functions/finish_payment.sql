@@ -24,6 +24,7 @@ DECLARE
   jtis text[];
   ends timestamptz := date_trunc('milliseconds', clock_timestamp()) + interval '30 minutes';
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
   SELECT a.* INTO STRICT attempt FROM {{attempts}} a
     WHERE a.merchant_id = p_merchant_id AND a.id = p_attempt_id FOR UPDATE;
   IF attempt.status <> 'sent' THEN verdict := 'settled'; RETURN NEXT; RETURN; END IF;

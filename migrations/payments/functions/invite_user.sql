@@ -26,6 +26,7 @@ DECLARE
   drawn record;
   added {{merchant_users}};
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
   mailed := false;
   {{include:judge_access.sql}}
   IF verdict <> 'done' OR p_email IS NULL THEN RETURN NEXT; RETURN; END IF;

@@ -23,6 +23,7 @@ DECLARE
   ids record;
   due date;
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
   {{include:judge_test_transaction.sql}}
   IF verdict <> 'done' OR p_dispute IS NULL THEN RETURN NEXT; RETURN; END IF;
   SELECT t.* INTO held FROM {{transactions}} t

@@ -17,6 +17,7 @@ AS $$
 DECLARE
   ended {{merchant_users}};
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
   {{include:judge_access.sql}}
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   DELETE FROM {{merchant_users}} u

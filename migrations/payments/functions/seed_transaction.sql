@@ -8,6 +8,7 @@ SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 AS $$
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
   PERFORM FROM {{merchants}} m WHERE m.id = p_merchant_id AND m.test;
   IF NOT FOUND THEN RETURN false; END IF;
   PERFORM {{add_transaction}}(p_merchant_id, p_transaction, p_card);

@@ -15,6 +15,7 @@ DECLARE
   earlier numeric;
   made bigint := 0;
 BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
   SELECT coalesce({{first_id}}((max(s.date) + 1) AT TIME ZONE 'UTC'), '') INTO since_id
     FROM {{account_snapshots}} s WHERE s.merchant_id = p_merchant_id AND s.date < p_date;
   FOR added IN

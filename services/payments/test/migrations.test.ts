@@ -1,5 +1,7 @@
 import { migrateDown, migrateUp } from '@trestle/database/migrations/migrate.ts'
 import { planMigrations } from '@trestle/database/rehearsal/plan-migrations.ts'
+import { placeOf } from '@trestle/migrations/functions.ts'
+import { paymentsFunctions } from '@trestle/migrations/payments.ts'
 import { readMade } from '@trestle/testing/migration-cuts.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
@@ -147,6 +149,19 @@ describe('the schema', () => {
     expect(rows.length).toBeGreaterThan(15)
   })
 
+  it('keeps the rows of a merchant on their server in every function there that reads before it writes', async () => {
+    const begin = '\nBEGIN\n  PERFORM {{hold_merchant}}(p_merchant_id);\n'
+    const files = await paymentsFunctions()
+    const others = files.filter((file) => placeOf(file) === 'p_merchant_id' && !file.text.includes(begin))
+    // The first statement on rows of the merchant writes one.
+    expect(others.map(({ name }) => name)).toEqual([
+      'disable_webhook',
+      'open_session',
+      'settle_attempt',
+      'start_challenge',
+    ])
+  })
+
   it('lets the role of the service make no tables', async () => {
     expect(await asService(['CREATE TABLE payments.x ()'])).toEqual(['42501'])
   })
@@ -286,6 +301,7 @@ describe('the ledger', () => {
       'add_first_member',
       'user_of_email',
       'take_ids',
+      'hold_merchant',
       'dispute_movement',
       'post_payout',
       'exchange',

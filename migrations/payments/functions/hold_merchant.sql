@@ -1,0 +1,15 @@
+-- distribute: everywhere
+-- Keeps the rows of a merchant on their server until the commit. Citus may move them to another server at any time. A move waits
+-- for transactions that have written one of the rows, but not for those that have only read or locked them: such a transaction
+-- would go on with rows that others change on the new server. So a function that reads before it writes calls this one first.
+-- For Citus the UPDATE is a write, though no row has an empty id. A server without Citus moves nothing.
+CREATE OR REPLACE FUNCTION {{hold_merchant}}(p_merchant_id text)
+RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+  IF current_setting('citus.version', true) IS NOT NULL THEN
+    UPDATE {{merchant_balances}} b SET last_id = b.last_id WHERE b.merchant_id = p_merchant_id AND b.last_id = '';
+  END IF;
+END
+$$;
