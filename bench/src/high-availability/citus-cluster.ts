@@ -157,6 +157,8 @@ const CITUS = {
   'citus.enable_statistics_collection': 'off',
   // Few, because each test file copies them all.
   'citus.shard_count': 4,
+  // Citus copies the rows of a large table to a server in turns, part by part. Here those of a small one, too.
+  'citus.copy_switchover_threshold': '1kB',
 }
 
 /** Lets Citus copy the rows of one merchant while they are written, where the server has a list of who may. */

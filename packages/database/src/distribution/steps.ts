@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
+import { isOwn } from '../migrations/namespace.ts'
 import { inSequence, literal, qualified } from './citus.ts'
 import { NOTICE_MS } from './follow-state.ts'
 import { forgetStatement, listNotes, noteStatement, readState, stateStatements } from './notes.ts'
@@ -45,21 +46,30 @@ export async function listSteps(
   const tables = [...tablesOf(target.tables, 'reference'), ...tablesOf(target.tables, 'owned')]
   const unplaced = tables.filter((name) => !isPlaced(placed, target, name))
   const keys = unplaced.length > 0 ? await listForeignKeys(db, names) : []
+  const triggers = await listTriggers(db, names)
   const missing = [...keys, ...(await listMissingKeys(db, names))]
   const work = withoutEmpty([
     { title: 'let the role of the service log in', statements: await roleStatements(db, names, login) },
     { title: 'limit the waits for locks on the servers', statements: await ownerStatements(db, login) },
     { title: 'drop the foreign keys', statements: keys.flatMap((key) => [noteStatement(names, key), key.drop]) },
-    ...anchorFirst(target, unplaced).map((name) => ({
-      title: `distribute ${name}`,
-      statements: [placeStatement(names, target, name)],
-    })),
+    { title: 'plan functions with their values', statements: await listPlanStatements(db, names) },
+    ...anchorFirst(target, unplaced).map((name) => {
+      // Citus copies the rows by several INSERTs. Each has a part of them, which a trigger would take for new rows.
+      const held = triggers.filter(({ table }) => table === name)
+      return {
+        title: `distribute ${name}`,
+        statements: [
+          ...held.map(({ drop }) => drop),
+          placeStatement(names, target, name),
+          ...held.flatMap(({ place, statement }) => [place, statement]),
+        ],
+      }
+    }),
     ...tables
       .filter((name) => placed.get(name)?.hasOwnRows)
       .map((name) => ({ title: `remove the old rows of ${name}`, statements: truncateStatements(names, name) })),
     { title: 'make the sequences on the servers', statements: await sequenceStatements(db, names, login.role) },
     { title: 'make the types on the servers', statements: await listTypeStatements(db, names) },
-    { title: 'plan functions with their values', statements: await listPlanStatements(db, names) },
     { title: 'distribute the functions', statements: await listFunctionStatements(db, names, target) },
     { title: 'close functions on the servers', statements: await listCloseStatements(db, names) },
     ...missing.map(({ object, statement }) => ({ title: `add the ${object}`, statements: [statement] })),
@@ -72,6 +82,29 @@ export async function listSteps(
     ...work,
     { title: 'note the end', statements: [forgetStatement(names), ...stateStatements(names, 'distributed')] },
   ]
+}
+
+/** A trigger of a table. */
+interface TableTrigger {
+  /** The name without prefix. */
+  readonly table: string
+  readonly drop: string
+  /** Makes its function on every server. */
+  readonly place: string
+  /** `CREATE TRIGGER …` */
+  readonly statement: string
+}
+
+/** The triggers of the tables of the service. */
+async function listTriggers(db: QueryExecutorProvider, names: Names): Promise<readonly TableTrigger[]> {
+  const { rows } = await sql<TableTrigger>`
+    SELECT substr(c.relname, ${names.prefix.length + 1}::int) AS "table",
+      format('DROP TRIGGER %I ON %s', t.tgname, c.oid::regclass) AS drop, pg_get_triggerdef(t.oid) AS statement,
+      format('SELECT create_distributed_function(%L)', t.tgfoid::regprocedure) AS place
+    FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+    WHERE c.relnamespace = to_regnamespace(${names.schema}) AND ${isOwn(sql.ref('c.relname'), names)} AND NOT t.tgisinternal
+    ORDER BY t.tgname`.execute(db)
+  return rows
 }
 
 /** The step after which processes refuse to write. */
