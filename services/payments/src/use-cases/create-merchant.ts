@@ -1,6 +1,6 @@
 import { type Asked, valuesOrNull } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { requireAccess } from '../access/require-access.ts'
+import { requireObject } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { DEFAULT_CLAIM, type Merchant, type NewMerchant } from '../merchants/merchant.ts'
 import { callCreateMerchant } from '../merchants/merchant-repository.ts'
@@ -14,7 +14,7 @@ export interface CreateMerchantInput {
 /**
  * Makes a merchant, and the caller its member. Its fees are those of the settings at this time. A repeat finds the
  * merchant of the first request.
- * @throws what `requireAccess` throws
+ * @throws what `requireObject` throws
  */
 export async function createMerchant(
   { lanes, pricing }: Pick<PaymentsDeps, 'lanes' | 'pricing'>,
@@ -22,11 +22,7 @@ export async function createMerchant(
 ): Promise<{ readonly merchant: Merchant; readonly replayed: boolean }> {
   const values = valuesOrNull(asked)
   const terms = { claim: DEFAULT_CLAIM, pricing }
-  const { merchant, verdict } = requireAccess(
-    caller,
-    await callCreateMerchant(lanes, { caller, merchant: values && { ...values, ...terms } }),
-    asked,
-  )
-  if (!merchant) throw new Error(`create_merchant answered ${verdict} without a merchant`)
-  return { merchant, replayed: verdict === 'replayed' }
+  const created = await callCreateMerchant(lanes, { caller, merchant: values && { ...values, ...terms } })
+  const merchant = requireObject(caller, created, { asked, name: 'merchant' })
+  return { merchant, replayed: created.verdict === 'replayed' }
 }

@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { requireAccess } from '../access/require-access.ts'
+import { requireObject } from '../access/require-access.ts'
 import type { Fraud } from '../disputes/fraud.ts'
 import { callAddFraud, type NewFraud } from '../disputes/fraud-repository.ts'
 
@@ -14,14 +14,13 @@ export interface ReportFraudInput {
 
 /**
  * Stores a fraud alert, as the acquirer would report it.
- * @throws unauthorized, notFound, forbidden, the error of a refused request, and idempotencyKeyUsed when the key was used with another body
+ * @throws what `requireObject` throws
  */
 export async function reportFraud(
   { lanes }: { readonly lanes: Lanes },
   { caller, transactionId, asked }: ReportFraudInput,
 ): Promise<{ readonly fraud: Fraud; readonly replayed: boolean }> {
   const added = await callAddFraud(lanes, { ...callerColumns(caller), transactionId, fraud: valuesOrNull(asked) })
-  const { verdict, fraud } = requireAccess(caller, added, asked)
-  if (!fraud) throw new Error(`add_fraud answered ${verdict} without a fraud alert`)
-  return { fraud, replayed: verdict === 'replayed' }
+  const fraud = requireObject(caller, added, { asked, name: 'fraud' })
+  return { fraud, replayed: added.verdict === 'replayed' }
 }

@@ -1,6 +1,6 @@
 import type { Asked } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { requireAccess } from '../access/require-access.ts'
+import { requireObject } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import type { Webhook } from '../webhooks/webhook.ts'
 import { callRotateSecret } from '../webhooks/webhook-repository.ts'
@@ -16,16 +16,15 @@ export interface RotateSecretRequest {
 
 /**
  * Gives a webhook a new secret, which only this answer contains. For 24 hours the previous secret signs too.
- * @throws what `requireAccess` throws
+ * @throws what `requireObject` throws
  */
 export async function rotateWebhookSecret(
   { lanes, randomBytes, webhooks }: Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>,
   { caller, merchantId, webhookId, asked }: RotateSecretRequest,
 ): Promise<{ readonly webhook: Webhook; readonly secret: string; readonly replayed: boolean }> {
   const sealed = asked.verdict === 'refused' ? null : webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
-  const result = await callRotateSecret(lanes, { caller, merchantId, webhookId, secretSealed: sealed })
-  const { webhook, verdict } = requireAccess(caller, result, asked)
-  if (!webhook) throw new Error(`rotate_webhook_secret answered ${verdict} without a webhook`)
+  const rotated = await callRotateSecret(lanes, { caller, merchantId, webhookId, secretSealed: sealed })
+  const webhook = requireObject(caller, rotated, { asked, name: 'webhook' })
   const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
-  return { webhook, secret, replayed: verdict === 'replayed' }
+  return { webhook, secret, replayed: rotated.verdict === 'replayed' }
 }
