@@ -90,16 +90,15 @@ describe('run_operations', () => {
         const results = await runOperations(asked.map(operationOf))
         for (const [index, each] of asked.entries()) {
           const before = state.get(each.transactionId)
-          const { verdict, transaction, refusal } = results[index] ?? {}
+          const outcome = results[index]?.outcome
           if (!before) throw new Error('the model knows every transaction')
           const expected = carryOut(before, { ...each, amount: BigInt(each.amount) }, { rates, day: today() })
           if (expected.outcome === 'limit-exceeded') {
-            expect([verdict, refusal]).toEqual([
-              'done',
-              { reason: 'limit-exceeded', currency: before.currency, possible: expected.possible },
-            ])
+            const refusal = { reason: 'limit-exceeded', currency: before.currency, possible: expected.possible }
+            expect(outcome).toEqual({ verdict: 'refused', refusal })
             continue
           }
+          const transaction = outcome?.verdict === 'done' ? outcome.transaction : undefined
           const { amounts, trailLength } = expected.transaction
           const { lost, ...shown } = amounts
           const { amount, pending, captured, refunded, voided, disputed } = transaction ?? {}
@@ -147,23 +146,17 @@ describe('run_operations', () => {
       capture(await id(), { currency: 'EUR' }),
       capture(await id(), { kind: 'void' }),
     ])
-    expect(results.map(({ verdict, refusal }) => refusal?.reason ?? verdict)).toEqual([
+    expect(
+      results.map(({ verdict, outcome }) => (outcome?.verdict === 'refused' ? outcome.refusal.reason : verdict)),
+    ).toEqual(['done', 'not-found', 'forbidden', 'unauthorized', 'limit-exceeded', 'currency-mismatch', 'done'])
+    expect(results.map(({ outcome }) => outcome?.verdict)).toEqual([
       'done',
-      'not-found',
-      'forbidden',
-      'unauthorized',
-      'limit-exceeded',
-      'currency-mismatch',
+      undefined,
+      undefined,
+      undefined,
+      'refused',
+      'refused',
       'done',
-    ])
-    expect(results.map(({ transaction }) => transaction !== undefined)).toEqual([
-      true,
-      false,
-      false,
-      false,
-      false,
-      false,
-      true,
     ])
   })
 
@@ -174,9 +167,9 @@ describe('run_operations', () => {
       const trail = { trail_length: trailLength }
       await payments.database.db.updateTable('transactions').set(trail).where('id', '=', id).execute()
       const [result] = await runOperations([operationOf({ transactionId: id, kind, amount: 1 })])
-      return result?.refusal ?? result?.verdict
+      return result?.outcome?.verdict === 'refused' ? result.outcome.refusal : result?.verdict
     }
-    const full = { reason: 'trail-full', currency: 'DKK' }
+    const full = { reason: 'trail-full' }
     expect([await runAt(198, 'capture'), await runAt(199, 'capture')]).toEqual(['done', 'done'])
     expect(await runAt(200, 'capture')).toEqual(full)
     expect([await runAt(298, 'refund'), await runAt(300, 'refund')]).toEqual(['done', full])
@@ -191,8 +184,10 @@ describe('run_operations', () => {
     const [plain] = await runOperations([capture(foreign)])
     const terms = { ...TERMS, marginBasisPoints: 5_000 }
     const [own, lessened] = await runOperations([capture(id), capture(foreign)], terms)
-    const rateOf = (result: typeof own) => Number(result?.transaction?.trail.at(-1)?.rate)
-    expect(own?.transaction?.trail[0]).toEqual({
+    const trailOf = (result: typeof own) =>
+      result?.outcome?.verdict === 'done' ? result.outcome.transaction.trail : []
+    const rateOf = (result: typeof own) => Number(trailOf(result).at(-1)?.rate)
+    expect(trailOf(own)[0]).toEqual({
       balance: 100 - 25 - 1,
       rate: null,
       id: anyId,

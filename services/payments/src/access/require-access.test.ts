@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { conflict, forbidden, idempotencyKeyUsed, invalidFields, notFound, unauthorized } from '../errors.ts'
 import { type Asked, type Problem, valid } from './asked.ts'
 import type { Caller } from './caller.ts'
-import { keyMacOf, refuseRunning, requireAccess, requireObject } from './require-access.ts'
+import { keyMacOf, refuseRunning, requireAccess, requireObject, requireOutcome } from './require-access.ts'
 import type { Verdict } from './verdict.ts'
 
 const callerOf = (keyMac: Buffer | null): Caller => ({ keyMac, userEmail: null, repeat: undefined })
@@ -76,6 +76,28 @@ describe('requireObject', () => {
   it.each([null, undefined])('throws for a query that lets the request go on without the object: %s', (line) => {
     const result = { verdict: 'done', identityId: 'i', line } as const
     expect(() => requireObject(callerOf(null), result, nothing)).toThrow('a query answered done without a line')
+  })
+})
+
+describe('requireOutcome', () => {
+  const paid = { verdict: 'paid' } as const
+
+  it.each<[Verdict, boolean]>([
+    ['done', false],
+    ['replayed', true],
+  ])('returns the outcome and the values, and whether the request is a repeat: %s', (verdict, replayed) => {
+    const result = { verdict, identityId: 'i', outcome: paid }
+    expect(requireOutcome(callerOf(null), result, valid('v'))).toEqual({ outcome: paid, values: 'v', replayed })
+  })
+
+  it('refuses first what requireAccess refuses', () => {
+    const result = { verdict: 'key-mismatch', identityId: 'i', outcome: paid } as const
+    expect(() => requireOutcome(callerOf(null), result, valid('v'))).toThrow(idempotencyKeyUsed())
+  })
+
+  it('throws for a query that lets the request go on without an outcome', () => {
+    const result = { verdict: 'done', identityId: 'i', outcome: undefined } as const
+    expect(() => requireOutcome(callerOf(null), result, valid('v'))).toThrow('a query answered done without an outcome')
   })
 })
 

@@ -1,7 +1,7 @@
 import { conflict, forbidden, idempotencyKeyUsed, notFound, unauthorized } from '../errors.ts'
 import type { Asked } from './asked.ts'
 import type { Caller } from './caller.ts'
-import type { AccessResult } from './verdict.ts'
+import type { AccessResult, Judged } from './verdict.ts'
 
 /** The result of a request that may go on, with the values that it asked with. */
 export type Allowed<Result extends AccessResult, Values> = Result & { readonly values: Values }
@@ -34,8 +34,8 @@ export function refuseUnknown(): never {
   throw unauthorized()
 }
 
-/** A known caller that may not do this. */
-function refuseStranger(): never {
+/** Refuses a known caller that may not do this. @throws forbidden */
+export function refuseStranger(): never {
   throw forbidden()
 }
 
@@ -62,6 +62,30 @@ export function requireObject<Result extends AccessResult, Name extends Extract<
   const object = result[name]
   if (object === undefined || object === null) throw new Error(`a query answered ${result.verdict} without a ${name}`)
   return object
+}
+
+/** What became of a request that may go on. */
+export interface Effect<Outcome, Values> {
+  readonly outcome: Outcome
+  /** What the request asked with. */
+  readonly values: Values
+  /** Whether an earlier request with the same Idempotency-Key had the effect. */
+  readonly replayed: boolean
+}
+
+/**
+ * The outcome of a request that may go on. A statement that grants access to a valid request always has an outcome, so a result
+ * without one is an error of the statement.
+ * @throws what `requireAccess` throws, Error when there is no outcome
+ */
+export function requireOutcome<Outcome, Values>(
+  caller: Caller,
+  result: Judged<Outcome>,
+  asked: Asked<Values>,
+): Effect<Outcome, Values> {
+  const { verdict, outcome, values } = requireAccess(caller, result, asked)
+  if (outcome === undefined) throw new Error(`a query answered ${verdict} without an outcome`)
+  return { outcome, values, replayed: verdict === 'replayed' }
 }
 
 /**

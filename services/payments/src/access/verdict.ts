@@ -13,6 +13,14 @@ export interface AccessResult {
 }
 
 /**
+ * The result of a statement that decides more than access. `outcome` is undefined when access is refused, and when the statement
+ * was asked to judge access and nothing else.
+ */
+export interface Judged<Outcome> extends AccessResult {
+  readonly outcome: Outcome | undefined
+}
+
+/**
  * Separates the refusals of one SQL function from the verdicts that all of them have.
  * @returns for a refusal `done` and the refusal, for any other verdict itself and undefined
  */

@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, callerRow } from '../access/caller.ts'
-import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
+import { type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { ScenarioChanges } from '../cards/scenario.ts'
 import { columnsOf } from '../pagination/list-below-merchant.ts'
 
@@ -70,12 +70,15 @@ export type ChargeEnd =
   | { readonly verdict: 'charged'; readonly transactionId: string }
   | { readonly verdict: 'refused'; readonly errorCode: number; readonly failedId: string | undefined }
 
-/** After access: an attempt to make, an end that is known already, or a refusal. */
-export interface BegunCharge extends AccessResult {
-  readonly attempt: Attempt | undefined
-  readonly end: ChargeEnd | undefined
-  readonly refusal: 'unknown-source' | 'no-rate' | 'stale-rate' | undefined
-}
+/**
+ * `begun`: the acquirer is to be asked. `ended`: an earlier request has ended the charge, or the merchant may not make it.
+ * `unknown-source`: the merchant has no such payment or card. `no-rate`, `stale-rate`: there is no exchange rate, or it is too old
+ * for live money.
+ */
+export type BegunCharge =
+  | { readonly verdict: 'begun'; readonly attempt: Attempt }
+  | { readonly verdict: 'ended'; readonly end: ChargeEnd }
+  | { readonly verdict: 'unknown-source' | 'no-rate' | 'stale-rate' }
 
 const beginQuery = prepare(
   'begin_charge',
@@ -86,18 +89,20 @@ const beginQuery = prepare(
 )
 
 /** Judges a charge and writes its attempt, before the acquirer is asked. */
-export async function callBeginCharge(lanes: Lanes, input: BeginChargeColumns): Promise<BegunCharge> {
+export async function callBeginCharge(lanes: Lanes, input: BeginChargeColumns): Promise<Judged<BegunCharge>> {
   const charge = input.charge && { ...input.charge, rateAgeDaysMax: input.rateAgeDaysMax }
   const row = await lanes.write.one(beginQuery, { ...input, charge })
-  const [verdict, refusal] = splitVerdict(row.verdict, ['unknown-source', 'no-rate', 'stale-rate', 'refused'])
-  return {
-    verdict,
-    identityId: row.identity_id,
-    attempt: toAttempt(row),
-    end: toChargeEnd(row),
-    // `end` has the processing error of a charge that is `refused`.
-    refusal: refusal === 'refused' ? undefined : refusal,
-  }
+  const [verdict] = splitVerdict(row.verdict, ['unknown-source', 'no-rate', 'stale-rate', 'refused'])
+  return { verdict, identityId: row.identity_id, outcome: toBegunCharge(row) }
+}
+
+function toBegunCharge(row: BegunChargeRow): BegunCharge | undefined {
+  const { verdict } = row
+  if (verdict === 'unknown-source' || verdict === 'no-rate' || verdict === 'stale-rate') return { verdict }
+  const end = toChargeEnd(row)
+  if (end) return { verdict: 'ended', end }
+  const attempt = toAttempt(row)
+  return attempt && { verdict: 'begun', attempt }
 }
 
 /** What the acquirer answered, with the values of the table `attempts`. */

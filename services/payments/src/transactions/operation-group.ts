@@ -8,7 +8,7 @@ import { isLockTimeout, isRefusedStatement } from '@trestle/database/unavailable
 import { sql } from 'kysely'
 import type { Credentials, Repeat } from '../access/caller.ts'
 import { refuseRunning } from '../access/require-access.ts'
-import type { AccessResult, Verdict } from '../access/verdict.ts'
+import type { Judged, Verdict } from '../access/verdict.ts'
 import { serverBusy } from '../errors.ts'
 import type { EntryRefusal } from './refuse-entry.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
@@ -26,11 +26,13 @@ export interface Operation extends Credentials {
   readonly repeat: Repeat | undefined
 }
 
-/** The transaction after the operation (for a repeat, as it was after the first request), or the refusal. */
-export interface OperationResult extends AccessResult {
-  readonly transaction?: Transaction | undefined
-  readonly refusal?: EntryRefusal | undefined
-}
+/** The transaction after the operation (for a repeat, as it was after the first request), or why nothing was done. */
+export type OperationOutcome =
+  | { readonly verdict: 'done'; readonly transaction: Transaction }
+  | { readonly verdict: 'refused'; readonly refusal: EntryRefusal }
+
+/** What an operation did for its caller. */
+export type OperationResult = Judged<OperationOutcome>
 
 /** Which exchange rates are good enough for captures. */
 export interface RateTerms {
@@ -170,16 +172,21 @@ function toResult(row: OperationRow): OperationResult {
   switch (verdict) {
     case 'done':
     case 'replayed':
-      return { verdict, identityId, transaction: toTransaction(row) }
+      return { verdict, identityId, outcome: { verdict: 'done', transaction: toTransaction(row) } }
     case 'limit-exceeded':
-      return { verdict: 'done', identityId, refusal: { reason: verdict, currency, possible } }
+      return { verdict: 'done', identityId, outcome: refusedBy({ reason: verdict, currency, possible }) }
     case 'currency-mismatch':
+      return { verdict: 'done', identityId, outcome: refusedBy({ reason: verdict, currency }) }
     case 'trail-full':
     case 'rate-unavailable':
-      return { verdict: 'done', identityId, refusal: { reason: verdict, currency } }
+      return { verdict: 'done', identityId, outcome: refusedBy({ reason: verdict }) }
     default:
-      return { verdict, identityId }
+      return { verdict, identityId, outcome: undefined }
   }
+}
+
+function refusedBy(refusal: EntryRefusal): OperationOutcome {
+  return { verdict: 'refused', refusal }
 }
 
 function createCounters(meter: Meter) {
@@ -194,10 +201,11 @@ function createCounters(meter: Meter) {
   )
   const journals = meter.createCounter('payments_ledger_journals_total', { description: 'Journals that were booked' })
   return {
-    result: ({ kind }: Operation, { verdict, transaction, refusal }: OperationResult) => {
-      const test = transaction === undefined ? {} : { test: transaction.test }
-      operations.add(1, { kind, ...test, outcome: refusal?.reason ?? verdict })
-      if (verdict === 'done' && transaction && kind !== 'void') journals.add(1, { kind })
+    result: ({ kind }: Operation, { verdict, outcome }: OperationResult) => {
+      if (outcome?.verdict === 'refused') return operations.add(1, { kind, outcome: outcome.refusal.reason })
+      const test = outcome === undefined ? {} : { test: outcome.transaction.test }
+      operations.add(1, { kind, ...test, outcome: verdict })
+      if (verdict === 'done' && outcome && kind !== 'void') journals.add(1, { kind })
     },
     conflict: ({ kind }: Operation) => conflicts.add(1, { kind }),
   }

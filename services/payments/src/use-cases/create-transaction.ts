@@ -1,6 +1,7 @@
 import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { requireAccess } from '../access/require-access.ts'
+import { requireOutcome } from '../access/require-access.ts'
+import type { Judged } from '../access/verdict.ts'
 import type { AuthorizationOutcome } from '../acquirers/acquirer.ts'
 import { finishAttempt } from '../acquirers/finish-attempt.ts'
 import { completeScenario } from '../cards/scenario.ts'
@@ -61,21 +62,27 @@ export async function chargeCard(
   input: CreateTransactionInput,
 ): Promise<{ readonly end: ChargeEnd; readonly replayed: boolean }> {
   const begun = await beginCharge(deps, input)
-  const { merchantId, caller } = input
-  const { verdict, attempt, end, refusal, values } = requireAccess(caller, begun, input.asked)
-  if (refusal === 'unknown-source') refuseSource(values.sourceField)
-  if (refusal === 'no-rate') throw currencyWithoutRate()
-  if (refusal === 'stale-rate') refuseOldRate()
-  const replayed = verdict === 'replayed'
-  if (end) return { end, replayed }
-  if (!attempt) throw new Error(`begin_charge answered ${verdict} without an attempt`)
-  return { end: await makeCharge(deps, { ...values.charge, merchantId }, attempt), replayed }
+  const { outcome, values, replayed } = requireOutcome(input.caller, begun, input.asked)
+  switch (outcome.verdict) {
+    case 'begun': {
+      const charge = { ...values.charge, merchantId: input.merchantId }
+      return { end: await makeCharge(deps, charge, outcome.attempt), replayed }
+    }
+    case 'ended':
+      return { end: outcome.end, replayed }
+    case 'unknown-source':
+      return refuseSource(values.sourceField)
+    case 'no-rate':
+      throw currencyWithoutRate()
+    case 'stale-rate':
+      return refuseOldRate()
+  }
 }
 
 function beginCharge(
   { lanes, acquirers, wait, rateAgeDaysMax }: ChargeDeps,
   { caller, merchantId, asked }: CreateTransactionInput,
-): Promise<BegunCharge> {
+): Promise<Judged<BegunCharge>> {
   const charge = valuesOrNull(asked)?.charge ?? null
   const columns = { ...callerColumns(caller), merchantId, charge, acquirers: acquirers.names, rateAgeDaysMax }
   return beginOnceFree({

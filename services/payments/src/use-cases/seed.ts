@@ -60,10 +60,9 @@ async function runOperations({ database, operations: queue }: SeedDeps, transact
   const left = operations.slice(await getTrailLength(database.db, merchantId, id))
   for (const { kind, amount } of left) {
     const operation = { keyMac, userEmail: null, repeat: undefined, transactionId: id, kind, amount }
-    const { verdict, refusal } = await queue.run(operation)
-    if (verdict !== 'done' || refusal) {
-      throw new Error(`transaction ${id}: ${kind} of ${amount}: ${refusal?.reason ?? verdict}`)
-    }
+    const { verdict, outcome } = await queue.run(operation)
+    if (outcome?.verdict === 'done') continue
+    throw new Error(`transaction ${id}: ${kind} of ${amount}: ${outcome?.refusal.reason ?? verdict}`)
   }
   return left.length
 }
