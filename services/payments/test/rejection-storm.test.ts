@@ -65,8 +65,8 @@ async function take(transactionId: string, { act, place, share, outcome, dispute
     if (id !== undefined) await callCloseOperation(lanes, { merchantId: merchant.id, id, outcome, reason: null })
   } else if (act === 'dispute') {
     const given = { amount: Math.ceil(amount / 4), reasonCode: 4853, reasonTitle: 'x', acquirerRef: `d-${place}` }
-    const opened = await callOpenDispute(lanes, { ...OPERATOR, transactionId, dispute: given })
-    if (opened.dispute) disputes.push(opened.dispute.id)
+    const { outcome: opened } = await callOpenDispute(lanes, { ...OPERATOR, transactionId, dispute: given })
+    if (opened?.verdict === 'opened') disputes.push(opened.dispute.id)
   } else if (act === 'outcome') {
     const disputeId = disputes[place % disputes.length]
     if (disputeId !== undefined) await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome: dispute })

@@ -35,17 +35,18 @@ const amounts = async (id: string) => {
   return [pendingAmount, capturedAmount, refundedAmount, voidedAmount, disputedAmount]
 }
 const pay = async () => {
-  const paid = await callPayOut(payments.deps.lanes, {
+  const { outcome } = await callPayOut(payments.deps.lanes, {
     ...OPERATOR,
     merchantId: merchant.id,
     minimumMajorUnits: 1,
     delayDays: 2,
   })
-  return paid.skipped ?? paid.payout?.amount
+  return outcome?.verdict === 'paid' ? outcome.payout.amount : outcome?.reason
 }
 const dispute = async (transactionId: string, amount: number) => {
   const given = { amount, reasonCode: 4853, reasonTitle: 'x', acquirerRef: `d-${transactionId}` }
-  return (await callOpenDispute(payments.deps.lanes, { ...OPERATOR, transactionId, dispute: given })).dispute?.id ?? ''
+  const { outcome } = await callOpenDispute(payments.deps.lanes, { ...OPERATOR, transactionId, dispute: given })
+  return outcome?.verdict === 'opened' ? outcome.dispute.id : ''
 }
 const close = (disputeId: string, outcome: 'won' | 'lost') =>
   callCloseDispute(payments.deps.lanes, { ...OPERATOR, disputeId, outcome })

@@ -47,24 +47,32 @@ async function open({ database }: OperatorDeps, { words, options }: CommandInput
     reasonTitle: title,
     acquirerRef: textOf(options.reference),
   }
-  const opened = await callOpenDispute(database.lanes, { ...OPERATOR, transactionId, dispute })
-  if (opened.limit) throw new Error(`can dispute at most ${formatMoney(opened.limit.currency, opened.limit.amount)}`)
-  return answer({ database }, opened.dispute, `there is no transaction ${transactionId}`)
+  const { outcome } = await callOpenDispute(database.lanes, { ...OPERATOR, transactionId, dispute })
+  switch (outcome?.verdict) {
+    case undefined:
+      throw new Error(`there is no transaction ${transactionId}`)
+    case 'limit-exceeded':
+      throw new Error(`can dispute at most ${formatMoney(outcome.currency, outcome.possible)}`)
+    case 'opened':
+      return recordChange({ database }, outcome.dispute)
+  }
 }
 
 async function close({ database }: OperatorDeps, disputeId: string, outcome: 'won' | 'lost'): Promise<object> {
-  const closed = await callCloseDispute(database.lanes, { ...OPERATOR, disputeId, outcome })
-  if (closed.refusal === 'conflict') throw new Error(`dispute ${disputeId} was closed the other way`)
-  if (closed.refusal === 'trail-full') throw new Error('the trail of the transaction is full')
-  return answer({ database }, closed.dispute, `there is no dispute ${disputeId}`)
+  const { outcome: closed } = await callCloseDispute(database.lanes, { ...OPERATOR, disputeId, outcome })
+  switch (closed?.verdict) {
+    case undefined:
+      throw new Error(`there is no dispute ${disputeId}`)
+    case 'conflict':
+      throw new Error(`dispute ${disputeId} was closed the other way`)
+    case 'trail-full':
+      throw new Error('the trail of the transaction is full')
+    case 'closed':
+      return recordChange({ database }, closed.dispute)
+  }
 }
 
-async function answer(
-  { database }: Pick<OperatorDeps, 'database'>,
-  dispute: Dispute | undefined,
-  missing: string,
-): Promise<object> {
-  if (!dispute) throw new Error(missing)
+async function recordChange({ database }: Pick<OperatorDeps, 'database'>, dispute: Dispute): Promise<object> {
   const { id, merchantId, transactionId, amount, currency, status, due } = dispute
   await insertOperatorAudit(database.db, { action: `dispute.${status}`, merchantId, payload: { disputeId: id } })
   return { id, transactionId, amount, currency, status, due }

@@ -27,7 +27,7 @@ const commands: readonly OperatorCommand[] = [
       const turns: PayoutTurn[] = []
       const only = typeof merchant === 'string' ? merchant : undefined
       for await (const turn of runPayouts({ db, lanes, payouts }, { only })) turns.push(turn)
-      const paid = turns.filter(({ payout }) => payout !== undefined).length
+      const paid = turns.filter((turn) => 'payout' in turn).length
       await insertOperatorAudit(db, { action: 'payouts.run', payload: { paid, skipped: turns.length - paid } })
       return turns
     },

@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
-import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
+import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import {
   type BelowListInput,
   columnsOf,
@@ -63,22 +63,22 @@ const openQuery = withOwner(
   ({ transactionId }, find) => find(transactionId),
 )
 
-/** The dispute, or at most how much can be disputed, in minor units of the transaction's currency. */
-export interface OpenedDispute extends AccessResult {
-  readonly dispute: Dispute | undefined
-  readonly limit: { readonly currency: string; readonly amount: bigint } | undefined
-}
+/** `possible`: how much can be disputed at most, in minor units of `currency`, that of the transaction. */
+export type OpenedDispute =
+  | { readonly verdict: 'opened'; readonly dispute: Dispute }
+  | { readonly verdict: 'limit-exceeded'; readonly currency: string; readonly possible: bigint }
 
 /** Opens a dispute about captured money in one call, and reserves its amount. A repeat gets the same dispute. */
-export async function callOpenDispute(lanes: Lanes, input: OpenInput): Promise<OpenedDispute> {
+export async function callOpenDispute(lanes: Lanes, input: OpenInput): Promise<Judged<OpenedDispute>> {
   const row = await lanes.write.one(openQuery, input)
-  const [verdict, refusal] = splitVerdict(row.verdict, ['limit-exceeded'])
-  return {
-    verdict,
-    identityId: row.identity_id,
-    dispute: row.id === null ? undefined : toDispute(row),
-    limit: refusal && { currency: row.currency, amount: row.possible },
-  }
+  const [verdict] = splitVerdict(row.verdict, ['limit-exceeded'])
+  return { verdict, identityId: row.identity_id, outcome: toOpenedDispute(row) }
+}
+
+function toOpenedDispute(row: OpenRow): OpenedDispute | undefined {
+  const { verdict, currency, possible } = row
+  if (verdict === 'limit-exceeded') return { verdict, currency, possible }
+  return row.id === null ? undefined : { verdict: 'opened', dispute: toDispute(row) }
 }
 
 /** `outcome` is null when only access is checked. */
@@ -102,20 +102,22 @@ const closeQuery = withOwner(
   ({ disputeId }, find) => find(disputeId),
 )
 
-/**
- * The dispute, unless it is refused: it was closed with the other outcome (`conflict`), or the trail of the transaction
- * is full.
- */
-export interface ClosedDispute extends AccessResult {
-  readonly dispute: Dispute | undefined
-  readonly refusal: 'conflict' | 'trail-full' | undefined
-}
+/** `conflict`: the dispute was closed with the other outcome. `trail-full`: the trail of its transaction takes no more entries. */
+export type ClosedDispute =
+  | { readonly verdict: 'closed'; readonly dispute: Dispute }
+  | { readonly verdict: 'conflict' | 'trail-full' }
 
 /** Closes a dispute as won or lost in one call. The same outcome again changes nothing. */
-export async function callCloseDispute(lanes: Lanes, input: CloseInput): Promise<ClosedDispute> {
+export async function callCloseDispute(lanes: Lanes, input: CloseInput): Promise<Judged<ClosedDispute>> {
   const row = await lanes.write.one(closeQuery, input)
-  const [verdict, refusal] = splitVerdict(row.verdict, ['conflict', 'trail-full'])
-  return { verdict, identityId: row.identity_id, dispute: row.id === null ? undefined : toDispute(row), refusal }
+  const [verdict] = splitVerdict(row.verdict, ['conflict', 'trail-full'])
+  return { verdict, identityId: row.identity_id, outcome: toClosedDispute(row) }
+}
+
+function toClosedDispute(row: ClosedDisputeRow): ClosedDispute | undefined {
+  const { verdict } = row
+  if (verdict === 'conflict' || verdict === 'trail-full') return { verdict }
+  return row.id === null ? undefined : { verdict: 'closed', dispute: toDispute(row) }
 }
 
 const readQuery = findBelowMerchant<DisputeColumns>('read_dispute', source)

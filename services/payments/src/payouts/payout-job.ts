@@ -13,11 +13,8 @@ export const payoutTask = defineTask<Record<string, never>>('payout', {
 /** When the task runs: every day at 04:05 UTC. */
 export const PAYOUT_CRON = '5 4 * * *'
 
-/**
- * Creates the counter of payouts by outcome. The function that it returns takes why a merchant was skipped, or undefined where
- * the merchant has the payout of the day, which counts as `paid`.
- */
-export function countPayouts(meter: Meter): (skipped: PayoutSkip | 'failed' | undefined) => void {
+/** Creates the counter of payouts by outcome. `paid`: the merchant has the payout of the day. */
+export function countPayouts(meter: Meter): (outcome: 'paid' | 'failed' | PayoutSkip) => void {
   const payouts = meter.createCounter('payments_payouts_total', { description: 'Turns of merchants by outcome' })
-  return (skipped) => payouts.add(1, { outcome: skipped ?? 'paid' })
+  return (outcome) => payouts.add(1, { outcome })
 }

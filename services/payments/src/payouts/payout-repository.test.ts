@@ -101,9 +101,9 @@ it('payout agrees with its model after any sequence of steps, and never pays wha
             await capture(payments, app, at(next.place), next.amount).catch(() => {})
           } else if (next.step === 'dispute') {
             const dispute = { amount: next.amount, reasonCode: 4853, reasonTitle: 'x' }
-            const opened = await callOpenDispute(lanes, { ...OPERATOR, transactionId: at(next.place), dispute })
-            if (opened.dispute && !opened.limit) {
-              open.set(at(next.place), [...(open.get(at(next.place)) ?? []), opened.dispute.id])
+            const { outcome } = await callOpenDispute(lanes, { ...OPERATOR, transactionId: at(next.place), dispute })
+            if (outcome?.verdict === 'opened') {
+              open.set(at(next.place), [...(open.get(at(next.place)) ?? []), outcome.dispute.id])
             }
           } else if (next.step === 'close') {
             const disputeId = open.get(at(next.place))?.pop()
@@ -117,9 +117,9 @@ it('payout agrees with its model after any sequence of steps, and never pays wha
             const position = await readPosition(merchantId, delayDays)
             const minor = BigInt(minimumMajorUnits) * 100n
             const plan = planPayout({ ...position, minimum: minor, hasIban })
-            const done = await callPayOut(lanes, { ...OPERATOR, merchantId, minimumMajorUnits, delayDays })
-            if (plan.verdict === 'skip') expect(done.skipped).toBe(plan.reason)
-            else expect(done.payout?.amount).toBe(plan.amount)
+            const { outcome } = await callPayOut(lanes, { ...OPERATOR, merchantId, minimumMajorUnits, delayDays })
+            if (plan.verdict === 'skip') expect(outcome).toEqual({ verdict: 'skipped', reason: plan.reason })
+            else expect(outcome?.verdict === 'paid' && outcome.payout.amount).toBe(plan.amount)
             paid += plan.verdict === 'pay' ? 1 : 0
           }
         }

@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
-import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
+import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import {
   type BelowListInput,
@@ -46,10 +46,10 @@ export interface PayoutResult extends AccessResult {
   readonly payout: Payout | undefined
 }
 
-/** The payout, or why there is none. */
-export interface PaidOut extends PayoutResult {
-  readonly skipped: PayoutSkip | undefined
-}
+/** The payout of the day, or why there is none. */
+export type PaidOut =
+  | { readonly verdict: 'paid'; readonly payout: Payout }
+  | { readonly verdict: 'skipped'; readonly reason: PayoutSkip }
 
 const payOutQuery = prepare(
   'pay_out',
@@ -59,10 +59,15 @@ const payOutQuery = prepare(
 )
 
 /** Pays out all that is available to a merchant, once a day. */
-export async function callPayOut(lanes: Lanes, input: PayOutColumns): Promise<PaidOut> {
+export async function callPayOut(lanes: Lanes, input: PayOutColumns): Promise<Judged<PaidOut>> {
   const row = await lanes.write.one(payOutQuery, input)
-  const [verdict, refusal] = splitVerdict(row.verdict, ['skipped'])
-  return { ...toPayoutResult({ ...row, verdict }), skipped: refusal && row.reason }
+  const [verdict] = splitVerdict(row.verdict, ['skipped'])
+  return { verdict, identityId: row.identity_id, outcome: toPaidOut(row) }
+}
+
+function toPaidOut(row: PayOutRow): PaidOut | undefined {
+  if (row.verdict === 'skipped') return { verdict: 'skipped', reason: row.reason }
+  return row.id === null ? undefined : { verdict: 'paid', payout: toPayout(row) }
 }
 
 type ClosedPayoutRow = { verdict: 'done' | 'not-found' | 'conflict' } & (PayoutColumns | { id: null })

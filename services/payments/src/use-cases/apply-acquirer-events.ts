@@ -98,15 +98,17 @@ async function applyEvent(
       if (found === 'ambiguous') return 'several transactions have this reference'
       const reason = toReason(event.reasonCode)
       const dispute = { amount: event.amount, ...reason, acquirerRef }
-      const { limit } = await callOpenDispute(lanes, { ...OPERATOR, transactionId: found.id, dispute })
-      return limit && `more than the ${limit.amount} that can be disputed`
+      const opened = await callOpenDispute(lanes, { ...OPERATOR, transactionId: found.id, dispute })
+      if (opened.outcome?.verdict !== 'limit-exceeded') return undefined
+      return `more than the ${opened.outcome.possible} that can be disputed`
     }
     case 'dispute.won':
     case 'dispute.lost': {
       const disputeId = await findDisputed(db, merchantId, `${acquirer}:${event.disputeReference}`)
       if (disputeId === undefined) return 'unknown dispute'
       const outcome = event.type === 'dispute.won' ? 'won' : 'lost'
-      return (await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome })).refusal
+      const closed = await callCloseDispute(lanes, { ...OPERATOR, disputeId, outcome })
+      return closed.outcome?.verdict === 'closed' ? undefined : closed.outcome?.verdict
     }
     case 'fraud': {
       const found = await findAuthorized(db, { merchantId, acquirer, reference: event.acquirerRef })

@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { requireAccess } from '../access/require-access.ts'
+import { requireOutcome } from '../access/require-access.ts'
 import type { Dispute } from '../disputes/dispute.ts'
 import { callCloseDispute } from '../disputes/dispute-repository.ts'
 import { disputeClosed } from '../errors.ts'
@@ -16,7 +16,7 @@ export interface CloseDisputeInput {
 
 /**
  * Closes a dispute, as the acquirer would. The same outcome again changes nothing.
- * @throws disputeClosed when the dispute has the other outcome, and what `requireAccess` and `refuseEntry` throw
+ * @throws disputeClosed when the dispute has the other outcome, and what `requireOutcome` and `refuseEntry` throw
  */
 export async function closeDispute(
   { lanes }: { readonly lanes: Lanes },
@@ -24,9 +24,13 @@ export async function closeDispute(
 ): Promise<{ readonly dispute: Dispute; readonly replayed: boolean }> {
   const outcome = valuesOrNull(asked)?.outcome ?? null
   const closed = await callCloseDispute(lanes, { ...callerColumns(caller), disputeId, outcome })
-  const { verdict, dispute, refusal } = requireAccess(caller, closed, asked)
-  if (refusal === 'conflict') throw disputeClosed()
-  if (refusal === 'trail-full') refuseEntry({ reason: refusal }, 'dispute')
-  if (!dispute) throw new Error(`close_dispute answered ${verdict} without a dispute`)
-  return { dispute, replayed: verdict === 'replayed' }
+  const { outcome: end, replayed } = requireOutcome(caller, closed, asked)
+  switch (end.verdict) {
+    case 'conflict':
+      throw disputeClosed()
+    case 'trail-full':
+      return refuseEntry({ reason: end.verdict }, 'dispute')
+    case 'closed':
+      return { dispute: end.dispute, replayed }
+  }
 }

@@ -1,6 +1,6 @@
 import type { Asked } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { requireAccess } from '../access/require-access.ts'
+import { requireOutcome } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { payoutSkipped } from '../errors.ts'
 import type { Payout } from '../payouts/payout.ts'
@@ -16,7 +16,7 @@ export interface PayOutInput {
 
 /**
  * Pays a test merchant out. Later requests of the same day get the same payout.
- * @throws payoutSkipped with the reason why nothing is paid out, and what `requireAccess` throws
+ * @throws payoutSkipped with the reason why nothing is paid out, and what `requireOutcome` throws
  */
 export async function payOut(
   { lanes, payouts, meter }: Pick<PaymentsDeps, 'lanes' | 'payouts' | 'meter'>,
@@ -27,9 +27,8 @@ export async function payOut(
     ? { minimumMajorUnits: null, delayDays: null }
     : { minimumMajorUnits: payouts.minimumMajorUnits, delayDays: payouts.delayDays.test }
   const paid = await callPayOut(lanes, { ...callerColumns(caller), merchantId, ...rules })
-  const { verdict, payout, skipped } = requireAccess(caller, paid, asked)
-  if (verdict === 'done') countPayouts(meter)(skipped)
-  if (skipped) throw payoutSkipped(skipped)
-  if (!payout) throw new Error(`payout answered ${verdict} without a payout`)
-  return { payout, replayed: verdict === 'replayed' }
+  const { outcome, replayed } = requireOutcome(caller, paid, asked)
+  if (!replayed) countPayouts(meter)(outcome.verdict === 'skipped' ? outcome.reason : 'paid')
+  if (outcome.verdict === 'skipped') throw payoutSkipped(outcome.reason)
+  return { payout: outcome.payout, replayed }
 }

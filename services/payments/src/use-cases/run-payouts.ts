@@ -7,15 +7,15 @@ import type { PayoutSkip } from '../payouts/payout.ts'
 import { countPayouts, PAYOUT_CRON, payoutTask } from '../payouts/payout-job.ts'
 import { callPayOut, listPayoutCandidates, type PayoutCandidate } from '../payouts/payout-repository.ts'
 
-/** The outcome for a merchant: the payout of the day, or why there is none. */
-export interface PayoutTurn {
-  readonly merchantId: string
-  readonly payout: string | undefined
-  readonly amount: bigint | undefined
-  readonly skipped: PayoutSkip | undefined
-  /** The message of the database when it ended the call. */
-  readonly failure: string | undefined
-}
+/**
+ * The outcome for a merchant: the id of the payout of the day and its amount in minor units, why there is none, or the message of
+ * the database when it ended the call.
+ */
+export type PayoutTurn = { readonly merchantId: string } & (
+  | { readonly payout: string; readonly amount: bigint }
+  | { readonly skipped: PayoutSkip }
+  | { readonly failure: string }
+)
 
 type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'payouts'>
 
@@ -41,11 +41,18 @@ async function payMerchant({ lanes, payouts }: PayoutDeps, { merchantId, test }:
     delayDays: test ? payouts.delayDays.test : payouts.delayDays.live,
   }
   try {
-    const { payout, skipped } = await callPayOut(lanes, { ...OPERATOR, merchantId, ...rules })
-    return { merchantId, payout: payout?.id, amount: payout?.amount, skipped, failure: undefined }
+    const { outcome } = await callPayOut(lanes, { ...OPERATOR, merchantId, ...rules })
+    switch (outcome?.verdict) {
+      case 'paid':
+        return { merchantId, payout: outcome.payout.id, amount: outcome.payout.amount }
+      case 'skipped':
+        return { merchantId, skipped: outcome.reason }
+      case undefined:
+        return { merchantId, failure: 'the merchant is gone' }
+    }
   } catch (error) {
     if (!isEndedStatement(error)) throw error
-    return { merchantId, payout: undefined, amount: undefined, skipped: undefined, failure: error.message }
+    return { merchantId, failure: error.message }
   }
 }
 
@@ -59,14 +66,21 @@ export async function payEveryone(deps: PayoutDeps & Pick<ProcessDeps, 'logger'>
   if (deps.payouts.schedule !== 'daily') return 'dropped'
   const count = countPayouts(meter)
   let failed = 0
-  for await (const { merchantId, skipped, failure } of runPayouts(deps)) {
-    count(failure === undefined ? skipped : 'failed')
-    if (failure === undefined) continue
-    deps.logger.warn({ merchant_id: merchantId, failure }, 'a merchant could not be paid out')
-    failed += 1
+  for await (const turn of runPayouts(deps)) {
+    if ('failure' in turn) {
+      const { merchantId, failure } = turn
+      deps.logger.warn({ merchant_id: merchantId, failure }, 'a merchant could not be paid out')
+      failed += 1
+    }
+    count(outcomeOf(turn))
   }
   if (failed > 0) throw new Error(`${failed} merchants could not be paid out`)
   return 'done'
+}
+
+function outcomeOf(turn: PayoutTurn): 'paid' | 'failed' | PayoutSkip {
+  if ('failure' in turn) return 'failed'
+  return 'skipped' in turn ? turn.skipped : 'paid'
 }
 
 /** Takes the daily payout job from the queue, and schedules it where the settings say `daily`. */

@@ -12,8 +12,8 @@ import { type SimulatedDisputeJob, simulatedDisputeTask } from '../disputes/simu
  */
 async function simulateDispute({ lanes }: Pick<ProcessDeps, 'lanes'>, { id }: SimulatedDisputeJob): Promise<Outcome> {
   const dispute = { ...DEFAULT_REASON, acquirerRef: simulatedRef(id) }
-  const { limit } = await callOpenDispute(lanes, { ...OPERATOR, transactionId: id, dispute })
-  return limit ? 'dropped' : 'done'
+  const { outcome } = await callOpenDispute(lanes, { ...OPERATOR, transactionId: id, dispute })
+  return outcome?.verdict === 'limit-exceeded' ? 'dropped' : 'done'
 }
 
 /** Takes the jobs that dispute a test card at its first capture. */
