@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare, prepareOnCoordinator, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { fromApp } from '../access/access-query.ts'
-import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
+import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { AppKey } from './app.ts'
@@ -27,18 +27,21 @@ const createQuery = prepareOnCoordinator(
     SELECT verdict, identity_id, id, created FROM ${sql.table('create_key')}(${p.keyMac}, ${p.newMac}, ${p.hint})`,
 )
 
-/**
- * Adds a key to the calling app, or finds the key that has this MAC already. `made` is undefined when only access was checked, or
- * when it was refused. `isSpent`: that key was revoked since.
- */
-export async function callCreateKey(
-  lanes: Lanes,
-  input: CreateKeyInput,
-): Promise<AccessResult & { readonly made: Pick<AppKey, 'id' | 'created'> | undefined; readonly isSpent: boolean }> {
-  const { identity_id, id, created, ...row } = await lanes.write.one(createQuery, input)
-  const [verdict, refusal] = splitVerdict(row.verdict, ['key-spent'])
-  const made = id === null || created === null ? undefined : { id, created }
-  return { verdict, identityId: identity_id, made, isSpent: refusal !== undefined }
+/** The key with this MAC: a new one, or that of an earlier call. `key-spent`: that key was revoked since. */
+export type AddedKey =
+  | { readonly verdict: 'added'; readonly key: Pick<AppKey, 'id' | 'created'> }
+  | { readonly verdict: 'key-spent' }
+
+/** Adds a key to the calling app, or finds the key that has this MAC already. */
+export async function callCreateKey(lanes: Lanes, input: CreateKeyInput): Promise<Judged<AddedKey>> {
+  const row = await lanes.write.one(createQuery, input)
+  const [verdict] = splitVerdict(row.verdict, ['key-spent'])
+  return { verdict, identityId: row.identity_id, outcome: toAddedKey(row) }
+}
+
+function toAddedKey({ verdict, id, created }: CreatedRow): AddedKey | undefined {
+  if (verdict === 'key-spent') return { verdict }
+  return id === null || created === null ? undefined : { verdict: 'added', key: { id, created } }
 }
 
 const revokeQuery = prepareOnCoordinator(

@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
-import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
+import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import { findBelowMerchant } from '../pagination/list-below-merchant.ts'
 import type { Card } from './card.ts'
 import { lastInstant } from './card-expiry.ts'
@@ -21,12 +21,14 @@ interface SavedRow {
   error_code: number | null
 }
 
-/** After access: the card; the code of a processing error; or no source, when the merchant has no such successful transaction. */
-export interface SavedCard extends AccessResult {
-  readonly cardId: string | null
-  readonly errorCode: number | null
-  readonly hasSource: boolean
-}
+/**
+ * `unknown-source`: the merchant has no such successful transaction. `refused`: the merchant may not keep cards, by the number of a
+ * processing error.
+ */
+export type SavedCard =
+  | { readonly verdict: 'saved'; readonly cardId: string }
+  | { readonly verdict: 'unknown-source' }
+  | { readonly verdict: 'refused'; readonly errorCode: number }
 
 const saveQuery = prepare(
   'create_card',
@@ -35,15 +37,17 @@ const saveQuery = prepare(
     FROM ${sql.table('create_card')}(${callerRow(p)}, ${p.merchantId}, ${p.transactionId}, ${p.notes})`,
 )
 
-/**
- * Stores the card of a transaction under an id of its own. A merchant without the permission gets the number of a processing
- * error.
- */
-export async function callSaveCard(lanes: Lanes, input: SaveCardColumns): Promise<SavedCard> {
+/** Stores the card of a transaction under an id of its own. A repeat gets the outcome of the first request, also a refusal. */
+export async function callSaveCard(lanes: Lanes, input: SaveCardColumns): Promise<Judged<SavedCard>> {
   const row = await lanes.write.one(saveQuery, input)
-  const [verdict, refusal] = splitVerdict(row.verdict, ['unknown-source', 'refused'])
-  const { identity_id: identityId, card_id: cardId, error_code: errorCode } = row
-  return { verdict, identityId, cardId, errorCode, hasSource: refusal !== 'unknown-source' }
+  const [verdict] = splitVerdict(row.verdict, ['unknown-source', 'refused'])
+  return { verdict, identityId: row.identity_id, outcome: toSavedCard(row) }
+}
+
+function toSavedCard({ verdict, card_id: cardId, error_code: errorCode }: SavedRow): SavedCard | undefined {
+  if (verdict === 'unknown-source') return { verdict }
+  if (errorCode !== null) return { verdict: 'refused', errorCode }
+  return cardId === null ? undefined : { verdict: 'saved', cardId }
 }
 
 interface CardColumns {

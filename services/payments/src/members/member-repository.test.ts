@@ -77,15 +77,20 @@ describe('listAppMembers', () => {
 
 describe('callAddApp', () => {
   it('makes an app a member, and changes nothing when it is one', async () => {
-    const added = { verdict: 'done', identityId: member.id, app: { id: other.id, name: null } }
+    const added = {
+      verdict: 'done',
+      identityId: member.id,
+      outcome: { verdict: 'added', app: { id: other.id, name: null } },
+    }
     expect([await add(other.id), await add(other.id)]).toEqual([added, added])
     expect((await list()).apps).toHaveLength(2)
   })
 
   it('finds no app for an unknown id, and judges access alone without an id', async () => {
-    const none = { verdict: 'done', identityId: member.id, app: undefined }
-    expect([await add(UNKNOWN_ID), await add(null)]).toEqual([none, none])
-    expect(await add(null, other)).toEqual({ verdict: 'forbidden', identityId: other.id, app: undefined })
+    const done = { verdict: 'done', identityId: member.id }
+    expect(await add(UNKNOWN_ID)).toEqual({ ...done, outcome: { verdict: 'unknown-app' } })
+    expect(await add(null)).toEqual({ ...done, outcome: undefined })
+    expect(await add(null, other)).toEqual({ verdict: 'forbidden', identityId: other.id, outcome: undefined })
   })
 })
 

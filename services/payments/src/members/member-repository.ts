@@ -3,7 +3,7 @@ import { type PreparedQuery, prepareOnCoordinator } from '@trestle/database/prep
 import { type RawBuilder, sql } from 'kysely'
 import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
-import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
+import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { AppMember, UserMember } from './member.ts'
 
@@ -115,16 +115,21 @@ const addQuery = prepareOnCoordinator(
     FROM ${sql.table('add_app')}(${callerRow(p)}, ${p.merchantId}, ${p.appId}) f`,
 )
 
-/** `app` is undefined when there is no such app. */
-export interface AddedApp extends AccessResult {
-  readonly app: Pick<AppMember, 'id' | 'name'> | undefined
-}
+/** `unknown-app`: no app has the id. */
+export type AddedApp =
+  | { readonly verdict: 'added'; readonly app: Pick<AppMember, 'id' | 'name'> }
+  | { readonly verdict: 'unknown-app' }
 
 /** Makes an app a member of a merchant. Nothing changes when it is one already. */
-export async function callAddApp(lanes: Lanes, { caller, ...input }: AddAppInput): Promise<AddedApp> {
+export async function callAddApp(lanes: Lanes, { caller, ...input }: AddAppInput): Promise<Judged<AddedApp>> {
   const row = await lanes.write.one(addQuery, { ...callerColumns(caller), ...input })
-  const verdict = row.verdict === 'unknown-app' ? 'done' : row.verdict
-  return { verdict, identityId: row.identity_id, app: row.id === null ? undefined : { id: row.id, name: row.name } }
+  const [verdict] = splitVerdict(row.verdict, ['unknown-app'])
+  return { verdict, identityId: row.identity_id, outcome: toAddedApp(row) }
+}
+
+function toAddedApp({ verdict, id, name }: AddedRow): AddedApp | undefined {
+  if (verdict === 'unknown-app') return { verdict }
+  return id === null ? undefined : { verdict: 'added', app: { id, name } }
 }
 
 /**

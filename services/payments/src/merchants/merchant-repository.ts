@@ -3,7 +3,7 @@ import { prepare, prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
-import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
+import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import { columnsOf } from '../pagination/list-below-merchant.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { Claim, Merchant, MerchantChanges, NewMerchant, Pricing } from './merchant.ts'
@@ -221,11 +221,10 @@ export interface AdvanceInput extends CallerColumns {
   readonly seconds: number | null
 }
 
-/** `now` is the new time. `isTooFar`: it would be more than 100 years ahead, so nothing changed. */
-export interface AdvancedClock extends AccessResult {
-  readonly now: Date | null
-  readonly isTooFar: boolean
-}
+/** `now`: the new time. `limit-exceeded`: the clock would run more than 100 years ahead, so nothing changed. */
+export type AdvancedClock =
+  | { readonly verdict: 'advanced'; readonly now: Date }
+  | { readonly verdict: 'limit-exceeded' }
 
 const advanceQuery = prepare(
   'advance_clock',
@@ -235,8 +234,9 @@ const advanceQuery = prepare(
 )
 
 /** Moves the clock of a test merchant forward. */
-export async function callAdvanceClock(lanes: Lanes, input: AdvanceInput): Promise<AdvancedClock> {
+export async function callAdvanceClock(lanes: Lanes, input: AdvanceInput): Promise<Judged<AdvancedClock>> {
   const row = await lanes.write.one(advanceQuery, input)
   const [verdict, refusal] = splitVerdict(row.verdict, ['limit-exceeded'])
-  return { verdict, identityId: row.identity_id, now: row.moment, isTooFar: refusal !== undefined }
+  const advanced = row.moment === null ? undefined : { verdict: 'advanced' as const, now: row.moment }
+  return { verdict, identityId: row.identity_id, outcome: refusal ? { verdict: refusal } : advanced }
 }

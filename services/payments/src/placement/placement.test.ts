@@ -85,14 +85,14 @@ describe('takeDistributedRows', () => {
     const url = `/merchants/${merchantId}`
     await payments.app.inject({ method: 'PUT', url, headers: member.headers, payload: { name: 'Our shop' } })
     const { lanes } = payments.deps
-    const { webhook } = await callCreateWebhook(lanes, {
+    const { outcome } = await callCreateWebhook(lanes, {
       caller: callerOf(member),
       merchantId,
       webhook: { url: 'https://shop.example/hooks', events: [] },
       secretSealed: Buffer.from('secret'),
       allowHttp: false,
     })
-    const webhookId = webhook?.id ?? ''
+    const webhookId = outcome?.verdict === 'created' ? outcome.webhook.id : ''
     const replay = () => callReplayWebhook(lanes, { merchantId, webhookId, after: LOWEST })
     expect(await replay()).toBe(1)
     return { merchantId, webhookId, replay }

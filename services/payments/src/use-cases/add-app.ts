@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Asked, valuesOrNull } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { requireAccess } from '../access/require-access.ts'
+import { requireOutcome } from '../access/require-access.ts'
 import { unknownApp } from '../errors.ts'
 import type { AppMember } from '../members/member.ts'
 import { callAddApp } from '../members/member-repository.ts'
@@ -15,14 +15,15 @@ export interface AddAppRequest {
 
 /**
  * Makes an app a member of a merchant, with the same rights as all members.
- * @throws unknownApp when no app has the id, and what `requireAccess` throws
+ * @throws unknownApp when no app has the id, and what `requireOutcome` throws
  */
 export async function addApp(
   { lanes }: { readonly lanes: Lanes },
   { caller, merchantId, asked }: AddAppRequest,
 ): Promise<{ readonly app: Pick<AppMember, 'id' | 'name'>; readonly replayed: boolean }> {
   const appId = valuesOrNull(asked)?.appId ?? null
-  const { app, verdict } = requireAccess(caller, await callAddApp(lanes, { caller, merchantId, appId }), asked)
-  if (!app) throw unknownApp()
-  return { app, replayed: verdict === 'replayed' }
+  const added = await callAddApp(lanes, { caller, merchantId, appId })
+  const { outcome, replayed } = requireOutcome(caller, added, asked)
+  if (outcome.verdict === 'unknown-app') throw unknownApp()
+  return { app: outcome.app, replayed }
 }

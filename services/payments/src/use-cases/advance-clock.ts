@@ -1,6 +1,6 @@
 import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { requireAccess } from '../access/require-access.ts'
+import { requireOutcome } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { clockTooFar } from '../errors.ts'
 import { callAdvanceClock } from '../merchants/merchant-repository.ts'
@@ -18,7 +18,7 @@ const EXPIRY_BATCHES = 50
 
 /**
  * Moves the clock of a test merchant forward, and expires what is due then.
- * @throws clockTooFar when the clock would run more than 100 years ahead, and what `requireAccess` throws
+ * @throws clockTooFar when the clock would run more than 100 years ahead, and what `requireOutcome` throws
  */
 export async function advanceClock(
   { lanes, authorizationExpiryDays: days }: Pick<PaymentsDeps, 'lanes' | 'authorizationExpiryDays'>,
@@ -26,9 +26,8 @@ export async function advanceClock(
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
   const seconds = valuesOrNull(asked)?.seconds ?? null
   const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, seconds })
-  const { verdict, now, isTooFar } = requireAccess(caller, advanced, asked)
-  if (isTooFar) throw clockTooFar()
-  if (!now) throw new Error(`advance_clock answered ${verdict} without an instant`)
+  const { outcome, replayed } = requireOutcome(caller, advanced, asked)
+  if (outcome.verdict === 'limit-exceeded') throw clockTooFar()
   await callExpireInBatches(lanes, { merchantId, days, batches: EXPIRY_BATCHES })
-  return { now, replayed: verdict === 'replayed' }
+  return { now: outcome.now, replayed }
 }

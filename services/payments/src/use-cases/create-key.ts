@@ -1,6 +1,6 @@
 import type { Asked } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { keyMacOf, requireAccess } from '../access/require-access.ts'
+import { refuseStranger, requireOutcome } from '../access/require-access.ts'
 import { keyHint, keyMac, repeatedKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
 import { readBasicKey } from '../apps/presented-key.ts'
@@ -26,22 +26,20 @@ interface CreateKeyRequest {
 /**
  * Adds a key to the calling app. Only the caller learns it: the service stores its MAC. Requests with the same
  * Idempotency-Key get the same key.
- * @throws idempotencyKeySpent when that key was revoked, forbidden when a user calls, and what `requireAccess` throws
+ * @throws idempotencyKeySpent when that key was revoked, forbidden when a user calls, and what `requireOutcome` throws
  */
 export async function createKey(
   deps: Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>,
   { caller, authorization, asked }: CreateKeyRequest,
 ): Promise<CreatedKey> {
   const { lanes, pepper } = deps
-  const mac = keyMacOf(caller)
   const callerKey = readBasicKey(authorization)
-  if (callerKey === undefined) throw new Error('a request without a key passed')
+  if (callerKey === undefined) refuseStranger()
   const key = caller.repeat === undefined ? deps.createKey() : repeatedKey(pepper, callerKey, caller.repeat.key)
   const isRefused = asked.verdict === 'refused'
   const columns = isRefused ? { newMac: null, hint: null } : { newMac: keyMac(pepper, key), hint: keyHint(key) }
-  const result = await callCreateKey(lanes, { keyMac: mac, ...columns })
-  const { made, isSpent, verdict } = requireAccess(caller, result, asked)
-  if (isSpent) throw idempotencyKeySpent()
-  if (!made) throw new Error('create_key answered done without a key')
-  return { ...made, key, replayed: verdict === 'replayed' }
+  const added = await callCreateKey(lanes, { keyMac: keyMac(pepper, callerKey), ...columns })
+  const { outcome, replayed } = requireOutcome(caller, added, asked)
+  if (outcome.verdict === 'key-spent') throw idempotencyKeySpent()
+  return { ...outcome.key, key, replayed }
 }

@@ -1,6 +1,6 @@
 import { type Asked, valuesOrNull } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { requireAccess } from '../access/require-access.ts'
+import { requireOutcome } from '../access/require-access.ts'
 import type { PaymentsDeps } from '../deps.ts'
 import { tooManyWebhooks, webhookInside, webhookWithoutTls } from '../errors.ts'
 import type { EventType } from '../webhooks/event.ts'
@@ -25,7 +25,7 @@ type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'
 /**
  * Makes a webhook. Only this answer and its repeats contain the secret.
  * @throws webhookInside for an address inside a network, webhookWithoutTls for http where it is not permitted, tooManyWebhooks
- * beyond ten, and what `requireAccess` throws
+ * beyond ten, and what `requireOutcome` throws
  */
 export async function createWebhook(
   { lanes, randomBytes, webhooks }: CreateWebhookDeps,
@@ -34,12 +34,17 @@ export async function createWebhook(
   const asked = refuseInside(webhooks, given)
   const secretSealed = webhooks.secrets.seal(drawWebhookSecret(randomBytes), merchantId)
   const input = { caller, merchantId, webhook: valuesOrNull(asked), secretSealed, allowHttp: webhooks.allowHttp }
-  const { webhook, refusal, verdict } = requireAccess(caller, await callCreateWebhook(lanes, input), asked)
-  if (refusal === 'not-https') throw webhookWithoutTls()
-  if (refusal === 'too-many') throw tooManyWebhooks()
-  if (!webhook) throw new Error(`create_webhook answered ${verdict} without a webhook`)
-  const secret = webhooks.secrets.open(webhook.secrets.current, merchantId)
-  return { webhook, secret, replayed: verdict === 'replayed' }
+  const { outcome, replayed } = requireOutcome(caller, await callCreateWebhook(lanes, input), asked)
+  switch (outcome.verdict) {
+    case 'not-https':
+      throw webhookWithoutTls()
+    case 'too-many':
+      throw tooManyWebhooks()
+    case 'created': {
+      const { webhook } = outcome
+      return { webhook, secret: webhooks.secrets.open(webhook.secrets.current, merchantId), replayed }
+    }
+  }
 }
 
 /** Only members hear that an address is inside a network, so this refusal waits for the judgement of access as those of a schema do. */

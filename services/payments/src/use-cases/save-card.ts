@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Asked, valuesOrNull } from '../access/asked.ts'
 import { type Caller, callerColumns } from '../access/caller.ts'
-import { requireAccess } from '../access/require-access.ts'
+import { requireOutcome } from '../access/require-access.ts'
 import { callSaveCard } from '../cards/card-repository.ts'
 import { refuseCard, refuseSource } from '../transactions/refuse-charge.ts'
 
@@ -15,7 +15,7 @@ export interface SaveCardInput {
 /**
  * Keeps the card of a transaction under an id of its own.
  * @throws unknownSource when the merchant has no such successful transaction, paymentRefused when the merchant may not keep
- * cards, and what `requireAccess` throws
+ * cards, and what `requireOutcome` throws
  */
 export async function saveCard(
   { lanes }: { readonly lanes: Lanes },
@@ -23,10 +23,13 @@ export async function saveCard(
 ): Promise<{ readonly cardId: string; readonly replayed: boolean }> {
   const { transactionId = null, notes = null } = valuesOrNull(asked) ?? {}
   const saved = await callSaveCard(lanes, { ...callerColumns(caller), merchantId, transactionId, notes })
-  const { verdict, cardId, errorCode, hasSource } = requireAccess(caller, saved, asked)
-  if (!hasSource) refuseSource('transactionId')
-  const replayed = verdict === 'replayed'
-  if (errorCode !== null) refuseCard(errorCode, { replayed })
-  if (cardId === null) throw new Error(`create_card answered ${verdict} without a card`)
-  return { cardId, replayed }
+  const { outcome, replayed } = requireOutcome(caller, saved, asked)
+  switch (outcome.verdict) {
+    case 'unknown-source':
+      return refuseSource('transactionId')
+    case 'refused':
+      return refuseCard(outcome.errorCode, { replayed })
+    case 'saved':
+      return { cardId: outcome.cardId, replayed }
+  }
 }

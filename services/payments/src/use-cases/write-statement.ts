@@ -1,7 +1,7 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Asked, valid } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
-import { requireAccess } from '../access/require-access.ts'
+import { requireAccess, requireOutcome } from '../access/require-access.ts'
 import type { Line } from '../ledger/line.ts'
 import { listLines } from '../ledger/line-repository.ts'
 import { idsOf, type StatementPeriod, statementFoot, statementHead, statementRows } from '../ledger/statement.ts'
@@ -30,19 +30,18 @@ const PAGE_ROWS = 200
 /**
  * Writes a merchant's lines of a period as CSV, between the balances before and after them. Access is judged before the
  * first byte, and again with each page, so a revoked app reads no further.
- * @throws what `requireAccess` throws
+ * @throws what `requireOutcome` throws
  */
 export async function writeStatement(
   { lanes }: { readonly lanes: Lanes },
   { caller, merchantId, asked, inTurn }: StatementInput,
 ): Promise<Statement> {
-  const result = await readMerchant(lanes, { ...caller, merchantId })
-  const { merchant, values: period, verdict } = requireAccess(caller, result, asked)
-  if (!merchant) throw new Error(`a query answered ${verdict} without a merchant`)
+  const { merchant, ...access } = await readMerchant(lanes, { ...caller, merchantId })
+  const { outcome: owner, values: period } = requireOutcome(caller, { ...access, outcome: merchant }, asked)
   const read = { lanes, caller, merchantId, inTurn }
   const bounds = idsOf(period)
   const [before] = await readPage(read, { above: LOWEST, below: bounds.above, order: 'newest-first', limit: 1 })
-  const opening = { currency: merchant.currency, balance: before?.balanceAfter ?? 0n }
+  const opening = { currency: owner.currency, balance: before?.balanceAfter ?? 0n }
   return { period, rows: writeRows(read, period, opening) }
 }
 

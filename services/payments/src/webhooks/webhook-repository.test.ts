@@ -48,9 +48,9 @@ const create = (merchantId: string, differences: Partial<CreateWebhookInput> = {
     ...differences,
   })
 async function made(merchantId: string): Promise<Webhook> {
-  const { webhook, verdict } = await create(merchantId)
-  if (webhook === undefined) throw new Error(`no webhook was made: ${verdict}`)
-  return webhook
+  const { outcome, verdict } = await create(merchantId)
+  if (outcome?.verdict !== 'created') throw new Error(`no webhook was made: ${verdict}`)
+  return outcome.webhook
 }
 const list = async (merchantId: string) =>
   (
@@ -85,7 +85,7 @@ describe('callCreateWebhook', () => {
       disabled: null,
       created: expect.any(Date),
     }
-    expect(await create(merchantId)).toEqual({ ...done(), refusal: undefined, webhook })
+    expect(await create(merchantId)).toEqual({ ...done(), outcome: { verdict: 'created', webhook } })
     expect(await list(merchantId)).toEqual([webhook])
   })
 
@@ -95,23 +95,22 @@ describe('callCreateWebhook', () => {
       expect(await create(merchantId, { caller: callerOf(stranger), webhook })).toEqual({
         verdict: 'forbidden',
         identityId: stranger.id,
-        refusal: undefined,
-        webhook: undefined,
+        outcome: undefined,
       })
     }
-    expect(await create(merchantId, { webhook: null })).toEqual({ ...done(), refusal: undefined, webhook: undefined })
+    expect(await create(merchantId, { webhook: null })).toEqual({ ...done(), outcome: undefined })
     expect(await list(merchantId)).toEqual([])
   })
 
   it.each([
-    ['a test merchant, where it is allowed', true, true, undefined],
+    ['a test merchant, where it is allowed', true, true, 'created'],
     ['a test merchant, where it is not allowed', true, false, 'not-https'],
     ['a live merchant', false, true, 'not-https'],
-  ])('decides on a URL with http: for %s', async (_case, test, allowHttp, refusal) => {
+  ])('decides on a URL with http: for %s', async (_case, test, allowHttp, expected) => {
     const merchantId = await merchant(test)
     const webhook = { url: 'http://shop.example', events: [] }
-    expect((await create(merchantId, { webhook, allowHttp })).refusal).toBe(refusal)
-    expect(await list(merchantId)).toHaveLength(refusal === undefined ? 1 : 0)
+    expect((await create(merchantId, { webhook, allowHttp })).outcome?.verdict).toBe(expected)
+    expect(await list(merchantId)).toHaveLength(expected === 'created' ? 1 : 0)
   })
 })
 

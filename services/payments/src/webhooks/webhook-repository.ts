@@ -2,7 +2,7 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
-import { type AccessResult, splitVerdict, type Verdict } from '../access/verdict.ts'
+import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import { type BelowListInput, columnsOf, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
@@ -54,7 +54,7 @@ type ChangedWebhookRow<Refused extends string> = { verdict: Verdict | Refused; i
   | { id: null }
 )
 
-/** The outcome of a change, with the webhook after it; undefined unless the change was made. */
+/** A webhook after its change. Undefined unless it was changed. */
 export interface ChangedWebhook extends AccessResult {
   readonly webhook: Webhook | undefined
 }
@@ -77,6 +77,11 @@ interface CreateColumns extends CallerColumns, Omit<CreateWebhookInput, 'caller'
 const REFUSALS = ['not-https', 'too-many'] as const
 type WebhookRefusal = (typeof REFUSALS)[number]
 
+/** `not-https`: its events would be sent without TLS. `too-many`: the merchant has the maximum. */
+export type CreatedWebhook =
+  | { readonly verdict: 'created'; readonly webhook: Webhook }
+  | { readonly verdict: WebhookRefusal }
+
 const createQuery = prepare(
   'create_webhook',
   (p: CreateColumns) => sql<ChangedWebhookRow<WebhookRefusal>>`
@@ -86,17 +91,16 @@ const createQuery = prepare(
     ) f`,
 )
 
-/**
- * Makes a webhook. The result has a refusal instead when the merchant has the maximum, or its events would be sent without TLS.
- */
+/** Makes a webhook. A repeat gets the webhook of the first request. */
 export async function callCreateWebhook(
   lanes: Lanes,
   { caller, webhook, ...input }: CreateWebhookInput,
-): Promise<ChangedWebhook & { readonly refusal: WebhookRefusal | undefined }> {
+): Promise<Judged<CreatedWebhook>> {
   const { url = null, events = null } = webhook ?? {}
   const row = await lanes.write.one(createQuery, { ...callerColumns(caller), ...input, url, events })
   const [verdict, refusal] = splitVerdict(row.verdict, REFUSALS)
-  return { verdict, refusal, identityId: row.identity_id, webhook: row.id === null ? undefined : toWebhook(row) }
+  const created = row.id === null ? undefined : { verdict: 'created' as const, webhook: toWebhook(row) }
+  return { verdict, identityId: row.identity_id, outcome: refusal ? { verdict: refusal } : created }
 }
 
 /** `secretSealed` is null when only access is checked. */
