@@ -20,7 +20,7 @@ import {
 } from '../../test/payments-app.ts'
 import { commandRunner } from '../../test/run-command.ts'
 import type { PaymentsTables } from '../database.ts'
-import { payEveryone } from '../use-cases/run-payouts.ts'
+import { payOutDaily } from '../use-cases/pay-out-daily.ts'
 import { merchantsCommand } from './merchants.ts'
 import { payoutsCommand } from './payouts.ts'
 
@@ -126,7 +126,7 @@ describe('payments payouts', () => {
         { merchantId: free, payout: expect.any(String), amount: 9_840 },
       ])
       const daily = { ...payments.deps.payouts, schedule: 'daily' } as const
-      const paid = payEveryone({ ...payments.deps, db: payments.database.db, payouts: daily }, payments.deps.meter)
+      const paid = payOutDaily({ ...payments.deps, db: payments.database.db, payouts: daily }, payments.deps.meter)
       await expect(paid).rejects.toHaveProperty('message', '1 merchants could not be paid out')
     })
     await run('payouts', 'run', '--merchant', locked)
@@ -139,7 +139,7 @@ describe('payments payouts', () => {
     const id = await merchantWithMoney('EUR')
     const { deps, database } = payments
     const pay = (schedule: 'off' | 'daily') =>
-      payEveryone({ ...deps, db: database.db, payouts: { ...deps.payouts, schedule } }, deps.meter)
+      payOutDaily({ ...deps, db: database.db, payouts: { ...deps.payouts, schedule } }, deps.meter)
     expect([await pay('off'), await balance(id)]).toEqual(['dropped', 9_840n])
     expect([await pay('daily'), await balance(id)]).toEqual(['done', 0n])
     const [waiting] = await readJson(Payouts, 'payouts', 'list', '--status', 'created')

@@ -7,7 +7,7 @@ import { type PreparedFiles, prepareFiles, toBankFiles } from '../payouts/bank-f
 import type { Debtor } from '../payouts/pain-001.ts'
 import { getBatch, listBatches, runPayoutExport } from '../payouts/payout-batch-repository.ts'
 import { callClosePayout, listAllPayouts } from '../payouts/payout-repository.ts'
-import { type PayoutTurn, runPayouts } from '../use-cases/run-payouts.ts'
+import { type PayoutTurn, payOutMerchants } from '../use-cases/pay-out-merchants.ts'
 import { commandGroup, type Operator, type OperatorCommand } from './operator-command.ts'
 
 /** `payments payouts …`: from balances to bank accounts. */
@@ -26,7 +26,7 @@ const commands: readonly OperatorCommand[] = [
     run: async ({ database: { db, lanes }, payouts }, { options: { merchant } }) => {
       const turns: PayoutTurn[] = []
       const only = typeof merchant === 'string' ? merchant : undefined
-      for await (const turn of runPayouts({ db, lanes, payouts }, { only })) turns.push(turn)
+      for await (const turn of payOutMerchants({ db, lanes, payouts }, { only })) turns.push(turn)
       const paid = turns.filter((turn) => 'payout' in turn).length
       await insertOperatorAudit(db, { action: 'payouts.run', payload: { paid, skipped: turns.length - paid } })
       return turns

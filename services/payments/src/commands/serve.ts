@@ -16,7 +16,7 @@ import { startConfirmations } from '../use-cases/end-confirmations.ts'
 import { startLostAttempts } from '../use-cases/end-lost-attempts.ts'
 import { startExpiry } from '../use-cases/expire-authorizations.ts'
 import { startInquiries } from '../use-cases/inquire-attempt.ts'
-import { startPayouts } from '../use-cases/run-payouts.ts'
+import { startDailyPayouts } from '../use-cases/pay-out-daily.ts'
 import { startInvitationMails } from '../use-cases/send-invitation.ts'
 import { startRejectionMails } from '../use-cases/send-rejection.ts'
 import { startSimulatedDisputes } from '../use-cases/simulate-dispute.ts'
@@ -126,7 +126,7 @@ export async function startWork(deps: WorkDeps): Promise<void> {
   await startDeliveries(deps)
   await startSimulatedDisputes(deps)
   await startExpiry(deps)
-  await startPayouts(deps)
+  await startDailyPayouts(deps)
   await startSnapshots(deps)
   deps.outbox.start()
 }

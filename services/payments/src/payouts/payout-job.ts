@@ -2,7 +2,7 @@ import type { Meter } from '@opentelemetry/api'
 import { defineTask } from '@trestle/jobs/task.ts'
 import type { PayoutSkip } from './payout.ts'
 
-/** Pays all merchants out, where the settings say `daily`. */
+/** Pays out all merchants, where the settings say `daily`. */
 export const payoutTask = defineTask<Record<string, never>>('payout', {
   retryLimit: 5,
   firstDelaySeconds: 60,

@@ -1,0 +1,63 @@
+import { isEndedStatement } from '@trestle/database/unavailable.ts'
+import { OPERATOR } from '../access/caller.ts'
+import type { ProcessDeps } from '../deps.ts'
+import type { PayoutSkip } from '../payouts/payout.ts'
+import { callPayOut, listPayoutCandidates, type PayoutCandidate } from '../payouts/payout-repository.ts'
+
+/**
+ * The outcome for a merchant: the id of the payout of the day and its amount in minor units, why there is none, or the message of
+ * the database when it ended the call.
+ */
+export type PayoutTurn = { readonly merchantId: string } & (
+  | { readonly payout: string; readonly amount: bigint }
+  | { readonly skipped: PayoutSkip }
+  | { readonly failure: string }
+)
+
+/** What paying out needs: the merchants, and the rules of the settings. */
+export type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'payouts'>
+
+/**
+ * Pays out all merchants with a positive balance, one after the other in the order of their ids. Each has a call of its own, which
+ * decides under the lock of the balance (reference: Payouts).
+ * @param only the only merchant to pay out; undefined: all
+ * @throws Error when the database is away. The merchants before it are paid out
+ */
+export async function* payOutMerchants(
+  deps: PayoutDeps,
+  { only }: { readonly only?: string | undefined } = {},
+): AsyncGenerator<PayoutTurn> {
+  let after = ''
+  for (;;) {
+    const candidates = await listPayoutCandidates(deps.db, { after, only })
+    for (const candidate of candidates) yield await payOutMerchant(deps, candidate)
+    const last = candidates.at(-1)
+    if (!last || only !== undefined) return
+    after = last.merchantId
+  }
+}
+
+/** A lock timeout or statement timeout of one merchant does not stop the payouts of others. */
+async function payOutMerchant(
+  { lanes, payouts }: PayoutDeps,
+  { merchantId, test }: PayoutCandidate,
+): Promise<PayoutTurn> {
+  const rules = {
+    minimumMajorUnits: payouts.minimumMajorUnits,
+    delayDays: test ? payouts.delayDays.test : payouts.delayDays.live,
+  }
+  try {
+    const { outcome } = await callPayOut(lanes, { ...OPERATOR, merchantId, ...rules })
+    switch (outcome?.verdict) {
+      case 'paid':
+        return { merchantId, payout: outcome.payout.id, amount: outcome.payout.amount }
+      case 'skipped':
+        return { merchantId, skipped: outcome.reason }
+      case undefined:
+        return { merchantId, failure: 'the merchant is gone' }
+    }
+  } catch (error) {
+    if (!isEndedStatement(error)) throw error
+    return { merchantId, failure: error.message }
+  }
+}
