@@ -7,12 +7,10 @@ import type { Credentials } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import { hashToken } from '../members/invitation.ts'
-import type { Identity } from './app.ts'
+import type { Identity, StoredKey } from './app.ts'
 
 /** A new app, with the MAC of its first key. */
-export interface NewApp {
-  readonly keyMac: Buffer
-  readonly hint: string
+export interface NewApp extends StoredKey {
   readonly name: string | undefined
 }
 

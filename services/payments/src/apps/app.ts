@@ -32,6 +32,17 @@ export function keyHint(key: string): string {
   return key.slice(-4)
 }
 
+/** What is stored of a key. Nobody can call with it. */
+export interface StoredKey {
+  readonly keyMac: Buffer
+  readonly hint: string
+}
+
+/** Turns a key into what is stored of it. */
+export function toStoredKey(pepper: KeyObject, key: string): StoredKey {
+  return { keyMac: keyMac(pepper, key), hint: keyHint(key) }
+}
+
 /** A key of an app, without the key. */
 export interface AppKey {
   readonly id: string

@@ -4,7 +4,7 @@ import { errorAnswers } from '../error-body.ts'
 import { refuseBeyond } from '../plugins/refuse-beyond.ts'
 import { type Routes, requireValues } from '../plugins/request-input.ts'
 import { name, text } from '../requests/fields.ts'
-import { registerApp } from '../use-cases/create-app.ts'
+import { registerApp } from '../use-cases/register-app.ts'
 
 const CODE_LENGTH_MAX = 255
 

@@ -1,9 +1,7 @@
-import { keyHint, keyMac } from '../apps/app.ts'
-import { callCreateApp, callCreateInvitedApp } from '../apps/app-repository.ts'
+import { toStoredKey } from '../apps/app.ts'
+import { callCreateApp } from '../apps/app-repository.ts'
 import type { CreatedApp } from '../apps/app-view.ts'
 import type { PaymentsDeps } from '../deps.ts'
-import { registrationClosed, registrationInvited } from '../errors.ts'
-import { hashToken } from '../members/invitation.ts'
 
 /** What `createApp` uses of the dependencies. */
 export type CreateAppDeps = Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>
@@ -14,24 +12,5 @@ export async function createApp(
   { name }: { readonly name: string | undefined },
 ): Promise<CreatedApp> {
   const key = createKey()
-  const id = await callCreateApp(lanes, { keyMac: keyMac(pepper, key), hint: keyHint(key), name })
-  return { id, name, key }
-}
-
-/**
- * Makes an app for a client, where the operator permits it.
- * @throws registrationClosed where only the operator makes apps, registrationInvited where a good code is needed and missing
- */
-export async function registerApp(
-  deps: CreateAppDeps & Pick<PaymentsDeps, 'registration'>,
-  { name, code }: { readonly name?: string | undefined; readonly code?: string | undefined },
-): Promise<CreatedApp> {
-  if (deps.registration === 'closed') throw registrationClosed()
-  if (deps.registration === 'open') return createApp(deps, { name })
-  const key = deps.createKey()
-  const app = { keyMac: keyMac(deps.pepper, key), hint: keyHint(key), name }
-  const id =
-    code === undefined ? undefined : await callCreateInvitedApp(deps.lanes, { ...app, codeHash: hashToken(code) })
-  if (id === undefined) throw registrationInvited()
-  return { id, name, key }
+  return { id: await callCreateApp(lanes, { ...toStoredKey(pepper, key), name }), name, key }
 }

@@ -1,7 +1,7 @@
 import type { Asked } from '../access/asked.ts'
 import type { Caller } from '../access/caller.ts'
 import { refuseStranger, requireOutcome } from '../access/require-access.ts'
-import { keyHint, keyMac, repeatedKey } from '../apps/app.ts'
+import { keyMac, repeatedKey, toStoredKey } from '../apps/app.ts'
 import { callCreateKey } from '../apps/app-key-repository.ts'
 import { readBasicKey } from '../apps/presented-key.ts'
 import type { PaymentsDeps } from '../deps.ts'
@@ -36,10 +36,12 @@ export async function createKey(
   const callerKey = readBasicKey(authorization)
   if (callerKey === undefined) refuseStranger()
   const key = caller.repeat === undefined ? deps.createKey() : repeatedKey(pepper, callerKey, caller.repeat.key)
-  const isRefused = asked.verdict === 'refused'
-  const columns = isRefused ? { newMac: null, hint: null } : { newMac: keyMac(pepper, key), hint: keyHint(key) }
-  const added = await callCreateKey(lanes, { keyMac: keyMac(pepper, callerKey), ...columns })
+  const { keyMac: newMac, hint } = asked.verdict === 'refused' ? NO_KEY : toStoredKey(pepper, key)
+  const added = await callCreateKey(lanes, { keyMac: keyMac(pepper, callerKey), newMac, hint })
   const { outcome, replayed } = requireOutcome(caller, added, asked)
   if (outcome.verdict === 'key-spent') throw idempotencyKeySpent()
   return { ...outcome.key, key, replayed }
 }
+
+/** For a refused request: the statement judges access and nothing else. */
+const NO_KEY = { keyMac: null, hint: null }
