@@ -65,14 +65,14 @@ it('keys, codes and hints of apps go through the arrows of their diagrams, and t
       await cleanUp({ db, placement, unusedAppDays: 0 })
     },
   }
-  const made = ['an app is made']
+  const begun = ['an app is made']
   const keyWays = [
     [],
-    made,
-    [...made, 'the time of a key is over'],
-    [...made, 'a key is made'],
-    [...made, 'revoke-keys'],
-    [...made, 'hide'],
+    begun,
+    [...begun, 'the time of a key is over'],
+    [...begun, 'a key is made'],
+    [...begun, 'revoke-keys'],
+    [...begun, 'hide'],
   ]
   const codeWays = [[], ['invite'], ['invite', '14 days have passed'], ['invite', 'an app is made with the code']]
   const none = { app: { id: '0'.repeat(24), key: 'none' }, code: 'none' }

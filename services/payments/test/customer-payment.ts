@@ -23,8 +23,8 @@ export async function customerPayment(
   }: CustomerPayment = {},
 ): Promise<string> {
   const { rows } = await sql<{ id: string; instrumentId: string; test: boolean }>`
-    SELECT made.id, card.id AS "instrumentId", m.test
-    FROM ${sql.table('merchants')} m, ${sql.table('new_id')}(m.tag) made, ${sql.table('new_id')}(m.tag) card
+    SELECT payment.id, card.id AS "instrumentId", m.test
+    FROM ${sql.table('merchants')} m, ${sql.table('new_id')}(m.tag) payment, ${sql.table('new_id')}(m.tag) card
     WHERE m.id = ${merchantId}`.execute(database.db)
   const [{ id, ...place } = { id: '', instrumentId: '', test: true }] = rows
   const seeded = seedRows(sealSeed(deps, { id, merchantId, currency, amount, card: { number, expiry } }, place))

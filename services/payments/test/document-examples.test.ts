@@ -184,7 +184,7 @@ function stabilise(value: unknown): unknown {
 }
 
 function numbered(known: Map<string, string>, key: string, make: (number: string) => string): string {
-  const made = known.get(key) ?? make(String(known.size + 1))
-  known.set(key, made)
-  return made
+  const name = known.get(key) ?? make(String(known.size + 1))
+  known.set(key, name)
+  return name
 }

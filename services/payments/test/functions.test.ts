@@ -20,8 +20,8 @@ afterAll(async () => {
 
 async function newIds(count: number): Promise<{ id: string; created: Date }[]> {
   const { rows } = await sql<{ id: string; created: Date }>`
-    SELECT made.* FROM generate_series(1, ${count}::int) n
-    CROSS JOIN LATERAL ${sql.table('new_id')}(CASE WHEN n > 0 THEN '89abcdef' END) made
+    SELECT ids.* FROM generate_series(1, ${count}::int) n
+    CROSS JOIN LATERAL ${sql.table('new_id')}(CASE WHEN n > 0 THEN '89abcdef' END) ids
   `.execute(payments.database.db)
   return rows
 }
@@ -29,12 +29,12 @@ async function newIds(count: number): Promise<{ id: string; created: Date }[]> {
 describe('new_id', () => {
   it('carries the instant of its row, a counter and the tag', async () => {
     const before = Date.now()
-    const [made] = await newIds(1)
-    expect(made?.id).toMatch(/^[0-9a-f]{24}$/)
-    expect(made?.id.slice(16)).toBe('89abcdef')
-    expect(made?.created.toISOString()).toBe(createdOf(made?.id ?? ''))
-    expect(made?.created.getTime()).toBeGreaterThanOrEqual(before - 1)
-    expect(made?.created.getTime()).toBeLessThanOrEqual(Date.now() + 1)
+    const [newId] = await newIds(1)
+    expect(newId?.id).toMatch(/^[0-9a-f]{24}$/)
+    expect(newId?.id.slice(16)).toBe('89abcdef')
+    expect(newId?.created.toISOString()).toBe(createdOf(newId?.id ?? ''))
+    expect(newId?.created.getTime()).toBeGreaterThanOrEqual(before - 1)
+    expect(newId?.created.getTime()).toBeLessThanOrEqual(Date.now() + 1)
   })
 
   it('never repeats, in parallel and at the end of the counter', async () => {
@@ -86,14 +86,14 @@ describe('create_merchant', () => {
     await owner.query(`
       CREATE OR REPLACE FUNCTION payments.random_tag() RETURNS text LANGUAGE sql VOLATILE AS $$
         SELECT 'aaaaaa' || lpad(to_hex((random() * 60)::int), 2, '0') $$`)
-    const made = await Promise.all(Array.from({ length: 24 }, () => create(headers)))
+    const answers = await Promise.all(Array.from({ length: 24 }, () => create(headers)))
     await owner.query(`
       CREATE OR REPLACE FUNCTION payments.random_tag() RETURNS text LANGUAGE sql VOLATILE AS $$
         SELECT right(gen_random_uuid()::text, 8) $$`)
-    expect(made.map(({ status }) => status)).toEqual(Array.from({ length: 24 }, () => 201))
-    expect(new Set(made.map(({ id }) => id.slice(16))).size).toBe(24)
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 24 }, () => 201))
+    expect(new Set(answers.map(({ id }) => id.slice(16))).size).toBe(24)
     const list = await payments.app.inject({ url: `/identities/${appId}/merchants?limit=1000`, headers })
-    expect(new Set(list.json().map(({ id }: { id: string }) => id))).toEqual(new Set(made.map(({ id }) => id)))
+    expect(new Set(list.json().map(({ id }: { id: string }) => id))).toEqual(new Set(answers.map(({ id }) => id)))
   })
 
   it('stores nothing when the call only checks access', async () => {

@@ -330,7 +330,7 @@ describe('the migrations', () => {
     const names = Object.keys(options.sources)
     expect((await planMigrations(options)).map(({ name }) => name)).toEqual(names)
     expect((await migrateUp(options)).migrations).toEqual(names)
-    const made = await readMade(options)
+    const before = await readMade(options)
     const client = new pg.Client({ connectionString: url })
     await client.connect()
     const objects = await client.query<{ name: string }>(
@@ -344,7 +344,7 @@ describe('the migrations', () => {
     )
     for (const name of names.toReversed()) expect((await migrateDown(options)).migrations).toEqual([name])
     expect((await migrateUp(options)).migrations).toEqual(names)
-    expect(await readMade(options)).toEqual(made)
+    expect(await readMade(options)).toEqual(before)
     await client.end()
     await drop()
   }, 60_000)

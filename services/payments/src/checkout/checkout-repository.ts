@@ -109,13 +109,13 @@ const checkout = (p: QueryInput, merchantId: RawBuilder<unknown>, rate: RawBuild
         WHERE t.merchant_id = ${merchantId} AND t.jti = ANY (${p.jtis}::text[])
           AND s.attempt_id IS NULL AND i.key IS NULL
       ) AS spent,
-      made.id AS instrument_id,
+      ids.id AS instrument_id,
       s.id AS session_id, s.state, s.taken, s.tds, s.outcome, s.challenged < now() - interval '10 minutes' AS timed_out,
       s.transaction_id, s.status_code,
       i.fingerprint, i.status AS repeat_status, i.object_id AS repeat_object_id, i.body AS repeat_status_code
     FROM ${sql.table('merchants')} m
     JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = ${merchantId}
-    CROSS JOIN LATERAL ${sql.table('new_id')}(m.tag) made
+    CROSS JOIN LATERAL ${sql.table('new_id')}(m.tag) ids
     LEFT JOIN ${sql.table('payment_sessions')} s ON s.merchant_id = ${merchantId} AND s.id = coalesce(${p.sessionId}::text, '')
       AND s.digest = coalesce(${p.digest}::bytea, '') AND s.expires > now()
     LEFT JOIN ${sql.table('idempotency')} i ON i.merchant_id = ${merchantId} AND i.identity_id = m.id

@@ -102,7 +102,7 @@ async function openWorld() {
     .where('id', '=', sessions[SESSIONS] ?? '')
     .execute()
   const begin = async ({ session, tokens, key, body }: Begin) => {
-    const made = await sql<{ id: string }>`SELECT id FROM ${sql.table('new_id')}(right(${merchantId}, 8))`.execute(db)
+    const ids = await sql<{ id: string }>`SELECT id FROM ${sql.table('new_id')}(right(${merchantId}, 8))`.execute(db)
     const path = { method: 'POST', path: '/payments', fingerprint: Buffer.alloc(32, body) }
     const repeat = key === undefined ? undefined : { ...path, key: `key-${key}` }
     return callBeginPayment(lanes, {
@@ -124,7 +124,7 @@ async function openWorld() {
         unplanned: undefined,
         tokens: tokens.map((token) => ({ jti: `token-${token}`, expires: new Date('2066-01-01') })),
         instrument: {
-          id: made.rows[0]?.id ?? '',
+          id: ids.rows[0]?.id ?? '',
           keyId: 1,
           bin: '100000',
           last4: '0000',

@@ -99,8 +99,8 @@ describe('payments merchants list', () => {
 describe('payments merchants show', () => {
   it('prints the merchant with its apps and webhooks', async () => {
     const hook = { method: 'POST', url: `/merchants/${older}/webhooks`, headers: app.headers } as const
-    const made = await payments.app.inject({ ...hook, payload: { url: 'https://shop.example/hook' } })
-    const { secret: _, ...webhook } = made.json().webhook
+    const created = await payments.app.inject({ ...hook, payload: { url: 'https://shop.example/hook' } })
+    const { secret: _, ...webhook } = created.json().webhook
     expect(await json('merchants', 'show', older.toUpperCase())).toEqual({
       ...(await payments.app.inject({ url: `/merchants/${older}`, headers: app.headers })).json().merchant,
       apps: [{ id: app.id, name: null }],
@@ -150,33 +150,33 @@ describe('payments merchants create', () => {
   ]
 
   it('makes a test merchant with defaults and an app, whose key is good, and records it', async () => {
-    const made = await readJson(
+    const created = await readJson(
       z.looseObject({ id: z.string(), app: z.looseObject({ id: z.string() }) }),
       'merchants',
       'create',
       '--test',
     )
-    const { app: member, ...merchant } = made
+    const { app: member, ...merchant } = created
     const headers = { authorization: `Basic ${Buffer.from(`:${KEY}`).toString('base64')}` }
-    const answer = await payments.app.inject({ url: `/merchants/${made.id}`, headers })
+    const answer = await payments.app.inject({ url: `/merchants/${created.id}`, headers })
     expect(answer.json().merchant).toEqual(merchant)
     expect(merchant).toEqual(
       shownMerchant({
-        ...{ id: made.id, name: 'Test shop', test: true, currency: 'EUR', descriptor: 'Test shop' },
+        ...{ id: created.id, name: 'Test shop', test: true, currency: 'EUR', descriptor: 'Test shop' },
         ...{ email: 'merchant@example.com', bank: { iban: 'DK5000400440116243' } },
       }),
     )
     expect(member).toEqual({ id: anyId, key: KEY })
     const audit = payments.database.db.selectFrom('audit').select(['action', 'payload']).orderBy('action')
-    expect(await audit.where('merchant_id', '=', made.id).execute()).toEqual([
+    expect(await audit.where('merchant_id', '=', created.id).execute()).toEqual([
       { action: 'app.added', payload: { appId: member.id } },
       { action: 'merchant.created', payload: { appId: member.id } },
     ])
   })
 
   it('makes a live merchant for an app that exists', async () => {
-    const made = linesOf(await run('merchants', 'create', ...LIVE, '--app', app.id, '--company-number', '42'))
-    expect(made).toEqual({
+    const created = linesOf(await run('merchants', 'create', ...LIVE, '--app', app.id, '--company-number', '42'))
+    expect(created).toEqual({
       id: anyId,
       name: '-',
       mode: 'live',
@@ -186,10 +186,10 @@ describe('payments merchants create', () => {
       key: anyUuid,
       app: app.id,
     })
-    const shown = await payments.app.inject({ url: `/merchants/${made.id}`, headers: app.headers })
+    const shown = await payments.app.inject({ url: `/merchants/${created.id}`, headers: app.headers })
     expect(shown.json().merchant).toEqual(
       shownMerchant({
-        ...{ id: made.id, email: 'a@shop.example', website: 'https://shop.example', descriptor: 'Shop' },
+        ...{ id: created.id, email: 'a@shop.example', website: 'https://shop.example', descriptor: 'Shop' },
         ...{ company: { country: 'DK', number: '42' }, bank: { iban: 'DK5000400440116243' } },
       }),
     )

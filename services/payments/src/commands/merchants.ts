@@ -119,9 +119,9 @@ async function create(deps: OperatorDeps, { options, format }: CommandInput): Pr
   )
   const appId = options.app === undefined ? undefined : readId('--app', options.app)
   const { merchant, app } = await createOperatedMerchant(deps, { merchant: toNewMerchant(body), appId })
-  const made = { merchant, acquirer: null }
-  if (format === 'json') return { ...viewOperated(made), app }
-  return { ...describeMerchant(made), key: merchant.key, app: app.id, ...(app.key ? { appKey: app.key } : {}) }
+  const created = { merchant, acquirer: null }
+  if (format === 'json') return { ...viewOperated(created), app }
+  return { ...describeMerchant(created), key: merchant.key, app: app.id, ...(app.key ? { appKey: app.key } : {}) }
 }
 
 /** The members of the API, and the acquirer. */

@@ -80,8 +80,8 @@ describe('payments vault', () => {
     const { db } = payments.database
     const url = `/merchants/${id}/webhooks`
     const request = { method: 'POST', headers: app.headers } as const
-    const made = await payments.app.inject({ ...request, url, payload: { url: 'https://shop.example/hooks' } })
-    const { webhook } = made.json()
+    const created = await payments.app.inject({ ...request, url, payload: { url: 'https://shop.example/hooks' } })
+    const { webhook } = created.json()
     await payments.app.inject({ ...request, url: `${url}/${webhook.id}/secrets` })
     const rowOf = () => db.selectFrom('webhooks').selectAll().where('id', '=', webhook.id).executeTakeFirstOrThrow()
     // An earlier version sealed secrets with the pepper, under the id 0.

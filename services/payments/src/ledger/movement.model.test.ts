@@ -62,9 +62,9 @@ const movement = fc
     fee_flat: fc.integer({ min: 0, max: 30 }),
     fee_rate: fc.integer({ min: 0, max: 30 }),
   })
-  .map((made) => {
-    const moneyless = made.kind === 'void' || made.kind === 'disputeWon'
-    return { ...made, ...(moneyless ? { gross: 0, fee_flat: 0, fee_rate: 0 } : {}) }
+  .map((drawn) => {
+    const moneyless = drawn.kind === 'void' || drawn.kind === 'disputeWon'
+    return { ...drawn, ...(moneyless ? { gross: 0, fee_flat: 0, fee_rate: 0 } : {}) }
   })
 
 type Given = typeof movement extends fc.Arbitrary<infer T> ? T : never
@@ -239,10 +239,10 @@ describe('post', () => {
     const merchantId = await newMerchant('EUR')
     const money = kind === 'void' || kind === 'disputeWon' ? 0 : 5
     const given = { kind, currency: 'EUR', amount: 5, gross: money, fee_flat: 0, fee_rate: 0 } as const
-    const made = toPost(given, merchantId, 'EUR')
-    await post([made])
+    const posted = toPost(given, merchantId, 'EUR')
+    await post([posted])
     const { db } = payments.database
-    const object = String(Reflect.get(made, 'transaction_id') ?? Reflect.get(made, 'cause_id'))
+    const object = String(Reflect.get(posted, 'transaction_id') ?? Reflect.get(posted, 'cause_id'))
     const lines = await db.selectFrom('lines').select('description').where('merchant_id', '=', merchantId).execute()
     expect(lines).toEqual(description === null ? [] : [{ description: `${description} ${object}` }])
     const events = await db

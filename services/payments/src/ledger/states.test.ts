@@ -69,14 +69,14 @@ describe('a row that moves money', () => {
     const { id, transactionId } = await fillMerchant()
     // The server of a merchant sees the role by which the other servers log in to it.
     const login = distributed ? expect.stringMatching(/./) : new URL(payments.url).username
-    const made = ['merchants', 'transactions', 'cards', 'disputes', 'payouts']
-    expect(await recorded(id)).toEqual(made.map((table_name) => ({ table_name, login })))
+    const tables = ['merchants', 'transactions', 'cards', 'disputes', 'payouts']
+    expect(await recorded(id)).toEqual(tables.map((table_name) => ({ table_name, login })))
     await request('PUT', `/merchants/${id}`, { descriptor: 'Another' })
     const { dispute } = await request('POST', `/test/transactions/${transactionId}/disputes`, { amount: 50 })
     await request('POST', `/test/disputes/${dispute.id}/outcomes`, { outcome: 'lost' })
     const { run } = commandRunner([merchantsCommand], () => operatorDeps(payments))
     await run('merchants', 'pricing', id, '--rate', '200')
-    const later = (await recorded(id)).slice(made.length).map(({ table_name }) => table_name)
+    const later = (await recorded(id)).slice(tables.length).map(({ table_name }) => table_name)
     expect(later).toEqual(['merchants', 'disputes', 'disputes', 'merchants'])
     expect(await violations(payments.database.db, id)).toEqual([])
   })

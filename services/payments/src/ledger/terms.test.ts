@@ -134,8 +134,8 @@ describe('what the login of the service chooses', () => {
     const [begun] = (await begin(null)).rows
     await attack(sql`
       SELECT FROM ${sql.table('finish_payment')}(${live}, ${begun?.attempt_id}, 'approved', NULL, NULL, 'x', NULL)`)
-    const made = payments.owner.db.selectFrom('transactions').select('test').where('merchant_id', '=', live)
-    expect(await made.execute()).toEqual([{ test: false }])
+    const stored = payments.owner.db.selectFrom('transactions').select('test').where('merchant_id', '=', live)
+    expect(await stored.execute()).toEqual([{ test: false }])
   })
 
   it('never decides when a merchant is paid out', async () => {

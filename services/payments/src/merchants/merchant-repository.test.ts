@@ -128,9 +128,9 @@ describe('listMerchants', () => {
   let owner: TestApp
   beforeAll(async () => {
     owner = await createTestApp(payments)
-    const made: string[] = []
-    for (const test of [true, false, true, true]) made.push((await create({ test }, owner)).id)
-    ids = made
+    const created: string[] = []
+    for (const test of [true, false, true, true]) created.push((await create({ test }, owner)).id)
+    ids = created
   })
   const list = async (bounds: { order?: 'newest-first' | 'oldest-first'; [member: string]: unknown } = {}) => {
     const { order = 'newest-first', ...given } = bounds

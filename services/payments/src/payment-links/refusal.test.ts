@@ -28,8 +28,8 @@ it('tells the customer nothing about a fault of the merchant', () => {
 })
 
 it('gives the script of the page the same texts', () => {
-  const told = refusalTable(translatorOf('da'))
-  expect(told['']).toEqual({ text: translatorOf('da')('refusedOther') })
-  expect(told.PAYMENT_CARD_EXPIRED).toEqual({ text: translatorOf('da')('refusedExpiry'), field: 'expiry' })
-  expect(told.REQUEST_INVALID).toBeUndefined()
+  const table = refusalTable(translatorOf('da'))
+  expect(table['']).toEqual({ text: translatorOf('da')('refusedOther') })
+  expect(table.PAYMENT_CARD_EXPIRED).toEqual({ text: translatorOf('da')('refusedExpiry'), field: 'expiry' })
+  expect(table.REQUEST_INVALID).toBeUndefined()
 })

@@ -26,13 +26,13 @@ beforeAll(async () => {
   app = await createTestApp(payments)
   const { id } = await createTestMerchant(payments, app, { test: true })
   path = `/merchants/${id}`
-  const made: string[] = []
+  const created: string[] = []
   for (let count = 0; count < 5; count++) {
     const transactionId = await customerPayment(payments, id)
     await capture(payments, app, transactionId, 1)
-    made.push(transactionId)
+    created.push(transactionId)
   }
-  ids = made.toReversed()
+  ids = created.toReversed()
   // Each row claims more entries than one piece takes.
   for (const table of ['transactions', 'events'] as const) {
     await payments.database.db.updateTable(table).set({ trail_length: 600 }).execute()

@@ -96,11 +96,11 @@ describe('POST /apps', () => {
       expect(statusAndBody(await ask('invited', payload))).toEqual(UNINVITED)
     }
     expect(await count()).toBe(before)
-    const made = await Promise.all([1, 2, 3].map(() => ask('invited', { name: 'Shop', code })))
-    const late = made.filter(({ statusCode }) => statusCode !== 201).map(statusAndBody)
+    const answers = await Promise.all([1, 2, 3].map(() => ask('invited', { name: 'Shop', code })))
+    const late = answers.filter(({ statusCode }) => statusCode !== 201).map(statusAndBody)
     expect(late).toEqual([UNINVITED, UNINVITED])
     expect(await count()).toBe(before + 1)
-    const { app } = made.find(({ statusCode }) => statusCode === 201)?.json() ?? {}
+    const { app } = answers.find(({ statusCode }) => statusCode === 201)?.json() ?? {}
     expect((await payments.app.inject({ url: '/me', headers: basic(app?.key ?? '') })).statusCode).toBe(200)
     const kept = db.selectFrom('app_invitations').select(['note', 'used', 'app_id'])
     expect(await kept.where('code_hash', '=', hashToken(code)).execute()).toEqual([

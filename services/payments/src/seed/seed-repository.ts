@@ -17,8 +17,8 @@ export async function insertSeedApp(db: Db, app: SeedApp, mac: Buffer): Promise<
     .executeTakeFirst()
   await sql`
     INSERT INTO ${sql.table('app_keys')} (id, app_id, mac, hint, created)
-    SELECT made.id, ${app.id}, ${mac}, ${keyHint(app.key)}, made.created
-    FROM ${sql.table('new_id')}(${sql.table('random_tag')}()) made
+    SELECT ids.id, ${app.id}, ${mac}, ${keyHint(app.key)}, ids.created
+    FROM ${sql.table('new_id')}(${sql.table('random_tag')}()) ids
     ON CONFLICT (mac) DO NOTHING`.execute(db)
   const { app_id } = await db.selectFrom('app_keys').select('app_id').where('mac', '=', mac).executeTakeFirstOrThrow()
   if (app_id !== app.id) throw new Error(`the key of app ${app.id} is that of app ${app_id}`)

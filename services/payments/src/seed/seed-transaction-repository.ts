@@ -44,9 +44,9 @@ export function findSeedMerchant(db: Db, id: string): Promise<SeedOwner | undefi
 /** A new id below a merchant. @throws Error when the database made none, which is an error of `new_id` */
 export async function callNewId(db: Db, { tag }: SeedOwner): Promise<string> {
   const { rows } = await sql<{ id: string }>`SELECT id FROM ${sql.table('new_id')}(${tag})`.execute(db)
-  const [made] = rows
-  if (!made) throw new Error('new_id made no id')
-  return made.id
+  const [row] = rows
+  if (!row) throw new Error('new_id made no id')
+  return row.id
 }
 
 /** Whether the merchant has the transaction. */

@@ -222,9 +222,9 @@ describe.concurrent('deliveries', () => {
     )
     const { disabled } = listed
     expect(disabled).toEqual(expect.any(String))
-    const told = JSON.parse(at('/informed')[0]?.body ?? '')
+    const delivered = JSON.parse(at('/informed')[0]?.body ?? '')
     const { secret: _, ...shown } = webhook
-    expect(told).toEqual({
+    expect(delivered).toEqual({
       type: 'webhook.disabled',
       data: { webhook: { ...shown, disabled } },
       id: anyId,

@@ -160,12 +160,12 @@ describe('payOnPage with a form that is sent twice', () => {
     for (let number = 1; number <= alone.statements(); number++) {
       // Before the last statement but one the acquirer has been asked, and the other request would wait for its answer.
       if (number === alone.statements() - 1) continue
-      const told: unknown[] = []
+      const answers: unknown[] = []
       const pageId = newPageId()
-      const send = async (deps: typeof payments.deps) => told.push(await payOnPage(deps, formOf({ pageId })))
+      const send = async (deps: typeof payments.deps) => answers.push(await payOnPage(deps, formOf({ pageId })))
       await send(depsWith(number, async () => void (await send(payments.deps))).deps)
-      expect(told).toEqual([told[0], told[0]])
-      expect(told[0]).toEqual(await paid(undefined))
+      expect(answers).toEqual([answers[0], answers[0]])
+      expect(answers[0]).toEqual(await paid(undefined))
     }
   })
 })

@@ -65,9 +65,9 @@ it('names each change of a chain, not only the first', async () => {
     await turnOffTriggers(trx)
     await trx.updateTable('trail_entries').set({ reference: 'forged' }).where('id', 'in', [first, last]).execute()
   })
-  const told = { merchantId: id, invariant: 16, table: 'trail_entries', message: BROKEN }
+  const violation = { merchantId: id, invariant: 16, table: 'trail_entries', message: BROKEN }
   expect(await violations(id)).toEqual([
-    { ...told, id: first },
-    { ...told, id: last },
+    { ...violation, id: first },
+    { ...violation, id: last },
   ])
 })

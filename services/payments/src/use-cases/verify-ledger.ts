@@ -49,7 +49,7 @@ export interface VerifiedMerchant {
 }
 
 const VIOLATIONS_MAX = 100
-const NOTHING: ChainHead = { length: 0n, head: Buffer.alloc(0) }
+const EMPTY_CHAIN: ChainHead = { length: 0n, head: Buffer.alloc(0) }
 
 /**
  * Recomputes the ledgers of all merchants, one after another, each as of one moment, and compares them with the heads
@@ -70,7 +70,7 @@ export async function* verifyLedger(
   for (const id of missing) {
     const violation = { merchantId: id, invariant: INVARIANTS.chain, table: null, id: null }
     const violations = [{ ...violation, message: 'the merchant has no ledger' }]
-    yield { merchantId: id, ledger: NOTHING, states: NOTHING, violations }
+    yield { merchantId: id, ledger: EMPTY_CHAIN, states: EMPTY_CHAIN, violations }
   }
 }
 

@@ -47,7 +47,7 @@ const create = (merchantId: string, differences: Partial<CreateWebhookInput> = {
     allowHttp: false,
     ...differences,
   })
-async function made(merchantId: string): Promise<Webhook> {
+async function createdWebhook(merchantId: string): Promise<Webhook> {
   const { outcome, verdict } = await create(merchantId)
   if (outcome?.verdict !== 'created') throw new Error(`no webhook was made: ${verdict}`)
   return outcome.webhook
@@ -119,7 +119,7 @@ describe('callRotateSecret', () => {
     callRotateSecret(payments.deps.lanes, { caller: callerOf(member), merchantId, webhookId, secretSealed })
 
   it('lets the previous secret sign for one more day', async () => {
-    const webhook = await made(await merchant())
+    const webhook = await createdWebhook(await merchant())
     const { webhook: rotated, ...access } = await rotate(webhook.merchantId, webhook.id)
     const previousUntil = rotated?.secrets.previousUntil
     expect({ ...access, rotated }).toEqual({
@@ -130,7 +130,7 @@ describe('callRotateSecret', () => {
   })
 
   it('finds no webhook of another merchant', async () => {
-    const webhook = await made(await merchant())
+    const webhook = await createdWebhook(await merchant())
     expect(await rotate(await merchant(), webhook.id)).toEqual({
       verdict: 'not-found',
       identityId: member.id,
@@ -142,7 +142,7 @@ describe('callRotateSecret', () => {
 
 describe('a delivery', () => {
   it('is found with its event and secrets, until the webhook is disabled', async () => {
-    const webhook = await made(await merchant())
+    const webhook = await createdWebhook(await merchant())
     const { merchantId, id: webhookId } = webhook
     const job = { merchantId, webhookId, eventId: await addEvent(merchantId) }
     const found = await findDelivery(payments.deps.lanes, job)
@@ -153,7 +153,7 @@ describe('a delivery', () => {
   })
 
   it('is gone with its webhook, which is deleted once', async () => {
-    const { merchantId, id: webhookId } = await made(await merchant())
+    const { merchantId, id: webhookId } = await createdWebhook(await merchant())
     const eventId = await addEvent(merchantId)
     const remove = () => callDeleteWebhook(payments.deps.lanes, { caller: callerOf(member), merchantId, webhookId })
     expect([await remove(), await remove()]).toEqual([done(), { verdict: 'not-found', identityId: member.id }])
@@ -163,7 +163,7 @@ describe('a delivery', () => {
 
 describe('callReplayWebhook', () => {
   it('counts the events after an id, and tells none from an unknown webhook', async () => {
-    const { merchantId, id: webhookId } = await made(await merchant())
+    const { merchantId, id: webhookId } = await createdWebhook(await merchant())
     const replay = (after: string, id = webhookId) =>
       callReplayWebhook(payments.deps.lanes, { merchantId, webhookId: id, after })
     const [first, second] = [await addEvent(merchantId, 'Coffee'), await addEvent(merchantId, 'Tea')]
