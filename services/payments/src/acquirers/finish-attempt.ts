@@ -6,7 +6,7 @@ const PAUSE_MS = 500
 /** Together 40 s at least. After 60 s a job calls the attempt unknown. Tries while rows move do not count: the job waits too. */
 const TRIES_MAX = 80
 
-/** What the acquirer answered, with the values of the table `attempts`. */
+/** An answer of an acquirer about any payment, as the columns of its attempt. */
 export interface AttemptColumns {
   readonly outcome: 'approved' | 'declined' | 'unknown'
   /** Null when approved, as is the number of the processing error. */

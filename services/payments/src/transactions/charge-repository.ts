@@ -105,7 +105,7 @@ function toBegunCharge(row: BegunChargeRow): BegunCharge | undefined {
   return attempt && { verdict: 'begun', attempt }
 }
 
-/** What the acquirer answered, with the values of the table `attempts`. */
+/** The attempt of a charge, and the columns that the acquirer's answer gives it. */
 export interface FinishChargeInput {
   readonly merchantId: string
   readonly attemptId: string

@@ -56,6 +56,16 @@ export async function pay(deps: PayDeps, request: OrderRequest): Promise<Payment
   return toAnswer({ end, scheme: opened.scheme, replayed: false })
 }
 
+/** Whether the acquirer is asked: authentication is accepted, or the payment is refused with a status code. */
+type Decision = TdsVerdict | { readonly verdict: 'refused'; readonly statusCode: string }
+
+/** An order without further steps, and what was decided about it. */
+interface DecidedOrder {
+  readonly opened: OpenOrder
+  readonly repeat: Repeat | undefined
+  readonly decision: Decision
+}
+
 /** What to do with an order: offer a step, ask the acquirer, or refuse the order without asking. */
 function decideOrder(opened: OpenOrder): Extract<NextStep, { verdict: 'step' }> | Decision {
   const statusCode = judgeCardOf(opened)
@@ -98,16 +108,6 @@ function toAnswer({ end, scheme, replayed }: Omit<EndedOrder, 'verdict' | 'bound
     case 'refused':
       throw orderRefused(end.statusCode, { replayed, details: refusalDetails(end.statusCode, scheme) })
   }
-}
-
-/** An order without further steps: the acquirer is asked, or the order is refused with a status code. */
-type Decision = TdsVerdict | { readonly verdict: 'refused'; readonly statusCode: string }
-
-/** An order without further steps: an acquirer is asked about its card, unless it is refused already. */
-interface DecidedOrder {
-  readonly opened: OpenOrder
-  readonly repeat: Repeat | undefined
-  readonly decision: Decision
 }
 
 /**

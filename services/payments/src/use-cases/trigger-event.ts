@@ -23,6 +23,9 @@ import { runOperation } from './run-operation.ts'
 import { sealSeed } from './seed.ts'
 import { updateMerchant } from './update-merchant.ts'
 
+// Scenarios for operators who try a webhook (`payments trigger`). They call other use cases one after the other, so that each event
+// has the causes that clients give it.
+
 /** What acts for a test merchant, as one of its apps. */
 interface Actor {
   readonly deps: OperatorDeps
