@@ -34,10 +34,13 @@ const RESTING = 'not tried: there was no answer several times'
 async function deliverEvent(deps: AttemptDeps, job: DeliveryJob, attempt: number): Promise<Outcome> {
   const { deliveries } = deps
   const delivery = await findDelivery(deps.lanes, job)
-  if (!delivery) return countAs('dropped')
+  if (!delivery) {
+    deliveries.add(1, { outcome: 'dropped' })
+    return 'dropped'
+  }
   const failure = await sendUnlessSilent(deps, job.webhookId, delivery)
-  if (failure === undefined) return countAs('done')
-  deliveries.add(1, { outcome: 'failed' })
+  deliveries.add(1, { outcome: failure === undefined ? 'delivered' : 'failed' })
+  if (failure === undefined) return 'done'
   deps.logger.info(
     { merchant_id: job.merchantId, webhook_id: job.webhookId, attempt, failure },
     'webhook not delivered',
@@ -47,11 +50,6 @@ async function deliverEvent(deps: AttemptDeps, job: DeliveryJob, attempt: number
     deps.outbox.wake()
   }
   throw new Error(failure)
-
-  function countAs(outcome: Outcome): Outcome {
-    deliveries.add(1, { outcome: outcome === 'done' ? 'delivered' : 'dropped' })
-    return outcome
-  }
 }
 
 /** Sends the event, unless its webhook rests. Resolves to what went wrong; undefined when the webhook has taken the event. */
