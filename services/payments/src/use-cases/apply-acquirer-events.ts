@@ -6,6 +6,7 @@ import { OPERATOR } from '../access/caller.ts'
 import { type Acquirer, type AcquirerEvent, EVENTS_MAX } from '../acquirers/acquirer.ts'
 import { acquirerEventsTask } from '../acquirers/acquirer-jobs.ts'
 import {
+  type AcquirerReference,
   callBookSettlement,
   findAuthorized,
   findDisputed,
@@ -93,9 +94,8 @@ async function applyEvent(
   const acquirerRef = `${acquirer}:${event.reference}`
   switch (event.type) {
     case 'dispute.opened': {
-      const found = await findAuthorized(db, { merchantId, acquirer, reference: event.acquirerRef })
-      if (found === undefined) return 'unknown transaction'
-      if (found === 'ambiguous') return 'several transactions have this reference'
+      const found = await findTransaction(db, { merchantId, acquirer, reference: event.acquirerRef })
+      if (found.verdict !== 'found') return TRANSACTION_PROBLEMS[found.verdict]
       const reason = toReason(event.reasonCode)
       const dispute = { amount: event.amount, ...reason, acquirerRef }
       const opened = await callOpenDispute(lanes, { ...OPERATOR, transactionId: found.id, dispute })
@@ -111,9 +111,8 @@ async function applyEvent(
       return closed.outcome?.verdict === 'closed' ? undefined : closed.outcome?.verdict
     }
     case 'fraud': {
-      const found = await findAuthorized(db, { merchantId, acquirer, reference: event.acquirerRef })
-      if (found === undefined) return 'unknown transaction'
-      if (found === 'ambiguous') return 'several transactions have this reference'
+      const found = await findTransaction(db, { merchantId, acquirer, reference: event.acquirerRef })
+      if (found.verdict !== 'found') return TRANSACTION_PROBLEMS[found.verdict]
       const fraud = { reason: event.reason, reported: event.reported, acquirerRef }
       await callAddFraud(lanes, { ...OPERATOR, transactionId: found.id, fraud })
       return undefined
@@ -123,6 +122,22 @@ async function applyEvent(
     case 'settlement':
       return problemText(await callBookSettlement(lanes, { merchantId, acquirer, ...event.money, acquirerRef }))
   }
+}
+
+const TRANSACTION_PROBLEMS = {
+  unknown: 'unknown transaction',
+  ambiguous: 'several transactions have this reference',
+} as const
+
+/** The transaction that an event is about, or why there is none. */
+type FoundTransaction =
+  | { readonly verdict: 'found'; readonly id: string }
+  | { readonly verdict: keyof typeof TRANSACTION_PROBLEMS }
+
+async function findTransaction(db: EventDeps['db'], reference: AcquirerReference): Promise<FoundTransaction> {
+  const found = await findAuthorized(db, reference)
+  if (found === undefined) return { verdict: 'unknown' }
+  return found === 'ambiguous' ? { verdict: found } : { verdict: 'found', id: found.id }
 }
 
 const SETTLEMENT_PROBLEMS: Readonly<Record<SettlementProblem, string>> = {
