@@ -9,17 +9,16 @@ import type { Telemetry } from '@trestle/common/telemetry/open-telemetry.ts'
 import type { Tracing } from '@trestle/common/telemetry/tracing.ts'
 import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { loadQuerySpans } from '@trestle/database/query-spans.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
 import { openLimiterStore } from '@trestle/service/limiter-store.ts'
-import { standbyOf } from '@trestle/service/standby.ts'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Acquirers, createAcquirers } from './acquirers/acquirers.ts'
 import { createHttpAcquirer } from './acquirers/http-acquirer.ts'
 import { createSimulator } from './acquirers/simulator.ts'
 import type { UsedKeys } from './apps/app-key-repository.ts'
 import type { DayLimits } from './config/acquiring.ts'
+import type { RegistrationConfig } from './config/registration.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
@@ -27,7 +26,7 @@ import type { UserTokens } from './members/user-token.ts'
 import { tasks } from './migrations.ts'
 import { findExchanged } from './money/exchange-repository.ts'
 import type { Money } from './money/minor-units.ts'
-import { createProcessReadiness, openPaymentsDatabase, openPaymentsJobs } from './open-database.ts'
+import { createProcessReadiness, openPaymentsJobs, openServingDatabase } from './open-database.ts'
 import { observeDatabase } from './open-telemetry.ts'
 import { findPlacement, followPlacement, type Placement } from './placement/placement.ts'
 import { createRefusalLimit, type LimitRefusals } from './rate-limits/card-testing.ts'
@@ -40,10 +39,11 @@ import { countingMails } from './webhooks/outbox.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
 /** Settings that routes and use cases read as they stand in the config. */
-type Settings = Pick<PaymentsConfig, 'registration' | 'unusedAppDays' | 'payouts' | 'pricing'> &
+type Settings = RegistrationConfig &
+  DayLimits &
+  Pick<PaymentsConfig, 'payouts' | 'pricing'> &
   Pick<PaymentsConfig['server'], 'baseUrl' | 'docsEnabled' | 'trustedProxies'> &
-  PaymentsConfig['checkout'] &
-  DayLimits
+  PaymentsConfig['checkout']
 
 /** The clock, random values and waiting of a process. Tests replace them. */
 interface Sources {
@@ -65,31 +65,52 @@ interface Secrets {
   readonly seals: CheckoutSeals
 }
 
-export interface PaymentsDeps extends Settings, Sources, Secrets {
-  readonly lanes: Lanes
+/** Who may call, and how often. */
+interface AccessDeps {
   readonly rateLimits: RateLimits
   /** Limits refused cards at live merchants, by address. */
   readonly limitRefusals: LimitRefusals
-  readonly acquirers: Acquirers
-  /** The way of captures, refunds and voids to the database. */
-  readonly operations: OperationGroup
   /** The keys whose last use is still to be written. */
   readonly usedKeys: UsedKeys
-  readonly jobs: Jobs
-  readonly outbox: Outbox
-  readonly webhooks: WebhookDeps
   /** Undefined unless users may sign in. */
   readonly userTokens: UserTokens | undefined
+}
+
+/** What moves money: the acquirers, and the way of captures, refunds and voids to the database. */
+interface MoneyDeps {
+  readonly acquirers: Acquirers
+  readonly operations: OperationGroup
+}
+
+/** The queue of background work, and what moves jobs of SQL functions to it. */
+export interface QueueDeps {
+  readonly jobs: Jobs
+  readonly outbox: Outbox
+}
+
+/** What a process reports about itself. */
+interface ReportDeps {
   readonly logger: FastifyBaseLogger
   readonly meter: Meter
   readonly tracing: Pick<Tracing, 'instrument'>
   readonly readiness: Readiness
 }
 
-/** The dependencies of a serving process, and what starts and ends them. */
-export interface ProcessDeps extends PaymentsDeps {
+/** The dependencies of requests. `serve` builds them once. A test builds its own, and may replace members. */
+export interface PaymentsDeps extends Settings, Sources, Secrets, AccessDeps, MoneyDeps, QueueDeps, ReportDeps {
+  readonly lanes: Lanes
+  readonly webhooks: WebhookDeps
+}
+
+/** The database of background work: transactions, prepared statements, and where the rows are. */
+export interface RowDeps {
   readonly db: Database<PaymentsTables>['db']
+  readonly lanes: Lanes
   readonly placement: Placement
+}
+
+/** The dependencies of a serving process, and what starts and ends them. */
+export interface ProcessDeps extends PaymentsDeps, RowDeps {
   readonly metrics: Metrics
   /** Undefined where no mail server is set. */
   readonly mailer: Mailer | undefined
@@ -97,9 +118,13 @@ export interface ProcessDeps extends PaymentsDeps {
   close(): Promise<void>
 }
 
+/** What an operator's command works with. It has the database of the owner of the tables, and no limits. */
 export interface OperatorDeps
-  extends Pick<PaymentsDeps, 'pepper' | 'vault' | 'jobs' | 'acquirers' | 'operations' | 'meter'>,
-    Pick<Sources, 'createKey' | 'randomBytes' | 'now' | 'wait'>,
+  extends Sources,
+    MoneyDeps,
+    Pick<Secrets, 'pepper' | 'vault'>,
+    Pick<QueueDeps, 'jobs'>,
+    Pick<ReportDeps, 'meter'>,
     Pick<Settings, 'pricing' | 'payouts' | 'unusedAppDays' | 'rateAgeDaysMax' | 'authorizationExpiryDays'> {
   readonly database: Database<PaymentsTables>
   readonly placement: Placement
@@ -117,7 +142,7 @@ export async function createDeps(
 ): Promise<ProcessDeps> {
   const { meter } = metrics
   const found = await findPlacement(config, SOURCES.now)
-  const database = await openServingDatabase(config, found, logger)
+  const database = await openServingDatabase(config, { findOwner: found.findOwner, logger })
   const placement = followPlacement(found, { config, database, logger, now: SOURCES.now })
   const { db, lanes } = database
   observeDatabase(meter, database, tasks)
@@ -169,19 +194,6 @@ export async function createDeps(
       await database.close()
     },
   }
-}
-
-/** Opens the database of a serving process, with its standby. Traced statements have spans. */
-async function openServingDatabase(
-  config: PaymentsConfig,
-  { findOwner }: Placement,
-  logger: FastifyBaseLogger,
-): Promise<Database<PaymentsTables>> {
-  return openPaymentsDatabase(config, (error) => logger.warn({ err: error }, 'database connection lost'), {
-    findOwner,
-    standby: standbyOf(config.database.standby, logger),
-    spans: await loadQuerySpans(config.server.tracingEnabled),
-  })
 }
 
 function settingsOf(config: PaymentsConfig): Settings {

@@ -1,11 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createReadiness, type Readiness } from '@trestle/common/lifecycle/readiness.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { type Database, openDatabase } from '@trestle/database/connect.ts'
 import { isMigrated } from '@trestle/database/migrations/migrate.ts'
 import type { DatabaseConfig } from '@trestle/database/open-server.ts'
+import { loadQuerySpans } from '@trestle/database/query-spans.ts'
 import { isDatabaseUnavailable } from '@trestle/database/unavailable.ts'
 import { createJobs, type Jobs, type JobsConfig } from '@trestle/jobs/jobs.ts'
 import { paymentsFunctions, paymentsMigrations } from '@trestle/migrations/payments.ts'
+import { standbyOf } from '@trestle/service/standby.ts'
 import { sql } from 'kysely'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
@@ -40,6 +43,18 @@ export function openPaymentsDatabase(
     prepared: config.database.prepared,
     ...rest,
     onConnectionError,
+  })
+}
+
+/** Opens the database of a serving process, with its standby. Traced statements have spans. */
+export async function openServingDatabase(
+  config: PaymentsConfig,
+  { findOwner, logger }: Pick<DatabaseConfig, 'findOwner'> & Pick<ServiceLogger, 'logger'>,
+): Promise<Database<PaymentsTables>> {
+  return openPaymentsDatabase(config, (error) => logger.warn({ err: error }, 'database connection lost'), {
+    findOwner,
+    standby: standbyOf(config.database.standby, logger),
+    spans: await loadQuerySpans(config.server.tracingEnabled),
   })
 }
 

@@ -5,7 +5,7 @@ import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import { startKeyUseWrites } from '../apps/app-key-repository.ts'
 import type { PaymentsConfig } from '../config.ts'
-import { createDeps, type ProcessDeps } from '../deps.ts'
+import { createDeps, type ProcessDeps, type QueueDeps, type RowDeps } from '../deps.ts'
 import { migrateOptions } from '../migrations.ts'
 import { createPaymentsLog, openPaymentsTelemetry } from '../open-telemetry.ts'
 import { findWrongEntry } from '../placement/placement.ts'
@@ -92,25 +92,12 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
   })
 }
 
-type WorkDeps = Pick<
-  ProcessDeps,
-  | 'db'
-  | 'lanes'
-  | 'placement'
-  | 'jobs'
-  | 'outbox'
-  | 'rateLimits'
-  | 'acquirers'
-  | 'payouts'
-  | 'authorizationExpiryDays'
-  | 'confirmationDays'
-  | 'logger'
-  | 'meter'
-  | 'baseUrl'
-  | 'mailer'
-  | 'webhooks'
-  | 'now'
->
+/** What background work uses: rows, its queue, its settings, the servers that it calls, and what it reports. */
+type WorkDeps = RowDeps &
+  QueueDeps &
+  Pick<ProcessDeps, 'payouts' | 'authorizationExpiryDays' | 'confirmationDays' | 'baseUrl'> &
+  Pick<ProcessDeps, 'acquirers' | 'mailer' | 'webhooks'> &
+  Pick<ProcessDeps, 'rateLimits' | 'logger' | 'meter' | 'now'>
 
 /** Starts the background work of a process, once its queue is open. `serve` starts the clean-up afterwards. */
 export async function startWork(deps: WorkDeps): Promise<void> {
@@ -132,7 +119,7 @@ export async function startWork(deps: WorkDeps): Promise<void> {
 }
 
 /** Stops the background work within so many milliseconds. */
-export async function stopWork({ jobs, outbox }: Pick<WorkDeps, 'jobs' | 'outbox'>, withinMs: number): Promise<void> {
+export async function stopWork({ jobs, outbox }: QueueDeps, withinMs: number): Promise<void> {
   await outbox.stop()
   await jobs.close(withinMs)
 }

@@ -1,6 +1,6 @@
 import type { Counter } from '@opentelemetry/api'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
-import type { PaymentsDeps } from '../deps.ts'
+import type { PaymentsDeps, QueueDeps } from '../deps.ts'
 import {
   createSilentWebhooks,
   type DeliveryJob,
@@ -12,7 +12,7 @@ import {
 import { toDelivery } from '../webhooks/webhook.ts'
 import { callDisableWebhook, type Delivery, findDelivery } from '../webhooks/webhook-repository.ts'
 
-type DeliverDeps = Pick<PaymentsDeps, 'lanes' | 'jobs' | 'logger' | 'meter' | 'webhooks' | 'outbox' | 'now'>
+type DeliverDeps = QueueDeps & Pick<PaymentsDeps, 'lanes' | 'webhooks' | 'now' | 'logger' | 'meter'>
 
 interface AttemptDeps extends DeliverDeps {
   readonly deliveries: Counter

@@ -1,14 +1,11 @@
 import { isEndedStatement, isRefusedValue } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { confirmationTask } from '../acquirers/acquirer-jobs.ts'
-import { bookFinalAnswer, type FinalAnswer } from '../acquirers/book-answers.ts'
+import { type BookingDeps, bookFinalAnswer, type FinalAnswer } from '../acquirers/book-answers.ts'
 import { getOperation, listOverdueOperations, type OperationKey } from '../acquirers/operation-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
 
-type ConfirmationDeps = Pick<
-  ProcessDeps,
-  'db' | 'lanes' | 'jobs' | 'outbox' | 'acquirers' | 'logger' | 'confirmationDays'
->
+type ConfirmationDeps = BookingDeps & Pick<ProcessDeps, 'jobs' | 'acquirers' | 'logger' | 'confirmationDays'>
 
 const BATCH_ROWS = 1_000
 const EVERY_HOUR = '41 * * * *'

@@ -3,12 +3,12 @@ import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import type { Outcome } from '@trestle/jobs/attempt.ts'
 import { toAttemptColumns } from '../acquirers/finish-attempt.ts'
 import { callFinishPayment } from '../checkout/payment-repository.ts'
-import type { ProcessDeps } from '../deps.ts'
+import type { ProcessDeps, QueueDeps, RowDeps } from '../deps.ts'
 import { listUnsettledAttempts, type UnsettledAttempt } from '../transactions/attempt-repository.ts'
 import { callFinishCharge } from '../transactions/charge-repository.ts'
 import { lostAttemptsTask } from '../transactions/transaction-jobs.ts'
 
-type LostAttemptDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'placement' | 'jobs' | 'outbox' | 'logger'>
+type LostAttemptDeps = RowDeps & QueueDeps & Pick<ProcessDeps, 'logger'>
 
 /** Longer than a request may take, so the process that sent the attempt has ended. */
 const AGE_SECONDS = 60
