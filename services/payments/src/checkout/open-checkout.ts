@@ -32,7 +32,7 @@ export interface OrderRequest {
   readonly repeat: Repeat | undefined
   /** The address of the customer. Refused cards are counted by it. */
   readonly ip: string
-  /** Whether it came by TLS. */
+  /** Whether the order came by TLS. */
   readonly isSecure: boolean
   /** Called with the merchant once it is known, for the log. */
   readonly onMerchant?: (merchantId: string) => void

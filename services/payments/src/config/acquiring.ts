@@ -45,11 +45,11 @@ export const acquiringSettings = group('Acquirers and payouts', {
 
 /** How many days acquiring waits before it gives something up. */
 export interface DayLimits {
-  /** After which an authorization expires; 0: never. */
+  /** The days after which an authorization expires; 0: never. */
   readonly authorizationExpiryDays: number
-  /** Within which an acquirer must accept a capture, refund or void. Jobs try for longer than a day. */
+  /** The days within which an acquirer must accept a capture, refund or void. Jobs try for longer than a day. */
   readonly confirmationDays: number
-  /** After which an exchange rate is too old for live money. */
+  /** The days after which an exchange rate is too old for live money. */
   readonly rateAgeDaysMax: number
 }
 

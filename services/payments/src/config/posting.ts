@@ -24,7 +24,7 @@ export const postingSettings = group('Captures, refunds and exchange rates', {
 
 /** The settings of captures, refunds and voids. */
 export interface PostingConfig {
-  /** Whose operations one call of the database may contain. Undefined: those that suit the database. */
+  /** Whether one call of the database may contain operations of several merchants. Undefined: as the database permits. */
   readonly batchScope: 'any' | 'merchant' | undefined
   readonly rateTerms: {
     readonly marginBasisPoints: number

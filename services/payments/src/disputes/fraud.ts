@@ -3,7 +3,7 @@ export interface Fraud {
   readonly id: string
   readonly merchantId: string
   readonly transactionId: string
-  /** When it was reported to the issuer. */
+  /** When the fraud was reported to the issuer. */
   readonly reported: Date | null
   /** 0 to 8 (reference: Fraud alerts). */
   readonly reason: number | null

@@ -84,6 +84,6 @@ export interface StateEntriesTable extends ChainedRow {
   money: Buffer
   party: Buffer
   terms: Buffer
-  /** The database login that wrote it. */
+  /** The database login that wrote the link. */
   login: string
 }

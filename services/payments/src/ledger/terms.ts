@@ -53,12 +53,12 @@ const isRejection = sql`EXISTS (
     )
 )`
 
-/** A text that is no number is no rate either. */
+/** The rate of an entry. NULL for a text that is no number: a column that was changed by hand may hold one. */
 const rate = sql`CASE WHEN e.rate ~ '^[0-9]{1,20}([.][0-9]{1,10})?$' THEN e.rate::numeric END`
 
 /**
- * The worth of a capture is its amount at its rate, which has ten places. Of several captures at one rate each is worth
- * a share of their sum, so it is within one unit of its own worth.
+ * The worth of a capture is its amount at its rate, which has ten places. Several captures at one rate share the
+ * worth of their sum, so the worth of each is within one unit of its own.
  */
 const isWorth = sql`abs(
   e.gross - e.amount * ${rate} * ('1e' || ${exponent('m')} - ${exponent('t')})::numeric

@@ -146,7 +146,7 @@ export interface AcquirerOperationsTable extends MerchantRow {
   transaction_id: string
   kind: 'capture' | 'refund' | 'void'
   status: Generated<'open' | 'accepted' | 'rejected' | 'unanswered'>
-  /** In the acquirer's words. */
+  /** Why the acquirer rejected the operation, in its own words. */
   reason: string | null
   answered: Date | null
 }

@@ -3,8 +3,8 @@ import { hashToken, type Invitation } from '../members/invitation.ts'
 import { callAcceptInvitation, findInvitation } from '../members/invitation-repository.ts'
 
 /**
- * Makes the invited user a member, if the invitation is open. Resolves to the invitation as it is then; undefined when no link
- * has the token.
+ * Makes the invited user a member, if the invitation is open (reference: Invitations).
+ * @returns the invitation as it is afterwards; undefined when no link has the token
  */
 export async function acceptInvitation(
   { lanes }: { readonly lanes: Lanes },

@@ -17,7 +17,9 @@ export interface AdvanceClockInput {
 const EXPIRY_BATCHES = 50
 
 /**
- * Moves the clock of a test merchant forward, and expires what is due then.
+ * Moves the clock of a test merchant forward by seconds, and voids authorizations that have expired by the new time (reference:
+ * Test clock).
+ * @returns the new time, and whether an earlier request with the Idempotency-Key moved the clock
  * @throws clockTooFar when the clock would run more than 100 years ahead, and what `requireOutcome` throws
  */
 export async function advanceClock(

@@ -77,7 +77,7 @@ async function applyOrKeep(
   }
 }
 
-/** A value that the database refuses would be refused for ever. */
+/** An event with a value that the database refuses would be refused again with every try. */
 function toProblem(error: unknown): string {
   if (isRefusedValue(error)) return 'values that the books do not take'
   throw error
@@ -198,7 +198,7 @@ async function applyAllEvents(deps: EventDeps, acquirers: EventWorkDeps['acquire
   return 'done'
 }
 
-/** Fetches the events of every acquirer, every minute. */
+/** Applies the events of every acquirer, every minute (reference: Events of an acquirer). */
 export async function startAcquirerEvents({ jobs, acquirers, meter, ...deps }: EventWorkDeps): Promise<void> {
   const series = acquirers.names.flatMap((acquirer) => OUTCOMES.map((outcome) => ({ acquirer, outcome })))
   const counter = startAtZero(

@@ -27,8 +27,9 @@ interface CleanUpDeps {
 }
 
 /**
- * Deletes expired and old rows, a batch a statement. Locked rows stay until the next run. `unusedAppDays`: the age at which apps
- * that nobody uses are deleted; 0: never.
+ * Deletes expired and old rows, a batch a statement (reference: Background work). Locked rows stay until the next run.
+ * `unusedAppDays`: the age at which apps that nobody uses are deleted; 0: never.
+ * @returns how many rows of each table were deleted
  */
 export async function cleanUp({
   db,

@@ -15,7 +15,8 @@ export interface CloseDisputeInput {
 }
 
 /**
- * Closes a dispute, as the acquirer would. The same outcome again changes nothing.
+ * Closes a dispute of a test merchant, as the acquirer would (reference: Disputes). The same outcome again changes nothing.
+ * @returns the dispute, and whether an earlier request with the Idempotency-Key closed it
  * @throws disputeClosed when the dispute has the other outcome, and what `requireOutcome` and `refuseEntry` throw
  */
 export async function closeDispute(

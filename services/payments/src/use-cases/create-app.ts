@@ -6,7 +6,9 @@ import type { PaymentsDeps } from '../deps.ts'
 /** What `createApp` uses of the dependencies. */
 export type CreateAppDeps = Pick<PaymentsDeps, 'lanes' | 'pepper' | 'createKey'>
 
-/** Makes an app. Only the caller learns the key: the service stores its MAC. */
+/**
+ * Makes an app with its first key (reference: Registration). Only the caller learns the key: the service stores its MAC.
+ */
 export async function createApp(
   { lanes, pepper, createKey }: CreateAppDeps,
   { name }: { readonly name: string | undefined },

@@ -12,8 +12,8 @@ export interface CreateMerchantInput {
 }
 
 /**
- * Makes a merchant, and the caller its member. Its fees are those of the settings at this time. A repeat finds the
- * merchant of the first request.
+ * Makes a merchant, and the caller its member (reference: Creating a merchant). Its fees are those of the settings at this time.
+ * @returns the merchant, and whether an earlier request with the Idempotency-Key made it
  * @throws what `requireObject` throws
  */
 export async function createMerchant(

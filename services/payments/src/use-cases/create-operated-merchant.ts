@@ -23,8 +23,7 @@ type CreateDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'pricing' | 'create
 
 /**
  * Makes a merchant as POST /merchants does, and records that an operator did.
- * @throws Error when no app has the id, or none of its keys is good
- * @throws what `createMerchant` throws
+ * @throws Error when no app has the id, or none of its keys is good; and what `createMerchant` throws
  */
 export async function createOperatedMerchant(
   deps: CreateDeps,

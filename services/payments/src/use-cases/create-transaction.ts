@@ -53,7 +53,9 @@ export async function createTransaction(
 }
 
 /**
- * The same for a caller that needs the failed transaction of a refused card, which the error does not name.
+ * Charges a card again, as `createTransaction` does, for a caller that needs the failed transaction of a refused card. The error
+ * does not name that transaction.
+ * @returns how the charge ended, and whether an earlier request with the Idempotency-Key made it
  * @throws unknownSource, currencyWithoutRate, rateUnavailable, idempotencyKeyUsed, conflict, unauthorized, notFound, forbidden, and
  * the error of a refused request
  */

@@ -23,7 +23,7 @@ interface WebhookValues {
 type CreateWebhookDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'webhooks'>
 
 /**
- * Makes a webhook. Only this answer and its repeats contain the secret.
+ * Makes a webhook (reference: Webhooks). Only this answer and its repeats contain the secret.
  * @throws webhookInside for an address inside a network, webhookWithoutTls for http where it is not permitted, tooManyWebhooks
  * beyond ten, and what `requireOutcome` throws
  */

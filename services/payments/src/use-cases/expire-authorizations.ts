@@ -9,7 +9,8 @@ type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'logger' | 'authorizationEx
 const EVERY_HOUR = '23 * * * *'
 
 /**
- * Lets authorizations of all merchants expire. A second run finds nothing, because what has expired is not pending any more.
+ * Voids the authorizations of all merchants that are older than `authorizationExpiryDays` (reference: Expiry of authorizations). A
+ * second run finds nothing, because what has expired is not pending any more.
  * @throws Error after the last merchant when some were left out, so that the queue runs the job again for all of them
  */
 export async function expireAuthorizations(deps: ExpiryDeps): Promise<Outcome> {
@@ -19,7 +20,7 @@ export async function expireAuthorizations(deps: ExpiryDeps): Promise<Outcome> {
   return 'done'
 }
 
-/** Lets authorizations expire, where the settings say so. */
+/** Voids expired authorizations every hour, where the settings give them an end. */
 export async function startExpiry({ jobs, ...deps }: ExpiryDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
   await jobs.work(expiryTask, () => expireAuthorizations(deps))
   if (deps.authorizationExpiryDays > 0) await jobs.schedule(expiryTask, EVERY_HOUR)

@@ -13,13 +13,13 @@ type FollowDeps = Pick<OperatorDeps, 'database' | 'wait'>
 
 const POLL_MS = 500
 const BATCH_EVENTS = 100
-/** Each poll reads a row of each merchant. */
+/** Each poll reads a row of each merchant, so more merchants would load the database. */
 const MERCHANTS_MAX = 10_000
 
 /**
- * The events of test merchants from now on, in the order of each merchant. Nothing is queued or changed, so any number of
- * programs may follow at once. Ids are given out under the lock of their merchant: what is not greater than the head of a merchant
- * was visible when the head was read.
+ * Yields the events of test merchants from now on, in the order of each merchant. Nothing is queued or changed, so any number of
+ * programs may follow at once. Ids are given out under the lock of their merchant, so every event up to the newest id of a merchant
+ * is visible to whoever has read that id.
  * @throws Error when there are more than 10 000 test merchants
  */
 export async function* followEvents(

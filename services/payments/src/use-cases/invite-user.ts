@@ -16,9 +16,11 @@ export interface InviteUserRequest {
 type InviteDeps = Pick<PaymentsDeps, 'lanes' | 'randomBytes' | 'jobs' | 'outbox'>
 
 /**
- * Invites a user by email address. `isMember`: they are a member already, and nothing was done. The job of the mail is
- * written in the same transaction, and the answer does not wait for the mail.
- * @throws unauthorized, notFound, forbidden, the error of a refused request, and idempotencyKeyUsed when the key was used with another body
+ * Invites a user by email address (reference: Users of a merchant). The job of the mail is written in the same database
+ * transaction, and the answer does not wait for the mail.
+ * @returns `isMember`: the user is a member already, and nothing was done; `replayed`: an earlier request with the Idempotency-Key
+ * invited the user
+ * @throws what `requireAccess` throws
  */
 export async function inviteUser(
   deps: InviteDeps,

@@ -14,7 +14,8 @@ export interface OpenDisputeInput {
 }
 
 /**
- * Opens a dispute, as the acquirer would.
+ * Opens a dispute of a test merchant, as the acquirer would (reference: Disputes).
+ * @returns the dispute as it was opened, and whether an earlier request with the Idempotency-Key opened it
  * @throws what `refuseEntry` throws for more than is captured and neither refunded nor disputed, and what `requireOutcome` throws
  */
 export async function openDispute(

@@ -6,7 +6,7 @@ import { countPayouts, PAYOUT_CRON, payoutTask } from '../payouts/payout-job.ts'
 import { type PayoutDeps, type PayoutTurn, payOutMerchants } from './pay-out-merchants.ts'
 
 /**
- * Pays out all merchants, as the job of the day. Drops the job when the settings are not `daily`: the queue keeps a schedule after
+ * Pays out all merchants, as the job of the day (reference: Making payouts). Drops the job when the settings are not `daily`: the queue keeps a schedule after
  * the settings have changed. A second run of the day pays out only those whom the first did not reach: the others have the payout
  * of the day already.
  * @throws Error after the last merchant when some could not be paid out, or at once when the database is away. The queue then runs
@@ -34,7 +34,9 @@ function outcomeOf(turn: PayoutTurn): 'paid' | 'failed' | PayoutSkip {
 }
 
 /** Takes the daily payout job from the queue, and schedules it where the settings say `daily`. */
-export async function startDailyPayouts(deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'logger' | 'meter'>): Promise<void> {
+export async function startDailyPayouts(
+  deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'logger' | 'meter'>,
+): Promise<void> {
   await deps.jobs.work(payoutTask, () => payOutDaily(deps, deps.meter))
   if (deps.payouts.schedule === 'daily') await deps.jobs.schedule(payoutTask, PAYOUT_CRON)
 }

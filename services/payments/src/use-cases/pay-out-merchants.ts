@@ -19,7 +19,7 @@ export type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'payouts'>
 
 /**
  * Pays out all merchants with a positive balance, one after the other in the order of their ids. Each has a call of its own, which
- * decides under the lock of the balance (reference: Payouts).
+ * decides under the lock of the balance (reference: Making payouts).
  * @param only the only merchant to pay out; undefined: all
  * @throws Error when the database is away. The merchants before it are paid out
  */

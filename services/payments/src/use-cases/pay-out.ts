@@ -15,7 +15,8 @@ export interface PayOutInput {
 }
 
 /**
- * Pays a test merchant out. Later requests of the same day get the same payout.
+ * Pays out a test merchant (reference: Making payouts). Later requests of the same day get the same payout.
+ * @returns the payout, and whether an earlier request with the Idempotency-Key made it
  * @throws payoutSkipped with the reason why nothing is paid out, and what `requireOutcome` throws
  */
 export async function payOut(

@@ -14,7 +14,7 @@ export interface AppRegistration {
 
 /**
  * Makes an app for a client, where the operator permits it (reference: Registration).
- * @throws registrationClosed where only the operator makes apps, registrationInvited where a good code is needed and missing
+ * @throws registrationClosed where only the operator makes apps, registrationInvited where a good code is needed and the request has none
  */
 export async function registerApp(
   deps: CreateAppDeps & Pick<PaymentsDeps, 'registration'>,

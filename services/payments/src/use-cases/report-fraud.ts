@@ -13,7 +13,8 @@ export interface ReportFraudInput {
 }
 
 /**
- * Stores a fraud alert, as the acquirer would report it.
+ * Stores a fraud alert of a test merchant, as the acquirer would report it (reference: Fraud alerts).
+ * @returns the fraud alert, and whether an earlier request with the Idempotency-Key stored it
  * @throws what `requireObject` throws
  */
 export async function reportFraud(

@@ -6,7 +6,7 @@ import { callRevokeKey } from '../apps/app-key-repository.ts'
 import { lastKey } from '../errors.ts'
 
 /**
- * Revokes a key of the calling app, also the key of this request.
+ * Revokes a key of the calling app, which may be the key of this request (reference: Keys of an app).
  * @throws lastKey when no other key is good: an app without keys could never call again; and what `requireAccess` throws
  */
 export async function revokeKey(

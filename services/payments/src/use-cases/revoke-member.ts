@@ -15,7 +15,7 @@ export interface RevokeMemberRequest {
 }
 
 /**
- * Ends the membership of an app or a user, or a pending invitation, from the next request on.
+ * Ends the membership of an app or a user, or a pending invitation, from the next request on (reference: Members).
  * @throws lastApp when the calling app is the only app of the merchant and would remove itself: nobody could reach the merchant
  * through the API any more; and what `requireAccess` throws
  */

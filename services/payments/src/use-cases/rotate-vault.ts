@@ -13,8 +13,9 @@ export interface Rotated {
 }
 
 /**
- * Seals every card number and every webhook secret with the first key, batch by batch. Finished batches stay when it is
- * interrupted, and several rotations may run at once. Afterwards the other keys can be removed from the settings.
+ * Seals every card number and every webhook secret with the first key of `PAYMENTS_VAULT_KEYS`, batch by batch. Finished batches
+ * stay when a rotation is interrupted, and several rotations may run at once. Afterwards the other keys can be removed from the
+ * settings.
  * @throws OpenError for a value whose key is not in the settings
  */
 export async function rotateVault(deps: RotationDeps): Promise<Rotated> {

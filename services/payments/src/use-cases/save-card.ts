@@ -13,7 +13,8 @@ export interface SaveCardInput {
 }
 
 /**
- * Keeps the card of a transaction under an id of its own.
+ * Keeps the card of a transaction under an id of its own (reference: Kept cards).
+ * @returns the id, and whether an earlier request with the Idempotency-Key kept the card
  * @throws unknownSource when the merchant has no such successful transaction, paymentRefused when the merchant may not keep
  * cards, and what `requireOutcome` throws
  */

@@ -28,8 +28,8 @@ export interface SeedReport {
 }
 
 /**
- * Inserts all objects of a file or none, and then runs the operations as a member of the merchant. Existing objects
- * stay as they are, so a file may be seeded again, also when a run broke off between operations.
+ * Inserts all objects of a file or none, and then runs the operations as a member of the merchant (reference: Seed files). Existing
+ * objects stay as they are, so a file may be seeded again, also when a run broke off between operations.
  * @throws Error for an object that the file refers to and does not exist, and for an operation that is refused
  */
 export async function seed(deps: SeedDeps, file: SeedFile): Promise<SeedReport> {
@@ -99,7 +99,7 @@ async function seedTransaction(trx: Trx, deps: Pick<SeedDeps, 'vault'>, payment:
   return true
 }
 
-/** The transaction as it is stored, with its card number sealed. */
+/** Turns a payment into the transaction that is stored, with its card number sealed. */
 export function sealSeed(
   { vault }: Pick<SeedDeps, 'vault'>,
   { id, merchantId, currency, amount, card: { number, expiry }, created }: SeedPayment,

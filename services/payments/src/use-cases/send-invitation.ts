@@ -53,7 +53,7 @@ export async function startInvitationMails(deps: SendDeps, mailer: Mailer): Prom
   const mails = countMails(deps.meter)
   await deps.jobs.work(invitationMailTask, async (job, { attempt }) => {
     const outcome = await sendInvitation(deps, mailer, { ...job, attempt }).catch((error: unknown) => {
-      // Without the text of the error, which may contain the address.
+      // The text of the error is left out, because it may contain the address.
       deps.logger.warn({ attempt, ...smtpReason(error) }, 'invitation mail not sent')
       return 'failed' as const
     })

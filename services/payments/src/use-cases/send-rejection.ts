@@ -39,7 +39,7 @@ export async function startRejectionMails(deps: TellDeps, mailer: Mailer): Promi
       return outcome
     } catch (error) {
       mails.add(1, { outcome: 'failed' })
-      // Without the error's own words, which may name the address.
+      // The text of the error is left out, because it may contain the address.
       deps.logger.warn({ attempt, ...smtpReason(error) }, 'mail about a rejection not sent')
       throw new Error('the mail server did not take the mail')
     }

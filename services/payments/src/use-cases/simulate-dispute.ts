@@ -16,7 +16,7 @@ async function simulateDispute({ lanes }: Pick<ProcessDeps, 'lanes'>, { id }: Si
   return outcome?.verdict === 'limit-exceeded' ? 'dropped' : 'done'
 }
 
-/** Takes the jobs that dispute a test card at its first capture. */
+/** Takes the jobs that dispute the transactions of some test cards at their first capture. */
 export function startSimulatedDisputes(deps: Pick<ProcessDeps, 'lanes' | 'jobs'>): Promise<void> {
   return deps.jobs.work(simulatedDisputeTask, (job) => simulateDispute(deps, job))
 }

@@ -34,7 +34,7 @@ interface Actor {
   readonly caller: Caller
 }
 
-/** Makes an event happen. Resolves to the id of the object that the event is about. */
+/** Makes an event happen. @returns the id of the object that the event is about */
 type Trigger = (actor: Actor) => Promise<string>
 
 /**
@@ -122,7 +122,7 @@ async function charge(actor: Actor): Promise<string> {
   return (await createTransaction(toChargeDeps(actor), input)).transactionId
 }
 
-/** The same with a card that is refused, so that the transaction fails. */
+/** Charges a card that is refused, and resolves to the id of the failed transaction. */
 async function chargeRefusedCard(actor: Actor): Promise<string> {
   const input = await toChargeInput(actor, REFUSED_LATER)
   const { end } = await chargeCard(toChargeDeps(actor), input)
@@ -130,7 +130,7 @@ async function chargeRefusedCard(actor: Actor): Promise<string> {
   throw new Error(`the card ${REFUSED_LATER} was not refused`)
 }
 
-/** The first payment of the card is a seeded one, which leaves no event. */
+/** A charge needs an earlier payment of its card. That payment is seeded, so that it leaves no event. */
 async function toChargeInput(actor: Actor, number: string): Promise<CreateTransactionInput> {
   const { merchant, caller } = actor
   const transactionId = await seedPayment(actor, number)
