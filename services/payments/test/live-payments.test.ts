@@ -202,14 +202,14 @@ it('400: shows no payment page and accepts no form without TLS', async () => {
 it('400: refuses a live order whose returnUrl leaves the site of the merchant', async () => {
   const returnTo = async (returnUrl: string) => {
     const { status, body } = await browser.send('/payments', await order({ returnUrl }))
-    return [status, body.message]
+    return [status, body]
   }
-  expect(await returnTo('https://evil.example/phish')).toEqual([
-    400,
-    "returnUrl must be on the site of the merchant's website",
-  ])
-  expect(await returnTo('https://shop.example.com/back')).toEqual([200, undefined])
-  expect(await returnTo('https://payments.example/pos/pay/x')).toEqual([200, undefined])
+  const message = "returnUrl must be on the site of the merchant's website"
+  expect(await returnTo('https://evil.example/phish')).toEqual([400, { code: 'REQUEST_INVALID', message }])
+  const lookup = { name: 'card-lookup', type: 'fetch', path: '/payments/challenges/card-lookup' }
+  const offered = [200, { challenges: [lookup] }]
+  expect(await returnTo('https://shop.example.com/back')).toEqual(offered)
+  expect(await returnTo('https://payments.example/pos/pay/x')).toEqual(offered)
 })
 
 // ASVS 2.4.1

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { errorBodies, statusAndBody } from '../../test/bodies.ts'
 import {
   createTestApp,
   createTestMerchant,
@@ -123,7 +124,7 @@ describe('answers on the wire', () => {
   it('404: hides the API document and its page where they are switched off', async () => {
     const silent = await startPayments({ docsEnabled: false })
     for (const url of ['/openapi.json', '/docs', '/docs/js/scalar.js']) {
-      expect([url, (await silent.app.inject(url)).statusCode]).toEqual([url, 404])
+      expect([url, ...statusAndBody(await silent.app.inject(url))]).toEqual([url, 404, errorBodies.endpointNotFound])
     }
     await silent.close()
   })

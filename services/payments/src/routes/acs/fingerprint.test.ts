@@ -50,5 +50,6 @@ describe('POST /acs/fingerprint', () => {
     const state = payments.deps.seals.frames.seal({ hint: 'hint-1', origin: 'https://shop.example' }, 'challenge')
     const { statusCode, body } = await post({ state })
     expect([statusCode, hintsOf(body)]).toEqual([400, []])
+    expect(body).toContain('<h1>This payment is not known here</h1>')
   })
 })

@@ -460,7 +460,8 @@ describe('POST /merchants/:merchantId/transactions of a live merchant', () => {
     const first = payments.app.inject(request)
     await reached.promise
     const late = await hasty.inject(request)
-    expect([late.statusCode, late.headers['retry-after'], waits.reduce((a, b) => a + b)]).toEqual([409, '1', 5_000])
+    expect(statusAndBody(late)).toEqual(refusals.conflict)
+    expect([late.headers['retry-after'], waits.reduce((a, b) => a + b)]).toEqual(['1', 5_000])
     const second = payments.app.inject(request)
     pending.resolve()
     expect((await second).body).toBe((await first).body)
