@@ -1,0 +1,66 @@
+import { readFileSync } from 'node:fs'
+import { type DistributeOptions, distributeDatabase, type OnStep } from '@trestle/database/distribution/distribute.ts'
+import { readState } from '@trestle/database/distribution/notes.ts'
+import { undoDistribution } from '@trestle/database/distribution/undo.ts'
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import type { TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { diagramsOf } from '../../../scripts/layout/state-diagrams.ts'
+import { migrateOptions } from '../src/migrations.ts'
+import { createMigratedDatabase } from './payments-app.ts'
+
+const README = new URL('../../../packages/database/README.md', import.meta.url)
+
+let database: TemporaryDatabase
+let options: DistributeOptions
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  const nodePassword = new URL(database.url).password || undefined
+  const owned = { database: { migrationUrl: database.url, namespace: '', role: 'payments_service' } }
+  options = { ...migrateOptions(owned), nodePassword, column: 'merchant_id', lockTimeoutMs: LOCK_TIMEOUT_MS }
+})
+afterAll(() => database.drop())
+
+/** That of the databases of tests on a cluster. */
+const LOCK_TIMEOUT_MS = 2_000
+const KILLED = new Error('killed')
+/** Ends a run before its second step, when the begin is noted. */
+const kill: OnStep = (_step, nth) => {
+  if (nth === 2) throw KILLED
+}
+
+it('a distribution goes through the arrows of its diagram, and through no others', async () => {
+  const events = {
+    'distribute begins': () => distributeDatabase(options, kill),
+    'distribute ends': () => distributeDatabase(options),
+    'undo begins': () => undoDistribution(options, kill),
+    'undo ends': () => undoDistribution(options),
+  }
+  const stateNow = () => withDatabase(options, (db) => readState(db, options.names))
+  const arrows = new Set<string>()
+  /** What becomes of a run: how many steps it took, or why it ended. */
+  const run = async (event: keyof typeof events) => {
+    const from = await stateNow()
+    const result = await events[event]().catch((error: Error) => error)
+    const to = await stateNow()
+    if (from !== to) arrows.add(`${from} --> ${to}`)
+    return [result, to]
+  }
+  expect(await run('undo begins')).toEqual([KILLED, 'undoing'])
+  const refused = new Error('the distribution is being undone: run distribute --undo again')
+  expect(await run('distribute ends')).toEqual([refused, 'undoing'])
+  expect(await run('undo ends')).toEqual([expect.any(Number), 'plain'])
+  expect(await run('undo ends')).toEqual([0, 'plain'])
+  expect(await run('distribute begins')).toEqual([KILLED, 'distributing'])
+  expect(await run('distribute ends')).toEqual([expect.any(Number), 'distributed'])
+  expect(await run('distribute ends')).toEqual([0, 'distributed'])
+  // As a migration leaves a function that it replaces.
+  await withDatabase(options, (db) =>
+    sql`ALTER FUNCTION payments.pay_out SET plan_cache_mode = force_generic_plan`.execute(db),
+  )
+  expect(await run('distribute begins')).toEqual([KILLED, 'distributing'])
+  expect(await run('undo begins')).toEqual([KILLED, 'undoing'])
+  const drawn = [...(diagramsOf(readFileSync(README, 'utf8'))[1]?.arrows.keys() ?? [])]
+  expect([...arrows].sort()).toEqual(drawn.filter((arrow) => !arrow.startsWith('none ')).sort())
+}, 600_000)
