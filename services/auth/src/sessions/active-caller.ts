@@ -5,7 +5,7 @@ import { isStaged, requireNotBanned, type User } from '../users/user.ts'
 import { findUserById, lockUserById } from '../users/user-repository.ts'
 import { type Caller, callerAudience } from './caller.ts'
 import { isByOldCredential, listProofs, type Proof } from './proof-repository.ts'
-import { refuseMissingSession, refuseMissingUser, requireSession, requireTokenUser } from './session.ts'
+import { refuseMissingSession, refuseMissingUser, requireSession } from './session.ts'
 import { findSession, type Session } from './session-repository.ts'
 
 /** A user who may change something in their own name. */
@@ -31,54 +31,55 @@ export interface ActiveCallerDeps {
  * Finds the user and the session of a caller. Every change needs a live session (reference: Live sessions).
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
-export function findCaller(deps: ActiveCallerDeps & { readonly db: Db }, caller: Caller): Promise<ActiveCaller> {
-  return toActiveCaller(deps.db, deps, caller, findUserById(deps.db, caller.userId))
+export async function findCaller(deps: ActiveCallerDeps & { readonly db: Db }, caller: Caller): Promise<ActiveCaller> {
+  const user = await findUserById(deps.db, caller.userId)
+  return requireActive(deps.db, deps, caller, isOurs(deps, caller, user) ? user : undefined)
 }
 
 /**
  * Like `findCaller`, under the user's lock. Whatever ends a session waits for this lock.
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
-export function lockCaller(trx: Trx, deps: ActiveCallerDeps, caller: Caller): Promise<ActiveCaller> {
-  return toActiveCaller(trx, deps, caller, lockUserById(trx, caller.userId))
+export async function lockCaller(trx: Trx, deps: ActiveCallerDeps, caller: Caller): Promise<ActiveCaller> {
+  const user = await lockUserById(trx, caller.userId)
+  return requireActive(trx, deps, caller, isOurs(deps, caller, user) ? user : undefined)
 }
 
 /**
- * Locks the user for whom an identity is being linked, as the caller who began the linking. Their access token was checked at
- * that time, but the session must not have ended since.
+ * Locks the user for whom an identity is being linked, as the caller who began the linking. The audience of their access token was
+ * checked at that time, but the session must not have ended since.
  * @throws tokenUserNotFound, userBanned, sessionNotFound
  */
-export function lockLinkingUser(
-  trx: Trx,
-  deps: ActiveCallerDeps,
-  linking: Pick<Caller, 'userId' | 'sessionId' | 'aal'>,
-): Promise<ActiveCaller> {
-  return lockCaller(trx, deps, { ...linking, audiences: [], isAdmin: true })
+export async function lockLinkingUser(trx: Trx, deps: ActiveCallerDeps, linking: TokenSession): Promise<ActiveCaller> {
+  return requireActive(trx, deps, linking, await lockUserById(trx, linking.userId))
 }
 
-async function toActiveCaller(
+/** Whether a token is meant for this service. A token for another service that shares the secret speaks for none of our users. */
+function isOurs({ config }: Pick<ActiveCallerDeps, 'config'>, caller: Caller, user: User | undefined): boolean {
+  if (config.behaviours.acceptTokenAudience === 'any' || caller.isAdmin) return true
+  return user?.audience === callerAudience(caller, undefined, config.jwt.audience)
+}
+
+/** Whom a token names, and how far its session had signed in when the token was made. */
+type TokenSession = Pick<Caller, 'userId' | 'sessionId' | 'aal'>
+
+/**
+ * Requires a user who exists and is not banned, and a session that is alive.
+ * @param user the user of the token, as a lookup has found them
+ * @throws tokenUserNotFound, userBanned, sessionNotFound
+ */
+async function requireActive(
   db: Db,
   { now, config }: ActiveCallerDeps,
-  caller: Caller,
-  found: Promise<User | undefined>,
+  { userId, sessionId, aal }: TokenSession,
+  user: User | undefined,
 ): Promise<ActiveCaller> {
-  const { userId, sessionId } = caller
-  const { acceptTokenAudience, reportDeletedUserAsMissing, takeAssuranceLevelFrom } = config.behaviours
-  const named = await found
-  // A token for another service that shares the secret speaks for none of our users.
-  const isOurs =
-    acceptTokenAudience === 'any' ||
-    caller.isAdmin ||
-    named?.audience === callerAudience(caller, undefined, config.jwt.audience)
-  const exists = named && !isStaged(named) && named.deletedAt === null
-  if (reportDeletedUserAsMissing === 'session' && named && named.deletedAt !== null && sessionId !== null)
-    refuseMissingSession()
-  const user = requireTokenUser(isOurs && exists ? named : undefined)
+  if (!user || isStaged(user) || user.deletedAt !== null) return refuseUser(config, sessionId, user)
   requireNotBanned(user, now())
   if (sessionId === null) return { user, session: undefined }
   const session = requireSession(await findSession(db, userId, sessionId))
   // The session may have been raised after this token was made. A thief of the token has not shown the second factor.
-  const countsAsSession = caller.aal === 'aal2' || takeAssuranceLevelFrom === 'session'
+  const countsAsSession = aal === 'aal2' || config.behaviours.takeAssuranceLevelFrom === 'session'
   return { user, session: countsAsSession ? session : { ...session, aal: 'aal1' } }
 }
 
@@ -90,9 +91,22 @@ export async function refuseLostUser(
   { db, config }: Pick<ActiveCallerDeps, 'config'> & { readonly db: Db },
   { userId, sessionId }: Pick<Caller, 'userId' | 'sessionId'>,
 ): Promise<never> {
-  const asksForRow = config.behaviours.reportDeletedUserAsMissing === 'session' && sessionId !== null
-  const user = asksForRow ? await findUserById(db, userId) : undefined
-  return user?.deletedAt ? refuseMissingSession() : refuseMissingUser()
+  const asksForRow = reportsSession(config, sessionId)
+  return refuseUser(config, sessionId, asksForRow ? await findUserById(db, userId) : undefined)
+}
+
+/** @throws tokenUserNotFound, sessionNotFound */
+function refuseUser(
+  config: ActiveCallerDeps['config'],
+  sessionId: string | null,
+  user: Pick<User, 'deletedAt'> | undefined,
+): never {
+  return user?.deletedAt && reportsSession(config, sessionId) ? refuseMissingSession() : refuseMissingUser()
+}
+
+/** Whether a user who was deleted softly is reported as a session that has ended: the row exists, but has no session. */
+function reportsSession({ behaviours }: ActiveCallerDeps['config'], sessionId: string | null): boolean {
+  return behaviours.reportDeletedUserAsMissing === 'session' && sessionId !== null
 }
 
 /** What the check of a fresh sign-in works with. Undefined `freshForMs`: no sign-in has to be fresh. */

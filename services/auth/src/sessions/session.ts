@@ -40,12 +40,6 @@ export interface IssuedSession extends StoredSession {
   readonly refreshToken: string
 }
 
-/** Requires that the user of a token still exists, as a lookup has found them. @throws tokenUserNotFound */
-export function requireTokenUser<Found>(user: Found | undefined): Found {
-  if (user === undefined) refuseMissingUser()
-  return user
-}
-
 /** Requires that the session of a token still exists, as a lookup has found it. @throws sessionNotFound */
 export function requireSession<Found>(session: Found | undefined): Found {
   if (session === undefined) refuseMissingSession()
