@@ -10,7 +10,8 @@ it.each([
   'export async function payOut(): Promise<void> {}\n',
   'export async function* payOut(): AsyncGenerator<string> {}\n',
   'export const payOut = (): void => {}\n',
-  'async function payOut(): Promise<void> {}\nexport function startPayouts(): void { queue(payOut) }\n',
+  'export const CURRENCIES = []\nexport function payOut(): void {}\nexport function isPayable(): boolean { return true }\n',
+  'async function payOut(): Promise<void> {}\nexport function startPayouts(): void { jobs.work(payOut) }\n',
 ])('accepts a use case that has a function of the name of its file: %j', async (text) => {
   expect(await problemsOf(useCaseNames, { [useCase]: text })).toEqual([])
 })
@@ -22,6 +23,16 @@ it.each([
   'export function startPayouts(): void {}\n',
 ])('refuses a use case whose name no function of it has: %j', async (text) => {
   expect(await problemsOf(useCaseNames, { [useCase]: text })).toEqual([refusal])
+})
+
+it.each([
+  ['another act', 'export async function payEveryone(): Promise<void> {}\n', 'payEveryone'],
+  ['another act as an arrow function', 'export const payEveryone = async (): Promise<void> => {}\n', 'payEveryone'],
+  ['a function that begins with start and takes no jobs', 'export function startPayment(): void {}\n', 'startPayment'],
+])('refuses a use case that exports %s beside its own', async (_why, other, name) => {
+  const text = `export function payOut(): void {}\n${other}`
+  const problem = `${useCase} exports ${name} beside payOut: give each act its own file`
+  expect(await problemsOf(useCaseNames, { [useCase]: text })).toEqual([problem])
 })
 
 it('leaves tests and other folders alone', async () => {

@@ -3,7 +3,8 @@ import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
 import type { AuthConfig } from '../config.ts'
-import { type DatabaseImport, forgetImport, importDatabase } from '../use-cases/import-database.ts'
+import { forgetImport } from '../use-cases/forget-import.ts'
+import { type DatabaseImport, importDatabase } from '../use-cases/import-database.ts'
 import { createQuietDeps } from './operator-deps.ts'
 
 interface ImportFlags {

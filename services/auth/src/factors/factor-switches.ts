@@ -2,6 +2,7 @@ import type { AuthConfig } from '../config.ts'
 import {
   phoneEnrolDisabled,
   phoneVerifyDisabled,
+  recoveryEnrolDisabled,
   totpEnrolDisabled,
   totpVerifyDisabled,
   webauthnEnrolDisabled,
@@ -25,6 +26,11 @@ export function requireVerifyEnabled({ mfa }: Pick<AuthConfig, 'mfa'>, type: Enr
   if (mfa[type].verifyEnabled) return
   if (type === 'totp') throw totpVerifyDisabled()
   throw type === 'phone' ? phoneVerifyDisabled() : webauthnVerifyDisabled()
+}
+
+/** Refuses to make recovery codes where they are switched off. @throws recoveryEnrolDisabled */
+export function requireRecoveryCodesEnabled({ mfa }: Pick<AuthConfig, 'mfa'>): void {
+  if (!mfa.recoveryCodes.enrolEnabled) throw recoveryEnrolDisabled()
 }
 
 /** Requires a factor that can be challenged. Recovery codes are used without a challenge. @throws what `requireFactor` throws */

@@ -1,5 +1,12 @@
 import { createHmac } from 'node:crypto'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
+import type { Factor } from './factor.ts'
+
+/** A set of codes, which are shown this once. */
+export interface RecoveryCodes {
+  readonly factor: Factor
+  readonly codes: readonly string[]
+}
 
 /** Letters and digits without 0 and 1, which look like letters. */
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz23456789'

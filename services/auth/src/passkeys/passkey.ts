@@ -1,4 +1,4 @@
-import { passkeyRefused } from '../factor-errors.ts'
+import { passkeyRefused, tooManyPasskeys } from '../factor-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { StoredCredential } from './credential.ts'
 
@@ -15,4 +15,9 @@ export interface Passkey {
 /** Refuses an answer that is no valid answer of a passkey, without the reason. @throws passkeyRefused */
 export function refusePasskey(): never {
   throw passkeyRefused()
+}
+
+/** Requires that a user with these passkeys may have one more. @throws tooManyPasskeys */
+export function requireRoom(passkeys: readonly Passkey[], { passkeysMax }: { readonly passkeysMax: number }): void {
+  if (passkeys.length >= passkeysMax) throw tooManyPasskeys()
 }

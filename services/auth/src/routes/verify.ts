@@ -16,7 +16,8 @@ import { type RequestContextDeps, readContext } from '../plugins/request-context
 import { nameSession } from '../plugins/upstream-answers.ts'
 import { emailField, needs, passwordField, phoneField, withTexts, withValues } from '../requests/documented-fields.ts'
 import { SessionView } from '../sessions/session-view.ts'
-import { type FollowedLink, type FollowLinkDeps, followLink, openLink } from '../use-cases/follow-link.ts'
+import { type FollowedLink, type FollowLinkDeps, followLink } from '../use-cases/follow-link.ts'
+import { openLink } from '../use-cases/open-link.ts'
 import { verifyMessage } from '../use-cases/verify-message.ts'
 
 /** The types of mails. */

@@ -1,11 +1,5 @@
 import type { AuthDeps } from '../deps.ts'
-import { linkFetchedAhead } from '../errors.ts'
-import {
-  mayFollow,
-  type ParsedLink,
-  requireLinkToFollow,
-  type VerifyFields,
-} from '../one-time-tokens/verify-request.ts'
+import { type ParsedLink, requireLinkToFollow } from '../one-time-tokens/verify-request.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { type SessionView, signNewSession } from '../sessions/session-view.ts'
 import { redeemLink } from '../sign-ups/redeem-message.ts'
@@ -24,20 +18,6 @@ export type FollowLinkDeps = Pick<
   | 'hooks'
   | 'signingKeys'
 >
-
-/**
- * What opening a link does: it is followed at once, or a page asks first (AUTH_MAILER_LINK_MODE), because a mail scanner opens links
- * too. A request that only prefetches the link must not use it up.
- * @throws linkFetchedAhead
- */
-export function openLink(
-  { config }: Pick<AuthDeps, 'config'>,
-  { fields, isPrefetch }: { readonly fields: VerifyFields; readonly isPrefetch: boolean },
-): 'ask' | 'follow' {
-  if (config.mail.linkMode === 'confirm' && mayFollow(fields, config.signup.pkce)) return 'ask'
-  if (isPrefetch) throw linkFetchedAhead()
-  return 'follow'
-}
 
 /** How a link ends. `other-address-left`: a change of email waits for its other address, and nobody signs in. */
 export type FollowedLink =

@@ -14,7 +14,8 @@ import {
   recoveryEnrolDisabled,
 } from '../factor-errors.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { generateRecoveryCodes, regenerateRecoveryCodes } from './generate-recovery-codes.ts'
+import { generateRecoveryCodes } from './generate-recovery-codes.ts'
+import { regenerateRecoveryCodes } from './regenerate-recovery-codes.ts'
 
 const test = await openTestApp({ settings: { AUTH_MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true' } })
 const { deps, close } = test

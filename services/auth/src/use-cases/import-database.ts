@@ -13,7 +13,7 @@ import {
   noteTaken,
   type TableChange,
 } from '../adoption/import-changes.ts'
-import { dropImport, type ImportRecord, importPlacesOf, openRecord } from '../adoption/import-record.ts'
+import { type ImportRecord, importPlacesOf, openRecord } from '../adoption/import-record.ts'
 import { countRows, type Loss, listClosedSecrets, listLostSignIns, UNSERVED } from '../adoption/inspect-database.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import {
@@ -94,16 +94,6 @@ export async function importDatabase(
     })
     return { version, ...done, ...description }
   })
-}
-
-/**
- * Drops what a further import from the same database needs.
- * @throws Error where nothing was imported
- */
-export async function forgetImport({ config }: Pick<AuthDeps, 'config'>): Promise<void> {
-  const { url, names } = migrateOptions(config)
-  const dropped = await underLock({ url, names }, (db) => dropImport(db, importPlacesOf(names)))
-  if (!dropped) throw new Error('nothing was imported from another database, or its record was dropped before')
 }
 
 async function importSnapshot(

@@ -1,9 +1,8 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
-import { askForAssertion, namesUser, verifyAssertion } from '../passkeys/ceremony.ts'
+import { namesUser, verifyAssertion } from '../passkeys/ceremony.ts'
 import type { Assertion } from '../passkeys/credential.ts'
 import { refusePasskey } from '../passkeys/passkey.ts'
-import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-challenge-repository.ts'
 import { findPasskeyByCredential, updatePasskeyUse } from '../passkeys/passkey-repository.ts'
 import { requirePasskeyChallenge } from '../passkeys/require-passkey-challenge.ts'
 import { createSession } from '../sessions/create-session.ts'
@@ -13,17 +12,6 @@ import { lockUserById } from '../users/user-repository.ts'
 
 type SignInWithPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>
 
-/**
- * Makes the challenge for a sign-in by passkey (reference: Passkeys). It names no account, so it does not reveal who has one.
- * @throws Error when the settings name no relying party
- */
-export async function askForSignIn(deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>): Promise<PasskeyQuestion> {
-  const timeoutMs = deps.config.webauthn.challengeLifetimeMs
-  const request = await askForAssertion(deps, { known: [], timeoutMs })
-  const expiresAt = new Date(deps.now().getTime() + timeoutMs)
-  return insertPasskeyChallenge(deps.db, null, { ...request, expiresAt })
-}
-
 /** The answer of an authenticator to a challenge. */
 export interface SignInWithPasskeyInput extends SessionOrigin {
   readonly challengeId: string
@@ -31,7 +19,7 @@ export interface SignInWithPasskeyInput extends SessionOrigin {
 }
 
 /**
- * Signs in by passkey. Answers an unknown passkey like one with a wrong signature.
+ * Signs in by passkey (reference: Passkeys). Answers an unknown passkey like one with a wrong signature.
  * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, userBanned
  */
 export async function signInWithPasskey(

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { AuthDeps } from '../deps.ts'
-import { requireManualLinking } from '../external-accounts/link.ts'
 import { providerUnknown, providerUnnamed } from '../external-errors.ts'
 import { beginSignIn } from '../external-providers/begin-sign-in.ts'
 import { findProvider } from '../external-providers/find-provider.ts'
@@ -9,12 +8,14 @@ import type { PkceChallenge } from '../flows/pkce.ts'
 import { hashLinkToken } from '../one-time-tokens/one-time-token.ts'
 import { findTokenByLink } from '../one-time-tokens/one-time-token-repository.ts'
 import { sealOptional } from '../secrets/sealed-secret.ts'
-import { findCaller, lockLinkingUser } from '../sessions/active-caller.ts'
-import type { Caller } from '../sessions/caller.ts'
-import { requireIdentityOwner } from '../sessions/require-owner.ts'
+import { lockLinkingUser } from '../sessions/active-caller.ts'
 import { requireUser } from '../users/user.ts'
 
-type StartAuthorizationDeps = Pick<AuthDeps, 'config' | 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'>
+/** What beginning a sign-in at a provider works with. */
+export type StartAuthorizationDeps = Pick<
+  AuthDeps,
+  'config' | 'db' | 'now' | 'randomBytes' | 'encryptionKeys' | 'outbound'
+>
 
 /** A sign-in at a provider that a browser begins. */
 export interface StartAuthorizationInput {
@@ -61,29 +62,6 @@ export async function startAuthorization(
     at: deps.now(),
   })
   return begun.url
-}
-
-/** A sign-in at a provider that links the identity to the caller. */
-export interface StartLinkingInput {
-  readonly caller: Caller
-  readonly request: Omit<StartAuthorizationInput, 'inviteToken' | 'linking'>
-}
-
-/**
- * Begins a sign-in at a provider whose identity is linked to the caller's account (reference: Linking).
- * @throws manualLinkingDisabled, identitiesNeedSecondFactor, tokenUserNotFound, userBanned, sessionNotFound, signInTooOld,
- * and what `startAuthorization` throws
- */
-export async function startLinking(
-  deps: StartAuthorizationDeps,
-  { caller, request }: StartLinkingInput,
-): Promise<string> {
-  requireManualLinking(deps.config)
-  const active = await findCaller(deps, caller)
-  await requireIdentityOwner(deps.db, deps, active)
-  const { user, session } = active
-  const linking = { userId: user.id, sessionId: session?.id ?? null, aal: session?.aal ?? 'aal1' } as const
-  return startAuthorization(deps, { ...request, inviteToken: undefined, linking })
 }
 
 /** A linking flow belongs to a session. Checks again, under its lock, that the session is alive. */

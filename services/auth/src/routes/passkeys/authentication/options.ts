@@ -3,7 +3,7 @@ import { errorAnswers } from '../../../error-body.ts'
 import { PasskeyQuestionView, viewPasskeyQuestion } from '../../../passkeys/passkey-view.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
-import { askForSignIn } from '../../../use-cases/sign-in-with-passkey.ts'
+import { askForPasskeySignIn } from '../../../use-cases/ask-for-passkey-sign-in.ts'
 
 /** `POST /passkeys/authentication/options`: the challenge of a sign-in. It names no user. */
 export const passkeyAuthenticationOptionsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -23,6 +23,6 @@ export const passkeyAuthenticationOptionsRoutes: FastifyPluginAsyncZod = async (
         response: { 200: PasskeyQuestionView, ...errorAnswers(400, 404, 413, 429) },
       },
     },
-    async () => viewPasskeyQuestion(await askForSignIn(deps)),
+    async () => viewPasskeyQuestion(await askForPasskeySignIn(deps)),
   )
 }

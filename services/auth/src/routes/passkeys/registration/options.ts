@@ -4,7 +4,7 @@ import { PasskeyQuestionView, viewPasskeyQuestion } from '../../../passkeys/pass
 import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { requirePasskeys } from '../../../plugins/require-passkeys.ts'
-import { askForPasskey } from '../../../use-cases/register-passkey.ts'
+import { askForNewPasskey } from '../../../use-cases/ask-for-new-passkey.ts'
 
 /** `POST /passkeys/registration/options`: the challenge of the caller's new passkey. */
 export const passkeyRegistrationOptionsRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -24,6 +24,6 @@ export const passkeyRegistrationOptionsRoutes: FastifyPluginAsyncZod = async (ap
         response: { 200: PasskeyQuestionView, ...errorAnswers(400, 401, 403, 404, 413, 422, 429) },
       },
     },
-    async ({ caller }) => viewPasskeyQuestion(await askForPasskey(deps, caller)),
+    async ({ caller }) => viewPasskeyQuestion(await askForNewPasskey(deps, caller)),
   )
 }

@@ -6,7 +6,7 @@ import { authenticate } from '../../../plugins/authenticate.ts'
 import { noStore } from '../../../plugins/headers.ts'
 import { readContext } from '../../../plugins/request-context.ts'
 import { needs } from '../../../requests/documented-fields.ts'
-import { startLinking } from '../../../use-cases/start-authorization.ts'
+import { startLinking } from '../../../use-cases/start-linking.ts'
 
 /** `GET /user/identities/authorize`: sends a browser to a provider, to link the identity there to the caller's account. */
 export const linkingRoutes: FastifyPluginAsyncZod = async (app) => {

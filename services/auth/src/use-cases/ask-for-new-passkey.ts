@@ -1,0 +1,34 @@
+import type { AuthDeps } from '../deps.ts'
+import { askForCreation } from '../passkeys/ceremony.ts'
+import { requireRoom } from '../passkeys/passkey.ts'
+import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-challenge-repository.ts'
+import { listPasskeys } from '../passkeys/passkey-repository.ts'
+import { lockCaller } from '../sessions/active-caller.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { requirePasskeyOwner } from '../sessions/require-owner.ts'
+
+/**
+ * Makes the challenge for a new passkey (reference: Passkeys). Locks the user, so that no challenge is stored for an account that a
+ * concurrent request deletes.
+ * @throws tooManyPasskeys, tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
+ */
+export async function askForNewPasskey(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>,
+  caller: Caller,
+): Promise<PasskeyQuestion> {
+  const { challengeLifetimeMs: timeoutMs } = deps.config.webauthn
+  return deps.db.transaction().execute(async (trx) => {
+    const { user } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
+    const passkeys = await listPasskeys(trx, user.id)
+    requireRoom(passkeys, deps.config.webauthn)
+    const request = await askForCreation(deps, {
+      userId: user.id,
+      account: user.email ?? user.phone ?? user.id,
+      known: passkeys.map(({ credential }) => credential),
+      residentKey: 'required',
+      timeoutMs,
+    })
+    const expiresAt = new Date(deps.now().getTime() + timeoutMs)
+    return insertPasskeyChallenge(trx, user.id, { ...request, expiresAt })
+  })
+}

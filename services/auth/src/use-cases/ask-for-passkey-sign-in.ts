@@ -1,0 +1,16 @@
+import type { AuthDeps } from '../deps.ts'
+import { askForAssertion } from '../passkeys/ceremony.ts'
+import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passkey-challenge-repository.ts'
+
+/**
+ * Makes the challenge for a sign-in by passkey (reference: Passkeys). It names no account, so it does not reveal who has one.
+ * @throws Error when the settings name no relying party
+ */
+export async function askForPasskeySignIn(
+  deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>,
+): Promise<PasskeyQuestion> {
+  const timeoutMs = deps.config.webauthn.challengeLifetimeMs
+  const request = await askForAssertion(deps, { known: [], timeoutMs })
+  const expiresAt = new Date(deps.now().getTime() + timeoutMs)
+  return insertPasskeyChallenge(deps.db, null, { ...request, expiresAt })
+}

@@ -1,0 +1,17 @@
+import type { AuthDeps } from '../deps.ts'
+import { linkFetchedAhead } from '../errors.ts'
+import { mayFollow, type VerifyFields } from '../one-time-tokens/verify-request.ts'
+
+/**
+ * What opening a link does: it is followed at once, or a page asks first (AUTH_MAILER_LINK_MODE), because a mail scanner opens links
+ * too. A request that only prefetches the link must not use it up.
+ * @throws linkFetchedAhead
+ */
+export function openLink(
+  { config }: Pick<AuthDeps, 'config'>,
+  { fields, isPrefetch }: { readonly fields: VerifyFields; readonly isPrefetch: boolean },
+): 'ask' | 'follow' {
+  if (config.mail.linkMode === 'confirm' && mayFollow(fields, config.signup.pkce)) return 'ask'
+  if (isPrefetch) throw linkFetchedAhead()
+  return 'follow'
+}

@@ -1,0 +1,28 @@
+import { requireManualLinking } from '../external-accounts/link.ts'
+import { findCaller } from '../sessions/active-caller.ts'
+import type { Caller } from '../sessions/caller.ts'
+import { requireIdentityOwner } from '../sessions/require-owner.ts'
+import { type StartAuthorizationDeps, type StartAuthorizationInput, startAuthorization } from './start-authorization.ts'
+
+/** A sign-in at a provider that links the identity to the caller. */
+export interface StartLinkingInput {
+  readonly caller: Caller
+  readonly request: Omit<StartAuthorizationInput, 'inviteToken' | 'linking'>
+}
+
+/**
+ * Begins a sign-in at a provider whose identity is linked to the caller's account (reference: Linking).
+ * @throws manualLinkingDisabled, identitiesNeedSecondFactor, tokenUserNotFound, userBanned, sessionNotFound, signInTooOld,
+ * and what `startAuthorization` throws
+ */
+export async function startLinking(
+  deps: StartAuthorizationDeps,
+  { caller, request }: StartLinkingInput,
+): Promise<string> {
+  requireManualLinking(deps.config)
+  const active = await findCaller(deps, caller)
+  await requireIdentityOwner(deps.db, deps, active)
+  const { user, session } = active
+  const linking = { userId: user.id, sessionId: session?.id ?? null, aal: session?.aal ?? 'aal1' } as const
+  return startAuthorization(deps, { ...request, inviteToken: undefined, linking })
+}
