@@ -8,9 +8,10 @@ import { claimToken, findTokenByLink } from '../one-time-tokens/one-time-token-r
 import { awaitsFirstSignIn } from '../users/take-over-account.ts'
 import { requireNotBanned, type User } from '../users/user.ts'
 import { lockUserById } from '../users/user-repository.ts'
+import { confirmOwner } from './confirm-owner.ts'
 import { adoptProfile, type FindOwnerDeps } from './find-owner.ts'
 import { requireOwnIdentity } from './link.ts'
-import { confirmOwner, type ExternalOutcome } from './sign-in.ts'
+import type { ExternalOutcome } from './sign-in.ts'
 
 /** An invitation, and the external account by which its user accepts it. */
 export interface AcceptedInvitation {

@@ -1,15 +1,11 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
-import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import type { ExternalAccount } from '../identities/external-account.ts'
-import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { confirmedMetadata } from '../users/address-metadata.ts'
 import type { User } from '../users/user.ts'
-import { deleteBelongings, updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
-import { isUnclaimed } from '../users/user-repository.ts'
-import { adoptProfile, type ExternalOwner, type FindOwnerDeps, findExternalOwner, freeEmail } from './find-owner.ts'
+import { confirmOwner } from './confirm-owner.ts'
+import { type FindOwnerDeps, findExternalOwner } from './find-owner.ts'
 import type { UnverifiedEmail } from './unverified-email.ts'
 
 /** The user whom an external account signs in, or why it signs nobody in. Either way the transaction is committed. */
@@ -44,7 +40,7 @@ export async function signInExternally(
   const isNew = owner.decision === 'create'
   const record = (action: 'login' | 'user_signedup') =>
     recordAudit(trx, deps, { action, actor: user, ip: context.ip, traits: { provider: account.provider } })
-  if (isKnown(user, email)) {
+  if (needsNoConfirmation(user, email)) {
     await record(isNew ? 'user_signedup' : 'login')
     return { verdict: 'signed-in', user, credentialSince }
   }
@@ -70,58 +66,7 @@ export async function signInExternally(
  * could belong to somebody else, neither in the account nor at the provider. A provider that no longer gives an email confirms
  * nothing.
  */
-function isKnown(user: User, email: ExternalAccount['email']): boolean {
+function needsNoConfirmation(user: User, email: ExternalAccount['email']): boolean {
   if (user.emailConfirmedAt !== null) return true
   return (user.email === null && !email) || (user.confirmedAt !== null && (user.email === null || !email))
 }
-
-/**
- * Confirms an account by a verified email of a provider. If the account is unclaimed, a stranger may have made it and waits for the
- * owner of the email. So its password, metadata, other identities and sessions are removed. They stay where the account has no
- * email and the provider, by which the user is known, gives one for the first time. An added identity does not change the email of
- * a user with a second factor: a session without that factor may have added it.
- * @throws metadataTooLarge, and what `freeEmail` throws
- */
-export async function confirmOwner(
-  trx: Trx,
-  deps: FindOwnerDeps,
-  { decision, user, identityId, isFirstAddress, credentialSince }: ExternalOwner,
-  account: ExternalAccount,
-): Promise<User> {
-  const at = deps.now()
-  const isKnownWithout = user.email === null && isFirstAddress
-  const wanted = account.email?.email ?? null
-  const isStrange = decision !== 'create' && !isKnownWithout && (await isUnclaimed(trx, user))
-  const isAdded = credentialSince !== null && user.email !== wanted
-  if (!isStrange && isAdded && (await hasVerifiedFactor(trx, user.id))) return user
-  if (isStrange) {
-    await deleteBelongings(trx, user.id)
-    await deleteOtherIdentities(trx, user.id, identityId)
-    await updateUser(trx, user.id, { ...EMPTY, is_anonymous: false })
-  }
-  const email = user.email === wanted ? wanted : await freeEmail(trx, account)
-  if (decision !== 'create' && email !== null && email !== user.email) {
-    await upsertAddressChange(trx, user, { kind: 'email', at })
-  }
-  const isConfirmedNow = email !== null && user.emailConfirmedAt === null
-  const proven = isConfirmedNow ? confirmedMetadata(deps.config, {}, 'email') : {}
-  const confirmed = await updateUser(trx, user.id, {
-    // A confirmed email replaces one that was never confirmed. If another user has it, the account has none.
-    email,
-    email_confirmed_at: email === null ? null : (user.emailConfirmedAt ?? at),
-    ...(isStrange ? {} : { raw_user_meta_data: { ...user.userMetadata, ...proven } }),
-    is_anonymous: false,
-    updated_at: at,
-  })
-  const data = { ...account.data, ...proven }
-  return isStrange ? adoptProfile(trx, deps, { ...confirmed, userMetadata: {} }, { data }) : confirmed
-}
-
-const EMPTY = {
-  encrypted_password: null,
-  raw_user_meta_data: {},
-  phone: null,
-  email_change: '',
-  email_change_confirm_status: 0,
-  phone_change: '',
-} as const

@@ -1,0 +1,99 @@
+import type { Trx } from '../database.ts'
+import { hasVerifiedFactor } from '../factors/factor-repository.ts'
+import type { ExternalAccount } from '../identities/external-account.ts'
+import { deleteOtherIdentities } from '../identities/external-identity-repository.ts'
+import { confirmedMetadata } from '../users/address-metadata.ts'
+import type { User } from '../users/user.ts'
+import { deleteBelongings, updateUser, upsertAddressChange } from '../users/user-change-repository.ts'
+import { isUnclaimed } from '../users/user-repository.ts'
+import { adoptProfile, type ExternalOwner, type FindOwnerDeps, freeEmail } from './find-owner.ts'
+
+/**
+ * Confirms an account by an email that a provider has verified, or a mail has confirmed. Removes what a stranger may have left in
+ * the account, and leaves an account alone whose email must stay (see `judgeConfirmation`).
+ * @throws metadataTooLarge, and what `freeEmail` throws
+ */
+export async function confirmOwner(
+  trx: Trx,
+  deps: FindOwnerDeps,
+  owner: ExternalOwner,
+  account: ExternalAccount,
+): Promise<User> {
+  const { decision, user, identityId } = owner
+  const given = account.email?.email ?? null
+  const confirmation = judgeConfirmation(owner, given, await readProtection(trx, owner))
+  if (confirmation === 'keep-email') return user
+  const at = deps.now()
+  const takesOver = confirmation === 'take-over'
+  if (takesOver) {
+    await deleteBelongings(trx, user.id)
+    await deleteOtherIdentities(trx, user.id, identityId)
+    await updateUser(trx, user.id, { ...CLEARED_COLUMNS, is_anonymous: false })
+  }
+  const email = user.email === given ? given : await freeEmail(trx, account)
+  if (decision !== 'create' && email !== null && email !== user.email) {
+    await upsertAddressChange(trx, user, { kind: 'email', at })
+  }
+  const isConfirmedNow = email !== null && user.emailConfirmedAt === null
+  const confirmedData = isConfirmedNow ? confirmedMetadata(deps.config, {}, 'email') : {}
+  const confirmed = await updateUser(trx, user.id, {
+    // A confirmed email replaces one that was never confirmed. If another user has it, the account has none.
+    email,
+    email_confirmed_at: email === null ? null : (user.emailConfirmedAt ?? at),
+    ...(takesOver ? {} : { raw_user_meta_data: { ...user.userMetadata, ...confirmedData } }),
+    is_anonymous: false,
+    updated_at: at,
+  })
+  if (!takesOver) return confirmed
+  const data = { ...account.data, ...confirmedData }
+  return adoptProfile(trx, deps, { ...confirmed, userMetadata: {} }, { data })
+}
+
+/** What an account has against strangers: an owner who has claimed it, and a second factor. */
+export interface Protection {
+  readonly isUnclaimed: boolean
+  readonly hasVerifiedFactor: boolean
+}
+
+/**
+ * What the confirmation of an email does to an account (reference: Owner of an external account):
+ * - `take-over`: nobody has claimed the account, so a stranger may have made it and waits for the owner of the email. The owner
+ *   gets the account without what the stranger has left there. An account without an email was made by its provider, and loses
+ *   nothing when that provider gives an email for the first time.
+ * - `keep-email`: the identity was added later, perhaps by a session without the second factor of the account. So the identity
+ *   signs in, and the email of the account stays.
+ * - `confirm`: the account keeps everything, and gets the email.
+ * @param given the email that the account at the provider has; null: none
+ */
+export function judgeConfirmation(
+  {
+    user,
+    isFirstAddress,
+    credentialSince,
+  }: Pick<ExternalOwner, 'isFirstAddress' | 'credentialSince'> & {
+    readonly user: Pick<User, 'email'>
+  },
+  given: string | null,
+  protection: Protection,
+): 'keep-email' | 'take-over' | 'confirm' {
+  const mayBelongToStranger = protection.isUnclaimed && !(user.email === null && isFirstAddress)
+  if (mayBelongToStranger) return 'take-over'
+  const wasAddedLater = credentialSince !== null
+  return wasAddedLater && user.email !== given && protection.hasVerifiedFactor ? 'keep-email' : 'confirm'
+}
+
+/** Reads the protection of an account. This sign-in has just made a new one, so no stranger has been in it. */
+async function readProtection(trx: Trx, { decision, user }: ExternalOwner): Promise<Protection> {
+  if (decision === 'create') return { isUnclaimed: false, hasVerifiedFactor: false }
+  return { isUnclaimed: await isUnclaimed(trx, user), hasVerifiedFactor: await hasVerifiedFactor(trx, user.id) }
+}
+
+/** What a stranger may have written into the row of the account. */
+const CLEARED_COLUMNS = {
+  encrypted_password: null,
+  raw_user_meta_data: {},
+  phone: null,
+  email_change: '',
+  email_change_confirm_status: 0,
+  phone_change: '',
+} as const
