@@ -52,18 +52,18 @@ export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation:
   if (owner && !isStaged(owner)) {
     requireUnconfirmed(owner, context.audience)
     // The admin invites without the metadata with which a stranger may have signed up.
-    const isStrange = await upsertSignUpContent(trx, owner, {
+    const beganWithSignUp = await upsertSignUpContent(trx, owner, {
       kind: 'confirmation',
       audience: owner.audience,
       data,
       passwordHash: null,
     })
-    if (isStrange) await replaceIdentityData(trx, owner, identifier, invitationData(deps.config, data))
+    if (beganWithSignUp) await replaceIdentityData(trx, owner, identifier, invitationData(deps.config, data))
     return updateUser(trx, owner.id, {
       ...since,
       // A stranger may have signed up with this address, so the password of that sign-up must not outlive the invitation.
       ...((await isUnclaimed(trx, owner)) ? { encrypted_password: null } : {}),
-      raw_user_meta_data: mergeMetadata(deps.config, isStrange ? {} : owner.userMetadata, data),
+      raw_user_meta_data: mergeMetadata(deps.config, beganWithSignUp ? {} : owner.userMetadata, data),
       updated_at: at,
     })
   }

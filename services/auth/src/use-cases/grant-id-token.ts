@@ -219,8 +219,8 @@ function refuseProvider(
   asked: string,
   known: (typeof PROVIDERS)[number] | undefined,
 ): never {
-  const isStrange = known === undefined || !takesIdTokens(known)
-  if (isStrange && config.behaviours.reportUnknownIssuerAsUnsupported) return refuseUnsupported(asked)
+  const isUnsupported = known === undefined || !takesIdTokens(known)
+  if (isUnsupported && config.behaviours.reportUnknownIssuerAsUnsupported) return refuseUnsupported(asked)
   throw providerDisabled({ issuer: known ? issuerOf(known) : asked })
 }
 
