@@ -5,15 +5,16 @@ import { prepareDatabase } from '@trestle/service/prepare-database.ts'
 import { buildApp } from '../app.ts'
 import type { AuthConfig } from '../config.ts'
 import { type AuthDeps, createDeps } from '../deps.ts'
-import { startUserCreatedCalls, type UserCreatedDeps } from '../hooks/user-created-job.ts'
-import { type AnswerDeps, startMessageRequests } from '../message-requests/message-request-job.ts'
-import { type MailWorkDeps, startMails } from '../messages/mail-job.ts'
-import { type SmsWorkDeps, startSms } from '../messages/sms-job.ts'
+import type { MessageRequestDeps } from '../message-requests/request-message.ts'
 import { migrateOptions } from '../migrations.ts'
 import { fitToDatabase } from '../open-database.ts'
 import { createAuthLog, observeProcess, openAuthTelemetry } from '../open-telemetry.ts'
 import { runHashTasks } from '../passwords/hash-threads.ts'
+import { startMessageRequests } from '../use-cases/answer-message-request.ts'
 import { startCleanUp } from '../use-cases/clean-up.ts'
+import { startMails } from '../use-cases/send-mail.ts'
+import { startSms } from '../use-cases/send-sms.ts'
+import { startUserCreatedCalls } from '../use-cases/tell-user-created.ts'
 
 /** The time in milliseconds that telemetry and the database have to close, after the jobs. */
 const CLOSE_MS = 3_000
@@ -82,7 +83,7 @@ async function start(config: AuthConfig, log: ServiceLogger, process: NodeJS.Pro
   })
 }
 
-export type WorkDeps = Pick<AuthDeps, 'outbox'> & AnswerDeps & MailWorkDeps & SmsWorkDeps & UserCreatedDeps
+type WorkDeps = MessageRequestDeps & Pick<AuthDeps, 'outbox' | 'hooks' | 'mailer' | 'sms'>
 
 /** Starts to work on what requests queue: requests for messages, mails, SMS, and calls of the hook AFTER_USER_CREATED. */
 export async function startWork(deps: WorkDeps): Promise<void> {

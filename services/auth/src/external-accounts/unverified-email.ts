@@ -3,8 +3,7 @@ import { sendEmailChange } from '../address-changes/send-address-change.ts'
 import { overEmailRateLimit } from '../errors.ts'
 import { externalEmailMailed, externalEmailUnverified, linkedEmailUnverified } from '../external-errors.ts'
 import type { LinkingTarget } from '../flows/flow-repository.ts'
-import type { AnswerDeps } from '../message-requests/message-request-job.ts'
-import { requestMessage } from '../message-requests/request-message.ts'
+import { type MessageRequestDeps, requestMessage } from '../message-requests/request-message.ts'
 import { runHooked } from '../messages/hooked-transaction.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import type { RequestContext } from '../requests/request-context.ts'
@@ -12,7 +11,7 @@ import { type ActiveCallerDeps, lockLinkingUser } from '../sessions/active-calle
 import { requireShownFactor } from '../sessions/require-owner.ts'
 import type { User } from '../users/user.ts'
 
-export type UnverifiedDeps = AnswerDeps & ActiveCallerDeps
+export type UnverifiedDeps = MessageRequestDeps & ActiveCallerDeps
 
 /** An email that its provider has not verified. The identity has been stored by then. */
 export interface UnverifiedEmail {

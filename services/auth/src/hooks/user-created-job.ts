@@ -1,4 +1,3 @@
-import type { Outcome } from '@trestle/jobs/attempt.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { defineTask, RETRY_FOR_A_DAY } from '@trestle/jobs/task.ts'
 import { z } from 'zod'
@@ -64,24 +63,4 @@ export async function announceUser(
 ): Promise<void> {
   const profile = hooks.isInRequest('AFTER_USER_CREATED') ? await findProfileById(db, userId) : undefined
   if (profile) await hooks.call('AFTER_USER_CREATED', { user: viewUser(profile) })
-}
-
-/** Starts to work on these jobs. Resolves once the queue hands them out. */
-export async function startUserCreatedCalls(deps: UserCreatedDeps): Promise<void> {
-  await deps.jobs.work(userCreatedTask, (created, { id }) => callHook(deps, created, id))
-}
-
-/** A process may die after the call and before the queue hears of it. The next attempt calls again, with the `uuid` of this job. */
-async function callHook(
-  { db, hooks, now }: Omit<UserCreatedDeps, 'jobs'>,
-  { userId, ip }: UserCreated,
-  jobId: string,
-): Promise<Outcome> {
-  const profile = hooks.isOn('AFTER_USER_CREATED') ? await findProfileById(db, userId) : undefined
-  if (!profile) return 'dropped'
-  await hooks.call('AFTER_USER_CREATED', {
-    metadata: { uuid: jobId, time: now().toISOString(), name: 'after-user-created', ip_address: ip },
-    user: viewUser(profile),
-  })
-  return 'done'
 }

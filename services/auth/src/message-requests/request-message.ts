@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
+import type { AuthConfig } from '../config.ts'
+import { type HookedDeps, isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
 import {
   countMessages,
   type MessagePurpose,
@@ -9,12 +10,22 @@ import {
 } from '../messages/message-request.ts'
 import { countSms } from '../messages/sms-allowance.ts'
 import { findTestCode } from '../messages/test-code.ts'
-import { type Allowance, takeAllowances } from '../rate-limits/rate-limits.ts'
+import { type Allowance, type RateLimits, takeAllowances } from '../rate-limits/rate-limits.ts'
 import { type IntervalKind, requireInterval, restoreIntervals } from '../rate-limits/send-interval.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import type { AnswerDeps } from './message-request-job.ts'
-import { sendRequested } from './send-requested.ts'
+import type { ServerKeys } from '../secrets/server-key.ts'
+import { type SendDeps, sendRequested } from './send-requested.ts'
+
+/** What asking for a message works with, and answering the request. The limits count each message, whether or not it has a recipient. */
+export interface MessageRequestDeps extends SendDeps, HookedDeps {
+  readonly config: AuthConfig
+  readonly hooks: HookedDeps['hooks']
+  readonly logger: HookedDeps['logger']
+  readonly now: () => Date
+  readonly serverKeys: ServerKeys
+  readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
+}
 
 /** What a client asks for, with what the job needs of the request: no more of it is stored. */
 export interface RequestMessageInput
@@ -29,7 +40,7 @@ export interface RequestMessageInput
  * @returns our own id of the message
  * @throws overEmailRateLimit, overSmsRateLimit, and what `requireInterval` throws
  */
-export async function requestMessage(deps: AnswerDeps, input: RequestMessageInput): Promise<string> {
+export async function requestMessage(deps: MessageRequestDeps, input: RequestMessageInput): Promise<string> {
   const { purpose, identifier } = input
   const request = toMessageRequest(deps, input)
   const allowance = await takeAllowance(deps, request, input.context.limitKey)
@@ -53,12 +64,12 @@ export async function requestMessage(deps: AnswerDeps, input: RequestMessageInpu
  * Whether a request without a recipient leaves the interval alone. A request that sends an SMS takes longer, so an interval would
  * hide nothing. A test phone has a recipient, to whom nothing is sent.
  */
-function isFree(deps: AnswerDeps, request: MessageRequest): boolean {
+function isFree(deps: MessageRequestDeps, request: MessageRequest): boolean {
   return messageMedium(request) === 'sms' && !isForTestPhone(deps, request)
 }
 
 /** Whether the request itself looks for the recipient: it sends the message too, or the message goes to a test phone. */
-function isSentAtOnce(deps: AnswerDeps, request: MessageRequest): boolean {
+function isSentAtOnce(deps: MessageRequestDeps, request: MessageRequest): boolean {
   return isSentInRequest(deps, messageMedium(request)) || isForTestPhone(deps, request)
 }
 
@@ -66,20 +77,24 @@ function isSentAtOnce(deps: AnswerDeps, request: MessageRequest): boolean {
  * Whether the message goes to a test phone. A test knows the code in advance and uses it at once, so the code must be stored
  * before the answer. A test phone has no account to hide.
  */
-function isForTestPhone({ config, now }: AnswerDeps, { identifier: { kind, value } }: MessageRequest): boolean {
+function isForTestPhone({ config, now }: MessageRequestDeps, { identifier: { kind, value } }: MessageRequest): boolean {
   return kind === 'phone' && findTestCode(config.sms, value, now()) !== undefined
 }
 
 /** The request in the form of its job. */
 export function toMessageRequest(
-  { now }: Pick<AnswerDeps, 'now'>,
+  { now }: Pick<MessageRequestDeps, 'now'>,
   { context, ...input }: RequestMessageInput,
 ): MessageRequest {
   const { audience, redirectTo, linkBase, ip } = context
   return { ...input, audience, redirectTo, linkBase, ip, messageId: randomUUID(), askedAt: now().toISOString() }
 }
 
-function takeAllowance(deps: AnswerDeps, request: MessageRequest, limitKey: string | undefined): Promise<Allowance> {
+function takeAllowance(
+  deps: MessageRequestDeps,
+  request: MessageRequest,
+  limitKey: string | undefined,
+): Promise<Allowance> {
   if (messageMedium(request) === 'email') {
     const mails = countMessages(request, deps.config)
     return takeAllowances(Array.from({ length: mails }, () => () => deps.rateLimits.email.take(limitKey)))

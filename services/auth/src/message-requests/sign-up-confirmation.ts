@@ -17,12 +17,11 @@ import {
   type SignUp,
   type SignUpOutcome,
 } from '../sign-ups/sign-up-repository.ts'
-import type { AnswerDeps } from './message-request-job.ts'
-import { toMessageRequest } from './request-message.ts'
+import { type MessageRequestDeps, toMessageRequest } from './request-message.ts'
 import { sendRequested } from './send-requested.ts'
 
 /** What a sign-up works with whose identifier has to be confirmed. */
-export interface ConfirmationDeps extends AnswerDeps {
+export interface ConfirmationDeps extends MessageRequestDeps {
   readonly insertSignUp: InsertSignUp
 }
 

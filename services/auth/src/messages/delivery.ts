@@ -2,9 +2,10 @@ import type { HookName } from '../config/hooks.ts'
 import type { Trx } from '../database.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'
+import { type DeliverSmsDeps, sendSmsInRequest } from './deliver-sms.ts'
 import type { MailJob } from './mail-job.ts'
 import { type MessageHookDeps, makeMailPayload, makeSmsPayload } from './message-hooks.ts'
-import { type SmsJob, type SmsWorkDeps, sendSmsInRequest } from './sms-job.ts'
+import type { SmsJob } from './sms-job.ts'
 
 /** Messages that a request sends itself, in place of the queue. */
 export interface QueuedMessages {
@@ -46,7 +47,10 @@ async function isDropped(trx: Trx, kind: IdentifierKind, { onlyIfFree, to }: Mai
 }
 
 /** Calls the hook of a message, or hands an SMS to the gateway. @throws what `Hooks.call` and `sendSmsInRequest` throw */
-export async function deliver(deps: Pick<SmsWorkDeps, 'hooks' | 'logger' | 'sms'>, delivery: Delivery): Promise<void> {
+export async function deliver(
+  deps: Pick<DeliverSmsDeps, 'hooks' | 'logger' | 'sms'>,
+  delivery: Delivery,
+): Promise<void> {
   if ('sms' in delivery) await sendSmsInRequest(deps, delivery.sms)
   else await deps.hooks.call(delivery.hook, delivery.payload)
 }

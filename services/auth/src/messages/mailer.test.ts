@@ -1,13 +1,11 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { createOutbound } from '@trestle/common/outbound/outbound.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
-import { Hopeless } from '@trestle/jobs/attempt.ts'
 import { startMailSink } from '@trestle/testing/mail-sink.ts'
 import { startStubProvider } from '@trestle/testing/stub-provider.ts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { loadAuthConfig } from '../config.ts'
 import { DEFAULT_TEXTS } from './default-templates.ts'
-import { sendQueuedMail } from './mail-job.ts'
 import { parseTemplate } from './mail-template.ts'
 import { createMailer, htmlToText } from './mailer.ts'
 import { createTemplateLoader } from './template-loader.ts'
@@ -90,18 +88,6 @@ describe('send', () => {
     const { mailer } = open({ AUTH_SMTP_HOST: '' })
     expect(await mailer.send(mail, now)).toBe(false)
     await mailer.check()
-  })
-})
-
-describe('sendQueuedMail', () => {
-  it('drops a mail whose link has expired', async () => {
-    const { mailer } = open({ AUTH_SMTP_PORT: '1' })
-    const job = { ...mail, userId: mail.messageId, expiresAt: now.toISOString() }
-    await expect(sendQueuedMail({ logger, send: mailer.send, now: () => now }, job)).rejects.toThrow(Hopeless)
-    await expect(sendQueuedMail({ logger, send: mailer.send, now: () => later(-1) }, job)).rejects.toThrow('SMTP')
-    await expect(
-      sendQueuedMail({ logger, send: mailer.send, now: () => now }, { ...job, expiresAt: null }),
-    ).rejects.toThrow('SMTP ESOCKET')
   })
 })
 

@@ -7,11 +7,12 @@ import {
   type Stage,
   signUpUnlessKnown,
 } from '../message-requests/one-time-code.ts'
+import { sendHeldSms } from '../messages/deliver-sms.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { isSentInRequest, runHooked } from '../messages/hooked-transaction.ts'
 import { takeSms } from '../messages/sms-allowance.ts'
 import { issueSmsCode } from '../messages/sms-code.ts'
-import { type HeldSms, holdSms, sendHeldSms } from '../messages/sms-job.ts'
+import { type HeldSms, holdSms } from '../messages/sms-job.ts'
 import { requireInterval } from '../rate-limits/send-interval.ts'
 import { lockOrStageUser } from '../sign-ups/stage-user.ts'
 import { isStaged } from '../users/user.ts'

@@ -1,26 +1,8 @@
 import type { Outcome } from '@trestle/jobs/attempt.ts'
-import type { AuthConfig } from '../config.ts'
-import type { HookedDeps } from '../messages/hooked-transaction.ts'
+import type { MessageRequestDeps } from '../message-requests/request-message.ts'
+import { sendRequested } from '../message-requests/send-requested.ts'
 import { countMessages, type MessageRequest, messageMedium, messageRequestTask } from '../messages/message-request.ts'
 import { findTestCode } from '../messages/test-code.ts'
-import type { RateLimits } from '../rate-limits/rate-limits.ts'
-import type { ServerKeys } from '../secrets/server-key.ts'
-import { type SendDeps, sendRequested } from './send-requested.ts'
-
-/** What answering a queued request works with. The limits count each message here, whether or not it has a recipient. */
-export interface AnswerDeps extends SendDeps, HookedDeps {
-  readonly config: AuthConfig
-  readonly hooks: HookedDeps['hooks']
-  readonly logger: HookedDeps['logger']
-  readonly now: () => Date
-  readonly serverKeys: ServerKeys
-  readonly rateLimits: Pick<RateLimits, 'email' | 'sms'>
-}
-
-/** Starts to answer queued requests for messages. */
-export async function startMessageRequests(deps: AnswerDeps): Promise<void> {
-  await deps.jobs.work(messageRequestTask, (request, { attempt }) => answerMessageRequest(deps, request, attempt))
-}
 
 /**
  * Sends the message of a request, if it has a recipient. The limits count the message either way. If they counted only messages
@@ -30,7 +12,7 @@ export async function startMessageRequests(deps: AnswerDeps): Promise<void> {
  * code in place of the earlier one. The limits do not count that message again.
  */
 export async function answerMessageRequest(
-  deps: AnswerDeps,
+  deps: MessageRequestDeps,
   request: MessageRequest,
   attempt: number,
 ): Promise<Outcome> {
@@ -43,18 +25,23 @@ export async function answerMessageRequest(
   return isSent ? 'done' : 'dropped'
 }
 
-async function returnAllowance({ config, rateLimits }: AnswerDeps, request: MessageRequest): Promise<void> {
+async function returnAllowance({ config, rateLimits }: MessageRequestDeps, request: MessageRequest): Promise<void> {
   const messages = countMessages(request, config)
   for (let given = 0; given < messages; given += 1) await rateLimits[messageMedium(request)].giveBack()
 }
 
 /** Whether the request is older than a code lives. Nobody waits for its message any more. */
-function isExpired({ config, now }: AnswerDeps, request: MessageRequest): boolean {
+function isExpired({ config, now }: MessageRequestDeps, request: MessageRequest): boolean {
   const { codeLifetimeSeconds } = messageMedium(request) === 'email' ? config.mail : config.sms
   return now().getTime() >= Date.parse(request.askedAt) + codeLifetimeSeconds * 1_000
 }
 
 /** Whether the limits have counted the request. They do not count test phones. */
-function isCounted({ config, now }: AnswerDeps, { identifier: { kind, value } }: MessageRequest): boolean {
+function isCounted({ config, now }: MessageRequestDeps, { identifier: { kind, value } }: MessageRequest): boolean {
   return kind === 'email' || findTestCode(config.sms, value, now()) === undefined
+}
+
+/** Starts to answer queued requests for messages. */
+export async function startMessageRequests(deps: MessageRequestDeps): Promise<void> {
+  await deps.jobs.work(messageRequestTask, (request, { attempt }) => answerMessageRequest(deps, request, attempt))
 }

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openTestApp, type TestApp } from '../../test/auth-app.ts'
 import { overEmailRateLimit } from '../errors.ts'
-import { answerMessageRequest } from './message-request-job.ts'
-import { toMessageRequest } from './request-message.ts'
+import { toMessageRequest } from '../message-requests/request-message.ts'
+import { answerMessageRequest } from './answer-message-request.ts'
 
 let test: TestApp
 // Each test starts with an allowance of one message.

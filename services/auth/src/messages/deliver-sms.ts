@@ -1,0 +1,93 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
+import { Hopeless, type Outcome } from '@trestle/jobs/attempt.ts'
+import type { Jobs } from '@trestle/jobs/jobs.ts'
+import { smsSendFailed } from '../errors.ts'
+import { isIdentifierTaken } from '../users/user-repository.ts'
+import { type MessageHookDeps, sendSmsByHook } from './message-hooks.ts'
+import { type SmsGateway, SmsRefused } from './sms-gateway.ts'
+import { type HeldSms, type SmsJob, smsTask } from './sms-job.ts'
+import { logUndelivered } from './undelivered.ts'
+
+/** How long a request waits for the gateway. */
+const PATIENCE_MS = 2_000
+
+/** What sending an SMS works with, by the hook SEND_SMS or by the gateway. */
+export interface DeliverSmsDeps extends MessageHookDeps {
+  readonly logger: ServiceLogger['logger']
+  readonly now: () => Date
+  /** Undefined where no gateway is set. */
+  readonly sms: SmsGateway | undefined
+}
+
+/**
+ * Sends an SMS of the queue, by the hook SEND_SMS or by the gateway. Drops and counts it where no gateway is set.
+ * @throws Hopeless when the code of the SMS has expired, SmsRefused, and Error when it could not be sent
+ */
+export async function deliverSms(deps: DeliverSmsDeps, job: SmsJob): Promise<Outcome> {
+  const { db, hooks, now } = deps
+  if (Date.parse(job.expiresAt) <= now().getTime()) throw new Hopeless('its code has expired')
+  if (job.onlyIfFree && (await isIdentifierTaken(db, { kind: 'phone', value: job.to }))) return 'dropped'
+  if (hooks.isOn('SEND_SMS')) return (await sendSmsByHook(deps, job)) ? 'done' : 'dropped'
+  return sendByGateway(deps, job)
+}
+
+async function sendByGateway({ logger, sms }: Pick<DeliverSmsDeps, 'logger' | 'sms'>, job: SmsJob): Promise<Outcome> {
+  if (!sms) {
+    logger.warn({ message_id: job.messageId }, 'SMS dropped: no gateway is set')
+    return 'dropped'
+  }
+  const gatewayId = await sms.send(job)
+  logger.info({ message_id: job.messageId, gateway_id: gatewayId }, 'SMS sent')
+  return 'done'
+}
+
+/**
+ * Sends a held SMS, and waits for two seconds at most (reference: POST /otp). A refusal of the gateway within that time ends
+ * the job. Everything else continues without the request, and the queue tries again where the gateway is away.
+ * @throws smsSendFailed
+ */
+export async function sendHeldSms(
+  deps: DeliverSmsDeps & { readonly jobs: Jobs },
+  { jobId, job }: HeldSms,
+): Promise<void> {
+  const result = Promise.withResolvers<SmsRefused | 'under-way'>()
+  let isAwaited = true
+  const timer = setTimeout(() => result.resolve('under-way'), PATIENCE_MS)
+  const attempt = deps.jobs.run(smsTask, jobId, async () => {
+    try {
+      return await deliverSms(deps, job)
+    } catch (error) {
+      logUndelivered(deps.logger, smsTask, error, { attempt: 1, message_id: job.messageId })
+      if (!isAwaited || !(error instanceof SmsRefused)) throw error
+      result.resolve(error)
+      return 'dropped'
+    }
+  })
+  // The queue tries again after a failure.
+  attempt.catch(() => {}).finally(() => result.resolve('under-way'))
+  const outcome = await result.promise
+  isAwaited = false
+  clearTimeout(timer)
+  if (outcome === 'under-way') return
+  throw describeFailure(outcome)
+}
+
+/**
+ * Sends an SMS by the gateway, once, in the request that asks for it.
+ * @throws smsSendFailed when the gateway refuses the SMS or is away
+ */
+export async function sendSmsInRequest(deps: Pick<DeliverSmsDeps, 'logger' | 'sms'>, job: SmsJob): Promise<void> {
+  try {
+    await sendByGateway(deps, job)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    deps.logger.warn({ message_id: job.messageId, reason }, 'SMS not sent')
+    throw describeFailure(cause)
+  }
+}
+
+/** The error of a request whose SMS was not taken. Only a refusal has words for the client. */
+function describeFailure(cause: unknown): HttpError {
+  return smsSendFailed({ reason: cause instanceof SmsRefused ? cause.reason : 'the gateway does not work' }, { cause })
+}
