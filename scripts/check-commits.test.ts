@@ -23,6 +23,7 @@ it.each([
   ['feat(auth): Sell apples', 'the subject is not "type(scope): imperative, lower case"'],
   [`fix(auth): ${'a'.repeat(62)}`, 'the subject has 73 characters, not 72'],
   ['feat(auth): sell apples and pears', '"and" in the subject: make two commits'],
+  ['feat(auth): sell apples or pears', '"or" in the subject: make two commits'],
   ['feat(auth): sell apples, pears', 'a comma in the subject: make a commit for each of its parts'],
   ['feat(auth): sell apples.', 'the subject ends with a full stop'],
 ])('refuses %s', (subject, problem) => {

@@ -30,6 +30,7 @@ export function problemsOfMessage(message: string): readonly string[] {
       `the subject has ${subject.length} characters, not ${SUBJECT_LENGTH_MAX}`,
     ),
     ...refuse(/ and /.test(subject), '"and" in the subject: make two commits'),
+    ...refuse(/ or /.test(subject), '"or" in the subject: make two commits'),
     ...refuse(subject.includes(','), 'a comma in the subject: make a commit for each of its parts'),
     ...refuse(subject.endsWith('.'), 'the subject ends with a full stop'),
     ...refuse(gap !== '', 'no empty line below the subject'),
