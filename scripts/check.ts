@@ -94,7 +94,7 @@ export function runStep(step: Step, cwd: string, output: 'collect' | 'inherit' =
   const { name, command, args } = step
   const started = performance.now()
   const out = output === 'inherit' ? 'inherit' : 'pipe'
-  // Scripts find their modules compiled. The tests have a cache of their own, which vitest.config.ts names.
+  // A check starts sooner when it finds its modules compiled. The tests, whose output is shown, run without this cache.
   const env = output === 'inherit' ? process.env : { ...process.env, NODE_COMPILE_CACHE: compileCache }
   return new Promise((resolve) => {
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', out, out] })
