@@ -2,7 +2,17 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
-import { anyId, errorBody, statusAndBody } from '../../test/bodies.ts'
+import {
+  anyId,
+  anyTime,
+  confirmedBody,
+  emailIdentity,
+  errorBody,
+  phoneBody,
+  phoneIdentity,
+  sessionBody,
+  statusAndBody,
+} from '../../test/bodies.ts'
 import { OPERATOR } from '../../test/forged-token.ts'
 import { type HookCall, type HookStub, NOTHING, startHookStub } from '../../test/hook-stub.ts'
 import { type MailApp, openBeside, openMailApp } from '../../test/mail-app.ts'
@@ -53,6 +63,18 @@ const refusal = { error: { http_code: 403, message: 'Not to this address' } }
 const REFUSED = [403, errorBody(403, 'unknown', 'Not to this address')]
 const put = (headers: Record<string, string>, payload: object) =>
   test.app.inject({ method: 'PUT', url: '/user', headers, payload })
+/** Status and body of an answer. This profile ends times with Z, and the bodies of tests end them with an offset. */
+const withOffsets = (response: Awaited<ReturnType<MailApp['post']>>) =>
+  statusAndBody({ ...response, body: response.body.replaceAll(/(?<="\d{4}-\d\d-\d\dT[\d:.]+)Z(?=")/g, '+00:00') })
+/** The session of somebody who has signed up by a phone, and has just confirmed the phone. */
+const phoneSession = (phone: string) =>
+  sessionBody(
+    phoneBody(phone, {
+      last_sign_in_at: anyTime,
+      user_metadata: { sub: anyId, email_verified: false, phone_verified: false },
+      identities: [{ ...phoneIdentity(anyId, phone, { phone_verified: true }), last_sign_in_at: anyTime }],
+    }),
+  )
 /** Every row that a request may write, but for its audit log and the keys of limits. */
 const snapshot = async () => {
   const tables = [
@@ -99,7 +121,7 @@ describe('SEND_EMAIL in the request', () => {
   })
 
   it('is sent both codes of a change of email in one call, and both work', async () => {
-    const { email, headers } = await createSignedIn(test)
+    const { user, email, headers } = await createSignedIn(test)
     const before = stub.callsOf('SEND_EMAIL').length
     expect((await put(headers, { email: 'changed@example.com' })).statusCode).toBe(200)
     expect(stub.callsOf('SEND_EMAIL')).toHaveLength(before + 1)
@@ -107,7 +129,13 @@ describe('SEND_EMAIL in the request', () => {
     expect(type).toBe('email_change')
     expect((await test.post('/verify', { type, email, token })).statusCode).toBe(200)
     const done = await test.post('/verify', { type, email: 'changed@example.com', token: tokenNew })
-    expect(done.json().user.email).toBe('changed@example.com')
+    const identity = emailIdentity(user.id, 'changed@example.com', { email_verified: true })
+    const changed = confirmedBody(user.id, 'changed@example.com', {
+      ...{ confirmation_sent_at: anyTime, email_change_sent_at: anyTime, last_sign_in_at: anyTime },
+      user_metadata: { name: 'Ann', email_verified: true },
+      identities: [{ ...identity, last_sign_in_at: anyTime }],
+    })
+    expect(withOffsets(done)).toEqual([200, sessionBody(changed)])
   })
 
   it('403: refuses a message of every kind, and nothing of the request stays, not even the interval', async () => {
@@ -266,7 +294,7 @@ describe('SEND_SMS in the request', () => {
     const { sms } = Sms.parse({ sms: stub.callsOf('SEND_SMS').at(-1)?.payload.sms })
     expect(sms.phone).toBe(phone)
     const verified = await test.post('/verify', { type: 'sms', phone, token: sms.otp })
-    expect(verified.json().user.phone).toBe(phone)
+    expect(withOffsets(verified)).toEqual([200, phoneSession(phone)])
   })
 })
 
@@ -309,7 +337,7 @@ describe('an SMS in the request, by the gateway', () => {
     expect(service.sms.messages).toHaveLength(sent + requests.length)
     const { code } = service.sms.messages.findLast(({ to }) => to === '14155550202') ?? {}
     const verified = await service.post('/verify', { type: 'sms', phone: '14155550202', token: code })
-    expect(verified.json().user.phone).toBe('14155550202')
+    expect(withOffsets(verified)).toEqual([200, phoneSession('14155550202')])
     await service.close()
   })
 })

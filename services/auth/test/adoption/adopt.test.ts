@@ -77,8 +77,14 @@ describe.each(CASES)('an $way database of $version', ({ open, version }) => {
         expect([user.name, own.statusCode, own.json().id]).toEqual([user.name, 200, user.id])
         expect(await refresh(refresh_token)).toEqual({ status: 200, sub: user.id, session_id, aal })
       }
-      for (const { refresh_token } of user.dead_sessions) expect((await refresh(refresh_token)).status).toBe(400)
     }
+  })
+
+  it('400: continues no session of a banned user', async () => {
+    const body = errorBody(400, 'user_banned', 'Invalid Refresh Token: User Banned')
+    const dead = users.flatMap(({ dead_sessions }) => dead_sessions)
+    for (const { refresh_token } of dead) expect(await refresh(refresh_token)).toEqual({ status: 400, body })
+    expect(dead).toHaveLength(1)
   })
 
   it('accepts the parent of a refresh token, whose child stays valid, and takes an older one for a theft', async () => {
@@ -119,17 +125,6 @@ describe.each(CASES)('an $way database of $version', ({ open, version }) => {
     }
   })
 
-  it('exchanges the code of a flow that the old server has ended', async () => {
-    const { pkce, email } = named('flow') ?? {}
-    if (pkce === undefined) return expect(version).toBe('v2.43.1')
-    const answer = await app.post('/token?grant_type=pkce', { ...pkce })
-    expect([answer.statusCode, answer.json().user.email, answer.json().provider_refresh_token]).toEqual([
-      200,
-      email,
-      'rt',
-    ])
-  })
-
   it('verifies second factors', async () => {
     const [totp, webauthn] = [named('totp'), named('webauthn')]
     const verify = async (user: OldUser, factorId: string, answer: (question: { challenge: string }) => object) => {
@@ -157,15 +152,6 @@ describe.each(CASES)('an $way database of $version', ({ open, version }) => {
     expect(await verify(webauthn, webauthn.webauthn.factor_id, assertion)).toEqual([200, 'aal2'])
   })
 
-  it('signs in by a passkey', async () => {
-    const user = named('passkey')
-    if (user?.passkey === undefined) return expect(version).not.toMatch(/2\.196/)
-    const { challenge_id, options } = (await app.post('/passkeys/authentication/options', {})).json()
-    const credential = authenticatorOf(user.passkey).get(options)
-    const answer = await app.post('/passkeys/authentication/verify', { challenge_id, credential })
-    expect([answer.statusCode, answer.json().user?.id ?? answer.body]).toEqual([200, user.id])
-  })
-
   it('lists everybody, and has the entries of the audit log', async () => {
     const { rows } = readManifest(version)
     expect(
@@ -176,6 +162,29 @@ describe.each(CASES)('an $way database of $version', ({ open, version }) => {
       ),
     ).toEqual([{ users: rows.users, entries: rows.audit_log_entries }])
   })
+
+  if (version !== 'v2.43.1') {
+    it('exchanges the code of a flow that the old server has ended', async () => {
+      const { pkce, email } = named('flow') ?? {}
+      const answer = await app.post('/token?grant_type=pkce', { ...pkce })
+      expect([answer.statusCode, answer.json().user.email, answer.json().provider_refresh_token]).toEqual([
+        200,
+        email,
+        'rt',
+      ])
+    })
+  }
+
+  if (/2\.196/.test(version)) {
+    it('signs in by a passkey', async () => {
+      const user = named('passkey')
+      if (user?.passkey === undefined) throw new Error('each server with passkeys has a user with one')
+      const { challenge_id, options } = (await app.post('/passkeys/authentication/options', {})).json()
+      const credential = authenticatorOf(user.passkey).get(options)
+      const answer = await app.post('/passkeys/authentication/verify', { challenge_id, credential })
+      expect([answer.statusCode, answer.json().user?.id ?? answer.body]).toEqual([200, user.id])
+    })
+  }
 })
 
 describe.each(VERSIONS)('an adopted database of %s', (version) => {
@@ -210,6 +219,9 @@ describe.each(VERSIONS)('an adopted database of %s', (version) => {
     ])
     await runSql(superuserUrl, `DELETE FROM public.notes; DELETE FROM auth.users WHERE id = '${id}'`)
     expect(await runSql(superuserUrl, `SELECT id FROM public.profiles WHERE id = '${id}'`)).toEqual([])
-    expect((await refresh(signedUp.json().refresh_token)).status).toBe(400)
+    expect(await refresh(signedUp.json().refresh_token)).toEqual({
+      status: 400,
+      body: errorBody(400, 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
+    })
   })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { errorBody, statusAndBody } from '../bodies.ts'
 import { restore } from './adopted-app.ts'
 import { type ImportingApp, openBeside, openImportedVersion, openImporting } from './imported-app.ts'
 import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
@@ -166,7 +167,7 @@ describe('a later import', () => {
     expect([refreshed.statusCode, refreshed.json().user?.id]).toEqual([200, idOf(app, 'plain')])
     const { email, pending } = user ?? {}
     const used = await app.post('/verify', { type: pending?.type, email, token: pending?.email_otp })
-    expect(used.statusCode).toBe(403)
+    expect(statusAndBody(used)).toEqual([403, errorBody(403, 'otp_expired', 'Token has expired or is invalid')])
   })
 
   it('keeps a user who has changed on both sides as they are here, and says so until somebody decides', async () => {
@@ -200,7 +201,10 @@ describe('a later import', () => {
     const { heldBack } = await changesOf(app)
     expect(heldBack.map(({ id }) => id)).toEqual([gone, recovering?.id].sort())
     expect(await here(app, `SELECT id FROM auth.users WHERE id = '${gone}'`)).toEqual([])
-    expect((await app.post('/verify', code)).statusCode).toBe(403)
+    expect(statusAndBody(await app.post('/verify', code))).toEqual([
+      403,
+      errorBody(403, 'otp_expired', 'Token has expired or is invalid'),
+    ])
   })
 })
 

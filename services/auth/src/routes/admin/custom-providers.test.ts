@@ -179,19 +179,20 @@ describe('POST /admin/custom-providers', () => {
   })
 
   it('400: refuses an internal address in every notation', async () => {
+    const forbidden = (field: string) => ({
+      status: 400,
+      body: errorBody(400, 'validation_failed', `${field} is an address that this service may not call`),
+    })
     const hosts = REFUSED_HOSTS.filter(
       (host) => !host.includes('@') && !host.includes('example') && host !== 'localhost.',
     )
     for (const host of hosts) {
-      const { body } = await ask('POST', '', oauth2({ userinfo_url: `https://${host}/me` }))
-      expect([host, body.msg]).toEqual([
-        host,
-        expect.stringMatching(/^userinfo_url(: | is an address that this service)/),
-      ])
+      const refused = await ask('POST', '', oauth2({ userinfo_url: `https://${host}/me` }))
+      expect([host, refused]).toEqual([host, forbidden('userinfo_url')])
     }
     expect(hosts.length).toBeGreaterThan(200)
     const loopback = await ask('POST', '', oauth2({ token_url: 'https://127.0.0.1:8443/token' }))
-    expect(loopback.body.msg).toBe('token_url is an address that this service may not call')
+    expect(loopback).toEqual(forbidden('token_url'))
   })
 
   it('409 and 422: refuses a taken name and a provider over the limit, also when requests run in parallel', async () => {

@@ -292,13 +292,15 @@ describe('POST /admin/generate_link', () => {
       await expectFailure({ type, email: one.email, new_email: one.email.toUpperCase() }, [422, 'email_exists', TAKEN])
     }
     const simple = await openMailApp({ AUTH_MAILER_SECURE_EMAIL_CHANGE_ENABLED: 'false' })
-    const { email } = await createSignedUp(simple.deps)
+    const { user, email } = await createSignedUp(simple.deps)
     const text = 'Enable secure email change to generate link for current email'
     const current = { type: 'email_change_current', email, new_email: nextEmail() }
     await expectFailure(current, [400, 'validation_failed', text], simple)
     const { body } = await generate({ ...current, type: 'email_change_new' }, '', simple)
     const verified = await simple.post('/verify', { type: 'email_change', token_hash: body.hashed_token })
-    expect(verified.json().user.email).toBe(current.new_email)
+    expectSession(verified, signedUpBody({ user, email: current.new_email }, { last_sign_in_at: anyTime }), {
+      type: 'email_change',
+    })
     await simple.close()
   })
 })

@@ -239,7 +239,7 @@ describe('PUT /admin/users/{user_id}', () => {
     expect((await refresh(session.refresh_token)).json()).toEqual(
       grantErrorBody('invalid_grant', 'refresh_token_not_found', 'Invalid Refresh Token: Refresh Token Not Found'),
     )
-    expect((await signIn({ email, password })).json().user.role).toBe('authenticated')
+    expectSession(await signIn({ email, password }), signedUpBody({ user, email }, { last_sign_in_at: anyTime }))
   })
 
   // ASVS 7.4.2, 7.4.5

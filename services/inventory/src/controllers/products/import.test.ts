@@ -27,6 +27,9 @@ const post = (payload: string | Buffer, query = '', headers: Readonly<Record<str
 const NDJSON = { 'content-type': 'application/x-ndjson' }
 const LINES = { accept: 'application/x-ndjson' }
 
+/** The whole answer of an import that has ended. */
+const reportBody = (counts: Parameters<typeof importReport>[0]) => ({ statusCode: 200, data: importReport(counts) })
+
 const stored = async () =>
   (await inventory.query(`SELECT sku, attributes::text, version FROM inventory.products ORDER BY id`)).map(
     ({ sku, attributes, version }) => [sku, attributes, version],
@@ -44,7 +47,7 @@ describe('POST /products/import, CSV', () => {
     const csv =
       '\ufeffid,sku,attributes\r\n7,A,"{""n"":0.10}"\r\n,"B ""b"", c","{\r\n""big"":12345678901234567890}"\r\n'
     const response = await post(csv)
-    expect(response.json()).toEqual({ statusCode: 200, data: importReport({ received: 2, created: 2 }) })
+    expect(response.json()).toEqual(reportBody({ received: 2, created: 2 }))
     expect(await stored()).toEqual([
       ['A', '{"n": 0.10}', 1],
       ['B "b", c', '{"big": 12345678901234567890}', 1],
@@ -54,7 +57,7 @@ describe('POST /products/import, CSV', () => {
   it('200: reads columns of attributes as JSON or text, and skips empty cells', async () => {
     const csv =
       'attributes.size,sku,attributes.dim.w,"attributes.""a.b""",attributes.dim.h\n42,A,1.50,true,\n"4 2",B,,"""q""",x\n,C,,,\n'
-    expect((await post(csv)).json().data).toEqual(importReport({ received: 3, created: 3 }))
+    expect((await post(csv)).json()).toEqual(reportBody({ received: 3, created: 3 }))
     expect(await stored()).toEqual([
       ['A', '{"a.b": true, "dim": {"w": 1.50}, "size": 42}', 1],
       ['B', '{"a.b": "q", "dim": {"h": "x"}, "size": "4 2"}', 1],
@@ -64,9 +67,9 @@ describe('POST /products/import, CSV', () => {
 
   it('200: a bad row fails alone, and is reported with its line', async () => {
     const csv = 'sku,attributes\nA,{}\n"A\n",{}\nB\nC,{bad\nD,null\nE"e,{}\n"F","{}"\n'
-    const { data } = (await post(csv)).json()
-    expect(data).toEqual(
-      importReport({
+    const body = (await post(csv)).json()
+    expect(body).toEqual(
+      reportBody({
         received: 7,
         created: 2,
         failed: 5,
@@ -124,9 +127,9 @@ describe('POST /products/import, NDJSON', () => {
       '{"sku":"G","attributes":{"__proto__":1}}',
       '{"sku":"\\u00e4","attributes":[]}',
     ]
-    const { data } = (await post(lines.join('\n'), '', NDJSON)).json()
-    expect(data).toEqual(
-      importReport({
+    const body = (await post(lines.join('\n'), '', NDJSON)).json()
+    expect(body).toEqual(
+      reportBody({
         received: 10,
         created: 4,
         failed: 6,
@@ -145,14 +148,6 @@ describe('POST /products/import, NDJSON', () => {
         ],
       }),
     )
-    expect(data.errors.map(({ line, sku, type }: Record<string, unknown>) => [line, sku, type])).toEqual([
-      [5, 'D', 'VALIDATION_ERROR'],
-      [6, 'E', 'VALIDATION_ERROR'],
-      [7, 'F', 'VALIDATION_ERROR'],
-      [8, null, 'BAD_REQUEST'],
-      [9, null, 'BAD_REQUEST'],
-      [10, 'G', 'VALIDATION_ERROR'],
-    ])
     expect(await stored()).toEqual([
       ['A', '{"n": 0.10}', 1],
       ['B', '[100]', 1],
@@ -162,7 +157,7 @@ describe('POST /products/import, NDJSON', () => {
   })
 
   it('200: imports nothing from an empty file', async () => {
-    expect((await post('\n\n', '', NDJSON)).json()).toEqual({ statusCode: 200, data: importReport({ received: 0 }) })
+    expect((await post('\n\n', '', NDJSON)).json()).toEqual(reportBody({ received: 0 }))
   })
 })
 
@@ -171,9 +166,9 @@ describe('mode', () => {
   beforeEach(() => post('sku,attributes\nA,"{""n"":1}"\n'))
 
   it('200: insert fails only the rows with a taken or repeated SKU', async () => {
-    const { data } = (await post(file)).json()
-    expect(data).toEqual(
-      importReport({
+    const body = (await post(file)).json()
+    expect(body).toEqual(
+      reportBody({
         received: 3,
         created: 1,
         failed: 2,
@@ -187,7 +182,7 @@ describe('mode', () => {
   })
 
   it('200: skip counts a product with a taken SKU, and leaves it as it is', async () => {
-    expect((await post(file, '?mode=skip')).json().data).toEqual(importReport({ received: 3, created: 1, skipped: 2 }))
+    expect((await post(file, '?mode=skip')).json()).toEqual(reportBody({ received: 3, created: 1, skipped: 2 }))
     expect(await stored()).toEqual([
       ['A', '{"n": 1}', 1],
       ['B', '{}', 1],
@@ -195,25 +190,23 @@ describe('mode', () => {
   })
 
   it('200: upsert gives an existing product other attributes and the next version', async () => {
-    expect((await post(file, '?mode=upsert')).json().data).toEqual(
-      importReport({ received: 3, created: 1, updated: 2 }),
-    )
+    expect((await post(file, '?mode=upsert')).json()).toEqual(reportBody({ received: 3, created: 1, updated: 2 }))
     const after = [
       ['A', '{"n": 2}', 2],
       ['B', '[1]', 1],
     ]
     expect(await stored()).toEqual(after)
     const again = 'sku,attributes\nA,"{""n"":2}"\nB,[1]\n'
-    expect((await post(again, '?mode=upsert')).json().data).toEqual(importReport({ received: 2, skipped: 2 }))
+    expect((await post(again, '?mode=upsert')).json()).toEqual(reportBody({ received: 2, skipped: 2 }))
     expect(await stored()).toEqual(after)
   })
 
   it('200: dryRun reports everything, and stores nothing', async () => {
-    expect((await post(file, '?mode=upsert&dryRun=true')).json().data).toEqual(
-      importReport({ received: 3, created: 1, updated: 2 }),
+    expect((await post(file, '?mode=upsert&dryRun=true')).json()).toEqual(
+      reportBody({ received: 3, created: 1, updated: 2 }),
     )
-    expect((await post(file, '?dryRun=true')).json().data).toEqual(
-      importReport({
+    expect((await post(file, '?dryRun=true')).json()).toEqual(
+      reportBody({
         received: 3,
         created: 1,
         failed: 2,
@@ -237,8 +230,8 @@ describe('mode', () => {
       },
     })
     expect(await stored()).toEqual([['A', '{"n": 1}', 1]])
-    expect((await post(file, '?atomic=true&mode=skip')).json().data).toEqual(
-      importReport({ received: 3, created: 1, skipped: 2 }),
+    expect((await post(file, '?atomic=true&mode=skip')).json()).toEqual(
+      reportBody({ received: 3, created: 1, skipped: 2 }),
     )
     expect(await stored()).toHaveLength(2)
   })
@@ -257,7 +250,7 @@ describe('many rows', () => {
   const rows = (count: number) => `sku,attributes\n${Array.from({ length: count }, (_, n) => `R-${n},{}\n`).join('')}`
 
   it('200: stores many rows, with ids in the order of the file', async () => {
-    expect((await post(rows(2_345))).json().data).toEqual(importReport({ received: 2_345, created: 2_345 }))
+    expect((await post(rows(2_345))).json()).toEqual(reportBody({ received: 2_345, created: 2_345 }))
     expect((await stored()).map(([sku]) => sku)).toEqual(Array.from({ length: 2_345 }, (_, n) => `R-${n}`))
   })
 
@@ -313,11 +306,11 @@ describe('many rows', () => {
 
   it('200: a product that only PostgreSQL refuses fails alone', async () => {
     await inventory.query(`ALTER TABLE inventory.products ADD CONSTRAINT no_r_1 CHECK (sku <> 'R-1')`)
-    const { data } = (await post(rows(3))).json()
+    const body = (await post(rows(3))).json()
     await inventory.query('ALTER TABLE inventory.products DROP CONSTRAINT no_r_1')
     const description = 'The product could not be stored.'
     const errors = [{ line: 3, sku: 'R-1', type: 'SERVER_ERROR', description }]
-    expect(data).toEqual(importReport({ received: 3, created: 2, failed: 1, errors }))
+    expect(body).toEqual(reportBody({ received: 3, created: 2, failed: 1, errors }))
     expect(await stored()).toHaveLength(2)
   })
 
@@ -343,8 +336,16 @@ describe('many rows', () => {
   })
 
   it('200: reports at most 100 errors, and counts all', async () => {
-    const { data } = (await post(`sku,attributes\n${'x\n'.repeat(1_500)}`)).json()
-    expect([data.failed, data.errors.length]).toEqual([1_500, 100])
+    const description = 'The record has 1 fields, the header has 2.'
+    const errors = Array.from({ length: 100 }, (_, at) => ({
+      line: at + 2,
+      sku: null,
+      type: 'BAD_REQUEST',
+      description,
+    }))
+    expect((await post(`sku,attributes\n${'x\n'.repeat(1_500)}`)).json()).toEqual(
+      reportBody({ received: 1_500, failed: 1_500, errors }),
+    )
   })
 
   it('400: keeps the stored batches when the client leaves', async () => {
@@ -392,7 +393,7 @@ it('takes no slot when the client has left before the import begins', async () =
   }
   gone.resolve()
   const answer = await replica.app.inject({ method: 'POST', url: '/products/import', headers: own, payload: '' })
-  expect(answer.json()).toEqual({ statusCode: 200, data: importReport({ received: 0 }) })
+  expect(answer.json()).toEqual(reportBody({ received: 0 }))
   await replica.close()
 })
 
