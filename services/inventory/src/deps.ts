@@ -11,11 +11,12 @@ import { standbyOf } from '@trestle/service/standby.ts'
 import type { TokenVerifier } from './access/token-verifier.ts'
 import type { InventoryConfig } from './config.ts'
 import type { Db, InventoryTables } from './database.ts'
+import { openReadingAhead, type ReadingAhead } from './exports/read-ahead.ts'
 import { createImportCounter } from './imports/import-report.ts'
 import { expectMigrations, openInventoryDatabase, openTransferDatabase } from './open-database.ts'
 import { observeDatabase } from './open-telemetry.ts'
-import { type ImportTurns, openTurns, type Turns } from './plugins/turns.ts'
 import { openRateLimit, type RateLimit } from './requests/rate-limit.ts'
+import { type ImportTurns, openTurns, type Turns } from './requests/turns.ts'
 import { createStockMetrics, type StockMetrics } from './reservations/stock-metrics.ts'
 import { type CleanUp, createCleanUp } from './use-cases/clean-up.ts'
 
@@ -39,6 +40,8 @@ export interface InventoryDeps extends Turns {
   readonly readiness: Readiness
   /** Has connections of its own, because clients of imports and exports may be slow and their statements may take any time. */
   readonly transferDatabase: TransferDatabase
+  /** Exports that read the database, and the space for what they read ahead of their clients. */
+  readonly exportReading: ReadingAhead
   /** Counts records of an import by what became of them. */
   readonly countImport: (counts: Readonly<Record<string, number>>) => void
   /** Undefined when authentication is off. */
@@ -112,6 +115,7 @@ export async function createDeps(
     readiness,
     cleanUp,
     transferDatabase: { ...transferDatabase, batches, wholeImports },
+    exportReading: openReadingAhead(config.exportSpoolBytesMax),
     countImport: createImportCounter(meter),
     tokens: await openTokens(config, { logger, now }),
     rateLimit,

@@ -5,7 +5,7 @@ import { inventoryFunctions, inventoryMigrations } from '@trestle/migrations/inv
 import type { InventoryConfig } from './config.ts'
 import type { InventoryTables } from './database.ts'
 import { inventoryNames } from './migrations.ts'
-import { KEY_WAIT_MS, LISTS, TRANSFER_CONNECTIONS, TRANSFER_WAIT_MS } from './plugins/turns.ts'
+import { KEY_WAIT_MS, LISTS, TRANSFER_CONNECTIONS, TRANSFER_WAIT_MS } from './requests/turns.ts'
 
 const COMMAND_LOCK_TIMEOUT_MS = 120_000
 

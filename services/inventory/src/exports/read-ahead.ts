@@ -2,11 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FairGate } from '@trestle/common/limits/fair-gate.ts'
+import { FairGate } from '@trestle/common/limits/fair-gate.ts'
+import { serverBusy } from '../errors.ts'
+import { EXPORT_READS, READ_WAIT_MS } from '../requests/turns.ts'
 
 /** An export keeps so many bytes in memory before it uses a file. */
 const MEMORY_BYTES = 65_536
 const READ_BYTES = 32_768
+/** How long an export waits for its client in all, once the space is used up (reference: Turns). */
+const SLOW_CLIENT_MS = 60_000
 
 /** The space on disk that all exports share. */
 export class SpoolSpace {
@@ -34,6 +38,14 @@ export class SpoolSpace {
 export interface ReadingAhead {
   readonly space: SpoolSpace
   readonly turns: FairGate
+}
+
+/** Makes what the exports of a process share. @param bytesMax of the space */
+export function openReadingAhead(bytesMax: number): ReadingAhead {
+  return {
+    space: new SpoolSpace({ bytes: bytesMax, patienceMs: SLOW_CLIENT_MS }),
+    turns: new FairGate({ ...EXPORT_READS, patienceMs: READ_WAIT_MS, refuse: serverBusy }),
+  }
 }
 
 /**

@@ -1,6 +1,5 @@
 import { FairGate, type FairGateOptions } from '@trestle/common/limits/fair-gate.ts'
 import { serverBusy, serviceUnavailable } from '../errors.ts'
-import { type ReadingAhead, SpoolSpace } from '../exports/read-ahead.ts'
 
 // The bounds of this file are those of the reference: Turns.
 
@@ -16,13 +15,13 @@ const IMPORTS = { all: 16, each: 8 } as const
 const EXPORTS = { all: 32, each: 16 } as const
 /** Statements that run at a time, in all and for one client. */
 export const LISTS = { places: 4, each: 2 } as const
-const EXPORT_READS = { places: 3, each: 1 } as const
+/** Exports that read the database at a time, in all and for one client. */
+export const EXPORT_READS = { places: 3, each: 1 } as const
 const IMPORT_BATCHES = { places: 4, each: 2 } as const
 /** One more connection stores an atomic import as a whole. */
 export const TRANSFER_CONNECTIONS = EXPORT_READS.places + IMPORT_BATCHES.places + 1
-const READ_WAIT_MS = 10_000
-/** How long an export waits for its client in all, once the space for reading ahead is used up. */
-const SLOW_CLIENT_MS = 60_000
+/** How long a read of a list or of an export waits for its turn. */
+export const READ_WAIT_MS = 10_000
 
 /** Turns of clients, and bounds of what they may have open. */
 export interface Turns {
@@ -38,8 +37,6 @@ export interface Turns {
   readonly imports: Slots
   /** Open exports. */
   readonly exports: Slots
-  /** Exports that read the database, and the space for what they read ahead of their clients. */
-  readonly exportReading: ReadingAhead
 }
 
 /** The two gates at which imports wait, since an atomic import holds its connection for long. */
@@ -51,11 +48,7 @@ export interface ImportTurns {
 }
 
 /** Makes the turns of a process (reference: Turns). Writes share the pool of `poolSize` connections. */
-export function openTurns(config: {
-  readonly database: { readonly poolSize: number }
-  readonly exportSpoolBytesMax: number
-}): Turns & ImportTurns {
-  const { database, exportSpoolBytesMax } = config
+export function openTurns({ database }: { readonly database: { readonly poolSize: number } }): Turns & ImportTurns {
   return {
     productWrites: openWrites(Math.ceil(database.poolSize * WRITE_SHARE)),
     stockWrites: openWrites(database.poolSize),
@@ -63,10 +56,6 @@ export function openTurns(config: {
     longPages: new Slots(LONG_PAGES),
     imports: new Slots(IMPORTS),
     exports: new Slots(EXPORTS),
-    exportReading: {
-      space: new SpoolSpace({ bytes: exportSpoolBytesMax, patienceMs: SLOW_CLIENT_MS }),
-      turns: new FairGate({ ...EXPORT_READS, patienceMs: READ_WAIT_MS, refuse: serverBusy }),
-    },
     batches: openGate({ ...IMPORT_BATCHES, patienceMs: TRANSFER_WAIT_MS }),
     wholeImports: openGate({ places: 1, patienceMs: TRANSFER_WAIT_MS }),
   }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openStockDatabase, type StockDatabase } from '../../test/stock-database.ts'
 import { loadInventoryConfig } from '../config.ts'
 import { mergedTooLarge, mergedTooManyKeys, productChanged, productNotFound, validationError } from '../errors.ts'
-import { openTurns } from '../plugins/turns.ts'
+import { openTurns } from '../requests/turns.ts'
 import { type ChangeProductInput, changeProduct } from './change-product.ts'
 
 let stock: StockDatabase

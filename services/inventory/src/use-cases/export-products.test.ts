@@ -5,7 +5,7 @@ import { portOf } from '@trestle/testing/free-port.ts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { requestLine } from '../../test/bodies.ts'
 import { startInventory, startReplica, type TestInventory, type TestReplica } from '../../test/inventory-app.ts'
-import { Slots } from '../plugins/turns.ts'
+import { Slots } from '../requests/turns.ts'
 
 /** Some 13 MB of products: three times what the buffers of a connection hold. */
 const PRODUCTS = 200

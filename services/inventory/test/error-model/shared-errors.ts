@@ -3,7 +3,7 @@ import type { Scope } from '../../src/access/scopes.ts'
 import type { TokenVerifier } from '../../src/access/token-verifier.ts'
 import type { InventoryDeps } from '../../src/deps.ts'
 import * as errors from '../../src/errors.ts'
-import { Slots } from '../../src/plugins/turns.ts'
+import { Slots } from '../../src/requests/turns.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
 import { type Answer, type ErrorCase, type ErrorCases, json, send, type World } from './error-case.ts'
 
