@@ -18,14 +18,14 @@ it('stores one product for each SKU of a batch, and reports every row', async ()
   await fc.assert(
     fc.asyncProperty(batch, batch, fc.boolean(), async (before, rows, replace) => {
       await stock.query('DELETE FROM inventory.products')
-      await callImportProducts(stock.db, products(before), true)
+      await callImportProducts(stock.db, products(before), 'replace')
       const model = new Map(before)
       const expected = rows.map(([sku, attributes]): ImportVerdict => {
         const held = model.get(sku)
         if (held === undefined || replace) model.set(sku, attributes)
         return held === undefined ? 'created' : replace && held !== attributes ? 'updated' : 'exists'
       })
-      expect(await callImportProducts(stock.db, products(rows), replace)).toEqual(expected)
+      expect(await callImportProducts(stock.db, products(rows), replace ? 'replace' : 'keep')).toEqual(expected)
       const stored = await stock.query('SELECT sku, attributes::text, version FROM inventory.products')
       expect(new Map(stored.map(({ sku, attributes }) => [sku, attributes]))).toEqual(model)
       expect(stored.every(({ version }) => Number(version) <= 2)).toBe(true)

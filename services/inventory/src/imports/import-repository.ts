@@ -10,24 +10,26 @@ import type { ReadProduct } from './import-record.ts'
 /** What became of a product of a file. `exists`: a live product has the SKU and stays as it is. */
 export type ImportVerdict = 'created' | 'updated' | 'exists'
 
+/** What happens to the attributes of a product whose SKU comes again. */
+export type Existing = 'keep' | 'replace'
+
 interface VerdictRow extends NumberedRow {
   readonly verdict: ImportVerdict
 }
 
 /**
- * Stores products in one statement. The verdicts are the same as if the products were stored one after the other. Of a SKU that
- * comes twice, the last product is stored; without `replace`, the first.
- * @param replace whether an existing product gets the new attributes
+ * Stores products in one statement. The verdicts are the same as if the products were stored one after the other. When a SKU
+ * comes twice, `replace` stores its last product, and `keep` its first.
  * @throws pg.DatabaseError when PostgreSQL refuses the statement, or when the statement has lost too many conflicts
  */
 export async function callImportProducts(
   db: Db,
   products: readonly ReadProduct[],
-  replace: boolean,
+  existing: Existing,
 ): Promise<readonly ImportVerdict[]> {
   const statement = sql<VerdictRow>`
     SELECT place::integer AS item, verdict
-    FROM ${sql.table('import_products')}(${replace}, ${columns(products, { sku: 'text', attributes: 'text' })})`
+    FROM ${sql.table('import_products')}(${existing === 'replace'}, ${columns(products, { sku: 'text', attributes: 'text' })})`
   const { rows } = await againWhenLost(() => statement.execute(db))
   return orderResults(products, rows, ({ verdict }) => verdict).map((verdict) => verdict ?? 'exists')
 }
@@ -124,16 +126,17 @@ export async function listImportRows(
 }
 
 /**
- * Stores the rows of a file in one statement. Of a SKU that comes twice, the last row is stored; without `replace`, the first.
+ * Stores the rows of a file in one statement. When a SKU comes twice, `replace` stores its last row, and `keep` its first.
  * New products come first, so existing products are locked for a shorter time. The caller holds the lock of `lockImports`: two
  * files at the same time could deadlock.
  */
 export async function upsertImportRows(
   trx: Trx,
   id: bigint,
-  replace: boolean,
+  existing: Existing,
 ): Promise<{ readonly created: number; readonly updated: number }> {
-  const onConflict = replace
+  const replaces = existing === 'replace'
+  const onConflict = replaces
     ? sql`DO UPDATE SET attributes = EXCLUDED.attributes, version = p.version + 1, revision = DEFAULT, updated_at = now()
         WHERE p.attributes::text <> EXCLUDED.attributes::text`
     : sql`DO NOTHING`
@@ -141,11 +144,11 @@ export async function upsertImportRows(
     WITH chosen AS (
       SELECT DISTINCT ON (r.sku) r.place, r.sku, r.attributes, p.id AS held, p.attributes::text AS held_attributes
       FROM ${rowsTable} r LEFT JOIN ${heldProduct} WHERE r.import_id = ${id}
-      ORDER BY r.sku, r.place ${replace ? sql`DESC` : sql`ASC`}
+      ORDER BY r.sku, r.place ${replaces ? sql`DESC` : sql`ASC`}
     ), written AS (
       INSERT INTO ${sql.table('products')} AS p (sku, attributes)
       SELECT sku, attributes FROM chosen
-      WHERE held IS NULL OR (${replace}::boolean AND held_attributes <> attributes::text)
+      WHERE held IS NULL OR (${replaces}::boolean AND held_attributes <> attributes::text)
       ORDER BY held NULLS FIRST, place
       ON CONFLICT (sku) WHERE deleted_at IS NULL ${onConflict}
       RETURNING p.version

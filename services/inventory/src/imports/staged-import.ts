@@ -75,7 +75,7 @@ export class StagedImport implements AsyncDisposable {
       const judged = this.#expectAllRows(await countImportRows(trx, this.#id))
       const counts = toCounts(judged, mode)
       if (counts.taken > 0) return counts
-      const { created, updated } = await upsertImportRows(trx, this.#id, mode === 'upsert')
+      const { created, updated } = await upsertImportRows(trx, this.#id, mode === 'upsert' ? 'replace' : 'keep')
       if (mode === 'insert' && created < judged.staged) return undefined
       await trx.commit().execute()
       // One row is stored of a SKU that comes twice. Only the counts of the judgement include the other rows.

@@ -55,11 +55,11 @@ export async function* importProducts(
 ): AsyncGenerator<ImportEvent, ImportOutcome> {
   const tally = new ImportTally(() => performance.now())
   if (input.storing !== 'batches') return yield* importStaged(database, input, tally)
-  const replace = input.mode === 'upsert'
+  const existing = input.mode === 'upsert' ? 'replace' : 'keep'
   yield* storeRecords(
     input,
     tally,
-    storeInTurn(database, input, (products) => callImportProducts(database.db, products, replace)),
+    storeInTurn(database, input, (products) => callImportProducts(database.db, products, existing)),
   )
   return { verdict: 'stored', report: tally.report() }
 }
@@ -86,8 +86,9 @@ async function* importStaged(
   tally.count('skipped', end.skipped)
   const isRefused = tally.failed > 0 || end.taken > 0
   for await (const rows of staged.listTaken(end)) yield* reportProblems(rows.map(takenProblem), tally)
-  const verdict = storing === 'nothing' ? 'tried' : isRefused ? 'taken-back' : 'stored'
-  return { verdict, report: tally.report() }
+  const report = tally.report()
+  if (storing === 'nothing') return { verdict: 'tried', report }
+  return { verdict: isRefused ? 'taken-back' : 'stored', report }
 }
 
 /** `staged`: the product waits for the end of the file. `unstorable`: PostgreSQL refuses its values. */
