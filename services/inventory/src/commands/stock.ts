@@ -11,7 +11,7 @@ import type { Movement } from '../movements/movement-view.ts'
 import { getProductId } from '../products/product-repository.ts'
 import { type LevelFilters, listLevels, listNamed, type NamedLevel } from '../stock/level-repository.ts'
 import { type PlaceNames, QUANTITY_MAX } from '../stock/level-view.ts'
-import { operateStock, type StockOrder, type StockPlace } from '../use-cases/operate-stock.ts'
+import { moveStockByName, type StockOrder, type StockPlace } from '../use-cases/move-stock-by-name.ts'
 import { readValues } from './read-values.ts'
 
 type StockCommand = common.OperatorCommand<Database<InventoryTables>>
@@ -169,7 +169,7 @@ async function moveLine(
   return operate(database, input, { locations, toLine })
 }
 
-/** @throws Error when stock would leave and arrive at one location, and what `operateStock` throws */
+/** @throws Error when stock would leave and arrive at one location, and what `moveStockByName` throws */
 async function transfer(database: Database<InventoryTables>, input: common.CommandInput): Promise<object> {
   const locations = [String(input.options.from), String(input.options.to)]
   if (locations[0] === locations[1]) throw new Error('--to: must be another location than --from')
@@ -199,7 +199,7 @@ async function operate(
   order: Omit<StockOrder, 'sku'>,
 ): Promise<object> {
   const place = `of ${sku} are available at ${order.locations[0]}`
-  const { moved, levels } = await operateStock(database, { ...order, sku }).catch((error: unknown) =>
+  const { moved, levels } = await moveStockByName(database, { ...order, sku }).catch((error: unknown) =>
     explain(error, { expected: expect, place }),
   )
   if (format === 'json') return moved

@@ -75,16 +75,16 @@ export class Default extends InventoryController {
     return recordBody(201, JSON.stringify(body))
   }
 
-  async #list({ limit: rows, cursor, include, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
+  async #list({ limit, cursor, include, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
     const { config } = this.application.context
     const listing = { ...listingById('/movements'), selection: JSON.stringify(filters) }
-    const { limit, after } = readPage(listing, config, { limit: rows, cursor })
-    const bounds = { after: Number(after?.[0] ?? 0), limit: limit + 1 }
+    const wanted = readPage(listing, config, { limit, cursor })
+    const bounds = { after: Number(wanted.after?.[0] ?? 0), limit: wanted.limit + 1 }
     const found = await this.readLagging(async (db) => {
       const movements = await listMovements(db, filters, bounds)
       return include === undefined ? movements : listNamed(db, movements)
     })
-    const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
+    const page = cutPage(listing, { limit: wanted.limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', page.link)
     return listBody(page.rows.map(movementJson))
   }

@@ -98,13 +98,13 @@ export class Default extends InventoryController {
     if (released) this.note({ event: 'reservation.released', reservation_id: id })
   }
 
-  async #list({ limit: rows, cursor, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
+  async #list({ limit, cursor, ...filters }: z.output<typeof ListKeywords>): Promise<RawJson> {
     const { config } = this.application.context
     const listing = { ...listingById('/reservations'), selection: JSON.stringify(filters) }
-    const { limit, after } = readPage(listing, config, { limit: rows, cursor })
-    const bounds = { after: Number(after?.[0] ?? 0), limit: limit + 1 }
+    const wanted = readPage(listing, config, { limit, cursor })
+    const bounds = { after: Number(wanted.after?.[0] ?? 0), limit: wanted.limit + 1 }
     const found = await this.readLagging((db) => listReservations(db, filters, bounds))
-    const page = cutPage(listing, { limit, query: this.request.query }, found, positionById)
+    const page = cutPage(listing, { limit: wanted.limit, query: this.request.query }, found, positionById)
     this.response.headers.set('link', page.link)
     return listBody(page.rows.map((reservation) => JSON.stringify(reservation)))
   }

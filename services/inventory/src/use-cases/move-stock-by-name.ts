@@ -24,7 +24,7 @@ export interface StockPlace {
 }
 
 /** The movement that was written, and the level of each location after it, in the order of the codes. */
-export interface OperatedStock {
+export interface StockMovedByName {
   readonly moved: MovedStock
   readonly levels: readonly NamedLevel[]
 }
@@ -38,10 +38,10 @@ const OPERATOR = 'operator'
  * Moves stock as POST /movements does, for an operator who knows products by their sku and locations by their code.
  * @throws Error when there is no such product or location, and what `moveStock` throws
  */
-export async function operateStock(
+export async function moveStockByName(
   { db, lanes }: Pick<Database<InventoryTables>, 'db' | 'lanes'>,
   { sku, locations, toLine }: StockOrder,
-): Promise<OperatedStock> {
+): Promise<StockMovedByName> {
   const productId = await getProductId(db, sku)
   const locationIds: number[] = []
   for (const code of locations) locationIds.push(await getLocationId(db, code))

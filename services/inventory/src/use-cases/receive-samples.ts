@@ -5,7 +5,7 @@ import { callMoveStock } from '../movements/movement-repository.ts'
 import { listSamplesWithoutLevel } from '../stock/level-repository.ts'
 import { refuseStock } from '../stock/stock-refusals.ts'
 
-type SeedDeps = Pick<Database<InventoryTables>, 'db' | 'lanes'>
+type SampleDeps = Pick<Database<InventoryTables>, 'db' | 'lanes'>
 
 /** Lines of one request. */
 const STOCK_BATCH_ROWS = 100
@@ -16,11 +16,12 @@ export const SAMPLE_LOCATION = 'MAIN'
  * Receives stock of each sample product that has no level at the location MAIN. Resolves to the number of these products.
  * @throws Error when there is no location MAIN, or it is not active; what `refuseStock` throws
  */
-export async function receiveSamples({ db, lanes }: SeedDeps, quantity: number): Promise<number> {
+export async function receiveSamples({ db, lanes }: SampleDeps, quantity: number): Promise<number> {
   const locationId = await getLocationId(db, SAMPLE_LOCATION)
-  for (let [stocked, last] = [0, 0]; ; ) {
-    const ids = await listSamplesWithoutLevel(db, locationId, { after: last, limit: STOCK_BATCH_ROWS })
-    if (ids.length === 0) return stocked
+  const listAfter = (after: number) => listSamplesWithoutLevel(db, locationId, { after, limit: STOCK_BATCH_ROWS })
+  let stocked = 0
+  let ids = await listAfter(0)
+  while (ids.length > 0) {
     const lines = ids.map(
       (productId) => ({ type: 'receive', productId, locationId, quantity, reference: 'seed' }) as const,
     )
@@ -31,6 +32,7 @@ export async function receiveSamples({ db, lanes }: SeedDeps, quantity: number):
     }
     if (moved.body === null) refuseStock(moved)
     stocked += ids.length
-    last = ids.at(-1) ?? last
+    ids = await listAfter(ids.at(-1) ?? 0)
   }
+  return stocked
 }
