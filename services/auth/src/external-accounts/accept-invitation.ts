@@ -58,7 +58,7 @@ async function lockInvitedUser(trx: Trx, { now }: Pick<FindOwnerDeps, 'now'>, li
   if (!isValid || !user || user.invitedAt === null || user.deletedAt !== null) return refuseInvitation()
   requireNotBanned(user, now())
   // An account that somebody signs in to gets no further way in by a mail alone.
-  const isConsumed = (await awaitsFirstSignIn({ db: trx }, user)) && (await claimToken(trx, token, { linkHash }))
+  const isConsumed = (await awaitsFirstSignIn({ db: trx }, user)) && (await claimToken(trx, { id: token.id, linkHash }))
   if (!isConsumed) refuseInvitation()
   return user
 }

@@ -42,7 +42,7 @@ async function guess(identifier: string, changes: Partial<Parameters<typeof coun
   return found.map(({ userId }) => userId)
 }
 const uses = (token: NewOneTimeToken, id: string) =>
-  db.transaction().execute((trx) => claimToken(trx, { id }, { codeHash: token.codeHash }))
+  db.transaction().execute((trx) => claimToken(trx, { id, codeHash: token.codeHash }))
 const idOf = async ({ userId }: NewOneTimeToken) =>
   (await db.selectFrom('one_time_tokens').select('id').where('user_id', '=', userId).executeTakeFirstOrThrow()).id
 

@@ -142,13 +142,12 @@ export async function returnGuess(db: Db, tokenId: string): Promise<void> {
     .execute()
 }
 
+/** The secret of a message by which it is used up, hashed, and the id of its row. */
+export type StoredSecret = { readonly id: string } & ({ readonly linkHash: Buffer } | { readonly codeHash: Buffer })
+
 /** Uses a message up. False when another request was first, or a newer message has replaced it. */
-export async function claimToken(
-  trx: Trx,
-  token: Pick<OneTimeToken, 'id'>,
-  secret: { readonly linkHash: Buffer } | { readonly codeHash: Buffer },
-): Promise<boolean> {
-  const query = trx.deleteFrom('one_time_tokens').where('id', '=', token.id)
+export async function claimToken(trx: Trx, secret: StoredSecret): Promise<boolean> {
+  const query = trx.deleteFrom('one_time_tokens').where('id', '=', secret.id)
   const { numDeletedRows } = await ('linkHash' in secret
     ? query.where('link_hash', '=', secret.linkHash)
     : query.where('otp_hash', '=', secret.codeHash)

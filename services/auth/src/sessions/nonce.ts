@@ -73,7 +73,7 @@ export async function checkNonce(
 
 /** Uses a nonce up. A concurrent request may have done that since the check. @throws reauthenticationNotValid */
 export async function consumeNonce(trx: Trx, nonce: CheckedNonce): Promise<void> {
-  if (!(await claimToken(trx, nonce, nonce))) refuseNonce()
+  if (!(await claimToken(trx, nonce))) refuseNonce()
 }
 
 /** Refuses a nonce that is wrong, too old or used up. @throws reauthenticationNotValid */

@@ -4,7 +4,7 @@ import type { AuthConfig } from '../config.ts'
 import type { Db, Trx } from '../database.ts'
 import { linkExpired } from '../errors.ts'
 import { updateMailFlow } from '../flows/flow-repository.ts'
-import { type FlowKind, makeAuthCode } from '../flows/pkce.ts'
+import { makeAuthCode } from '../flows/pkce.ts'
 import { askBeforeUserCreated } from '../hooks/before-user-created.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { queueUserCreated } from '../hooks/user-created-job.ts'
@@ -15,6 +15,7 @@ import {
   deleteTokensOfUser,
   findTokenByLink,
   type OneTimeToken,
+  type StoredSecret,
 } from '../one-time-tokens/one-time-token-repository.ts'
 import {
   ACCEPTED_KINDS,
@@ -79,23 +80,30 @@ export async function redeemLink(deps: RedeemDeps, input: RedeemedLink): Promise
   return redeemMessage(deps, {
     ...input,
     user,
-    token,
-    secret: { linkHash },
-    flow: via.kind === 'redirect' && token.flowStateId !== null ? 'pkce' : 'implicit',
+    message: token,
+    secret: { id: token.id, linkHash },
+    flow: via.kind === 'redirect' && token.flowStateId !== null ? { kind: 'pkce', id: token.flowStateId } : IMPLICIT,
     refuse: refuseLink,
   })
 }
+
+/** What a message is for, and the address that it went to. */
+type MessagePurpose = Pick<OneTimeToken, 'kind' | 'identifier'>
+
+/** How a sign-in by a message ends: in a session, or in an auth code of a PKCE flow. */
+type MessageFlow = { readonly kind: 'implicit' } | { readonly kind: 'pkce'; readonly id: string }
+
+const IMPLICIT: MessageFlow = { kind: 'implicit' }
 
 /** A message whose code or link token was right, and which is about to be used up. */
 export interface Redemption {
   readonly type: VerifyType
   readonly user: User
-  readonly token: Pick<OneTimeToken, 'id' | 'userId' | 'kind' | 'identifier' | 'flowStateId'>
-  /** `standing`: a code that is not used up, without a row. */
-  readonly secret: { readonly linkHash: Buffer } | { readonly codeHash: Buffer } | 'standing'
+  readonly message: MessagePurpose
+  /** The secret that was right, and the id of its row. A test code has no row, and is not used up. */
+  readonly secret: StoredSecret | 'test-code'
   readonly via: MessageVia
-  /** `pkce` gives an auth code instead of a session. */
-  readonly flow: FlowKind
+  readonly flow: MessageFlow
   /** Refuses the later of two requests with the same secret. */
   readonly refuse: () => never
   readonly context: RequestContext
@@ -116,9 +124,9 @@ export async function redeemMessage(deps: RedeemDeps, redemption: Redemption): P
     const user = await lockUserById(trx, found.id)
     if (!user || user.deletedAt !== null) return redemption.refuse()
     requireNotBanned(user, deps.now())
-    if (addressFor(redemption.token.kind, user) !== redemption.token.identifier) return redemption.refuse()
-    const { token, secret } = redemption
-    if (secret !== 'standing' && !(await claimToken(trx, token, secret))) return redemption.refuse()
+    const { message, secret } = redemption
+    if (addressFor(message.kind, user) !== message.identifier) return redemption.refuse()
+    if (secret !== 'test-code' && !(await claimToken(trx, secret))) return redemption.refuse()
     // While the password was hashed, somebody may have signed in or added a second factor.
     const locked = { ...deps, db: trx }
     const isWanted = hashed && (await judgeVerificationPassword(locked, { type, user })) !== 'ignored'
@@ -140,18 +148,18 @@ async function confirmByMessage(
   user: User,
   redemption: Redemption & { readonly passwordHash: string | undefined },
 ): Promise<'done' | 'other-address-left'> {
-  const { token, context, passwordHash, refuse } = redemption
-  if (token.kind === 'email_change_new' || token.kind === 'email_change_current') {
-    const outcome = await confirmEmailChange(trx, deps, user, { used: token.kind, ip: context.ip })
+  const { message, context, passwordHash, refuse } = redemption
+  if (message.kind === 'email_change_new' || message.kind === 'email_change_current') {
+    const outcome = await confirmEmailChange(trx, deps, user, { used: message.kind, ip: context.ip })
     if (outcome === 'refused') return refuse()
     return outcome === 'applied' ? 'done' : outcome
   }
-  if (token.kind === 'phone_change') {
+  if (message.kind === 'phone_change') {
     if (user.phoneChange === null) return refuse()
     await applyPhoneChange(trx, deps, user, { newPhone: user.phoneChange, ip: context.ip })
     return 'done'
   }
-  await confirmAddress(trx, deps, user, { tokenKind: token.kind, passwordHash, ip: context.ip })
+  await confirmAddress(trx, deps, user, { tokenKind: message.kind, passwordHash, ip: context.ip })
   return 'done'
 }
 
@@ -160,7 +168,7 @@ async function findProof(
   trx: Trx,
   { now }: Pick<RedeemDeps, 'now'>,
   user: User,
-  { kind }: Pick<OneTimeToken, 'kind'>,
+  { kind }: MessagePurpose,
 ): Promise<Pick<SignIn, 'method' | 'credentialSince'>> {
   const credentialSince = user.isAnonymous ? null : now()
   if (kind === 'phone_change') return { method: 'phone_change', credentialSince }
@@ -173,18 +181,15 @@ async function signIn(
   trx: Trx,
   deps: Pick<RedeemDeps, 'now' | 'randomBytes'>,
   user: User,
-  { type, token, flow, refuse, context }: Redemption,
+  { type, message, flow, refuse, context }: Redemption,
 ): Promise<Redeemed> {
-  if (flow === 'implicit') {
-    const session = await createSession(trx, deps, user, {
-      ...context,
-      ...(await findProof(trx, deps, user, token)),
-    })
-    return { verdict: 'session', session, type: answeredType(type, token.kind) }
+  if (flow.kind === 'pkce') {
+    const code = makeAuthCode(deps.randomBytes)
+    return (await updateMailFlow(trx, flow.id, { code, now: deps.now() })) ? { verdict: 'auth-code', code } : refuse()
   }
-  const code = makeAuthCode(deps.randomBytes)
-  if (!(await updateMailFlow(trx, token.flowStateId ?? '', { code, now: deps.now() }))) refuse()
-  return { verdict: 'auth-code', code }
+  const proof = await findProof(trx, deps, user, message)
+  const session = await createSession(trx, deps, user, { ...context, ...proof })
+  return { verdict: 'session', session, type: answeredType(type, message.kind) }
 }
 
 /** Refuses a link that is unknown, used up or too old. @throws linkExpired */

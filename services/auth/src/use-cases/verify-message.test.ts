@@ -9,7 +9,7 @@ import type { VerifyType } from '../one-time-tokens/verify-type.ts'
 import { redeemLink } from '../sign-ups/redeem-message.ts'
 import { getProfile } from '../users/profile-repository.ts'
 import { generateLink } from './generate-link.ts'
-import { verifyCode } from './verify-message.ts'
+import { verifyMessage } from './verify-message.ts'
 
 const { deps, clock, close } = await openTestApp()
 afterAll(close)
@@ -17,14 +17,8 @@ afterAll(close)
 /** A code and a link for a user, as a mail would bring them. */
 const send = (type: LinkType, email: string, newEmail = '') =>
   generateLink(deps, { type, email, newEmail, password: undefined, data: {}, admin: SERVICE, context: CONTEXT })
-const type = (email: string, code: string, as: VerifyType = 'recovery') =>
-  verifyCode(deps, {
-    type: as,
-    identifier: { kind: 'email', value: email },
-    code,
-    password: undefined,
-    context: CONTEXT,
-  })
+const type = (email: string, code: string) =>
+  verifyMessage(deps, { fields: { type: 'recovery', email, token: code }, context: CONTEXT })
 const follow = (token: string, as: VerifyType = 'recovery', audience = CONTEXT.audience) =>
   redeemLink(deps, {
     type: as,
@@ -36,7 +30,7 @@ const wrongCode = (code: string) => (code === '000000' ? '000001' : '000000')
 const ban = (id: string, until: Date | null) =>
   deps.db.updateTable('users').set({ banned_until: until }).where('id', '=', id).execute()
 
-describe('verifyCode', () => {
+describe('verifyMessage', () => {
   it('signs in once, by the code or by its link', async () => {
     const { email } = await createSignedUp(deps)
     const { code, token } = await send('recovery', email)

@@ -6,40 +6,29 @@ import { matchesCode } from '../one-time-tokens/one-time-token.ts'
 import {
   countGuess,
   deleteGuesses,
+  type Guess,
   hashGuessKey,
   type OneTimeToken,
   returnGuess,
 } from '../one-time-tokens/one-time-token-repository.ts'
 import { parseVerifyBody, type VerifyFields } from '../one-time-tokens/verify-request.ts'
 import { ACCEPTED_KINDS, isAccepted, type VerifyType } from '../one-time-tokens/verify-type.ts'
-import { isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
+import {
+  type FailedCheckDeps,
+  type FailedCheckKey,
+  isBlocked,
+  recordFailedCheck,
+} from '../rate-limits/failed-checks.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RequestContext } from '../requests/request-context.ts'
 import { equalSecrets } from '../secrets/equal-secrets.ts'
-import { type SessionView, signNewSession } from '../sessions/session-view.ts'
-import { type Redeemed, redeemLink, redeemMessage } from '../sign-ups/redeem-message.ts'
+import { type SessionView, type SessionViewDeps, signNewSession } from '../sessions/session-view.ts'
+import { type RedeemDeps, type Redeemed, redeemLink, redeemMessage } from '../sign-ups/redeem-message.ts'
 import type { User } from '../users/user.ts'
 import { findUserById, findUserByIdentifier } from '../users/user-repository.ts'
 
-/** What the use of a typed code works with. Codes are guessed, so guesses are counted. */
-export type VerifyCodeDeps = Pick<
-  AuthDeps,
-  | 'config'
-  | 'db'
-  | 'names'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'passwords'
-  | 'jobs'
-  | 'outbound'
-  | 'hooks'
-  | 'serverKeys'
-  | 'rateLimits'
->
-
-/** What the use of a message works with that ends in a session. */
-export type VerifyMessageDeps = VerifyCodeDeps & Pick<AuthDeps, 'signingKeys'>
+/** What the use of a message works with that ends in a session. Codes are guessed, so guesses are counted. */
+export type VerifyMessageDeps = RedeemDeps & SessionViewDeps & FailedCheckDeps & Pick<AuthDeps, 'config' | 'serverKeys'>
 
 /** The body of a verification, and its request. */
 export interface VerifyMessageInput {
@@ -54,7 +43,7 @@ export type VerifiedMessage =
 
 /**
  * Exchanges the code or the link token of a message for a session (reference: POST /verify).
- * @throws what `parseVerifyBody`, `verifyCode`, `redeemLink` and `signNewSession` throw
+ * @throws otpExpired, and what `parseVerifyBody`, `redeemLink`, `redeemMessage` and `signNewSession` throw
  */
 export async function verifyMessage(deps: VerifyMessageDeps, input: VerifyMessageInput): Promise<VerifiedMessage> {
   const { fields, context } = input
@@ -80,50 +69,81 @@ interface VerifyCodeInput {
 }
 
 /**
- * Verifies a typed code. An address that nobody has gets the same answer, after the same work, as a wrong code.
- * @throws otpExpired, userBanned, emailExists, phoneExists, and what `hashVerificationPassword` and `askBeforeUserCreated`
- * throw
+ * Verifies a typed code. An address that nobody has gets the same answer, after the same work, as a wrong code. A ban refuses only
+ * a right code, since its refusal reveals that the account exists.
+ * @throws otpExpired, and what `redeemMessage` throws
  */
-export async function verifyCode(deps: VerifyCodeDeps, input: VerifyCodeInput): Promise<Redeemed> {
-  const { type, identifier, password, context } = input
-  const check = { identifier: identifier.value, ip: context.ip }
-  const blocked = await isBlocked(deps, check)
+async function verifyCode(deps: VerifyMessageDeps, input: VerifyCodeInput): Promise<Redeemed> {
+  const { type, identifier, context } = input
+  const blocked = await isBlocked(deps, failedCheckOf(input))
   const owner = await findUserByIdentifier(deps.db, context.audience, identifier)
-  if (
-    !blocked &&
-    owner &&
-    type === 'sms' &&
-    deps.config.behaviours.acceptTestCodesRepeatedly &&
-    isTestCode(deps, input)
-  ) {
-    return redeemMessage(deps, { ...input, ...standingMessage(owner, input), refuse: refuseCode })
-  }
-  const wanted = { audience: context.audience, identifier: identifier.value, kinds: ACCEPTED_KINDS[type] }
-  const { hmac } = deps.serverKeys
-  const keyHash = hashGuessKey(hmac, wanted)
-  const networkHash = context.network === undefined ? undefined : hashGuessKey(hmac, wanted, siteKey(context.ip))
-  const guess = { ...wanted, keyHash, networkHash, network: context.network, now: deps.now() }
-  const candidates = await countGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
-  const token = matchCode(deps, input, owner, candidates)
-  if (!token || blocked) {
-    await recordFailedCheck(deps, check)
-    return refuseCode()
-  }
+  if (owner && !blocked && type === 'sms' && mayRepeatTestCode(deps, input)) return redeemTestCode(deps, input, owner)
+  const guess = toGuess(deps, input)
+  const token = await guessCode(deps, input, { guess, owner, blocked })
   const user = owner?.id === token.userId ? owner : await findUserById(deps.db, token.userId)
-  if (!user) return refuseCode()
-  const message = { user, token, secret: { codeHash: token.codeHash }, via: { kind: 'body', password } } as const
-  // Only a right code is refused because of a ban, since the refusal reveals that the account exists.
-  try {
-    const redeemed = await redeemMessage(deps, { ...input, ...message, flow: 'implicit', refuse: refuseCode })
-    await deleteGuesses(deps.db, guess)
-    return redeemed
-  } catch (error) {
-    await returnGuess(deps.db, token.id)
-    throw error
-  }
+  return user ? redeemCode(deps, input, { guess, token, user }) : refuseCode()
 }
 
-type Guessed = OneTimeToken & { readonly codeHash: Buffer }
+/** What a wrong code counts for. */
+function failedCheckOf({ identifier, context }: VerifyCodeInput): FailedCheckKey {
+  return { identifier: identifier.value, ip: context.ip }
+}
+
+/** Whether the code is the test code of its phone, in a profile where a test code works at any time, any number of times. */
+function mayRepeatTestCode(
+  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
+  { identifier: { kind, value }, code }: VerifyCodeInput,
+): boolean {
+  if (!config.behaviours.acceptTestCodesRepeatedly || kind !== 'phone') return false
+  const testCode = findTestCode(config.sms, value, now())
+  return testCode !== undefined && equalSecrets(testCode, code)
+}
+
+/** Signs the owner of a test phone in, also when no message was asked for. */
+function redeemTestCode(deps: VerifyMessageDeps, input: VerifyCodeInput, owner: User): Promise<Redeemed> {
+  return redeemMessage(deps, {
+    ...input,
+    user: owner,
+    message: { kind: 'sms', identifier: input.identifier.value },
+    secret: 'test-code',
+    via: { kind: 'body', password: input.password },
+    flow: { kind: 'implicit' },
+    refuse: refuseCode,
+  })
+}
+
+/** The guess that a code is, with the keys of the counts that it adds to. */
+function toGuess(
+  { serverKeys: { hmac }, now }: Pick<AuthDeps, 'serverKeys' | 'now'>,
+  { type, identifier, context: { audience, network, ip } }: VerifyCodeInput,
+): Guess {
+  const codes = { audience, identifier: identifier.value, kinds: ACCEPTED_KINDS[type] }
+  const networkHash = network === undefined ? undefined : hashGuessKey(hmac, codes, siteKey(ip))
+  return { ...codes, keyHash: hashGuessKey(hmac, codes), networkHash, network, now: now() }
+}
+
+interface OpenGuess {
+  readonly guess: Guess
+  /** The user who has the address. */
+  readonly owner: User | undefined
+  /** Whether so many checks have failed that a right code counts as wrong. */
+  readonly blocked: boolean
+}
+
+/** Counts a guess, and then compares its code. A wrong code is a failed check. @throws otpExpired for a wrong code */
+async function guessCode(
+  deps: Pick<VerifyMessageDeps, 'config' | 'db' | 'now' | 'rateLimits' | 'serverKeys'>,
+  input: VerifyCodeInput,
+  { guess, owner, blocked }: OpenGuess,
+): Promise<StoredCode> {
+  const candidates = await countGuess(deps.db, guess, blocked ? 0 : deps.config.security.codeAttemptsMax)
+  const token = matchCode(deps, input, owner, candidates)
+  if (token) return token
+  await recordFailedCheck(deps, failedCheckOf(input))
+  return refuseCode()
+}
+
+type StoredCode = OneTimeToken & { readonly codeHash: Buffer }
 
 const NO_CODE = { codeHash: null, codeSalt: Buffer.alloc(16) } as const
 
@@ -133,32 +153,47 @@ function matchCode(
   input: VerifyCodeInput,
   owner: User | undefined,
   candidates: readonly OneTimeToken[],
-): Guessed | undefined {
-  const { serverKeys, now } = deps
-  const { type, identifier, code } = input
-  const isStanding = deps.config.behaviours.acceptTestCodesRepeatedly && isTestCode(deps, input)
-  let found: Guessed | undefined
+): StoredCode | undefined {
+  const typed = { identifier: input.identifier.value, code: input.code }
+  const mayBeLate = mayRepeatTestCode(deps, input)
+  let found: StoredCode | undefined
   for (const token of candidates.length === 0 ? [undefined] : candidates) {
-    const matches = matchesCode(serverKeys.hmacs, token ?? NO_CODE, { identifier: identifier.value, code })
-    if (!matches || !token?.codeHash || (Date.parse(token.expiresAt) <= now().getTime() && !isStanding)) continue
-    if (isAccepted(type, token, owner)) found = { ...token, codeHash: token.codeHash }
+    const isRight = matchesCode(deps.serverKeys.hmacs, token ?? NO_CODE, typed)
+    if (!isRight || !token?.codeHash || !isAccepted(input.type, token, owner)) continue
+    const isLate = Date.parse(token.expiresAt) <= deps.now().getTime()
+    if (!isLate || mayBeLate) found = { ...token, codeHash: token.codeHash }
   }
   return found
 }
 
-/** Whether the code is the fixed code of a test phone. */
-function isTestCode(
-  { config, now }: Pick<AuthDeps, 'config' | 'now'>,
-  { identifier: { kind, value }, code }: VerifyCodeInput,
-): boolean {
-  const testCode = kind === 'phone' ? findTestCode(config.sms, value, now()) : undefined
-  return testCode !== undefined && equalSecrets(testCode, code)
+interface RightCode {
+  readonly guess: Guess
+  readonly token: StoredCode
+  readonly user: User
 }
 
-/** The message of a test phone to which nothing was sent. */
-function standingMessage(user: User, { identifier, password }: VerifyCodeInput) {
-  const token = { id: '', userId: user.id, kind: 'sms', identifier: identifier.value, flowStateId: null } as const
-  return { user, token, secret: 'standing', via: { kind: 'body', password }, flow: 'implicit' } as const
+/** Uses a right code up. A code that cannot be used yet, as for a weak password, stays good, and its guess is given back. */
+async function redeemCode(
+  deps: VerifyMessageDeps,
+  input: VerifyCodeInput,
+  { guess, token, user }: RightCode,
+): Promise<Redeemed> {
+  try {
+    const redeemed = await redeemMessage(deps, {
+      ...input,
+      user,
+      message: token,
+      secret: { id: token.id, codeHash: token.codeHash },
+      via: { kind: 'body', password: input.password },
+      flow: { kind: 'implicit' },
+      refuse: refuseCode,
+    })
+    await deleteGuesses(deps.db, guess)
+    return redeemed
+  } catch (error) {
+    await returnGuess(deps.db, token.id)
+    throw error
+  }
 }
 
 /** Refuses a code that is wrong, used up or too old. @throws otpExpired */
