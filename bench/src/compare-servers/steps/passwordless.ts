@@ -194,18 +194,18 @@ export const phones: Subject = {
     { name: 'the nonce', send: 'PUT /user', as: 'pia', body: { password: 'another one', nonce: '{s8.sms.otp}' } },
     { name: 'otp to a phone for tests', send: 'POST /otp', body: { phone: '+4527999999' } },
     {
-      name: 'its fixed code',
+      name: 'its test code',
       send: 'POST /verify',
       body: { type: 'sms', phone: '+4527999999', token: '123456' },
       keep: 'tester',
     },
     {
-      name: 'its fixed code again',
+      name: 'its test code again',
       send: 'POST /verify',
       body: { type: 'sms', phone: '+4527999999', token: '123456' },
     },
     {
-      name: 'a fixed code that was not asked for',
+      name: 'a test code that was not asked for',
       send: 'POST /verify',
       body: { type: 'sms', phone: '+4527999998', token: '123456' },
     },

@@ -138,7 +138,7 @@ describe('AUTH_PROFILE=strict', () => {
   })
 
   // ASVS 2.4.1
-  it('refuses a short secret, fixed codes and unreachable limits, and shows no secret', () => {
+  it('refuses a short secret, test codes and unreachable limits, and shows no secret', () => {
     expect(problems({ ...STRICT, AUTH_JWT_SECRET: 'short' })).toEqual([
       'AUTH_JWT_SECRET must have at least 32 bytes in the strict profile',
     ])

@@ -29,8 +29,8 @@ const messageSettings = group('SMS', {
   SMS_TEMPLATE: templateText().prefault('Your code is {{ .Code }}').describe('Text of the SMS.'),
   SMS_TEST_OTP: testCodes()
     .default(new Map())
-    .describe('Phones with a fixed code, for tests. Nothing is sent to them.'),
-  SMS_TEST_OTP_VALID_UNTIL: rfc3339Time().optional().describe('Until when the fixed codes work. Default: for ever.'),
+    .describe('Test phones and their test codes. Nothing is sent to these phones.'),
+  SMS_TEST_OTP_VALID_UNTIL: rfc3339Time().optional().describe('Until when the test codes work. Default: for ever.'),
 })
 
 const gatewaySettings = group(
@@ -78,7 +78,7 @@ export interface SmsConfig {
   /** In digits. */
   readonly codeLength: number
   readonly template: Template
-  /** The fixed codes of test phones, by number (digits). Nothing is sent to these phones. */
+  /** Test codes by the number of their phone (digits). */
   readonly testCodes: ReadonlyMap<string, string>
   readonly testCodesValidUntil: Date | undefined
   readonly provider: 'messagebird' | 'textlocal' | 'twilio' | 'vonage' | undefined

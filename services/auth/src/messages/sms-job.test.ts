@@ -150,8 +150,8 @@ describe('sendHeldSms', () => {
   })
 })
 
-describe('a phone of SMS_TEST_OTP', () => {
-  it('has the fixed code, and no SMS is sent or counted', async () => {
+describe('a test phone', () => {
+  it('has its test code, and no SMS is sent or counted', async () => {
     const phone = '15005550001'
     expect(await issue(phone, async (_trx, job) => job)).toBeUndefined()
     const row = await db
@@ -163,7 +163,7 @@ describe('a phone of SMS_TEST_OTP', () => {
     for (let i = 0; i < 3; i += 1) await takeSms({ ...deps, sms: undefined }, phone, undefined)
   })
 
-  it('counts messages again after the fixed code has expired', async () => {
+  it('counts messages again after the test code has expired', async () => {
     const late = { ...deps, now: () => new Date('2030-01-01T00:00:00Z') }
     await takeSms(late, '15005550001', undefined)
     await expect(takeSms(late, '15005550001', undefined)).rejects.toEqual(

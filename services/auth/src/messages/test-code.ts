@@ -1,6 +1,6 @@
 import type { SmsConfig } from '../config/sms.ts'
 
-/** The fixed code of a test phone (SMS_TEST_OTP), to which nothing is sent; undefined for all other phones. */
+/** The test code of a phone (SMS_TEST_OTP); undefined for a phone that has none, and once test codes have expired. */
 export function findTestCode(
   { testCodes, testCodesValidUntil }: Pick<SmsConfig, 'testCodes' | 'testCodesValidUntil'>,
   phone: string,

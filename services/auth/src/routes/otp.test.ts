@@ -129,7 +129,7 @@ describe('POST /otp with a phone', () => {
     expect(sms.messages.filter(({ to }) => to === phone)).toHaveLength(1)
   })
 
-  it('200: accepts the fixed code of a test number', async () => {
+  it('200: accepts the test code of a test phone', async () => {
     const phone = '15005550006'
     await ask({ phone })
     expectSession(await verify({ type: 'sms', phone, token: '123456' }), phoneBody(phone))

@@ -200,7 +200,7 @@ describe('POST /resend under settings', () => {
     await open.close()
   })
 
-  it('200: accepts a fixed code as soon as the request is answered, also after a wrong code', async () => {
+  it('200: accepts a test code as soon as the request is answered, also after a wrong code', async () => {
     const [phone, code] = ['14155550199', '123456']
     const open = await openTestApp({
       settings: { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_TEST_OTP: `${phone}:${code}` },

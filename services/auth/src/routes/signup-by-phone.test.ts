@@ -112,7 +112,7 @@ describe('POST /signup by phone', () => {
     expect(await rowsOf('14155550101')).toHaveLength(1)
   })
 
-  it('200: accepts the fixed code of a test number and sends nothing', async () => {
+  it('200: accepts the test code of a test phone and sends nothing', async () => {
     await signUp('15005550006')
     expectSession(await verify('15005550006', '123456'), phoneBody('15005550006'))
     expect(sms.messages.filter(({ to }) => to === '15005550006')).toEqual([])
@@ -136,7 +136,7 @@ describe('POST /signup by phone', () => {
 })
 
 describe('POST /signup by phone under settings', () => {
-  it('500: fails without a gateway, except for a test number', async () => {
+  it('500: fails without a gateway, except for a test phone', async () => {
     const open = await openMailApp({
       AUTH_EXTERNAL_PHONE_ENABLED: 'true',
       AUTH_SMS_PROVIDER: '',

@@ -24,7 +24,7 @@ export const messageBehaviours = {
     reason: 'The limit of an installation was chosen for requests.',
   },
   acceptTestCodesRepeatedly: {
-    subject: 'A code of `SMS_TEST_OTP`',
+    subject: 'A test code, which `SMS_TEST_OTP` gives',
     compatible: is(false, 'works once, after it was asked for'),
     supabase: is(true, 'signs its user in at any time, any number of times; confirms a change of phone late too'),
     reason: 'Reviewers of app stores and test suites enter it without asking.',

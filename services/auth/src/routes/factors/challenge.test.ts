@@ -113,7 +113,7 @@ describe('POST /factors/{factor_id}/challenge', () => {
     ])
   })
 
-  it('200: accepts the fixed code of a test phone and sends nothing', async () => {
+  it('200: accepts the test code of a test phone and sends nothing', async () => {
     const { headers, ...signedIn } = await createSignedIn(test)
     const factorId = await enrolPhone(headers, '15005550001')
     expectSession(
