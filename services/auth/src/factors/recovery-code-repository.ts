@@ -75,7 +75,7 @@ export async function countRecoveryGuess(db: Db, factorId: string, now: Date): P
 }
 
 /** A typed code of a set. */
-export interface CodeOfFactor {
+interface CodeOfFactor {
   readonly factorId: string
   /** The hashes by each key with which the set may have been made. */
   readonly hashes: readonly Buffer[]

@@ -1,10 +1,12 @@
 import { Secret, TOTP } from 'otpauth'
-import type { RandomBytes } from '../secrets/sealed-secret.ts'
+import { type EncryptionKeys, openSecret, type RandomBytes, readUpstreamSecret } from '../secrets/sealed-secret.ts'
+import type { FactorWithSecrets } from './factor-repository.ts'
 
 const SECRET_BYTES = 20
 const FORM = { algorithm: 'SHA1', digits: 6, period: 30 } as const
 /** The steps before and after the current one whose codes are accepted: clocks differ, and users type slowly. */
 const SKEW_STEPS = 1
+const BASE32 = /^[A-Z2-7]+=*$/
 
 /** Makes a secret of 160 bits for an authenticator app (RFC 6238, RFC 4226 section 4), in base32 without padding. */
 export function makeTotpSecret(randomBytes: RandomBytes): string {
@@ -25,6 +27,19 @@ export function totpUri({ issuer, account, secret }: TotpAccount): string {
   const { algorithm, digits, period } = FORM
   const [name, label] = [encodeURIComponent(issuer), encodeURIComponent(account)]
   return `otpauth://totp/${name}:${label}?algorithm=${algorithm}&digits=${digits}&issuer=${name}&period=${period}&secret=${secret}`
+}
+
+/**
+ * The secret of an authenticator app, in base32. SQL of others inserts it unencrypted, and supabase/auth may have sealed it.
+ * @returns undefined where it is neither, so that no code of the factor is right
+ */
+export function readTotpSecret(
+  { encryptionKeys }: { readonly encryptionKeys: EncryptionKeys },
+  { id, secret, plainSecret }: Pick<FactorWithSecrets, 'id' | 'secret' | 'plainSecret'>,
+): string | undefined {
+  if (secret !== null) return openSecret(encryptionKeys, id, secret)
+  const opened = readUpstreamSecret(encryptionKeys, id, plainSecret ?? '')
+  return BASE32.test(opened ?? '') ? opened : undefined
 }
 
 /** The time step of a code; undefined for a code of no step near `now`. */

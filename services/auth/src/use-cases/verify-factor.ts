@@ -21,40 +21,32 @@ import {
   listFactors,
 } from '../factors/factor-repository.ts'
 import { type EnrolledType, isUsable, requireEnrolled, requireVerifyEnabled } from '../factors/factor-switches.ts'
-import { findTotpStep } from '../factors/totp.ts'
+import { findTotpStep, readTotpSecret } from '../factors/totp.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { matchesFactorSms } from '../messages/factor-sms.ts'
 import { notify } from '../messages/notification.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
 import { verifyAssertion, verifyCreation } from '../passkeys/ceremony.ts'
 import type { Assertion, Registration, StoredCredential } from '../passkeys/credential.ts'
-import { createFailedFactorChecks } from '../rate-limits/failed-checks.ts'
-import { openSecret, readUpstreamSecret } from '../secrets/sealed-secret.ts'
+import {
+  createFailedFactorChecks,
+  type FailedCheckDeps,
+  type FailedFactorChecks,
+} from '../rate-limits/failed-checks.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
-import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
+import { type AttemptHookDeps, judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
 import type { Caller } from '../sessions/caller.ts'
 import { requireLiveSession } from '../sessions/live-session.ts'
 import { raiseSession } from '../sessions/raise-session.ts'
 import { prepareRaisedClaims } from '../sessions/raised-claims.ts'
 import { requireFactorOwner } from '../sessions/require-owner.ts'
 import type { IssuedSession, SessionOrigin } from '../sessions/session.ts'
-import { type SessionView, signSessionView } from '../sessions/session-view.ts'
+import { type SessionView, type SessionViewDeps, signSessionView } from '../sessions/session-view.ts'
 
-type VerifyFactorDeps = Pick<
-  AuthDeps,
-  | 'config'
-  | 'db'
-  | 'lanes'
-  | 'logger'
-  | 'now'
-  | 'randomBytes'
-  | 'signingKeys'
-  | 'encryptionKeys'
-  | 'serverKeys'
-  | 'rateLimits'
-  | 'jobs'
-  | 'hooks'
->
+type VerifyFactorDeps = AttemptHookDeps &
+  FailedCheckDeps &
+  SessionViewDeps &
+  Pick<AuthDeps, 'config' | 'lanes' | 'logger' | 'randomBytes' | 'encryptionKeys' | 'serverKeys' | 'jobs'>
 
 /** A client's answer to a challenge. */
 export type FactorAnswer =
@@ -89,30 +81,60 @@ export async function verifyFactor(deps: VerifyFactorDeps, input: VerifyFactorIn
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
   await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
   const asked = await findAsked(deps, user.id, input)
-  const { codeAttemptsMax } = deps.config.security
-  const left = requireChallenge(await countChallengeGuess(deps.db, asked.challenge.id, codeAttemptsMax))
-  const check = { identifier: user.id, ip: input.ip }
-  const failedChecks = createFailedFactorChecks(deps, check, asked.factor.factorType)
-  const guess = { now: deps.now(), network: input.network }
-  const mayGuess = await countFactorGuess(deps.db, { ...asked.factor, userId: user.id }, guess)
-  const proof = await proveFactor(deps, asked, input.answer)
-  // Look at the failed checks after the comparison, so that concurrent guesses see each other's. Record a failed check before the
-  // hook is called, so that it counts whatever the hook answers, and however long that takes.
-  const blocked = (await failedChecks.isBlocked()) || !mayGuess
-  const isRight = proof !== undefined && !blocked
-  if (!isRight) await failedChecks.record()
-  await judgeFactorAttempt(deps, user.id, { factor: asked.factor, isRight })
-  if (isRight) {
-    const claims = await prepareRaisedClaims(deps, {
-      sessionId: own.id,
-      method: FACTOR_METHODS[asked.factor.factorType],
-    })
-    const session = await deps.db.transaction().execute((trx) => acceptProof(trx, deps, input, { ...asked, proof }))
-    if (session) return signSessionView(deps, session, claims)
-    await failedChecks.record()
-  }
-  if (left === 0) await deleteChallenge(deps.db, asked.challenge.id)
-  return refuseAnswer(asked.factor.factorType)
+  const { challenge, factor } = asked
+  const guessesMax = deps.config.security.codeAttemptsMax
+  const guessesLeft = requireChallenge(await countChallengeGuess(deps.db, challenge.id, guessesMax))
+  const failedChecks = createFailedFactorChecks(deps, { identifier: user.id, ip: input.ip }, factor.factorType)
+  const proof = await guessFactor(deps, input, { asked, userId: user.id, failedChecks })
+  const raised = proof && (await raiseByProof(deps, input, { ...asked, proof, sessionId: own.id }))
+  if (raised) return raised
+  // A proof that another request has used before is a wrong answer too.
+  if (proof) await failedChecks.record()
+  if (guessesLeft === 0) await deleteChallenge(deps.db, challenge.id)
+  return refuseAnswer(factor.factorType)
+}
+
+interface FactorGuess {
+  readonly asked: Asked
+  readonly userId: string
+  readonly failedChecks: FailedFactorChecks
+}
+
+/**
+ * Counts a guess at a factor, compares the answer, and reports the outcome to the hook.
+ * @returns undefined where the answer is wrong, or counts as wrong after too many
+ */
+async function guessFactor(
+  deps: VerifyFactorDeps,
+  { answer, network }: VerifyFactorInput,
+  { asked, userId, failedChecks }: FactorGuess,
+): Promise<FactorProof | undefined> {
+  const mayGuess = await countFactorGuess(deps.db, { ...asked.factor, userId }, { now: deps.now(), network })
+  const proof = await proveFactor(deps, asked, answer)
+  // Look at the failed checks after the comparison, so that concurrent guesses see each other's.
+  const isBlocked = (await failedChecks.isBlocked()) || !mayGuess
+  const counted = isBlocked ? undefined : proof
+  // Record a failed check before the hook is called, so that it counts whatever the hook answers, and however long that takes.
+  if (!counted) await failedChecks.record()
+  await judgeFactorAttempt(deps, userId, { factor: asked.factor, isRight: counted !== undefined })
+  return counted
+}
+
+/** A challenge that was answered rightly. */
+interface Proven extends Asked {
+  readonly proof: FactorProof
+}
+
+/** Uses a right answer up, and raises the session. @returns undefined for a proof that was used before */
+async function raiseByProof(
+  deps: VerifyFactorDeps,
+  input: VerifyFactorInput,
+  proven: Proven & { readonly sessionId: string },
+): Promise<SessionView | undefined> {
+  const { sessionId, factor } = proven
+  const claims = await prepareRaisedClaims(deps, { sessionId, method: FACTOR_METHODS[factor.factorType] })
+  const session = await deps.db.transaction().execute((trx) => acceptProof(trx, deps, input, proven))
+  return session && signSessionView(deps, session, claims)
 }
 
 /** Refuses a wrong answer, or one whose factor or challenge another request has used. */
@@ -148,7 +170,7 @@ async function acceptProof(
   trx: Trx,
   deps: Pick<AuthDeps, 'config' | 'logger' | 'now' | 'randomBytes' | 'jobs'>,
   { caller, userAgent, ip }: VerifyFactorInput,
-  { factor, challenge, proof }: Asked & { readonly proof: FactorProof },
+  { factor, challenge, proof }: Proven,
 ): Promise<IssuedSession | undefined> {
   const now = deps.now()
   const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
@@ -183,8 +205,6 @@ interface FactorProof {
   readonly credential?: StoredCredential
 }
 
-const BASE32 = /^[A-Z2-7]+=*$/
-
 type ProofDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'logger' | 'now' | 'serverKeys'>
 
 /** Compares an answer with its challenge, and consumes nothing. @returns undefined for a wrong answer */
@@ -202,20 +222,10 @@ function proveCode(
     const answer = { challengeId: challenge.id, phone: factor.phone, code }
     return matchesFactorSms(deps, answer, challenge.codeHash) ? {} : undefined
   }
-  const secret = readSecret(deps, factor)
+  const secret = readTotpSecret(deps, factor)
   if (secret === undefined) return undefined
   const step = findTotpStep(secret, code, deps.now())
   return step === undefined ? undefined : { step }
-}
-
-/** The secret of a TOTP factor. SQL of others inserts it unencrypted, and supabase/auth may have sealed it. */
-function readSecret(
-  { encryptionKeys }: Pick<AuthDeps, 'encryptionKeys'>,
-  { id, secret, plainSecret }: FactorWithSecrets,
-): string | undefined {
-  if (secret !== null) return openSecret(encryptionKeys, id, secret)
-  const opened = readUpstreamSecret(encryptionKeys, id, plainSecret ?? '')
-  return BASE32.test(opened ?? '') ? opened : undefined
 }
 
 /** The first answer of a WebAuthn factor creates its credential; each later answer uses it. */

@@ -1,18 +1,16 @@
 import { recordAudit } from '../audit/audit-log.ts'
 import type { AuthDeps } from '../deps.ts'
 import { recoveryCodesLocked, recoveryCodeWrong, recoveryVerifyDisabled } from '../factor-errors.ts'
-import { FACTOR_METHODS, requireFactor } from '../factors/factor.ts'
+import { FACTOR_METHODS, type Factor, requireFactor } from '../factors/factor.ts'
 import { hashRecoveryCode, normaliseRecoveryCode } from '../factors/recovery-code.ts'
 import {
-  type CodeOfFactor,
   claimRecoveryCode,
   countRecoveryGuess,
   findRecoveryFactor,
   hasRecoveryCode,
 } from '../factors/recovery-code-repository.ts'
-import { createFailedFactorChecks } from '../rate-limits/failed-checks.ts'
+import { createFailedFactorChecks, type FailedFactorChecks } from '../rate-limits/failed-checks.ts'
 import { retryAfterSeconds } from '../rate-limits/windows.ts'
-import type { Timestamp } from '../records/timestamp.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import { judgeFactorAttempt } from '../sessions/attempt-hooks.ts'
 import type { Caller } from '../sessions/caller.ts'
@@ -44,44 +42,56 @@ export async function verifyRecoveryCode(
   deps: VerifyRecoveryCodeDeps,
   input: VerifyRecoveryCodeInput,
 ): Promise<SessionView> {
-  const { db, config, now, serverKeys } = deps
+  const { config, serverKeys } = deps
   if (!config.mfa.recoveryCodes.verifyEnabled) throw recoveryVerifyDisabled()
   const { user, session: own } = requireFactorOwner(await findCaller(deps, input.caller))
   await requireLiveSession(deps, { sessionId: own.id, userId: user.id })
-  const factor = requireFactor(await findRecoveryFactor(db, user.id))
-  const waitMs = await countRecoveryGuess(db, factor.id, now())
-  if (waitMs !== undefined) throw recoveryCodesLocked({ headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } })
-  const check = { identifier: user.id, ip: input.ip }
-  const failedChecks = createFailedFactorChecks(deps, check, factor.factorType)
+  const factor = requireFactor(await findRecoveryFactor(deps.db, user.id))
   const code = normaliseRecoveryCode(input.code)
   const hashes = serverKeys.hmacs.map((key) => hashRecoveryCode(key, factor.id, code))
-  const isRight = (await hasRecoveryCode(db, { factorId: factor.id, hashes })) && !(await failedChecks.isBlocked())
-  if (!isRight) await failedChecks.record()
-  await judgeFactorAttempt(deps, user.id, { factor, isRight })
-  if (isRight) {
+  const failedChecks = createFailedFactorChecks(deps, { identifier: user.id, ip: input.ip }, factor.factorType)
+  if (await guessRecoveryCode(deps, { factor, userId: user.id, hashes, failedChecks })) {
     const claims = await prepareRaisedClaims(deps, { sessionId: own.id, method: FACTOR_METHODS.recovery_code })
-    const session = await raiseByRecoveryCode(deps, input, {
-      factorId: factor.id,
-      hashes,
-      credentialSince: factor.createdAt,
-    })
+    const session = await raiseByRecoveryCode(deps, input, { factor, hashes })
     if (session) return signSessionView(deps, session, claims)
+    // A code that another request has used before is a wrong one too.
     await failedChecks.record()
   }
   throw recoveryCodeWrong()
+}
+
+interface RecoveryCodeGuess {
+  readonly factor: Factor
+  readonly userId: string
+  readonly hashes: readonly Buffer[]
+  readonly failedChecks: FailedFactorChecks
+}
+
+/** Counts a guess at a code, compares it, and reports the outcome to the hook. @throws recoveryCodesLocked */
+async function guessRecoveryCode(
+  deps: VerifyRecoveryCodeDeps,
+  { factor, userId, hashes, failedChecks }: RecoveryCodeGuess,
+): Promise<boolean> {
+  const waitMs = await countRecoveryGuess(deps.db, factor.id, deps.now())
+  if (waitMs !== undefined) throw recoveryCodesLocked({ headers: { 'retry-after': String(retryAfterSeconds(waitMs)) } })
+  const isRight = (await hasRecoveryCode(deps.db, { factorId: factor.id, hashes })) && !(await failedChecks.isBlocked())
+  if (!isRight) await failedChecks.record()
+  await judgeFactorAttempt(deps, userId, { factor, isRight })
+  return isRight
 }
 
 /** @returns undefined for a wrong code, and for a used one */
 async function raiseByRecoveryCode(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'randomBytes'>,
   { caller, userAgent, ip }: VerifyRecoveryCodeInput,
-  { factorId, hashes, credentialSince }: CodeOfFactor & { readonly credentialSince: Timestamp },
+  { factor, hashes }: Pick<RecoveryCodeGuess, 'factor' | 'hashes'>,
 ): Promise<IssuedSession | undefined> {
   return deps.db.transaction().execute(async (trx) => {
     const { user, session } = requireFactorOwner(await lockCaller(trx, deps, caller))
+    const factorId = factor.id
     if (!(await claimRecoveryCode(trx, { factorId, hashes, now: deps.now() }))) return undefined
     const shown = { userId: user.id, sessionId: session.id, factorId, method: FACTOR_METHODS.recovery_code }
-    const raised = await raiseSession(trx, deps, { ...shown, credentialSince, userAgent, ip })
+    const raised = await raiseSession(trx, deps, { ...shown, credentialSince: factor.createdAt, userAgent, ip })
     const traits = { factor_id: factorId }
     await recordAudit(trx, deps, { action: 'verification_attempted', actor: user, sessionId: session.id, ip, traits })
     return raised
