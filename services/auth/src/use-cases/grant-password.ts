@@ -59,27 +59,19 @@ export type GrantPasswordDeps = Pick<
  */
 export async function grantPassword(deps: GrantPasswordDeps, input: GrantPasswordInput): Promise<PasswordSessionView> {
   const identifier = readSignInIdentifier(deps, input)
-  const password = input.password ?? ''
-  const check = { identifier: identifier.value, ip: input.ip }
   const user = await findPasswordUser(deps.lanes, { ...identifier, audience: input.audience })
-  const verifiedHash = user?.passwordHash ?? null
-  const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password, user?.id)
-  // Look at the failed checks after the verification, so that concurrent guesses see each other's.
-  const blocked = await isBlocked(deps, check)
-  // Where an unconfirmed user is not told so, a right password of theirs counts as wrong: it would reveal the account.
-  const mayRevealUnconfirmed = deps.config.signup.tellsUnconfirmed || user?.isConfirmed === true
-  const isRight = matches && !blocked && mayRevealUnconfirmed
-  if (!isRight) await recordFailedCheck(deps, check)
-  if (!isRight && user && deps.config.behaviours.showBanBeforePassword && isBanned(user, deps.now()))
-    refuseBannedSignIn()
+  const verified = await guessPassword(deps, input, { identifier, user })
+  if (!verified && user) refuseBanFirst(deps, user)
   // The hook is skipped for an unknown user, so where it is on, the time of an answer may reveal that.
-  if (user) await judgePasswordAttempt(deps, user.id, isRight)
-  const view =
-    isRight && user && verifiedHash !== null
-      ? await signInVerified(deps, input, { user, verifiedHash, isOutdated, provider: identifier.kind })
-      : undefined
-  if (view === undefined) refusePassword()
-  return view
+  if (user) await judgePasswordAttempt(deps, user.id, verified !== undefined)
+  const view = verified && (await signInVerified(deps, input, verified))
+  return view ?? refusePassword()
+}
+
+interface PasswordGuess {
+  readonly identifier: UserIdentifier
+  /** Undefined where nobody has the identifier. */
+  readonly user: PasswordUser | undefined
 }
 
 interface VerifiedPassword {
@@ -88,6 +80,33 @@ interface VerifiedPassword {
   /** Whether the password is hashed anew. */
   readonly isOutdated: boolean
   readonly provider: IdentifierKind
+}
+
+/**
+ * Verifies a password, and counts a failed check.
+ * @returns undefined where the password is wrong, or counts as wrong
+ */
+async function guessPassword(
+  deps: GrantPasswordDeps,
+  { password = '', ip }: GrantPasswordInput,
+  { identifier, user }: PasswordGuess,
+): Promise<VerifiedPassword | undefined> {
+  const check = { identifier: identifier.value, ip }
+  const verifiedHash = user?.passwordHash ?? null
+  const { matches, isOutdated } = await deps.passwords.verify(verifiedHash, password, user?.id)
+  // Look at the failed checks after the verification, so that concurrent guesses see each other's.
+  const blocked = await isBlocked(deps, check)
+  // Where an unconfirmed user is not told so, a right password of theirs counts as wrong: it would reveal the account.
+  const mayRevealUnconfirmed = deps.config.signup.tellsUnconfirmed || user?.isConfirmed === true
+  if (user && verifiedHash !== null && matches && !blocked && mayRevealUnconfirmed)
+    return { user, verifiedHash, isOutdated, provider: identifier.kind }
+  await recordFailedCheck(deps, check)
+  return undefined
+}
+
+/** Refuses a banned user even for a wrong password, in a profile that shows the ban first. @throws signInUserBanned */
+function refuseBanFirst({ config, now }: Pick<AuthDeps, 'config' | 'now'>, user: PasswordUser): void {
+  if (config.behaviours.showBanBeforePassword && isBanned(user, now())) refuseBannedSignIn()
 }
 
 /** @returns undefined where the user has got another password since this one was verified */
