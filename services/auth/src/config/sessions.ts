@@ -1,8 +1,9 @@
+import { readFileSync } from 'node:fs'
 import type { SettingValues } from '@trestle/common/config/load-config.ts'
 import { commaList, duration, flag, integer, oneOf, text } from '@trestle/common/config/setting.ts'
 import { group } from '@trestle/common/config/setting-description.ts'
 import type { z } from 'zod'
-import { type BreachRules, loadCommonPasswords } from '../passwords/breached-passwords.ts'
+import type { BreachRules } from '../passwords/breached-passwords.ts'
 import { type PasswordPolicy, parseRequiredCharacters } from '../passwords/password-policy.ts'
 import { PASSWORD_ALGORITHMS, type PasswordAlgorithm } from '../passwords/stored-hash.ts'
 import type { ProfileValues } from './rules.ts'
@@ -142,6 +143,12 @@ export function toPasswordConfig(values: PasswordValues): PasswordConfig {
 
 const NONE: ReadonlySet<string> = new Set()
 const WORD_LENGTH_MIN = 4
+
+/** Reads passwords of 8 characters or more that many people have, in lower case. */
+function loadCommonPasswords(): ReadonlySet<string> {
+  const text = readFileSync(new URL('../passwords/common-passwords.txt', import.meta.url), 'utf8')
+  return new Set(text.split('\n').filter((line) => line !== '' && !line.startsWith('#')))
+}
 
 /** The labels of a host that name its service. */
 function hostWords(host: string): readonly string[] {

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import type { Outbound } from '@trestle/common/outbound/outbound.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import { serviceUnavailable } from '../errors.ts'
@@ -57,10 +56,4 @@ async function isBreached(outbound: Outbound, userAgent: string, password: strin
     const [suffix, count = '0'] = line.trim().split(':')
     return suffix === rest && count !== '0'
   })
-}
-
-/** Loads passwords of 8 characters and more that many people have, in lower case. Called only where they are refused. */
-export function loadCommonPasswords(): ReadonlySet<string> {
-  const text = readFileSync(new URL('common-passwords.txt', import.meta.url), 'utf8')
-  return new Set(text.split('\n').filter((line) => line !== '' && !line.startsWith('#')))
 }

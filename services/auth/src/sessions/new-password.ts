@@ -1,21 +1,17 @@
 import { currentPasswordInvalid, currentPasswordRequired, reauthenticationNeeded, samePassword } from '../errors.ts'
 import { returnGuess } from '../one-time-tokens/one-time-token-repository.ts'
-import { type BreachLookup, refuseBreached } from '../passwords/breached-passwords.ts'
+import { type NewPasswordRules, requireNewPassword } from '../passwords/hash-new-password.ts'
 import type { PasswordHasher } from '../passwords/password-hasher.ts'
-import { type PasswordPolicy, requirePassword } from '../passwords/password-policy.ts'
 import { isBlocked, recordFailedCheck } from '../rate-limits/failed-checks.ts'
 import type { ActiveCaller } from './active-caller.ts'
 import { type AttemptHookDeps, judgePasswordAttempt } from './attempt-hooks.ts'
 import { type CheckedNonce, checkNonce, type NonceDeps } from './nonce.ts'
 import { isByOldCredential, listProofs, PASSWORD_PROOF_MS, type Proof } from './proof-repository.ts'
 
-export interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, BreachLookup {
+export interface NewPasswordDeps extends NonceDeps, AttemptHookDeps, NewPasswordRules {
   readonly config: NonceDeps['config'] &
     AttemptHookDeps['config'] &
-    BreachLookup['config'] & {
-      readonly passwords: { readonly policy: PasswordPolicy }
-      readonly security: { readonly currentPasswordForPassword: boolean }
-    }
+    NewPasswordRules['config'] & { readonly security: { readonly currentPasswordForPassword: boolean } }
   readonly passwords: PasswordHasher
 }
 
@@ -41,7 +37,7 @@ export interface PreparedPassword {
 /**
  * Checks a new password of a user, and hashes it (reference: Change of password). The caller holds no lock meanwhile.
  * @throws reauthenticationNeeded, samePassword, currentPasswordRequired, currentPasswordInvalid, serverBusy, and what
- * `requirePassword`, `refuseBreached`, `checkNonce` and `judgePasswordAttempt` throw
+ * `requireNewPassword`, `checkNonce` and `judgePasswordAttempt` throw
  */
 export async function preparePassword(
   deps: NewPasswordDeps,
@@ -49,8 +45,7 @@ export async function preparePassword(
   { password, nonce, currentPassword, ip }: NewPassword,
 ): Promise<PreparedPassword> {
   const { user } = caller
-  requirePassword(deps.config.passwords.policy, password)
-  await refuseBreached(deps, password)
+  await requireNewPassword(deps, password)
   const isNeeded = deps.config.security.reauthenticateForPassword && !(await isFresh(deps, caller))
   if (isNeeded && !nonce) throw reauthenticationNeeded()
   const checked = isNeeded && nonce ? await checkNonce(deps, user, { nonce, ip }) : undefined

@@ -2,17 +2,15 @@ import type { Db } from '../database.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
 import type { VerifyType } from '../one-time-tokens/verify-type.ts'
-import { type BreachLookup, refuseBreached } from '../passwords/breached-passwords.ts'
+import { hashNewPassword, type NewPasswordRules } from '../passwords/hash-new-password.ts'
 import type { PasswordHasher } from '../passwords/password-hasher.ts'
-import { type PasswordPolicy, requirePassword } from '../passwords/password-policy.ts'
 import { passwordMissingAtVerify } from '../request-errors.ts'
 import { awaitsFirstSignIn, type ConfirmerDeps, confirmerTakesOver } from '../users/take-over-account.ts'
 import type { User } from '../users/user.ts'
 
 /** What hashing the password of a verification needs. */
-export interface VerificationPasswordDeps extends BreachLookup, ConfirmerDeps {
-  readonly config: BreachLookup['config'] &
-    ConfirmerDeps['config'] & { readonly passwords: { readonly policy: PasswordPolicy } }
+export interface VerificationPasswordDeps extends NewPasswordRules, ConfirmerDeps {
+  readonly config: NewPasswordRules['config'] & ConfirmerDeps['config']
   readonly passwords: Pick<PasswordHasher, 'hash'>
 }
 
@@ -31,7 +29,7 @@ export type MessageVia =
  * Hashes the password that a request sends with a code or a link. The caller holds no lock meanwhile. A missing or weak password
  * leaves the message unused.
  * @returns undefined where the password is ignored
- * @throws passwordMissingAtVerify, serverBusy, and what `requirePassword` and `refuseBreached` throw
+ * @throws passwordMissingAtVerify, and what `hashNewPassword` throws
  */
 export async function hashVerificationPassword(
   deps: VerificationPasswordDeps,
@@ -42,9 +40,7 @@ export async function hashVerificationPassword(
   const verdict = await judgeVerificationPassword(deps, { type, user })
   if (!password && verdict === 'needed') throw passwordMissingAtVerify()
   if (!password || verdict === 'ignored') return undefined
-  requirePassword(deps.config.passwords.policy, password)
-  await refuseBreached(deps, password)
-  return deps.passwords.hash(password)
+  return hashNewPassword(deps, password)
 }
 
 /**

@@ -5,8 +5,7 @@ import { deleteFinishedFlows } from '../flows/flow-repository.ts'
 import { updateIdentityData } from '../identities/identity-repository.ts'
 import { deleteTokensOfKinds, deleteTokensOfUser } from '../one-time-tokens/one-time-token-repository.ts'
 import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
-import { refuseBreached } from '../passwords/breached-passwords.ts'
-import { requirePassword } from '../passwords/password-policy.ts'
+import { hashNewPassword } from '../passwords/hash-new-password.ts'
 import { passwordHashAtUpdate } from '../request-errors.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
 import type { Admin } from '../sessions/admin.ts'
@@ -33,13 +32,13 @@ export interface ChangeUserAsAdminInput extends ManagedUser {
 
 /**
  * Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins).
- * @throws userNotFound, passwordHashAtUpdate, emailExists, phoneExistsForAdmin, metadataTooLarge, serverBusy, and what
- * `requirePassword` and `refuseBreached` throw
+ * @throws userNotFound, passwordHashAtUpdate, emailExists, phoneExistsForAdmin, metadataTooLarge, and what
+ * `hashNewPassword` throws
  */
 export async function changeUserAsAdmin(deps: ChangeUserAsAdminDeps, input: ChangeUserAsAdminInput): Promise<Profile> {
   const { wanted } = input
   if (wanted.passwordHash !== undefined) throw passwordHashAtUpdate()
-  const passwordHash = wanted.password === undefined ? undefined : await hashPassword(deps, wanted.password)
+  const passwordHash = wanted.password === undefined ? undefined : await hashNewPassword(deps, wanted.password)
   return withUniqueIdentifiers(deps, refuseTakenForAdmin, async (trx) => {
     const named = await lockManagedUser(trx, input)
     const user = requireUser(named.deletedAt === null ? named : undefined)
@@ -50,15 +49,6 @@ export async function changeUserAsAdmin(deps: ChangeUserAsAdminDeps, input: Chan
     await recordAudit(trx, deps, { action: 'user_modified', actor: admin.actor, target: user, ip, traits })
     return changed
   })
-}
-
-async function hashPassword(
-  deps: Pick<AuthDeps, 'config' | 'logger' | 'passwords' | 'outbound'>,
-  password: string,
-): Promise<string> {
-  requirePassword(deps.config.passwords.policy, password)
-  await refuseBreached(deps, password)
-  return deps.passwords.hash(password)
 }
 
 interface AdminChange {

@@ -6,8 +6,8 @@ import { userIdTaken } from '../errors.ts'
 import { ownIdentityData } from '../identities/identity.ts'
 import { insertIdentity } from '../identities/identity-repository.ts'
 import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
-import { refuseBreached } from '../passwords/breached-passwords.ts'
-import { requirePassword, requireShortPassword } from '../passwords/password-policy.ts'
+import { hashNewPassword } from '../passwords/hash-new-password.ts'
+import { requireShortPassword } from '../passwords/password-policy.ts'
 import { hashOfUnknownPassword, requireAcceptedHash } from '../passwords/stored-hash.ts'
 import { addressMissingForUser, passwordWithHash } from '../request-errors.ts'
 import type { IdentifierKind } from '../requests/identifier.ts'
@@ -51,7 +51,7 @@ export interface CreateUserInput {
  * Creates a user for an admin. Switches of providers and DISABLE_SIGNUP do not apply
  * (reference: Users made and changed by admins).
  * @throws addressMissingForUser, passwordWithHash, userIdTaken, emailExists, phoneExistsForAdmin, metadataTooLarge,
- * serverBusy, and what `requireAcceptedHash`, `requirePassword`, `requireShortPassword` and `refuseBreached` throw
+ * serverBusy, and what `requireAcceptedHash`, `hashNewPassword` and `requireShortPassword` throw
  */
 export async function createUser(deps: CreateUserDeps, input: CreateUserInput): Promise<Profile> {
   const { wanted } = input
@@ -78,10 +78,8 @@ async function hashWantedPassword(
     return requireAcceptedHash(passwordHash)
   }
   if (password === undefined) return hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm)
-  if (deps.config.passwords.policyBindsAdmins) {
-    requirePassword(deps.config.passwords.policy, password)
-    await refuseBreached(deps, password)
-  } else requireShortPassword(password)
+  if (deps.config.passwords.policyBindsAdmins) return hashNewPassword(deps, password)
+  requireShortPassword(password)
   return deps.passwords.hash(password)
 }
 

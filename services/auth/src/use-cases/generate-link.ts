@@ -11,7 +11,7 @@ import type { LinkType } from '../one-time-tokens/link-type.ts'
 import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
 import { deleteTokensOfKinds, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
-import { requireSignUpPassword } from '../passwords/password-policy.ts'
+import { requirePassword, requireSignUpPassword } from '../passwords/password-policy.ts'
 import { hashOfUnknownPassword } from '../passwords/stored-hash.ts'
 import { startInterval } from '../rate-limits/send-interval.ts'
 import type { RequestContext } from '../requests/request-context.ts'
@@ -83,7 +83,7 @@ const MAKES_USERS: readonly LinkType[] = ['signup', 'invite', 'magiclink']
  * Makes a link and a code as in a mail, but sends no mail. Neither limits nor intervals apply (reference: Generated
  * links).
  * @throws emailExists, emailUnknown, secureChangeOff, metadataTooLarge, serverBusy, and what `askBeforeOwnUser`,
- * `refuseBreached` and `requireSignUpPassword` throw
+ * `refuseBreached`, `requireSignUpPassword` and `requirePassword` throw
  */
 export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkInput): Promise<GeneratedLink> {
   if (MAKES_USERS.includes(input.type))
@@ -218,7 +218,7 @@ async function findOrSignUp(
     const metadata = mergeMetadata(deps.config, user.userMetadata, data)
     return updateUser(trx, user.id, { ...KEPT, raw_user_meta_data: metadata })
   }
-  if (type === 'signup') requireSignUpPassword(deps.config.passwords.policy, password)
+  if (type === 'signup') requirePassword(deps.config.passwords.policy, requireSignUpPassword(password))
   const identifier = { kind: 'email', value: email } as const
   const owner = await findIdentifierOwner(trx, identifier)
   if (owner && isStaged(owner)) await deleteStagedUser(trx, owner.id)

@@ -11,7 +11,7 @@ import {
 } from '../errors.ts'
 import { createSignUp } from '../message-requests/create-sign-up.ts'
 import { passwordMissingAtSignUp, pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
-import { checkSignUp, type SignUpFields } from './sign-up.ts'
+import { type SignUpFields, signUp } from './sign-up.ts'
 
 const { deps, close } = await openTestApp()
 const [counted, failing] = [await openLimited(), await openLimited()]
@@ -25,23 +25,21 @@ function openLimited(): Promise<TestApp> {
 
 const [email, phone, password] = ['ada@example.com', '14155550100', 'correct horse']
 const pkce = { code_challenge: 'x'.repeat(43), code_challenge_method: 'plain' }
-const check = (fields: SignUpFields, changes: Partial<TestApp['deps']['config']['signup']> = {}) => {
+const ask = (fields: SignUpFields, changes: Partial<TestApp['deps']['config']['signup']> = {}) => {
   const signup = { ...deps.config.signup, ...changes }
-  return checkSignUp({ ...deps, config: { ...deps.config, signup } }, fields)
+  const input = { fields, readContext: () => Promise.resolve(CONTEXT) }
+  return signUp({ ...deps, config: { ...deps.config, signup } }, input)
 }
 const request = (value: string, on: TestApp['deps']) => {
   const identifier = { kind: 'email', value } as const
   return createSignUp(on, { identifier, password, pkce: undefined, channel: 'sms', data: {}, context: CONTEXT })
 }
 
-describe('checkSignUp', () => {
-  it('normalises the address', async () => {
-    expect(await check({ email: 'Ada@Example.com', password })).toEqual({
-      identifier: { kind: 'email', value: email },
-      password,
-      pkce: undefined,
-      channel: 'sms',
-    })
+describe('signUp', () => {
+  it('signs the normalised address up', async () => {
+    await ask({ email: 'Grace@Example.com', password })
+    const users = deps.db.selectFrom('users').select('email').where('email', 'ilike', '%grace@example.com%')
+    expect(await users.execute()).toEqual([{ email: 'grace@example.com' }])
   })
 
   // Each request has the faults of the later ones too, so the order of the checks decides.
@@ -53,7 +51,7 @@ describe('checkSignUp', () => {
     ['an email where only phones may', { email, password }, { emailEnabled: false }, emailSignupsDisabled],
     ['a phone where only emails may', { phone, password }, { phoneEnabled: false }, phoneSignupsDisabled],
   ])('refuses %s', async (_case, fields, changes, error) => {
-    await expect(check(fields, changes)).rejects.toThrow(error())
+    await expect(ask(fields, changes)).rejects.toThrow(error())
   })
 })
 

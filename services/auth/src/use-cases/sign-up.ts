@@ -4,7 +4,7 @@ import { type PkceChallenge, parsePkce } from '../flows/pkce.ts'
 import { type CreateSignUpDeps, createSignUp } from '../message-requests/create-sign-up.ts'
 import type { SmsChannel } from '../messages/gateway-protocol.ts'
 import { requireChannel } from '../messages/require-channel.ts'
-import { refuseBreached } from '../passwords/breached-passwords.ts'
+import { requireNewPassword } from '../passwords/hash-new-password.ts'
 import { requireSignUpPassword } from '../passwords/password-policy.ts'
 import { pkceAtPhoneSignUp, twoAddressesAtSignUp } from '../request-errors.ts'
 import { requireIdentifier, type UserIdentifier } from '../requests/identifier.ts'
@@ -41,7 +41,9 @@ export type SignUpResult =
 
 /**
  * Signs a user up by email or phone (reference: POST /signup).
- * @throws metadataTooLarge, and what `checkSignUp`, `readContext`, `createSignUp` and `signFirstSession` throw
+ * @throws signupDisabled, passwordMissingAtSignUp, twoAddressesAtSignUp, channelUnsupported, pkceAtPhoneSignUp,
+ * emailSignupsDisabled, phoneSignupsDisabled, metadataTooLarge, and what `requireNewPassword`, `parsePkce`,
+ * `requireIdentifier`, `readContext`, `createSignUp` and `signFirstSession` throw
  */
 export async function signUp(deps: SignUpDeps, { fields, readContext }: SignUpInput): Promise<SignUpResult> {
   const checked = await checkSignUp(deps, fields)
@@ -52,7 +54,7 @@ export async function signUp(deps: SignUpDeps, { fields, readContext }: SignUpIn
 }
 
 /** The members of a sign-up that has passed every check. */
-export interface CheckedSignUp {
+interface CheckedSignUp {
   readonly identifier: UserIdentifier
   /** Meets the policy. */
   readonly password: string
@@ -60,21 +62,16 @@ export interface CheckedSignUp {
   readonly channel: SmsChannel
 }
 
-/**
- * Checks the members of a request (reference: POST /signup). The order of the checks decides which error a client sees.
- * @throws signupDisabled, twoAddressesAtSignUp, pkceAtPhoneSignUp, passwordMissingAtSignUp, passwordTooLong,
- * channelUnsupported, phoneMalformed, weakPassword, emailSignupsDisabled, phoneSignupsDisabled, serviceUnavailable, and
- * what `parsePkce` and `requireIdentifier` throw
- */
-export async function checkSignUp(
+/** Checks the members of a request (reference: POST /signup). The order of the checks decides which error a client sees. */
+async function checkSignUp(
   deps: Pick<AuthDeps, 'config' | 'logger' | 'outbound'>,
   fields: SignUpFields,
 ): Promise<CheckedSignUp> {
-  const { signup, sms, passwords } = deps.config
+  const { signup, sms } = deps.config
   const { email, phone } = fields
   requireSignUpsEnabled(deps.config)
-  const password = requireSignUpPassword(passwords.policy, fields.password)
-  await refuseBreached(deps, password)
+  const password = requireSignUpPassword(fields.password)
+  await requireNewPassword(deps, password)
   if (email && phone) throw twoAddressesAtSignUp()
   const channel = phone ? requireChannel(sms.provider, fields.channel) : 'sms'
   const hasPkce = Boolean(fields.code_challenge || fields.code_challenge_method)
