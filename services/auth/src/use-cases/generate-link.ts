@@ -1,4 +1,4 @@
-import { type AuditAction, adminTraits, recordAudit } from '../audit/audit-log.ts'
+import { adminTraits, recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { emailUnknown, secureChangeOff } from '../errors.ts'
@@ -7,8 +7,7 @@ import { confirmationUrl, generatedLinkPath } from '../messages/confirmation-url
 import { type Repeatable, runHooked } from '../messages/hooked-transaction.ts'
 import { makeMailSecrets } from '../messages/mail-token.ts'
 import type { GeneratedLink } from '../one-time-tokens/generated-link.ts'
-import type { LinkType } from '../one-time-tokens/link-type.ts'
-import type { TokenKind } from '../one-time-tokens/one-time-token.ts'
+import { LINK_RULES, type LinkType } from '../one-time-tokens/link-type.ts'
 import { deleteTokensOfKinds, replaceToken } from '../one-time-tokens/one-time-token-repository.ts'
 import { refuseBreached } from '../passwords/breached-passwords.ts'
 import { requirePassword, requireSignUpPassword } from '../passwords/password-policy.ts'
@@ -46,38 +45,18 @@ type GenerateLinkDeps = Pick<
   | 'sms'
 >
 
-/** A link, and the admin who wants it. */
-export interface GenerateLinkInput extends WantedLink {
+/** The link that an admin asks for. Addresses are normalised. */
+export interface GenerateLinkInput {
+  readonly type: LinkType
+  readonly email: string
+  /** For a change of email. */
+  readonly newEmail: string
+  /** For a sign-up. */
+  readonly password: string | undefined
+  readonly data: Readonly<Record<string, unknown>>
   readonly admin: Admin
   readonly context: RequestContext
 }
-
-const LINKS = {
-  signup: {
-    kind: 'confirmation',
-    linkType: 'signup',
-    sentAt: 'confirmation_sent_at',
-    action: 'user_confirmation_requested',
-  },
-  invite: { kind: 'confirmation', linkType: 'invite', sentAt: 'confirmation_sent_at', action: 'user_invited' },
-  magiclink: { kind: 'recovery', linkType: 'magiclink', sentAt: 'recovery_sent_at', action: 'user_recovery_requested' },
-  recovery: { kind: 'recovery', linkType: 'recovery', sentAt: 'recovery_sent_at', action: 'user_recovery_requested' },
-  email_change_current: {
-    kind: 'email_change_current',
-    linkType: 'email_change',
-    sentAt: 'email_change_sent_at',
-    action: 'user_modified',
-  },
-  email_change_new: {
-    kind: 'email_change_new',
-    linkType: 'email_change',
-    sentAt: 'email_change_sent_at',
-    action: 'user_modified',
-  },
-} as const satisfies Record<LinkType, { kind: TokenKind; linkType: string; sentAt: string; action: AuditAction }>
-
-/** The types of links that make a user for an unknown address. */
-const MAKES_USERS: readonly LinkType[] = ['signup', 'invite', 'magiclink']
 
 /**
  * Makes a link and a code as in a mail, but sends no mail. Neither limits nor intervals apply (reference: Generated
@@ -86,19 +65,22 @@ const MAKES_USERS: readonly LinkType[] = ['signup', 'invite', 'magiclink']
  * `refuseBreached`, `requireSignUpPassword` and `requirePassword` throw
  */
 export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkInput): Promise<GeneratedLink> {
-  if (MAKES_USERS.includes(input.type))
+  if (LINK_RULES[input.type].makesUser)
     await askBeforeOwnUser(deps, { ...input, identifier: { kind: 'email', value: input.email } })
   const passwordHash = input.type === 'signup' && input.password ? await hashPassword(deps, input.password) : undefined
   const link = await runHooked(deps, async (trx, repeatable) => {
     const owner = await findLinkOwner(trx, repeatable, { ...input, passwordHash })
     return storeLink(trx, repeatable, owner, input)
   })
-  const { kind } = LINKS[link.verificationType]
+  const { kind } = LINK_RULES[link.verificationType]
   await startInterval(deps, { kind, identifier: input.email, audience: input.context.audience })
   return link
 }
 
-/** Hashes a password. `findOrSignUp` checks the policy, because that applies to new users only. */
+/**
+ * Hashes the password of a sign-up. Nobody knows yet whether the link makes a user, and the policy is for new users only: `makeUser`
+ * checks it.
+ */
 async function hashPassword(
   deps: Pick<AuthDeps, 'config' | 'logger' | 'passwords' | 'outbound'>,
   password: string,
@@ -113,7 +95,7 @@ async function storeLink(
   { user, type, address }: LinkOwner,
   { admin, context }: GenerateLinkInput,
 ): Promise<GeneratedLink> {
-  const { kind, linkType, sentAt, action } = LINKS[type]
+  const { kind, linkType, sentAt, action } = LINK_RULES[type]
   const { secrets, link, code } = makeMailSecrets(deps, { email: address, tokenKind: kind }, 'implicit')
   await replaceToken(trx, { ...secrets, userId: user.id, flowStateId: null })
   await updateUser(trx, user.id, { [sentAt]: secrets.sentAt, updated_at: secrets.sentAt })
@@ -135,18 +117,6 @@ async function storeLink(
   }
 }
 
-/** The link that an admin asks for. Addresses are normalised. */
-interface WantedLink {
-  readonly type: LinkType
-  readonly email: string
-  /** For a change of email. */
-  readonly newEmail: string
-  /** For a sign-up. */
-  readonly password: string | undefined
-  readonly data: Readonly<Record<string, unknown>>
-  readonly context: RequestContext
-}
-
 /** The user of a link. */
 interface LinkOwner {
   readonly user: User
@@ -155,25 +125,42 @@ interface LinkOwner {
   readonly address: string
 }
 
-interface Search extends WantedLink {
+interface Search extends Omit<GenerateLinkInput, 'admin'> {
   /** The hash of `password`. */
   readonly passwordHash: string | undefined
 }
 
 /**
- * Finds or makes the user of a link (reference: Generated links).
+ * How often the user of a link is searched for. A search fails when another request makes the user at that moment. The second one
+ * finds and locks that user, so a third is needed only if the user was deleted meanwhile.
+ */
+const SEARCHES_MAX = 5
+
+/**
+ * Finds or makes the user of a link, and locks the user (reference: Generated links).
  * @throws emailExists, emailUnknown, secureChangeOff, metadataTooLarge, passwordMissingAtSignUp, passwordTooLong,
- * weakPassword
+ * weakPassword; Error when every search has failed
  */
 async function findLinkOwner(trx: Trx, deps: Repeatable<GenerateLinkDeps>, search: Search): Promise<LinkOwner> {
+  for (let searches = 0; searches < SEARCHES_MAX; searches += 1) {
+    const found = await searchLinkOwner(trx, deps, search)
+    if (found) return found
+  }
+  throw new Error('the user of a link is made and deleted again and again')
+}
+
+/** @returns undefined when another request has just made the user */
+async function searchLinkOwner(
+  trx: Trx,
+  deps: Repeatable<GenerateLinkDeps>,
+  search: Search,
+): Promise<LinkOwner | undefined> {
   const { type, email: address } = search
   if (type === 'invite') return { user: await findOrMakeInvited(trx, deps, search), type, address }
   const user = await lockKnownUser(trx, deps, search)
   if (type === 'signup' || (type === 'magiclink' && !user)) {
-    const signedUp = await findOrSignUp(trx, deps, user, search)
-    // A concurrent request has just made the user, whom the next search finds and locks. So a third search is only needed if the
-    // user was deleted meanwhile.
-    return signedUp ? { user: signedUp, type: 'signup', address } : findLinkOwner(trx, deps, search)
+    const signedUp = user ? await addContent(trx, deps, user, search) : await makeUser(trx, deps, search)
+    return signedUp && { user: signedUp, type: 'signup', address }
   }
   if (!user) throw emailUnknown()
   if (type === 'magiclink' || type === 'recovery') {
@@ -193,8 +180,10 @@ async function lockKnownUser(
   { type, email, context }: Search,
 ): Promise<User | undefined> {
   const identifier = { kind: 'email', value: email } as const
-  const mayMake = type === 'signup' || type === 'magiclink'
-  const owner = await (mayMake ? releaseAndLockOwner(trx, identifier, now()) : lockIdentifierOwner(trx, identifier))
+  const lock = LINK_RULES[type].makesUser
+    ? releaseAndLockOwner(trx, identifier, now())
+    : lockIdentifierOwner(trx, identifier)
+  const owner = await lock
   if (!owner || isStaged(owner)) return undefined
   if (type === 'recovery' && (await hasClaimedEmail(trx, owner))) return undefined
   if (type === 'signup') requireUnconfirmed(owner, context.audience)
@@ -203,30 +192,43 @@ async function lockKnownUser(
 }
 
 /** Keeps the clean-up of unconfirmed users away from users whom an admin made or asked for. */
-const KEPT = { keep_unconfirmed: true }
+const KEEP_UNCONFIRMED = { keep_unconfirmed: true }
 
-/** Adds the data to an unconfirmed user, or makes one. A magic link for an unknown address needs no password. */
-async function findOrSignUp(
+/** Adds the data and the password of a sign-up to an unconfirmed user. */
+async function addContent(
+  trx: Trx,
+  { config }: Pick<AuthDeps, 'config'>,
+  user: User,
+  { data, passwordHash }: Search,
+): Promise<User> {
+  const content = { audience: user.audience, data, passwordHash: passwordHash ?? null }
+  await upsertSignUpContent(trx, user, { kind: 'confirmation', ...content })
+  const metadata = mergeMetadata(config, user.userMetadata, data)
+  return updateUser(trx, user.id, { ...KEEP_UNCONFIRMED, raw_user_meta_data: metadata })
+}
+
+/**
+ * Makes a user, in place of one that is staged. A magic link for an unknown address needs no password.
+ * @returns undefined when another request has just taken the address
+ */
+async function makeUser(
   trx: Trx,
   deps: Repeatable<GenerateLinkDeps>,
-  user: User | undefined,
   { type, email, context, password, data, passwordHash }: Search,
 ): Promise<User | undefined> {
-  if (user) {
-    const content = { kind: 'confirmation', audience: user.audience, data, passwordHash: passwordHash ?? null } as const
-    await upsertSignUpContent(trx, user, content)
-    const metadata = mergeMetadata(deps.config, user.userMetadata, data)
-    return updateUser(trx, user.id, { ...KEPT, raw_user_meta_data: metadata })
-  }
-  if (type === 'signup') requirePassword(deps.config.passwords.policy, requireSignUpPassword(password))
+  const { policy, algorithm } = deps.config.passwords
+  if (type === 'signup') requirePassword(policy, requireSignUpPassword(password))
   const identifier = { kind: 'email', value: email } as const
   const owner = await findIdentifierOwner(trx, identifier)
   if (owner && isStaged(owner)) await deleteStagedUser(trx, owner.id)
-  const stored = passwordHash ?? hashOfUnknownPassword(deps.randomBytes, deps.config.passwords.algorithm)
-  const metadata = mergeMetadata(deps.config, {}, data)
-  const invited = { isInvited: true, since: KEPT }
-  const { audience } = context
-  return insertOwnUser(trx, deps, { identifier, audience, passwordHash: stored, data: metadata, ...invited })
+  return insertOwnUser(trx, deps, {
+    identifier,
+    audience: context.audience,
+    passwordHash: passwordHash ?? hashOfUnknownPassword(deps.randomBytes, algorithm),
+    data: mergeMetadata(deps.config, {}, data),
+    isInvited: true,
+    since: KEEP_UNCONFIRMED,
+  })
 }
 
 /** Stores a pending change of email, and forgets earlier confirmations. @returns the address that the link confirms */
