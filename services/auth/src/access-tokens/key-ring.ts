@@ -9,7 +9,7 @@ import {
   type VerifiedClaims,
   verifyAccessToken,
 } from './access-token.ts'
-import { createKeySet, type KeySet } from './key-set.ts'
+import { createKeySet, type KeySet, requireValidMethod } from './key-set.ts'
 import { openSigningKey, sealSigningKey } from './sealed-signing-key.ts'
 import { importSigningKey, type PrivateJwk, type PublicJwk, secretSigningKey } from './signing-key.ts'
 import {
@@ -93,8 +93,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
       await insertSeedKeys(options)
       await read()
       for (const jwk of jwt.seedKeys) expectSameKey(jwk, keys)
-      const { alg } = keys.signer
-      if (jwt.validMethods?.includes(alg) === false) throw new Error(`AUTH_JWT_VALID_METHODS must contain ${alg}`)
+      requireValidMethod(jwt, keys.signer.alg)
     },
     startPolling: (onError) => {
       timer = setInterval(() => void read().catch(onError), POLL_MS)

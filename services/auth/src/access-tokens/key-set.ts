@@ -39,3 +39,11 @@ export function createKeySet({ secretKey, stored, validMethods }: KeySetOptions)
     publicJwks: stored.flatMap(({ key }) => key.publicJwk ?? []),
   }
 }
+
+/**
+ * Requires that this service accepts the tokens which it signs with an algorithm.
+ * @throws Error when JWT_VALID_METHODS lacks the algorithm
+ */
+export function requireValidMethod({ validMethods }: Pick<KeySetOptions, 'validMethods'>, alg: string): void {
+  if (validMethods?.includes(alg) === false) throw new Error(`AUTH_JWT_VALID_METHODS must contain ${alg}`)
+}

@@ -1,4 +1,5 @@
 import { signAccessToken } from '../access-tokens/access-token.ts'
+import { requireValidMethod } from '../access-tokens/key-set.ts'
 import { secretSigningKey } from '../access-tokens/signing-key.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { AuthDeps } from '../deps.ts'
@@ -40,7 +41,7 @@ export async function issueToken(
 
 function signWithSecret(jwt: JwtConfig, claims: object): string {
   const key = secretSigningKey(jwt.secret, jwt.secretKeyId)
-  if (jwt.validMethods?.includes(key.alg) === false) throw new Error(`AUTH_JWT_VALID_METHODS must contain ${key.alg}`)
+  requireValidMethod(jwt, key.alg)
   return signAccessToken(key, claims)
 }
 
