@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Counter } from '@opentelemetry/api'
 import type { JobResult, JobWithMetadata, PgBoss } from 'pg-boss'
+import { Hopeless } from './hopeless.ts'
 import { putBack } from './queue.ts'
 import { isSealed, openPayload, type SealedPayload, type SealKeys } from './seal.ts'
 import type { AnyTask, Task } from './task.ts'
@@ -10,11 +11,6 @@ export const OUTCOMES = ['done', 'dropped', 'retry', 'dead'] as const
 
 /** The outcome of an attempt; the queue keeps it. `dropped`: the work makes no sense any more, such as a mail to a deleted user. */
 export type Outcome = 'done' | 'dropped'
-
-/** Thrown by a handler when no later attempt could succeed: the job has failed for good. */
-export class Hopeless extends Error {
-  override readonly name = 'Hopeless'
-}
 
 /** Does one job. @throws Hopeless when the job has failed for good. After any other error it is tried again */
 export type Handler<Payload> = (

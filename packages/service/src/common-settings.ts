@@ -1,10 +1,10 @@
+import { parseDuration } from '@trestle/common/config/duration.ts'
 import type { Rule, SettingValues } from '@trestle/common/config/load-config.ts'
 import {
   duration,
   flag,
   matching,
   oneOf,
-  parseDuration,
   parsed,
   port,
   type Setting,

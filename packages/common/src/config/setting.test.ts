@@ -1,34 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import {
-  duration,
-  flag,
-  integer,
-  oneOf,
-  parseDuration,
-  port,
-  type Setting,
-  secretBytes,
-  trustedProxies,
-  url,
-} from './setting.ts'
-
-describe('parseDuration', () => {
-  it.each([
-    ['0', 0],
-    ['90', 90_000],
-    ['300ms', 300],
-    ['1.5h', 5_400_000],
-    ['2h45m', 9_900_000],
-    ['10µs', 0.01],
-    ['', undefined],
-    ['1d', undefined],
-    ['h', undefined],
-    ['-1s', undefined],
-    ['1s ', undefined],
-  ])('reads %j as %j ms', (value, ms) => {
-    expect(parseDuration(value)).toBe(ms)
-  })
-})
+import { duration, flag, integer, oneOf, port, type Setting, secretBytes, trustedProxies, url } from './setting.ts'
 
 describe('a setting', () => {
   it.each<[string, Setting, unknown]>([

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseTrustedProxies, type TrustedProxies } from '../server/trusted-proxies.ts'
+import { parseDuration } from './duration.ts'
 
 /**
  * A setting. It parses text, or undefined when unset. Its messages say what the value must be; the loader adds name and value.
@@ -21,18 +22,6 @@ interface Form {
   /** The problem with any other text: `must be a port between 0 and 65535`. */
   readonly problem: string
 }
-
-const UNIT_MS: Readonly<Record<string, number>> = {
-  ns: 1e-6,
-  us: 1e-3,
-  µs: 1e-3,
-  μs: 1e-3,
-  ms: 1,
-  s: 1_000,
-  m: 60_000,
-  h: 3_600_000,
-}
-const DURATION = /^(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h)/
 
 /** A setting whose value is what `read` returns. Undefined is a problem. */
 export function parsed<T>({ problem, ...meta }: Form, read: (value: string) => T | undefined): z.ZodType<T, string> {
@@ -143,19 +132,4 @@ function splitList(value: string): readonly string[] {
 export function duration(): z.ZodType<number, string> {
   const problem = 'must be a duration such as 300ms, 1.5h, 2h45m, or a number of seconds'
   return parsed({ form: 'duration', problem }, parseDuration)
-}
-
-/** Milliseconds of a duration. Undefined when the text is not a duration. */
-export function parseDuration(value: string): number | undefined {
-  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000
-  let rest = value
-  let ms = 0
-  while (rest !== '') {
-    const part = DURATION.exec(rest)?.[0]
-    if (part === undefined) return undefined
-    const unit = part.replace(/^[\d.]+/, '')
-    ms += Number.parseFloat(part) * (UNIT_MS[unit] ?? Number.NaN)
-    rest = rest.slice(part.length)
-  }
-  return value === '' ? undefined : ms
 }

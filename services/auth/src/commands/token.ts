@@ -1,5 +1,5 @@
 import { type Operator, toCommand } from '@trestle/common/commands/operator-command.ts'
-import { parseDuration } from '@trestle/common/config/setting.ts'
+import { parseDuration } from '@trestle/common/config/duration.ts'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
 import { issueToken } from '../use-cases/issue-token.ts'

@@ -3,6 +3,7 @@ import { duration, flag, integer, oneOf, parsed, port, secret, text } from '@tre
 import { family, group } from '@trestle/common/config/setting-description.ts'
 import { namesLoopback } from '@trestle/common/outbound/address-rules.ts'
 import type { z } from 'zod'
+import { OWN_LINK_PATH } from '../messages/confirmation-url.ts'
 import { DEFAULT_TEXTS, MAIL_KINDS, type MailKind } from '../messages/default-templates.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'
 import { isEmail } from '../requests/identifier.ts'
@@ -30,9 +31,6 @@ export const NOTIFICATIONS = [
 
 /** The name of a notification, as in AUTH_MAILER_NOTIFICATIONS_<name>_ENABLED. */
 export type NotificationName = (typeof NOTIFICATIONS)[number]
-
-/** The default path of links, under the URL of the service. */
-export const OWN_LINK_PATH = '/verify'
 
 const serverSettings = group(
   {

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
-import { commaList, integer, parseDuration, parsed } from '@trestle/common/config/setting.ts'
+import { parseDuration } from '@trestle/common/config/duration.ts'
+import { commaList, integer, parsed } from '@trestle/common/config/setting.ts'
 import { z } from 'zod'
 import { compileGlob, exactGlob, type Glob } from '../flows/glob.ts'
 import { parseTemplate, type Template } from '../messages/mail-template.ts'

@@ -1,5 +1,7 @@
 import type { Behaviours } from '../config/behaviours.ts'
-import { type MailConfig, OWN_LINK_PATH } from '../config/mail.ts'
+
+/** The default path of links, under the URL of the service. */
+export const OWN_LINK_PATH = '/verify'
 
 /** The parts of a mail's link. */
 export interface ConfirmationLink {
@@ -35,7 +37,7 @@ const PATHS = {
 export function generatedLinkPath(
   config: {
     readonly behaviours: Pick<Behaviours, 'generatedLinkPath'>
-    readonly mail: Pick<MailConfig, 'linkPaths'>
+    readonly mail: { readonly linkPaths: Readonly<Record<(typeof PATHS)[keyof typeof PATHS], string>> }
   },
   linkType: keyof typeof PATHS,
 ): string {

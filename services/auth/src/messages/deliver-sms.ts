@@ -1,6 +1,7 @@
 import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { Hopeless, type Outcome } from '@trestle/jobs/attempt.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
+import { Hopeless } from '@trestle/jobs/hopeless.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { smsSendFailed } from '../errors.ts'
 import { isIdentifierTaken } from '../users/user-repository.ts'

@@ -1,5 +1,5 @@
 import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
-import { Hopeless } from '@trestle/jobs/attempt.ts'
+import { Hopeless } from '@trestle/jobs/hopeless.ts'
 import type { AnyTask } from '@trestle/jobs/task.ts'
 
 /** What a log line says about an attempt, beside its reason. */

@@ -1,4 +1,4 @@
-import { Hopeless } from '@trestle/jobs/attempt.ts'
+import { Hopeless } from '@trestle/jobs/hopeless.ts'
 import { afterAll, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { sendMail } from './send-mail.ts'

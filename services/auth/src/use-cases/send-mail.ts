@@ -1,4 +1,5 @@
-import { Hopeless, type Outcome } from '@trestle/jobs/attempt.ts'
+import type { Outcome } from '@trestle/jobs/attempt.ts'
+import { Hopeless } from '@trestle/jobs/hopeless.ts'
 import type { AuthDeps } from '../deps.ts'
 import { type MailJob, mailTask } from '../messages/mail-job.ts'
 import { sendMailByHook } from '../messages/message-hooks.ts'

@@ -1,4 +1,4 @@
-import { parseDuration } from '@trestle/common/config/setting.ts'
+import { parseDuration } from '@trestle/common/config/duration.ts'
 import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
 import { requireNewId } from '../records/ids.ts'
