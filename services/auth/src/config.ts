@@ -129,8 +129,10 @@ export function readSettings(env: NodeJS.ProcessEnv, file?: EnvFile): Settings {
 }
 
 function settingsOf({ profile, selectedBy, isUpstream }: ReturnType<typeof chooseProfile>) {
-  const ofProfile =
-    profile === 'strict' ? strictSettings : profile === 'supabase' ? { ...supabaseSettings, ...supabaseNames } : {}
+  const ofProfile = {
+    ...(profile === 'strict' && strictSettings),
+    ...(profile === 'supabase' && { ...supabaseSettings, ...supabaseNames }),
+  }
   return {
     ...settings,
     ...ofProfile,

@@ -150,6 +150,11 @@ export const tooManyCustomProviders = defineError(
 
 /** The codes of a refusal by a hook, by profile (reference: Hooks). */
 export const HOOK_REJECTED = ['hook_rejected', 'unknown'] as const
+const HEADERS_OF_REJECTION: Readonly<Record<number, Record<string, string>>> = {
+  401: BEARER_CHALLENGE,
+  429: { 'retry-after': '60' },
+}
+
 /**
  * The error that a hook has answered: it chooses the status, from 400 to 499, and the text. Clients find in the headers when to
  * try again after a 429, and how to authenticate after a 401 (reference: Response headers).
@@ -163,9 +168,7 @@ export function hookRejected({
   readonly message: string
   readonly code?: (typeof HOOK_REJECTED)[number]
 }): HttpError {
-  const headers: Record<string, string> =
-    status === 429 ? { 'retry-after': '60' } : status === 401 ? BEARER_CHALLENGE : {}
-  return new HttpError(status, code, { message, headers })
+  return new HttpError(status, code, { message, headers: HEADERS_OF_REJECTION[status] ?? {} })
 }
 export const hookTimeout = defineError(422, 'hook_timeout', 'Failed to reach hook within maximum time of 5 seconds')
 export const hookTimeoutAfterRetry = defineError(

@@ -47,7 +47,7 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
   if (!(await hasRelation(db, schema, 'schema_migrations')) || !(await hasRelation(db, schema, 'users')))
     return refuse(`the schema ${schema} has no tables of supabase/auth`)
   const version = await findVersion(db, names)
-  const obstacles = [describeVersion(version, force), ...(await listMissingRights(db, names, role))]
+  const obstacles = [describeVersion(version, { force }), ...(await listMissingRights(db, names, role))]
   return { version, earlierRun: 'none', obstacles: obstacles.filter((obstacle) => obstacle !== undefined) }
 }
 
@@ -79,7 +79,7 @@ export async function requireReadable(
   if (hidden !== undefined) throw new Error(`the source hides its rows from ${hidden.user}: connect as ${hidden.owner}`)
   await refuseImpostors(db, schema)
   const version = await findVersion(db, names)
-  const obstacle = describeVersion(version, force)
+  const obstacle = describeVersion(version, { force })
   if (obstacle !== undefined) throw new Error(obstacle)
   return version
 }
@@ -128,7 +128,7 @@ async function findVersion(db: Kysely<unknown>, { id }: Names): Promise<string> 
   return rows[0]?.version ?? 'none'
 }
 
-function describeVersion(version: string, force: boolean): string | undefined {
+function describeVersion(version: string, { force }: Pick<AdoptionWish, 'force'>): string | undefined {
   if (version === 'none' || version < OLDEST_VERSION)
     return `migration ${version} is older than supabase/auth 2.40: start a later version once, which migrates the database`
   if (version > NEWEST_VERSION && !force)

@@ -88,9 +88,9 @@ const DESCRIPTION_LENGTH_MAX = 300
  */
 function refuseDenied({ error, error_description: description, denied }: ProviderAnswer): void {
   if (error === undefined && denied === undefined) return
-  const name = error === undefined ? 'access_denied' : OAUTH_ERROR.test(error) ? error : 'server_error'
   const cause = new Error(description?.slice(0, DESCRIPTION_LENGTH_MAX) ?? 'the provider gives no reason')
-  throw providerRefused({ cause, details: { error: name } })
+  const name = error ?? 'access_denied'
+  throw providerRefused({ cause, details: { error: OAUTH_ERROR.test(name) ? name : 'server_error' } })
 }
 
 interface AskedProvider {

@@ -98,10 +98,15 @@ export function hashGuessKey(
   { identifier, kinds }: Pick<Guess, 'identifier' | 'kinds'>,
   network?: string,
 ): Buffer {
-  const group = kinds.some(isAddressChange) ? 'change' : kinds.includes('reauthentication') ? 'session' : 'own'
   return createHmac('sha256', hmacKey)
-    .update(`guess\0${group}\0${identifier}${network === undefined ? '' : `\0${network}`}`)
+    .update(`guess\0${groupOf(kinds)}\0${identifier}${network === undefined ? '' : `\0${network}`}`)
     .digest()
+}
+
+/** Which guesses at an address are counted together. */
+function groupOf(kinds: Guess['kinds']): 'change' | 'session' | 'own' {
+  if (kinds.some(isAddressChange)) return 'change'
+  return kinds.includes('reauthentication') ? 'session' : 'own'
 }
 
 /**

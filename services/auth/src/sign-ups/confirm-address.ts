@@ -51,7 +51,8 @@ export async function confirmAddress(
   const value = user[kind]
   if (content && value !== null) await replaceIdentityData(trx, user, { kind, value }, content.data)
   await updateIdentityData(trx, { userId: user.id, provider: kind }, { [`${kind}_verified`]: true }, at)
-  const action = confirmedAt !== null ? 'login' : user.invitedAt !== null ? 'invite_accepted' : 'user_signedup'
+  const firstAction = user.invitedAt === null ? 'user_signedup' : 'invite_accepted'
+  const action = confirmedAt === null ? firstAction : 'login'
   await recordAudit(trx, deps, { action, actor: user, ip, traits: { provider: kind } })
 }
 

@@ -114,6 +114,8 @@ async function updateIdentifier(trx: Trx, user: User, change: IdentifierChange):
     return updateUser(trx, user.id, { updated_at: at, [`${kind}_confirmed_at`]: confirmedAt ?? at, ...permanent })
   }
   const identifier = { kind, value }
+  // The confirmation of the old address proves nothing about the new one. The admin may vouch for it.
+  const keptConfirmation = staysConfirmed ? confirmedAt : null
   await claimIdentifier(trx, identifier, { userId: user.id, refuse: refuseTakenForAdmin })
   // A message to the old address must not confirm the new one.
   await deleteTokensOfUser(trx, user.id)
@@ -123,8 +125,7 @@ async function updateIdentifier(trx: Trx, user: User, change: IdentifierChange):
     [kind]: value,
     [`${kind}_change`]: null,
     ...(kind === 'email' ? { email_change_confirm_status: 0 } : {}),
-    // The confirmation of the old address proves nothing about the new one. The admin may vouch for it.
-    [`${kind}_confirmed_at`]: isConfirmed ? at : staysConfirmed ? confirmedAt : null,
+    [`${kind}_confirmed_at`]: isConfirmed ? at : keptConfirmation,
     ...permanent,
   })
   return setOwnIdentity(trx, changed, { identifier, isVerified: isConfirmed, at })
