@@ -4,7 +4,7 @@
 export const IMPORT_TEXTS = {
   /** The parser's text names the request body, but an import reads lines. */
   unreadable: ({ problem }: { readonly problem: string }) => problem.replace('request body', 'the line'),
-  fieldInvalid: ({ field, problem }: { readonly field: string; readonly problem: string }) => `${field} ${problem}`,
+  memberInvalid: ({ field, problem }: { readonly field: string; readonly problem: string }) => `${field} ${problem}`,
   emailInvalid: ({ problem }: { readonly problem: string }) => `email: ${problem}`,
   phoneInvalid: ({ problem }: { readonly problem: string }) => `phone: ${problem}`,
   lineTooLong: 'is longer than a mebibyte',
@@ -14,7 +14,7 @@ export const IMPORT_TEXTS = {
     `identities: ${provider} needs the id of the account there`,
   emailTaken: 'the email belongs to another user',
   phoneTaken: 'the phone belongs to another user',
-  identityTaken: ({ provider }: { readonly provider: string }) => `the identity of ${provider} belongs to another user`,
+  accountTaken: ({ provider }: { readonly provider: string }) => `the identity of ${provider} belongs to another user`,
   hashTooLong: ({ max }: { readonly max: number }) => `password_hash is longer than ${max} characters`,
   hashUnknown: 'password_hash is of an unknown form, damaged, or costs too much to compare',
   firebaseForm: 'password_hash is no hash of Firebase',

@@ -35,7 +35,7 @@ export function judgeLine(owners: Owners, user: ImportedUser): LineVerdict {
   if (byEmail !== undefined) return { verdict: 'refused', reason: IMPORT_TEXTS.emailTaken }
   if (byPhone !== undefined) return { verdict: 'refused', reason: IMPORT_TEXTS.phoneTaken }
   const taken = identities.find((identity) => owners.identities.has(identityKey(identity)))
-  if (taken) return { verdict: 'refused', reason: IMPORT_TEXTS.identityTaken(taken) }
+  if (taken) return { verdict: 'refused', reason: IMPORT_TEXTS.accountTaken(taken) }
   addOwner(owners, user)
   return { verdict: 'new' }
 }

@@ -84,7 +84,7 @@ export function readUserLine(text: string): ReadUserLine {
   const { data, error } = UserLine.safeParse(members)
   const [issue] = error?.issues ?? []
   const field = issue?.path.join('.') ?? ''
-  if (data === undefined) throw new Error(IMPORT_TEXTS.fieldInvalid({ field, problem: fieldText(issue) }))
+  if (data === undefined) throw new Error(IMPORT_TEXTS.memberInvalid({ field, problem: fieldText(issue) }))
   const ignored = Object.keys(members).filter((key) => !Object.hasOwn(UserLine.shape, key))
   return { line: data, ignored }
 }
