@@ -105,7 +105,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(rateLimit, { rateLimits: deps.rateLimits, meter: deps.meter })
   await app.register(jsonBody)
   await app.register(captcha, { deps })
-  // Reading a body loses what goes with the request, so this comes afterwards.
+  // Reading a body ends the asynchronous context of a request, so the context of hooks begins after it.
   app.addHook('preHandler', (request, _reply, done) => deps.hooks.during(request.clientAddress.ip, done))
   await app.register(apiDocuments, {
     title: 'Trestle auth',

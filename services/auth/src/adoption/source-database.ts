@@ -3,7 +3,7 @@ import { createNames } from '@trestle/database/names.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 
-/** A database that is only read: one snapshot of it. */
+/** One snapshot of a database that an import reads and never writes. */
 export interface Source {
   readonly db: Kysely<unknown>
   readonly names: Names

@@ -52,7 +52,7 @@ const NAMES: Readonly<Record<number, string>> = {
   503: 'temporarily_unavailable',
 }
 
-/** The name in RFC 6749 of an error with this status, where it has one. */
+/** The name that RFC 6749 gives to an error of this status; undefined where it gives none. */
 function oauthErrorName(status: number): string | undefined {
   return NAMES[status]
 }

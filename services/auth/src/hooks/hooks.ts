@@ -14,7 +14,7 @@ import { ANSWER_BYTES_MAX, failHook, type HookAnswer, isRetryable, readHookAnswe
 /** The operator's own server, which this service asks over HTTP (reference: Hooks). */
 export interface Hooks {
   isOn(name: HookName): boolean
-  /** Whether a hook of messages or new users is on that the request itself calls, rather than the queue or a later request. */
+  /** Whether the request itself calls a hook that is on. The queue, or a later request, calls those of messages and new users otherwise. */
   isInRequest(name: HookName): boolean
   /**
    * Calls a hook that is on. Call it outside of a database transaction: an answer may take five seconds.

@@ -157,7 +157,7 @@ const convert = compile({
   ],
 })
 
-/** The plain-text part of a mail. Leaves out what a broken template has beyond the limits. */
+/** The plain-text part of a mail. Reads only the beginning of a text that is longer than any sound template makes. */
 export function htmlToText(html: string): string {
   return convert(html.slice(0, INPUT_LENGTH_MAX)).trim()
 }

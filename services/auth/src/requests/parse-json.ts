@@ -11,9 +11,9 @@ import {
 } from '../request-errors.ts'
 
 const DEPTH_MAX = 64
-/** The most members of all objects and lists together. Metadata of 64 KiB has fewer, unless it is a list of single digits. */
+/** The greatest number of members of all objects and lists together. Metadata of 64 KiB has fewer, unless it is a list of single digits. */
 const MEMBERS_MAX = 10_000
-/** The same limit for a body without metadata: objects with different names take ten times as long to parse. */
+/** The greatest number for a body without metadata. Objects with different names take ten times as long to parse as lists. */
 export const FEW_MEMBERS = 500
 /** The most members of the top-level object, or fields of a form. No route needs a dozen, and each new name costs V8 time. */
 export const FIELDS_MAX = 100

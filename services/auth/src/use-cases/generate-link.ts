@@ -126,7 +126,7 @@ interface LinkOwner {
 }
 
 interface Search extends Omit<GenerateLinkInput, 'admin'> {
-  /** The hash of `password`. */
+  /** Undefined for a link that is no sign-up, and for a sign-up without a password. */
   readonly passwordHash: string | undefined
 }
 

@@ -16,7 +16,7 @@ type UnenrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now' | 'jo
 /** A second factor, and the caller who unenrols it. */
 export interface UnenrolFactorInput {
   readonly caller: Caller
-  /** `recovery-codes`: the factor of the recovery codes. */
+  /** `recovery-codes`: the factor of all recovery codes, which its URL names without an id. */
   readonly which: { readonly factorId: string } | 'recovery-codes'
   /** The client's address, for the audit log. */
   readonly ip: string

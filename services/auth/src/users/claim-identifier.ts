@@ -53,7 +53,7 @@ export function refuseTaken(kind: IdentifierKind): never {
   throw phoneExists()
 }
 
-/** Refuses to an admin an identifier that another user has: the text about phones is another one. @throws emailExists, phoneExistsForAdmin */
+/** Refuses an identifier that another user has, to an admin, for whom the text about a phone differs. @throws emailExists, phoneExistsForAdmin */
 export function refuseTakenForAdmin(kind: IdentifierKind): never {
   if (kind === 'email') refuseTakenEmail()
   throw phoneExistsForAdmin()

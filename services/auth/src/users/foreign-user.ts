@@ -14,7 +14,7 @@ export interface ForeignUser {
 
 /** The end of a ban without an end. */
 export const FOR_EVER = '9999-12-31T00:00:00Z'
-/** What is said of users with second factors. */
+/** The note of an import about users whose second factors it leaves out. */
 export const SECOND_FACTORS = 'second factors: the user has to enrol them anew'
 
 /** The names of providers here, by their names there. Other providers give a user another id. */

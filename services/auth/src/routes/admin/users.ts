@@ -168,7 +168,7 @@ async function sendUsers(reply: FastifyReply, pieces: AsyncGenerator<string>): P
   return undefined
 }
 
-/** The answer of a list that is too long to be in memory at once. */
+/** Writes the answer of a list piece by piece, since a long list would fill the memory. */
 async function* writeUsers(
   { behaviours }: Pick<AuthConfig, 'behaviours'>,
   { users, rest }: ListedUsers,
