@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
+import { includeFragments, type ReadFragment } from './fragments.ts'
 import { localName, type Names } from './migration.ts'
 
 /** A SQL function of a service, as its file has it. */
@@ -40,24 +42,18 @@ async function readFunctions(folder: URL): Promise<readonly FunctionFile[]> {
 }
 
 async function readFunction(folder: URL, file: string): Promise<FunctionFile> {
-  const text = await include(await readFile(new URL(file, folder), 'utf8'), new URL('fragments/', folder))
+  const text = includeFragments(await readFile(new URL(file, folder), 'utf8'), readFrom(folder))
   return { name: file.slice(0, -'.sql'.length), text, hash: createHash('sha256').update(text).digest('hex') }
 }
 
-/** Puts fragments in the places of `{{include:name.sql}}`. A fragment may include others. */
-async function include(text: string, fragments: URL): Promise<string> {
-  const parts = text.split(/\{\{include:([a-z0-9_]+\.sql)\}\}/)
-  // Every second part is the name of a fragment.
-  const included = parts.map(async (part, index) =>
-    index % 2 === 0 ? part : (await include(await readFragment(part, fragments), fragments)).trimEnd(),
-  )
-  return (await Promise.all(included)).join('')
-}
-
-async function readFragment(name: string, fragments: URL): Promise<string> {
-  return readFile(new URL(name, fragments), 'utf8').catch((cause: unknown) => {
-    throw new Error(`a function includes fragments/${name}, which is not there`, { cause })
-  })
+function readFrom(folder: URL): ReadFragment {
+  return (name) => {
+    try {
+      return readFileSync(new URL(`fragments/${name}`, folder), 'utf8')
+    } catch (cause) {
+      throw new Error(`fragments/${name} is included, which is not there`, { cause })
+    }
+  }
 }
 
 const PLACE = /^-- distribute: (p_[a-z0-9_]+|everywhere|coordinator)\n/

@@ -82,6 +82,21 @@ it('accepts a fragment that a function or another fragment includes', async () =
   expect(await judge({ [buy]: include('between'), [between]: '{{include:actor.sql}}', [fragment]: '1\n' })).toEqual([])
 })
 
+it('accepts an include that gives parameters, and a fragment that hands them on', async () => {
+  const files = {
+    [buy]: sound.replace('$$;', () => '{{include:between.sql price => p.price,\n  name => p.name}}\n$$;'),
+    [`${folder}/fragments/between.sql`]: '{{:name}} {{include:actor.sql price => {{:price}}}}\n',
+    [fragment]: '{{:price}}\n',
+  }
+  expect(await judge(files)).toEqual([])
+})
+
+it('refuses a parameter in a function', async () => {
+  expect(await judge({ [buy]: sound.replace('$$;', () => '{{:price}}\n$$;') })).toEqual([
+    `${buy} uses {{:price}}, which only a fragment has`,
+  ])
+})
+
 it('refuses a fragment that is not there, or not used, or creates a function', async () => {
   expect(await judge({ [buy]: include('actor') })).toEqual([`${buy}:5 includes actor.sql, which is not there`])
   expect(await judge({ [fragment]: 'SELECT 1\n' })).toEqual([`${fragment} is included in no function`])

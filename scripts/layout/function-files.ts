@@ -1,4 +1,5 @@
 import { posix } from 'node:path'
+import { INCLUDE } from '../../migrations/fragments.ts'
 import { nameLengthMax } from './migration-files.ts'
 import type { Problem, Rule, SourceFile, SourceTree } from './source-tree.ts'
 import { lineAt } from './syntax.ts'
@@ -7,8 +8,8 @@ import { lineAt } from './syntax.ts'
 const CREATION = /\bCREATE\s+(OR\s+REPLACE\s+)?(?:FUNCTION|PROCEDURE)\s+([^\s(]+)/gi
 /** Braces around a word are meant as a token. Braces around a number or a list are an array. */
 const TOKEN = /\{\{\s*[a-z][^{}\s]*\s*\}{0,2}/gi
-const WELL_FORMED = /^\{\{(?:(?:local:)?[a-z][a-z0-9_]*|include:[a-z0-9_]+\.sql)\}\}$/
-const INCLUDE = /\{\{include:([a-z0-9_]+\.sql)\}\}/g
+const WELL_FORMED = /^\{\{(?:local:)?[a-z][a-z0-9_]*\}\}$/
+const PARAMETER = /\{\{:[^}]*\}\}/g
 /** One statement. Its body is the only text in dollar quotes, and the end of the statement. */
 const ONE_STATEMENT = /^CREATE\b[^;$]*\$\$(?:(?!\$\$).)*\$\$;$/is
 const CREATED_BY_NUMBER = /\bFUNCTION\s+\$\{names\.id\('([a-z0-9_]+)'\)\}/gi
@@ -51,11 +52,13 @@ export const functionFiles: Rule = (tree) => {
 }
 
 function malformedTokens(file: SourceFile): readonly Problem[] {
-  return [...file.text.matchAll(TOKEN)]
+  // Includes keep their place as blanks, so that lines count as before.
+  const text = file.text.replaceAll(INCLUDE, (token) => token.replaceAll(/[^\n]/g, ' '))
+  return [...text.matchAll(TOKEN)]
     .filter(([token]) => !WELL_FORMED.test(token))
     .map(({ 0: token, index }) => ({
       path: file.path,
-      line: lineAt(file.text, index),
+      line: lineAt(text, index),
       message: `${token} is none of {{name}}, {{local:name}} and {{include:name.sql}}`,
     }))
 }
@@ -64,6 +67,9 @@ function creationProblems(file: SourceFile): readonly Problem[] {
   const name = nameOf(file)
   const { path } = file
   const created = creationsOf(file)
+  const parameters = [...file.text.replaceAll(INCLUDE, '').matchAll(PARAMETER)].map(
+    ([parameter]): Problem => ({ path, message: `uses ${parameter}, which only a fragment has` }),
+  )
   const problems: Problem[] = created
     .filter(({ text }) => text !== `CREATE OR REPLACE FUNCTION {{${name}}}`)
     .map(({ text, line }) => ({ path, line, message: `says ${text}: CREATE OR REPLACE FUNCTION {{${name}}}` }))
@@ -74,7 +80,7 @@ function creationProblems(file: SourceFile): readonly Problem[] {
   if (name.length > nameLengthMax) {
     problems.push({ path, message: `has a name of ${name.length} characters; at most ${nameLengthMax}` })
   }
-  return problems
+  return [...problems, ...parameters]
 }
 
 function fragmentProblems(file: SourceFile): readonly Problem[] {
