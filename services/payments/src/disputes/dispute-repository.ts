@@ -1,15 +1,11 @@
+import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
+import { findBelowMerchant } from '../access/read-below-merchant.ts'
 import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
-import {
-  type BelowListInput,
-  columnsOf,
-  findBelowMerchant,
-  listBelowMerchant,
-  readBelow,
-} from '../pagination/list-below-merchant.ts'
+import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { Dispute } from './dispute.ts'
 
@@ -28,7 +24,7 @@ interface DisputeColumns {
 }
 
 const COLUMNS = `id, merchant_id, transaction_id, amount, currency AS dispute_currency, reason_code, reason_title, due, status, resolved, created`
-const source = { table: 'disputes', columns: () => columnsOf('r', COLUMNS) }
+const source = { table: 'disputes', columns: () => columnsOfRow('r', COLUMNS) }
 
 /** What is disputed, and why, by the numbers of the reference (reference: Disputes). */
 export interface NewDispute {
@@ -57,7 +53,7 @@ const openQuery = withOwner(
   prepare(
     'open_dispute',
     (p: Owned<OpenInput>) => sql<OpenRow>`
-    SELECT f.verdict, f.identity_id, f.possible, f.currency, ${columnsOf('(f.dispute)', COLUMNS)}
+    SELECT f.verdict, f.identity_id, f.possible, f.currency, ${columnsOfRow('(f.dispute)', COLUMNS)}
     FROM ${sql.table('open_dispute')}(${callerRow(p)}, ${p.owner}::text, ${p.transactionId}, ${p.dispute}) f`,
   ),
   ({ transactionId }, find) => find(transactionId),
@@ -96,7 +92,7 @@ const closeQuery = withOwner(
   prepare(
     'close_dispute',
     (p: Owned<CloseInput>) => sql<ClosedDisputeRow>`
-    SELECT f.verdict, f.identity_id, ${columnsOf('(f.dispute)', COLUMNS)}
+    SELECT f.verdict, f.identity_id, ${columnsOfRow('(f.dispute)', COLUMNS)}
     FROM ${sql.table('close_dispute')}(${callerRow(p)}, ${p.owner}::text, ${p.disputeId}, ${p.outcome}) f`,
   ),
   ({ disputeId }, find) => find(disputeId),

@@ -1,15 +1,11 @@
+import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
+import { findBelowMerchant } from '../access/read-below-merchant.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
-import {
-  type BelowListInput,
-  columnsOf,
-  findBelowMerchant,
-  listBelowMerchant,
-  readBelow,
-} from '../pagination/list-below-merchant.ts'
+import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { Fraud } from './fraud.ts'
 
@@ -23,7 +19,7 @@ interface FraudColumns {
 }
 
 const COLUMNS = 'id, merchant_id, transaction_id, reported, reason, created'
-const source = { table: 'frauds', columns: () => columnsOf('r', COLUMNS) }
+const source = { table: 'frauds', columns: () => columnsOfRow('r', COLUMNS) }
 
 /** A report of fraud about a transaction. `reason` is 0 to 8 (reference: Fraud alerts). */
 export interface NewFraud {
@@ -51,7 +47,7 @@ const addQuery = withOwner(
   prepare(
     'add_fraud',
     (p: Owned<AddInput>) => sql<FraudRow>`
-    SELECT f.verdict, f.identity_id, ${columnsOf('(f.fraud)', COLUMNS)}
+    SELECT f.verdict, f.identity_id, ${columnsOfRow('(f.fraud)', COLUMNS)}
     FROM ${sql.table('add_fraud')}(${callerRow(p)}, ${p.owner}::text, ${p.transactionId}, ${p.fraud}) f`,
   ),
   ({ transactionId }, find) => find(transactionId),

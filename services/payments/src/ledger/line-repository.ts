@@ -2,13 +2,9 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import type { Credentials } from '../access/caller.ts'
+import { findBelowMerchant } from '../access/read-below-merchant.ts'
 import type { AccessResult } from '../access/verdict.ts'
-import {
-  type BelowListInput,
-  findBelowMerchant,
-  listBelowMerchant,
-  readBelow,
-} from '../pagination/list-below-merchant.ts'
+import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { LineKind } from './ledger-tables.ts'
 import type { Line } from './line.ts'

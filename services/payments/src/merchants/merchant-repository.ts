@@ -1,10 +1,10 @@
+import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare, prepareOnCoordinator } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
 import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
-import { columnsOf } from '../pagination/list-below-merchant.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { Claim, Merchant, MerchantChanges, NewMerchant, Pricing } from './merchant.ts'
 
@@ -36,7 +36,7 @@ const COLUMNS =
   created`.replaceAll(/\s+/g, ' ')
 
 /** Every query names the merchant `m` and its balance `b`. */
-export const merchantColumns = sql`${columnsOf('m', COLUMNS)}, b.balance`
+export const merchantColumns = sql`${columnsOfRow('m', COLUMNS)}, b.balance`
 
 /** A merchant with the verdict on access. */
 export interface MerchantResult extends AccessResult {
@@ -52,7 +52,7 @@ export interface CreateInput {
 const createQuery = prepareOnCoordinator(
   'create_merchant',
   (p: CallerColumns & { merchant: object | null }) => sql<MerchantAccessRow>`
-    SELECT f.verdict, f.identity_id, ${columnsOf('(f.merchant)', COLUMNS)}, 0::bigint AS balance
+    SELECT f.verdict, f.identity_id, ${columnsOfRow('(f.merchant)', COLUMNS)}, 0::bigint AS balance
     FROM ${sql.table('create_merchant')}(${callerRow(p)}, ${p.merchant}) f`,
 )
 

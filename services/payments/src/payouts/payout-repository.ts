@@ -1,16 +1,12 @@
+import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type Owned, prepare, withOwner } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, type Credentials, callerRow } from '../access/caller.ts'
+import { findBelowMerchant } from '../access/read-below-merchant.ts'
 import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
-import {
-  type BelowListInput,
-  columnsOf,
-  findBelowMerchant,
-  listBelowMerchant,
-  readBelow,
-} from '../pagination/list-below-merchant.ts'
+import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { Payout, PayoutSkip } from './payout.ts'
 
@@ -27,7 +23,7 @@ interface PayoutColumns {
 }
 
 const COLUMNS = 'id, merchant_id, amount, currency, status, line_id, iban, test, created'
-const source = { table: 'payouts', columns: () => columnsOf('r', COLUMNS) }
+const source = { table: 'payouts', columns: () => columnsOfRow('r', COLUMNS) }
 
 /** `minimumMajorUnits` and `delayDays` are null when only access is checked. */
 export interface PayOutColumns extends CallerColumns {
@@ -54,7 +50,7 @@ export type PaidOut =
 const payOutQuery = prepare(
   'pay_out',
   (p: PayOutColumns) => sql<PayOutRow>`
-    SELECT f.verdict, f.identity_id, f.reason, ${columnsOf('(f.payout)', COLUMNS)}
+    SELECT f.verdict, f.identity_id, f.reason, ${columnsOfRow('(f.payout)', COLUMNS)}
     FROM ${sql.table('pay_out')}(${callerRow(p)}, ${p.merchantId}, ${p.minimumMajorUnits}, ${p.delayDays}) f`,
 )
 
@@ -76,7 +72,7 @@ const closeQuery = withOwner(
   prepare(
     'close_payout',
     (p: Owned<{ id: string; status: 'settled' | 'failed' }>) => sql<ClosedPayoutRow>`
-    SELECT f.verdict, ${columnsOf('(f.payout)', COLUMNS)} FROM ${sql.table('close_payout')}(${p.owner}::text, ${p.id}, ${p.status}) f`,
+    SELECT f.verdict, ${columnsOfRow('(f.payout)', COLUMNS)} FROM ${sql.table('close_payout')}(${p.owner}::text, ${p.id}, ${p.status}) f`,
   ),
   ({ id }, find) => find(id),
 )

@@ -1,10 +1,10 @@
+import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type CallerColumns, callerRow } from '../access/caller.ts'
 import { type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { ScenarioChanges } from '../cards/scenario.ts'
-import { columnsOf } from '../pagination/list-below-merchant.ts'
 
 /** A charge of a card that was charged before. It has one of the two sources. */
 export interface Charge {
@@ -84,7 +84,7 @@ const beginQuery = prepare(
   'begin_charge',
   (p: BeginChargeColumns) => sql<BegunChargeRow>`
     SELECT f.verdict, f.identity_id, f.transaction_id, f.error_code, f.attempt_id, f.descriptor, f.acquirer, f.expired,
-      ${columnsOf('(f.instrument)', 'id AS instrument_id, pan_sealed, expiry::text, scheme, scenario, network_ref, planned')}
+      ${columnsOfRow('(f.instrument)', 'id AS instrument_id, pan_sealed, expiry::text, scheme, scenario, network_ref, planned')}
     FROM ${sql.table('begin_charge')}(${callerRow(p)}, ${p.merchantId}, ${p.charge}, ${p.acquirers}) f`,
 )
 

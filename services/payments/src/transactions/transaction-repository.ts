@@ -3,25 +3,18 @@ import { prepare } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import type { Credentials } from '../access/caller.ts'
+import { type BelowSource, findBelowMerchant, rowBelow, rowOf } from '../access/read-below-merchant.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import { listOwners } from '../merchants/each-merchant.ts'
-import {
-  type BelowListInput,
-  type BelowSource,
-  findBelowMerchant,
-  listBelowMerchant,
-  readBelow,
-  rowBelow,
-  rowOf,
-} from '../pagination/list-below-merchant.ts'
+import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { InTurn, Piece } from '../pagination/pieces.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
 import { type TransactionColumns, toTransaction, trailUntil, transactionColumns } from './transaction-columns.ts'
 
 /** Transactions, with the trails whose length fulfils a condition. */
-const sourceWith = (lengths: RawBuilder<unknown>): Required<Omit<BelowSource, 'entries'>> => ({
+const sourceWith = (lengths: RawBuilder<unknown>): Required<BelowSource> => ({
   table: 'transactions',
   columns: () => sql`r.trail_length, ${transactionColumns({ transaction: 'r', amounts: 'r', instrument: 'n' })}`,
   join: (merchantId) => sql`

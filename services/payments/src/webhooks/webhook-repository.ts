@@ -1,10 +1,11 @@
+import { columnsOfRow } from '@trestle/database/columns-of-row.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { type Caller, type CallerColumns, callerColumns, callerRow } from '../access/caller.ts'
 import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
-import { type BelowListInput, columnsOf, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
+import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { DeliveryJob } from './delivery.ts'
 import type { EventType, MerchantEvent } from './event.ts'
@@ -27,7 +28,7 @@ const COLUMNS = 'id, merchant_id, url, events, secret_sealed, previous_sealed, p
 
 const listQueries = listBelowMerchant<BelowListInput, WebhookColumns>('list_webhooks', {
   table: 'webhooks',
-  columns: () => columnsOf('r', COLUMNS),
+  columns: () => columnsOfRow('r', COLUMNS),
 })
 
 /** A page of a merchant's webhooks. At most `limit`, by id in the order of `input`. */
@@ -42,7 +43,7 @@ export async function listWebhooks(
 /** The webhooks of a merchant, for an operator. There are at most ten. */
 export async function listMerchantWebhooks(db: Db, merchantId: string): Promise<readonly Webhook[]> {
   const { rows } = await sql<WebhookColumns>`
-    SELECT ${columnsOf('r', COLUMNS)} FROM ${sql.table('webhooks')} r WHERE r.merchant_id = ${merchantId} ORDER BY r.id`.execute(
+    SELECT ${columnsOfRow('r', COLUMNS)} FROM ${sql.table('webhooks')} r WHERE r.merchant_id = ${merchantId} ORDER BY r.id`.execute(
     db,
   )
   return rows.map(toWebhook)
@@ -85,7 +86,7 @@ export type CreatedWebhook =
 const createQuery = prepare(
   'create_webhook',
   (p: CreateColumns) => sql<ChangedWebhookRow<WebhookRefusal>>`
-    SELECT f.verdict, f.identity_id, ${columnsOf('(f.webhook)', COLUMNS)}
+    SELECT f.verdict, f.identity_id, ${columnsOfRow('(f.webhook)', COLUMNS)}
     FROM ${sql.table('create_webhook')}(
       ${callerRow(p)}, ${p.merchantId}, ${p.url}, ${p.events}, ${p.secretSealed}, ${p.allowHttp}
     ) f`,
@@ -114,7 +115,7 @@ export interface RotateSecretInput {
 const rotateQuery = prepare(
   'rotate_webhook_secret',
   (p: CallerColumns & Omit<RotateSecretInput, 'caller'>) => sql<ChangedWebhookRow<never>>`
-    SELECT f.verdict, f.identity_id, ${columnsOf('(f.webhook)', COLUMNS)}
+    SELECT f.verdict, f.identity_id, ${columnsOfRow('(f.webhook)', COLUMNS)}
     FROM ${sql.table('rotate_webhook_secret')}(${callerRow(p)}, ${p.merchantId}, ${p.webhookId}, ${p.secretSealed}) f`,
 )
 

@@ -1,0 +1,68 @@
+import type { PreparedQuery } from '@trestle/database/prepare.ts'
+import { type RawBuilder, sql } from 'kysely'
+import { type Access, prepareForCaller, verdictColumns } from './access-query.ts'
+import type { Credentials } from './caller.ts'
+import type { Verdict } from './verdict.ts'
+
+/** The columns that every row below a merchant has. */
+export interface BelowColumns {
+  readonly id: string
+}
+
+/** A verdict beside the columns of a row, which are null where there is none. */
+export type AccessRow<Columns extends BelowColumns> = {
+  readonly verdict: Verdict
+  readonly identity_id: string | null
+} & (Columns | { readonly id: null })
+
+/** The table, whose row is called `r`, and what is selected of the row and of its joins. */
+export interface BelowSource {
+  readonly table: string
+  readonly columns: OfMerchant
+  readonly join?: OfMerchant
+}
+
+/** A part of a query that reads tables below a merchant: those are bound to it by the expression `merchantId`. */
+export type OfMerchant = (merchantId: RawBuilder<unknown>) => RawBuilder<unknown>
+
+/** Declares the query for one row below a merchant by its id, which the members of the merchant may read. */
+export function findBelowMerchant<Columns extends BelowColumns>(
+  name: string,
+  { table, columns, join = () => sql`` }: BelowSource,
+): PreparedQuery<Credentials & { readonly id: string }, AccessRow<Columns>> {
+  const build = (
+    { fromCaller, joinMembership }: Access,
+    row: RawBuilder<unknown>,
+    merchantId = sql`r.merchant_id`,
+  ) => sql<AccessRow<Columns>>`
+    SELECT ${verdictColumns(sql`r.id`)}, ${columns(merchantId)}
+    ${fromCaller}
+    LEFT JOIN LATERAL (${row}) r ON true
+    ${joinMembership(sql`r.merchant_id`)}
+    ${join(merchantId)}`
+  return prepareForCaller<Credentials & { readonly id: string }, AccessRow<Columns>>(
+    name,
+    (access, p) => build(access, rowBelow(table, p.id)),
+    {
+      ownerOf: ({ id }, find) => find(id),
+      build: (access, p, owner) => build(access, rowOf(table, owner, p.id), owner),
+    },
+  )
+}
+
+/**
+ * Selects the row of a table below a merchant with an id, whichever merchant it belongs to (the SQL function `owners`). The id is
+ * one parameter: each takes time to send and to read.
+ */
+export function rowBelow(table: string, id: string): RawBuilder<unknown> {
+  return sql`SELECT f.* FROM (SELECT ${id}::text AS id) p CROSS JOIN LATERAL (
+      SELECT m.id AS merchant_id FROM ${sql.table('merchants')} m WHERE m.tag = right(p.id, 8)
+      UNION ALL
+      SELECT a.merchant_id FROM ${sql.table('id_aliases')} a WHERE a.id = p.id
+    ) o JOIN ${sql.table(table)} f ON f.merchant_id = o.merchant_id AND f.id = p.id`
+}
+
+/** Selects the row of a merchant with an id. */
+export function rowOf(table: string, merchantId: RawBuilder<unknown>, id: string): RawBuilder<unknown> {
+  return sql`SELECT f.* FROM ${sql.table(table)} f WHERE f.merchant_id = ${merchantId} AND f.id = ${id}`
+}
