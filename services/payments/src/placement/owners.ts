@@ -2,6 +2,7 @@ import type { Lane } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
+import { tagOf } from '../merchants/tag.ts'
 
 // Where the database is distributed, each statement on rows below a merchant names the merchant, so that it runs on the node of
 // the merchant. The merchant of an id is looked up first.
@@ -33,7 +34,6 @@ const hasAliasesQuery = prepare(
 const OWNERS_MAX = 100_000
 const ALIASES_UNKNOWN_MS = 1_000
 const KEY_LENGTH = 36
-const TAG_AT = 16
 
 /**
  * Returns what finds the merchant of an id, or of a merchant's public key; empty when there is none. Tags and keys of merchants
@@ -56,7 +56,7 @@ export function createOwners(now: () => Date): (read: Lane, name: string) => Pro
   }
   return async (read, name) => {
     if (name.length === KEY_LENGTH) return findByKey(read, name)
-    const tag = name.slice(TAG_AT)
+    const tag = tagOf(name)
     const remembered = known.get(tag)
     if (remembered !== undefined && !(await hasAliases(read))) return remembered
     const rows = await read.all(ofIdQuery, { id: name })

@@ -10,6 +10,7 @@ import type { Credentials, Repeat } from '../access/caller.ts'
 import { refuseRunning } from '../access/require-access.ts'
 import type { Judged, Verdict } from '../access/verdict.ts'
 import { serverBusy } from '../errors.ts'
+import { tagOf } from '../merchants/tag.ts'
 import type { EntryRefusal } from './refuse-entry.ts'
 import type { OperationKind, Transaction } from './transaction.ts'
 import { type TransactionColumns, toTransaction, transactionColumns } from './transaction-columns.ts'
@@ -100,9 +101,8 @@ export function createOperationGroup({ lanes, meter, terms, scope }: OperationGr
   }
 }
 
-/** The last eight digits of an id are the tag of its merchant. */
 function isSameMerchant(one: Operation, other: Operation): boolean {
-  return one.transactionId.slice(16) === other.transactionId.slice(16)
+  return tagOf(one.transactionId) === tagOf(other.transactionId)
 }
 
 function isServerBusy(error: unknown): boolean {

@@ -6,6 +6,7 @@ import { DEFAULT_REASON } from '../disputes/dispute.ts'
 import { callRevokeMember } from '../members/member-repository.ts'
 import { type Merchant, TEST_MERCHANT } from '../merchants/merchant.ts'
 import { findMerchant, listAllMerchants } from '../merchants/operator-merchant-repository.ts'
+import { tagOf } from '../merchants/tag.ts'
 import { currencyExponent } from '../money/currencies.ts'
 import { callNewId, insertSeedTransaction } from '../seed/seed-transaction-repository.ts'
 import type { OperationKind } from '../transactions/transaction.ts'
@@ -87,8 +88,7 @@ export async function triggerEvent(
   const keyMac = await findMemberKey(deps.database.db, merchant.id)
   if (!keyMac) throw new Error(`merchant ${merchant.id} has no app with a good key`)
   const caller = { keyMac, userEmail: null, repeat: undefined }
-  // The last eight digits of an id are the tag of its merchant.
-  const actor = { deps, merchant, tag: merchant.id.slice(-8), caller }
+  const actor = { deps, merchant, tag: tagOf(merchant.id), caller }
   return { merchantId: merchant.id, objectId: await TRIGGERS[type](actor) }
 }
 
