@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { includeFragments } from './fragments.ts'
+import { fragmentText, includeFragments } from './fragments.ts'
 
 function readIn(files: Readonly<Record<string, string>>) {
   return (name: string): string => {
@@ -39,4 +39,10 @@ describe('includeFragments', () => {
   ])('refuses an include %s', (_what, text, message) => {
     expect(() => includeFragments(text, read)).toThrow(message)
   })
+})
+
+it('leaves the parameters of a fragment in the text for a query', () => {
+  expect(fragmentText('app.sql', read)).toBe(
+    'SELECT k.app_id AS {{:name}} WHERE k.mac = {{:key_mac}} AND {{:key_mac}} IS NOT NULL',
+  )
 })

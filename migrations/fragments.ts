@@ -21,6 +21,14 @@ export function includeFragments(text: string, read: ReadFragment): string {
   })
 }
 
+/**
+ * A fragment for a query, with the fragments that it includes. Its parameters stay as they are written, `{{:key_mac}}`.
+ * @throws what `includeFragments` throws
+ */
+export function fragmentText(name: string, read: ReadFragment): string {
+  return includeFragments(bodyOf(read(name)), read)
+}
+
 function bodyOf(fragment: string): string {
   return fragment.replace(HEADER, '').trimEnd()
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
-import { includeFragments, type ReadFragment } from './fragments.ts'
+import { fragmentText, includeFragments, type ReadFragment } from './fragments.ts'
 import { localName, type Names } from './migration.ts'
 
 /** A SQL function of a service, as its file has it. */
@@ -44,6 +44,20 @@ async function readFunctions(folder: URL): Promise<readonly FunctionFile[]> {
 async function readFunction(folder: URL, file: string): Promise<FunctionFile> {
   const text = includeFragments(await readFile(new URL(file, folder), 'utf8'), readFrom(folder))
   return { name: file.slice(0, -'.sql'.length), text, hash: createHash('sha256').update(text).digest('hex') }
+}
+
+/**
+ * Reads a fragment for a query of a service, with the fragments that it includes. Its parameters stay as they are written,
+ * `{{:key_mac}}`, and its names too, `{{app_keys}}`.
+ */
+export type Fragments = (name: string) => string
+
+/**
+ * The fragments of a folder of functions, for queries that state the same rule as a function.
+ * @throws Error for a fragment that is not there
+ */
+export function fragmentsIn(folder: URL): Fragments {
+  return (name) => fragmentText(name, readFrom(folder))
 }
 
 function readFrom(folder: URL): ReadFragment {

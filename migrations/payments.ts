@@ -1,4 +1,4 @@
-import { type FunctionFiles, functionsIn } from './functions.ts'
+import { type Fragments, type FunctionFiles, fragmentsIn, functionsIn } from './functions.ts'
 import { inFile, type MigrationSources } from './migration.ts'
 
 /** The migrations of the payments service, in the order in which they run. */
@@ -38,3 +38,6 @@ export const paymentsMigrations: MigrationSources = {
 
 /** The SQL functions of the payments service, as their files have them. */
 export const paymentsFunctions: FunctionFiles = functionsIn(new URL('./payments/functions/', import.meta.url))
+
+/** The fragments of these functions, for queries of the service. */
+export const paymentsFragments: Fragments = fragmentsIn(new URL('./payments/functions/', import.meta.url))

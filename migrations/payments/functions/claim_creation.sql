@@ -23,7 +23,7 @@ BEGIN
   SELECT c.* INTO held FROM {{merchant_creations}} c
     WHERE c.identity_id = p_identity_id AND c.key = p_caller.key;
   merchant := jsonb_populate_record(NULL::{{merchants}}, held.body);
-  PERFORM FROM {{membership}}(merchant.id, p_identity_id);
+  PERFORM FROM ({{include:membership.sql merchant_id => merchant.id, identity_id => p_identity_id}}) s;
   verdict := CASE
     WHEN NOT FOUND THEN 'forbidden'
     WHEN held.fingerprint <> p_caller.fingerprint THEN 'key-mismatch'

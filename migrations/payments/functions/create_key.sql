@@ -17,7 +17,6 @@ AS $$
 #variable_conflict use_variable
 BEGIN
   {{include:lock_keys_of_caller.sql}}
-  SELECT c.identity_id INTO identity_id FROM {{caller_identity}}(p_key_mac) c;
   verdict := CASE
     WHEN identity_id IS NULL THEN 'unauthorized'
     WHEN EXISTS (SELECT FROM {{apps}} a WHERE a.id = identity_id) THEN 'done'

@@ -18,7 +18,8 @@ AS $$
 DECLARE
   claimed record;
 BEGIN
-  SELECT i.identity_id INTO identity_id FROM {{identify}}(p_caller.key_mac, p_caller.user_email) i;
+  SELECT c.identity_id INTO identity_id
+    FROM ({{include:caller_identity.sql key_mac => p_caller.key_mac, user_email => p_caller.user_email}}) c;
   verdict := CASE WHEN FOUND THEN 'done' ELSE 'unauthorized' END;
   -- Without values only access is checked, for a request whose body was refused.
   IF verdict <> 'done' OR p_merchant IS NULL THEN RETURN NEXT; RETURN; END IF;

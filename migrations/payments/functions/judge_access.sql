@@ -8,25 +8,12 @@ LANGUAGE plpgsql STABLE
 AS $$
 #variable_conflict use_variable
 BEGIN
-  SELECT c.id INTO identity_id FROM (
-    SELECT k.app_id AS id FROM {{app_keys}} k WHERE k.mac = p_caller.key_mac AND {{include:is_good_key.sql}}
-    UNION ALL
-    SELECT u.id FROM {{users}} u WHERE lower(u.email) = lower(p_caller.user_email)
-  ) c;
-  SELECT CASE
-      WHEN identity_id IS NULL THEN 'unauthorized'
-      WHEN m.id IS NULL THEN 'not-found'
-      WHEN s.merchant_id IS NULL THEN 'forbidden'
-      ELSE 'done'
-    END INTO verdict
+  SELECT c.identity_id INTO identity_id
+    FROM ({{include:caller_identity.sql key_mac => p_caller.key_mac, user_email => p_caller.user_email}}) c;
+  SELECT {{include:access_verdict.sql identity_id => identity_id, is_found => m.id IS NOT NULL,
+      is_allowed => s.merchant_id IS NOT NULL}} INTO verdict
     FROM (SELECT) one
     LEFT JOIN {{merchants}} m ON m.id = p_merchant_id
-    LEFT JOIN LATERAL (
-      SELECT a.merchant_id FROM {{merchant_apps}} a
-      WHERE a.merchant_id = m.id AND a.app_id = identity_id AND NOT a.pending
-      UNION ALL
-      SELECT u.merchant_id FROM {{merchant_users}} u
-      WHERE u.merchant_id = m.id AND u.user_id = identity_id AND NOT u.pending
-    ) s ON true;
+    LEFT JOIN LATERAL ({{include:membership.sql merchant_id => m.id, identity_id => identity_id}}) s ON true;
 END
 $$;

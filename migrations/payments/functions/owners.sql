@@ -8,8 +8,6 @@ AS $$
 #variable_conflict use_column
 BEGIN
   RETURN QUERY
-  SELECT m.id FROM {{merchants}} m WHERE m.tag = right(p_id, 8)
-  UNION ALL
-  SELECT a.merchant_id FROM {{id_aliases}} a WHERE a.id = p_id;
+  SELECT o.merchant_id FROM ({{include:owners.sql id => p_id}}) o;
 END
 $$;

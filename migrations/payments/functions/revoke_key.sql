@@ -15,14 +15,13 @@ AS $$
 #variable_conflict use_variable
 BEGIN
   {{include:lock_keys_of_caller.sql}}
-  SELECT c.identity_id INTO identity_id FROM {{caller_identity}}(p_key_mac) c;
-  IF NOT FOUND THEN verdict := 'unauthorized'; RETURN NEXT; RETURN; END IF;
+  IF identity_id IS NULL THEN verdict := 'unauthorized'; RETURN NEXT; RETURN; END IF;
   PERFORM FROM {{app_keys}} k
-    WHERE k.id = p_key_id AND k.app_id = identity_id AND {{include:is_good_key.sql}};
+    WHERE k.id = p_key_id AND k.app_id = identity_id AND {{include:is_good_key.sql key => k}};
   verdict := CASE WHEN FOUND THEN 'done' ELSE 'not-found' END;
   is_last := NOT EXISTS (
     SELECT FROM {{app_keys}} k
-    WHERE k.app_id = identity_id AND k.id <> p_key_id AND {{include:is_good_key.sql}}
+    WHERE k.app_id = identity_id AND k.id <> p_key_id AND {{include:is_good_key.sql key => k}}
   );
   IF verdict = 'done' AND NOT is_last THEN
     UPDATE {{app_keys}} k SET revoked = now() WHERE k.id = p_key_id;

@@ -28,7 +28,7 @@ DECLARE
   locked {{transactions}}[] := '{}';
   -- The key and the user of the operation before, the app or user that they name, and whether it belongs to the merchant.
   caller record := ROW(NULL::text, NULL::text);
-  identity text; is_member boolean;
+  identity text; member_of text;
   instrument {{instruments}}; trail json;
 BEGIN
   PERFORM {{hold_merchant}}(p_merchant_id);
@@ -43,23 +43,18 @@ BEGIN
     IF caller IS DISTINCT FROM ROW(i.key_mac, i.user_email) THEN
       caller := ROW(i.key_mac, i.user_email);
       IF i.key_mac IS NOT NULL THEN
-        SELECT k.app_id INTO identity FROM {{app_keys}} k
-          WHERE k.mac = decode(i.key_mac, 'hex') AND {{include:is_good_key.sql}};
-        PERFORM FROM {{merchant_apps}} a WHERE a.merchant_id = p_merchant_id AND a.app_id = identity AND NOT a.pending;
+        {{include:app_of_key.sql key_mac => decode(i.key_mac, 'hex')}} INTO identity;
+        {{include:app_membership.sql merchant_id => p_merchant_id, identity_id => identity}} INTO member_of;
       ELSE
-        SELECT u.id INTO identity FROM {{users}} u WHERE lower(u.email) = lower(i.user_email);
-        PERFORM FROM {{merchant_users}} u WHERE u.merchant_id = p_merchant_id AND u.user_id = identity AND NOT u.pending;
+        {{include:user_of_address.sql user_email => i.user_email}} INTO identity;
+        {{include:user_membership.sql merchant_id => p_merchant_id, identity_id => identity}} INTO member_of;
       END IF;
-      is_member := FOUND;
     END IF;
     judged := judged || ROW(i.kind, i.transaction_id, i.amount, i.currency, i.descriptor, i.reference,
       '/transactions/' || i.transaction_id || '/' || i.kind || 's', i.key, decode(i.fingerprint, 'hex'),
-      CASE
-        WHEN identity IS NULL THEN 'unauthorized'
-        WHEN (i.transaction_id = ANY (present)) IS NOT TRUE THEN 'not-found'
-        WHEN is_member AND (merchant.claim ->> ('can' || initcap(i.kind)))::boolean THEN 'done'
-        ELSE 'forbidden'
-      END, identity, p_merchant_id, merchant.currency, merchant.pricing)::{{operation_item}};
+      {{include:access_verdict.sql identity_id => identity, is_found => i.transaction_id = ANY (present),
+        is_allowed => member_of IS NOT NULL AND (merchant.claim ->> ('can' || initcap(i.kind)))::boolean}},
+      identity, p_merchant_id, merchant.currency, merchant.pricing)::{{operation_item}};
   END LOOP;
   -- 2. Each transaction is locked as it is fetched.
   wanted := ARRAY(SELECT v.transaction_id FROM unnest(judged) v WHERE v.verdict = 'done');

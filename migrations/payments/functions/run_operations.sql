@@ -35,38 +35,20 @@ BEGIN
   -- 1. Judge API key, transaction, membership and permission, in this order. The alias is read only when no merchant has the tag.
   SELECT array_agg(ROW(i.kind, i.transaction_id, i.amount, i.currency, i.descriptor, i.reference,
     '/transactions/' || i.transaction_id || '/' || i.kind || 's', i.key, decode(i.fingerprint, 'hex'),
-    CASE
-      WHEN c.identity_id IS NULL THEN 'unauthorized'
-      WHEN m.id IS NULL THEN 'not-found'
-      WHEN s.merchant_id IS NULL THEN 'forbidden'
-      WHEN (m.claim ->> ('can' || initcap(i.kind)))::boolean THEN 'done'
-      ELSE 'forbidden'
-    END, c.identity_id, m.id, m.currency, m.pricing)::{{operation_item}} ORDER BY i.place) INTO judged
+    {{include:access_verdict.sql identity_id => c.identity_id, is_found => m.id IS NOT NULL,
+      is_allowed => s.merchant_id IS NOT NULL AND (m.claim ->> ('can' || initcap(i.kind)))::boolean}},
+    c.identity_id, m.id, m.currency, m.pricing)::{{operation_item}} ORDER BY i.place) INTO judged
   {{include:asked_operations.sql}}
   LEFT JOIN LATERAL (
-    SELECT k.app_id AS identity_id FROM {{app_keys}} k
-    WHERE k.mac = decode(i.key_mac, 'hex') AND {{include:is_good_key.sql}}
-    UNION ALL
-    SELECT u.id FROM {{users}} u WHERE lower(u.email) = lower(i.user_email)
+    {{include:caller_identity.sql key_mac => decode(i.key_mac, 'hex'), user_email => i.user_email}}
   ) c ON true
   LEFT JOIN LATERAL (
-    SELECT m.id, m.currency, m.pricing, m.claim FROM {{merchants}} m
+    SELECT m.id, m.currency, m.pricing, m.claim FROM ({{include:owners.sql id => i.transaction_id}}) o
+    JOIN {{merchants}} m ON m.id = o.merchant_id
     JOIN {{transactions}} t ON t.merchant_id = m.id AND t.id = i.transaction_id
-    WHERE m.tag = right(i.transaction_id, 8)
-    UNION ALL
-    SELECT m.id, m.currency, m.pricing, m.claim FROM {{merchants}} m
-    JOIN {{id_aliases}} a ON a.merchant_id = m.id
-    JOIN {{transactions}} t ON t.merchant_id = m.id AND t.id = i.transaction_id
-    WHERE a.id = i.transaction_id
     LIMIT 1
   ) m ON true
-  LEFT JOIN LATERAL (
-    SELECT a.merchant_id FROM {{merchant_apps}} a
-    WHERE a.merchant_id = m.id AND a.app_id = c.identity_id AND NOT a.pending
-    UNION ALL
-    SELECT u.merchant_id FROM {{merchant_users}} u
-    WHERE u.merchant_id = m.id AND u.user_id = c.identity_id AND NOT u.pending
-  ) s ON true;
+  LEFT JOIN LATERAL ({{include:membership.sql merchant_id => m.id, identity_id => c.identity_id}}) s ON true;
   -- 2. Each transaction is locked as it is fetched: one statement reads and locks all of them.
   FOR i IN
     SELECT v.*, t AS transaction

@@ -271,9 +271,6 @@ describe('the ledger', () => {
     // These functions need no such setting: a caller sets it, they scan whole tables, or they read no table.
     const others = [
       'judge_access',
-      'caller_identity',
-      'identify',
-      'membership',
       'owners',
       'user_member',
       'add_audit',

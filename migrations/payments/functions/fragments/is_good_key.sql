@@ -1,2 +1,2 @@
--- Whether the key of row `k` of app_keys may be used.
-k.revoked IS NULL AND (k.expires IS NULL OR k.expires > now())
+-- Whether the key of the row `key` of app_keys may be used.
+{{:key}}.revoked IS NULL AND ({{:key}}.expires IS NULL OR {{:key}}.expires > now())

@@ -1,6 +1,7 @@
 import { type DistributedForm, type PreparedQuery, prepare, withOwner } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import type { Credentials } from './caller.ts'
+import { sqlFragment } from './sql-fragment.ts'
 
 /**
  * The parts of a query that judges access as the SQL function `judge_access` does, and reads rows in the same
@@ -42,37 +43,33 @@ interface ForDistributed<Input, Row> {
 function accessOfApp(p: Credentials): Access {
   return {
     fromCaller: fromApp(p.keyMac),
-    joinMembership: (merchantId) => sql`LEFT JOIN LATERAL (${membershipOf('app', merchantId)}) a ON true`,
+    joinMembership: (merchantId) => joinMembershipBy('app_membership.sql', merchantId),
   }
 }
 
-function accessOfAnybody(p: Credentials): Access {
+function accessOfAnybody({ keyMac, userEmail }: Credentials): Access {
+  const values = { key_mac: sql`${keyMac}::bytea`, user_email: sql`${userEmail}::text` }
   return {
-    fromCaller: sql`FROM (SELECT 1) one LEFT JOIN LATERAL (
-      ${appOfKey(p.keyMac)} UNION ALL
-      SELECT u.id FROM ${sql.table('users')} u WHERE lower(u.email) = lower(${p.userEmail}::text)
-    ) c ON true`,
-    joinMembership: (merchantId) => sql`LEFT JOIN LATERAL (
-      ${membershipOf('app', merchantId)} UNION ALL ${membershipOf('user', merchantId)}
-    ) a ON true`,
+    fromCaller: fromIdentity(sqlFragment('caller_identity.sql', values)),
+    joinMembership: (merchantId) => joinMembershipBy('membership.sql', merchantId),
   }
 }
 
 /** The start of a query that only apps may send: a row `c`, whose `identity_id` is null for an unknown key. */
 export function fromApp(keyMac: Buffer | null): RawBuilder<unknown> {
-  return sql`FROM (SELECT 1) one LEFT JOIN LATERAL (${appOfKey(keyMac)}) c ON true`
+  return fromIdentity(sqlFragment('app_of_key.sql', { key_mac: sql`${keyMac}::bytea` }))
 }
 
-// As the SQL function `judge_access` has it. A query over functions could not be sent to the node of a merchant.
+// The queries have the text of the SQL functions and do not call them: a query over functions could not be sent to the node of a
+// merchant (decision 36).
 
-function appOfKey(keyMac: Buffer | null): RawBuilder<unknown> {
-  return sql`SELECT k.app_id AS identity_id FROM ${sql.table('app_keys')} k
-      WHERE k.mac = ${keyMac}::bytea AND k.revoked IS NULL AND (k.expires IS NULL OR k.expires > now())`
+function fromIdentity(identity: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`FROM (SELECT 1) one LEFT JOIN LATERAL (${identity}) c ON true`
 }
 
-function membershipOf(noun: 'app' | 'user', merchantId: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`SELECT s.merchant_id FROM ${sql.table(`merchant_${noun}s`)} s
-      WHERE s.merchant_id = ${merchantId} AND s.${sql.id(`${noun}_id`)} = c.identity_id AND NOT s.pending`
+function joinMembershipBy(fragment: string, merchantId: RawBuilder<unknown>): RawBuilder<unknown> {
+  const membership = sqlFragment(fragment, { merchant_id: merchantId, identity_id: sql`c.identity_id` })
+  return sql`LEFT JOIN LATERAL (${membership}) a ON true`
 }
 
 /**
@@ -80,10 +77,17 @@ function membershipOf(noun: 'app' | 'user', merchantId: RawBuilder<unknown>): Ra
  * @param found an expression that is null when there is no such object
  */
 export function verdictColumns(found: RawBuilder<unknown>): RawBuilder<unknown> {
-  return sql`CASE
-        WHEN c.identity_id IS NULL THEN 'unauthorized'
-        WHEN ${found} IS NULL THEN 'not-found'
-        WHEN a.merchant_id IS NULL THEN 'forbidden'
-        ELSE 'done'
-      END AS verdict, c.identity_id`
+  return sql`${verdictOn(found)} AS verdict, c.identity_id`
+}
+
+/**
+ * The verdict on a caller `c` and its membership `a`.
+ * @param found an expression that is null when there is no such object
+ */
+export function verdictOn(found: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sqlFragment('access_verdict.sql', {
+    identity_id: sql`c.identity_id`,
+    is_found: sql`${found} IS NOT NULL`,
+    is_allowed: sql`a.merchant_id IS NOT NULL`,
+  })
 }

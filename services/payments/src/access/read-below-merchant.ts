@@ -2,6 +2,7 @@ import type { PreparedQuery } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Access, prepareForCaller, verdictColumns } from './access-query.ts'
 import type { Credentials } from './caller.ts'
+import { sqlFragment } from './sql-fragment.ts'
 import type { Verdict } from './verdict.ts'
 
 /** The columns that every row below a merchant has. */
@@ -51,15 +52,13 @@ export function findBelowMerchant<Columns extends BelowColumns>(
 }
 
 /**
- * Selects the row of a table below a merchant with an id, whichever merchant it belongs to (the SQL function `owners`). The id is
- * one parameter: each takes time to send and to read.
+ * Selects the row of a table below a merchant with an id, whichever merchant it belongs to. The id is one parameter: each takes time
+ * to send and to read.
  */
 export function rowBelow(table: string, id: string): RawBuilder<unknown> {
-  return sql`SELECT f.* FROM (SELECT ${id}::text AS id) p CROSS JOIN LATERAL (
-      SELECT m.id AS merchant_id FROM ${sql.table('merchants')} m WHERE m.tag = right(p.id, 8)
-      UNION ALL
-      SELECT a.merchant_id FROM ${sql.table('id_aliases')} a WHERE a.id = p.id
-    ) o JOIN ${sql.table(table)} f ON f.merchant_id = o.merchant_id AND f.id = p.id`
+  return sql`SELECT f.* FROM (SELECT ${id}::text AS id) p
+      CROSS JOIN LATERAL (${sqlFragment('owners.sql', { id: sql`p.id` })}) o
+      JOIN ${sql.table(table)} f ON f.merchant_id = o.merchant_id AND f.id = p.id`
 }
 
 /** Selects the row of a merchant with an id. */

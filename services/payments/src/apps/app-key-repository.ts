@@ -1,7 +1,8 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare, prepareOnCoordinator, withOwner } from '@trestle/database/prepare.ts'
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { fromApp } from '../access/access-query.ts'
+import { sqlFragment } from '../access/sql-fragment.ts'
 import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { Db } from '../database.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
@@ -74,9 +75,6 @@ interface KeyRow {
   created: Date
 }
 
-/** Whether a row of `app_keys` is that of a good key. */
-const isGood = sql<boolean>`revoked IS NULL AND (expires IS NULL OR expires > now())`
-
 const listQueries = {
   'newest-first': listQuery('list_keys', sql`DESC`),
   'oldest-first': listQuery('list_keys_reversed', sql`ASC`),
@@ -90,9 +88,9 @@ function listQuery(name: string, order: ReturnType<typeof sql>) {
       k.id, k.hint, k.scopes, k.expires, k.last_used, k.created
     ${fromApp(p.keyMac)}
     LEFT JOIN LATERAL (
-      SELECT * FROM ${sql.table('app_keys')}
-      WHERE app_id = c.identity_id AND id > ${p.above} AND id < ${p.below} AND ${isGood}
-      ORDER BY id ${order} LIMIT ${p.limit}
+      SELECT * FROM ${sql.table('app_keys')} k
+      WHERE k.app_id = c.identity_id AND k.id > ${p.above} AND k.id < ${p.below} AND ${isGoodKey()}
+      ORDER BY k.id ${order} LIMIT ${p.limit}
     ) k ON true
     ORDER BY k.id ${order}`,
   )
@@ -124,16 +122,21 @@ function toAppKey({ id, hint, scopes, expires, last_used, created }: KeyRow): Ap
  */
 export async function findAppKey(db: Db, appId: string): Promise<Buffer | undefined> {
   const { rows } = await sql<{ mac: Buffer }>`
-    SELECT mac FROM ${sql.table('app_keys')} WHERE app_id = ${appId} AND ${isGood} LIMIT 1`.execute(db)
+    SELECT k.mac FROM ${sql.table('app_keys')} k WHERE k.app_id = ${appId} AND ${isGoodKey()} LIMIT 1`.execute(db)
   return rows[0]?.mac
 }
 
 /** The MAC of a key of any app that is a member, likewise. Undefined for a merchant without such an app. */
 export async function findMemberKey(db: Db, merchantId: string): Promise<Buffer | undefined> {
   const { rows } = await sql<{ mac: Buffer }>`
-    SELECT mac FROM ${sql.table('merchant_apps')} JOIN ${sql.table('app_keys')} USING (app_id)
-    WHERE merchant_id = ${merchantId} AND ${isGood} LIMIT 1`.execute(db)
+    SELECT k.mac FROM ${sql.table('merchant_apps')} a JOIN ${sql.table('app_keys')} k ON k.app_id = a.app_id
+    WHERE a.merchant_id = ${merchantId} AND ${isGoodKey()} LIMIT 1`.execute(db)
   return rows[0]?.mac
+}
+
+/** Whether a row `k` of `app_keys` is that of a good key. */
+function isGoodKey(): RawBuilder<unknown> {
+  return sqlFragment('is_good_key.sql', { key: sql`k` })
 }
 
 /** The digests of the keys that let a request in since the last write, by their bytes as text. */

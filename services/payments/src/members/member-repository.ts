@@ -3,6 +3,7 @@ import { type PreparedQuery, prepareOnCoordinator } from '@trestle/database/prep
 import { type RawBuilder, sql } from 'kysely'
 import { prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import { type Caller, type CallerColumns, type Credentials, callerColumns, callerRow } from '../access/caller.ts'
+import { sqlFragment } from '../access/sql-fragment.ts'
 import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { AppMember, UserMember } from './member.ts'
@@ -72,7 +73,7 @@ const appListQueries = declareMemberList<AppMemberColumns>(
   sql`o.id, o.name, o.created,
     CASE WHEN o.name IS NULL AND NOT o.hidden AND (s.invited_by IS NULL OR s.app_id = c.identity_id) THEN (
       SELECT k.hint FROM ${sql.table('app_keys')} k
-      WHERE k.app_id = o.id AND k.revoked IS NULL AND (k.expires IS NULL OR k.expires > now())
+      WHERE k.app_id = o.id AND ${sqlFragment('is_good_key.sql', { key: sql`k` })}
       ORDER BY k.id DESC LIMIT 1
     ) END AS key_hint`,
 )

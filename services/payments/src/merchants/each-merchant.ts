@@ -1,5 +1,6 @@
 import { isEndedStatement } from '@trestle/database/unavailable.ts'
 import { sql } from 'kysely'
+import { sqlFragment } from '../access/sql-fragment.ts'
 import type { Db } from '../database.ts'
 
 const PAGE_ROWS = 1_000
@@ -62,11 +63,9 @@ export async function forEachMerchant(
   if (failed > 0) throw new Error(`${failed} merchants were left out`)
 }
 
-/** The merchants that an id may belong to, as the SQL function `owners` has it. At most one of them has the row. */
+/** The merchants that an id may belong to. At most one of them has the row. */
 export async function listOwners(db: Db, id: string): Promise<readonly string[]> {
   const { rows } = await sql<{ merchant_id: string }>`
-    SELECT m.id AS merchant_id FROM ${sql.table('merchants')} m WHERE m.tag = right(${id}::text, 8)
-    UNION ALL
-    SELECT a.merchant_id FROM ${sql.table('id_aliases')} a WHERE a.id = ${id}`.execute(db)
+    SELECT o.merchant_id FROM (${sqlFragment('owners.sql', { id: sql`${id}::text` })}) o`.execute(db)
   return rows.map(({ merchant_id }) => merchant_id)
 }

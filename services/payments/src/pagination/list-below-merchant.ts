@@ -1,7 +1,7 @@
 import type { Lane, Lanes } from '@trestle/database/lanes.ts'
 import type { PreparedQuery } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
-import { type Access, prepareForCaller } from '../access/access-query.ts'
+import { type Access, prepareForCaller, verdictOn } from '../access/access-query.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { AccessRow, BelowColumns, BelowSource } from '../access/read-below-merchant.ts'
 import type { AccessResult } from '../access/verdict.ts'
@@ -51,11 +51,8 @@ export function listBelowMerchant<Input extends BelowListInput, Columns extends 
       ORDER BY r.id ${order} LIMIT ${p.limit}`
       return sql<ListRow<Columns>>`
     SELECT CASE
-        WHEN c.identity_id IS NULL THEN 'unauthorized'
-        WHEN ${p.merchantId}::text IS NULL THEN 'done'
-        WHEN m.id IS NULL THEN 'not-found'
-        WHEN a.merchant_id IS NULL THEN 'forbidden'
-        ELSE 'done'
+        WHEN c.identity_id IS NOT NULL AND ${p.merchantId}::text IS NULL THEN 'done'
+        ELSE ${verdictOn(sql`m.id`)}
       END AS verdict, c.identity_id, ${entries ? sql`r.found` : sql`NULL::int AS found`}, ${columns(owner.id)}
     ${fromCaller}
     LEFT JOIN ${sql.table('merchants')} m ON m.id = ${p.merchantId}

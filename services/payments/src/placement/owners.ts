@@ -2,6 +2,7 @@ import type { Lane } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
 import { sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
+import { sqlFragment } from '../access/sql-fragment.ts'
 import { tagOf } from '../merchants/tag.ts'
 
 // Where the database is distributed, each statement on rows below a merchant names the merchant, so that it runs on the node of
@@ -12,13 +13,13 @@ interface OwnerRow {
   readonly is_alias: boolean
 }
 
-const ofIdQuery = prepare(
-  'find_owner',
-  (p: { id: string }) => sql<OwnerRow>`
-    SELECT a.merchant_id, true AS is_alias FROM ${sql.table('id_aliases')} a WHERE a.id = ${p.id}
+const ofIdQuery = prepare('find_owner', (p: { id: string }) => {
+  const id = { id: sql`${p.id}::text` }
+  return sql<OwnerRow>`
+    SELECT o.merchant_id, true AS is_alias FROM (${sqlFragment('owner_by_alias.sql', id)}) o
     UNION ALL
-    SELECT m.id, false FROM ${sql.table('merchants')} m WHERE m.tag = right(${p.id}::text, 8)`,
-)
+    SELECT o.merchant_id, false FROM (${sqlFragment('owner_by_tag.sql', id)}) o`
+})
 
 const ofKeyQuery = prepare(
   'find_owner_of_key',

@@ -1,0 +1,2 @@
+-- The merchant whose tag the id `id` ends in. It has the row of the id, unless the id is listed under another merchant.
+SELECT m.id AS merchant_id FROM {{merchants}} m WHERE m.tag = right({{:id}}, 8)
