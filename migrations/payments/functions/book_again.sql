@@ -19,7 +19,7 @@ BEGIN
       CASE WHEN count(*) > 0 THEN 1 ELSE 0 END AS fees INTO back
     FROM {{trail_entries}} r
     WHERE r.merchant_id = p_held.merchant_id AND r.transaction_id = p_held.id AND r.amount < 0
-      AND right(r.reference, 24) = p_entry.id;
+      AND {{reversed_entry}}(r.reference) = p_entry.id;
   IF back.amount = 0 THEN RETURN true; END IF;
   IF back.amount > (CASE p_entry.kind WHEN 'refund' THEN p_held.captured - p_held.refunded - p_held.disputed
       ELSE p_held.pending END) THEN

@@ -16,7 +16,7 @@ BEGIN
       (sum(e.amount) - CASE WHEN min(e.id) FILTER (WHERE e.amount > 0) = p_id THEN p_less ELSE 0 END)::bigint AS rest
     FROM {{trail_entries}} e
     WHERE e.merchant_id = p_merchant_id AND e.transaction_id = p_transaction_id AND e.kind = 'capture'
-    GROUP BY CASE WHEN e.amount < 0 THEN right(e.reference, 24) ELSE e.id END
+    GROUP BY CASE WHEN e.amount < 0 THEN {{reversed_entry}}(e.reference) ELSE e.id END
   ) c
   WHERE c.rest > 0;
 END

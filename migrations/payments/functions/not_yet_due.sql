@@ -18,7 +18,7 @@ BEGIN
     JOIN {{trail_entries}} e
       ON e.merchant_id = p_merchant_id AND e.transaction_id = l.transaction_id AND e.line_id = l.id
     WHERE l.merchant_id = p_merchant_id AND l.kind = 'capture' AND l.amount < 0 AND l.id >= due_id
-      AND right(e.reference, 24) >= due_id;
+      AND {{reversed_entry}}(e.reference) >= due_id;
   SELECT coalesce(sum(e.balance), 0) INTO unanswered FROM {{acquirer_operations}} o
     JOIN {{trail_entries}} e ON e.merchant_id = p_merchant_id AND e.id = o.id
     WHERE o.merchant_id = p_merchant_id AND o.status = 'open' AND o.kind = 'capture' AND e.line_id < due_id;

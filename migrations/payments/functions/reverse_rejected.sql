@@ -26,7 +26,7 @@ BEGIN
     CROSS JOIN LATERAL (
       SELECT -coalesce(sum(r.amount), 0)::bigint AS amount FROM {{trail_entries}} r
       WHERE r.merchant_id = p_merchant_id AND r.transaction_id = o.transaction_id AND r.kind = 'capture'
-        AND r.amount < 0 AND right(r.reference, 24) = o.id
+        AND r.amount < 0 AND {{reversed_entry}}(r.reference) = o.id
     ) back
     WHERE o.merchant_id = p_merchant_id AND o.transaction_id = p_transaction_id AND o.kind = 'capture'
       AND o.status IN ('rejected', 'unanswered') AND e.amount > back.amount

@@ -37,7 +37,7 @@
             SELECT max(e.amount) AS amount, max(e.gross) AS gross, max(e.rate) AS at_rate, max(e.rate_date) AS of_date
             FROM {{trail_entries}} e
             WHERE e.merchant_id = t.merchant_id AND e.transaction_id = t.id AND e.kind = 'capture'
-            GROUP BY CASE WHEN e.amount < 0 THEN right(e.reference, 24) ELSE e.id END
+            GROUP BY CASE WHEN e.amount < 0 THEN {{reversed_entry}}(e.reference) ELSE e.id END
             HAVING min(e.amount) > 0
           ) c;
         END IF;

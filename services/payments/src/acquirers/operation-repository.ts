@@ -106,7 +106,7 @@ const rejectionQuery = prepare(
       (
         SELECT coalesce(sum(r.balance), 0)::bigint FROM ${sql.table('trail_entries')} r
         WHERE r.merchant_id = o.merchant_id AND r.transaction_id = o.transaction_id AND r.amount < 0
-          AND right(r.reference, 24) = o.id
+          AND ${sql.table('reversed_entry')}(r.reference) = o.id
       ) AS balance
     FROM ${sql.table('acquirer_operations')} o
     JOIN ${sql.table('trail_entries')} e ON e.merchant_id = o.merchant_id AND e.id = o.id

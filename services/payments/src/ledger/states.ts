@@ -196,7 +196,7 @@ async function listStrayOperations(db: Db, merchantId: string): Promise<readonly
       SELECT e.id, e.transaction_id, e.kind, EXISTS (
         SELECT FROM ${sql.table('trail_entries')} r
         WHERE r.merchant_id = ${merchantId} AND r.transaction_id = e.transaction_id AND r.kind = e.kind AND r.amount < 0
-          AND e.reference = 'accepted ' || right(r.reference, 24)
+          AND e.reference = 'accepted ' || ${sql.table('reversed_entry')}(r.reference)
       ) AS is_repeat, EXISTS (
         -- A client may choose a reference that looks like that of an entry which was booked again. Only the service writes the
         -- description of a line. A void has no line.

@@ -39,8 +39,8 @@ function toStrayTerms(table: StrayTerms['table'], id: string, message: string): 
 const isRejection = sql`EXISTS (
   SELECT FROM ${sql.table('acquirer_operations')} o
   JOIN ${sql.table('trail_entries')} first ON first.merchant_id = o.merchant_id AND first.id = o.id
-  WHERE o.merchant_id = e.merchant_id AND o.id = right(e.reference, 24) AND o.transaction_id = e.transaction_id
-    AND o.kind = e.kind
+  WHERE o.merchant_id = e.merchant_id AND o.id = ${sql.table('reversed_entry')}(e.reference)
+    AND o.transaction_id = e.transaction_id AND o.kind = e.kind
     AND (o.status IN ('rejected', 'unanswered') OR o.status = 'accepted' AND EXISTS (
       SELECT FROM ${sql.table('trail_entries')} a
       WHERE a.merchant_id = o.merchant_id AND a.transaction_id = o.transaction_id AND a.kind = o.kind AND a.amount > 0
@@ -49,7 +49,7 @@ const isRejection = sql`EXISTS (
     AND first.amount >= (
       SELECT -sum(r.amount) FROM ${sql.table('trail_entries')} r
       WHERE r.merchant_id = o.merchant_id AND r.transaction_id = o.transaction_id AND r.amount < 0
-        AND right(r.reference, 24) = o.id
+        AND ${sql.table('reversed_entry')}(r.reference) = o.id
     )
 )`
 
@@ -68,7 +68,7 @@ const isWorth = sql`abs(
 const isBookedAgain = sql`e.gross = (
   SELECT -sum(r.gross) FROM ${sql.table('trail_entries')} r
   WHERE r.merchant_id = e.merchant_id AND r.transaction_id = e.transaction_id AND r.kind = e.kind AND r.amount < 0
-    AND e.reference = 'accepted ' || right(r.reference, 24)
+    AND e.reference = 'accepted ' || ${sql.table('reversed_entry')}(r.reference)
 )`
 
 function exponent(alias: string): RawBuilder<unknown> {
