@@ -43,33 +43,33 @@ export const mutations: readonly Mutation[] = [
   },
   {
     breaks: 'a capture takes at most what is pending',
-    file: 'migrations/payments/functions/fragments/decide_operation.sql',
-    text: '(i.amount BETWEEN 1 AND result.possible)',
-    replacement: '(i.amount >= 1)',
+    file: 'migrations/payments/functions/decide_operation.sql',
+    text: '(p_operation.amount BETWEEN 1 AND result.possible)',
+    replacement: '(p_operation.amount >= 1)',
     test: 'services/payments/src/routes/transactions/captures.test.ts',
   },
   {
     breaks: 'the fees of several captures are those of one large capture',
-    file: 'migrations/payments/functions/fragments/decide_operation.sql',
-    text: `(earlier_gross + gross) * (i.pricing ->> 'rate')::numeric, 10000)
-          - {{round_half_even}}(earlier_gross * (i.pricing ->> 'rate')::numeric, 10000);`,
-    replacement: "gross * (i.pricing ->> 'rate')::numeric, 10000);",
+    file: 'migrations/payments/functions/decide_operation.sql',
+    text: `(earlier_gross + gross) * (p_operation.pricing ->> 'rate')::numeric, 10000)
+      - {{round_half_even}}(earlier_gross * (p_operation.pricing ->> 'rate')::numeric, 10000);`,
+    replacement: "gross * (p_operation.pricing ->> 'rate')::numeric, 10000);",
     test: 'services/payments/src/routes/transactions/captures.test.ts',
   },
   {
     breaks: 'a refund is worth what is left after lost disputes',
-    file: 'migrations/payments/functions/fragments/decide_operation.sql',
-    text: `t.refunded + t.lost + i.amount)
-            - {{captured_value}}(c.amounts, c.grosses, t.refunded + t.lost) INTO gross`,
-    replacement: `t.refunded + i.amount)
-            - {{captured_value}}(c.amounts, c.grosses, t.refunded) INTO gross`,
+    file: 'migrations/payments/functions/decide_operation.sql',
+    text: `p_transaction.refunded + p_transaction.lost + p_operation.amount)
+        - {{captured_value}}(c.amounts, c.grosses, p_transaction.refunded + p_transaction.lost) INTO gross`,
+    replacement: `p_transaction.refunded + p_operation.amount)
+        - {{captured_value}}(c.amounts, c.grosses, p_transaction.refunded) INTO gross`,
     test: 'services/payments/src/routes/transactions/refunds.test.ts',
   },
   {
     breaks: 'a refund leaves what disputes may take',
-    file: 'migrations/payments/functions/fragments/decide_operation.sql',
-    text: 'THEN t.captured - t.refunded - t.disputed ELSE',
-    replacement: 'THEN t.captured - t.refunded ELSE',
+    file: 'migrations/payments/functions/decide_operation.sql',
+    text: 'THEN p_transaction.captured - p_transaction.refunded - p_transaction.disputed',
+    replacement: 'THEN p_transaction.captured - p_transaction.refunded',
     test: 'services/payments/src/disputes/dispute-repository.test.ts',
   },
   {

@@ -23,6 +23,7 @@ AS $$
 DECLARE
   {{include:operation_variables.sql}}
   merchant {{merchants}};
+  moment {{movement}}; used_key {{idempotency}};
   -- The ids of all operations, those of this merchant, and those that are locked.
   asked text[]; present text[]; wanted text[];
   locked {{transactions}}[] := '{}';
@@ -37,39 +38,40 @@ BEGIN
   SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
   asked := ARRAY(SELECT a.operation ->> 'transactionId' FROM json_array_elements(p_operations) AS a (operation));
   SELECT array_agg(x.id) INTO present FROM {{transactions}} x WHERE x.merchant_id = p_merchant_id AND x.id = ANY (asked);
-  FOR i IN
+  FOR each IN
     SELECT i.* {{include:asked_operations.sql}} ORDER BY i.place
   LOOP
-    IF caller IS DISTINCT FROM ROW(i.key_mac, i.user_email) THEN
-      caller := ROW(i.key_mac, i.user_email);
-      IF i.key_mac IS NOT NULL THEN
-        {{include:app_of_key.sql key_mac => decode(i.key_mac, 'hex')}} INTO identity;
+    IF caller IS DISTINCT FROM ROW(each.key_mac, each.user_email) THEN
+      caller := ROW(each.key_mac, each.user_email);
+      IF each.key_mac IS NOT NULL THEN
+        {{include:app_of_key.sql key_mac => decode(each.key_mac, 'hex')}} INTO identity;
         {{include:app_membership.sql merchant_id => p_merchant_id, identity_id => identity}} INTO member_of;
       ELSE
-        {{include:user_of_address.sql user_email => i.user_email}} INTO identity;
+        {{include:user_of_address.sql user_email => each.user_email}} INTO identity;
         {{include:user_membership.sql merchant_id => p_merchant_id, identity_id => identity}} INTO member_of;
       END IF;
     END IF;
-    judged := judged || ROW(i.kind, i.transaction_id, i.amount, i.currency, i.descriptor, i.reference,
-      '/transactions/' || i.transaction_id || '/' || i.kind || 's', i.key, decode(i.fingerprint, 'hex'),
-      {{include:access_verdict.sql identity_id => identity, is_found => i.transaction_id = ANY (present),
-        is_allowed => member_of IS NOT NULL AND (merchant.claim ->> ('can' || initcap(i.kind)))::boolean}},
+    judged := judged || ROW(each.kind, each.transaction_id, each.amount, each.currency, each.descriptor, each.reference,
+      '/transactions/' || each.transaction_id || '/' || each.kind || 's', each.key, decode(each.fingerprint, 'hex'),
+      {{include:access_verdict.sql identity_id => identity, is_found => each.transaction_id = ANY (present),
+        is_allowed => member_of IS NOT NULL AND (merchant.claim ->> ('can' || initcap(each.kind)))::boolean}},
       identity, p_merchant_id, merchant.currency, merchant.pricing)::{{operation_item}};
   END LOOP;
-  -- 2. Each transaction is locked as it is fetched.
+  -- 2. The rows are locked one by one, in the order of their ids.
   wanted := ARRAY(SELECT v.transaction_id FROM unnest(judged) v WHERE v.verdict = 'done');
-  FOR t IN
+  FOR held IN
     SELECT x.* FROM {{transactions}} x WHERE x.merchant_id = p_merchant_id AND x.id = ANY (wanted) ORDER BY x.id FOR UPDATE
   LOOP
-    locked := locked || t;
+    locked := locked || held;
   END LOOP;
-  FOR i IN
-    SELECT v.*, t::{{transactions}} AS transaction
-    FROM (SELECT * FROM unnest(judged) WITH ORDINALITY i ORDER BY i.transaction_id) v
+  FOR each IN
+    SELECT v.ordinality AS place, t::{{transactions}} AS transaction
+    FROM unnest(judged) WITH ORDINALITY v
     LEFT JOIN unnest(locked) t ON t.id = v.transaction_id
+    ORDER BY v.transaction_id
   LOOP
     -- 3. Each operation is decided, in the order of the transactions.
-    {{include:decide_operation.sql}}
+    {{include:decide_next.sql}}
   END LOOP;
   -- 4. The ledger, the amounts of the transactions, and the keys.
   IF cardinality(movements) > 0 THEN
@@ -79,20 +81,20 @@ BEGIN
         voided = moment.voided, trail_length = moment.seq
         WHERE x.merchant_id = p_merchant_id AND x.id = moment.transaction_id;
     END LOOP;
-    FOREACH first_use IN ARRAY keys LOOP
-      INSERT INTO {{idempotency}} VALUES (p_merchant_id, first_use.identity_id, first_use.method, first_use.path,
-        first_use.key, first_use.fingerprint, first_use.status, first_use.error_code, first_use.object_id,
-        first_use.pending, first_use.captured, first_use.refunded, first_use.voided, first_use.disputed,
-        first_use.trail_length, first_use.body, first_use.created);
+    FOREACH used_key IN ARRAY keys LOOP
+      INSERT INTO {{idempotency}} VALUES (p_merchant_id, used_key.identity_id, used_key.method, used_key.path,
+        used_key.key, used_key.fingerprint, used_key.status, used_key.error_code, used_key.object_id,
+        used_key.pending, used_key.captured, used_key.refunded, used_key.voided, used_key.disputed,
+        used_key.trail_length, used_key.body, used_key.created);
     END LOOP;
   END IF;
   -- 5. A repeat shows its trail as it was: up to the entry of its first request.
   FOREACH result IN ARRAY results LOOP
-    t := result.transaction; moment := result.moment;
-    SELECT n.* INTO instrument FROM {{instruments}} n WHERE n.merchant_id = p_merchant_id AND n.id = t.instrument_id;
+    held := result.transaction; moment := result.moment;
+    SELECT n.* INTO instrument FROM {{instruments}} n WHERE n.merchant_id = p_merchant_id AND n.id = held.instrument_id;
     SELECT {{include:trail_json.sql}} INTO trail FROM {{trail_entries}} e
-      WHERE e.merchant_id = p_merchant_id AND e.transaction_id = t.id AND e.seq <= moment.seq;
-    RETURN QUERY SELECT result.verdict, result.identity_id, result.possible, moment, t, instrument, trail;
+      WHERE e.merchant_id = p_merchant_id AND e.transaction_id = held.id AND e.seq <= moment.seq;
+    RETURN QUERY SELECT result.verdict, result.identity_id, result.possible, moment, held, instrument, trail;
   END LOOP;
 END
 $$;

@@ -12,8 +12,8 @@
 -- and voids at 300, so that captures leave room to refund and void. The login of the service chooses margin and amounts, so the
 -- function checks both. (reference: Operations)
 --
--- Steps: 1. judge the caller of each operation; 2. lock the transactions; 3. for each operation, answer a repeat, or compute
--- worth and fees and decide; 4. write at once what is done; 5. return the verdicts with the trails.
+-- Steps: 1. judge the caller of each operation; 2. lock the transactions; 3. decide each operation by
+-- decide_operation; 4. write at once what is done; 5. return the verdicts with the trails.
 --
 -- Lock order: the transactions by merchant and id, the balances by merchant, the keys. Each call takes them in this order, so
 -- that two calls never wait for each other. A repeat waits for its transaction, and then sees the key of the first request.
@@ -50,16 +50,19 @@ BEGIN
   ) m ON true
   LEFT JOIN LATERAL ({{include:membership.sql merchant_id => m.id, identity_id => c.identity_id}}) s ON true;
   -- 2. Each transaction is locked as it is fetched: one statement reads and locks all of them.
-  FOR i IN
-    SELECT v.*, t AS transaction
-    FROM (SELECT * FROM unnest(judged) WITH ORDINALITY i ORDER BY i.merchant_id, i.transaction_id) v
+  FOR each IN
+    SELECT v.place, t AS transaction
+    FROM (
+      SELECT i.merchant_id, i.transaction_id, i.verdict, i.ordinality AS place
+      FROM unnest(judged) WITH ORDINALITY i ORDER BY i.merchant_id, i.transaction_id
+    ) v
     LEFT JOIN LATERAL (
       SELECT * FROM {{transactions}} t
       WHERE t.merchant_id = v.merchant_id AND t.id = v.transaction_id AND v.verdict = 'done' FOR UPDATE
     ) t ON true
   LOOP
     -- 3. Each operation is decided, in the order of the merchants.
-    {{include:decide_operation.sql}}
+    {{include:decide_next.sql}}
   END LOOP;
   -- 4. The ledger, the amounts of the transactions, and the keys.
   IF cardinality(movements) > 0 THEN

@@ -271,6 +271,7 @@ describe('the ledger', () => {
     // These functions need no such setting: a caller sets it, they scan whole tables, or they read no table.
     const others = [
       'judge_access',
+      'decide_operation',
       'owners',
       'user_member',
       'add_audit',

@@ -1,0 +1,105 @@
+-- distribute: everywhere
+-- Decides a capture, refund or void, and writes nothing. p_operation: what is asked, with the verdict on its caller. p_transaction:
+-- its row, locked by the caller; NULL unless that verdict is done. p_fee_flat: the flat fee of the kind in the merchant's currency;
+-- NULL when a rate is missing. p_today, p_rate_days and p_margin_bps: which rate of exchange is good, and how it is lessened.
+--
+-- Returns the verdict of run_operations. moment: the trail entry that a done operation books, with the amounts after it; for a
+-- replayed one, the amounts as they were after its first request.
+--
+-- Both functions of operations call it, so that they decide alike. It takes one row at a time: PL/pgSQL copies an array into each
+-- call. (reference: Operations)
+CREATE OR REPLACE FUNCTION {{decide_operation}}(
+  p_operation {{operation_item}}, p_transaction {{transactions}}, p_fee_flat bigint, p_today date, p_rate_days int, p_margin_bps int
+)
+RETURNS {{operation_result}}
+LANGUAGE plpgsql
+AS $$
+DECLARE
+  result {{operation_result}};
+  moment {{movement}};
+  -- The request that used the key of the operation first.
+  first_use {{idempotency}};
+  -- What one minor unit of the transaction's currency is worth in the merchant's, and by which rate.
+  numerator numeric; denominator numeric; rate text; rate_date date;
+  -- What earlier captures took at this rate, and what all earlier captures were worth in the merchant's currency.
+  earlier_amount numeric := 0; earlier_gross numeric := 0;
+  gross bigint := 0; fee_flat bigint := 0; fee_rate bigint := 0;
+BEGIN
+  result := ROW(p_operation.verdict, p_operation.identity_id, NULL, NULL, p_transaction);
+  IF p_operation.verdict <> 'done' THEN RETURN result; END IF;
+  -- The row of a key keeps the amounts as they were, so a repeat gets the same answer whatever has happened since.
+  IF p_operation.key IS NOT NULL THEN
+    SELECT k.* INTO first_use FROM {{idempotency}} k
+      WHERE k.merchant_id = p_operation.merchant_id AND k.identity_id = p_operation.identity_id AND k.method = 'POST'
+        AND k.path = p_operation.path AND k.key = p_operation.key;
+    IF FOUND THEN
+      result.verdict := CASE WHEN first_use.fingerprint = p_operation.fingerprint THEN 'replayed' ELSE 'key-mismatch' END;
+      moment.seq := first_use.trail_length;
+      moment.pending := first_use.pending; moment.captured := first_use.captured;
+      moment.refunded := first_use.refunded; moment.voided := first_use.voided; moment.disputed := first_use.disputed;
+      result.moment := moment;
+      RETURN result;
+    END IF;
+  END IF;
+  -- The worth in the merchant's currency, and the fees. A capture is rounded together with the earlier ones, so that many small
+  -- captures are worth, and cost, what one large capture does.
+  IF p_operation.kind = 'capture' THEN
+    gross := p_operation.amount;
+    IF p_transaction.currency <> p_operation.funding_currency THEN
+      SELECT r.numerator, r.denominator, r.rate, r.rate_date INTO numerator, denominator, rate, rate_date
+        FROM {{exchange_ratio}}(p_transaction.currency, p_operation.funding_currency, p_today, p_margin_bps) r;
+    END IF;
+    IF p_transaction.captured > 0 THEN
+      -- A capture that the acquirer has rejected does not count, not even while a part of it is still owed: its fee was given
+      -- back. (reference: When a capture is converted)
+      SELECT coalesce(sum(c.amount) FILTER (
+          WHERE c.at_rate IS NOT DISTINCT FROM rate AND c.of_date IS NOT DISTINCT FROM rate_date
+        ), 0), coalesce(sum(c.gross), 0) INTO earlier_amount, earlier_gross
+      FROM (
+        SELECT max(e.amount) AS amount, max(e.gross) AS gross, max(e.rate) AS at_rate, max(e.rate_date) AS of_date
+        FROM {{trail_entries}} e
+        WHERE e.merchant_id = p_transaction.merchant_id AND e.transaction_id = p_transaction.id AND e.kind = 'capture'
+        GROUP BY CASE WHEN e.amount < 0 THEN {{reversed_entry}}(e.reference) ELSE e.id END
+        HAVING min(e.amount) > 0
+      ) c;
+    END IF;
+    IF p_transaction.currency <> p_operation.funding_currency THEN
+      gross := {{round_half_even}}((earlier_amount + p_operation.amount) * numerator, denominator)
+        - {{round_half_even}}(earlier_amount * numerator, denominator);
+    END IF;
+    fee_rate := {{round_half_even}}((earlier_gross + gross) * (p_operation.pricing ->> 'rate')::numeric, 10000)
+      - {{round_half_even}}(earlier_gross * (p_operation.pricing ->> 'rate')::numeric, 10000);
+  ELSIF p_operation.kind = 'refund' THEN
+    -- A refund takes back what the captures were worth, from where earlier refunds and lost disputes have ended.
+    SELECT {{captured_value}}(c.amounts, c.grosses, p_transaction.refunded + p_transaction.lost + p_operation.amount)
+        - {{captured_value}}(c.amounts, c.grosses, p_transaction.refunded + p_transaction.lost) INTO gross
+      FROM (
+        SELECT n.amounts, n.grosses FROM {{net_captures}}(p_transaction.merchant_id, p_transaction.id, NULL, 0) n
+      ) AS c (amounts, grosses);
+  END IF;
+  IF p_operation.kind <> 'void' THEN fee_flat := p_fee_flat; END IF;
+  -- The first reason counts. A NULL amount is out of bounds too. A test merchant's rate may be old.
+  result.possible := CASE p_operation.kind
+    WHEN 'refund' THEN p_transaction.captured - p_transaction.refunded - p_transaction.disputed
+    ELSE p_transaction.pending END;
+  result.verdict := CASE
+    WHEN p_operation.currency <> p_transaction.currency THEN 'currency-mismatch'
+    WHEN (p_operation.amount BETWEEN 1 AND result.possible) IS NOT TRUE THEN 'limit-exceeded'
+    WHEN p_transaction.trail_length >= CASE p_operation.kind WHEN 'capture' THEN 200 ELSE 300 END THEN 'trail-full'
+    WHEN gross IS NULL OR fee_flat IS NULL OR NOT p_transaction.test AND rate_date < p_today - p_rate_days
+      THEN 'rate-unavailable'
+    ELSE 'done'
+  END;
+  IF result.verdict = 'done' THEN
+    result.moment := ROW(p_transaction.merchant_id, p_operation.kind, p_transaction.test, p_operation.amount,
+      p_transaction.currency, gross, fee_flat, fee_rate, rate, rate_date, p_transaction.id, p_transaction.trail_length + 1,
+      coalesce(p_operation.descriptor, p_transaction.descriptor), p_operation.reference, NULL, NULL, NULL,
+      p_transaction.pending - CASE p_operation.kind WHEN 'refund' THEN 0 ELSE p_operation.amount END,
+      p_transaction.captured + CASE p_operation.kind WHEN 'capture' THEN p_operation.amount ELSE 0 END,
+      p_transaction.refunded + CASE p_operation.kind WHEN 'refund' THEN p_operation.amount ELSE 0 END,
+      p_transaction.voided + CASE p_operation.kind WHEN 'void' THEN p_operation.amount ELSE 0 END,
+      p_transaction.disputed);
+  END IF;
+  RETURN result;
+END
+$$;

@@ -1,0 +1,23 @@
+-- Decides the operation at the place `each.place` of `judged`, whose transaction is `each.transaction`. Reads `today` and the
+-- arguments p_rate_days and p_margin_bps. Sets the same place in `results`. Appends a done operation to `movements` and, with an
+-- Idempotency-Key, to `keys`. Sets `operation`, `held`, `result`, `priced_for` and `fee_flat` for itself.
+operation := judged[each.place];
+held := each.transaction;
+-- The flat fee is the same for many operations: it is computed when kind, prices or currency change.
+IF operation.verdict = 'done'
+  AND priced_for IS DISTINCT FROM ROW(operation.kind, operation.pricing, operation.funding_currency) THEN
+  priced_for := ROW(operation.kind, operation.pricing, operation.funding_currency);
+  SELECT f.flat INTO fee_flat
+    FROM {{operation_fee}}(operation.kind, 0, operation.pricing, operation.funding_currency, today) f;
+END IF;
+result := {{decide_operation}}(operation, held, fee_flat, today, p_rate_days, p_margin_bps);
+results[each.place] := result;
+IF result.verdict = 'done' THEN
+  movements := movements || result.moment;
+  IF operation.key IS NOT NULL THEN
+    keys := keys || ROW(operation.merchant_id, operation.identity_id, 'POST', operation.path, operation.key,
+      operation.fingerprint, 201, NULL, operation.transaction_id, (result.moment).pending, (result.moment).captured,
+      (result.moment).refunded, (result.moment).voided, (result.moment).disputed, (result.moment).seq, NULL,
+      clock_timestamp())::{{idempotency}};
+  END IF;
+END IF;
