@@ -117,7 +117,7 @@ BEGIN
   PERFORM FROM unnest(entries) e GROUP BY e.journal_id, e.currency HAVING sum(e.amount) <> 0;
   IF FOUND THEN RAISE EXCEPTION 'a journal does not sum to zero'; END IF;
   IF cardinality(p_movements) = 1 THEN
-    {{include:insert_movement.sql}}
+    PERFORM {{insert_movement}}(entries, journals[1], trail[1], lines[1], events[1]);
   ELSE
     INSERT INTO {{journals}} SELECT * FROM unnest(journals) AS row;
     INSERT INTO {{entries}} SELECT * FROM unnest(entries) AS row;

@@ -272,6 +272,7 @@ describe('the ledger', () => {
     const others = [
       'judge_access',
       'decide_operation',
+      'insert_movement',
       'owners',
       'user_member',
       'add_audit',
