@@ -57,11 +57,9 @@ BEGIN
 
   -- May the session be refreshed? Subqueries stand in blocks of their own: a condition with a subquery costs an execution even
   -- when it is not reached.
-  verdict := CASE WHEN held_banned_until > moment THEN 'user-banned'
-    WHEN held_not_after < moment OR started_at + make_interval(secs => p_timebox_seconds) < moment
-      THEN 'session-expired'
-    WHEN coalesce(held_refreshed_at, started_at) + make_interval(secs => p_inactivity_seconds) < moment
-      THEN 'session-inactive' END;
+  verdict := CASE WHEN held_banned_until > moment THEN 'user-banned' ELSE
+    {{include:session_end.sql not_after => held_not_after, started_at => started_at, refreshed_at => held_refreshed_at}}
+  END;
   IF verdict IS NULL AND aal = 'aal1' AND started_at + make_interval(secs => p_low_aal_seconds) < moment THEN
     IF EXISTS (SELECT FROM {{mfa_factors}} f WHERE f.user_id = held_user AND f.status = 'verified')
     THEN verdict := 'session-low-aal'; END IF;
@@ -70,11 +68,8 @@ BEGIN
     -- A fresher session that has ended itself does not count.
     IF EXISTS (SELECT FROM {{sessions}} o WHERE o.user_id = held_user AND o.id <> held_session
       AND coalesce(o.refreshed_at AT TIME ZONE 'UTC', o.created_at) > coalesce(held_refreshed_at, started_at)
-      AND CASE
-        WHEN o.not_after < moment OR o.created_at + make_interval(secs => p_timebox_seconds) < moment
-          THEN 'session-expired'
-        WHEN coalesce(o.refreshed_at AT TIME ZONE 'UTC', o.created_at) + make_interval(secs => p_inactivity_seconds) < moment
-          THEN 'session-inactive' END IS NULL)
+      AND {{include:session_end.sql not_after => o.not_after, started_at => o.created_at,
+        refreshed_at => o.refreshed_at AT TIME ZONE 'UTC'}} IS NULL)
     THEN verdict := 'session-superseded'; END IF;
   END IF;
   IF verdict IS NOT NULL THEN RETURN; END IF;
