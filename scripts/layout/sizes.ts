@@ -1,3 +1,4 @@
+import { includeFragments } from '../../migrations/fragments.ts'
 import { isTest, type Problem, type Rule, type SourceFile, type SourceTree } from './source-tree.ts'
 import { lineAt, visitSyntax } from './syntax.ts'
 
@@ -5,19 +6,40 @@ const CHECKED = /^(services|packages|migrations|scripts|bench|deploy|examples)\/
 const FILE_LINES_MAX = 250
 const TEST_LINES_MAX = 500
 const FUNCTION_LINES_MAX = 60
-const SQL_FUNCTION = /^migrations\/[^/]+\/functions\/.*\.sql$/
+const SQL_FUNCTION = /^(migrations\/[^/]+\/functions\/)[^/]+\.sql$/
 /** A function of SQL is one call with everything that it decides (decision 2). */
 const SQL_FUNCTION_LINES_MAX = 150
+/** Longer functions of SQL, and why. */
+const LONGER_FUNCTIONS: ReadonlyMap<string, string> = new Map([
+  [
+    'migrations/auth/functions/refresh_session.sql',
+    'its steps share a session, a token and a user in plain variables: with rows as arguments of smaller functions it took almost twice the time',
+  ],
+])
 
 /** Files and functions are short enough to be read at once. All lines count, blank ones and comments too. */
 export const sizes: Rule = (tree) => [...longSqlFunctions(tree), ...longSources(tree)]
 
+/** A function as it is installed, with the fragments that it includes. */
 function longSqlFunctions({ files }: SourceTree): readonly Problem[] {
-  return files
-    .filter(({ path }) => SQL_FUNCTION.test(path))
-    .map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }))
-    .filter(({ lines }) => lines > SQL_FUNCTION_LINES_MAX)
-    .map(({ path, lines }) => ({ path, message: `has ${lines} lines, more than ${SQL_FUNCTION_LINES_MAX}` }))
+  const texts = new Map(files.map(({ path, text }) => [path, text]))
+  const lengths = files.flatMap(({ path, text }) => {
+    const folder = SQL_FUNCTION.exec(path)?.[1]
+    if (folder === undefined) return []
+    // The rule of function files reports a fragment that is not there.
+    const whole = includeFragments(text, (name) => texts.get(`${folder}fragments/${name}`) ?? '')
+    return [{ path, lines: whole.split('\n').length - 1 }]
+  })
+  const long = lengths.filter(({ lines }) => lines > SQL_FUNCTION_LINES_MAX)
+  const isListed = (path: string) => LONGER_FUNCTIONS.has(path)
+  return [
+    ...long
+      .filter(({ path }) => !isListed(path))
+      .map(({ path, lines }) => ({ path, message: `has ${lines} lines, more than ${SQL_FUNCTION_LINES_MAX}` })),
+    ...lengths
+      .filter(({ path, lines }) => isListed(path) && lines <= SQL_FUNCTION_LINES_MAX)
+      .map(({ path }) => ({ path, message: 'is listed as a longer function, which it is not' })),
+  ]
 }
 
 function longSources(tree: SourceTree): readonly Problem[] {
