@@ -25,6 +25,7 @@ const PURE_EXPORTS: ReadonlyMap<string, RegExp> = new Map([
   ['kysely', /^(ColumnType|Generated|GeneratedAlways|Insertable|JSONColumnType|Selectable|Updateable)$/],
   ['node:net', /^(isIP|isIPv4|isIPv6|BlockList)$/],
   ['oauth4webapi', /^ResponseBodyError$/],
+  ['pg', /^DatabaseError$/],
 ])
 
 /** Globals of Node.js that reach the terminal, the network, the environment, randomness or the clock. */

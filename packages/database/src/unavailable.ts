@@ -1,4 +1,4 @@
-import pg from 'pg'
+import { DatabaseError } from 'pg'
 
 /** The read lane has no open connection: its server is away. A client gets the answer for an unavailable service. */
 export class NoConnectionError extends Error {
@@ -30,7 +30,7 @@ const SERVER_CLASSES = /^(08|53|57)|^(40001|40P01|25006)$/
 /** Whether the database is away, overloaded or restarting, so that the same request may succeed later. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (error instanceof NoConnectionError || error instanceof MovingRowsError) return true
-  if (error instanceof pg.DatabaseError) return SERVER_CLASSES.test(error.code ?? '')
+  if (error instanceof DatabaseError) return SERVER_CLASSES.test(error.code ?? '')
   if (error instanceof AggregateError) return error.errors.some(isDatabaseUnavailable)
   if (!(error instanceof Error)) return false
   if ('code' in error && typeof error.code === 'string' && NETWORK_CODES.has(error.code)) return 'syscall' in error
@@ -44,35 +44,35 @@ export function isMovingRows(error: unknown): boolean {
 
 /** Whether a lock was not available within `lock_timeout` (55P03). */
 export function isLockTimeout(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === '55P03'
+  return error instanceof DatabaseError && error.code === '55P03'
 }
 
 /** Whether a transaction was ended because of a deadlock (40P01). It may succeed when it is repeated. */
 export function isDeadlock(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === '40P01'
+  return error instanceof DatabaseError && error.code === '40P01'
 }
 
 /** Whether the server refused a statement and so wrote nothing. Only then may the work be tried in another way. */
 export function isRefusedStatement(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && !isDatabaseUnavailable(error)
+  return error instanceof DatabaseError && !isDatabaseUnavailable(error)
 }
 
 /** Whether a statement lost a conflict (serialization failure, deadlock) and may succeed when it is repeated. */
 export function isLostConflict(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01')
+  return error instanceof DatabaseError && (error.code === '40001' || error.code === '40P01')
 }
 
 /** Whether the server ended a statement, for any reason. Nothing follows from this for statements about other rows. */
 export function isEndedStatement(error: unknown): error is Error {
-  return error instanceof pg.DatabaseError
+  return error instanceof DatabaseError
 }
 
 /** Whether a value or a constraint made a statement fail (classes 22 and 23). With the same values it never succeeds. */
 export function isRefusedValue(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && /^2[23]/.test(error.code ?? '')
+  return error instanceof DatabaseError && /^2[23]/.test(error.code ?? '')
 }
 
 /** Whether a statement took too long (57014). */
 export function isStatementTimeout(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.code === '57014'
+  return error instanceof DatabaseError && error.code === '57014'
 }
