@@ -50,8 +50,8 @@ async function compressWhole(request: FastifyRequest, reply: FastifyReply, paylo
   return await pack(Buffer.from(payload), encoding)
 }
 
-/** Sets the status and headers of an answer to a POST that made an object, now or when it was first sent. */
-export function answerCreated(reply: FastifyReply, replayed: boolean): void {
+/** Sets the status and headers of an answer to a POST that made an object. `replayed`: it did so when it was first sent. */
+export function answerCreated(reply: FastifyReply, { replayed }: { readonly replayed: boolean }): void {
   reply.code(201)
   if (replayed) reply.header('idempotent-replayed', 'true')
 }

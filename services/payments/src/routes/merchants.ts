@@ -55,7 +55,7 @@ export const merchantsRoutes: Routes = async (app) => {
       const input = { caller, asked: mapAsked(body, toNewMerchant) }
       const { merchant, replayed } = await createMerchant(app.deps, input)
       request.logFields = { merchant_id: merchant.id }
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { merchant: viewMerchant(merchant) }
     },
   )

@@ -45,7 +45,7 @@ export const keysRoutes: Routes = async (app) => {
     },
     async ({ caller, asked, headers: { authorization } }, reply) => {
       const { id, key, created, replayed } = await createKey(app.deps, { caller, authorization, asked })
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { key: { id, key, created: created.toISOString() } }
     },
   )

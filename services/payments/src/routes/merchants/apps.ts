@@ -61,7 +61,7 @@ export const merchantAppsRoutes: Routes = async (app) => {
     },
     async ({ caller, params: { merchantId }, body: asked }, reply) => {
       const { app: added, replayed } = await addApp(app.deps, { caller, merchantId, asked })
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { app: { id: added.id, ...(added.name === null ? {} : { name: added.name }) } }
     },
   )

@@ -28,7 +28,7 @@ export const merchantCardsRoutes: Routes = async (app) => {
     },
     async ({ caller, params: { merchantId }, body: asked }, reply) => {
       const { cardId, replayed } = await saveCard(app.deps, { caller, merchantId, asked })
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { card: { id: cardId } }
     },
   )

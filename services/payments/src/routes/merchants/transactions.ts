@@ -117,7 +117,7 @@ export const merchantTransactionsRoutes: Routes = async (app) => {
     async ({ caller, params: { merchantId }, body }, reply) => {
       const input = { caller, merchantId, asked: mapAsked(body, toChargeValues) }
       const { transactionId, replayed } = await createTransaction(app.deps, input)
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { transaction: { id: transactionId } }
     },
   )

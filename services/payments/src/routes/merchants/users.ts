@@ -68,7 +68,7 @@ export const merchantUsersRoutes: Routes = async (app) => {
     },
     async ({ caller, params: { merchantId }, body: asked }, reply) => {
       const { isMember, replayed } = await inviteUser(app.deps, { caller, merchantId, asked })
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { isMember }
     },
   )

@@ -78,7 +78,7 @@ export const merchantWebhooksRoutes: Routes = async (app) => {
     },
     async ({ caller, params: { merchantId }, body: asked }, reply) => {
       const { webhook, secret, replayed } = await createWebhook(app.deps, { caller, merchantId, asked })
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { webhook: viewWebhookSecret(webhook, secret) }
     },
   )

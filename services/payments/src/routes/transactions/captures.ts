@@ -33,7 +33,7 @@ export const capturesRoutes: Routes = async (app) => {
     async ({ caller, params: { transactionId }, body: asked }, reply) => {
       const input = { caller, transactionId, kind: 'capture', asked } as const
       const { transaction, replayed } = await runOperation(app.deps, input)
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { transaction: viewTransaction(transaction) }
     },
   )

@@ -32,7 +32,7 @@ export const refundsRoutes: Routes = async (app) => {
     async ({ caller, params: { transactionId }, body: asked }, reply) => {
       const input = { caller, transactionId, kind: 'refund', asked } as const
       const { transaction, replayed } = await runOperation(app.deps, input)
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { transaction: viewTransaction(transaction) }
     },
   )

@@ -31,7 +31,7 @@ export const voidsRoutes: Routes = async (app) => {
     async ({ caller, params: { transactionId }, body: asked }, reply) => {
       const input = { caller, transactionId, kind: 'void', asked } as const
       const { transaction, replayed } = await runOperation(app.deps, input)
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { transaction: viewTransaction(transaction) }
     },
   )

@@ -25,7 +25,7 @@ export const webhookSecretsRoutes: Routes = async (app) => {
     },
     async ({ caller, asked, params }, reply) => {
       const { webhook, secret, replayed } = await rotateWebhookSecret(app.deps, { caller, asked, ...params })
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { webhook: viewWebhookSecret(webhook, secret) }
     },
   )

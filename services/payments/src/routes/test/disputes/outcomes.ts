@@ -25,7 +25,7 @@ export const testOutcomesRoutes: Routes = async (app) => {
     },
     async ({ caller, params: { disputeId }, body: asked }, reply) => {
       const { dispute, replayed } = await closeDispute(app.deps, { caller, disputeId, asked })
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { dispute: viewDispute(dispute) }
     },
   )

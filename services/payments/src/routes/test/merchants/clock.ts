@@ -29,7 +29,7 @@ export const testClockRoutes: Routes = async (app) => {
     async ({ caller, params: { merchantId }, body }, reply) => {
       const input = { caller, merchantId, asked: mapAsked(body, ({ advance }) => ({ seconds: advance })) }
       const { now, replayed } = await advanceClock(app.deps, input)
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { clock: { now: now.toISOString() } }
     },
   )

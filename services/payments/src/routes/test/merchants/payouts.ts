@@ -21,7 +21,7 @@ export const testPayoutsRoutes: Routes = async (app) => {
     },
     async ({ caller, asked, params: { merchantId } }, reply) => {
       const { payout, replayed } = await payOut(app.deps, { caller, merchantId, asked })
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { payout: viewPayout(payout) }
     },
   )

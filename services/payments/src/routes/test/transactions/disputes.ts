@@ -41,7 +41,7 @@ export const testTransactionDisputesRoutes: Routes = async (app) => {
     async ({ caller, params: { transactionId }, body }, reply) => {
       const input = { caller, transactionId, asked: mapAsked(body, toNewDispute) }
       const { dispute, replayed } = await openDispute(app.deps, input)
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { dispute: viewDispute(dispute) }
     },
   )

@@ -28,7 +28,7 @@ export const testTransactionFraudsRoutes: Routes = async (app) => {
     },
     async ({ caller, params: { transactionId }, body: asked }, reply) => {
       const { fraud, replayed } = await reportFraud(app.deps, { caller, transactionId, asked })
-      answerCreated(reply, replayed)
+      answerCreated(reply, { replayed })
       return { fraud: viewFraud(fraud) }
     },
   )
