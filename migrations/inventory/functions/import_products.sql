@@ -1,7 +1,7 @@
 -- Stores a batch of products in one statement. A statement for each product would spend most of its time on the way.
--- The result is the same as if the products were stored one after the other. Of a SKU that comes several times, the statement
--- stores one product: the first where existing products stay as they are, otherwise the last. Ids rise in the order of the
--- batch. Attributes that are the same text leave a product as it is.
+-- The result is the same as if the products were stored one after the other. When several products of the batch have the same
+-- SKU, the statement stores one of them: the first where existing products stay as they are, otherwise the last. Ids rise in
+-- the order of the batch. Attributes that are the same text leave a product as it is.
 --
 -- p_replace: whether a product that exists gets the attributes of the batch.
 -- p_skus, p_attributes: the products, in the order of the file.

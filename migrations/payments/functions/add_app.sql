@@ -31,7 +31,7 @@ BEGIN
   IF verdict <> 'done' THEN RETURN NEXT; RETURN; END IF;
   INSERT INTO {{merchant_apps}} (merchant_id, app_id, invited_by, created)
     VALUES (p_merchant_id, p_app_id, identity_id, date_trunc('milliseconds', clock_timestamp()))
-    -- An app has one membership of a merchant. Of two calls at once the second waits here, and adds no event.
+    -- An app has one membership of a merchant. A second call at the same time waits here, and adds no event.
     ON CONFLICT DO NOTHING;
   IF FOUND THEN
     PERFORM {{note_event}}(p_merchant_id, 'app.added', p_app_id, NULL);

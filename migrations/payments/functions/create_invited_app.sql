@@ -1,7 +1,7 @@
 -- distribute: coordinator
 -- Makes an app where registration needs an invitation, and returns its id. Returns NULL, and makes nothing, unless the code is
--- good. p_code_hash: the digest of the code; the others as for create_app. Of two requests with one code the second waits, and
--- finds the code used. (reference: Registration)
+-- good. p_code_hash: the digest of the code; the others as for create_app. A second request with the code waits for the
+-- first, and finds the code used. (reference: Registration)
 CREATE OR REPLACE FUNCTION {{create_invited_app}}(p_code_hash bytea, p_key_mac bytea, p_hint text, p_name text)
 RETURNS text
 LANGUAGE plpgsql SECURITY DEFINER

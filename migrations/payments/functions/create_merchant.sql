@@ -21,7 +21,7 @@ BEGIN
   SELECT c.identity_id INTO identity_id
     FROM ({{include:caller_identity.sql key_mac => p_caller.key_mac, user_email => p_caller.user_email}}) c;
   verdict := CASE WHEN FOUND THEN 'done' ELSE 'unauthorized' END;
-  -- Without values only access is checked, for a request whose body was refused.
+  -- A request whose body was refused has no values. Only its access is checked.
   IF verdict <> 'done' OR p_merchant IS NULL THEN RETURN NEXT; RETURN; END IF;
   IF ({{are_prices}}(p_merchant -> 'pricing')) IS NOT TRUE THEN
     RAISE EXCEPTION 'a price is negative, or a share of more than all' USING ERRCODE = 'invalid_parameter_value';

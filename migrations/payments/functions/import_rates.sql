@@ -4,8 +4,8 @@
 --
 -- Replaced rates go to the audit log first: `ledger verify` needs the rate at which a capture of that day was exchanged.
 --
--- Lock order: the lock of this function, the rates. The first lets one import at a time read what it replaces. Of two at once, both
--- would otherwise note the same rate, and the one that the first has stored in between would be forgotten.
+-- Lock order: the lock of this function, the rates. The first lets one import at a time read what it replaces. Two at the same
+-- time would both note the same old rate, and nothing would note the rate that the first has stored in between.
 CREATE OR REPLACE FUNCTION {{import_rates}}(p_rates jsonb)
 RETURNS void
 LANGUAGE plpgsql

@@ -40,7 +40,7 @@ BEGIN
   drawn := {{new_id}}({{random_tag}}());
   INSERT INTO {{merchant_users}} (merchant_id, user_id, member_id, email, pending, invited_by, created)
     VALUES (p_merchant_id, member.id, drawn.id, p_email, true, identity_id, drawn.created)
-    -- A user has one membership of a merchant. Of two calls at once the second waits here, and finds the row of the first.
+    -- A user has one membership of a merchant. A second call at the same time waits here, and finds the row of the first.
     ON CONFLICT DO NOTHING
     RETURNING * INTO added;
   IF FOUND THEN

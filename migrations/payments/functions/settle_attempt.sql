@@ -3,7 +3,7 @@
 -- reversed for an approval that the acquirer has taken back. False when the attempt is no longer unknown, so a second call changes
 -- nothing. (reference: Attempts)
 --
--- Lock order: the attempt, and nothing else. Of two calls the second waits for the row, looks at it again and returns false.
+-- Lock order: the attempt, and nothing else. A second call waits for the row, looks at it again and returns false.
 -- finish_payment and finish_charge lock the attempt first too. This function locks nothing else, so it and they never wait for each
 -- other.
 CREATE OR REPLACE FUNCTION {{settle_attempt}}(p_merchant_id text, p_attempt_id text, p_status text)

@@ -62,7 +62,7 @@ export interface EndedOrder {
   readonly verdict: 'ended'
   readonly end: PaymentEnd
   readonly scheme: SchemeVerdict
-  /** Whether the Idempotency-Key led to it. */
+  /** Whether the request repeats one with the same Idempotency-Key. False when another request paid the same order. */
   readonly replayed: boolean
   /** What the hints of the order are bound to; undefined for an order without hints. */
   readonly bound: { readonly digest: Buffer; readonly sessionId: string } | undefined

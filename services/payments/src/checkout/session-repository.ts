@@ -37,7 +37,7 @@ const offerQuery = prepare(
     WHERE merchant_id = ${p.merchantId} AND id = ${p.id} AND state = ${p.from} RETURNING id`,
 )
 
-/** Stores the step that is offered: a client cannot take a later step. Of concurrent requests the first counts. */
+/** Stores the step that is offered: a client cannot take a later step. The first of several concurrent requests counts. */
 export async function updateOfferedStep(lanes: Lanes, key: SessionKey, step: OfferedStep): Promise<void> {
   await lanes.write.first(offerQuery, { ...key, ...step })
 }

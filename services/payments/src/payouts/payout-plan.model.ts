@@ -4,7 +4,7 @@ import type { PayoutSkip } from './payout.ts'
 /** The figures that decide a payout, in minor units of the merchant's currency. */
 export interface PayoutPosition {
   readonly balance: bigint
-  /** The worth of open disputes. */
+  /** What open disputes would take if they were lost: it stays with us. */
   readonly reserve: bigint
   /** Captures that are too recent, or that the acquirer has not accepted. */
   readonly notYetDue: bigint

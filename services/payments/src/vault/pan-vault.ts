@@ -10,7 +10,7 @@ export interface PanPlace {
   readonly instrumentId: string
 }
 
-/** A card number as it is stored. */
+/** The stored columns of a card number: nothing in them shows the number. */
 export interface SealedPan {
   readonly sealed: Buffer
   /** The key that sealed it and made the digest. */
