@@ -1,4 +1,6 @@
+import { isLockTimeout, isRefusedStatement } from '@trestle/database/unavailable.ts'
 import { type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
 import type { Db } from '../database.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import { NO_TIME } from '../records/timestamp.ts'
@@ -14,29 +16,91 @@ const START: Readonly<Record<WalkCleanUp['table'], CleanUpPlace>> = {
   sessions: NIL_UUID,
 }
 
-/** Deletes at most 100 expired rows. Leaves locked rows for the next batch. */
+/**
+ * Deletes at most 100 expired rows. Leaves locked rows for the next batch, and rows that a neighbour refuses to delete: a batch with
+ * one of them is deleted row by row, so that the others go.
+ */
 export async function deleteExpired(
   db: Db,
   cleanUp: TableCleanUp,
   after: CleanUpPlace | undefined,
 ): Promise<CleanUpBatch> {
-  if (cleanUp.by === 'walk') return walkOn(db, cleanUp, after)
-  const { numAffectedRows } = await indexStatement(cleanUp).execute(db)
-  const removed = Number(numAffectedRows ?? 0n)
-  const isFull = removed === ROWS_MAX
-  return { removed, isFull, next: isFull ? FRONT : undefined }
+  const batch = cleanUp.by === 'walk' ? walkBatch(cleanUp, after) : indexBatch(cleanUp, after)
+  try {
+    return await batch.together(db)
+  } catch (error) {
+    if (isLockTimeout(error) || !isRefusedStatement(error)) throw error
+    return batch.oneByOne(db)
+  }
 }
 
-async function walkOn(db: Db, cleanUp: WalkCleanUp, after: CleanUpPlace | undefined): Promise<CleanUpBatch> {
-  const { rows } = await walkStatement(cleanUp, after ?? START[cleanUp.table]).execute(db)
-  const [row] = rows
-  if (!row) return { removed: 0, isFull: false, next: undefined }
-  return { removed: row.removed, isFull: row.is_full, next: row.goes_on ? row.last_id : undefined }
+/** The two ways to delete the same rows. */
+interface Batch {
+  readonly together: (db: Db) => Promise<CleanUpBatch>
+  readonly oneByOne: (db: Db) => Promise<CleanUpBatch>
+}
+
+function indexBatch(cleanUp: IndexCleanUp, after: CleanUpPlace = FRONT): Batch {
+  return {
+    together: async (db) => {
+      const { numAffectedRows } = await indexStatement(cleanUp, after).execute(db)
+      const removed = Number(numAffectedRows ?? 0n)
+      const isFull = removed === ROWS_MAX
+      return { removed, isFull, next: isFull ? after : undefined }
+    },
+    oneByOne: async (db) => {
+      const { rows } = await listInIndex(cleanUp, after).execute(db)
+      const deleted = await deleteEach(db, (row) => deleteOfIndex(cleanUp, row), rows)
+      const last = rows.length === ROWS_MAX ? rows.at(-1) : undefined
+      return { ...deleted, isFull: false, next: last && JSON.stringify(last) }
+    },
+  }
+}
+
+function walkBatch(cleanUp: WalkCleanUp, after: CleanUpPlace = START[cleanUp.table]): Batch {
+  const run = async (db: Db, wanted: 'delete' | 'list') => {
+    const { rows } = await walkStatement(cleanUp, after, wanted).execute(db)
+    const [row] = rows
+    return row ?? { removed: 0, is_full: false, last_id: '', goes_on: false, ids: [] }
+  }
+  const nextOf = ({ goes_on, last_id }: WalkRow) => (goes_on ? last_id : undefined)
+  return {
+    together: async (db) => {
+      const row = await run(db, 'delete')
+      return { removed: row.removed, isFull: row.is_full, next: nextOf(row) }
+    },
+    oneByOne: async (db) => {
+      const row = await run(db, 'list')
+      const deleted = await deleteEach(db, (id) => deleteOfWalk(cleanUp, id), row.ids)
+      return { ...deleted, isFull: row.is_full, next: nextOf(row) }
+    },
+  }
+}
+
+async function deleteEach<Row>(
+  db: Db,
+  statement: (row: Row) => RawBuilder<unknown>,
+  rows: readonly Row[],
+): Promise<Pick<CleanUpBatch, 'removed' | 'refused'>> {
+  let removed = 0
+  let refused: CleanUpBatch['refused']
+  for (const row of rows) {
+    try {
+      const { numAffectedRows } = await statement(row).execute(db)
+      removed += Number(numAffectedRows ?? 0n)
+    } catch (error) {
+      if (!isRefusedStatement(error)) throw error
+      refused = { cause: error, ...refused, rows: (refused?.rows ?? 0) + 1 }
+    }
+  }
+  return refused ? { removed, refused } : { removed }
 }
 
 /** The statement of a first batch, for tests of its plan. */
 export function batchStatement(cleanUp: TableCleanUp): RawBuilder<unknown> {
-  return cleanUp.by === 'index' ? indexStatement(cleanUp) : walkStatement(cleanUp, START[cleanUp.table])
+  return cleanUp.by === 'index'
+    ? indexStatement(cleanUp, FRONT)
+    : walkStatement(cleanUp, START[cleanUp.table], 'delete')
 }
 
 /** Rows of a table that expire. Each text implies the condition of the index. */
@@ -48,11 +112,41 @@ const ONLY: Readonly<Record<NonNullable<IndexCleanUp['only']>, RawBuilder<boolea
   AND claimed_at IS NULL AND last_sign_in_at IS NULL AND banned_until IS NULL AND deleted_at IS NULL`,
 }
 
-function indexStatement({ table, column, before, only }: IndexCleanUp): RawBuilder<unknown> {
-  const condition = only === undefined ? sql`true` : ONLY[only]
-  return sql`DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM ${sql.table(table)} WHERE ${sql.ref(column)} < ${before} AND ${condition}
-    ORDER BY ${sql.ref(column)} LIMIT ${sql.lit(ROWS_MAX)} FOR UPDATE SKIP LOCKED))`
+const isExpired = ({ column, before, only }: IndexCleanUp) =>
+  sql`${sql.ref(column)} < ${before} AND ${only === undefined ? sql`true` : ONLY[only]}`
+
+function indexStatement(cleanUp: IndexCleanUp, after: CleanUpPlace): RawBuilder<unknown> {
+  return sql`DELETE FROM ${sql.table(cleanUp.table)} WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM ${fromPlace(cleanUp, after)} FOR UPDATE SKIP LOCKED))`
+}
+
+/** A row of an index: its value, and its place in the table, which orders rows of one value. */
+const IndexRow = z.object({ at: z.string(), place: z.string() })
+type IndexRow = z.output<typeof IndexRow>
+
+function listInIndex(cleanUp: IndexCleanUp, after: CleanUpPlace): RawBuilder<IndexRow> {
+  return sql`SELECT ${sql.ref(cleanUp.column)}::text AS at, ctid::text AS place FROM ${fromPlace(cleanUp, after, true)}`
+}
+
+/** What follows FROM for the next expired rows. The order by places is asked for only where it matters: the index has none. */
+function fromPlace(cleanUp: IndexCleanUp, after: CleanUpPlace, isOrdered = after !== FRONT): RawBuilder<unknown> {
+  const column = sql.ref(cleanUp.column)
+  const { at, place } = after === FRONT ? { at: '', place: '' } : IndexRow.parse(JSON.parse(after))
+  const isNext =
+    after === FRONT
+      ? sql`true`
+      : sql`${column} >= ${at}::timestamptz AND (${column}, ctid) > (${at}::timestamptz, ${place}::tid)`
+  return sql`${sql.table(cleanUp.table)} WHERE ${isExpired(cleanUp)} AND ${isNext}
+    ORDER BY ${column}${isOrdered ? sql`, ctid` : sql``} LIMIT ${sql.lit(ROWS_MAX)}`
+}
+
+/** Another row may have taken the place meanwhile. If it has expired too, it goes. */
+function deleteOfIndex(cleanUp: IndexCleanUp, { place }: IndexRow): RawBuilder<unknown> {
+  return sql`DELETE FROM ${sql.table(cleanUp.table)} WHERE ctid = ${place}::tid AND ${isExpired(cleanUp)}`
+}
+
+function deleteOfWalk(cleanUp: WalkCleanUp, id: string): RawBuilder<unknown> {
+  return sql`DELETE FROM ${sql.table(cleanUp.table)} WHERE id = ${id} AND ${staleInWalk(cleanUp)}`
 }
 
 /** SQL of others may insert sessions without the time. */
@@ -75,26 +169,30 @@ interface WalkRow {
   readonly is_full: boolean
   readonly last_id: string
   readonly goes_on: boolean
+  /** The rows to delete, where they are only listed. */
+  readonly ids: readonly string[]
 }
 
 /** The next batch continues after the last row that this one deleted, or, if this one was not full, after the last row it read. */
-function walkStatement(cleanUp: WalkCleanUp, after: CleanUpPlace): RawBuilder<WalkRow> {
+function walkStatement(cleanUp: WalkCleanUp, after: CleanUpPlace, wanted: 'delete' | 'list'): RawBuilder<WalkRow> {
   const { table, until } = cleanUp
   const stale = staleInWalk(cleanUp)
+  const gone = sql`
+    DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM ${sql.table(table)} WHERE id = ANY (ARRAY(SELECT id FROM found)) AND ${stale}
+      FOR UPDATE SKIP LOCKED)) RETURNING 1`
   return sql`
     WITH seen AS MATERIALIZED (
       SELECT id, ${startedAt} AS created_at, ${stale} AS is_stale FROM ${sql.table(table)}
       WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(SEEN_ROWS_MAX)}
     ), found AS MATERIALIZED (
       SELECT id FROM seen WHERE is_stale ORDER BY id LIMIT ${sql.lit(ROWS_MAX)}
-    ), gone AS (
-      DELETE FROM ${sql.table(table)} WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ${sql.table(table)} WHERE id = ANY (ARRAY(SELECT id FROM found)) AND ${stale}
-        FOR UPDATE SKIP LOCKED)) RETURNING 1
+    ), gone AS (${wanted === 'delete' ? gone : sql`SELECT 1 WHERE false`}
     ), counts AS (
       SELECT (SELECT count(*)::int FROM gone) AS removed, (SELECT count(*) FROM found) = ${sql.lit(ROWS_MAX)} AS is_full,
         (SELECT count(*) FROM seen) = ${sql.lit(SEEN_ROWS_MAX)} AS saw_all_it_may
     )
-    SELECT removed, is_full, id::text AS last_id, is_full OR (saw_all_it_may AND created_at < ${until}) AS goes_on
+    SELECT removed, is_full, id::text AS last_id, is_full OR (saw_all_it_may AND created_at < ${until}) AS goes_on,
+      ${wanted === 'delete' ? sql`NULL::text[]` : sql`ARRAY(SELECT id::text FROM found ORDER BY id)`} AS ids
     FROM seen, counts WHERE NOT is_full OR id IN (SELECT id FROM found) ORDER BY id DESC LIMIT 1`
 }

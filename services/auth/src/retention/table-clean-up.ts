@@ -35,12 +35,21 @@ export type WalkCleanUp =
       readonly refreshedBefore: Date | undefined
     }
 
-/** Where a clean-up continues: the last id of a walk; an index always continues at its front. */
+/** Where a clean-up continues: the last id of a walk; in an index, its front, or the last row of a batch in which rows were refused. */
 export type CleanUpPlace = string
+
+/** Rows that something of a neighbour refuses to delete: a foreign key without a cascade, or a trigger. */
+export interface RefusedRows {
+  readonly rows: number
+  /** What PostgreSQL said of the first of them. */
+  readonly cause: unknown
+}
 
 /** How many rows a batch of a clean-up has removed, and where the next batch begins. */
 export interface CleanUpBatch {
   readonly removed: number
+  /** Undefined: no row was refused. */
+  readonly refused?: RefusedRows
   /** Whether it deleted as many rows as a batch may, so that more may be left. */
   readonly isFull: boolean
   /** Undefined: nothing is left. */

@@ -1,13 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { sql } from 'kysely'
 import { afterAll, describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { factorRow } from '../../test/factor-row.ts'
+import { authNames } from '../migrations.ts'
 import { batchStatement } from '../retention/clean-up-repository.ts'
 import { listCleanUps } from '../retention/list-clean-ups.ts'
-import { cleanUp } from './clean-up.ts'
+import { type CleanUpRuns, cleanUp } from './clean-up.ts'
 
-const { deps, clock, close } = await openTestApp({
+const { deps, clock, database, close } = await openTestApp({
   settings: { AUTH_SESSIONS_TIMEBOX: '2h', AUTH_SESSIONS_INACTIVITY_TIMEOUT: '1h', AUTH_DB_NAMESPACE: 'app' },
 })
 const { db } = deps
@@ -34,10 +36,10 @@ const session = (userId: string, values = {}) =>
     .returning('id')
     .executeTakeFirstOrThrow()
 /** Cleans up once and returns how many rows of each table were removed. */
-function openCleanUp(sparseBatchesMax?: number) {
+function openCleanUp(sparseBatchesMax?: number, others: Pick<CleanUpRuns, 'refusedRowsMax' | 'noteRefused'> = {}) {
   const removed = new Map<string, number>()
   const countRows = (table: string, rows: number) => removed.set(table, (removed.get(table) ?? 0) + rows)
-  const runs = { countRows, places: new Map(), sparseBatchesMax }
+  const runs = { countRows, places: new Map(), sparseBatchesMax, ...others }
   return async () => {
     removed.clear()
     await cleanUp(deps, runs)
@@ -196,6 +198,50 @@ describe('clean-up', () => {
     expect(await patient()).toEqual({})
     await sql`UPDATE ${sql.table('refresh_tokens')} SET revoked = true WHERE counter = 59000`.execute(db)
     expect(await run()).toEqual({ refresh_tokens: 1 })
+  })
+
+  it('removes the rows that no neighbour refers to, before and behind those that one does, and says how many stay', async () => {
+    const told: unknown[] = []
+    const noteRefused: CleanUpRuns['noteRefused'] = (table, { rows, cause }) =>
+      told.push([table, rows, cause instanceof Error && 'constraint' in cause ? cause.constraint : cause])
+    const toldSince = () => told.splice(0)
+    const { id } = authNames(deps.config)
+    const expired = (at: number) => user({ is_anonymous: true, created_at: ago(31 * DAY_MS - at) })
+    const users = await Promise.all(Array.from({ length: 160 }, (_, at) => expired(Math.floor(at / 50))))
+    const loneUsers = users.filter((_, at) => at % 16 === 8)
+    const owner = await user()
+    const [kept, gone] = await Promise.all([0, 1].map(() => session(owner.id, { created_at: ago(3 * DAY_MS) })))
+    await withDatabase({ url: database.directUrl }, async (owned) => {
+      await sql`CREATE TABLE public.orders (buyer uuid REFERENCES ${id('users')}, seen uuid REFERENCES ${id('sessions')})`.execute(
+        owned,
+      )
+      const buyers = users.filter((each) => !loneUsers.includes(each)).map((each) => each.id)
+      await sql`INSERT INTO public.orders (buyer) SELECT unnest(${buyers}::uuid[])`.execute(owned)
+      await sql`INSERT INTO public.orders (seen) VALUES (${kept?.id})`.execute(owned)
+    })
+    const bold = openCleanUp(undefined, { noteRefused })
+    expect(await bold()).toEqual({ users: loneUsers.length, sessions: 1 })
+    const sessions = ['sessions', 1, 'orders_seen_fkey']
+    expect(toldSince()).toEqual([sessions, ['users', 150, 'orders_buyer_fkey']])
+    expect(
+      await db
+        .selectFrom('sessions')
+        .select('id')
+        .where('id', 'in', [kept?.id ?? '', gone?.id ?? ''])
+        .execute(),
+    ).toEqual([kept])
+    // A run that may try 100 of them in vain continues behind them, and the run after the last one begins anew.
+    await expired(DAY_MS / 2)
+    const careful = openCleanUp(undefined, { noteRefused, refusedRowsMax: 100 })
+    const outcomes: unknown[] = []
+    for (let turn = 0; turn < 3; turn += 1) outcomes.push([await careful(), toldSince()])
+    expect(outcomes).toEqual([
+      [{}, [sessions, ['users', 100, 'orders_buyer_fkey']]],
+      [{ users: 1 }, [sessions, ['users', 50, 'orders_buyer_fkey']]],
+      [{}, [sessions, ['users', 100, 'orders_buyer_fkey']]],
+    ])
+    await withDatabase({ url: database.directUrl }, (owned) => sql`DROP TABLE public.orders`.execute(owned))
+    expect(await run()).toEqual({ users: 150, sessions: 1 })
   })
 
   it('runs in several processes at once', async () => {

@@ -1,11 +1,12 @@
 import type { Meter } from '@opentelemetry/api'
+import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
 import { deleteExpired } from '../retention/clean-up-repository.ts'
 import { listCleanUps } from '../retention/list-clean-ups.ts'
-import type { CleanUpBatch, CleanUpPlace, TableCleanUp } from '../retention/table-clean-up.ts'
+import type { CleanUpBatch, CleanUpPlace, RefusedRows, TableCleanUp } from '../retention/table-clean-up.ts'
 
 /** Deletes expired rows (reference: Retention). One process runs it every minute. */
 export const cleanUpTask = defineTask<Record<string, never>>('clean-up', {
@@ -24,6 +25,11 @@ const RUN_MS = 20_000
  * million users who stay signed in takes ten minutes, and two seconds of one connection in each minute.
  */
 const SPARSE_BATCHES_MAX = 1_000
+/**
+ * The most rows of a table that a run tries in vain: each costs a statement. The next run continues after them, and once all were
+ * tried, the walk begins anew.
+ */
+const REFUSED_ROWS_MAX = 1_000
 
 interface CleanUpDeps {
   readonly config: AuthConfig
@@ -35,20 +41,30 @@ interface CleanUpDeps {
 type CountRows = (table: string, rows: number) => void
 
 /** What runs of a process share. */
-interface CleanUpRuns {
+export interface CleanUpRuns {
   readonly countRows: CountRows
   /** Where walks continue that an earlier run did not finish. */
   readonly places: Map<string, CleanUpPlace>
   /** Default: SPARSE_BATCHES_MAX. */
   readonly sparseBatchesMax?: number | undefined
+  /** Default: REFUSED_ROWS_MAX. */
+  readonly refusedRowsMax?: number | undefined
+  /** Is told of the rows of a table that a run could not delete. */
+  readonly noteRefused?: (table: string, refused: RefusedRows) => void
 }
 
 /** Starts the job of every minute, unless the settings switch it off. */
 export async function startCleanUp(
-  deps: CleanUpDeps & { readonly jobs: Pick<Jobs, 'work' | 'schedule'>; readonly meter: Meter },
+  deps: CleanUpDeps &
+    Pick<ServiceLogger, 'logger'> & { readonly jobs: Pick<Jobs, 'work' | 'schedule'>; readonly meter: Meter },
 ): Promise<void> {
   if (!deps.config.database.cleanupEnabled) return
-  const runs = { countRows: createCounter(deps.meter), places: new Map() }
+  const noteRefused: CleanUpRuns['noteRefused'] = (table, { rows, cause }) =>
+    deps.logger.warn(
+      { table, rows, err: cause },
+      'expired rows stay, because something of a neighbour refuses to delete them',
+    )
+  const runs = { countRows: createCounter(deps.meter), places: new Map(), noteRefused }
   await deps.jobs.work(cleanUpTask, async () => {
     await cleanUp(deps, runs)
     return 'done'
@@ -58,19 +74,37 @@ export async function startCleanUp(
 
 /** Deletes expired rows. A walk that a run does not finish continues in the next run. */
 export async function cleanUp(deps: CleanUpDeps, runs: CleanUpRuns): Promise<void> {
-  const { sparseBatchesMax = SPARSE_BATCHES_MAX } = runs
+  const { sparseBatchesMax = SPARSE_BATCHES_MAX, refusedRowsMax = REFUSED_ROWS_MAX } = runs
   const time = AbortSignal.timeout(RUN_MS)
-  let turns = listCleanUps(deps.config, deps.now()).map((target) => ({ target, sparse: 0 }))
+  let turns: readonly Turn[] = listCleanUps(deps.config, deps.now()).map((target) => ({ target, sparse: 0 }))
+  const refusals = new Map<string, RefusedRows>()
   // One batch of each table in turn, so that a table with many rows does not delay the others.
   while (turns.length > 0 && !time.aborted) {
-    const next: typeof turns = []
+    const next: Turn[] = []
     for (const { target, sparse } of turns) {
       const batch = await deleteBatch(deps, target, runs)
+      const refused = addRefused(refusals, target.table, batch)
       const sparseNow = batch.isFull ? sparse : sparse + 1
-      if (batch.next !== undefined && sparseNow < sparseBatchesMax) next.push({ target, sparse: sparseNow })
+      if (batch.next !== undefined && sparseNow < sparseBatchesMax && refused < refusedRowsMax)
+        next.push({ target, sparse: sparseNow })
     }
     turns = next
   }
+  for (const [table, refused] of refusals) runs.noteRefused?.(table, refused)
+}
+
+/** A clean-up that a run has not finished, and how many of its batches have found few rows. */
+interface Turn {
+  readonly target: TableCleanUp
+  readonly sparse: number
+}
+
+/** Adds the refused rows of a batch to those of its table. @returns how many the table has */
+function addRefused(refusals: Map<string, RefusedRows>, table: string, { refused }: CleanUpBatch): number {
+  const before = refusals.get(table)
+  const rows = (before?.rows ?? 0) + (refused?.rows ?? 0)
+  if (refused !== undefined) refusals.set(table, { cause: before?.cause ?? refused.cause, rows })
+  return rows
 }
 
 /** Deletes a batch of a table, and keeps the place where its walk continues. */
@@ -79,7 +113,7 @@ async function deleteBatch(
   target: TableCleanUp,
   { countRows, places }: CleanUpRuns,
 ): Promise<CleanUpBatch> {
-  const key = `${target.by} ${target.table}`
+  const key = JSON.stringify([target.by, target.table, target.by === 'index' ? target.column : undefined])
   const batch = await deleteExpired(db, target, places.get(key))
   countRows(target.table, batch.removed)
   if (batch.next === undefined) places.delete(key)
