@@ -42,14 +42,15 @@ DECLARE
 BEGIN
   -- The rows are locked in the order of the FOR clauses: the user's before the session's, as everywhere. The token needs no
   -- lock of its own: every writer of tokens holds the session's, and what is read of the token here never changes.
-  -- A session that SQL of others has made may lack its level and its times.
+  -- A session that SQL of others has made may lack its level and its times. SQL of others may have set deleted_at alone, so the
+  -- session may still be there.
   SELECT t.id, t.counter, s.id, coalesce(s.aal, 'aal1'), coalesce(s.created_at, '0001-01-01 00:00:00+00'),
       s.refreshed_at AT TIME ZONE 'UTC', s.not_after, u.id, u.banned_until
     INTO held_token, held_counter, held_session, aal, started_at, held_refreshed_at, held_not_after, held_user,
       held_banned_until
     FROM {{refresh_tokens}} t
     JOIN {{sessions}} s ON s.id = t.session_id
-    JOIN {{users}} u ON u.id = t.user_id
+    JOIN {{users}} u ON u.id = t.user_id AND u.deleted_at IS NULL
     WHERE t.token_hash = p_token_hash
     FOR NO KEY UPDATE OF u FOR UPDATE OF s;
   IF NOT FOUND THEN verdict := 'token-not-found'; RETURN; END IF;

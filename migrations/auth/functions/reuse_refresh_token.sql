@@ -46,7 +46,7 @@ BEGIN
     INTO held_token, held_used_at, held_session, aal, started_at, held_user, verdict
     FROM {{refresh_tokens}} t
     JOIN {{sessions}} s ON s.id = t.session_id
-    JOIN {{users}} u ON u.id = t.user_id
+    JOIN {{users}} u ON u.id = t.user_id AND u.deleted_at IS NULL
     WHERE t.token_hash = p_token_hash
     FOR NO KEY UPDATE OF u FOR UPDATE OF s;
   IF NOT FOUND THEN verdict := 'token-not-found'; END IF;

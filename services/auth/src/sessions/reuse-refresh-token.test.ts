@@ -103,6 +103,13 @@ it('leaves a billion refreshes of room before the chain of a branch', async () =
   await exchange(newest)
 })
 
+it('finds no token of a user whom SQL has deleted softly', async () => {
+  const { token, userId } = await signIn()
+  await exchange(token)
+  await database.db.updateTable('users').set({ deleted_at: new Date() }).where('id', '=', userId).execute()
+  expect((await reuse(token)).verdict).toBe('token-not-found')
+})
+
 it('refuses a banned user, and a token whose session has ended meanwhile', async () => {
   const { token, userId, sessionId } = await signIn()
   await exchange(token)

@@ -265,6 +265,13 @@ describe('updateSession', () => {
     expect(await refresh(session.refreshToken)).toEqual({ verdict: 'token-not-found' })
   })
 
+  it('finds no token of a user whom SQL has deleted softly, though the session is still there', async () => {
+    const user = await createUser()
+    const session = await open(user)
+    await database.db.updateTable('users').set({ deleted_at: new Date() }).where('id', '=', user.id).execute()
+    expect(await refresh(session.refreshToken)).toEqual({ verdict: 'token-not-found' })
+  })
+
   it('refuses a banned user until the ban has ended', async () => {
     const user = await createUser()
     const session = await open(user)
