@@ -1,37 +1,103 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import { NIL_UUID } from '../records/ids.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
+import { hasRelation } from './catalog.ts'
+import type { Loss } from './inspect-database.ts'
 
 const BATCH_ENTRIES = 10_000
 
+/** What a copy of the audit log has done. */
+export interface CopiedEntries {
+  readonly copied: number
+  /** Those of them whose payload PostgreSQL refuses as `jsonb`, and which have another one here. */
+  readonly rewritten: number
+}
+
 /**
- * Copies the entries of the audit log, some at a time. Those that a run before has copied stay.
- * @returns how many were copied
+ * Copies the entries of the audit log, some at a time. Those that a run before has copied stay. The old service has payloads as
+ * `json`, which PostgreSQL takes as texts: a character U+0000 or half a surrogate pair becomes U+FFFD here, and what `jsonb` refuses
+ * for another reason, such as a number that is too large, becomes the member `text` of a payload.
  */
 export async function copyAuditLog(
   db: Kysely<unknown>,
   { names, kept }: Pick<AdoptionPlaces, 'names' | 'kept'>,
-): Promise<number> {
-  let after = NIL_UUID
-  let copied = 0
+): Promise<CopiedEntries> {
+  await createReader(db, kept)
+  const read = (payload: RawBuilder<unknown>) => sql`${sql.id(kept, READER)}(${payload})`
+  let [after, copied, rewritten] = [NIL_UUID, 0, 0]
   for (;;) {
-    const { rows } = await sql<{ last: string | null; copied: string }>`
+    const { rows } = await sql<{ last: string | null; copied: string; rewritten: string }>`
       WITH batch AS (
-        SELECT id, payload::jsonb AS payload, created_at, ip_address FROM ${sql.id(kept, 'audit_log_entries')}
-        WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(BATCH_ENTRIES)}),
+        SELECT id, payload::text AS text, ${read(sql`payload::text`)} AS payload, created_at, ip_address
+        FROM ${sql.id(kept, 'audit_log_entries')} WHERE id > ${after} ORDER BY id LIMIT ${sql.lit(BATCH_ENTRIES)}),
+      readable AS (
+        SELECT *, payload IS NULL AS is_rewritten FROM batch WHERE text IS NOT NULL),
+      entry AS (
+        SELECT id, created_at, ip_address, is_rewritten,
+            coalesce(payload, ${read(withoutRefused(sql`text`))}, jsonb_build_object('text', text)) AS payload FROM readable),
       copied AS (
         INSERT INTO ${names.id('audit_log_entries')}
             (id, actor_id, target_user_id, action, log_type, ip_address, created_at, payload)
           SELECT id, ${idOf(sql`payload ->> 'actor_id'`)}, ${idOf(sql`payload #>> '{traits,user_id}'`)},
               coalesce(payload ->> 'action', ''), coalesce(payload ->> 'log_type', ''), ip_address, coalesce(created_at, 'epoch'),
               payload
-            FROM batch WHERE payload IS NOT NULL ON CONFLICT (id) DO NOTHING RETURNING id)
-      SELECT max(id::text) AS last, (SELECT count(*) FROM copied) AS copied FROM batch`.execute(db)
-    const last = rows[0]?.last ?? null
-    copied += Number(rows[0]?.copied ?? 0)
-    if (last === null) return copied
-    after = last
+            FROM entry ON CONFLICT (id) DO NOTHING RETURNING id)
+      SELECT (SELECT max(id::text) FROM batch) AS last, count(*) AS copied, count(*) FILTER (WHERE is_rewritten) AS rewritten
+        FROM copied JOIN entry USING (id)`.execute(db)
+    const [row] = rows
+    if (row === undefined || row.last === null) break
+    after = row.last
+    copied += Number(row.copied)
+    rewritten += Number(row.rewritten)
   }
+  await sql`DROP FUNCTION ${sql.id(kept, READER)}(text)`.execute(db)
+  return { copied, rewritten }
+}
+
+/** How many entries of the audit log a copy would rewrite. Nothing is left of this in the database. */
+export async function countRefusedPayloads(
+  db: Kysely<unknown>,
+  { names: { schema } }: Pick<AdoptionPlaces, 'names'>,
+): Promise<number> {
+  if (!(await hasRelation(db, schema, 'audit_log_entries'))) return 0
+  return db.transaction().execute(async (trx) => {
+    await createReader(trx, schema)
+    const { rows } = await sql<{ count: string }>`
+      SELECT count(*) AS count FROM ${sql.id(schema, 'audit_log_entries')}
+      WHERE payload IS NOT NULL AND ${sql.id(schema, READER)}(payload::text) IS NULL`.execute(trx)
+    await sql`DROP FUNCTION ${sql.id(schema, READER)}(text)`.execute(trx)
+    return Number(rows[0]?.count ?? 0)
+  })
+}
+
+/** Says how many entries a copy rewrites. */
+export function describeRewritten(count: number): readonly Loss[] {
+  const what =
+    'entries of the audit log that jsonb refuses: U+FFFD takes the place of U+0000 and of half surrogate pairs'
+  return count === 0 ? [] : [{ what, count }]
+}
+
+const READER = 'trestle_read_payload'
+
+/** PostgreSQL 15 cannot ask whether a text is valid as `jsonb`. The function is NULL for one that is not. */
+async function createReader(db: Kysely<unknown>, schema: string): Promise<void> {
+  await sql`
+    CREATE OR REPLACE FUNCTION ${sql.id(schema, READER)}(payload text) RETURNS jsonb LANGUAGE plpgsql IMMUTABLE AS $$
+    BEGIN
+      RETURN payload::jsonb;
+    EXCEPTION WHEN data_exception OR program_limit_exceeded THEN
+      RETURN NULL;
+    END $$`.execute(db)
+}
+
+const HIGH = String.raw`\\u[dD][89abAB][0-9a-fA-F]{2}`
+const LOW = String.raw`\\u[dD][c-fC-F][0-9a-fA-F]{2}`
+/** A backslash that is one itself is written otherwise first, so that each backslash left begins an escape. */
+const REFUSED = String.raw`\\u0000|${HIGH}(?!${LOW})|(?<!${HIGH})${LOW}`
+
+/** A text of JSON with U+FFFD in place of the escapes that `jsonb` refuses. */
+function withoutRefused(text: RawBuilder<unknown>): RawBuilder<unknown> {
+  return sql`regexp_replace(replace(${text}, ${'\\\\'}::text, ${String.raw`\u005c`}::text), ${REFUSED}::text, ${String.raw`\\ufffd`}::text, 'g')`
 }
 
 /** A text as an id; NULL where it is none. The nil UUID stands for a caller who is no user. */

@@ -10,6 +10,7 @@ import {
 } from '../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
+import { listSealedSecrets } from './inspect-database.ts'
 import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
 /** What giving rows back works with. `switchedAt`: since when this service has served. */
@@ -110,15 +111,14 @@ async function giveBackTotpFactors({ trx, places, sealing }: GiveBackContext): P
 /** What supabase/auth calls the key that seals here, as a hash says that it has sealed by it. */
 async function findKeyId(
   trx: Kysely<unknown>,
-  { names }: AdoptionPlaces,
+  places: AdoptionPlaces,
   { encryptionKeys }: Sealing,
 ): Promise<string | undefined> {
-  const { rows } = await sql<{ id: string; hash: string; keyId: string }>`
-    SELECT id, encrypted_password AS hash, encrypted_password::json ->> 'key_id' AS "keyId" FROM ${names.id('users')}
-    WHERE encrypted_password LIKE '{%' LIMIT 1`.execute(trx)
-  const [row] = rows
   const current = { ...encryptionKeys, byId: new Map([[encryptionKeys.current.id, encryptionKeys.current]]) }
-  return row && readUpstreamSecret(current, row.id, row.hash) !== undefined ? row.keyId : undefined
+  const groups = await listSealedSecrets(trx, places, { table: 'users', column: 'encrypted_password' })
+  return groups.find(({ samples }) =>
+    samples.some(({ id, secret }) => readUpstreamSecret(current, id, secret) !== undefined),
+  )?.keyId
 }
 
 async function giveBackWebauthnFactors({ trx, places }: GiveBackContext): Promise<void> {

@@ -89,25 +89,73 @@ const SEALED = [
   { table: 'mfa_factors', column: 'secret', what: 'authenticator apps whose secret' },
   { table: 'sessions', column: 'refresh_token_hmac_key', what: 'sessions whose key' },
 ] as const
+type SealedColumn = Pick<(typeof SEALED)[number], 'table' | 'column'>
 
-/** Secrets that no key of the service opens, by the name of the key that sealed them. One secret of each name is tried. */
-export async function listClosedSecrets(
+/** What supabase/auth has sealed: members that are texts. No cast finds this out, because it would fail at the first other text. */
+const SEALED_FORM = String.raw`^\{\s*("(key_id|alg|data|nonce)"\s*:\s*"([^"\\]|\\.)*"\s*,?\s*)+\}\s*$`
+const KEY_ID = String.raw`"key_id"\s*:\s*"((?:[^"\\]|\\.)*)"`
+const SAMPLE_MAX = 5
+const NAMED_MAX = 5
+
+/** Secrets that supabase/auth has sealed by one key. */
+interface SealedGroup {
+  /** What supabase/auth calls the key. */
+  readonly keyId: string
+  readonly count: number
+  /** At most five of them, with the ids of their rows. */
+  readonly samples: readonly { readonly id: string; readonly secret: string }[]
+}
+
+/** The sealed secrets of a column, by the name of the key that sealed them. None where there is no such column. */
+export async function listSealedSecrets(
   db: QueryExecutorProvider,
   { names }: UpstreamPlace,
+  { table, column }: SealedColumn,
+): Promise<readonly SealedGroup[]> {
+  if (!(await columnsOf(db, names.schema, table)).has(column)) return []
+  const [value, groups] = [sql.ref(column), [] as SealedGroup[]]
+  const from = sql`FROM ${names.id(table)} WHERE ${value} ~ ${SEALED_FORM}::text`
+  const keyId = sql`coalesce(substring(${value} from ${KEY_ID}::text), '')`
+  const { rows } = await sql<{ keyId: string; count: string }>`
+    SELECT ${keyId} AS "keyId", count(*) AS count ${from} GROUP BY 1 ORDER BY 1`.execute(db)
+  for (const row of rows) {
+    const { rows: samples } = await sql<{ id: string; secret: string }>`
+      SELECT id, ${value} AS secret ${from} AND ${keyId} = ${row.keyId} LIMIT ${sql.lit(SAMPLE_MAX)}`.execute(db)
+    groups.push({ keyId: row.keyId, count: Number(row.count), samples })
+  }
+  return groups
+}
+
+/** Secrets that no key of the service opens, by the name of the key that sealed them. Some secrets of each name are tried. */
+export async function listClosedSecrets(
+  db: QueryExecutorProvider,
+  place: UpstreamPlace,
   keys: EncryptionKeys,
 ): Promise<readonly Loss[]> {
+  const losses: Loss[] = []
+  for (const column of SEALED) {
+    for (const { keyId, count, samples } of await listSealedSecrets(db, place, column)) {
+      if (samples.some(({ id, secret }) => readUpstreamSecret(keys, id, secret) !== undefined)) continue
+      losses.push({ what: `${column.what} is sealed by the key ${keyId}, which no setting has`, count })
+    }
+  }
+  return losses
+}
+
+/** Secrets that begin as sealed ones do and are none. Neither service can use them. Names the first rows. */
+export async function listBrokenSecrets(db: QueryExecutorProvider, { names }: UpstreamPlace): Promise<readonly Loss[]> {
   const losses: Loss[] = []
   for (const { table, column, what } of SEALED) {
     if (!(await columnsOf(db, names.schema, table)).has(column)) continue
     const value = sql.ref(column)
-    const { rows } = await sql<{ keyId: string; id: string; secret: string; count: string }>`
-      SELECT ${value}::json ->> 'key_id' AS "keyId", (array_agg(id::text))[1] AS id, (array_agg(${value}))[1] AS secret,
-        count(*) AS count
-      FROM ${names.id(table)} WHERE ${value} LIKE '{%' GROUP BY 1 ORDER BY 1`.execute(db)
-    for (const { keyId, id, secret, count } of rows) {
-      if (readUpstreamSecret(keys, id, secret) !== undefined) continue
-      losses.push({ what: `${what} is sealed by the key ${keyId}, which no setting has`, count: Number(count) })
-    }
+    const { rows } = await sql<{ count: string; ids: readonly string[] }>`
+      WITH broken AS (SELECT id::text AS id FROM ${names.id(table)} WHERE ${value} LIKE '{%' AND ${value} !~ ${SEALED_FORM}::text)
+      SELECT count(*) AS count, ARRAY(SELECT id FROM broken ORDER BY id LIMIT ${sql.lit(NAMED_MAX)}) AS ids FROM broken`.execute(
+      db,
+    )
+    const { count = 0, ids = [] } = rows[0] ?? {}
+    if (Number(count) > 0)
+      losses.push({ what: `${what} is neither plain nor sealed: ${table} ${ids.join(', ')}`, count: Number(count) })
   }
   return losses
 }

@@ -45,11 +45,16 @@ export async function createStages({ trx, places, source }: Staging): Promise<vo
       WHERE a.attrelid = to_regclass(format('%I.%I', ${source.names.schema}::text, ${table}::text))
         AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`.execute(source.db)
     if (rows.length === 0) continue
-    const columns = rows.map(({ name, type }) => sql`${sql.id(name)} ${sql.raw(BUILT_IN.test(type) ? type : 'text')}`)
+    const columns = rows.map(({ name, type }) => sql`${sql.id(name)} ${sql.raw(typeOnStage(type))}`)
     await sql`CREATE UNLOGGED TABLE ${sql.id(places.kept, table)} (${sql.join(columns)})`.execute(trx)
   }
   await sql`
     CREATE UNLOGGED TABLE ${sql.id(places.kept, 'prints')} (kind text, id uuid, print numeric)`.execute(trx)
+}
+
+/** A value of the type `json` may hold escapes that PostgreSQL refuses wherever it reads them, so it stays a text. */
+function typeOnStage(type: string): string {
+  return type !== 'json' && BUILT_IN.test(type) ? type : 'text'
 }
 
 /**
@@ -138,6 +143,9 @@ export function dayOf(alias: string): RawBuilder<unknown> {
   return sql`coalesce(${sql.ref(`${alias}.created_at`)}, 'epoch')::date`
 }
 
+/** An entry of the audit log, whose payload is of the type `json`. */
+const ENTRY = sql`(SELECT e FROM (SELECT t.id, t.payload::text AS payload, t.created_at, t.ip_address) e)`
+
 /** Carries rows as texts, in which no number is rounded. @returns the id of the last one; undefined where there was none */
 async function stageRows(
   { trx, places, source }: Staging,
@@ -145,7 +153,7 @@ async function stageRows(
   isWanted: RawBuilder<unknown>,
 ): Promise<string | undefined> {
   const { rows } = await sql<{ id: string; row: string }>`
-    SELECT t.id::text AS id, row_to_json(t)::text AS row FROM ${source.names.id(table)} t WHERE ${isWanted}`.execute(
+    SELECT t.id::text AS id, row_to_json(${table === 'audit_log_entries' ? ENTRY : sql`t`})::text AS row FROM ${source.names.id(table)} t WHERE ${isWanted}`.execute(
     source.db,
   )
   if (rows.length === 0) return undefined

@@ -88,11 +88,12 @@ function describeCosts({ sessions, passwords }: UndoCosts): readonly string[] {
   ]
 }
 
-function describeAdoption({ version, switchMs, leftProviders }: Adoption): readonly string[] {
+function describeAdoption({ version, switchMs, leftProviders, losses }: Adoption): readonly string[] {
   return [
     ...leftProviders.map(
       (each) => `the provider ${each} was not copied: create it anew by POST /admin/custom-providers`,
     ),
+    ...losses.map(({ what, count }) => `lost       ${count} ${what}`),
     switchMs === undefined
       ? `migration ${version} of supabase/auth had been adopted`
       : `adopted migration ${version} of supabase/auth; requests waited for ${(switchMs / 1_000).toFixed(1)} s`,

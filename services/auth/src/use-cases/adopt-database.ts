@@ -10,7 +10,8 @@ import {
   noteEnd,
   placesOf,
 } from '../adoption/adoption-record.ts'
-import { copyAuditLog } from '../adoption/copy-audit-log.ts'
+import { copyAuditLog, describeRewritten } from '../adoption/copy-audit-log.ts'
+import type { Loss } from '../adoption/inspect-database.ts'
 import { createEmailIndex, fillDirectory } from '../adoption/prepare-users.ts'
 import { countChanges, prepareStaging, replayChanges, stageRefreshTokens } from '../adoption/stage-refresh-tokens.ts'
 import {
@@ -35,6 +36,8 @@ export interface Adoption {
   readonly switchMs: number | undefined
   /** Custom providers that were not copied. */
   readonly leftProviders: readonly string[]
+  /** What did not carry over as it is. */
+  readonly losses: readonly Loss[]
 }
 
 /** The old service waits while the last transaction replays changes of sessions, so it replays at most this many. */
@@ -74,8 +77,8 @@ export async function adoptDatabase(
     return switchOver(db, switchDeps)
   })
   await migrateUp(options)
-  await underLock({ url, names }, (db) => finish(db, places))
-  return { version, ...outcome }
+  const losses = await underLock({ url, names }, (db) => finish(db, places))
+  return { version, ...outcome, losses }
 }
 
 function settingsOf({
@@ -132,8 +135,9 @@ async function switchOver(
 }
 
 /** A finished adoption copies nothing again: clean-up may have deleted entries that the old service had. */
-async function finish(db: Kysely<unknown>, places: AdoptionPlaces): Promise<void> {
-  if ((await findRecord(db, places))?.finishedAt !== null) return
-  await copyAuditLog(db, places)
+async function finish(db: Kysely<unknown>, places: AdoptionPlaces): Promise<readonly Loss[]> {
+  if ((await findRecord(db, places))?.finishedAt !== null) return []
+  const { rewritten } = await copyAuditLog(db, places)
   await noteEnd(db, places)
+  return describeRewritten(rewritten)
 }

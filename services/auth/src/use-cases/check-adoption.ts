@@ -1,9 +1,11 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { placesOf } from '../adoption/adoption-record.ts'
+import { countRefusedPayloads, describeRewritten } from '../adoption/copy-audit-log.ts'
 import { listUnfitProviders } from '../adoption/copy-sealed-rows.ts'
 import {
   countRows,
   type Loss,
+  listBrokenSecrets,
   listClosedSecrets,
   listDependents,
   listInhabitants,
@@ -67,6 +69,8 @@ export async function checkAdoption(
       losses: [
         ...(await listLostSignIns(db, places, config.jwt.audience)),
         ...(await listClosedSecrets(db, places, encryptionKeys)),
+        ...(await listBrokenSecrets(db, places)),
+        ...describeRewritten(await countRefusedPayloads(db, places)),
         ...unfit.map((identifier) => ({ what: `provider ${identifier}: create it anew afterwards`, count: 1 })),
       ],
       sharedEmails: await listSharedEmails(db, names),

@@ -1,7 +1,7 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { compareMigrations } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, sql } from 'kysely'
-import { copyAuditLog } from '../adoption/copy-audit-log.ts'
+import { type CopiedEntries, copyAuditLog, describeRewritten } from '../adoption/copy-audit-log.ts'
 import { copyLiveRows, type Lifetimes } from '../adoption/copy-live-rows.ts'
 import { copyTokens } from '../adoption/copy-refresh-tokens.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from '../adoption/copy-sealed-rows.ts'
@@ -14,7 +14,14 @@ import {
   type TableChange,
 } from '../adoption/import-changes.ts'
 import { type ImportRecord, importPlacesOf, openRecord } from '../adoption/import-record.ts'
-import { countRows, type Loss, listClosedSecrets, listLostSignIns, UNSERVED } from '../adoption/inspect-database.ts'
+import {
+  countRows,
+  type Loss,
+  listBrokenSecrets,
+  listClosedSecrets,
+  listLostSignIns,
+  UNSERVED,
+} from '../adoption/inspect-database.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import {
   listForeignKeys,
@@ -51,7 +58,7 @@ export interface DatabaseImport {
   readonly leftProviders: readonly string[]
   /** Emails of which several users have one, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
   readonly sharedEmails: readonly string[]
-  /** Who cannot sign in afterwards, by reason. */
+  /** Who cannot sign in afterwards, by reason, and what else does not carry over as it is. */
   readonly losses: readonly Loss[]
   /** Tables of supabase/auth with rows that are not copied, since this service does not serve what they are for. */
   readonly notYetServed: ReadonlyMap<string, number>
@@ -92,7 +99,7 @@ export async function importDatabase(
         return importSnapshot(deps, staging, await openRecord(staging))
       })
     })
-    return { version, ...done, ...description }
+    return { version, ...done, ...description, losses: [...description.losses, ...done.losses] }
   })
 }
 
@@ -100,7 +107,7 @@ async function importSnapshot(
   deps: ImportDatabaseDeps,
   staging: Staging,
   { tokenOffset }: ImportRecord,
-): Promise<Pick<DatabaseImport, 'tables' | 'heldBack' | 'leftProviders'>> {
+): Promise<Pick<DatabaseImport, 'tables' | 'heldBack' | 'leftProviders' | 'losses'>> {
   const { trx, places } = staging
   const { names, kept } = places
   await sql`
@@ -132,10 +139,11 @@ async function importSnapshot(
   await copyStagedTokens(staging, { tokenOffset, encryptionKeys })
   const leftProviders = await copyCustomProviders(context)
   const tables = await noteTaken(trx, places, leftProviders)
-  const entries = { table: 'audit_log_entries', added: await importAuditLog(staging), changed: 0, deleted: 0 }
+  const { copied, rewritten } = await importAuditLog(staging)
+  const entries = { table: 'audit_log_entries', added: copied, changed: 0, deleted: 0 }
   const heldBack = await listHeldBack(trx, places)
   await sql`DROP SCHEMA ${sql.id(kept)} CASCADE`.execute(trx)
-  return { tables: [...tables, entries], heldBack, leftProviders }
+  return { tables: [...tables, entries], heldBack, leftProviders, losses: describeRewritten(rewritten) }
 }
 
 function lifetimesOf({ config, now }: ImportDatabaseDeps): Lifetimes {
@@ -174,8 +182,8 @@ async function copyStagedTokens(
   }
 }
 
-/** Entries are never changed: the days that have more or fewer of them are read again. @returns how many were copied */
-async function importAuditLog(staging: Staging): Promise<number> {
+/** Entries are never changed: the days that have more or fewer of them are read again. */
+async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
   const { trx, places, source } = staging
   const { rows: days } = await sql<{ day: string; print: string }>`
     SELECT ${dayOf('t')}::text AS day, sum(hashtextextended(t.id::text, 0))::text AS print
@@ -203,6 +211,7 @@ async function describeSource(
     losses: [
       ...(await listLostSignIns(db, source, config.jwt.audience)),
       ...(await listClosedSecrets(db, source, encryptionKeys)),
+      ...(await listBrokenSecrets(db, source)),
     ],
     notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
     foreignKeys: await listForeignKeys(source),

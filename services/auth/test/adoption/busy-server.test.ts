@@ -94,6 +94,7 @@ it('switches though requests of a busy old server wait in a circle with it, of w
     version: '20260625000000',
     switchMs: expect.any(Number),
     leftProviders: [],
+    losses: [],
     outcomes: new Set(['done', '40P01']),
   })
 })

@@ -130,6 +130,7 @@ describe('a database that cannot be adopted', () => {
       version: restored.database.manifest.migration,
       switchMs: undefined,
       leftProviders: [],
+      losses: [],
     })
   })
 })

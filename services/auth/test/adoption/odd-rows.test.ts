@@ -1,0 +1,95 @@
+import { expect, it } from 'vitest'
+import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
+import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { errorBody } from '../bodies.ts'
+import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
+import { openBeside } from './imported-app.ts'
+import { runSql } from './restored-database.ts'
+
+const idOf = ({ database }: Restored, name: string) => database.manifest.users.find((user) => user.name === name)?.id
+const SSO = { what: 'users who sign in only by sso, which this service does not serve', count: 2 }
+
+it('a secret that begins as a sealed one does and is none ends no check, import or undo: the check names its row', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl, manifest } = restored.database
+  const [plain, phone] = [idOf(restored, 'plain'), idOf(restored, 'phone')]
+  const factor = manifest.users.find(({ name }) => name === 'totp')?.totp?.factor_id
+  const session = manifest.users.find(({ name }) => name === 'plain')?.sessions[0]?.session_id
+  await runSql(
+    superuserUrl,
+    `UPDATE auth.users SET encrypted_password = '{bad' WHERE id = '${plain}';
+     UPDATE auth.users SET encrypted_password = '{"key_id": "k", "alg": 1}' WHERE id = '${phone}';
+     UPDATE auth.mfa_factors SET secret = '{}' WHERE id = '${factor}';
+     UPDATE auth.sessions SET refresh_token_hmac_key = '{bad', refresh_token_counter = 1 WHERE id = '${session}'`,
+  )
+  const losses = [
+    SSO,
+    {
+      what: `users whose password is neither plain nor sealed: users ${[plain, phone].sort().join(', ')}`,
+      count: 2,
+    },
+    { what: `authenticator apps whose secret is neither plain nor sealed: mfa_factors ${factor}`, count: 1 },
+    { what: `sessions whose key is neither plain nor sealed: sessions ${session}`, count: 1 },
+  ]
+  expect((await checkAdoption(restored.deps, { force: false })).losses).toEqual(losses)
+  expect((await (await openBeside(restored)).run()).losses).toEqual(losses)
+  await adopt(restored)
+  const app = await openAdopted(restored)
+  const { email, password } = app.user('plain') ?? {}
+  const refused = await app.post('/token?grant_type=password', { email, password })
+  expect([refused.statusCode, refused.json()]).toEqual([
+    400,
+    errorBody(400, 'invalid_credentials', 'Invalid login credentials'),
+  ])
+  expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
+  expect(await runSql(superuserUrl, `SELECT encrypted_password AS hash FROM auth.users WHERE id = '${plain}'`)).toEqual(
+    [{ hash: '{bad' }],
+  )
+})
+
+it('an undo seals for supabase/auth by the key of before, though one row is not what supabase/auth seals', async () => {
+  const restored = await restore('v2.196.0-encrypted')
+  const { superuserUrl } = restored.database
+  await runSql(
+    superuserUrl,
+    `UPDATE auth.users SET encrypted_password = '{bad' WHERE id = '${idOf(restored, 'plain')}'`,
+  )
+  await adopt(restored)
+  const app = await openAdopted(restored)
+  const { email, password } = app.user('phone') ?? {}
+  const signedIn = await app.post('/token?grant_type=password', { email, phone: app.user('phone')?.phone, password })
+  const enrolled = await app.app.inject({
+    method: 'POST',
+    url: '/factors',
+    headers: { authorization: `Bearer ${signedIn.json().access_token}` },
+    payload: { factor_type: 'totp' },
+  })
+  expect(enrolled.statusCode).toBe(200)
+  await undoAdoption(restored.deps, async () => true)
+  const [factor] = await runSql<{ secret: string }>(
+    superuserUrl,
+    `SELECT secret FROM auth.mfa_factors WHERE id = '${enrolled.json().id}'`,
+  )
+  expect(JSON.parse(factor?.secret ?? '').key_id).toBe('key-1')
+})
+
+it('an entry of the audit log that jsonb refuses ends no check, adoption or import: each counts it', async () => {
+  const restored = await restore('v2.196.0')
+  await runSql(
+    restored.database.superuserUrl,
+    `INSERT INTO auth.audit_log_entries (instance_id, id, payload, created_at)
+     VALUES (gen_random_uuid(), '11111111-1111-4111-8111-111111111111', '{"action":"x\\u0000"}', now())`,
+  )
+  const loss = {
+    what: 'entries of the audit log that jsonb refuses: U+FFFD takes the place of U+0000 and of half surrogate pairs',
+    count: 1,
+  }
+  expect((await checkAdoption(restored.deps, { force: false })).losses).toEqual([SSO, loss])
+  const importing = await openBeside(restored)
+  expect((await importing.run()).losses).toEqual([SSO, loss])
+  expect((await importing.run()).losses).toEqual([SSO])
+  expect((await adopt(restored)).losses).toEqual([loss])
+  const copied = `SELECT payload FROM auth.audit_log_entries WHERE id = '11111111-1111-4111-8111-111111111111'`
+  for (const url of [importing.database.directUrl, restored.database.superuserUrl])
+    expect(await runSql(url, copied)).toEqual([{ payload: { action: 'x\ufffd' } }])
+})
