@@ -6,6 +6,7 @@ import { hashRefreshToken } from '../sessions/refresh-token.ts'
 /** The old service goes on numbering its tokens meanwhile. */
 export const ID_GAP = 1_000_000_000n
 
+const KEY_BYTES = 32
 const SIGNATURE_BYTES = 16
 const CHECKSUM_BYTES = 4
 const LOW_BITS = 0x7fn
@@ -100,7 +101,8 @@ interface UpstreamSession {
 /**
  * The refresh tokens of a session of the second form, by counter: the current one, and the one before, which a client that lost
  * an answer still has.
- * @returns undefined where the key of the session is sealed, and no key of the service opens it
+ * @returns undefined where the key of the session is sealed, and no key of the service opens it, or where it is shorter than those
+ * that supabase/auth makes: whoever knew the session could compute its tokens
  */
 function deriveUpstreamTokens(
   keys: EncryptionKeys,
@@ -109,6 +111,7 @@ function deriveUpstreamTokens(
   const text = readUpstreamSecret(keys, id, hmacKey)
   if (text === undefined) return undefined
   const key = Buffer.from(text, 'base64url')
+  if (key.length < KEY_BYTES) return undefined
   return {
     current: encodeToken(key, id, counter),
     parent: counter > 0n ? encodeToken(key, id, counter - 1n) : undefined,

@@ -93,3 +93,21 @@ it('an entry of the audit log that jsonb refuses ends no check, adoption or impo
   for (const url of [importing.database.directUrl, restored.database.superuserUrl])
     expect(await runSql(url, copied)).toEqual([{ payload: { action: 'x\ufffd' } }])
 })
+
+it.each(['', 'c2hvcnQ', Buffer.alloc(31).toString('base64url')])(
+  'a session with the key "%s", which is shorter than those of supabase/auth, gets no token that follows from it',
+  async (key) => {
+    const restored = await restore('v2.196.0')
+    const { superuserUrl, manifest } = restored.database
+    const session = manifest.users.find(({ name }) => name === 'plain')?.sessions[0]
+    const count = `SELECT count(*)::int AS tokens FROM auth.refresh_tokens WHERE session_id = '${session?.session_id}'`
+    const before = await runSql(superuserUrl, count)
+    await runSql(
+      superuserUrl,
+      `UPDATE auth.sessions SET refresh_token_hmac_key = '${key}', refresh_token_counter = 4
+       WHERE id = '${session?.session_id}'`,
+    )
+    await adopt(restored)
+    expect(await runSql(superuserUrl, count)).toEqual(before)
+  },
+)
