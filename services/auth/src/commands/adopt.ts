@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
+import { printable } from '@trestle/common/lifecycle/printable.ts'
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
 import { Command, Option } from 'commander'
 import type { AuthConfig } from '../config.ts'
@@ -27,8 +28,10 @@ interface AdoptFlags {
  */
 export function adoptCommand(
   load: () => AuthConfig,
-  { print, ask }: { readonly print: Print; readonly ask: Ask },
+  { print: write, ask }: { readonly print: Print; readonly ask: Ask },
 ): Command {
+  // Names and emails of the database may come from strangers.
+  const print: Print = (line) => write(printable(line))
   return new Command('adopt')
     .exitOverride()
     .description(

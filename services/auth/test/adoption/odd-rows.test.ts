@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { adoptCommand } from '../../src/commands/adopt.ts'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { errorBody } from '../bodies.ts'
@@ -111,3 +112,13 @@ it.each(['', 'c2hvcnQ', Buffer.alloc(31).toString('base64url')])(
     expect(await runSql(superuserUrl, count)).toEqual(before)
   },
 )
+
+it('auth adopt --check prints names of the database without the characters that move the cursor', async () => {
+  const { database, deps } = await restore('v2.101.0')
+  await runSql(database.superuserUrl, `CREATE TABLE auth."x\u001b[2Jok   all fine" (id int)`)
+  const lines: string[] = []
+  const command = adoptCommand(() => deps.config, { print: (line) => lines.push(line), ask: async () => undefined })
+  await command.parseAsync(['--check'], { from: 'user' })
+  expect(lines).toContain('left alone x\\u{1b}[2Jok   all fine')
+  expect(lines.join('')).not.toContain('\u001b')
+})
