@@ -84,9 +84,18 @@ async function copyCodes({ trx, places, users, lifetimes }: CopyContext): Promis
   }
 }
 
-/** Notes which codes a switch has copied. */
-export async function noteCopiedCodes({ trx, places }: Pick<CopyContext, 'trx' | 'places'>): Promise<void> {
-  await sql`
-    CREATE TABLE ${sql.id(places.kept, COPIED_CODES)} AS
-      SELECT user_id, kind, otp_hash FROM ${places.names.id('one_time_tokens')}`.execute(trx)
+/** Where a switch notes which flows it has copied. */
+export const COPIED_FLOWS = 'copied_flows'
+/** Where a switch notes which custom providers it has copied. */
+export const COPIED_PROVIDERS = 'copied_providers'
+
+/** Notes what a switch has copied, so that undo sees what was used, changed or deleted since. */
+export async function noteCopies({ trx, places: { names, kept } }: Pick<CopyContext, 'trx' | 'places'>): Promise<void> {
+  const copies = [
+    [COPIED_CODES, sql`user_id, kind, otp_hash`, 'one_time_tokens'],
+    [COPIED_FLOWS, sql`id, auth_code_hash`, 'flow_state'],
+    [COPIED_PROVIDERS, sql`id, updated_at`, 'custom_oauth_providers'],
+  ] as const
+  for (const [note, columns, table] of copies)
+    await sql`CREATE TABLE ${sql.id(kept, note)} AS SELECT ${columns} FROM ${names.id(table)}`.execute(trx)
 }

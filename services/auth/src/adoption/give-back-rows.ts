@@ -1,23 +1,14 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { StoredCredential } from '../passkeys/credential.ts'
 import { NIL_UUID } from '../records/ids.ts'
-import {
-  openSecret,
-  readUpstreamSecret,
-  type SealedSecret,
-  type Sealing,
-  sealForUpstream,
-} from '../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
-import { listSealedSecrets } from './inspect-database.ts'
+import { COPIED_FLOWS } from './copy-live-rows.ts'
+import { giveBackProviders, giveBackTotpFactors, type SealedGiveBackContext } from './give-back-sealed-rows.ts'
 import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
 /** What giving rows back works with. `switchedAt`: since when this service has served. */
-export interface GiveBackContext {
-  readonly trx: Kysely<unknown>
-  readonly places: AdoptionPlaces
-  readonly sealing: Sealing
+export interface GiveBackContext extends SealedGiveBackContext {
   readonly switchedAt: Date
 }
 
@@ -25,8 +16,10 @@ export interface GiveBackContext {
 export async function giveBackRows(context: GiveBackContext): Promise<void> {
   await endRefreshedSessions(context)
   await endUsedCodes(context)
+  await endUsedFlows(context)
   await giveBackPasskeys(context)
   await giveBackTotpFactors(context)
+  await giveBackProviders(context)
   await giveBackWebauthnFactors(context)
   await giveBackAuditLog(context)
 }
@@ -73,6 +66,18 @@ async function endUsedCodes({ trx, places }: GiveBackContext): Promise<void> {
   }
 }
 
+/** A flow that has gone on here ends: its code must fetch nothing again, and a provider's answer must not count twice. */
+async function endUsedFlows({ trx, places }: GiveBackContext): Promise<void> {
+  if (!(await hasRelation(trx, places.kept, 'flow_state'))) return
+  await sql`
+    DELETE FROM ${sql.id(places.kept, 'flow_state')} f USING ${sql.id(places.kept, COPIED_FLOWS)} c
+    WHERE c.id = f.id AND NOT EXISTS (
+      SELECT FROM ${places.names.id('flow_state')} o
+      WHERE o.id = c.id AND o.claimed_at IS NULL AND o.auth_code_hash IS NOT DISTINCT FROM c.auth_code_hash)`.execute(
+    trx,
+  )
+}
+
 /** The bytes of a text in base64url. */
 function fromBase64url(text: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`decode(rpad(translate(${text}, '-_', '+/'), (length(${text}) + 3) / 4 * 4, '='), 'base64')`
@@ -90,35 +95,6 @@ async function giveBackPasskeys({ trx, places }: GiveBackContext): Promise<void>
       ON CONFLICT (id) DO UPDATE SET sign_count = excluded.sign_count, friendly_name = excluded.friendly_name,
           last_used_at = excluded.last_used_at, updated_at = excluded.updated_at
         WHERE o.updated_at <> excluded.updated_at`.execute(trx)
-}
-
-/**
- * The secrets of authenticator apps that were enrolled here. They are sealed for supabase/auth where it has sealed others, by a key
- * that this service has too; else they are in clear text, as it writes them.
- */
-async function giveBackTotpFactors({ trx, places, sealing }: GiveBackContext): Promise<void> {
-  const factors = places.names.id('mfa_factors')
-  const keyId = await findKeyId(trx, places, sealing)
-  const { rows } = await sql<{ id: string; sealed: SealedSecret }>`
-    SELECT id, sealed_secret AS sealed FROM ${factors} WHERE sealed_secret IS NOT NULL`.execute(trx)
-  for (const { id, sealed } of rows) {
-    const secret = openSecret(sealing.encryptionKeys, id, sealed)
-    const written = keyId === undefined ? secret : sealForUpstream(sealing, id, { keyId, secret })
-    await sql`UPDATE ${factors} SET secret = ${written} WHERE id = ${id}`.execute(trx)
-  }
-}
-
-/** What supabase/auth calls the key that seals here, as a hash says that it has sealed by it. */
-async function findKeyId(
-  trx: Kysely<unknown>,
-  places: AdoptionPlaces,
-  { encryptionKeys }: Sealing,
-): Promise<string | undefined> {
-  const current = { ...encryptionKeys, byId: new Map([[encryptionKeys.current.id, encryptionKeys.current]]) }
-  const groups = await listSealedSecrets(trx, places, { table: 'users', column: 'encrypted_password' })
-  return groups.find(({ samples }) =>
-    samples.some(({ id, secret }) => readUpstreamSecret(current, id, secret) !== undefined),
-  )?.keyId
 }
 
 async function giveBackWebauthnFactors({ trx, places }: GiveBackContext): Promise<void> {

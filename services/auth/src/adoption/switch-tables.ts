@@ -5,7 +5,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Sealing } from '../secrets/sealed-secret.ts'
 import { type AdoptionPlaces, lockTables, noteSwitch } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
-import { copyLiveRows, type Lifetimes, noteCopiedCodes } from './copy-live-rows.ts'
+import { copyLiveRows, type Lifetimes, noteCopies } from './copy-live-rows.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
 import { refuseOldServer } from './refuse-old-server.ts'
 import { dropTriggers, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
@@ -110,8 +110,8 @@ export function switchHooks(deps: SwitchDeps): Switch {
       const context: SealedCopyContext = { trx: later, places, users: names.id('users'), lifetimes, sealing }
       await copyFlows(context)
       await copyLiveRows(context)
-      await noteCopiedCodes(context)
       outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }
+      await noteCopies(context)
       await noteSwitch(later, places)
       await refuseOldServer(later, places, [...STAYING, ...(await listReplaced(names))])
       await sql`DROP SCHEMA ${sql.id(staging)} CASCADE`.execute(later)

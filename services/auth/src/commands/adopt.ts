@@ -84,10 +84,13 @@ async function run(
   for (const line of describeAdoption(await adoptDatabase(deps, { force: force === true, report: print }))) print(line)
 }
 
-function describeCosts({ sessions, passwords }: UndoCosts): readonly string[] {
+function describeCosts({ sessions, passwords, providers }: UndoCosts): readonly string[] {
   return [
     `${sessions} sessions have refreshed since the switch: their users sign in again`,
     ...(passwords > 0 ? [`${passwords} users have a password in a form that supabase/auth does not know`] : []),
+    ...providers.map(
+      (each) => `supabase/auth cannot have the provider ${each} as it is now: nobody signs in by it there`,
+    ),
   ]
 }
 

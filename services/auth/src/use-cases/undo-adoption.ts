@@ -4,6 +4,7 @@ import { takeBackAll } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, sql } from 'kysely'
 import { type AdoptionRecord, dropAdoption, findRecord, lockTables, placesOf } from '../adoption/adoption-record.ts'
 import { countForeignHashes, countRefreshedSessions, giveBackRows } from '../adoption/give-back-rows.ts'
+import { listUnfitForUpstream } from '../adoption/give-back-sealed-rows.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
 import { dropTriggers } from '../adoption/stage-refresh-tokens.ts'
 import { migrationsInPlace, moveBack } from '../adoption/switch-tables.ts'
@@ -20,6 +21,8 @@ export interface UndoCosts {
   readonly sessions: number
   /** Users whose password is stored in a form that supabase/auth does not know. */
   readonly passwords: number
+  /** Custom providers that supabase/auth cannot have, by their identifiers. */
+  readonly providers: readonly string[]
 }
 
 /**
@@ -74,10 +77,11 @@ async function findCosts(
   places: ReturnType<typeof placesOf>,
   switchedAt: Date | null,
 ): Promise<UndoCosts> {
-  if (switchedAt === null) return { sessions: 0, passwords: 0 }
+  if (switchedAt === null) return { sessions: 0, passwords: 0, providers: [] }
   return {
     sessions: await countRefreshedSessions(db, { places, switchedAt }),
     passwords: await countForeignHashes(db, places),
+    providers: await listUnfitForUpstream(db, places),
   }
 }
 

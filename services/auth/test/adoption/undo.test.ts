@@ -1,6 +1,10 @@
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { deleteCustomProvider } from '../../src/external-providers/custom-provider-repository.ts'
+import { readUpstreamSecret } from '../../src/secrets/sealed-secret.ts'
+import { changeCustomProvider } from '../../src/use-cases/change-custom-provider.ts'
+import { createCustomProvider } from '../../src/use-cases/create-custom-provider.ts'
 import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
@@ -69,7 +73,7 @@ describe.each(VERSIONS)('adopt --undo on %s', (version) => {
     expect(made.statusCode).toBe(200)
     const costs: unknown[] = []
     await undoAdoption(restored.deps, async (each) => costs.push(each) > 0)
-    expect(costs).toEqual([{ sessions: 2, passwords: 0 }])
+    expect(costs).toEqual([{ sessions: 2, passwords: 0, providers: [] }])
     const url = restored.database.superuserUrl
     expect(
       await runSql(
@@ -98,6 +102,85 @@ describe.each(VERSIONS)('adopt --undo on %s', (version) => {
       ).toEqual([{ token: kept?.refresh_token }])
     }
   })
+})
+
+describe.each(['v2.196.0', 'v2.196.0-encrypted'] as const)('custom providers after adopt --undo on %s', (version) => {
+  const ADDRESSES = {
+    authorization_url: 'https://idp.example.com/authorize',
+    token_url: 'https://idp.example.com/token',
+    userinfo_url: 'https://idp.example.com/userinfo',
+  } as const
+  const NEW = {
+    provider_type: 'oauth2',
+    identifier: 'custom:new',
+    name: 'New',
+    client_id: 'new',
+    client_secret: 'the new secret',
+    ...ADDRESSES,
+  } as const
+  const read = (restored: Restored) =>
+    runSql(
+      restored.database.superuserUrl,
+      'SELECT id, identifier, name, enabled, scopes, client_secret AS secret FROM auth.custom_oauth_providers ORDER BY identifier',
+    )
+
+  it('are as they were changed here: one that was added, and one that was disabled under a new secret', async () => {
+    const restored = await restore(version)
+    const [before] = await read(restored)
+    await adopt(restored)
+    const { deps } = await openAdopted(restored)
+    await changeCustomProvider(deps, 'custom:fixture', {
+      ...ADDRESSES,
+      enabled: false,
+      client_secret: 'another secret',
+    })
+    const { id } = await createCustomProvider(deps, NEW)
+    await undo(restored)
+    const found = await read(restored)
+    const open = (row: Record<string, unknown>) => ({
+      ...row,
+      secret: readUpstreamSecret(restored.deps.encryptionKeys, String(row.id), String(row.secret)),
+    })
+    expect(found.map(open)).toEqual([
+      { ...before, enabled: false, secret: 'another secret' },
+      { id, identifier: 'custom:new', name: 'New', enabled: true, scopes: [], secret: 'the new secret' },
+    ])
+    const isSealed = restored.database.manifest.encryption !== undefined
+    expect(found.map(({ secret }) => String(secret).includes('"key_id":"key-1"'))).toEqual([isSealed, isSealed])
+  })
+
+  it('are gone where they were deleted here, or are what supabase/auth cannot have, which the costs say', async () => {
+    const restored = await restore(version)
+    await adopt(restored)
+    const { deps } = await openAdopted(restored)
+    await deleteCustomProvider(deps.db, 'custom:fixture')
+    const name = 'N'.repeat(101)
+    await createCustomProvider(deps, { ...NEW, name })
+    const costs: unknown[] = []
+    await undoAdoption(restored.deps, async (each) => costs.push(each) > 0)
+    expect(costs).toEqual([{ sessions: 0, passwords: 0, providers: ['custom:new'] }])
+    expect(await read(restored)).toEqual([])
+  })
+})
+
+it('adopt --undo ends the flows whose code was exchanged here, and keeps those that are open', async () => {
+  const restored = await restore('v2.196.0')
+  const url = restored.database.superuserUrl
+  const open = '11111111-1111-4111-8111-111111111111'
+  await runSql(
+    url,
+    `INSERT INTO auth.flow_state SELECT (jsonb_populate_record(f, jsonb_build_object('id', '${open}', 'auth_code', 'open'))).*
+     FROM auth.flow_state f WHERE f.auth_code_issued_at IS NOT NULL LIMIT 1`,
+  )
+  await adopt(restored)
+  const app = await openAdopted(restored)
+  const { auth_code, code_verifier } = app.user('flow')?.pkce ?? {}
+  const exchanged = await app.post('/token?grant_type=pkce', { auth_code, code_verifier })
+  expect(exchanged.statusCode).toBe(200)
+  await undo(restored)
+  expect(
+    await runSql(url, `SELECT auth_code FROM auth.flow_state WHERE auth_code IN ('open', '${auth_code}')`),
+  ).toEqual([{ auth_code: 'open' }])
 })
 
 it('adopt --undo takes back an adoption that was killed before the switch, and changes nothing without a yes', async () => {
