@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { watchRows } from '@trestle/testing/watched-rows.ts'
 import { expect, it } from 'vitest'
 import { diagramsOf } from '../../../scripts/layout/state-diagrams.ts'
+import { authNames } from '../src/migrations.ts'
 import { cleanUp } from '../src/use-cases/clean-up.ts'
 import { openTestApp } from './auth-app.ts'
 import { challenge, enrolApp } from './authenticator-app.ts'
@@ -66,8 +67,8 @@ it('a challenge of a factor goes through the arrows of its diagram, and through 
 }, 120_000)
 
 it('recovery codes go through the arrows of their diagram, and through no others', async () => {
-  const table = 'auth.app_mfa_recovery_sets'
   const test = await openRecoveryCodesApp()
+  const table = `auth.${authNames(test.deps.config).prefix}mfa_recovery_sets`
   const watched = await watchRows(test.database.directUrl, {
     [table]: ({ row: { guesses, failing_since } }) => {
       const isFailing = Date.parse(String(failing_since)) > test.clock.now().getTime() - 15 * MINUTE_MS

@@ -4,23 +4,24 @@ import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { watchRows } from '@trestle/testing/watched-rows.ts'
 import { expect, it } from 'vitest'
 import { diagramsOf } from '../../../scripts/layout/state-diagrams.ts'
+import { authNames } from '../src/migrations.ts'
 import { cleanUp } from '../src/use-cases/clean-up.ts'
 import { OPERATOR } from './forged-token.ts'
 import { openPasskeyApp, paths } from './passkey-app.ts'
 import { createSignedIn } from './signed-in.ts'
 
-const CHALLENGES = 'auth.app_webauthn_challenges'
-const PASSKEYS = 'auth.app_webauthn_credentials'
 const drawn = diagramsOf(readFileSync(new URL('../src/passkeys/README.md', import.meta.url), 'utf8'))
 const arrowsOf = (diagram: number): readonly string[] =>
   [...(drawn[diagram]?.arrows.keys() ?? [])].filter((arrow) => new Set(arrow.split(' --> ')).size === 2).sort()
 
 it('challenges and passkeys go through the arrows of their diagrams, and through no others', async () => {
   const test = await openPasskeyApp()
+  const { prefix } = authNames(test.deps.config)
+  const [challenges, passkeys] = [`auth.${prefix}webauthn_challenges`, `auth.${prefix}webauthn_credentials`]
   const now = test.clock.now()
   const watched = await watchRows(test.database.directUrl, {
-    [CHALLENGES]: ({ row: { expires_at } }) => (Date.parse(String(expires_at)) <= now.getTime() ? 'expired' : 'open'),
-    [PASSKEYS]: () => 'registered',
+    [challenges]: ({ row: { expires_at } }) => (Date.parse(String(expires_at)) <= now.getTime() ? 'expired' : 'open'),
+    [passkeys]: () => 'registered',
   })
   const begin = async () => ({
     ...(await createSignedIn(test)),
@@ -60,8 +61,8 @@ it('challenges and passkeys go through the arrows of their diagrams, and through
     'deleted by its user': (owner: Owner) => change(owner, 'DELETE', {}),
     'deleted by an admin': ({ user, passkeyId }: Owner) =>
       test.app.inject({ method: 'DELETE', url: `/admin/users/${user.id}/passkeys/${passkeyId}`, headers: OPERATOR }),
-    'its time is over': () => watched.change(CHALLENGES, `SET expires_at = '${now.toISOString()}'`),
-    'a day passes': () => watched.change(CHALLENGES, `SET expires_at = expires_at - interval '1 day 1 hour'`),
+    'its time is over': () => watched.change(challenges, `SET expires_at = '${now.toISOString()}'`),
+    'a day passes': () => watched.change(challenges, `SET expires_at = expires_at - interval '1 day 1 hour'`),
     'clean-up': () => cleanUp(test.deps, { countRows: () => {}, places: new Map() }),
     'its user is deleted': ({ user }: Owner) =>
       test.app.inject({ method: 'DELETE', url: `/admin/users/${user.id}`, headers: OPERATOR }),
@@ -74,7 +75,7 @@ it('challenges and passkeys go through the arrows of their diagrams, and through
     ['registered'],
   ]
   const found = await watched.explore(events, ways, begin)
-  expect([found.get(CHALLENGES), found.get(PASSKEYS)]).toEqual([arrowsOf(0), arrowsOf(1)])
+  expect([found.get(challenges), found.get(passkeys)]).toEqual([arrowsOf(0), arrowsOf(1)])
   await watched.close()
   await test.close()
 }, 120_000)

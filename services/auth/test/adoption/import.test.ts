@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { createAdoptedDatabase } from '../adopted-database.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { restore } from './adopted-app.ts'
 import { type ImportingApp, openBeside, openImportedVersion, openImporting } from './imported-app.ts'
@@ -206,6 +207,20 @@ describe('a later import', () => {
       errorBody(403, 'otp_expired', 'Token has expired or is invalid'),
     ])
   })
+})
+
+it('takes the sessions of OAuth clients into an adopted database, which has tables for clients and not these clients', async () => {
+  const target = await createAdoptedDatabase()
+  const app = await openBeside(await restore('v2.196.0'), target)
+  onTestFinished(() => target.drop())
+  const { rows } = app.restored.database.manifest
+  const { tables } = await changesOf(app)
+  expect(tables.sessions).toEqual({ ...ZERO, added: rows.sessions })
+  expect(await atSource(app, 'SELECT count(oauth_client_id)::int AS clients FROM auth.sessions')).toEqual([
+    { clients: 1 },
+  ])
+  expect(await here(app, 'SELECT count(oauth_client_id)::int AS clients FROM auth.sessions')).toEqual([{ clients: 0 }])
+  expect(await changesOf(app)).toEqual({ tables: {}, heldBack: [] })
 })
 
 it('takes no user whose email, phone or id somebody else has here, and takes all others', async () => {

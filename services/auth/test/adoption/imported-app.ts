@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import { onTestFinished } from 'vitest'
 import { toEncryptionKeys } from '../../src/deps.ts'
 import { type DatabaseImport, importDatabase } from '../../src/use-cases/import-database.ts'
@@ -17,11 +18,15 @@ export async function openImporting(version: Version): Promise<ImportingApp> {
   return openBeside(await restore(version))
 }
 
-/** Opens the service on a new database, beside a restored one. */
-export async function openBeside(restored: Restored): Promise<ImportingApp> {
+/** Opens the service beside a restored database. @param target its own database; by default a new one */
+export async function openBeside(restored: Restored, target?: TemporaryDatabase): Promise<ImportingApp> {
   const { database, deps } = restored
   const { AUTH_DATABASE_URL: _url, ...settings } = settingsFor(database)
-  const test = await openTestApp({ settings, replace: () => ({ now: deps.now }) })
+  const test = await openTestApp({
+    settings: { ...settings, ...(target && { AUTH_DB_ROLE: '' }) },
+    replace: () => ({ now: deps.now }),
+    ...(target && { database: target }),
+  })
   onTestFinished(() => test.close())
   const { config } = test.deps
   const run: ImportingApp['run'] = ({ source = database.url, target = config.database.migrationUrl } = {}) =>
