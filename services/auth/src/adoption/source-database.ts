@@ -85,3 +85,10 @@ export async function listForeignKeys({ db, names: { schema } }: Source): Promis
     ORDER BY 1`.execute(db)
   return rows.map(({ name }) => name)
 }
+
+/** The user who reads the source, where it is a superuser; undefined for others. */
+export async function findSuperuser({ db }: Source): Promise<string | undefined> {
+  const { rows } = await sql<{ name: string }>`
+    SELECT rolname AS name FROM pg_roles WHERE rolname = current_user AND rolsuper`.execute(db)
+  return rows[0]?.name
+}

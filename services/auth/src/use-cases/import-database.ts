@@ -24,6 +24,7 @@ import {
 } from '../adoption/inspect-database.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import {
+  findSuperuser,
   listForeignKeys,
   type Source,
   type SourceAddress,
@@ -58,6 +59,8 @@ export interface DatabaseImport {
   readonly leftProviders: readonly string[]
   /** Emails of which several users have one, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
   readonly sharedEmails: readonly string[]
+  /** The user of the source, where it is a superuser: a hostile source could do more by it than by the owner of the tables. */
+  readonly superuser: string | undefined
   /** Who cannot sign in afterwards, by reason, and what else does not carry over as it is. */
   readonly losses: readonly Loss[]
   /** Tables of supabase/auth with rows that are not copied, since this service does not serve what they are for. */
@@ -203,10 +206,11 @@ async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
 async function describeSource(
   { config, encryptionKeys }: ImportDatabaseDeps,
   source: Source,
-): Promise<Pick<DatabaseImport, 'sharedEmails' | 'losses' | 'notYetServed' | 'foreignKeys'>> {
+): Promise<Pick<DatabaseImport, 'superuser' | 'sharedEmails' | 'losses' | 'notYetServed' | 'foreignKeys'>> {
   const { db } = source
   const unserved = await countRows(db, source, UNSERVED)
   return {
+    superuser: await findSuperuser(source),
     sharedEmails: await listSharedEmails(db, source.names),
     losses: [
       ...(await listLostSignIns(db, source, config.jwt.audience)),

@@ -62,6 +62,7 @@ describe('auth import', () => {
     expect(lines.map((line) => JSON.parse(line))).toEqual([
       {
         migration: '20260625000000',
+        superuser: null,
         tables: TABLES.map((table) => ({ table, added: 0, changed: 0, deleted: 0 })),
         held_back: [{ kind: 'user', id, reason: 'has changed here since its import' }],
         left_providers: [],
@@ -129,6 +130,19 @@ describe('auth import', () => {
     expect(await failureOf('--from-database', url, '--force')).toBe(
       'the schema auth of this service is not up to date: run auth migrate',
     )
+  })
+
+  it('warns of a superuser of the source, and reads it all the same', async () => {
+    const app = await openImporting('v2.196.0')
+    const { superuserUrl } = app.restored.database
+    const [{ name } = { name: '' }] = await runSql<{ name: string }>(superuserUrl, 'SELECT current_user AS name')
+    const { lines, failure } = await runCommand(app, '--from-database', superuserUrl)
+    expect([lines[1], failure]).toEqual([
+      `warning    ${name} is a superuser of the source: its owner of the tables suffices`,
+      undefined,
+    ])
+    const [text = ''] = (await runCommand(app, '--from-database', superuserUrl, '--json')).lines
+    expect(JSON.parse(text).superuser).toBe(name)
   })
 
   it('refuses another source than that of the run before, and a user from whom the rows are hidden', async () => {

@@ -45,6 +45,7 @@ describe.each(VERSIONS)('an import of %s', (version) => {
         added: rows[table],
       })),
       heldBack: [],
+      superuser: undefined,
       leftProviders: [],
       sharedEmails: [],
       losses: [{ what: 'users who sign in only by sso, which this service does not serve', count: 2 }],
