@@ -89,21 +89,22 @@ export async function importDatabase(
 ): Promise<DatabaseImport> {
   const { url, names, sources } = migrateOptions(deps.config)
   const places = importPlacesOf(names)
-  return withSource(address, async (source) => {
-    const version = await requireReadable(source.db, { names: source.names, force })
-    const description = await describeSource(deps, source)
-    const done = await underLock({ url, names }, async (db) => {
+  // Of two runs, the later one sees the later snapshot.
+  return underLock({ url, names }, (db) =>
+    withSource(address, async (source) => {
+      const version = await requireReadable(source.db, { names: source.names, force })
+      const description = await describeSource(deps, source)
       const { pending } = await compareMigrations(db, { names, sources })
       if (pending.length > 0)
         throw new Error(`the schema ${names.schema} of this service is not up to date: run auth migrate`)
-      return db.transaction().execute(async (trx) => {
+      const done = await db.transaction().execute(async (trx) => {
         await setFormats(trx)
         const staging = { trx, places, source }
         return importSnapshot(deps, staging, await openRecord(staging))
       })
-    })
-    return { version, ...done, ...description, losses: [...description.losses, ...done.losses] }
-  })
+      return { version, ...done, ...description, losses: [...description.losses, ...done.losses] }
+    }),
+  )
 }
 
 async function importSnapshot(

@@ -1,4 +1,6 @@
+import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { authNames } from '../../src/migrations.ts'
 import { createAdoptedDatabase } from '../adopted-database.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { restore } from './adopted-app.ts'
@@ -223,6 +225,23 @@ it('takes the sessions of OAuth clients into an adopted database, which has tabl
   expect(await here(app, 'SELECT count(oauth_client_id)::int AS clients FROM auth.sessions')).toEqual([{ clients: 0 }])
   expect(await changesOf(app)).toEqual({ tables: {}, heldBack: [] })
 })
+
+it('reads the source as it is once the run before has ended', async () => {
+  const app = await openImporting('v2.196.0')
+  const { rows } = app.restored.database.manifest
+  const target = { url: app.database.directUrl, names: authNames(app.deps.config) }
+  const { run } = await underLock(target, async () => {
+    const run = app.run()
+    while ((await here(app, WAITING)).length === 0);
+    await atSource(app, `DELETE FROM public.notes; DELETE FROM auth.users WHERE id = '${idOf(app, 'invited')}'`)
+    return { run }
+  })
+  expect((await run).tables[0]).toEqual({ table: 'users', ...ZERO, added: (rows.users ?? 0) - 1 })
+})
+
+/** Whoever waits for the lock of a run. */
+const WAITING = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+  AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
 it('takes no user whose email, phone or id somebody else has here, and takes all others', async () => {
   const app = await openImporting('v2.196.0')
