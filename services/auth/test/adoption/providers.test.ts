@@ -94,6 +94,8 @@ let service: ExternalApp
 let dropDatabase: () => Promise<void>
 /** The user of each provider. */
 let owners: Map<string, string>
+/** Users into whose accounts nobody comes by Keycloak. */
+let strangers: readonly string[]
 
 async function open(version: Version): Promise<void> {
   restored = await restore(version, (drop) => {
@@ -113,6 +115,14 @@ async function open(version: Version): Promise<void> {
     await insertIdentity(restored, id, identity)
     owners.set(identity.provider, id)
   }
+  // An SSO user with the address of an account, and an account of another provider with the same id.
+  const [sso, other] = [await insertUser(restored), await insertUser(restored)]
+  await runSql(
+    restored.database.superuserUrl,
+    `UPDATE auth.users SET is_sso_user = true, email = 'of-sso@keycloak.example' WHERE id = '${sso}'`,
+  )
+  await insertIdentity(restored, other, { provider: 'github', sub: 'same', data: { sub: 'same' } })
+  strangers = [sso, other]
   const [banned, gone] = ['banned', 'gone'].map(idOf)
   await insertIdentity(restored, banned ?? '', identityOf(keycloak('banned')))
   const kept = obfuscated(gone ?? '', 'keycloak', 'gone')
@@ -183,6 +193,12 @@ describe.each(VERSIONS)('an adopted database of %s', (version) => {
       expect([sub, await signIn(keycloak(sub))]).toEqual([sub, owner?.user_id])
     }
     expect(accounts).not.toEqual([])
+  })
+
+  it('signs nobody in as an SSO user of the same address, or as the owner of the same id at another provider', async () => {
+    const found = [await signIn(keycloak('of-sso')), await signIn(keycloak('same'))]
+    expect(found).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), expect.stringMatching(/^[0-9a-f-]{36}$/)])
+    expect(found.filter((id) => strangers.includes(id))).toEqual([])
   })
 
   it('signs no banned and no soft-deleted user in', async () => {

@@ -1,0 +1,155 @@
+import { expect, it } from 'vitest'
+import { totpCode } from '../authenticator-app.ts'
+import { errorBody, statusAndBody } from '../bodies.ts'
+import { forge, hmac } from '../forged-token.ts'
+import { type AdoptedApp, adopt, authenticatorOf, openAdopted, type Restored, restore } from './adopted-app.ts'
+import { type OldUser, runSql } from './restored-database.ts'
+
+const named = ({ database }: Restored, name: string): OldUser => {
+  const user = database.manifest.users.find((each) => each.name === name)
+  if (user === undefined) throw new Error(`every version has a user ${name}`)
+  return user
+}
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const signIn = (app: AdoptedApp, fields: object) => app.post('/token?grant_type=password', fields)
+
+/** Adds a user of the old service. */
+const insertUser = ({ database }: Restored, id: string, columns: Readonly<Record<string, string>>) =>
+  runSql(
+    database.superuserUrl,
+    `INSERT INTO auth.users (instance_id, id, aud, role, confirmation_token, recovery_token, email_change_token_new, email_change,
+       created_at, ${Object.keys(columns).join(', ')})
+     VALUES ('00000000-0000-0000-0000-000000000000', '${id}', 'authenticated', 'authenticated', '', '', '', '',
+       now(), ${Object.values(columns).join(', ')})`,
+  )
+
+it('an address leads into the account of its oldest confirmed user, and never into that of an SSO user', async () => {
+  const restored = await restore('v2.196.0')
+  const [owner, other] = [named(restored, 'plain'), named(restored, 'phone')]
+  const [stranger, sso, lone] = ['1', '2', '3'].map((digit) => `00000000-0000-4000-8000-00000000000${digit}`)
+  const hash = `(SELECT encrypted_password FROM auth.users WHERE id = '${other.id}')`
+  const shared = `upper('${owner.email}')`
+  await insertUser(restored, stranger ?? '', { email: shared, encrypted_password: hash, email_confirmed_at: 'now()' })
+  await insertUser(restored, sso ?? '', { email: `'${owner.email}'`, email_confirmed_at: 'now()', is_sso_user: 'true' })
+  await insertUser(restored, lone ?? '', {
+    email: `'sso@sso.example'`,
+    email_confirmed_at: 'now()',
+    is_sso_user: 'true',
+  })
+  await adopt(restored)
+  const app = await openAdopted(restored)
+  const operator = bearer(
+    forge(
+      { alg: 'HS256', typ: 'JWT' },
+      { role: 'service_role', exp: Math.floor(app.deps.now().getTime() / 1_000) + 600 },
+      hmac(restored.database.manifest.jwt_secret),
+    ),
+  )
+  for (const email of [owner.email, owner.email?.toUpperCase()]) {
+    expect(statusAndBody(await signIn(app, { email, password: other.password }))).toEqual([
+      400,
+      errorBody(400, 'invalid_credentials', 'Invalid login credentials'),
+    ])
+    const signedIn = await signIn(app, { email, password: owner.password })
+    expect([signedIn.statusCode, signedIn.json().user?.id]).toEqual([200, owner.id])
+    const link = await app.post('/admin/generate_link', { type: 'recovery', email }, operator)
+    expect([link.statusCode, link.json().id]).toEqual([200, owner.id])
+  }
+  // Whoever is signed in cannot take the address over either.
+  const { access_token: token } = (await signIn(app, { phone: other.phone, password: other.password })).json()
+  const change = await app.app.inject({
+    method: 'PUT',
+    url: '/user',
+    headers: bearer(String(token)),
+    payload: { email: owner.email?.toUpperCase() },
+  })
+  expect([change.statusCode, change.json().error_code]).toEqual([422, 'email_exists'])
+  const nobody = await app.post('/admin/generate_link', { type: 'recovery', email: 'sso@sso.example' }, operator)
+  expect(nobody.statusCode).toBe(404)
+  const fields = { email: 'sso@sso.example', password: 'correct horse battery' }
+  const signedUp = await app.post('/signup', fields)
+  expect([signedUp.statusCode, signedUp.json().user?.id === lone]).toEqual([200, false])
+  expect((await signIn(app, fields)).json().user?.id).toBe(signedUp.json().user?.id)
+})
+
+/** Every way by which users of the old service might come in, and what each answers. */
+async function tryAllWays(app: AdoptedApp, restored: Restored): Promise<Readonly<Record<string, string>>> {
+  const [plain, recovering, invited] = ['plain', 'recovering', 'invited'].map((name) => named(restored, name))
+  const { passkey, pkce } = { ...named(restored, 'passkey'), pkce: named(restored, 'flow').pkce }
+  if (passkey === undefined) throw new Error('this version has passkeys')
+  const { challenge_id, options } = (await app.post('/passkeys/authentication/options', {})).json()
+  const credential = authenticatorOf(passkey).get(options)
+  const [session] = plain?.sessions ?? []
+  const { type, email_otp: code } = recovering?.pending ?? {}
+  const answers = {
+    password: await signIn(app, { email: plain?.email, password: plain?.password }),
+    'refresh token': await app.post('/token?grant_type=refresh_token', { refresh_token: session?.refresh_token }),
+    'access token': await app.app.inject({ url: '/user', headers: bearer(session?.access_token ?? '') }),
+    code: await app.post('/verify', { type, email: recovering?.email, token: code }),
+    link: await app.post('/verify', { type: 'invite', token_hash: invited?.pending?.hashed_token }),
+    'code of a flow': await app.post('/token?grant_type=pkce', { ...pkce }),
+    passkey: await app.post('/passkeys/authentication/verify', { challenge_id, credential }),
+  }
+  return Object.fromEntries(
+    Object.entries(answers).map(([way, answer]) => [way, `${answer.statusCode} ${answer.json().error_code}`]),
+  )
+}
+
+it.each([
+  [
+    'banned',
+    `banned_until = '2999-01-01'`,
+    {
+      password: '400 user_banned',
+      'refresh token': '400 user_banned',
+      'access token': '403 user_banned',
+      code: '403 user_banned',
+      link: '403 user_banned',
+      'code of a flow': '400 user_banned',
+      passkey: '403 user_banned',
+    },
+  ],
+  [
+    'soft-deleted',
+    'deleted_at = now()',
+    {
+      password: '400 invalid_credentials',
+      'refresh token': '400 refresh_token_not_found',
+      'access token': '403 session_not_found',
+      code: '403 otp_expired',
+      link: '403 otp_expired',
+      'code of a flow': '404 flow_state_not_found',
+      passkey: '400 webauthn_verification_failed',
+    },
+  ],
+])('a user whom the old service has %s gets in by no way after the switch', async (_state, change, expected) => {
+  const restored = await restore('v2.196.0')
+  await runSql(restored.database.superuserUrl, `UPDATE auth.users SET ${change}`)
+  await adopt(restored)
+  expect(await tryAllWays(await openAdopted(restored), restored)).toEqual(expected)
+})
+
+it('a code of an authenticator app works once after the switch, and no challenge of before counts', async () => {
+  const restored = await restore('v2.196.0')
+  const user = named(restored, 'totp')
+  const { factor_id: factorId = '', secret = '' } = user.totp ?? {}
+  const old = '00000000-0000-4000-8000-000000000001'
+  await runSql(
+    restored.database.superuserUrl,
+    `INSERT INTO auth.mfa_challenges (id, factor_id, created_at, ip_address) VALUES ('${old}', '${factorId}', now(), '192.0.2.1')`,
+  )
+  await adopt(restored)
+  const app = await openAdopted(restored)
+  const headers = bearer((await signIn(app, { email: user.email, password: user.password })).json().access_token)
+  const code = totpCode(secret, app.deps.now())
+  const verify = async (challengeId: string) => {
+    const answer = await app.post(`/factors/${factorId}/verify`, { challenge_id: challengeId, code }, headers)
+    return `${answer.statusCode} ${answer.json().error_code}`
+  }
+  const challenge = async () => (await app.post(`/factors/${factorId}/challenge`, {}, headers)).json().id
+  expect([await verify(old), await verify(await challenge()), await verify(await challenge())]).toEqual([
+    '422 mfa_factor_not_found',
+    '200 undefined',
+    '422 mfa_verification_failed',
+  ])
+})
