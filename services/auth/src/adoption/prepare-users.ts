@@ -41,15 +41,42 @@ export async function listSharedEmails(db: Kysely<unknown>, { id }: Names): Prom
 
 /**
  * Makes the index by which users are found, without a lock. It is not unique where several users share an email. The index of a run
- * that was killed is not valid, and is made anew.
+ * that was killed is not valid, and is made anew. No lock keeps two runs apart here, so that of another run is left to it.
+ * @throws Error while another run makes the index
  */
 export async function createEmailIndex(db: Kysely<unknown>, names: Names): Promise<void> {
-  const index = `"${names.schema}".users_email_lower_key`
-  const { rows } = await sql<{ valid: boolean }>`
-    SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass(${index})`.execute(db)
-  if (rows[0]?.valid === true) return
-  await sql`DROP INDEX IF EXISTS ${sql.raw(index)}`.execute(db)
+  const index = sql.id(names.schema, EMAIL_INDEX)
+  const state = await findIndexState(db, names)
+  if (state === 'valid') return
+  await requireNobodyIndexes(db, names)
+  if (state === 'invalid') await sql`DROP INDEX IF EXISTS ${index}`.execute(db)
   const unique = (await listSharedEmails(db, names)).length === 0 ? sql`UNIQUE` : sql``
-  await sql`
-    CREATE ${unique} INDEX CONCURRENTLY users_email_lower_key ON ${names.id('users')} ${EMAIL_KEY}`.execute(db)
+  try {
+    await sql`
+      CREATE ${unique} INDEX CONCURRENTLY ${sql.id(EMAIL_INDEX)} ON ${names.id('users')} ${EMAIL_KEY}`.execute(db)
+  } catch (error) {
+    // Another run may have begun in the same moment: the name is taken, or each waits for the other.
+    if ((await findIndexState(db, names)) === 'valid') return
+    await requireNobodyIndexes(db, names)
+    throw error
+  }
+}
+
+const EMAIL_INDEX = 'users_email_lower_key'
+
+async function findIndexState(db: Kysely<unknown>, { schema }: Names): Promise<'none' | 'invalid' | 'valid'> {
+  const { rows } = await sql<{ valid: boolean }>`
+    SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass(format('%I.%I', ${schema}::text, ${EMAIL_INDEX}::text))`.execute(
+    db,
+  )
+  const [found] = rows
+  if (found === undefined) return 'none'
+  return found.valid ? 'valid' : 'invalid'
+}
+
+async function requireNobodyIndexes(db: Kysely<unknown>, { schema }: Names): Promise<void> {
+  const { rows } = await sql`
+    SELECT FROM pg_stat_progress_create_index
+    WHERE datname = current_database() AND relid = to_regclass(format('%I.users', ${schema}::text))`.execute(db)
+  if (rows.length > 0) throw new Error('another run of auth adopt makes the index of emails: wait until it has ended')
 }

@@ -153,3 +153,27 @@ it('a code of an authenticator app works once after the switch, and no challenge
     '422 mfa_verification_failed',
   ])
 })
+
+it('two runs of auth adopt at once end like one: each ends well, or says that the other one is at work', async () => {
+  const restored = await restore('v2.101.0')
+  const outcomes = await Promise.allSettled([adopt(restored), adopt(restored)])
+  const refused = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [String(outcome.reason)] : []))
+  expect(refused.filter((reason) => !reason.includes('another run of auth adopt makes the index of emails'))).toEqual(
+    [],
+  )
+  // Whoever was refused runs the command again.
+  await adopt(restored)
+  const { url, superuserUrl } = restored.database
+  expect(
+    await runSql(
+      url,
+      `SELECT indisvalid AS valid, indisunique AS once FROM pg_index WHERE indexrelid = 'auth.users_email_lower_key'::regclass`,
+    ),
+  ).toEqual([{ valid: true, once: true }])
+  expect(
+    await runSql(superuserUrl, 'SELECT finished_at IS NOT NULL AS done FROM auth_before_trestle.adoption'),
+  ).toEqual([{ done: true }])
+  const app = await openAdopted(restored)
+  const { email, password, id } = named(restored, 'plain')
+  expect((await signIn(app, { email, password })).json().user?.id).toBe(id)
+})
