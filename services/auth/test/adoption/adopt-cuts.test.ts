@@ -1,7 +1,7 @@
 import { openWire } from '@trestle/testing/cut-wire.ts'
 import { expect, it } from 'vitest'
 import { adopt, type Restored, restore } from './adopted-app.ts'
-import { runSql } from './restored-database.ts'
+import { readTables, runSql } from './restored-database.ts'
 
 const HOURS_MS = 3 * 3_600_000
 /** How many statements of a run are cut. `all`: every one. */
@@ -21,11 +21,11 @@ async function readRows({ database: { url } }: Restored) {
     url,
     `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'auth' ORDER BY 1`,
   )
-  const rows: [string, unknown][] = []
-  for (const { name } of tables) {
+  const selects = tables.map(({ name }) => {
     const left = (CHANCE[name] ?? []).map((column) => ` - '${column}'`).join('')
-    rows.push([name, await runSql(url, `SELECT to_jsonb(t)${left} AS row FROM auth.${name} t ORDER BY 1`)])
-  }
+    return [name, `SELECT to_jsonb(t)${left} AS row FROM auth.${name} t ORDER BY 1`]
+  })
+  const rows = await readTables(url, Object.fromEntries(selects))
   const schemas = await runSql(url, `SELECT nspname AS name FROM pg_namespace WHERE nspname ~ '^auth' ORDER BY 1`)
   return { rows, schemas }
 }

@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import type { TestApp } from '../auth-app.ts'
 import { totpCode } from '../authenticator-app.ts'
 import { errorBody } from '../bodies.ts'
-import { type AdoptedApp, authenticatorOf, openAdoptedVersion } from './adopted-app.ts'
-import { openImportedVersion } from './imported-app.ts'
+import { authenticatorOf, openAdoptedVersion } from './adopted-app.ts'
+import { openImportedCopy } from './imported-app.ts'
 import { type OldUser, readManifest, runSql, VERSIONS } from './restored-database.ts'
 
 /** What each old server answered for a user who may not sign in, by the name of the user. */
@@ -18,7 +19,7 @@ const TEXTS = {
   invalid_credentials: 'Invalid login credentials',
 } as const
 
-let app: AdoptedApp
+let app: TestApp
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
@@ -50,7 +51,7 @@ const signInToken = async ({ email, password }: OldUser) => {
 /** Both ways from supabase/auth. */
 const WAYS = [
   { way: 'adopted', open: openAdoptedVersion },
-  { way: 'imported', open: openImportedVersion },
+  { way: 'imported', open: openImportedCopy },
 ] as const
 const CASES = WAYS.flatMap((way) => VERSIONS.map((version) => ({ ...way, version })))
 
@@ -190,12 +191,11 @@ describe.each(CASES)('an $way database of $version', ({ open, version }) => {
 describe.each(VERSIONS)('an adopted database of %s', (version) => {
   const { users } = readManifest(version)
   const named = (name: string) => users.find((user) => user.name === name)
-  beforeEach(async () => {
-    app = await openAdoptedVersion(version)
-  })
 
   it('leaves the tables of neighbours as they are: triggers, foreign keys and policies', async () => {
-    const { superuserUrl } = app.restored.database
+    const adopted = await openAdoptedVersion(version)
+    const { superuserUrl } = adopted.restored.database
+    app = adopted
     const email = 'new@example.com'
     const signedUp = await app.post('/signup', { email, password: 'correct horse battery' })
     const { id } = signedUp.json().user

@@ -1,11 +1,24 @@
 import { createPrivateKey, randomBytes } from 'node:crypto'
+import { authMigrations } from '@trestle/migrations/auth.ts'
 import { createAuthenticator, type SoftwareAuthenticator } from '@trestle/testing/software-authenticator.ts'
 import { onTestFinished } from 'vitest'
 import { loadAuthConfig } from '../../src/config.ts'
 import { toEncryptionKeys } from '../../src/deps.ts'
 import { type AdoptDatabaseDeps, type Adoption, adoptDatabase } from '../../src/use-cases/adopt-database.ts'
 import { openTestApp, type TestApp } from '../auth-app.ts'
-import { type OldUser, type RestoredDatabase, restoreDatabase, settingsFor, type Version } from './restored-database.ts'
+import {
+  giveToOwner,
+  loadDump,
+  type Manifest,
+  type OldUser,
+  ownerUrl,
+  type RestoredDatabase,
+  readManifest,
+  restoreCopy,
+  restoreDatabase,
+  settingsFor,
+  type Version,
+} from './restored-database.ts'
 
 /** A restored database of a test, and what an adoption of it works with. */
 export interface Restored {
@@ -23,9 +36,18 @@ export async function restore(
 ): Promise<Restored> {
   const database = await restoreDatabase(version)
   defer(() => database.drop())
+  return withDeps(database)
+}
+
+function withDeps(database: RestoredDatabase): Restored {
   const config = loadAuthConfig({ ...settingsFor(database), AUTH_DB_PREPARED: 'true' })
-  const now = () => new Date(Date.parse(database.manifest.made) + 1_000)
+  const now = clockOf(database.manifest)
   return { database, deps: { config, now, randomBytes, encryptionKeys: toEncryptionKeys(config) } }
+}
+
+/** A clock that stands a second after the old server has made a database. */
+export function clockOf({ made }: Manifest): () => Date {
+  return () => new Date(Date.parse(made) + 1_000)
 }
 
 /** Adopts a database as the command does. */
@@ -55,14 +77,20 @@ export async function openAdopted(
   return { ...test, restored, user: (name) => database.manifest.users.find((user) => user.name === name) }
 }
 
-/** Restores, adopts and opens. */
+/** Opens the service on a copy of an adopted database, which is adopted once for all tests. */
 export async function openAdoptedVersion(
   version: Version,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<AdoptedApp> {
-  const restored = await restore(version)
-  await adopt(restored)
-  return openAdopted(restored, settings)
+  const template = `auth adopted dump ${version} ${Object.keys(authMigrations).join(' ')}`
+  const database = await restoreCopy(version, template, async (superuserUrl) => {
+    await loadDump(superuserUrl, version)
+    await giveToOwner(superuserUrl)
+    const made = { superuserUrl, url: ownerUrl(superuserUrl), manifest: readManifest(version) }
+    await adopt(withDeps({ ...made, drop: async () => {} }))
+  })
+  onTestFinished(() => database.drop())
+  return openAdopted(withDeps(database), settings)
 }
 
 /** An authenticator with the credential that the old server registered. */

@@ -2,7 +2,7 @@ import { openWire } from '@trestle/testing/cut-wire.ts'
 import { expect, it } from 'vitest'
 import { restore } from './adopted-app.ts'
 import { type ImportingApp, openBeside } from './imported-app.ts'
-import { runSql } from './restored-database.ts'
+import { readTables, runSql } from './restored-database.ts'
 
 const HOURS_MS = 3 * 3_600_000
 /** How many statements of each connection are cut. `all`: every one. */
@@ -26,9 +26,11 @@ const CHANCE: Readonly<Record<string, string>> = {
 
 /** The rows of every table that an import writes, without what chance has made. */
 async function readRows({ database: { directUrl } }: ImportingApp) {
-  const rows: [string, unknown][] = []
-  for (const [table, left] of Object.entries(CHANCE))
-    rows.push([table, await runSql(directUrl, `SELECT to_jsonb(t)${left} AS row FROM auth.${table} t ORDER BY 1`)])
+  const selects = Object.entries(CHANCE).map(([table, left]) => [
+    table,
+    `SELECT to_jsonb(t)${left} AS row FROM auth.${table} t ORDER BY 1`,
+  ])
+  const rows = await readTables(directUrl, Object.fromEntries(selects))
   const schemas = await runSql(directUrl, `SELECT nspname AS name FROM pg_namespace WHERE nspname ~ '^auth' ORDER BY 1`)
   return { rows, schemas }
 }

@@ -5,7 +5,7 @@ import { createAdoptedDatabase } from '../adopted-database.ts'
 import { errorBody, statusAndBody } from '../bodies.ts'
 import { restore } from './adopted-app.ts'
 import { type ImportingApp, openBeside, openImportedVersion, openImporting } from './imported-app.ts'
-import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
+import { readTables, runSql, settingsFor, VERSIONS } from './restored-database.ts'
 
 const ZERO = { added: 0, changed: 0, deleted: 0 }
 
@@ -23,10 +23,8 @@ async function readSource({ restored: { database } }: ImportingApp) {
     `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
      WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`,
   )
-  const rows: [string, unknown][] = []
-  for (const { name } of tables)
-    rows.push([name, await runSql(database.superuserUrl, `SELECT xmin, t::text FROM ${name} t ORDER BY 2`)])
-  return rows
+  const selects = tables.map(({ name }) => [name, `SELECT xmin, t::text FROM ${name} t ORDER BY 2`])
+  return readTables(database.superuserUrl, Object.fromEntries(selects))
 }
 
 const idOf = (app: ImportingApp, name: string) => app.user(name)?.id ?? ''

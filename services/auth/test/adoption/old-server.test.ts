@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { adopt, type Restored, restore } from './adopted-app.ts'
-import { runSql, VERSIONS, type Version } from './restored-database.ts'
+import { readTables, runSql, VERSIONS, type Version } from './restored-database.ts'
 
 const NIL = '00000000-0000-0000-0000-000000000000'
 const NEW = '11111111-1111-4111-8111-111111111111'
@@ -109,9 +109,8 @@ async function readRows({ database: { superuserUrl: url } }: Restored) {
     url,
     `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname ~ '^auth' ORDER BY 1`,
   )
-  const rows: [string, unknown][] = []
-  for (const { name } of tables) rows.push([name, await runSql(url, `SELECT t::text FROM ${name} t ORDER BY 1`)])
-  return rows
+  const selects = tables.map(({ name }) => [name, `SELECT t::text FROM ${name} t ORDER BY 1`])
+  return readTables(url, Object.fromEntries(selects))
 }
 
 /** Runs a transaction as the old server does: as the owner of the tables, whose names lack the schema. */

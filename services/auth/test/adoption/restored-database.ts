@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import { createTemporaryDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { z } from 'zod'
 
@@ -94,10 +94,38 @@ export async function runSql<Row = Record<string, unknown>>(url: string, text: s
   return result.rows
 }
 
-/** Loads the dump of a version into a new database. */
-export async function restoreDatabase(version: Version): Promise<RestoredDatabase> {
-  const { directUrl: superuserUrl, drop } = await createEmptyDatabase()
-  await loadDump(superuserUrl, version)
+/** Reads tables over one connection. @param selects the statement for each table */
+export async function readTables(
+  url: string,
+  selects: Readonly<Record<string, string>>,
+): Promise<readonly (readonly [table: string, rows: readonly unknown[]])[]> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    const tables: [string, readonly unknown[]][] = []
+    for (const [table, select] of Object.entries(selects)) tables.push([table, (await client.query(select)).rows])
+    return tables
+  } finally {
+    await client.end()
+  }
+}
+
+/** Makes a database from the dump of a version. The dump is loaded once: each database is a copy of what it makes. */
+export function restoreDatabase(version: Version): Promise<RestoredDatabase> {
+  return restoreCopy(version, `auth dump ${version}`, (url) => loadDump(url, version))
+}
+
+/**
+ * Copies a database that is made from the dump of a version.
+ * @param template identifies what is copied
+ * @param make makes it from an empty database, as the superuser of its URL
+ */
+export async function restoreCopy(
+  version: Version,
+  template: string,
+  make: (superuserUrl: string) => Promise<unknown>,
+): Promise<RestoredDatabase> {
+  const { directUrl: superuserUrl, drop } = await createTemporaryDatabase({ template, migrate: make })
   await giveToOwner(superuserUrl)
   return { superuserUrl, url: ownerUrl(superuserUrl), manifest: readManifest(version), drop }
 }
@@ -128,7 +156,10 @@ export function ownerUrl(url: string): string {
 }
 
 /** The settings with which this service takes over from the server that made the database. */
-export function settingsFor({ url, manifest }: RestoredDatabase): Readonly<Record<string, string>> {
+export function settingsFor({
+  url,
+  manifest,
+}: Pick<RestoredDatabase, 'url' | 'manifest'>): Readonly<Record<string, string>> {
   return {
     AUTH_PROFILE: 'supabase',
     AUTH_DATABASE_URL: url,

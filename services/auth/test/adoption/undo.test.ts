@@ -8,7 +8,7 @@ import { createCustomProvider } from '../../src/use-cases/create-custom-provider
 import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
 import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
-import { runSql, VERSIONS } from './restored-database.ts'
+import { readTables, runSql, VERSIONS } from './restored-database.ts'
 
 const SCHEMAS = ['auth', 'public']
 
@@ -27,8 +27,8 @@ async function readAll({ database }: Restored) {
     `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
      WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`,
   )
-  const rows: [string, unknown][] = []
-  for (const { name } of tables) rows.push([name, await runSql(url, `SELECT t::text FROM ${name} t ORDER BY 1`)])
+  const selects = tables.map(({ name }) => [name, `SELECT t::text FROM ${name} t ORDER BY 1`])
+  const rows = await readTables(url, Object.fromEntries(selects))
   const rights = await runSql(
     url,
     `SELECT nspname AS name, nspacl::text AS rights FROM pg_namespace WHERE nspname !~ '^pg_' UNION ALL
