@@ -55,6 +55,19 @@ export function adopt({ deps }: Restored): Promise<Adoption> {
   return adoptDatabase(deps, { force: false, report: () => {} })
 }
 
+/** Copies an adopted database, which is adopted once for all tests. The end of the test drops it. */
+export async function restoreAdopted(version: Version): Promise<Restored> {
+  const template = `auth adopted dump ${version} ${Object.keys(authMigrations).join(' ')}`
+  const database = await restoreCopy(version, template, async (superuserUrl) => {
+    await loadDump(superuserUrl, version)
+    await giveToOwner(superuserUrl)
+    const made = { superuserUrl, url: ownerUrl(superuserUrl), manifest: readManifest(version) }
+    await adopt(withDeps({ ...made, drop: async () => {} }))
+  })
+  onTestFinished(() => database.drop())
+  return withDeps(database)
+}
+
 /** The service on an adopted database. */
 export interface AdoptedApp extends TestApp {
   /** The user of a manifest. */
@@ -77,20 +90,12 @@ export async function openAdopted(
   return { ...test, restored, user: (name) => database.manifest.users.find((user) => user.name === name) }
 }
 
-/** Opens the service on a copy of an adopted database, which is adopted once for all tests. */
+/** Opens the service on an adopted database. */
 export async function openAdoptedVersion(
   version: Version,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<AdoptedApp> {
-  const template = `auth adopted dump ${version} ${Object.keys(authMigrations).join(' ')}`
-  const database = await restoreCopy(version, template, async (superuserUrl) => {
-    await loadDump(superuserUrl, version)
-    await giveToOwner(superuserUrl)
-    const made = { superuserUrl, url: ownerUrl(superuserUrl), manifest: readManifest(version) }
-    await adopt(withDeps({ ...made, drop: async () => {} }))
-  })
-  onTestFinished(() => database.drop())
-  return openAdopted(withDeps(database), settings)
+  return openAdopted(await restoreAdopted(version), settings)
 }
 
 /** An authenticator with the credential that the old server registered. */

@@ -7,7 +7,7 @@ import { migrateToLatest } from '../../src/migrations.ts'
 import { adoptDatabase } from '../../src/use-cases/adopt-database.ts'
 import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
 import { importDatabase } from '../../src/use-cases/import-database.ts'
-import { adopt, restore } from './adopted-app.ts'
+import { adopt, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
 
 /** Tables that a version has beside those which the check counts as served. */
@@ -155,8 +155,7 @@ it('auth doctor names adopt --check where only supabase/auth has used the databa
 })
 
 it('refuses to start as a role from which the tables hide their rows', async () => {
-  const restored = await restore('v2.196.0')
-  await adopt(restored)
+  const restored = await restoreAdopted('v2.196.0')
   const { config } = restored.deps
   const database = { ...config.database, role: 'auth_service' }
   await expect(migrateToLatest({ ...config, database })).rejects.toThrow(

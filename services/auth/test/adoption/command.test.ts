@@ -1,7 +1,7 @@
 import { PassThrough, Readable } from 'node:stream'
 import { expect, it } from 'vitest'
 import { adoptCommand, askOn } from '../../src/commands/adopt.ts'
-import { adopt, restore } from './adopted-app.ts'
+import { restore, restoreAdopted } from './adopted-app.ts'
 
 it('auth adopt checks, adopts, asks before it goes back, and forgets', async () => {
   const { deps } = await restore('v2.196.0')
@@ -52,8 +52,7 @@ it('auth adopt checks, adopts, asks before it goes back, and forgets', async () 
 })
 
 it('auth adopt --undo takes the end of its input for a no, and names --yes', async () => {
-  const restored = await restore('v2.196.0')
-  await adopt(restored)
+  const restored = await restoreAdopted('v2.196.0')
   const output = new PassThrough()
   const ask = (question: string) => askOn(Readable.from([]), output, question)
   const undo = adoptCommand(() => restored.deps.config, { print: () => {}, ask })

@@ -4,7 +4,7 @@ import { addApp } from '../authenticator-app.ts'
 import { outcomeOf } from '../bodies.ts'
 import { OPERATOR } from '../forged-token.ts'
 import { type MailApp, openMailApp } from '../mail-app.ts'
-import { adopt, type Restored, restore } from './adopted-app.ts'
+import { adopt, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { runSql, settingsFor, VERSIONS } from './restored-database.ts'
 
 // The neighbours of each database: `public.profiles`, which a trigger of `users` fills and which goes with the user, `public.notes`,
@@ -107,8 +107,7 @@ describe.each(VERSIONS)('the neighbours of an adopted database of %s', (version)
   })
 
   it('see what the service writes, in any profile: users at once, factors, and deleted users', async () => {
-    const restored = await restore(version)
-    await adopt(restored)
+    const restored = await restoreAdopted(version)
     const { superuserUrl } = restored.database
     const test = await open(restored)
     const clock = { now: restored.deps.now, advance: () => {} }

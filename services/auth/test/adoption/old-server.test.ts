@@ -2,7 +2,7 @@ import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
-import { adopt, type Restored, restore } from './adopted-app.ts'
+import { type Restored, restoreAdopted } from './adopted-app.ts'
 import { readTables, runSql, VERSIONS, type Version } from './restored-database.ts'
 
 const NIL = '00000000-0000-0000-0000-000000000000'
@@ -132,12 +132,11 @@ async function runOld({ database: { url } }: Restored, statements: Transaction):
   }
 }
 
-/** Adopts a database, which has a user with a session. */
+/** An adopted database, which has a user with a session. */
 async function adoptWithUser(version: Version) {
-  const restored = await restore(version)
+  const restored = await restoreAdopted(version)
   const plain = restored.database.manifest.users.find(({ name }) => name === 'plain')
   const [user = '', last] = [plain?.id, plain?.sessions.at(-1)]
-  await adopt(restored)
   return { restored, user, token: last?.refresh_token ?? '', session: last?.session_id ?? '' }
 }
 

@@ -7,7 +7,7 @@ import { changeCustomProvider } from '../../src/use-cases/change-custom-provider
 import { createCustomProvider } from '../../src/use-cases/create-custom-provider.ts'
 import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
-import { adopt, openAdopted, type Restored, restore } from './adopted-app.ts'
+import { adopt, openAdopted, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { readTables, runSql, VERSIONS } from './restored-database.ts'
 
 const SCHEMAS = ['auth', 'public']
@@ -51,8 +51,7 @@ describe.each(VERSIONS)('adopt --undo on %s', (version) => {
   })
 
   it('keeps users, passwords and factors of the meantime, and ends the sessions that have refreshed', async () => {
-    const restored = await restore(version)
-    await adopt(restored)
+    const restored = await restoreAdopted(version)
     const app = await openAdopted(restored)
     const plain = app.user('plain')
     const [used] = plain?.sessions ?? []
@@ -196,8 +195,7 @@ it('adopt --undo takes back an adoption that was killed before the switch, and c
 })
 
 it('adopt --undo refuses while the service serves, without a question, and changes nothing', async () => {
-  const restored = await restore('v2.196.0')
-  await adopt(restored)
+  const restored = await restoreAdopted('v2.196.0')
   const { app, deps, user } = await openAdopted(restored)
   await deps.jobs.open()
   onTestFinished(() => deps.jobs.close())
@@ -212,8 +210,7 @@ it('adopt --undo refuses while the service serves, without a question, and chang
 })
 
 it('adopt --forget drops the old tables, after which there is no way back', async () => {
-  const restored = await restore('v2.196.0')
-  await adopt(restored)
+  const restored = await restoreAdopted('v2.196.0')
   await forgetAdoption(restored.deps)
   await expect(undo(restored)).rejects.toThrow('the schema auth_before_trestle is not there')
   await expect(forgetAdoption(restored.deps)).rejects.toThrow('there is nothing to forget')
