@@ -81,7 +81,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     requestIdPattern: /^[A-Za-z0-9._-]{1,64}$/,
     bodyLimit: BODY_BYTES_MAX,
     handlerTimeoutMs: HANDLER_TIMEOUT_MS,
-    trustedProxies: deps.trustedProxies,
+    trustedProxies: deps.config.server.trustedProxies,
     ignoreTrailingSlash: true,
     brokenRequestHeaders: () => ANSWER_HEADERS,
   })
@@ -95,7 +95,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
     version: VERSION,
     description:
       'Merchants, card payments and a ledger.\n\nThe API key, which `POST /apps` shows once, is the password of Basic authentication. The user name stays empty.',
-    file: deps.docsEnabled ? API_DOCUMENT : undefined,
+    file: deps.config.server.docsEnabled ? API_DOCUMENT : undefined,
     securitySchemes: SECURITY_SCHEMES,
   })
   await app.register(healthRoutes)
@@ -158,7 +158,7 @@ async function customerRoutes(app: Server): Promise<void> {
     await open.register(challengesRoutes)
     await open.register(vaultRoutes)
   })
-  const { posHost: linkHost } = app.deps
+  const { posHost: linkHost } = app.deps.config.checkout
   await app.register(async (pages) => {
     await pages.register(linkPages)
     if (linkHost !== undefined) await pages.register(homeRoutes, { linkHost })

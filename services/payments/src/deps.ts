@@ -17,8 +17,6 @@ import { type Acquirers, createAcquirers } from './acquirers/acquirers.ts'
 import { createHttpAcquirer } from './acquirers/http-acquirer.ts'
 import { createSimulator } from './acquirers/simulator.ts'
 import type { UsedKeys } from './apps/app-key-repository.ts'
-import type { DayLimits } from './config/acquiring.ts'
-import type { RegistrationConfig } from './config/registration.ts'
 import type { PaymentsConfig } from './config.ts'
 import type { PaymentsTables } from './database.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
@@ -38,12 +36,14 @@ import { openWebhooks, type WebhookDeps } from './webhooks/delivery.ts'
 import { countingMails } from './webhooks/outbox.ts'
 import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-secret.ts'
 
-/** Settings that routes and use cases read as they stand in the config. */
-type Settings = RegistrationConfig &
-  DayLimits &
-  Pick<PaymentsConfig, 'payouts' | 'pricing'> &
-  Pick<PaymentsConfig['server'], 'baseUrl' | 'docsEnabled' | 'trustedProxies'> &
-  PaymentsConfig['checkout']
+/** The settings that routes, use cases and commands read. Keys and addresses of other servers stay with what is built from them. */
+interface ReadConfig
+  extends Pick<
+    PaymentsConfig,
+    'checkout' | 'dayLimits' | 'payouts' | 'pricing' | 'registration' | 'seedAllowed' | 'unusedAppDays'
+  > {
+  readonly server: Pick<PaymentsConfig['server'], 'baseUrl' | 'docsEnabled' | 'trustedProxies'>
+}
 
 /** The clock, random values and waiting of a process. Tests replace them. */
 interface Sources {
@@ -97,7 +97,8 @@ interface ReportDeps {
 }
 
 /** The dependencies of requests. `serve` builds them once. A test builds its own, and may replace members. */
-export interface PaymentsDeps extends Settings, Sources, Secrets, AccessDeps, MoneyDeps, QueueDeps, ReportDeps {
+export interface PaymentsDeps extends Sources, Secrets, AccessDeps, MoneyDeps, QueueDeps, ReportDeps {
+  readonly config: ReadConfig
   readonly lanes: Lanes
   readonly webhooks: WebhookDeps
 }
@@ -124,13 +125,11 @@ export interface OperatorDeps
     MoneyDeps,
     Pick<Secrets, 'pepper' | 'vault'>,
     Pick<QueueDeps, 'jobs'>,
-    Pick<ReportDeps, 'meter'>,
-    Pick<Settings, 'pricing' | 'payouts' | 'unusedAppDays' | 'rateAgeDaysMax' | 'authorizationExpiryDays'> {
+    Pick<ReportDeps, 'meter'> {
+  readonly config: ReadConfig
   readonly database: Database<PaymentsTables>
   readonly placement: Placement
   readonly webhookSecrets: WebhookSecrets
-  /** Whether `payments seed` may insert objects with given ids and keys. */
-  readonly seedAllowed: boolean
   close(): Promise<void>
 }
 
@@ -160,7 +159,7 @@ export async function createDeps(
   })
   const mailer = config.smtp && createMailer(config.smtp)
   return {
-    ...settingsOf(config),
+    config,
     ...SOURCES,
     ...createSecrets(config, meter),
     db,
@@ -193,20 +192,6 @@ export async function createDeps(
       await Promise.all([metrics.close(), tracing.close()])
       await database.close()
     },
-  }
-}
-
-function settingsOf(config: PaymentsConfig): Settings {
-  return {
-    ...config.checkout,
-    ...config.dayLimits,
-    registration: config.registration,
-    unusedAppDays: config.unusedAppDays,
-    payouts: config.payouts,
-    pricing: config.pricing,
-    baseUrl: config.server.baseUrl,
-    docsEnabled: config.server.docsEnabled,
-    trustedProxies: config.server.trustedProxies,
   }
 }
 

@@ -55,6 +55,17 @@ const limit = { consume: unused, wait: unused, giveBack: unused }
 const textSeal = { seal: unused, open: unused }
 
 const documentDeps: PaymentsDeps = {
+  config: {
+    server: { baseUrl: '', docsEnabled: true, trustedProxies: 0 },
+    // The document names the URLs of these hosts too.
+    checkout: { requireTls: false, vaultHost: 'vault.example', posUrl: '', posHost: 'pos.example' },
+    registration: 'open',
+    unusedAppDays: 0,
+    dayLimits: { authorizationExpiryDays: 0, confirmationDays: 0, rateAgeDaysMax: 0 },
+    payouts: { schedule: 'off', minimumMajorUnits: 0, delayDays: { live: 0, test: 0 } },
+    pricing: { rate: 0, flat: { currency: 'EUR', amount: 0 }, dispute: { currency: 'EUR', amount: 0 } },
+    seedAllowed: false,
+  },
   lanes: { read: lane, write: lane, lagging: lane },
   rateLimits: {
     requests: limit,
@@ -68,23 +79,11 @@ const documentDeps: PaymentsDeps = {
   },
   limitRefusals: unused,
   seals: { tokens: textSeal, hints: textSeal, frames: textSeal },
-  requireTls: false,
-  // The document names the URLs of these hosts too.
-  vaultHost: 'vault.example',
-  posUrl: '',
-  posHost: 'pos.example',
-  registration: 'open',
-  unusedAppDays: 0,
   acquirers: { names: [], find: unused, authorize: unused },
   vault: { keyId: 0, seal: unused, open: unused, macs: unused },
-  authorizationExpiryDays: 0,
-  confirmationDays: 0,
-  rateAgeDaysMax: 0,
-  payouts: { schedule: 'off', minimumMajorUnits: 0, delayDays: { live: 0, test: 0 } },
   operations: { run: unused },
   wait: unused,
   pepper: createSecretKey(Buffer.alloc(1)),
-  pricing: { rate: 0, flat: { currency: 'EUR', amount: 0 }, dispute: { currency: 'EUR', amount: 0 } },
   createKey: () => '',
   randomBytes: unused,
   now: unused,
@@ -108,9 +107,6 @@ const documentDeps: PaymentsDeps = {
     allowHttp: false,
   },
   userTokens: undefined,
-  baseUrl: '',
-  trustedProxies: 0,
-  docsEnabled: true,
   logger: pino({ enabled: false }),
   meter: createNoopMeter(),
   tracing: { instrument: async () => {} },

@@ -62,7 +62,7 @@ it('keys, codes and hints of apps go through the arrows of their diagrams, and t
     '14 days have passed': () => watched.change(CODES, "SET expires = expires - interval '14 days'"),
     '30 more days have passed': async () => {
       await watched.change(CODES, "SET expires = expires - interval '30 days'")
-      await cleanUp({ db, placement, unusedAppDays: 0 })
+      await cleanUp({ db, placement, config: { unusedAppDays: 0 } })
     },
   }
   const begun = ['an app is made']
@@ -126,7 +126,7 @@ it('members and their invitations go through the arrows of their diagrams, and t
     },
     '30 more days have passed': async () => {
       await watched.change(TOKENS, "SET expires = expires - interval '30 days'")
-      await cleanUp({ db, placement, unusedAppDays: 0 })
+      await cleanUp({ db, placement, config: { unusedAppDays: 0 } })
     },
   }
   const expired = ['invite', '14 days have passed']

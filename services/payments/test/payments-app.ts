@@ -76,7 +76,7 @@ export interface TestOptions {
   readonly authorizationExpiryDays?: number
   readonly requireTls?: boolean
   readonly vaultHost?: string
-  readonly registration?: PaymentsDeps['registration']
+  readonly registration?: PaymentsDeps['config']['registration']
   readonly trustedProxies?: number
   readonly docsEnabled?: boolean
   /** The public address. Default: one that nobody can call. */
@@ -215,6 +215,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
   const logger = onLog ? pino({ base: {} }, { write: (line) => onLog(JSON.parse(line)) }) : pino({ enabled: false })
   const limits = createRateLimits({ ...UNLIMITED, ...rateLimits }, options.limiterStore ?? memoryStore())
   const deps: PaymentsDeps = {
+    config: configOf(options),
     lanes: service.lanes,
     rateLimits: limits,
     acquirers: createAcquirers({
@@ -230,27 +231,15 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
     vault: testVault,
     seals: createCheckoutSeals(TEST_VAULT_KEYS),
     limitRefusals: createRefusalLimit(limits, createNoopMeter()),
-    requireTls: options.requireTls ?? false,
-    vaultHost: options.vaultHost,
-    posUrl: 'https://payments.example/pos',
-    posHost: options.posHost,
-    registration: options.registration ?? 'open',
-    unusedAppDays: 0,
     operations: createTestGroup(service),
-    authorizationExpiryDays: options.authorizationExpiryDays ?? 0,
-    confirmationDays: 3,
-    rateAgeDaysMax: 7,
-    payouts: { schedule: 'off', minimumMajorUnits: 1, delayDays: { live: 2, test: 0 } },
     wait,
     pepper: testPepper,
-    pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
     createKey: () => randomUUID(),
     usedKeys: new Map(),
     now: options.now ?? (() => new Date()),
     randomBytes,
     jobs,
     outbox,
-    baseUrl: options.baseUrl ?? 'https://payments.example',
     webhooks: {
       // Tests listen on loopback.
       outbound: createOutbound(options.webhookHosts ?? []),
@@ -258,8 +247,6 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
       allowHttp: true,
     },
     userTokens: options.verifyUser && createUserTokens(service.lanes, options.verifyUser),
-    trustedProxies: options.trustedProxies ?? 0,
-    docsEnabled: options.docsEnabled ?? true,
     logger,
     meter: createNoopMeter(),
     tracing: { instrument: async () => {} },
@@ -286,6 +273,33 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
       if (work) await stopWork(deps, 5_000)
       await close()
     },
+  }
+}
+
+/** The settings of tests, which are the defaults but for what a test changes. */
+function configOf(options: TestOptions): PaymentsDeps['config'] {
+  return {
+    server: {
+      baseUrl: options.baseUrl ?? 'https://payments.example',
+      docsEnabled: options.docsEnabled ?? true,
+      trustedProxies: options.trustedProxies ?? 0,
+    },
+    checkout: {
+      posUrl: 'https://payments.example/pos',
+      posHost: options.posHost,
+      vaultHost: options.vaultHost,
+      requireTls: options.requireTls ?? false,
+    },
+    dayLimits: {
+      authorizationExpiryDays: options.authorizationExpiryDays ?? 0,
+      confirmationDays: 3,
+      rateAgeDaysMax: 7,
+    },
+    payouts: { schedule: 'off', minimumMajorUnits: 1, delayDays: { live: 2, test: 0 } },
+    pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
+    registration: options.registration ?? 'open',
+    unusedAppDays: 0,
+    seedAllowed: true,
   }
 }
 
@@ -323,7 +337,6 @@ export function operatorDeps({ deps, owner }: Pick<TestPayments, 'deps' | 'owner
     database: owner,
     placement,
     webhookSecrets: deps.webhooks.secrets,
-    seedAllowed: true,
     close: async () => {},
   }
 }

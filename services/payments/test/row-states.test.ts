@@ -100,7 +100,7 @@ it('a webhook goes through the arrows of its diagram, and through no others', as
 }, 120_000)
 
 it('an Idempotency-Key goes through the arrows of its diagram, and through no others', async () => {
-  const { lanes, acquirers, rateAgeDaysMax } = payments.deps
+  const { lanes, acquirers, config } = payments.deps
   const watched = await watchRows(payments.url, { [KEYS]: ({ row }) => (row.status === null ? 'running' : 'finished') })
   interface Owner {
     readonly transactionId: string
@@ -129,11 +129,11 @@ it('an Idempotency-Key goes through the arrows of its diagram, and through no ot
         merchantId,
         charge: { transactionId, currency: 'EUR', amount: 100 },
         acquirers: acquirers.names,
-        rateAgeDaysMax,
+        rateAgeDaysMax: config.dayLimits.rateAgeDaysMax,
       }),
     '24 hours have passed': async () => {
       await watched.change(KEYS, "SET created = created - interval '24 hours'")
-      await cleanUp({ db: payments.database.db, placement, unusedAppDays: 0 })
+      await cleanUp({ db: payments.database.db, placement, config: { unusedAppDays: 0 } })
     },
   }
   const ways = [[], ['a charge'], ['a capture'], ['the process of a charge dies']]

@@ -76,7 +76,7 @@ it('the rows of a token go through the arrows of its diagram, and through no oth
       laterMs += DAY_MS
       for (const table of [CLAIMED, SPENT]) await watched.change(table, "SET expires = expires - interval '24 hours'")
     },
-    'clean-up': () => cleanUp({ db: payments.database.db, placement, unusedAppDays: 0 }),
+    'clean-up': () => cleanUp({ db: payments.database.db, placement, config: { unusedAppDays: 0 } }),
   }
   const claimed = ['an order uses it']
   const spent = [...claimed, 'the attempt is approved']

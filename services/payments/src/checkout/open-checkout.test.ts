@@ -89,10 +89,12 @@ describe('openCheckout', () => {
   })
 
   it('refuses the card of a live order that came without TLS, where TLS is required', async () => {
+    const { config } = payments.deps
+    const tls = (requireTls: boolean) => ({ config: { ...config, checkout: { ...config.checkout, requireTls } } })
     const [order, forTests] = [await liveOrder(), await orderOf()]
-    await expect(open(order, { requireTls: true }, false)).rejects.toThrow(cardDataInsecure())
-    expect(await open(order, { requireTls: false }, false)).toHaveProperty('payee.id', live.id)
-    expect(await open(forTests, { requireTls: true }, false)).toHaveProperty('payee.id', shop.id)
+    await expect(open(order, tls(true), false)).rejects.toThrow(cardDataInsecure())
+    expect(await open(order, tls(false), false)).toHaveProperty('payee.id', live.id)
+    expect(await open(forTests, tls(true), false)).toHaveProperty('payee.id', shop.id)
   })
 
   it('refuses a live order while the service does not know the acquirer of the merchant', async () => {
@@ -106,7 +108,7 @@ describe('openCheckout', () => {
   })
 
   it('lets customers of a live merchant return to its site and to the page of payment links only', async () => {
-    for (const returnUrl of ['https://www.shop.example/thanks', payments.deps.posUrl]) {
+    for (const returnUrl of ['https://www.shop.example/thanks', payments.deps.config.checkout.posUrl]) {
       expect(await open(await liveOrder({ returnUrl }))).toHaveProperty('payee.id', live.id)
     }
     const returnUrl = 'https://elsewhere.example/'

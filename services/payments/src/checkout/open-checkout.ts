@@ -4,6 +4,8 @@ import type { Acquirers } from '../acquirers/acquirers.ts'
 import { scenarioOfPayment } from '../acquirers/test-object.ts'
 import { type SchemeVerdict, schemeOf } from '../cards/card-number.ts'
 import { completeScenario, type Scenario, type ScenarioChanges } from '../cards/scenario.ts'
+import type { DayLimits } from '../config/acquiring.ts'
+import type { CheckoutConfig } from '../config/checkout.ts'
 import {
   integrationDisabled,
   integrationKeyUnknown,
@@ -72,12 +74,10 @@ export interface CheckoutDeps {
   readonly lanes: Lanes
   readonly seals: CheckoutSeals
   readonly acquirers: Pick<Acquirers, 'names'>
-  /** Whether live card data must come by TLS. */
-  readonly requireTls: boolean
-  /** The page of payment links, as customers reach it. */
-  readonly posUrl: string
-  /** Days after which an exchange rate is too old for live money. */
-  readonly rateAgeDaysMax: number
+  readonly config: {
+    readonly checkout: Pick<CheckoutConfig['checkout'], 'requireTls' | 'posUrl'>
+    readonly dayLimits: Pick<DayLimits, 'rateAgeDaysMax'>
+  }
   readonly now: () => Date
 }
 
@@ -102,7 +102,7 @@ export async function openCheckout(deps: CheckoutDeps, request: OrderRequest): P
     ? await findCheckout(deps.lanes, {
         merchantKey: order.integration.key,
         currency: order.amount?.currency ?? null,
-        rateAgeDaysMax: deps.rateAgeDaysMax,
+        rateAgeDaysMax: deps.config.dayLimits.rateAgeDaysMax,
         digest: digest ?? null,
         sessionId: progress?.sessionId ?? null,
         jtis: [number, code].flatMap((opened) => (opened.verdict === 'opened' ? [opened.token.jti] : [])),
@@ -147,21 +147,21 @@ export function judgeCardOf({ order, payee, tokens, scheme, scenario }: OpenOrde
 }
 
 /** What the order is, and how it came. A repeated order gives the same result. */
-function judgeRequest({ requireTls }: CheckoutDeps, { order, isSecure }: OrderRequest, { test }: Payee): void {
+function judgeRequest({ config }: CheckoutDeps, { order, isSecure }: OrderRequest, { test }: Payee): void {
   if (test !== (order.test !== undefined)) {
     throw test ? testMissing() : testUnexpected()
   }
-  if (requireTls && !test && !isSecure) refuseInsecureCard()
+  if (config.checkout.requireTls && !test && !isSecure) refuseInsecureCard()
 }
 
 /** Permission, dates and rates: they may have changed since the order was first sent. */
-function judgeOrder({ acquirers, posUrl }: CheckoutDeps, order: Order, { payee, rate }: Checkout): void {
+function judgeOrder({ acquirers, config }: CheckoutDeps, order: Order, { payee, rate }: Checkout): void {
   const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
   if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()
   const noRate = { field: 'amount.currency', message: FIELD_TEXTS.noRate }
   const problem = orderProblem(order, payee.now) ?? (rate === null ? noRate : undefined)
   if (problem !== undefined) refuseOrder([problem])
-  if (!mayReturn(order.returnUrl, payee, posUrl)) throw returnUrlElsewhere()
+  if (!mayReturn(order.returnUrl, payee, config.checkout.posUrl)) throw returnUrlElsewhere()
   if (rate === 'stale') refuseOldRate()
 }
 

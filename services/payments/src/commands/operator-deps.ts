@@ -20,16 +20,11 @@ export async function openOperatorDeps(config: PaymentsConfig): Promise<Operator
   const { lanes } = database
   const { pepper, vault } = createSecrets(config, meter)
   return {
+    config,
     pepper,
     vault,
     ...SOURCES,
     meter,
-    rateAgeDaysMax: config.dayLimits.rateAgeDaysMax,
-    authorizationExpiryDays: config.dayLimits.authorizationExpiryDays,
-    pricing: config.pricing,
-    payouts: config.payouts,
-    unusedAppDays: config.unusedAppDays,
-    seedAllowed: config.seedAllowed,
     webhookSecrets: createWebhookSecrets(config),
     acquirers: openAcquirers(config, { lanes, meter, logger: pino({ enabled: false }) }),
     operations: createOperationGroup({ lanes, meter, terms: config.rateTerms, scope: () => placement.batchScope }),

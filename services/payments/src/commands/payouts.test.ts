@@ -50,6 +50,13 @@ async function removeAll(...tables: readonly (keyof PaymentsTables)[]): Promise<
 
 const { run, json, readJson } = commandRunner([payoutsCommand, merchantsCommand], () => operatorDeps(payments))
 
+/** Runs the job of the day with this schedule in the settings. */
+const payDaily = (schedule: 'off' | 'daily') => {
+  const { deps, database } = payments
+  const config = { ...deps.config, payouts: { ...deps.config.payouts, schedule } }
+  return payOutDaily({ ...deps, db: database.db, config }, deps.meter)
+}
+
 /** A live merchant with money that is due. */
 async function merchantWithMoney(currency: string, changes: object = {}): Promise<string> {
   const bank = { iban: 'DK5000400440116243' }
@@ -125,9 +132,7 @@ describe('payments payouts', () => {
         { merchantId: locked, failure: 'canceling statement due to lock timeout' },
         { merchantId: free, payout: expect.any(String), amount: 9_840 },
       ])
-      const daily = { ...payments.deps.payouts, schedule: 'daily' } as const
-      const paid = payOutDaily({ ...payments.deps, db: payments.database.db, payouts: daily }, payments.deps.meter)
-      await expect(paid).rejects.toHaveProperty('message', '1 merchants could not be paid out')
+      await expect(payDaily('daily')).rejects.toHaveProperty('message', '1 merchants could not be paid out')
     })
     await run('payouts', 'run', '--merchant', locked)
     expect([await balance(locked), await balance(free)]).toEqual([0n, 0n])
@@ -137,11 +142,8 @@ describe('payments payouts', () => {
 
   it('the daily job pays out as the command does, unless the settings no longer say so', async () => {
     const id = await merchantWithMoney('EUR')
-    const { deps, database } = payments
-    const pay = (schedule: 'off' | 'daily') =>
-      payOutDaily({ ...deps, db: database.db, payouts: { ...deps.payouts, schedule } }, deps.meter)
-    expect([await pay('off'), await balance(id)]).toEqual(['dropped', 9_840n])
-    expect([await pay('daily'), await balance(id)]).toEqual(['done', 0n])
+    expect([await payDaily('off'), await balance(id)]).toEqual(['dropped', 9_840n])
+    expect([await payDaily('daily'), await balance(id)]).toEqual(['done', 0n])
     const [waiting] = await readJson(Payouts, 'payouts', 'list', '--status', 'created')
     await run('payouts', 'fail', waiting?.id ?? '')
   })

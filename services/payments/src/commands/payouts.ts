@@ -23,10 +23,10 @@ const commands: readonly OperatorCommand[] = [
     usage: 'run',
     description: 'pay out each merchant with a positive balance, once a day',
     options: [['--merchant <id>', 'this merchant alone']],
-    run: async ({ database: { db, lanes }, payouts }, { options: { merchant } }) => {
+    run: async ({ database: { db, lanes }, config }, { options: { merchant } }) => {
       const turns: PayoutTurn[] = []
       const only = typeof merchant === 'string' ? merchant : undefined
-      for await (const turn of payOutMerchants({ db, lanes, payouts }, { only })) turns.push(turn)
+      for await (const turn of payOutMerchants({ db, lanes, config }, { only })) turns.push(turn)
       const paid = turns.filter((turn) => 'payout' in turn).length
       await insertOperatorAudit(db, { action: 'payouts.run', payload: { paid, skipped: turns.length - paid } })
       return turns

@@ -233,7 +233,9 @@ describe('payments seed, after the whole file', () => {
   })
 
   it('refuses without PAYMENTS_ALLOW_SEED', async () => {
-    const strict = commandRunner([seedCommand], () => ({ ...operatorDeps(payments), seedAllowed: false }))
+    const deps = operatorDeps(payments)
+    const config = { ...deps.config, seedAllowed: false }
+    const strict = commandRunner([seedCommand], () => ({ ...deps, config }))
     await expect(strict.run('seed', await file(whole))).rejects.toHaveProperty(
       'message',
       'seeding needs PAYMENTS_ALLOW_SEED=yes',

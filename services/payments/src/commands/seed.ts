@@ -10,7 +10,7 @@ export function seedCommand(operator: Operator): Command {
     usage: 'seed <file>',
     description: 'insert apps, merchants and transactions of a JSON file, with its ids and keys',
     run: async (deps, { words: [file = ''] }) => {
-      if (!deps.seedAllowed) throw new Error('seeding needs PAYMENTS_ALLOW_SEED=yes')
+      if (!deps.config.seedAllowed) throw new Error('seeding needs PAYMENTS_ALLOW_SEED=yes')
       return seed(deps, readSeedFile(await readFile(file, 'utf8')))
     },
   })

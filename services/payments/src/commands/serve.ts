@@ -95,8 +95,7 @@ async function start(config: PaymentsConfig, log: ServiceLogger, process: NodeJS
 /** What background work uses: rows, its queue, its settings, the servers that it calls, and what it reports. */
 type WorkDeps = RowDeps &
   QueueDeps &
-  Pick<ProcessDeps, 'payouts' | 'authorizationExpiryDays' | 'confirmationDays' | 'baseUrl'> &
-  Pick<ProcessDeps, 'acquirers' | 'mailer' | 'webhooks'> &
+  Pick<ProcessDeps, 'config' | 'acquirers' | 'mailer' | 'webhooks'> &
   Pick<ProcessDeps, 'rateLimits' | 'logger' | 'meter' | 'now'>
 
 /** Starts the background work of a process, once its queue is open. `serve` starts the clean-up afterwards. */

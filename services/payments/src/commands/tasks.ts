@@ -16,7 +16,7 @@ export function cleanUpCommand(operator: Operator): Command {
     usage: 'prune',
     description:
       'delete expired sessions, tokens and invitations, idempotency keys of a day, events of a month, apps that nobody uses',
-    run: ({ database, placement, unusedAppDays }) => cleanUp({ db: database.db, placement, unusedAppDays }),
+    run: ({ database, placement, config }) => cleanUp({ db: database.db, placement, config }),
   })
 }
 

@@ -85,7 +85,8 @@ export function sendPaymentPage(
   link: PayableLink,
   tried?: Pick<PaymentPage, 'expiry' | 'problems' | 'refusal'>,
 ): FastifyReply {
-  const { baseUrl: api, randomBytes } = request.server.deps
+  const { config, randomBytes } = request.server.deps
+  const { baseUrl: api } = config.server
   // The script of the page calls the checkout at this origin, so the content policy permits it.
   const { origin } = new URL(api)
   const pageId = randomBytes(PAGE_ID_BYTES).toString('base64url')

@@ -3,7 +3,7 @@ import { refuseInsecureCard } from '../checkout/order.ts'
 
 /** Whether a request came without TLS although card data needs TLS. Such a request gets no card form either. */
 export function isInsecure({ protocol, server }: FastifyRequest): boolean {
-  return server.deps.requireTls && protocol !== 'https'
+  return server.deps.config.checkout.requireTls && protocol !== 'https'
 }
 
 /**

@@ -21,7 +21,8 @@ const KEY = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][
 
 /** Asks a service for an app whose registration is not open. */
 const ask = async (registration: 'closed' | 'invited', payload: object) => {
-  const other = await buildApp({ ...payments.deps, registration })
+  const { deps } = payments
+  const other = await buildApp({ ...deps, config: { ...deps.config, registration } })
   const response = await other.inject({ method: 'POST', url: '/apps', payload })
   await other.close()
   return response

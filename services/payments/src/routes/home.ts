@@ -15,7 +15,7 @@ const frontPage = renderServicePage({
 
 /** The vault, at the root of the host of PAYMENTS_VAULT_HOST, where official clients post (reference: Checkout). */
 export const vaultHostRoutes: Routes = async (app) => {
-  const { vaultHost } = app.deps
+  const { vaultHost } = app.deps.config.checkout
   if (vaultHost === undefined) return
   const schema = {
     operationId: 'tokenizeCardAtVaultHost',

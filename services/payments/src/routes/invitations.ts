@@ -21,11 +21,11 @@ const PAGE_HEADERS = pageHeaders()
  * (reference: Invitations).
  */
 export const invitationsRoutes: Routes = async (app) => {
-  const { lanes, rateLimits, docsEnabled } = app.deps
+  const { lanes, rateLimits, config } = app.deps
   const refuseGuess = refuseBeyond(app, 'failure', rateLimits.failures)
   const show = async (invitation: Invitation | undefined, reply: FastifyReply) => {
     if (!invitation) await refuseGuess(reply.request.ip)
-    const { status, text } = invitationPage(invitation, docsEnabled)
+    const { status, text } = invitationPage(invitation, config.server.docsEnabled)
     return reply.code(status).headers(PAGE_HEADERS).send(text)
   }
   app.get(

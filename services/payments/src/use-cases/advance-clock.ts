@@ -23,13 +23,14 @@ const EXPIRY_BATCHES = 50
  * @throws clockTooFar when the clock would run more than 100 years ahead, and what `requireOutcome` throws
  */
 export async function advanceClock(
-  { lanes, authorizationExpiryDays: days }: Pick<PaymentsDeps, 'lanes' | 'authorizationExpiryDays'>,
+  { lanes, config }: Pick<PaymentsDeps, 'lanes' | 'config'>,
   { caller, merchantId, asked }: AdvanceClockInput,
 ): Promise<{ readonly now: Date; readonly replayed: boolean }> {
   const seconds = valuesOrNull(asked)?.seconds ?? null
   const advanced = await callAdvanceClock(lanes, { ...callerColumns(caller), merchantId, seconds })
   const { outcome, replayed } = requireOutcome(caller, advanced, asked)
   if (outcome.verdict === 'limit-exceeded') throw clockTooFar()
+  const days = config.dayLimits.authorizationExpiryDays
   await callExpireInBatches(lanes, { merchantId, days, batches: EXPIRY_BATCHES })
   return { now: outcome.now, replayed }
 }

@@ -3,7 +3,7 @@ import { sealHint } from '../checkout/hint.ts'
 import { findChallenge, type OpenChallenge, updateOutcome } from '../checkout/session-repository.ts'
 import type { PaymentsDeps } from '../deps.ts'
 
-type BankDeps = Pick<PaymentsDeps, 'lanes' | 'seals' | 'posUrl'>
+type BankDeps = Pick<PaymentsDeps, 'config' | 'lanes' | 'seals'>
 
 /** The customer's answer to the simulated bank. */
 export type Decision = 'approve' | 'decline'
@@ -28,7 +28,7 @@ export type BankAnswer = { readonly posOrigin: string | undefined; readonly loca
  * deleted.
  */
 export async function answerBank(
-  { lanes, seals, posUrl }: BankDeps,
+  { config, lanes, seals }: BankDeps,
   text: string,
   decision: Decision | undefined,
 ): Promise<BankAnswer | undefined> {
@@ -42,7 +42,7 @@ export async function answerBank(
   const challenge = isAnswered ? await findChallenge(lanes, key) : before
   if (!challenge) return undefined
   const returnUrl = state.returns ? challenge.returnUrl : null
-  const posOrigin = returnUrl === null ? undefined : originWithin(posUrl, returnUrl)
+  const posOrigin = returnUrl === null ? undefined : originWithin(config.checkout.posUrl, returnUrl)
   const hints = hintsOf({ seals }, state, challenge)
   const place = { posOrigin, locale: state.locale }
   if (!hints) return { outcome: 'open', state, challenge, ...place }

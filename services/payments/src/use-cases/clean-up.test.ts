@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => payments.close())
 
-const KEEP = { placement, unusedAppDays: 0 }
+const KEEP = { placement, config: { unusedAppDays: 0 } }
 const HOUR_MS = 3_600_000
 const ago = (hours: number) => new Date(Date.now() - hours * HOUR_MS)
 const bytes = Buffer.alloc(32)
@@ -92,7 +92,7 @@ describe('cleanUp', () => {
     const ask = ({ headers }: { headers: { authorization: string } }) =>
       payments.app.inject({ url: '/me', headers: { ...headers } })
     expect(await cleanUp({ db, ...KEEP })).toEqual(deletedRows({ apps: 0 }))
-    expect(await cleanUp({ db, placement, unusedAppDays: 30 })).toEqual(deletedRows({ apps: 1 }))
+    expect(await cleanUp({ db, placement, config: { unusedAppDays: 30 } })).toEqual(deletedRows({ apps: 1 }))
     expect(statusAndBody(await ask(unused))).toEqual(refusals.unauthorized)
     for (const kept of [used, fresh, member]) expect((await ask(kept)).statusCode).toBe(200)
   })

@@ -2,6 +2,7 @@ import type { ServiceLogger } from '@trestle/common/telemetry/logger.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { defineTask } from '@trestle/jobs/task.ts'
 import { deleteUnusedApps } from '../apps/app-repository.ts'
+import type { PaymentsConfig } from '../config.ts'
 import type { Db, PaymentsTables } from '../database.ts'
 import type { OldRows } from '../placement/delete-old-rows.ts'
 import type { Placement } from '../placement/placement.ts'
@@ -23,19 +24,18 @@ interface CleanUpDeps {
   readonly jobs: Pick<Jobs, 'work' | 'schedule'>
   readonly logger: Pick<ServiceLogger['logger'], 'info'>
   readonly placement: Pick<Placement, 'deleteOldRows' | 'deleteOldEvents'>
-  readonly unusedAppDays: number
+  readonly config: Pick<PaymentsConfig, 'unusedAppDays'>
 }
 
 /**
  * Deletes expired and old rows, a batch a statement (reference: Background work). Locked rows stay until the next run.
- * `unusedAppDays`: the age at which apps that nobody uses are deleted; 0: never.
  * @returns how many rows of each table were deleted
  */
 export async function cleanUp({
   db,
   placement,
-  unusedAppDays,
-}: Pick<CleanUpDeps, 'db' | 'placement' | 'unusedAppDays'>): Promise<DeletedRows> {
+  config: { unusedAppDays },
+}: Pick<CleanUpDeps, 'db' | 'placement' | 'config'>): Promise<DeletedRows> {
   const deleted: Partial<Record<keyof PaymentsTables, number>> = {}
   for (const [table, old] of OLD_ROWS) deleted[table] = await placement.deleteOldRows(db, table, old)
   return {

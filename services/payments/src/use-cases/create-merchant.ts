@@ -17,11 +17,11 @@ export interface CreateMerchantInput {
  * @throws what `requireObject` throws
  */
 export async function createMerchant(
-  { lanes, pricing }: Pick<PaymentsDeps, 'lanes' | 'pricing'>,
+  { lanes, config }: Pick<PaymentsDeps, 'lanes' | 'config'>,
   { caller, asked }: CreateMerchantInput,
 ): Promise<{ readonly merchant: Merchant; readonly replayed: boolean }> {
   const values = valuesOrNull(asked)
-  const terms = { claim: DEFAULT_CLAIM, pricing }
+  const terms = { claim: DEFAULT_CLAIM, pricing: config.pricing }
   const created = await callCreateMerchant(lanes, { caller, merchant: values && { ...values, ...terms } })
   const merchant = requireObject(caller, created, { asked, name: 'merchant' })
   return { merchant, replayed: created.verdict === 'replayed' }

@@ -19,7 +19,7 @@ export interface CreatedMerchant {
   readonly app: { readonly id: string; readonly key?: string }
 }
 
-type CreateDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'pricing' | 'createKey'>
+type CreateDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'config' | 'createKey'>
 
 /**
  * Makes a merchant as POST /merchants does, and records that an operator did.
@@ -31,13 +31,13 @@ export async function createOperatedMerchant(
 ): Promise<CreatedMerchant> {
   const {
     database: { db, lanes },
-    pricing,
+    config,
   } = deps
   const app = appId === undefined ? await makeApp(deps, values.name ?? undefined) : { id: appId }
   const keyMac = await findAppKey(db, app.id)
   if (!keyMac) throw new Error(`there is no app ${app.id} with a good key`)
   const caller = { keyMac, userEmail: null, repeat: undefined }
-  const { merchant } = await createMerchant({ lanes, pricing }, { caller, asked: valid(values) })
+  const { merchant } = await createMerchant({ lanes, config }, { caller, asked: valid(values) })
   const payload = { appId: app.id }
   await insertOperatorAudit(db, { action: 'merchant.created', merchantId: merchant.id, payload })
   return { merchant, app }

@@ -33,7 +33,7 @@ export interface ChargeValues {
   readonly sourceField: string
 }
 
-type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait' | 'rateAgeDaysMax'>
+type ChargeDeps = Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'vault' | 'wait' | 'config'>
 
 /**
  * Charges a card again (reference: Charging again). Writes the attempt, asks the acquirer without holding a lock or a
@@ -82,10 +82,11 @@ export async function chargeCard(
 }
 
 function beginCharge(
-  { lanes, acquirers, wait, rateAgeDaysMax }: ChargeDeps,
+  { config, lanes, acquirers, wait }: ChargeDeps,
   { caller, merchantId, asked }: CreateTransactionInput,
 ): Promise<Judged<BegunCharge>> {
   const charge = valuesOrNull(asked)?.charge ?? null
+  const { rateAgeDaysMax } = config.dayLimits
   const columns = { ...callerColumns(caller), merchantId, charge, acquirers: acquirers.names, rateAgeDaysMax }
   return beginOnceFree({
     begin: () => callBeginCharge(lanes, columns),

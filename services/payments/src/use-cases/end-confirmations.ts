@@ -5,7 +5,7 @@ import { type BookingDeps, bookFinalAnswer, type FinalAnswer } from '../acquirer
 import { getOperation, listOverdueOperations, type OperationKey } from '../acquirers/operation-repository.ts'
 import type { ProcessDeps } from '../deps.ts'
 
-type ConfirmationDeps = BookingDeps & Pick<ProcessDeps, 'jobs' | 'acquirers' | 'logger' | 'confirmationDays'>
+type ConfirmationDeps = BookingDeps & Pick<ProcessDeps, 'jobs' | 'acquirers' | 'logger' | 'config'>
 
 const BATCH_ROWS = 1_000
 const EVERY_HOUR = '41 * * * *'
@@ -17,7 +17,8 @@ const EVERY_HOUR = '41 * * * *'
  * @throws any error but that of a statement which the database has ended, so that the job runs again
  */
 export async function endConfirmations(deps: Omit<ConfirmationDeps, 'jobs'>): Promise<Outcome> {
-  const { db, logger, confirmationDays: days } = deps
+  const { db, logger } = deps
+  const { confirmationDays: days } = deps.config.dayLimits
   for (const key of await listOverdueOperations(db, { days, limit: BATCH_ROWS })) {
     try {
       await endConfirmation(deps, key)

@@ -4,7 +4,7 @@ import { forEachMerchant } from '../merchants/each-merchant.ts'
 import { expiryTask } from '../transactions/transaction-jobs.ts'
 import { callExpireInBatches } from '../transactions/transaction-repository.ts'
 
-type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'logger' | 'authorizationExpiryDays'>
+type ExpiryDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'logger' | 'config'>
 
 const EVERY_HOUR = '23 * * * *'
 
@@ -14,7 +14,8 @@ const EVERY_HOUR = '23 * * * *'
  * @throws Error after the last merchant when some were left out, so that the queue runs the job again for all of them
  */
 export async function expireAuthorizations(deps: ExpiryDeps): Promise<Outcome> {
-  const { lanes, authorizationExpiryDays: days } = deps
+  const { lanes } = deps
+  const { authorizationExpiryDays: days } = deps.config.dayLimits
   const batches = Number.POSITIVE_INFINITY
   await forEachMerchant(deps, (merchantId) => callExpireInBatches(lanes, { merchantId, days, batches }))
   return 'done'
@@ -23,5 +24,5 @@ export async function expireAuthorizations(deps: ExpiryDeps): Promise<Outcome> {
 /** Voids expired authorizations every hour, where the settings give them an end. */
 export async function startExpiry({ jobs, ...deps }: ExpiryDeps & Pick<ProcessDeps, 'jobs'>): Promise<void> {
   await jobs.work(expiryTask, () => expireAuthorizations(deps))
-  if (deps.authorizationExpiryDays > 0) await jobs.schedule(expiryTask, EVERY_HOUR)
+  if (deps.config.dayLimits.authorizationExpiryDays > 0) await jobs.schedule(expiryTask, EVERY_HOUR)
 }

@@ -19,7 +19,7 @@ import { tokenizeCard } from './tokenize-card.ts'
 type PageDeps = PayDeps &
   ChallengeDeps &
   Parameters<typeof resolveLink>[0] &
-  Pick<PaymentsDeps, 'posUrl' | 'seals' | 'now' | 'randomBytes'>
+  Pick<PaymentsDeps, 'config' | 'seals' | 'now' | 'randomBytes'>
 
 /** The card form as it was submitted. */
 export interface CardForm extends CardInput {
@@ -137,7 +137,7 @@ async function continuePayment(
   const { pageId, ip, isSecure, locale, path, source } = payment
   const { frames } = deps.seals
   const place = placeOf(payment, link)
-  const returnUrl = new URL(`${path}?${link.query}`, deps.posUrl).href
+  const returnUrl = new URL(`${path}?${link.query}`, deps.config.checkout.posUrl).href
   const answer = await payByLink(deps, { link, card, pageId, ip, isSecure, locale, returnUrl })
   switch (answer.verdict) {
     case 'refused':

@@ -13,7 +13,7 @@ import { type PayoutDeps, type PayoutTurn, payOutMerchants } from './pay-out-mer
  * the job again for all merchants
  */
 export async function payOutDaily(deps: PayoutDeps & Pick<ProcessDeps, 'logger'>, meter: Meter): Promise<Outcome> {
-  if (deps.payouts.schedule !== 'daily') return 'dropped'
+  if (deps.config.payouts.schedule !== 'daily') return 'dropped'
   const count = countPayouts(meter)
   let failed = 0
   for await (const turn of payOutMerchants(deps)) {
@@ -38,5 +38,5 @@ export async function startDailyPayouts(
   deps: PayoutDeps & Pick<ProcessDeps, 'jobs' | 'logger' | 'meter'>,
 ): Promise<void> {
   await deps.jobs.work(payoutTask, () => payOutDaily(deps, deps.meter))
-  if (deps.payouts.schedule === 'daily') await deps.jobs.schedule(payoutTask, PAYOUT_CRON)
+  if (deps.config.payouts.schedule === 'daily') await deps.jobs.schedule(payoutTask, PAYOUT_CRON)
 }

@@ -15,7 +15,7 @@ export type PayoutTurn = { readonly merchantId: string } & (
 )
 
 /** What paying out needs: the merchants, and the rules of the settings. */
-export type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'payouts'>
+export type PayoutDeps = Pick<ProcessDeps, 'db' | 'lanes' | 'config'>
 
 /**
  * Pays out all merchants with a positive balance, one after the other in the order of their ids. Each has a call of its own, which
@@ -39,7 +39,7 @@ export async function* payOutMerchants(
 
 /** A lock timeout or statement timeout of one merchant does not stop the payouts of others. */
 async function payOutMerchant(
-  { lanes, payouts }: PayoutDeps,
+  { lanes, config: { payouts } }: PayoutDeps,
   { merchantId, test }: PayoutCandidate,
 ): Promise<PayoutTurn> {
   const rules = {

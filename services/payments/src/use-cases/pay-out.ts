@@ -20,7 +20,7 @@ export interface PayOutInput {
  * @throws payoutSkipped with the reason why nothing is paid out, and what `requireOutcome` throws
  */
 export async function payOut(
-  { lanes, payouts, meter }: Pick<PaymentsDeps, 'lanes' | 'payouts' | 'meter'>,
+  { lanes, config: { payouts }, meter }: Pick<PaymentsDeps, 'lanes' | 'config' | 'meter'>,
   { caller, merchantId, asked }: PayOutInput,
 ): Promise<{ readonly payout: Payout; readonly replayed: boolean }> {
   const isRefused = asked.verdict === 'refused'

@@ -17,10 +17,10 @@ export interface AppRegistration {
  * @throws registrationClosed where only the operator makes apps, registrationInvited where a good code is needed and the request has none
  */
 export async function registerApp(
-  deps: CreateAppDeps & Pick<PaymentsDeps, 'registration'>,
+  deps: CreateAppDeps & Pick<PaymentsDeps, 'config'>,
   { name, code }: AppRegistration,
 ): Promise<CreatedApp> {
-  switch (deps.registration) {
+  switch (deps.config.registration) {
     case 'closed':
       throw registrationClosed()
     case 'open':

@@ -5,13 +5,14 @@ import { findLinkPayee } from '../payment-links/payee-repository.ts'
 
 /** Finds what a link asks to pay, or why it cannot be paid (reference: Parameters of a link). */
 export async function resolveLink(
-  { lanes, acquirers, rateAgeDaysMax }: Pick<PaymentsDeps, 'lanes' | 'acquirers' | 'rateAgeDaysMax'>,
+  { config, lanes, acquirers }: Pick<PaymentsDeps, 'config' | 'lanes' | 'acquirers'>,
   query: URLSearchParams,
 ): Promise<JudgedLink> {
   const key = query.get('key')?.trim() ?? ''
   if (key === '') return { verdict: 'problem', problem: 'key-missing' }
   const currency = currencyOf(query)
   const asked = currency !== undefined && isChargeable(currency) ? currency : null
+  const { rateAgeDaysMax } = config.dayLimits
   const payee = await findLinkPayee(lanes, { key, currency: asked }, { acquirers: acquirers.names, rateAgeDaysMax })
   return payee ? judgeLink(query, payee) : { verdict: 'problem', problem: 'key-unknown' }
 }

@@ -17,7 +17,7 @@ import {
   type SeededTransaction,
 } from '../seed/seed-transaction-repository.ts'
 
-type SeedDeps = Pick<OperatorDeps, 'database' | 'pepper' | 'pricing' | 'vault' | 'operations'>
+type SeedDeps = Pick<OperatorDeps, 'database' | 'config' | 'pepper' | 'vault' | 'operations'>
 
 /** The number of new objects, and of operations that were run. */
 export interface SeedReport {
@@ -43,7 +43,7 @@ export async function seed(deps: SeedDeps, file: SeedFile): Promise<SeedReport> 
   return { ...inserted, operations }
 }
 
-function seedMerchants(trx: Trx, { pricing }: SeedDeps, { merchants }: SeedFile): Promise<number> {
+function seedMerchants(trx: Trx, { config: { pricing } }: SeedDeps, { merchants }: SeedFile): Promise<number> {
   return countNew(merchants, async (merchant) => {
     const isNew = await insertSeedMerchant(trx, merchant, { claim: DEFAULT_CLAIM, pricing })
     for (const appId of merchant.apps) await insertSeedMember(trx, merchant.id, appId)

@@ -6,7 +6,7 @@ import { countMails, type Mailer, smtpReason } from '../mail/mailer.ts'
 import { hashToken } from '../members/invitation.ts'
 import { findInvitation } from '../members/invitation-repository.ts'
 
-type SendDeps = Pick<PaymentsDeps, 'lanes' | 'rateLimits' | 'logger' | 'meter' | 'baseUrl'> & {
+type SendDeps = Pick<PaymentsDeps, 'config' | 'lanes' | 'rateLimits' | 'logger' | 'meter'> & {
   readonly jobs: Pick<PaymentsDeps['jobs'], 'work'>
 }
 
@@ -16,7 +16,7 @@ type SendDeps = Pick<PaymentsDeps, 'lanes' | 'rateLimits' | 'logger' | 'meter' |
  * sends the mail again, with the same link, and counts it again.
  */
 async function sendInvitation(
-  { lanes, rateLimits, logger, baseUrl }: SendDeps,
+  { config, lanes, rateLimits, logger }: SendDeps,
   mailer: Mailer,
   { token, attempt }: InvitationMailJob & { readonly attempt: number },
 ): Promise<'sent' | 'dropped' | 'delayed'> {
@@ -29,7 +29,7 @@ async function sendInvitation(
     return attempt > invitationMailTask.retryLimit ? 'dropped' : 'delayed'
   }
   try {
-    await mailer.send({ to, ...invitationMail(`${baseUrl}/invitations/${token}`) })
+    await mailer.send({ to, ...invitationMail(`${config.server.baseUrl}/invitations/${token}`) })
   } catch (error) {
     await rateLimits.mails.giveBack(counted)
     throw error

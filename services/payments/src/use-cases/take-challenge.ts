@@ -26,7 +26,7 @@ import type { PaymentsDeps } from '../deps.ts'
 import { challengeUnavailable } from '../errors.ts'
 
 /** What `takeChallenge` uses of the dependencies. */
-export type ChallengeDeps = CheckoutDeps & Pick<PaymentsDeps, 'baseUrl'>
+export type ChallengeDeps = CheckoutDeps & Pick<PaymentsDeps, 'config'>
 
 /** The challenge that a client chose from those that were offered. */
 export interface ChallengeRequest extends OrderRequest {
@@ -93,13 +93,13 @@ interface Taken {
 }
 
 async function startFingerprint(deps: ChallengeDeps, { opened, session, request }: Taken): Promise<ChallengeTask> {
-  const { seals, baseUrl, lanes } = deps
+  const { config, seals, lanes } = deps
   const { step, origin = '*' } = request
   await updateTakenStep(lanes, { merchantId: opened.payee.id, id: session.id }, step)
   const proof = sealHint(seals.hints, opened.digest, { sessionId: session.id, step })
   const hint = session.enrolment.silent.includes(step) ? null : proof
   return {
-    ...frameTask(`${baseUrl}/acs/fingerprint`, sealFingerprintState(seals.frames, { hint, origin })),
+    ...frameTask(`${config.server.baseUrl}/acs/fingerprint`, sealFingerprintState(seals.frames, { hint, origin })),
     timeout: FINGERPRINT_TIMEOUT_MS,
   }
 }
@@ -116,7 +116,7 @@ async function startChallenge(deps: ChallengeDeps, { opened, session, request }:
   const last4 = tokens.number.value.slice(-4)
   const shown = { merchantId: payee.id, sessionId: session.id, money, last4, locale, returns: way === 'redirect' }
   const state = sealChallengeState(deps.seals.frames, shown)
-  const page = `${deps.baseUrl}/acs/challenge`
+  const page = `${deps.config.server.baseUrl}/acs/challenge`
   // The hint proves nothing until the bank has decided, so the client may have it before.
   if (way === 'redirect') return { url: `${page}?state=${encodeURIComponent(state)}`, hints: [hint] }
   return { ...frameTask(page, state), ...CHALLENGE_SIZE, timeout: CHALLENGE_TIMEOUT_MS }

@@ -113,7 +113,9 @@ const REFUSED_LATER = '1000000000090007'
 const CHARGED_MAJOR_UNITS = 100
 
 function amountOf({ deps, merchant }: Actor): number {
-  return (CHARGED_MAJOR_UNITS + deps.payouts.minimumMajorUnits) * 10 ** (currencyExponent(merchant.currency) ?? 0)
+  return (
+    (CHARGED_MAJOR_UNITS + deps.config.payouts.minimumMajorUnits) * 10 ** (currencyExponent(merchant.currency) ?? 0)
+  )
 }
 
 /** Charges a card again, and resolves to the id of the transaction. */
@@ -195,7 +197,7 @@ async function captureAndPayOut(actor: Actor): Promise<string> {
   if (merchant.iban === null) throw new Error(`merchant ${merchant.id} has no IBAN, so nothing is paid out to it`)
   await chargeAndCapture(actor)
   const { lanes } = deps.database
-  const seconds = (deps.payouts.delayDays.test + 1) * DAY_SECONDS
+  const seconds = (deps.config.payouts.delayDays.test + 1) * DAY_SECONDS
   await advanceClock({ ...deps, lanes }, { caller, merchantId: merchant.id, asked: valid({ seconds }) })
   const { payout } = await payOut({ ...deps, lanes }, { caller, merchantId: merchant.id, asked: valid(undefined) })
   return payout.id

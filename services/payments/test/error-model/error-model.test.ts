@@ -17,7 +17,16 @@ import { createStubAcquirer } from '../stub-acquirer.ts'
 import { checkoutEndpoints, type Endpoint, keyedEndpoints, openEndpoint, type Wrong } from './endpoints.ts'
 import { type OpenEndpoint, type OpenRefusal, openEndpoints, POS_HOST, VAULT_HOST } from './open-endpoints.ts'
 import { ruleCases } from './rule-cases.ts'
-import { buildBroken, failingDeps, faultyDeps, NO_ID, openWorld, unknownKey, type World } from './world.ts'
+import {
+  buildBroken,
+  buildRequiringTls,
+  failingDeps,
+  faultyDeps,
+  NO_ID,
+  openWorld,
+  unknownKey,
+  type World,
+} from './world.ts'
 
 type App = Awaited<ReturnType<typeof buildBroken>>
 
@@ -41,7 +50,7 @@ beforeAll(async () => {
   limited = await buildBroken(world, { rateLimits })
   const guesses = createRateLimits({ ...UNLIMITED, failuresPerMinute: 1, checkoutsPerSecond: 1 }, memoryStore())
   guarded = await buildBroken(world, { rateLimits: guesses })
-  strict = await buildBroken(world, { requireTls: true })
+  strict = await buildRequiringTls(world)
   for (const error of [FAULTS.bug, FAULTS.outage]) faulty.set(error, await buildBroken(world, faultyDeps(error)))
   for (const error of Object.values(FAULTS)) broken.set(error, await buildBroken(world, failingDeps(world, error)))
 })
@@ -207,7 +216,7 @@ const closed = (['closed', 'invited'] as const).map((registration) => ({
   status: 403,
   title: `refuses where registration is ${registration}`,
   check: async (endpoint: Endpoint) => {
-    const app = await buildBroken(world, { registration })
+    const app = await buildBroken(world, { config: { ...world.payments.deps.config, registration } })
     const error = registration === 'closed' ? errors.registrationClosed : errors.registrationInvited
     expectError(await app.inject(await requestOf(endpoint, world)), error)
     await app.close()

@@ -7,7 +7,7 @@ import { browse, makeOrder, walk } from '../customer.ts'
 import { customerPayment } from '../customer-payment.ts'
 import { settle } from '../live-merchant.ts'
 import { createTestApp, createTestMerchant } from '../payments-app.ts'
-import { buildBroken, NO_ID, type World } from './world.ts'
+import { buildBroken, buildRequiringTls, NO_ID, type World } from './world.ts'
 
 /** What a client reads of an answer. */
 export interface Answer {
@@ -266,7 +266,7 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
       status: 400,
       body: { code: 'REQUEST_INVALID', message: INSECURE.message, error: INSECURE },
       raise: async (world) => {
-        const app = await buildBroken(world, { requireTls: true })
+        const app = await buildRequiringTls(world)
         const payload = { type: 'pcsc', value: '111' }
         const request = { method: 'POST', url: '/vault', payload } as const
         const answer = await callAs({ payments: { ...world.payments, app } }, { 'accept-version': '1' }, request)

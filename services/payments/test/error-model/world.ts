@@ -93,6 +93,12 @@ export async function buildBroken({ payments }: World, changes: Partial<Payments
   return app
 }
 
+/** Builds a second app that refuses card data without TLS. */
+export function buildRequiringTls(world: World) {
+  const { config } = world.payments.deps
+  return buildBroken(world, { config: { ...config, checkout: { ...config.checkout, requireTls: true } } })
+}
+
 /** Dependencies that fail with an error on every call. */
 export function failingDeps({ payments }: World, error: Error): Partial<PaymentsDeps> {
   const fail = () => Promise.reject(error)

@@ -135,7 +135,7 @@ function sendAnswer(visit: PageVisit, query: URLSearchParams, answer: PageAnswer
 }
 
 function sendTooLate(visit: PageVisit, query: URLSearchParams): FastifyReply {
-  const again = `${visit.request.server.deps.posUrl}?${query}`
+  const again = `${visit.request.server.deps.config.checkout.posUrl}?${query}`
   return sendPage(visit, 400, troublePage('tooLong', again, visit.locale))
 }
 
