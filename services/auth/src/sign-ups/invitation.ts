@@ -2,7 +2,7 @@ import type { Jobs } from '@trestle/jobs/jobs.ts'
 import type { Trx } from '../database.ts'
 import { issueMailToken, type MailTokenDeps } from '../messages/mail-token.ts'
 import type { RequestContext } from '../requests/request-context.ts'
-import { releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'
+import { findOrMake, releaseAndLockOwner, requireUnconfirmed } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
@@ -41,9 +41,14 @@ export async function mailInvitation(
 /**
  * Finds and locks the unconfirmed user of an invitation, or makes one. The invitation replaces what a stranger may have left in the
  * account: metadata of a sign-up that the owner has not asked for, and the password of an account that nobody has claimed.
- * @throws emailExists, metadataTooLarge
+ * @throws emailExists, metadataTooLarge, and what `findOrMake` throws
  */
-export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {
+export function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User> {
+  return findOrMake(async () => (await inviteOnce(trx, deps, invitation)) ?? 'taken')
+}
+
+/** @returns undefined when another request has just taken the email */
+async function inviteOnce(trx: Trx, deps: OwnUserDeps, invitation: InvitedUser): Promise<User | undefined> {
   const { email, data, context } = invitation
   const identifier = { kind: 'email', value: email } as const
   const at = deps.now()
@@ -68,7 +73,7 @@ export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation:
     })
   }
   if (owner) await deleteStagedUser(trx, owner.id)
-  const made = await insertOwnUser(trx, deps, {
+  return insertOwnUser(trx, deps, {
     identifier,
     audience: context.audience,
     passwordHash: null,
@@ -76,6 +81,4 @@ export async function findOrMakeInvited(trx: Trx, deps: OwnUserDeps, invitation:
     isInvited: true,
     since,
   })
-  // Somebody has just taken the email. The next search finds and locks that user.
-  return made ?? findOrMakeInvited(trx, deps, invitation)
 }

@@ -7,7 +7,7 @@ import { makeUuid } from '../records/ids.ts'
 import type { UserIdentifier } from '../requests/identifier.ts'
 import type { RandomBytes } from '../secrets/sealed-secret.ts'
 import { signUpMetadata } from '../users/address-metadata.ts'
-import { releaseAndLockOwner } from '../users/claim-identifier.ts'
+import { findOrMake, releaseAndLockOwner } from '../users/claim-identifier.ts'
 import { isStaged, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
 import { hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
@@ -32,12 +32,18 @@ export interface StageUser {
  * waits already (reference: Staged users). Where codes sign up, the new user is not staged.
  * @returns undefined when no code may be sent: nobody has the identifier, or its user belongs to another audience. Also while a
  * message of another audience to an unconfirmed user is younger than the interval, because a stranger could replace it
+ * @throws what `findOrMake` throws
  */
-export async function lockOrStageUser(
+export function lockOrStageUser(trx: Trx, deps: StageDeps, wanted: StageUser): Promise<User | undefined> {
+  return findOrMake(() => lockOrStageOnce(trx, deps, wanted))
+}
+
+/** @returns `taken` when another request has just taken the identifier */
+async function lockOrStageOnce(
   trx: Trx,
   deps: StageDeps,
   { identifier, audience, stage }: StageUser,
-): Promise<User | undefined> {
+): Promise<User | 'taken' | undefined> {
   const owner = await (stage ? releaseAndLockOwner(trx, identifier, deps.now()) : lockIdentifierOwner(trx, identifier))
   if (owner && owner.audience !== audience && (await hasRecentMessage(trx, deps, owner, identifier))) return undefined
   if (owner && !isStaged(owner)) return keepWantedContent(trx, owner, { identifier, audience, stage })
@@ -45,7 +51,7 @@ export async function lockOrStageUser(
   if (deps.config.behaviours.createUserOnCodeRequest) {
     if (owner) await deleteStagedUser(trx, owner.id)
     const made = await insertUnconfirmed(trx, deps, { identifier, audience, data: stage.data })
-    return made ?? lockOrStageUser(trx, deps, { identifier, audience, stage })
+    return made ?? 'taken'
   }
   if (owner) return updateStagedUser(trx, deps, owner, { identifier, audience, data: stage.data })
   const staged = await insertOwnUser(trx, deps, {
@@ -56,8 +62,7 @@ export async function lockOrStageUser(
     isInvited: false,
     since: { staged_at: deps.now() },
   })
-  // Somebody has just taken the identifier. The next search finds and locks that user.
-  return staged ?? lockOrStageUser(trx, deps, { identifier, audience, stage })
+  return staged ?? 'taken'
 }
 
 /** Whether the last message to a user is younger than the interval. Each audience counts intervals for itself. */

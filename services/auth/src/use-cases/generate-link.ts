@@ -19,6 +19,7 @@ import { insertOwnUser } from '../sign-ups/insert-own-user.ts'
 import { findOrMakeInvited } from '../sign-ups/invitation.ts'
 import { upsertSignUpContent } from '../sign-ups/sign-up-content-repository.ts'
 import {
+  findOrMake,
   releaseAndLockOwner,
   requireNewIdentifier,
   requireOwnerAudience,
@@ -131,22 +132,12 @@ interface Search extends Omit<GenerateLinkInput, 'admin'> {
 }
 
 /**
- * How often the user of a link is searched for. A search fails when another request makes the user at that moment. The second one
- * finds and locks that user, so a third is needed only if the user was deleted meanwhile.
- */
-const SEARCHES_MAX = 5
-
-/**
  * Finds or makes the user of a link, and locks the user (reference: Generated links).
  * @throws emailExists, emailUnknown, secureChangeOff, metadataTooLarge, passwordMissingAtSignUp, passwordTooLong,
- * weakPassword; Error when every search has failed
+ * weakPassword, and what `findOrMake` throws
  */
-async function findLinkOwner(trx: Trx, deps: Repeatable<GenerateLinkDeps>, search: Search): Promise<LinkOwner> {
-  for (let searches = 0; searches < SEARCHES_MAX; searches += 1) {
-    const found = await searchLinkOwner(trx, deps, search)
-    if (found) return found
-  }
-  throw new Error('the user of a link is made and deleted again and again')
+function findLinkOwner(trx: Trx, deps: Repeatable<GenerateLinkDeps>, search: Search): Promise<LinkOwner> {
+  return findOrMake(async () => (await searchLinkOwner(trx, deps, search)) ?? 'taken')
 }
 
 /** @returns undefined when another request has just made the user */

@@ -8,6 +8,7 @@ import type { UserIdentifier } from '../requests/identifier.ts'
 import {
   claimAccountEmail,
   claimIdentifier,
+  findOrMake,
   type RefuseTaken,
   refuseTaken,
   refuseTakenForAdmin,
@@ -37,6 +38,33 @@ beforeEach(() => {
 const add = (changes: Parameters<typeof addReachable>[2] = {}) => addReachable(db, { byEmail, byPhone }, changes)
 const claim = (identifier: UserIdentifier, refuse: RefuseTaken, userId: string | undefined = undefined) =>
   db.transaction().execute((trx) => claimIdentifier(trx, identifier, { userId, refuse }))
+
+describe('findOrMake', () => {
+  it('returns what the second attempt finds when another request was first at the first', async () => {
+    const outcomes = ['taken', 'a user'] as const
+    let attempts = 0
+    expect([await findOrMake(async () => outcomes[attempts++] ?? 'another user'), attempts]).toEqual(['a user', 2])
+  })
+
+  it('returns undefined at once when an attempt decides that there is no user', async () => {
+    let attempts = 0
+    const found = await findOrMake(async () => {
+      attempts += 1
+      return undefined
+    })
+    expect([found, attempts]).toEqual([undefined, 1])
+  })
+
+  it('gives up when another request was first at five attempts', async () => {
+    let attempts = 0
+    const lose = async () => {
+      attempts += 1
+      return 'taken' as const
+    }
+    await expect(findOrMake(lose)).rejects.toThrow('a user is made and deleted again and again')
+    expect(attempts).toBe(5)
+  })
+})
 
 describe('an identifier that is claimed', () => {
   it('is refused to everybody but its user, by the error of the kind and of the caller', async () => {

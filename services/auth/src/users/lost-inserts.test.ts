@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runSql } from '../../test/adoption/restored-database.ts'
+import { openTestApp, type TestApp } from '../../test/auth-app.ts'
+import { CONTEXT, SERVICE } from '../../test/request-context.ts'
+import { findOrMakeInvited } from '../sign-ups/invitation.ts'
+import { lockOrStageUser } from '../sign-ups/stage-user.ts'
+import { generateLink } from '../use-cases/generate-link.ts'
+
+/** A service whose inserts of users fail as if another request had made each user a moment before, and had deleted it again. */
+let raced: TestApp
+beforeAll(async () => {
+  raced = await openTestApp()
+  const { schema, prefix } = raced.deps.names
+  await runSql(
+    raced.database.url,
+    `CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+     CREATE TRIGGER lose BEFORE INSERT ON ${schema}.${prefix}users FOR EACH ROW EXECUTE FUNCTION lose()`,
+  )
+})
+afterAll(() => raced.close())
+
+const email = 'new@example.com'
+const identifier = { kind: 'email', value: email } as const
+const link = { email, newEmail: '', password: undefined, data: {}, admin: SERVICE, context: CONTEXT }
+
+/** Asks for the user of a code. `signsUp`: whether codes make users who are not staged. */
+function stage(signsUp: boolean) {
+  const { deps } = raced
+  const behaviours = { ...deps.config.behaviours, createUserOnCodeRequest: signsUp }
+  const changed = { ...deps, config: { ...deps.config, behaviours } }
+  const wanted = { identifier, audience: 'authenticated', stage: { data: {} } }
+  return deps.db.transaction().execute((trx) => lockOrStageUser(trx, changed, wanted))
+}
+
+describe('a user whom another request makes and deletes each time', () => {
+  it.each([
+    ['a magic link of an admin', () => generateLink(raced.deps, { ...link, type: 'magiclink' })],
+    ['a link of an invitation', () => generateLink(raced.deps, { ...link, type: 'invite' })],
+    [
+      'an invitation',
+      () =>
+        raced.deps.db
+          .transaction()
+          .execute((trx) => findOrMakeInvited(trx, raced.deps, { email, data: {}, context: CONTEXT })),
+    ],
+    ['a code that stages a user', () => stage(false)],
+    ['a code that signs a user up', () => stage(true)],
+  ])('ends %s with an error after five attempts', async (_request, run) => {
+    await expect(run()).rejects.toThrow('a user is made and deleted again and again')
+  })
+})
