@@ -1,7 +1,9 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { problemsOf } from './shop-tree.ts'
-import { useCaseNames } from './use-case-names.ts'
+import { useCaseNamesBut } from './use-case-names.ts'
 
+/** The rule without a list. */
+const anyUseCase = useCaseNamesBut(new Map())
 const useCase = 'services/shop/src/use-cases/pay-out.ts'
 const refusal = `${useCase} exports no payOut: name the file after its act, or split it by its acts`
 
@@ -13,7 +15,7 @@ it.each([
   'export const CURRENCIES = []\nexport function payOut(): void {}\nexport function isPayable(): boolean { return true }\n',
   'async function payOut(): Promise<void> {}\nexport function startPayouts(): void { jobs.work(payOut) }\n',
 ])('accepts a use case that has a function of the name of its file: %j', async (text) => {
-  expect(await problemsOf(useCaseNames, { [useCase]: text })).toEqual([])
+  expect(await problemsOf(anyUseCase, { [useCase]: text })).toEqual([])
 })
 
 it.each([
@@ -22,7 +24,7 @@ it.each([
   'function payOut(): void {}\nexport function payEveryone(): void { payOut() }\n',
   'export function startPayouts(): void {}\n',
 ])('refuses a use case whose name no function of it has: %j', async (text) => {
-  expect(await problemsOf(useCaseNames, { [useCase]: text })).toEqual([refusal])
+  expect(await problemsOf(anyUseCase, { [useCase]: text })).toEqual([refusal])
 })
 
 it.each([
@@ -32,11 +34,32 @@ it.each([
 ])('refuses a use case that exports %s beside its own', async (_why, other, name) => {
   const text = `export function payOut(): void {}\n${other}`
   const problem = `${useCase} exports ${name} beside payOut: give each act its own file`
-  expect(await problemsOf(useCaseNames, { [useCase]: text })).toEqual([problem])
+  expect(await problemsOf(anyUseCase, { [useCase]: text })).toEqual([problem])
 })
 
 it('leaves tests and other folders alone', async () => {
   const text = 'export function payEveryone(): void {}\n'
   const files = { 'services/shop/src/use-cases/pay-out.test.ts': text, 'services/shop/src/items/pay-out.ts': text }
-  expect(await problemsOf(useCaseNames, files)).toEqual([])
+  expect(await problemsOf(anyUseCase, files)).toEqual([])
+})
+
+describe('a name that the list lets a use case export beside its act', () => {
+  const rule = useCaseNamesBut(new Map([[useCase, { names: ['payEveryone'], reason: 'two callers pay out' }]]))
+  const act = 'export function payOut(): void {}\n'
+
+  it('is accepted while the use case exports it', async () => {
+    const text = `${act}export function payEveryone(): void {}\n`
+    expect(await problemsOf(rule, { [useCase]: text })).toEqual([])
+  })
+
+  it('is refused once the use case exports it no more', async () => {
+    const text = `${act}function payEveryone(): void {}\n`
+    const problem = `${useCase} exports no payEveryone: take it from the list of use-case-names.ts`
+    expect(await problemsOf(rule, { [useCase]: text })).toEqual([problem])
+  })
+
+  it('is refused once the use case is gone', async () => {
+    const problem = `${useCase} exports no payEveryone: take it from the list of use-case-names.ts`
+    expect(await problemsOf(rule, {})).toEqual([problem])
+  })
 })

@@ -2,28 +2,18 @@ import { type Problem, productionFiles, type Rule, type SourceFile } from './sou
 
 const USE_CASE = /^services\/[^/]+\/src\/use-cases\/(?:.*\/)?([^/]+)\.ts$/
 const EXPORTED_FUNCTION = /^(?:\/\*\*.*\*\/ )?export (?:(?:async )?function\*? |const (?=\w+ = (?:async )?\())(\w+)/gm
-/** What use cases export beside their act, and why. */
-const EXPORTED_BESIDE: ReadonlyMap<string, { readonly names: readonly string[]; readonly reason: string }> = new Map([
-  [
-    'services/auth/src/use-cases/sign-up.ts',
-    { names: ['checkSignUp'], reason: 'its test compares what each field does' },
-  ],
-  [
-    'services/auth/src/use-cases/verify-message.ts',
-    { names: ['verifyCode'], reason: 'its test compares every outcome' },
-  ],
+/** Names by the path of a use case, and why it exports them. */
+type ExportedBeside = ReadonlyMap<string, { readonly names: readonly string[]; readonly reason: string }>
+
+/** What use cases export beside their act. */
+const EXPORTED_BESIDE: ExportedBeside = new Map([
   [
     'services/inventory/src/use-cases/clean-up.ts',
     { names: ['createCleanUp'], reason: 'a timer takes the place of a queue' },
   ],
-  ['services/payments/src/use-cases/create-app.ts', { names: ['registerApp'], reason: 'both make an app with a key' }],
   [
     'services/payments/src/use-cases/create-transaction.ts',
     { names: ['chargeCard'], reason: 'the same act, for a caller that needs the failed transaction of a refused card' },
-  ],
-  [
-    'services/payments/src/use-cases/run-payouts.ts',
-    { names: ['payEveryone'], reason: 'the queue and an operator pay out' },
   ],
   [
     'services/payments/src/use-cases/seed.ts',
@@ -36,9 +26,37 @@ const EXPORTED_BESIDE: ReadonlyMap<string, { readonly names: readonly string[]; 
  * its file exports the function that takes its jobs, `start…`, and the act may be private. What may be asked for is no act: a file
  * may export a question beside it, `is…`.
  */
-export const useCaseNames: Rule = (tree) => productionFiles(tree, 'services').flatMap(problemsOf)
+export const useCaseNames: Rule = useCaseNamesBut(EXPORTED_BESIDE)
 
-function problemsOf({ path, text }: SourceFile): readonly Problem[] {
+/**
+ * The rule with a list of its own. It refuses an entry of the list whose file is gone, or does not export the name, in a service
+ * of the tree.
+ */
+export function useCaseNamesBut(exportedBeside: ExportedBeside): Rule {
+  return (tree) => {
+    const files = productionFiles(tree, 'services')
+    return [
+      ...files.flatMap((file) => problemsOf(file, exportedBeside.get(file.path)?.names ?? [])),
+      ...[...exportedBeside]
+        .filter(([path]) => files.some((file) => serviceOf(file.path) === serviceOf(path)))
+        .flatMap(([path, { names }]) => staleNames(path, names, files)),
+    ]
+  }
+}
+
+function serviceOf(path: string): string | undefined {
+  return path.split('/')[1]
+}
+
+function staleNames(path: string, names: readonly string[], files: readonly SourceFile[]): readonly Problem[] {
+  const text = files.find((file) => file.path === path)?.text ?? ''
+  const exported = [...text.matchAll(EXPORTED_FUNCTION)].map(([, name = '']) => name)
+  return names
+    .filter((name) => !exported.includes(name))
+    .map((name) => ({ path, message: `exports no ${name}: take it from the list of use-case-names.ts` }))
+}
+
+function problemsOf({ path, text }: SourceFile, known: readonly string[]): readonly Problem[] {
   const name = USE_CASE.exec(path)?.[1]?.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
   if (name === undefined) return []
   const takesJobs = /\bjobs\.work\(/.test(text) && /^export (?:async )?function start[A-Z]/m.test(text)
@@ -47,7 +65,6 @@ function problemsOf({ path, text }: SourceFile): readonly Problem[] {
   if (!act.test(text)) {
     return [{ path, message: `exports no ${name}: name the file after its act, or split it by its acts` }]
   }
-  const known = EXPORTED_BESIDE.get(path)?.names ?? []
   return [...text.matchAll(EXPORTED_FUNCTION)]
     .map(([, other = '']) => other)
     .filter((other) => other !== name && !known.includes(other) && !/^is[A-Z]/.test(other))
