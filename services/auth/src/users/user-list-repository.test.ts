@@ -35,7 +35,7 @@ interface NewUser {
 }
 
 /** Makes users of an audience, each a second after the one before, in few statements. */
-async function populate(aud: string, users: readonly NewUser[]): Promise<void> {
+async function seedUsers(aud: string, users: readonly NewUser[]): Promise<void> {
   const values = users.map(({ email, phone, name }, order) => ({
     id: randomUUID(),
     aud,
@@ -67,7 +67,7 @@ async function readAll(query: string, aud: string): Promise<string[][]> {
 
 describe('GET /admin/users', () => {
   it('200: lists pages, newest first, with a total and links that clients can parse', async () => {
-    await populate('paged', [{ email: 'p1@x.y' }, { email: 'p2@x.y' }, { email: 'p3@x.y' }])
+    await seedUsers('paged', [{ email: 'p1@x.y' }, { email: 'p2@x.y' }, { email: 'p3@x.y' }])
     await test.deps.db
       .insertInto('users')
       .values({ id: randomUUID(), aud: 'paged', role: '', email: 'staged@x.y', staged_at: new Date() })
@@ -124,7 +124,7 @@ describe('GET /admin/users', () => {
   })
 
   it('200: lists the same record as GET /admin/users/{user_id}', async () => {
-    await populate('alone', [{ email: 'alone@x.y', name: 'A User' }])
+    await seedUsers('alone', [{ email: 'alone@x.y', name: 'A User' }])
     const { body } = await list('', { 'x-jwt-aud': 'alone' })
     const answer = await test.app.inject({ url: `/admin/users/${body.users[0]?.id}`, headers: OPERATOR })
     expect(body.users).toEqual([answer.json()])
@@ -150,7 +150,7 @@ describe('GET /admin/users', () => {
   })
 
   it('200: finds any part of an email, phone or name, and prefixes of one or two characters', async () => {
-    await populate('search', [
+    await seedUsers('search', [
       { email: 'ada.lovelace+test@example.com', name: 'Ada Lovelace' },
       { email: 'grace_hopper@navy.mil', phone: '14155550100', name: "Grace O'Hopper 100%" },
       { email: 'ivan@example.org', name: 'Иван Ёлкин' },
@@ -188,7 +188,7 @@ describe('GET /admin/users', () => {
   })
 
   it('200: finds a changed user by the new values only, and a deleted user never', async () => {
-    await populate('changes', [{ email: 'before@x.y', name: 'Old Name' }])
+    await seedUsers('changes', [{ email: 'before@x.y', name: 'Old Name' }])
     const headers = { 'x-jwt-aud': 'changes' }
     const { body } = await list('?filter=before', headers)
     const url = `/admin/users/${body.users[0]?.id}`
@@ -213,7 +213,7 @@ describe('GET /admin/users', () => {
 
   it('200: finds the same users whether it reads the list or the index of texts', async () => {
     const crowd = Array.from({ length: 10_500 }, (_, i) => ({ email: `${i < 400 ? 'old' : 'new'}${i}@x.y` }))
-    await populate('crowd', crowd)
+    await seedUsers('crowd', crowd)
     for (const [filter, per] of [
       ['old', 150],
       ['old', 400],

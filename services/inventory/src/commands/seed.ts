@@ -3,8 +3,8 @@ import { Command } from 'commander'
 import type { InventoryConfig } from '../config.ts'
 import { openCommandDatabase } from '../open-database.ts'
 import { QUANTITY_MAX } from '../stock/level-view.ts'
-import { addSamples } from '../use-cases/add-samples.ts'
-import { receiveSamples, SAMPLE_LOCATION } from '../use-cases/receive-samples.ts'
+import { seedProducts } from '../use-cases/seed-products.ts'
+import { SEED_LOCATION, seedStock } from '../use-cases/seed-stock.ts'
 
 const COUNT_MAX = 10_000_000
 
@@ -36,12 +36,10 @@ async function seed(
 ): Promise<void> {
   const database = openCommandDatabase(config, 'seed')
   try {
-    print(`added ${await addSamples(database, products)} of ${products} sample products`)
+    print(`added ${await seedProducts(database, products)} of ${products} sample products`)
     if (stock === undefined) return
-    const stocked = await receiveSamples(database, stock)
-    print(
-      `received ${stock} of each of ${stocked} sample products that had no stock at the location ${SAMPLE_LOCATION}`,
-    )
+    const stocked = await seedStock(database, stock)
+    print(`received ${stock} of each of ${stocked} sample products that had no stock at the location ${SEED_LOCATION}`)
   } finally {
     await database.close()
   }

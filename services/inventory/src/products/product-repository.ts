@@ -130,7 +130,7 @@ export async function insertProductOnce(
 
 /**
  * Adds those of the sample products `first` to `last` that are missing. Resolves to how many were missing. The SKU and the
- * attributes of a sample follow from its number.
+ * attributes of a sample product follow from its number.
  */
 export async function insertSampleProducts(db: Db, first: number, last: number): Promise<bigint> {
   const { numAffectedRows = 0n } = await sql`

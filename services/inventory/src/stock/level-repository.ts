@@ -126,7 +126,7 @@ export async function listLevels(
 }
 
 /** Ids of sample products above `after` that have no level at a location, by id, at most `limit`. */
-export async function listSamplesWithoutLevel(
+export async function listSampleProductsWithoutLevel(
   db: Db,
   locationId: number,
   { after, limit }: { readonly after: number; readonly limit: number },

@@ -8,7 +8,7 @@ const BATCH_ROWS = 10_000
  * Adds those of the sample products SAMPLE-00000001 to SAMPLE-<count> that are missing. They are the same on every run. Resolves
  * to how many were missing.
  */
-export async function addSamples({ db }: Pick<Database<InventoryTables>, 'db'>, count: number): Promise<bigint> {
+export async function seedProducts({ db }: Pick<Database<InventoryTables>, 'db'>, count: number): Promise<bigint> {
   let added = 0n
   for (let first = 1; first <= count; first += BATCH_ROWS) {
     added += await insertSampleProducts(db, first, Math.min(count, first + BATCH_ROWS - 1))

@@ -2,23 +2,24 @@ import type { Database } from '@trestle/database/connect.ts'
 import type { InventoryTables } from '../database.ts'
 import { getLocationId } from '../locations/location-repository.ts'
 import { callMoveStock } from '../movements/movement-repository.ts'
-import { listSamplesWithoutLevel } from '../stock/level-repository.ts'
+import { listSampleProductsWithoutLevel } from '../stock/level-repository.ts'
 import { refuseStock } from '../stock/stock-refusals.ts'
 
-type SampleDeps = Pick<Database<InventoryTables>, 'db' | 'lanes'>
+type SeedDeps = Pick<Database<InventoryTables>, 'db' | 'lanes'>
 
 /** Lines of one request. */
 const STOCK_BATCH_ROWS = 100
 /** The code of the location that receives the stock of sample products. */
-export const SAMPLE_LOCATION = 'MAIN'
+export const SEED_LOCATION = 'MAIN'
 
 /**
  * Receives stock of each sample product that has no level at the location MAIN. Resolves to the number of these products.
  * @throws Error when there is no location MAIN, or it is not active; what `refuseStock` throws
  */
-export async function receiveSamples({ db, lanes }: SampleDeps, quantity: number): Promise<number> {
-  const locationId = await getLocationId(db, SAMPLE_LOCATION)
-  const listAfter = (after: number) => listSamplesWithoutLevel(db, locationId, { after, limit: STOCK_BATCH_ROWS })
+export async function seedStock({ db, lanes }: SeedDeps, quantity: number): Promise<number> {
+  const locationId = await getLocationId(db, SEED_LOCATION)
+  const listAfter = (after: number) =>
+    listSampleProductsWithoutLevel(db, locationId, { after, limit: STOCK_BATCH_ROWS })
   let stocked = 0
   let ids = await listAfter(0)
   while (ids.length > 0) {
@@ -28,7 +29,7 @@ export async function receiveSamples({ db, lanes }: SampleDeps, quantity: number
     const moved = await callMoveStock(lanes, { actor: null, repeat: undefined }, lines)
     if (moved.verdict === 'location-inactive') {
       const advice = `PATCH /locations/${locationId} with {"active":true} changes that`
-      throw new Error(`the location ${SAMPLE_LOCATION} is not active, so it takes no stock; ${advice}`)
+      throw new Error(`the location ${SEED_LOCATION} is not active, so it takes no stock; ${advice}`)
     }
     if (moved.body === null) refuseStock(moved)
     stocked += ids.length
