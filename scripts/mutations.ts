@@ -37,8 +37,8 @@ export const mutations: readonly Mutation[] = [
   {
     breaks: 'the code of a redirect needs the verifier of its challenge',
     file: 'services/auth/src/flows/pkce.ts',
-    text: 'digest(made), digest(challenge)',
-    replacement: 'digest(made), digest(made)',
+    text: 'digest(expected), digest(challenge)',
+    replacement: 'digest(expected), digest(expected)',
     test: 'services/auth/src/use-cases/grant-auth-code.test.ts',
   },
   {

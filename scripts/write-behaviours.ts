@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { BEHAVIOURS_BY_SUBJECT, KEPT, SETTING_DEFAULTS } from '../services/auth/src/config/behaviours.ts'
+import { BEHAVIOURS_BY_SUBJECT, KEPT_BEHAVIOURS, SETTING_DEFAULTS } from '../services/auth/src/config/behaviours.ts'
 import { SETTINGS_WITHOUT_EFFECT } from '../services/auth/src/config/upstream-settings.ts'
 
 const BEGIN = '<!-- Written by `pnpm behaviours` -->'
@@ -38,7 +38,7 @@ function tables(): string {
     `\`${supabase}\``,
     reason,
   ])
-  const kept = KEPT.map(({ subject, ours, theirs, reason }) => [subject, ours, theirs, reason])
+  const kept = KEPT_BEHAVIOURS.map(({ subject, ours, theirs, reason }) => [subject, ours, theirs, reason])
   return [
     '### Behaviours',
     ...behaviours,

@@ -69,14 +69,14 @@ export function createLogger(config: LoggerConfig): ServiceLogger {
 /** pino's time, formatted once a millisecond and up to 1 ms old: a busy server logs twenty lines in a millisecond. */
 function timeMember(): () => string {
   let madeAt = -Infinity
-  let made = ''
+  let member = ''
   return () => {
     const at = performance.now()
     if (at - madeAt >= 1) {
       madeAt = at
-      made = pino.stdTimeFunctions.isoTime()
+      member = pino.stdTimeFunctions.isoTime()
     }
-    return made
+    return member
   }
 }
 

@@ -19,8 +19,8 @@ const AcornFault = z.object({ loc: z.object({ line: z.number(), column: z.number
  * Undefined when neither tells.
  */
 export function placeOfFault(cause: unknown, file: string): string | undefined {
-  const told = BunFault.safeParse(cause).data ?? placeInStack(cause) ?? placeOfMissing(cause)
-  return told ?? (cause instanceof SyntaxError ? syntaxFault(file) : undefined)
+  const place = BunFault.safeParse(cause).data ?? placeInStack(cause) ?? placeOfMissing(cause)
+  return place ?? (cause instanceof SyntaxError ? syntaxFault(file) : undefined)
 }
 
 function placeInStack(cause: unknown): string | undefined {

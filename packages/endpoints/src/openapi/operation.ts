@@ -163,8 +163,8 @@ function buildResponses(
   // DELETE takes no body, but reads one and refuses it.
   if (readsBody) refuse(413, 415)
   if (route.versions !== undefined) refuse(406)
-  const told = [...route.guards.early, ...route.guards.bound, route.spec ?? {}]
-  for (const { responses = {} } of told) {
+  const documented = [...route.guards.early, ...route.guards.bound, route.spec ?? {}]
+  for (const { responses = {} } of documented) {
     for (const [status, description] of Object.entries(responses)) errors.set(Number(status), description)
   }
   const content =

@@ -44,8 +44,8 @@ export function judgeInstallation(path: string, print: (line: string) => void): 
   const context = { env, problems, settings, names: namesOfSettings(settings, PREFIXES) }
   const judged = [...variables].flatMap(([name, value]) => judge(name, value, context) ?? [])
   for (const { verdict, text } of judged) print(printable(`${verdict.padEnd(8)}${text}`))
-  const told = new Set(judged.map(({ text }) => text))
-  const others = problems.filter((problem) => !told.has(problem))
+  const printed = new Set(judged.map(({ text }) => text))
+  const others = problems.filter((problem) => !printed.has(problem))
   for (const problem of others) print(printable(`wrong   ${problem}`))
   for (const name of unset) print(printable(`note    $${name} is set nowhere, and counts as empty`))
   const named = /^(unknown setting|without effect:) /

@@ -179,7 +179,7 @@ async function link(deps: OperatorDeps, { words: [email = ''], options, format }
   const type = LINK_TYPES.find((known) => known === options.type) ?? 'magiclink'
   const context = operatorContext(deps.config, text(options.redirectTo))
   await deps.jobs.open()
-  const made = await generateLink(deps, {
+  const generated = await generateLink(deps, {
     admin: OPERATOR,
     type,
     email: requireEmail(email),
@@ -188,7 +188,9 @@ async function link(deps: OperatorDeps, { words: [email = ''], options, format }
     data: requireMetadata(deps.config, object(options.userMetadata)),
     context,
   })
-  return format === 'json' ? viewGeneratedLink(made, context.redirectTo, deps.config.behaviours) : describeLink(made)
+  return format === 'json'
+    ? viewGeneratedLink(generated, context.redirectTo, deps.config.behaviours)
+    : describeLink(generated)
 }
 
 function requireNewEmail(type: LinkType, newEmail: string | undefined): string {

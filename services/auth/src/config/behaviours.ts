@@ -97,7 +97,7 @@ export const SETTING_DEFAULTS = {
 } as const satisfies Readonly<Record<string, SettingDefault>>
 
 /** What stays as it is in every profile, although supabase/auth behaves otherwise. */
-export const KEPT: readonly KeptBehaviour[] = [
+export const KEPT_BEHAVIOURS: readonly KeptBehaviour[] = [
   ...keptSignUpBehaviours,
   ...keptSignInBehaviours,
   ...keptUserBehaviours,

@@ -66,10 +66,10 @@ async function readClaims(settings: Oidc, { get, idTokenClaims }: ProviderApi): 
   const claims = await idTokenClaims()
   const { userinfo_endpoint: userinfo } = settings.discovery_document
   if (userinfo === undefined || attribute(settings.attribute_mapping, claims, 'email') !== undefined) return claims
-  const told = await get(userinfo, Claims)
+  const profile = await get(userinfo, Claims)
   // Otherwise the answer may be about another user (OpenID Connect Core, section 5.3.2).
-  if (told.sub !== claims.sub) throw new Error('the profile is of another user than the id_token')
-  return { ...told, ...claims }
+  if (profile.sub !== claims.sub) throw new Error('the profile is of another user than the id_token')
+  return { ...profile, ...claims }
 }
 
 const Claims = z.record(z.string(), z.unknown())

@@ -105,8 +105,8 @@ export function requirePkce(pkce: PkceChallenge | null | undefined, rule: PkceRu
 
 /** Whether a challenge was made of a verifier (RFC 7636, section 4.6). Compares in constant time. */
 export function matchesChallenge({ challenge, method }: PkceChallenge, verifier: string): boolean {
-  const made = method === 's256' ? toS256(verifier) : verifier
-  return equalSecrets(digest(made), digest(challenge))
+  const expected = method === 's256' ? toS256(verifier) : verifier
+  return equalSecrets(digest(expected), digest(challenge))
 }
 
 /** A new auth code of a PKCE flow: a random UUID (RFC 9562, version 4), which is the form that clients of GoTrue know. */

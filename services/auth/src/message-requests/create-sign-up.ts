@@ -155,11 +155,11 @@ async function answerSignUp(
   const { verdict, actorId } = outcome
   if (verdict === 'signed-in') return { verdict, session: { ...outcome.session, refreshToken } }
   if (verdict === 'taken' && isTakenTold(deps, isConfirmed)) refuseTaken(deps)
-  const made = createUnconfirmedUser({ ...row, identifier: input.identifier })
-  if (verdict !== 'sent') return { verdict: 'confirm', ...(await answerDuplicate(deps, input, outcome, made)) }
+  const fresh = createUnconfirmedUser({ ...row, identifier: input.identifier })
+  if (verdict !== 'sent') return { verdict: 'confirm', ...(await answerDuplicate(deps, input, outcome, fresh)) }
   // The user stays, so a refusal by the hook is told as a failure.
   await announceUser(deps, actorId).catch(failHook)
-  return { verdict: 'confirm', ...made }
+  return { verdict: 'confirm', ...fresh }
 }
 
 /** Whether the status alone tells that an identifier is taken. */
@@ -172,24 +172,24 @@ function refuseTaken({ config }: Pick<CreateSignUpDeps, 'config'>): never {
   throw config.behaviours.confirmedDuplicateStatus === 422 ? userAlreadyRegistered() : userAlreadyExists()
 }
 
-/** @param made what a fresh sign-up is answered. Without the two behaviours a duplicate gets the same. */
+/** @param fresh what a fresh sign-up is answered. Without the two behaviours a duplicate gets the same. */
 async function answerDuplicate(
   deps: Pick<CreateSignUpDeps, 'config' | 'db' | 'now' | 'serverKeys'>,
   { identifier, data, context: { audience } }: NewSignUp,
   { verdict, actorId }: SignUpOutcome,
-  made: UnconfirmedUser,
+  fresh: UnconfirmedUser,
 ): Promise<UnconfirmedUser> {
   const { revealTakenAddress, revealRepeatedSignUp } = deps.config.behaviours
-  const untold = { ...made.user, role: '', userMetadata: data }
-  if (verdict === 'taken') return revealTakenAddress ? { user: untold, identities: [] } : made
-  if (!revealRepeatedSignUp) return made
+  const concealed = { ...fresh.user, role: '', userMetadata: data }
+  if (verdict === 'taken') return revealTakenAddress ? { user: concealed, identities: [] } : fresh
+  if (!revealRepeatedSignUp) return fresh
   const kind = identifier.kind === 'email' ? 'confirmation' : 'sms'
   const waitMs =
     verdict === 'repeated' && (await restOfInterval(deps.db, deps, { kind, identifier: identifier.value, audience }))
   if (waitMs) refuseTooSoon({ kind }, waitMs)
   const stored = await findProfileById(deps.db, actorId)
   // The user may have been deleted since.
-  if (stored === undefined) return made
+  if (stored === undefined) return fresh
   const { user, identities } = stored
   // Nobody but the invited user may learn what the invitation says.
   return user.invitedAt === null ? { user, identities } : { user: { ...user, userMetadata: {} }, identities: [] }

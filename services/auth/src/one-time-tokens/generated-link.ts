@@ -35,6 +35,6 @@ export function viewGeneratedLink(
 ): z.output<typeof GeneratedLinkView> {
   const { url: action_link, code: email_otp, token, verificationType: verification_type, linkType: type } = link
   const secrets = { action_link, email_otp, hashed_token: token, verification_type }
-  const told = behaviours.showGeneratedLinkToken ? { token, type } : {}
-  return { ...viewUser(link, behaviours), ...secrets, redirect_to: redirectTo, ...told }
+  const tokenMembers = behaviours.showGeneratedLinkToken ? { token, type } : {}
+  return { ...viewUser(link, behaviours), ...secrets, redirect_to: redirectTo, ...tokenMembers }
 }

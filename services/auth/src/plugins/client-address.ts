@@ -24,9 +24,9 @@ interface Sources {
 
 /** Reads the client's address: the first value of the first trusted header that begins with an address, else `ip`. */
 export function readClientAddress({ headers, limitsBy }: AddressConfig, { ip, header }: Sources): ClientAddress {
-  let told: string | undefined
-  for (const name of headers) told ??= toAddress(header(name)?.split(',')[0])
-  const address = told ?? toAddress(ip) ?? ''
+  let forwarded: string | undefined
+  for (const name of headers) forwarded ??= toAddress(header(name)?.split(',')[0])
+  const address = forwarded ?? toAddress(ip) ?? ''
   if (limitsBy === 'nothing') return { ip: address, limitKey: undefined, network: undefined }
   const counted = limitsBy === 'address' ? address : header(limitsBy.header)?.trim()
   const limitKey = counted ? addressKey(counted) : undefined

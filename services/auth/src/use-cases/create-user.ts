@@ -120,8 +120,8 @@ async function insertWantedUser(
     // Identities are listed by the time of their creation, so each gets a time of its own.
     await insertOwnIdentity(trx, user, { kind, wanted, at: new Date(at.getTime() + order) })
   }
-  const told = deps.config.behaviours.auditProviderOfNewUser ? { provider: kinds[0] } : {}
-  const traits = { ...adminTraits(user), ...told }
+  const provider = deps.config.behaviours.auditProviderOfNewUser ? { provider: kinds[0] } : {}
+  const traits = { ...adminTraits(user), ...provider }
   await recordAudit(trx, deps, { action: 'user_signedup', actor: admin.actor, target: user, ip: context.ip, traits })
   // The mail limit counts only mails that users request.
   if (isInvited) await mailInvitation(trx, deps, { user, email, context })

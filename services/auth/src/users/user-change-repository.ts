@@ -54,8 +54,8 @@ export const BLANK = {
 
 function toNewRow(values: NewUser) {
   const moment = sql<string>`clock_timestamp()`
-  const made = { id: sql<string>`gen_random_uuid()`, created_at: moment, updated_at: moment }
-  return { ...BLANK, ...made, raw_app_meta_data: {}, raw_user_meta_data: {}, ...values }
+  const generated = { id: sql<string>`gen_random_uuid()`, created_at: moment, updated_at: moment }
+  return { ...BLANK, ...generated, raw_app_meta_data: {}, raw_user_meta_data: {}, ...values }
 }
 
 /** Inserts a user. Undefined when another transaction has just taken the email or phone. */

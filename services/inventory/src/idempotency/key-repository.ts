@@ -29,14 +29,14 @@ export async function runOnce<Body extends object>(
   const row = callerRow(callerColumns(caller))
   const claimAndRun = async (trx: Trx): Promise<Answer<Body, never>> => {
     const { rows } = await sql<Claim<Body>>`SELECT verdict, body FROM ${sql.table('claim_key')}(${row})`.execute(trx)
-    const { verdict, body } = rows[0] ?? { verdict: 'key-running', body: null }
-    if (verdict === 'replayed' && body !== null) return { verdict, body }
+    const { verdict, body: stored } = rows[0] ?? { verdict: 'key-running', body: null }
+    if (verdict === 'replayed' && stored !== null) return { verdict, body: stored }
     if (verdict === 'key-mismatch' || verdict === 'key-running')
       return { verdict, body: null, quantity: null, line: null }
-    const made = await make(trx)
+    const body = await make(trx)
     await sql`
-      SELECT ${sql.table('finish_key')}(${row}, ${CREATED}, NULL, ${JSON.stringify(made)}::json)`.execute(trx)
-    return { verdict: 'done', body: made }
+      SELECT ${sql.table('finish_key')}(${row}, ${CREATED}, NULL, ${JSON.stringify(body)}::json)`.execute(trx)
+    return { verdict: 'done', body }
   }
   return againWhenLost(() => db.transaction().execute(claimAndRun))
 }

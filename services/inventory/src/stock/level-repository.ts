@@ -78,10 +78,10 @@ export async function findLevel(lanes: Lanes, place: Place): Promise<FoundLevel>
   const { has_product, has_location, level, version } = await lanes.read.one(levelQuery, place)
   if (!has_product) return 'product-not-found'
   if (!has_location) return 'location-not-found'
-  return { level: level ?? { ...place, ...EMPTY }, version }
+  return { level: level ?? { ...place, ...NO_STOCK }, version }
 }
 
-const EMPTY = { onHand: 0, reserved: 0, available: 0, updatedAt: null } as const
+const NO_STOCK = { onHand: 0, reserved: 0, available: 0, updatedAt: null } as const
 
 /** The stock of a product; undefined when the product does not exist. `long`: it has too many levels for the read lane. */
 export async function findProductStock(lanes: Lanes, productId: number): Promise<ProductStock | 'long' | undefined> {

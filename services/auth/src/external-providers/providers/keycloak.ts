@@ -10,7 +10,8 @@ const Claims = z.looseObject({
 })
 /** Access tokens of the realm have the same keys, and may have the same audience. */
 const IdTokenClaims = Claims.extend({ typ: z.literal('ID').optional() })
-const TOLD = ['name', 'sub', 'email', 'email_verified'] as const
+/** Claims that the profile has members for. */
+const PROFILE = ['name', 'sub', 'email', 'email_verified'] as const
 /** Claims of the protocol in an id_token. */
 const PROTOCOL = [
   'iss',
@@ -41,9 +42,9 @@ export const keycloak: DefineProvider = ({ baseUrl }) => ({
   idTokens: {
     keysOf: (issuer) => (issuer === baseUrl ? { jwksUrl: `${baseUrl}/protocol/openid-connect/certs` } : undefined),
     nonce: 'checked',
-    readProfile: (token) => readClaims(IdTokenClaims.parse(token), [...TOLD, ...PROTOCOL]),
+    readProfile: (token) => readClaims(IdTokenClaims.parse(token), [...PROFILE, ...PROTOCOL]),
   },
-  identify: async ({ get }) => readClaims(await get(`${baseUrl}/protocol/openid-connect/userinfo`, Claims), TOLD),
+  identify: async ({ get }) => readClaims(await get(`${baseUrl}/protocol/openid-connect/userinfo`, Claims), PROFILE),
 })
 
 function readClaims(claims: z.output<typeof Claims>, omitted: readonly string[]): ExternalProfile {
