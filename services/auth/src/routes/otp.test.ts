@@ -202,35 +202,43 @@ describe('POST /otp with a phone', () => {
 })
 
 describe('POST /otp under settings', () => {
-  it('422 and 400: refuses emails and phones while they are off', async () => {
+  it.each([
+    [422, 'emails', { email: 'a@example.com' }, ['email_provider_disabled', 'Email logins are disabled']],
+    [400, 'phones', { phone: '14155550100' }, ['phone_provider_disabled', 'Unsupported phone provider']],
+  ])('%i: refuses %s while they are off', async (status, _kind, body, [code = '', message = '']) => {
     const open = await openBeside(main, { AUTH_EXTERNAL_EMAIL_ENABLED: 'false' })
-    expect((await open.post('/otp', { email: 'a@example.com' })).json()).toEqual(
-      errorBody(422, 'email_provider_disabled', 'Email logins are disabled'),
-    )
-    expect((await open.post('/otp', { phone: '14155550100' })).json()).toEqual(
-      errorBody(400, 'phone_provider_disabled', 'Unsupported phone provider'),
-    )
+    expect(statusAndBody(await open.post('/otp', body))).toEqual([status, errorBody(status, code, message)])
     await open.close()
   })
 
-  it('422: refuses unknown numbers while signups are disabled; 429: refuses when no SMS is left; 500: fails without a gateway', async () => {
-    const settings = { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_DISABLE_SIGNUP: 'true', AUTH_RATE_LIMIT_SMS_SENT: '1' }
-    const open = await openBeside(main, settings)
-    const signups = errorBody(422, 'signup_disabled', 'Signups not allowed for this instance')
-    for (const body of [{ phone: '14155550100' }, { email: 'a@example.com' }]) {
-      expect((await open.post('/otp', body)).json()).toEqual(signups)
-    }
+  it.each([{ phone: '14155550100' }, { email: 'a@example.com' }])(
+    '422: refuses the unknown %j while signups are disabled',
+    async (body) => {
+      const open = await openBeside(main, { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_DISABLE_SIGNUP: 'true' })
+      const signups = errorBody(422, 'signup_disabled', 'Signups not allowed for this instance')
+      expect(statusAndBody(await open.post('/otp', body))).toEqual([422, signups])
+      await open.close()
+    },
+  )
+
+  it('429: refuses a code by SMS when the limit of all SMS is used up', async () => {
+    const open = await openBeside(main, { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_RATE_LIMIT_SMS_SENT: '1' })
     await createSignedUp(open.deps, { phone: '14155550101' })
     await createSignedUp(open.deps, { phone: '14155550102' })
     expect(statusAndBody(await open.post('/otp', { phone: '14155550101' }))).toEqual([200, {}])
-    expect((await open.post('/otp', { phone: '14155550102' })).json()).toEqual(
+    expect(statusAndBody(await open.post('/otp', { phone: '14155550102' }))).toEqual([
+      429,
       errorBody(429, 'over_sms_send_rate_limit', 'SMS rate limit exceeded'),
-    )
+    ])
     await open.close()
+  })
+
+  it('500: fails to send a code by SMS without a gateway', async () => {
     const mute = await openBeside(main, { AUTH_EXTERNAL_PHONE_ENABLED: 'true', AUTH_SMS_PROVIDER: '' })
-    expect((await mute.post('/otp', { phone: '14155550100' })).json()).toEqual(
+    expect(statusAndBody(await mute.post('/otp', { phone: '14155550100' }))).toEqual([
+      500,
       errorBody(500, 'unexpected_failure', 'Unable to get SMS provider', { error_id: anyId }),
-    )
+    ])
     await mute.close()
   })
 })

@@ -87,23 +87,23 @@ const google = (changes: Readonly<Record<string, unknown>> = {}) => ({
   name: 'Ada',
   ...changes,
 })
+/** A request that links the account of that token. */
+const linkBody = async () => ({ provider: 'google', id_token: await openId.sign(google()), link_identity: true })
 const refused = (status: number, code: string, text: string, error = 'invalid_request') => ({
   status,
   body: grantErrorBody(error, code, text, status),
 })
 const refusedWith = (text: string) => refused(400, 'validation_failed', text)
-const MAILED = 'Unverified email with azure. A confirmation email has been sent to your azure email'
-const UNVERIFIED = refused(422, 'provider_email_needs_verification', MAILED)
+const unverified = (provider: string) => {
+  const text = `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`
+  return refused(422, 'provider_email_needs_verification', text)
+}
 
 /** The data of the newest identity at Google. */
-const googleAccount = () =>
-  accountBody({
-    iss: 'https://accounts.google.com',
-    sub: `google-${people}`,
-    name: 'Ada',
-    email,
-    full_name: 'Ada',
-  })
+const googleAccount = () => {
+  const { iss, sub, name } = google()
+  return accountBody({ iss, sub, name, email, full_name: name })
+}
 
 describe('keycloak', () => {
   it('signs in with PKCE, an id_token and a profile, in both flows', async () => {
@@ -269,33 +269,23 @@ describe('POST /token, grant id_token', () => {
     expect(await service.deps.db.selectFrom('users').select('id').where('email', '=', email).execute()).toEqual([])
   })
 
-  it('422 and 400: refuses an unverified address of Google and no address', async () => {
+  it('422: refuses an unverified address of Google, and links nothing', async () => {
     const { user } = await createSignedUp(service.deps, { email })
-    const unverified = await grant({
-      provider: 'google',
-      id_token: await openId.sign(google({ email_verified: false })),
-    })
-    expect(unverified).toEqual({
-      status: 422,
-      body: grantErrorBody(
-        'invalid_request',
-        'provider_email_needs_verification',
-        'Unverified email with google. A confirmation email has been sent to your google email',
-        422,
-      ),
-    })
-    const nobody = await openId.sign(google({ sub: 'nobody', email: undefined }))
-    expect(await grant({ provider: 'google', id_token: nobody })).toEqual(
-      refusedWith('Error getting user email from external provider'),
-    )
+    const id_token = await openId.sign(google({ email_verified: false }))
+    expect(await grant({ provider: 'google', id_token })).toEqual(unverified('google'))
     const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
     expect(await identities.execute()).toEqual([{ provider: 'email' }])
   })
 
-  it('200: links the identity to the user of the access token; 401 and 403: refuses a missing token and an ended session', async () => {
+  it('400: refuses an account of Google without an address', async () => {
+    const id_token = await openId.sign(google({ email: undefined }))
+    const refusal = refusedWith('Error getting user email from external provider')
+    expect(await grant({ provider: 'google', id_token })).toEqual(refusal)
+  })
+
+  it('200: links the identity to the user of the access token', async () => {
     const signedIn = await createSignedIn(service)
-    const link = { provider: 'google', id_token: await openId.sign(google()), link_identity: true }
-    const linked = await grant(link, signedIn.headers)
+    const linked = await grant(await linkBody(), signedIn.headers)
     expect(linked.body.user).toEqual(
       userBody({
         id: signedIn.user.id,
@@ -318,13 +308,28 @@ describe('POST /token, grant id_token', () => {
         ],
       }),
     )
-    const repeated = await grant(link, signedIn.headers)
-    expect(repeated).toEqual(refused(422, 'identity_already_exists', 'Identity is already linked'))
-    expect(await grant(link)).toEqual(refused(401, 'no_authorization', 'This endpoint requires a valid Bearer token'))
+  })
+
+  it('422: refuses to link an identity that its user has already', async () => {
+    const signedIn = await createSignedIn(service)
+    const link = await linkBody()
+    await grant(link, signedIn.headers)
+    const repeated = refused(422, 'identity_already_exists', 'Identity is already linked')
+    expect(await grant(link, signedIn.headers)).toEqual(repeated)
+  })
+
+  it('401: refuses to link an identity without an access token', async () => {
+    expect(await grant(await linkBody())).toEqual(
+      refused(401, 'no_authorization', 'This endpoint requires a valid Bearer token'),
+    )
+  })
+
+  it('403: refuses to link an identity to the user of an ended session', async () => {
+    const signedIn = await createSignedIn(service)
     await service.post('/logout', {}, signedIn.headers)
-    const after = { ...link, id_token: await openId.sign(google({ sub: 'another' })) }
+    const link = await linkBody()
     const text = 'Session from session_id claim in JWT does not exist'
-    expect(await grant(after, signedIn.headers)).toEqual(refused(403, 'session_not_found', text, 'invalid_grant'))
+    expect(await grant(link, signedIn.headers)).toEqual(refused(403, 'session_not_found', text, 'invalid_grant'))
   })
 
   it('403: refuses to link an address before the second factor is verified when the user has no email', async () => {
@@ -333,7 +338,7 @@ describe('POST /token, grant id_token', () => {
     const { headers } = await signInByPassword(service, signedIn)
     const phoneOnly = { email: null, phone: '14155550133', phone_confirmed_at: new Date() }
     await service.deps.db.updateTable('users').set(phoneOnly).where('id', '=', signedIn.user.id).execute()
-    const link = { provider: 'google', id_token: await openId.sign(google()), link_identity: true }
+    const link = await linkBody()
     const text = 'AAL2 session is required to manage identities when MFA is enabled'
     expect(await grant(link, headers)).toEqual(refused(403, 'insufficient_aal', text))
     const { json } = await service.app.inject({ url: '/user', headers })
@@ -395,7 +400,7 @@ describe('POST /token, grant id_token', () => {
     // An administrator of any tenant may write any address.
     const { user } = await createSignedUp(service.deps, { email })
     const id_token = await openId.sign({ ...azure, iss: tenant, xms_edov: false })
-    expect(await grant({ provider: 'azure', id_token })).toEqual(UNVERIFIED)
+    expect(await grant({ provider: 'azure', id_token })).toEqual(unverified('azure'))
     const identities = service.deps.db.selectFrom('identities').select('provider').where('user_id', '=', user.id)
     expect(await identities.execute()).toEqual([{ provider: 'email' }])
     const github = await grant({ provider: 'github', id_token })
@@ -452,7 +457,7 @@ describe('POST /token, grant id_token', () => {
       const id_token = await openId.sign({ ...claims, email, nonce: claim, ...changes })
       return (await strict.post('/token?grant_type=id_token', { provider: 'azure', id_token, nonce })).json()
     }
-    expect(await post({})).toEqual(UNVERIFIED.body)
+    expect(await post({})).toEqual(unverified('azure').body)
     expect((await post({ sub: `b-${people}`, xms_edov: true })).user.id).toBe(user.id)
     await strict.close()
   })
