@@ -107,7 +107,7 @@ it('refuses a subject that an earlier commit has, before the base or since', () 
   ])
 })
 
-it('leaves merges alone', () => {
+it('accepts the subject of a merge', () => {
   const { root, git } = repositoryOf('start', `feat(auth): sell apples${body}`)
   git('branch', 'apples')
   git('reset', '--quiet', '--hard', 'HEAD~1')

@@ -72,7 +72,7 @@ describe('examples of documents', () => {
     expect(() => PARSERS[language]?.(text)).not.toThrow()
   })
 
-  it('run in a test', () => {
+  it('all run in a test', () => {
     const isRun = (example: DocumentExample) => hasStandIns(example) || RUN_BY[example.document] !== undefined
     const unrun = parsed.filter((example) => !isRun(example))
     expect(unrun.map(({ document, language, number }) => `${document} ${language} ${number}`)).toEqual([])

@@ -46,7 +46,7 @@ it('looks at the files of folders below', async () => {
   ])
 })
 
-it('ignores tests', async () => {
+it('lets a test import any noun', async () => {
   const test = "import '../carts/cart.ts'\n"
   const files = { ...list(items, carts), [`${src}/carts/cart.ts`]: '', [`${src}/items/item.test.ts`]: test }
   expect(await problemsOf(nounOrder, files)).toEqual([])

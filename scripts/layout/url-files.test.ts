@@ -46,11 +46,14 @@ it('refuses a method that is registered twice', async () => {
   ])
 })
 
-it.each(['get', 'head', 'post', 'put', 'patch', 'delete', 'options', 'all'])('reads app.%s()', async (method) => {
-  expect(await problemsOf(urlFiles, route(`  app.${method}('/more', () => 1)`))).toEqual([
-    missing(`${method.toUpperCase()} /more`),
-  ])
-})
+it.each(['get', 'head', 'post', 'put', 'patch', 'delete', 'options', 'all'])(
+  'takes app.%s() for a route',
+  async (method) => {
+    expect(await problemsOf(urlFiles, route(`  app.${method}('/more', () => 1)`))).toEqual([
+      missing(`${method.toUpperCase()} /more`),
+    ])
+  },
+)
 
 it.each(["app.get('/more')", "app.get('more', () => 1)", "app.listen('/more', () => 1)"])(
   'finds no URL of the API in %s',

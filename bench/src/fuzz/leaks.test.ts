@@ -19,7 +19,7 @@ describe('findInternals', () => {
 })
 
 describe('findLogProblems', () => {
-  it('accepts the usual lines', () => {
+  it('finds no problem in lines of info, warnings and errors without a secret', () => {
     expect(find({ level: 'info' }, { level: 'error' }, { level: 'warn', msg: 'slow' })).toEqual([])
     expect(findLogProblems('{"level":"error","ms\n\nnot a line\n', new Map())).toEqual([])
   })

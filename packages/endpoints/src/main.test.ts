@@ -215,7 +215,7 @@ describe('watching', () => {
     expect(await stop(child)).toBe(0)
   })
 
-  it('is refused in production', async () => {
+  it('ends the program with 1 in production', async () => {
     using folder = moduleFolder({ 'controllers.ts': quickStart })
     const ended = await run(folder.path, ['--watch'], { NODE_ENV: 'production' })
     expect(ended).toEqual({ code: 1, err: expect.stringContaining('watch is for development'), out: '' })

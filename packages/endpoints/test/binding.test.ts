@@ -377,7 +377,7 @@ describe('declared handlers', () => {
     expect(await ask({ ...json('', type), path: '/open' })).toEqual([200, { a: 'A', more: {} }])
   })
 
-  it('400: awaits an asynchronous schema', async () => {
+  it('400: refuses a value that an asynchronous schema refuses', async () => {
     expect(await ask({ ...json({ name: 'free' }), path: '/declared/lookup' })).toEqual([200, 'free'])
     const answer = await ask({ ...json({ name: 'taken' }), path: '/declared/lookup' })
     expect(answer).toEqual([

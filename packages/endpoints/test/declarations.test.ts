@@ -84,7 +84,7 @@ describe('a class without extends Controller', () => {
 })
 
 describe('refused keywords', () => {
-  it('400: are checked once', async () => {
+  it('400: run each check of a value once a request', async () => {
     const judge = vi.fn(() => false)
     class Notes extends Controller {
       static POST = accepts({ keywords: z.object({ text: z.string().refine(judge, 'is bad') }) })

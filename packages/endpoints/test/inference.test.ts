@@ -62,7 +62,7 @@ describe('Args', () => {
     expectTypeOf(get).toBeCallableWith(1)
   })
 
-  it('accept only schemas', () => {
+  it('do not compile with anything but schemas and the known uses of a body', () => {
     // @ts-expect-error a text is not a schema
     accepts({ path: ['int'] })
     // @ts-expect-error this use of a body is unknown

@@ -45,7 +45,7 @@ describe('fetch', () => {
     expect(app.factory()).toBe(app.fetch)
   })
 
-  it('reads raw bodies', async () => {
+  it('gives a handler the raw body as a stream, as bytes or not at all', async () => {
     const { fetch } = new Application({ modules })
     const ask = async (method: string, body: string) =>
       (await fetch(new Request('http://localhost/', { method, body }))).text()

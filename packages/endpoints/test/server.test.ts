@@ -83,7 +83,7 @@ async function asking(
 }
 
 describe('a client that reads nothing of its answer', () => {
-  it.each([['/big'], ['/big/stream']])('%s: is cut off', async (path) => {
+  it.each([['/big'], ['/big/stream']])('cuts the answer of %s off', async (path) => {
     const [socket, response] = await asking(await listening(WRITE_TIMEOUT_MS), path)
     await once(response, 'close')
     let size = 0

@@ -50,7 +50,7 @@ describe('logs/app.log', () => {
     },
   )
 
-  it('names the created product', async () => {
+  it('names the id of the created product', async () => {
     const response = await inventory.app.inject({
       method: 'POST',
       url: '/products',

@@ -63,7 +63,7 @@ describe('the readiness of a process that enters a cluster by a worker', () => {
     expect(await readinessOf(database.directUrl, wire.url).missing()).toEqual({ check: 'worker' })
   })
 
-  it('depends on the worker', async () => {
+  it('fails when the worker cannot be reached', async () => {
     expect(await readinessOf(await refusedUrl(), database.directUrl).missing()).toEqual({ check: 'database' })
   })
 })

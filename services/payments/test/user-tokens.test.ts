@@ -82,7 +82,7 @@ describe('a user with a token', () => {
     expect(statusAndBody(await get(`/merchants/${id}`, app.headers))).toEqual(refusals.forbidden)
   })
 
-  it('403: has no keys', async () => {
+  it('403: may not list, make or delete the keys of apps', async () => {
     for (const [method, url] of [
       ['GET', '/me/keys?limit=5'],
       ['POST', '/me/keys'],
@@ -102,7 +102,7 @@ describe('a user with a token', () => {
 })
 
 describe('without users', () => {
-  it('401: refuses any token', async () => {
+  it('401: refuses every token where users cannot sign in', async () => {
     const payments = await startPayments()
     const response = await payments.app.inject({ url: '/me', headers: { authorization: 'Bearer ada' } })
     expect(statusAndBody(response)).toEqual(refusals.unauthorized)

@@ -29,7 +29,7 @@ describe('send', () => {
   })
 
   // ASVS 15.3.2
-  it('follows no redirect', async () => {
+  it('returns a redirect without following it', async () => {
     expect((await get('/moved')).status).toBe(302)
     expect(peer.requests.at(-1)?.url).toBe('/moved')
   })

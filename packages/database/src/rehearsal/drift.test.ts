@@ -132,7 +132,7 @@ describe.each(changes.map((group, place) => ({ group, place })))(
       expect(found.filter((object) => objects.includes(object))).toEqual(objects)
     })
 
-    it('reports nothing else', () => {
+    it('reports nothing but these differences', () => {
       expect(found.toSorted()).toEqual(group.flatMap(([, objects]) => objects).toSorted())
     })
   },

@@ -271,7 +271,7 @@ describe('options', () => {
     await failing.close()
   })
 
-  it('exposeErrors shows the stack', async () => {
+  it('exposeErrors adds the stack of an error to the answer', async () => {
     const exposing = await everyInterface({ modules: { index: { Errors } }, exposeErrors: true })
     const { body } = await exposing.app.inject({ path: '/errors/error' })
     expect(await new Response(body).text()).toContain('Error: secret\\n    at ')

@@ -39,7 +39,7 @@ describe('classes', () => {
     expect(await index(exports)).toEqual({ urls: ['/shown'], warnings: [] })
   })
 
-  it('may be nested', async () => {
+  it('have URLs below that of the class that holds them', async () => {
     const Deep = Object.assign(anonymous(), { Er: anonymous(), _Not: anonymous(), NotController: anonymous() })
     const Holder = Object.assign(class {}, { Users: anonymous() })
     expect(await index({ Deep, Holder, default: Object.assign(anonymous(), { Below: anonymous() }) })).toEqual({

@@ -301,7 +301,7 @@ describe('edge cases', () => {
 })
 
 describe('options', () => {
-  it('200: looseNames accepts other spellings', async () => {
+  it('200: looseNames finds a URL in every spelling of its name', async () => {
     class CheBaz extends Controller {
       GET() {
         return 'che-baz'

@@ -113,7 +113,7 @@ describe('GET /messages/:id', () => {
 })
 
 describe('DELETE /messages/:id', () => {
-  it('204: removes one mail', async () => {
+  it('204: removes a mail, which is not found afterwards', async () => {
     await deliver()
     const [{ id }] = JSON.parse((await call('/messages')).body).messages
     expect((await call(`/messages/${id}`, { method: 'DELETE' })).status).toBe(204)

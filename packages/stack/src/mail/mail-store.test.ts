@@ -29,7 +29,7 @@ describe('createMailStore', () => {
     expect(store.list().map(({ id }) => id)).toEqual([4])
   })
 
-  it('keeps a malformed mail', async () => {
+  it('keeps a malformed mail with empty addresses', async () => {
     const store = createMailStore(now)
     await store.add(Buffer.from([0, 255, 13]), [])
     expect(store.list()[0]).toEqual({

@@ -379,7 +379,7 @@ describe('PUT /user with a phone', () => {
     await failWith(simple, request({ phone }), [429, 'over_sms_send_rate_limit', wait])
   })
 
-  it('500: fails without a gateway', async () => {
+  it('500: fails to send the code of a new phone without a gateway', async () => {
     const none = await openBeside(simple, { ...SETTINGS, AUTH_SMS_PROVIDER: '' })
     const { headers } = await createSignedIn(none)
     const answer = await none.app.inject({ method: 'PUT', url: '/user', headers, payload: { phone: nextPhone() } })

@@ -159,7 +159,7 @@ describe('auth migrate and auth doctor', () => {
     expect(lines).toContain('wrong migrations: role "auth_nobody" does not exist; run: auth migrate')
   })
 
-  it('revert the last migration', async () => {
+  it('revert the last migration and name it', async () => {
     const own = await createEmptyDatabase()
     onTestFinished(() => own.drop())
     const run = (...words: string[]) => migrate(words, { AUTH_DB_DATABASE_URL: own.url })

@@ -161,7 +161,7 @@ describe('isHarmless', () => {
     expect(setting && isHarmless(setting, value)).toBe(expected)
   })
 
-  it('knows no other names', () => {
+  it('says nothing about a misspelt name', () => {
     for (const name of ['GOTRUE_JWT_EXPP', 'AUTH_SAMLL_ENABLED', 'SAML_ENABLED'])
       expect(findWithoutEffect(name)).toBeUndefined()
   })

@@ -182,7 +182,7 @@ describe('findFlowByCode', () => {
 })
 
 describe('a flow that has been cleaned up', () => {
-  it('takes no auth code', async () => {
+  it('stores no auth code', async () => {
     const end = {
       userId: await createUserId(),
       codeHash: hashAuthCode('late'),

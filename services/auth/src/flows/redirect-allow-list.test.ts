@@ -245,7 +245,7 @@ describe('refusedBy', () => {
     )
   })
 
-  it('ignores the fragment', () => {
+  it('judges a redirect without its fragment', () => {
     const listed = policy('https://app.example.com', 'https://*.preview.test/cb')
     expect(isPermitted('https://a.preview.test/cb#x', listed)).toBe(true)
     expect(isPermitted('https://evil.test/#.preview.test/cb', listed)).toBe(false)

@@ -102,7 +102,7 @@ describe('createHooks', () => {
     await expect(call()).rejects.toEqual(error)
   })
 
-  it('waits for five seconds', async () => {
+  it('gives up after five seconds without an answer', async () => {
     answerWith(undefined)
     await expect(call()).rejects.toEqual(hookTimeout())
   }, 10_000)

@@ -339,7 +339,7 @@ describe('POST /token?grant_type=refresh_token', () => {
     },
   )
 
-  it('400: refuses an unknown token', async () => {
+  it('400: refuses a refresh token that no session has', async () => {
     await expectFailure('refresh_token', { refresh_token: 'x'.repeat(32) }, notFound)
   })
 

@@ -27,7 +27,7 @@ describe('sealSecret and openSecret', () => {
     expect(JSON.stringify(sealed)).not.toContain('secret')
   })
 
-  it('give the secret back', () => {
+  it('give back the secret that was sealed', () => {
     expect(openSecret(keys, 'row-1', sealed)).toBe('a secret é')
   })
 

@@ -20,7 +20,7 @@ const signingKeys: KeyRing = {
 const deps = { signingKeys, now: () => new Date(0) }
 
 describe('readBearer', () => {
-  it.each(['Bearer good', 'bearer good', 'BEARER   good'])('accepts %j', (header) => {
+  it.each(['Bearer good', 'bearer good', 'BEARER   good'])('reads the token from %j', (header) => {
     expect(readBearer(deps, header)).toEqual({ sub: userId })
   })
 

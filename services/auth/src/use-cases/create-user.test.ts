@@ -43,7 +43,7 @@ describe('createUser', () => {
     await expect(create({ password: 'x' }, strict)).rejects.toThrow(WEAKNESS_SENTENCES.length(6))
   })
 
-  it('replaces a staged user', async () => {
+  it('deletes the staged user of an email and makes a new user', async () => {
     const email = nextEmail()
     const staged = { id: randomUUID(), aud: 'authenticated', role: 'authenticated', email, staged_at: new Date() }
     await deps.db.insertInto('users').values(staged).execute()

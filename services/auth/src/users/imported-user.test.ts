@@ -18,7 +18,7 @@ const read = (line: unknown) =>
   toImportedUser(readUserLine(typeof line === 'string' ? line : JSON.stringify(line)).line, defaults)
 
 describe('toImportedUser', () => {
-  it('needs only an identifier', () => {
+  it('gives a user with nothing but an email every other column', () => {
     expect(read({ email: 'Ada@Example.com' })).toEqual({
       row: {
         id: NEW_ID,

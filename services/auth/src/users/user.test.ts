@@ -30,7 +30,7 @@ describe('isStaged', () => {
 })
 
 describe('auditName', () => {
-  it('prefers the phone number', () => {
+  it('is the phone, else the email, else empty', () => {
     expect(auditName({ email: 'a@b.c', phone: '14155550100' })).toBe('14155550100')
     expect(auditName({ email: 'a@b.c', phone: null })).toBe('a@b.c')
     expect(auditName({ email: null, phone: null })).toBe('')

@@ -126,7 +126,7 @@ describe.each(CASES)('an $way database of $version', ({ open, version }) => {
     }
   })
 
-  it('verifies second factors', async () => {
+  it('signs in with the second factors of before', async () => {
     const [totp, webauthn] = [named('totp'), named('webauthn')]
     const verify = async (user: OldUser, factorId: string, answer: (question: { challenge: string }) => object) => {
       const headers = bearer(await signInToken(user))

@@ -66,7 +66,7 @@ describe('apple', () => {
     )
   })
 
-  it('ignores a malformed name', async () => {
+  it('signs in without a name when Apple sends a malformed one', async () => {
     const stub = stubOf('apple')
     const claims = { ...stub.idToken?.claims, sub: 'x', email: 'x@y.example' }
     const other = { ...stub, idToken: { claims, jwksUrl: stub.idToken?.jwksUrl ?? '' } }

@@ -8,7 +8,7 @@ beforeAll(async () => {
 afterAll(() => inventory.close())
 
 describe('GET /docs', () => {
-  it('301: redirects to the page', async () => {
+  it('301: redirects a URL without the last slash', async () => {
     const response = await inventory.app.inject('/docs')
     expect([response.statusCode, response.headers.location]).toEqual([301, '/docs/'])
   })

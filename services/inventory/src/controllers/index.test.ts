@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => inventory.close())
 
 describe('GET /', () => {
-  it('200: names the service', async () => {
+  it('200: names the service, its version and its documents', async () => {
     const response = await inventory.app.inject({ url: '/' })
     expect([response.statusCode, response.json()]).toEqual([
       200,

@@ -78,7 +78,7 @@ describe('POST /locations', () => {
     })
   })
 
-  it('201: reads a form', async () => {
+  it('201: makes the location of a form', async () => {
     const response = await inventory.app.inject({
       method: 'POST',
       url: '/locations',
@@ -137,7 +137,7 @@ describe('POST /locations', () => {
 })
 
 describe('GET /locations/:locationId', () => {
-  it('200: shows a location', async () => {
+  it('200: shows every member of a location', async () => {
     expect((await get('/locations/1')).json()).toEqual({ statusCode: 200, data: MAIN })
   })
 
@@ -159,7 +159,7 @@ describe('GET /locations/:locationId', () => {
 describe('PATCH /locations/:locationId', () => {
   const patch = (id: number, body: object) => requests.send('PATCH', `/locations/${id}`, body)
 
-  it('200: changes the given members', async () => {
+  it('200: changes the given members and leaves the others', async () => {
     const id = await requests.addLocation()
     expect((await patch(id, { active: false })).json()).toEqual({
       statusCode: 200,

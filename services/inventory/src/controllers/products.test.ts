@@ -72,7 +72,7 @@ describe('POST /products', () => {
     expect((await get(`/products/${id}`)).json()).toEqual(shown(id, `SKU-${serial}`, { a: 3 }))
   })
 
-  it('201: reads a form', async () => {
+  it('201: makes the product of a form', async () => {
     const response = await inventory.app.inject({
       method: 'POST',
       url: '/products',

@@ -37,7 +37,7 @@ describe('POST /reservations', () => {
     expect(await reservations.stock()).toEqual({ onHand: 10, reserved: 4, available: 6 })
   })
 
-  it('201: reserves until a time', async () => {
+  it('201: reserves until the given seconds have passed', async () => {
     const { data } = (await reservations.reserve({ quantity: 4, expiresInSeconds: 2_592_000 })).json()
     expect(Date.parse(data.expiresAt) - Date.parse(data.createdAt)).toBe(2_592_000_000)
   })

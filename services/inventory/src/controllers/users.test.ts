@@ -48,7 +48,7 @@ describe('GET /users', () => {
 
 describe('GET /users/:userId', () => {
   // ASVS 15.3.1
-  it('200: shows a user', async () => {
+  it('200: shows the sample user of the id', async () => {
     const response = await get('/users/5')
     expect(response.json()).toEqual({ statusCode: 200, data: SEED[4] })
   })

@@ -80,7 +80,7 @@ describe('callChangeProduct', () => {
     })
   })
 
-  it('merges a patch', async () => {
+  it('merges a patch: null removes a member, and others stay', async () => {
     const { id, sku } = await add('{"a": 1, "b": 2}')
     expect(await change({ id, attributes: '{"a":null,"c":3}', mode: 'merge' })).toEqual({
       verdict: 'done',

@@ -106,7 +106,7 @@ describe('listLevels', () => {
     ])
   })
 
-  it('meets all filters together', async () => {
+  it('lists only levels that meet all filters', async () => {
     expect(await list({ locationId: location(0), below: 6 })).toEqual([[1, 0]])
     expect(await list({ locationId: location(0), below: 7 })).toEqual([
       [0, 0],

@@ -36,7 +36,7 @@ async function run(...words: readonly string[]): Promise<readonly string[]> {
 }
 
 describe('payments distribute, without the extension', () => {
-  it('refuses to check', async () => {
+  it('refuses to check without the extension', async () => {
     const text = 'extension: the database has no extension citus'
     expect(await run('--check')).toEqual([`wrong ${text}`, text])
   })
@@ -59,7 +59,7 @@ describe('payments distribute, without the extension', () => {
     expect(lines.at(-1)).toContain("VALUES ('state', 'distributed')")
   })
 
-  it('has nothing to undo', async () => {
+  it('has nothing to undo, and says so', async () => {
     expect(await run('--undo', '--dry-run')).toEqual(['-- nothing is left to do'])
     expect(await run('--undo')).toEqual(['the database is not distributed'])
   })

@@ -16,7 +16,7 @@ describe('daysOf', () => {
 })
 
 describe('idsOf', () => {
-  it('covers whole days', () => {
+  it('covers whole days from the first second to the last', () => {
     const { above, below } = idsOf(period)
     const idAt = (time: string) => `${(Date.parse(time) / 1_000).toString(16)}0000000000000000`
     expect(idAt('2026-02-28T23:59:59Z') > above).toBe(false)

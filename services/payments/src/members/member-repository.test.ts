@@ -95,7 +95,7 @@ describe('callAddApp', () => {
 })
 
 describe('callRevokeMember', () => {
-  it('ends a membership, once', async () => {
+  it('ends a membership at the first of two calls', async () => {
     await add(other.id)
     expect(await revoke(other.id)).toEqual({ verdict: 'done', identityId: member.id, isLast: false })
     expect(await revoke(other.id)).toEqual({ verdict: 'not-found', identityId: member.id, isLast: false })

@@ -150,7 +150,7 @@ describe('listMerchants', () => {
     expect(await list(bounds)).toEqual({ verdict: 'done', places })
   })
 
-  it('leaves out both bounds', async () => {
+  it('lists what is between two ids, without these two', async () => {
     expect(await list({ above: ids[0], below: ids[3] })).toEqual({ verdict: 'done', places: [2, 1] })
   })
 

@@ -81,7 +81,7 @@ describe('fields', () => {
     expect(accepts(email(), value)).toBe(false)
   })
 
-  it('trims all but descriptors', () => {
+  it('trims every text but a descriptor', () => {
     expect(email().parse(' john@example.com ')).toBe('john@example.com')
     expect(descriptor().parse(' ab ')).toBe(' ab ')
   })

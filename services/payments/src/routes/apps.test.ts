@@ -54,9 +54,12 @@ describe('POST /apps', () => {
     expect(response.json()).toEqual({ app: { id: ID, name: 'Coffee & John', key: KEY } })
   })
 
-  it.each([[{ name: '' }], [{ name: null }], [{ other: 1 }]])('201: %j has no name', async (payload) => {
-    expect((await post({ payload })).json()).toEqual({ app: { id: ID, key: KEY } })
-  })
+  it.each([[{ name: '' }], [{ name: null }], [{ other: 1 }]])(
+    '201: makes an app without a name from %j',
+    async (payload) => {
+      expect((await post({ payload })).json()).toEqual({ app: { id: ID, key: KEY } })
+    },
+  )
 
   it.each([basic('undefined'), { authorization: 'Basic !' }, { authorization: 'Bearer x' }])(
     '201: ignores the credentials %j',

@@ -16,7 +16,7 @@ describe('GET /me', () => {
     expect(response.body).toBe(`{"identity":{"id":"${id}","created":"${createdOf(id)}"}}\n`)
   })
 
-  it('200: shows the name', async () => {
+  it('200: shows the id, the name and the creation of the app', async () => {
     const created = await payments.app.inject({ method: 'POST', url: '/apps', payload: { name: 'Shop' } })
     const { id, key } = created.json().app
     const response = await payments.app.inject({ url: '/me/', headers: basic(key) })

@@ -28,7 +28,7 @@ const post = (url: string, payload: object) =>
   payments.app.inject({ method: 'POST', url, payload, headers: member.headers })
 
 describe('GET /transactions/:transactionId', () => {
-  it('200: shows a new transaction', async () => {
+  it('200: shows every member of a new transaction', async () => {
     const id = await customerPayment(payments, merchantId, { currency: 'JPY', amount: 300, number: '2000000000000000' })
     const response = await get(`/transactions/${id.toUpperCase()}`)
     expect(response.statusCode).toBe(200)

@@ -99,7 +99,7 @@ describe('payOnPage with a form', () => {
     })
   })
 
-  it('names every wrong field', async () => {
+  it('names every wrong field at once', async () => {
     expect(await payOnPage(payments.deps, formOf({ number: '1', expiry: '13' }))).toEqual(
       await refused({ expiry: '13', problems: { number: 'numberInvalid', expiry: 'expiryInvalid' } }),
     )

@@ -42,7 +42,7 @@ describe('GET /products/export', () => {
     )
   })
 
-  it('200: writes CSV', async () => {
+  it('200: writes CSV with a row for each product', async () => {
     const response = await get('?format=csv')
     expect([response.headers['content-type'], response.headers['content-disposition']]).toEqual([
       'text/csv; charset=utf-8',

@@ -112,7 +112,7 @@ describe('GET /merchants/:merchantId/events', () => {
     ])
   })
 
-  it('200: shows frauds and payouts', async () => {
+  it('200: shows the event of a fraud alert and that of a payout', async () => {
     const id = await customerPayment(payments, merchant.id, { amount: 50_000 })
     await send('POST', `/transactions/${id}/captures`, { amount: 50_000 })
     await news()

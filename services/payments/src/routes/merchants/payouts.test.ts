@@ -36,7 +36,7 @@ describe('GET /merchants/:merchantId/payouts', () => {
     expect(await list('limit=2&filter[test]=n')).toEqual([])
   })
 
-  it('400: requires the limit', async () => {
+  it('400: refuses a list without a limit', async () => {
     const response = await get(`/merchants/${merchantId}/payouts`)
     const refused = [{ field: 'limit', message: 'is required', code: 'REQUIRED' }]
     expect([response.statusCode, response.json()]).toEqual([400, refused])

@@ -99,7 +99,7 @@ describe('GET /merchants/:merchantId/statement.csv', () => {
     expect([response.statusCode, response.json()]).toEqual([400, errors])
   })
 
-  it('200: accepts a leap year', async () => {
+  it('200: writes a statement of all 366 days of a leap year', async () => {
     const { statusCode, body } = await statement('from=2024-01-01&to=2024-12-31')
     const balance = (time: string, kind: string) => [time, '', kind, '', '', '', '', '', '', '0.00', 'EUR']
     expect([statusCode, rowsOf(body).slice(1)]).toEqual([

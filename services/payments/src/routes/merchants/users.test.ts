@@ -273,7 +273,7 @@ describe('DELETE /merchants/:merchantId/users/:userId', () => {
     await mailTo(email)
   })
 
-  it('204: revokes a member', async () => {
+  it('204: ends the access of a user, with an event', async () => {
     await invite()
     await accept(linkIn((await mailTo(email)).text))
     const [user] = await users()

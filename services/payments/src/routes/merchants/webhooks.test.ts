@@ -197,7 +197,7 @@ describe('GET /merchants/:merchantId/webhooks', () => {
 })
 
 describe('DELETE /merchants/:merchantId/webhooks/:webhookId', () => {
-  it('204: deletes it', async () => {
+  it('204: deletes a webhook, which the list and a second request no longer find', async () => {
     const { id } = await made()
     const response = await remove(id.toUpperCase())
     expect([response.statusCode, response.body]).toEqual([204, ''])
