@@ -46,6 +46,17 @@ it.each([
   ['services/other/src/app.ts', '@trestle/shop/app.ts', 'a service never imports another service (shop)'],
   ['services/other/test/buy.ts', '@trestle/shop/app.ts', undefined],
   ['packages/database/src/more.ts', '@trestle/shop/app.ts', 'a package never imports a service (shop)'],
+  [
+    'packages/common/src/more.ts',
+    '@trestle/database/connect.ts',
+    'packages/common imports neither a database nor another package of ours (@trestle/database/connect.ts)',
+  ],
+  [
+    'packages/common/src/more.ts',
+    'kysely',
+    'packages/common imports neither a database nor another package of ours (kysely)',
+  ],
+  ['packages/service/src/more.ts', 'fastify', 'packages/service knows no route (fastify)'],
   ['packages/database/src/more.test.ts', '@trestle/shop/app.ts', 'a package never imports a service (shop)'],
   ['migrations/shop/0001-create-items.ts', 'pg', 'a migration imports Kysely alone (pg)'],
   ['migrations/shop/0001-create-items.ts', 'not-kysely', 'a migration imports Kysely alone (not-kysely)'],

@@ -7,11 +7,12 @@ import { type ImportedModule, importsOf } from './syntax.ts'
 const upperFolders = new Set(['commands', 'routes', 'controllers', 'plugins', 'use-cases'])
 const http = /^(fastify($|\/|-)|@fastify\/)/
 const database = /^(kysely|pg)($|\/)/
+const ours = /^@trestle\//
 
 /**
  * Arrows go one way: main → commands → app → routes and plugins → use-cases → repositories → database. A service never imports
- * another service, a package never imports a service, a migration imports Kysely alone, and no relative import leaves
- * its workspace package. A noun defines the type of what it needs: the type of `deps.ts` would tie it to all other nouns.
+ * another service, a package never imports a service, packages/common imports no other package, a migration imports Kysely
+ * alone, and no relative import leaves its workspace package. A noun defines the type of what it needs: the type of `deps.ts` would tie it to all other nouns.
  */
 export const arrows: Rule = (tree) => {
   const services = new Set(serviceNames(tree))
@@ -30,6 +31,14 @@ export const arrows: Rule = (tree) => {
       const service = serviceOf(imported.specifier)
       return service === undefined ? undefined : `a package never imports a service (${service})`
     }),
+    ...eachImport(productionFiles(tree, 'packages/common'), (_file, { specifier }) =>
+      ours.test(specifier) || database.test(specifier)
+        ? `packages/common imports neither a database nor another package of ours (${specifier})`
+        : undefined,
+    ),
+    ...eachImport(productionFiles(tree, 'packages/service'), (_file, { specifier }) =>
+      http.test(specifier) ? `packages/service knows no route (${specifier})` : undefined,
+    ),
     ...eachImport(productionFiles(tree, 'migrations').filter(isOfOneService), (_file, { specifier }) =>
       /^(kysely$|kysely\/|\.)/.test(specifier) ? undefined : `a migration imports Kysely alone (${specifier})`,
     ),

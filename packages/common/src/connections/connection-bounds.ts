@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { createBodyPlaces } from '../limits/body-places.ts'
+import { createBodyPlaces } from '../capacity/body-places.ts'
 import { findCrowding, progressOf, unacknowledgedBytes } from './slow-clients.ts'
 
 /** What a client may occupy in the process, and for how long. */

@@ -1,5 +1,5 @@
 import { buffer } from 'node:stream/consumers'
-import { FairGate } from '@trestle/common/limits/fair-gate.ts'
+import { FairGate } from '@trestle/common/capacity/fair-gate.ts'
 import { describe, expect, it } from 'vitest'
 import { serverBusy } from '../errors.ts'
 import { readAhead, SpoolSpace } from './read-ahead.ts'

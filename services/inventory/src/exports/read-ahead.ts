@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { FairGate } from '@trestle/common/limits/fair-gate.ts'
+import { FairGate } from '@trestle/common/capacity/fair-gate.ts'
 import { serverBusy } from '../errors.ts'
 import { EXPORT_READS, READ_WAIT_MS } from '../requests/turns.ts'
 

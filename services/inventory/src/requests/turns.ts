@@ -1,4 +1,4 @@
-import { FairGate, type FairGateOptions } from '@trestle/common/limits/fair-gate.ts'
+import { FairGate, type FairGateOptions } from '@trestle/common/capacity/fair-gate.ts'
 import { serverBusy, serviceUnavailable } from '../errors.ts'
 
 // The bounds of this file are those of the reference: Turns.

@@ -1,4 +1,4 @@
-import { FairGate } from '@trestle/common/limits/fair-gate.ts'
+import { FairGate } from '@trestle/common/capacity/fair-gate.ts'
 import { addressKey } from '@trestle/common/server/address-key.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
