@@ -4,7 +4,7 @@ import type { Span, SpanOptions, Tracer } from '@opentelemetry/api'
 export interface QuerySpans {
   /** Runs a query inside a span; outside a traced request without a span. */
   readonly within: <T>(name: string, run: () => Promise<T>) => Promise<T>
-  /** Records a query that has ended just now and took `durationMs`. */
+  /** Records the span of a query that has just ended. @param durationMs how long the query took */
   readonly record: (name: string, durationMs: number, failed: boolean) => void
 }
 

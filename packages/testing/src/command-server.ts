@@ -16,7 +16,7 @@ export interface EndedCommand {
 
 /** A process that runs one command after another. */
 export interface CommandServer {
-  /** Where it listens on 127.0.0.1. A request is what `run` sends. */
+  /** The port on 127.0.0.1 at which the process takes what `run` sends. */
   readonly port: number
   /** Runs the program of a file in a folder, with nothing in its environment but this. */
   readonly run: (file: string, args: readonly string[], options: CommandOptions) => Promise<EndedCommand>

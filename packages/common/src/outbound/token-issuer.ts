@@ -4,13 +4,13 @@ import { openRemoteKeys } from './remote-keys.ts'
 
 /** Which access tokens of an authentication service are good. */
 export interface TokenIssuerRules {
-  /** Where it publishes its keys, as a setting names it: the host may be in the internal network. */
+  /** The URL at which the service publishes its keys. An operator sets it, so the host may be in the internal network. */
   readonly jwksUrl: string
   /** The `iss` of its tokens. */
   readonly issuer: string
   /** The required `aud`. Undefined: any audience. */
   readonly audience?: string | undefined
-  /** Asymmetric ones only: a service that checks tokens by a shared secret could also make them. */
+  /** The accepted algorithms, which are asymmetric: a service that checks tokens by a shared secret could also make them. */
   readonly algorithms: readonly string[]
   /** How far the clocks of the two services may differ. */
   readonly leewaySeconds: number

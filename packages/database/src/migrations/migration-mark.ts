@@ -20,7 +20,7 @@ export interface MarkedRun {
 /**
  * Marks the database as up to date, in a comment on the table of migrations, so that the next start skips the run. The mark
  * contains the rights of the schemas: a database that was restored without them, or that has lost its queue, is not up to date.
- * It contains the callers' roles that exist: a role that was made since has no rights yet.
+ * The mark also contains the callers' roles that exist: a role that was made since has no rights yet.
  */
 export async function markComplete(db: Kysely<unknown>, run: MarkedRun): Promise<void> {
   const { rows } = await stateQuery(run).execute(db)

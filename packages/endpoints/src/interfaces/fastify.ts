@@ -117,7 +117,7 @@ const hideBadContentType: preParsingHookHandler = (request, _reply, payload, don
   done(null, payload)
 }
 
-/** It returns nothing. For a returned reply, Fastify would listen to the end of the stream. */
+/** A handler that returns nothing: if it returned the reply, Fastify would listen to the end of the stream. */
 type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => void
 
 /** Takes the verbs that Fastify's router does not know, unless the server has its own handler for them. */

@@ -9,7 +9,7 @@ const BATCH_ENTRIES = 10_000
 /** What a copy of the audit log has done. */
 export interface CopiedEntries {
   readonly copied: number
-  /** Those of them whose payload PostgreSQL refuses as `jsonb`, and which have another one here. */
+  /** How many of the copied entries have another payload here, because PostgreSQL refuses theirs as `jsonb`. */
   readonly rewritten: number
 }
 

@@ -24,7 +24,7 @@ export interface TokenCopy {
   readonly encryptionKeys: EncryptionKeys
 }
 
-/** Copies the tokens of both forms, in place of those that the sessions have. The caller holds the sessions. */
+/** Replaces the refresh tokens of sessions by those of the old service, in both of their forms. The caller has locked the sessions. */
 export async function copyTokens(trx: Kysely<unknown>, copy: TokenCopy, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return
   const { old, own, sessions, idOffset } = copy

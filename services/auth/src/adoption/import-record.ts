@@ -13,7 +13,7 @@ export interface ImportPlaces {
   readonly kept: string
 }
 
-/** What an import has noted of itself. */
+/** What an import notes about its own state. */
 export interface ImportRecord {
   /** The database that the rows came from, as `readIdentity` tells it. */
   readonly source: string

@@ -16,7 +16,7 @@ export const SERVED = [
   ...['one_time_tokens', 'flow_state', 'webauthn_credentials', 'webauthn_challenges', 'custom_oauth_providers'],
   ...['audit_log_entries', 'schema_migrations', 'instances'],
 ] as const
-/** Those that this service does not read yet. */
+/** The tables of supabase/auth that this service does not read yet. */
 export const UNSERVED = [
   ...['sso_providers', 'sso_domains', 'saml_providers', 'saml_relay_states'],
   ...['oauth_clients', 'oauth_authorizations', 'oauth_consents', 'oauth_client_states'],

@@ -7,7 +7,7 @@ import { hasRelation } from './catalog.ts'
 import { copyTokens, ID_GAP, type TokenCopy } from './copy-refresh-tokens.ts'
 
 const BATCH_SESSIONS = 5_000
-/** The tables whose changes are noted, and where they have the id of the session. */
+/** The tables whose changes are noted, each with its column for the id of the session. */
 const WATCHED = [
   { table: 'refresh_tokens', column: 'session_id' },
   { table: 'sessions', column: 'id' },

@@ -53,7 +53,7 @@ export interface AuditEvent {
   readonly action: AuditAction
   /** Who did it; for sign-in flows the user. */
   readonly actor: AuditActor
-  /** To whom it was done, where that is not the actor. */
+  /** The user whose account was changed, unless that is the actor. */
   readonly target?: Pick<User, 'id'>
   /** The client's address, empty when unknown (reference: Client address). */
   readonly ip: string

@@ -80,7 +80,7 @@ function readCompose(path: string, variables: Variables): Installation {
   return { variables: result, origin: `service ${name} of ${basename(path)}`, unset: [...unset] }
 }
 
-/** By what the service `auth` is known, the surest sign first. */
+/** The signs by which the service `auth` is found in a file of Compose, the surest first. */
 const SIGNS: readonly ((name: string, service: z.output<typeof Service>) => boolean)[] = [
   (_name, { image }) => /gotrue|supabase\/auth|trestle[-/]auth/.test(image),
   (_name, { environment }) =>

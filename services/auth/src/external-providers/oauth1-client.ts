@@ -86,7 +86,7 @@ async function send(
 /** A request, and what it is signed with. This service signs requests itself: no maintained library signs OAuth 1.0a. */
 export interface SignedRequest {
   readonly method: 'GET' | 'POST'
-  /** The signature covers its query too. */
+  /** The URL, whose query the signature covers too. */
   readonly url: string
   readonly consumer: { readonly key: string; readonly secret: string }
   /** Undefined for the first request of a sign-in. */

@@ -10,9 +10,9 @@ export interface SmsJob extends Sms {
   readonly messageId: string
   /** RFC 3339. The code is dead from then on. */
   readonly expiresAt: string
-  /** Whose SMS it is. */
+  /** The user who gets the SMS. */
   readonly userId: string
-  /** It carries the code of a second factor. */
+  /** Whether the SMS carries the code of a second factor. */
   readonly isForFactor?: true
   /** Drops the SMS where a user has the number by then. The request that asked for the SMS must not reveal that. */
   readonly onlyIfFree?: true

@@ -1,6 +1,6 @@
 import { emailMalformed, emailMissing, emailTooLong, phoneMalformed } from '../request-errors.ts'
 
-/** By what a user is known. */
+/** What identifies a user: an email address or a phone number. */
 export type IdentifierKind = 'email' | 'phone'
 
 /** A normalised email or phone number, by which a user is known. */

@@ -15,8 +15,8 @@ export interface IndexCleanUp {
 }
 
 /**
- * By a walk along the primary key, which is ordered by time. The walk ends at the first row that was created at `until` or later. An
- * index would slow down an update that runs often.
+ * Deletes rows in a walk along the primary key, which is ordered by time. The walk ends at the first row that was created at
+ * `until` or later. An index would slow down an update that runs often.
  */
 export type WalkCleanUp =
   | {

@@ -148,7 +148,7 @@ async function requireAllowed(
   changes: OwnAddresses & { readonly password: string | undefined; readonly appMetadata: object | undefined },
 ): Promise<void> {
   const { db } = deps
-  // For what only admins may change, a session must meet the conditions of admin endpoints.
+  // Only admins change app_metadata, so the session must meet the conditions of admin endpoints.
   const isByAdmin = changes.appMetadata !== undefined && caller.session !== undefined
   const { user, session } = caller
   const [email, phone] = [findNewAddress(user, changes, 'email'), findNewAddress(user, changes, 'phone')]

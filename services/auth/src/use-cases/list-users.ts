@@ -9,7 +9,7 @@ import type { UserListRequest } from '../users/user-list-request.ts'
 export interface ListedUsers {
   /** At most the first 1,000 of the page. */
   readonly users: readonly Profile[]
-  /** Those of the page that come after them, some at a time. */
+  /** The other users of the page, some at a time. */
   readonly rest: AsyncIterable<readonly Profile[]> | undefined
   readonly total: number | undefined
   readonly next: Cursor | undefined

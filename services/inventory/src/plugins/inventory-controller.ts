@@ -172,7 +172,7 @@ export abstract class InventoryController extends OpenController {
     fastifyReplyOf(this.request).liftDeadline()
   }
 
-  /** Disposes of a resource when the answer is over, however it ends. */
+  /** Disposes of a resource when the answer has ended or was broken off. */
   protected keepUntilClosed(resource: Disposable): void {
     const { raw } = fastifyReplyOf(this.request)
     // An answer that is over already emits no further event.

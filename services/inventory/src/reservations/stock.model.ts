@@ -16,7 +16,7 @@ export interface ModelReservation {
   readonly isDue: boolean
 }
 
-/** Everything that the functions read and change. */
+/** The rows that the SQL functions of stock read and change. */
 export interface Stock {
   readonly products: ReadonlySet<number>
   /** Locations, and whether they take stock. */

@@ -6,7 +6,7 @@ import { listLocationCodes } from '../locations/location-repository.ts'
 import type { Position } from '../pagination/cursor.ts'
 import type { Level, PlaceNames, ProductStock } from './level-view.ts'
 
-/** A level must meet all of these. */
+/** Filters of levels. A level must meet all that are given. */
 export interface LevelFilters {
   readonly productId?: number | undefined
   readonly locationId?: number | undefined

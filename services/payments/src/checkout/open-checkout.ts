@@ -146,7 +146,7 @@ export function judgeCardOf({ order, payee, tokens, scheme, scenario }: OpenOrde
   return judgeCard({ number: tokens.number.value, scheme, expiry: order.card.expiry, test, scenario, now })
 }
 
-/** What the order is, and how it came. A repeated order gives the same result. */
+/** Judges the mode of the order and its transport. A repeated order gives the same result. */
 function judgeRequest({ config }: CheckoutDeps, { order, isSecure }: OrderRequest, { test }: Payee): void {
   if (test !== (order.test !== undefined)) {
     throw test ? testMissing() : testUnexpected()
@@ -154,7 +154,7 @@ function judgeRequest({ config }: CheckoutDeps, { order, isSecure }: OrderReques
   if (config.checkout.requireTls && !test && !isSecure) refuseInsecureCard()
 }
 
-/** Permission, dates and rates: they may have changed since the order was first sent. */
+/** Judges permission, dates and rates, which may have changed since the order was first sent. */
 function judgeOrder({ acquirers, config }: CheckoutDeps, order: Order, { payee, rate }: Checkout): void {
   const hasAcquirer = payee.test || acquirers.names.includes(payee.acquirer ?? '')
   if (!payee.canChargeCard || !hasAcquirer) throw integrationDisabled()

@@ -88,7 +88,7 @@ function invitationPage(invitation: Invitation | undefined, hasDocs: boolean): I
   return page(200, `Look after ${merchant}?`, [text], ACCEPT)
 }
 
-/** Leads on: the service has no page of its own for members, so the page says where their access works. */
+/** Says where the access of a new member works, because the service has no page for members. */
 function acceptedPage({ merchant, merchantId, email }: Invitation, hasDocs: boolean): InvitationPage {
   const docs = html`<p><a href="/docs">The API documentation</a> shows what else members may do.</p>`
   const address = addressOf(email)

@@ -124,7 +124,7 @@ type OperationRow = TransactionColumns & {
 
 interface RunInput extends RateTerms {
   readonly operations: string
-  /** That of one of the operations: a distributed database runs operations of one merchant in a call. */
+  /** Any transaction of the operations: all have the same merchant where the database is distributed. */
   readonly transactionId: string
 }
 
