@@ -140,12 +140,18 @@ describe('requests', () => {
     expect(other.json()).toEqual(grantErrorBody('invalid_request', 'validation_failed', 'missing email or phone'))
   })
 
-  it('404, 400 and 405: refuses unknown and malformed paths, and unknown methods', async () => {
-    expect((await app.inject('/nowhere')).json()).toEqual({ code: 404, error_code: 'not_found', msg: 'Not found' })
+  it('404: refuses an unknown path', async () => {
+    expect(statusAndBody(await app.inject('/nowhere'))).toEqual([404, errorBody(404, 'not_found', 'Not found')])
+  })
+
+  it('400: refuses a malformed path', async () => {
     expect(statusAndBody(await app.inject('/%zz'))).toEqual([
       400,
       errorBody(400, 'validation_failed', 'Malformed request'),
     ])
+  })
+
+  it('405: refuses another method at a known path, with the methods that it has', async () => {
     const answer = await app.inject('/signup')
     expect([answer.statusCode, answer.headers.allow]).toEqual([405, 'POST'])
     expect(answer.json()).toEqual(errorBody(405, 'method_not_allowed', 'Method not allowed'))

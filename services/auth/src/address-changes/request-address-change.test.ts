@@ -361,22 +361,32 @@ describe('PUT /user with a phone', () => {
     expect((await verify(simple, { type: 'phone_change', phone, token: second.code })).status).toBe(200)
   })
 
-  it('400, 422 and 429: refuses an unknown channel, a taken number and a change within the interval', async () => {
-    const { user } = await createSignedIn(simple, { phone: nextPhone() })
+  it('400: refuses a new phone by an unknown channel', async () => {
     const { headers } = await createSignedIn(simple)
-    const request = (payload: object) => ({ method: 'PUT', url: '/user', headers, payload }) as const
-    await failWith(simple, request({ phone: nextPhone(), channel: 'fax' }), [
+    const payload = { phone: nextPhone(), channel: 'fax' }
+    await failWith(simple, { method: 'PUT', url: '/user', headers, payload }, [
       400,
       'validation_failed',
       "Invalid channel, supported values are 'sms' or 'whatsapp'. 'whatsapp' is only supported if Twilio or Twilio Verify is used as the provider.",
     ])
+  })
+
+  it('422: refuses a new phone that another user has', async () => {
+    const { user } = await createSignedIn(simple, { phone: nextPhone() })
+    const { headers } = await createSignedIn(simple)
     const taken = 'A user with this phone number has already been registered'
-    await failWith(simple, request({ phone: user.phone }), [422, 'phone_exists', taken])
+    const request = { method: 'PUT', url: '/user', headers, payload: { phone: user.phone } } as const
+    await failWith(simple, request, [422, 'phone_exists', taken])
+  })
+
+  it('429: refuses a second message to a new phone within the interval', async () => {
+    const { headers } = await createSignedIn(simple)
     const phone = nextPhone()
     expect((await put(simple, { phone, channel: 'whatsapp' }, { headers })).status).toBe(200)
     expect((await simple.sms.read(phone)).channel).toBe('whatsapp')
     const wait = 'For security purposes, you can only request this after 60 seconds.'
-    await failWith(simple, request({ phone }), [429, 'over_sms_send_rate_limit', wait])
+    const again = { method: 'PUT', url: '/user', headers, payload: { phone } } as const
+    await failWith(simple, again, [429, 'over_sms_send_rate_limit', wait])
   })
 
   it('500: fails to send the code of a new phone without a gateway', async () => {

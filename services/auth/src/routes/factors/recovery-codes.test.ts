@@ -60,15 +60,26 @@ describe('POST /factors/recovery-codes', () => {
     expect(answer.json()).toEqual(codesBody('Recovery codes'))
   })
 
-  it('403 and 422: refuses codes without another factor, in a session of aal1, a second set and a taken name', async () => {
-    const { headers: nobody } = await createSignedIn(test)
+  it('422: refuses codes to a user without another factor', async () => {
+    const { headers } = await createSignedIn(test)
     const alone = 'Recovery codes need another verified factor beside them'
-    await test.fail('POST', PATH, nobody, [422, 'mfa_recovery_codes_sole_factor', alone])
-    const { headers, later } = await test.createWithApp()
+    await test.fail('POST', PATH, headers, [422, 'mfa_recovery_codes_sole_factor', alone])
+  })
+
+  it('403: refuses codes in a session of aal1', async () => {
+    const { later } = await test.createWithApp()
     await test.fail('POST', PATH, later.headers, failures.needsAal2)
+  })
+
+  it('422: refuses codes under the name of another factor', async () => {
+    const { headers } = await test.createWithApp()
     const payload = { friendly_name: 'app' }
     const taken = 'A factor with the friendly name "app" for this user already exists'
     await expectFailure(test, { method: 'POST', url: PATH, headers, payload }, [422, 'mfa_factor_name_conflict', taken])
+  })
+
+  it('422: makes one set of codes in parallel requests, and no second set afterwards', async () => {
+    const { headers } = await test.createWithApp()
     const answers = await Promise.all(Array.from({ length: 5 }, () => test.generate(headers)))
     const exists = [422, 'mfa_verified_factor_exists', 'Recovery codes already exist, regenerate them instead'] as const
     expect(bodiesByStatus(answers)).toEqual([codesBody('Recovery codes'), ...Array(4).fill(errorBody(...exists))])
