@@ -125,9 +125,11 @@ function createCompiler<Tables>(db: Kysely<Tables>) {
   }
 }
 
-/** The error of a write while rows are moving. */
+/** The error of a write while rows are moving. The log has one for each write, and its cause is known, so it has no stack. */
 export function movingRows(): MovingRowsError {
-  return new MovingRowsError('rows are moving to other servers, so nothing may be written')
+  const error = new MovingRowsError('rows are moving to other servers, so nothing may be written')
+  error.stack = String(error)
+  return error
 }
 
 /** While rows are moving, a read may miss a function or find tables that cannot be read together. */
