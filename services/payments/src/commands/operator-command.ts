@@ -28,14 +28,19 @@ export function toCommand(operator: Operator, command: OperatorCommand): Command
 const Fields = z.object({ fields: z.array(z.object({ field: z.string(), message: z.string() })) })
 
 /**
- * Explains a refusal by the fields that it names, and a statement that PostgreSQL refused to the login by the setting that a
- * command needs.
+ * Explains a refusal by the fields that it names, a statement that PostgreSQL refused to the login by the setting that a command
+ * needs, and one that a server of the cluster did not answer by the command that names the server.
  */
 export function explainRefusal(error: unknown): unknown {
   const { fields = [] } = (error instanceof HttpError && Fields.safeParse(error.details).data) || {}
   if (fields.length > 0) {
     return new Error(fields.map(({ field, message }) => `${field}: ${message}`).join('; '), { cause: error })
   }
-  if (!(error instanceof Error && /^permission denied/.test(error.message))) return error
+  if (!(error instanceof Error)) return error
+  if (/^connection to the remote node /.test(error.message)) {
+    const text = `a server of the cluster is away, so run payments doctor: ${error.message}`
+    return new Error(text, { cause: error })
+  }
+  if (!/^permission denied/.test(error.message)) return error
   return new Error('the login of the service may not do this: set PAYMENTS_MIGRATION_DATABASE_URL', { cause: error })
 }
