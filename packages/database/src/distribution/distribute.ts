@@ -3,6 +3,7 @@ import type { MigrateOptions } from '../migrations/migrate.ts'
 import { underLock, withDatabase } from '../migrations/migration-connection.ts'
 import { compareMigrations } from '../migrations/migrator.ts'
 import { loginOf } from '../rights/roles.ts'
+import { expectNoMoves } from './moves.ts'
 import { beingUndone, readState } from './notes.ts'
 import { type Distribution, type DistributionStep, listSteps, runSteps } from './steps.ts'
 import { readTarget } from './target.ts'
@@ -27,7 +28,7 @@ export function planDistribution(options: DistributeOptions): Promise<readonly D
 /**
  * Distributes a database over the servers of its cluster. After a run that was killed, it does what is left.
  * @returns how many steps it took
- * @throws Error when migrations or functions are pending, when an undo was killed, or when a statement fails. Another run continues
+ * @throws Error when migrations or functions are pending, when an undo was killed, while Citus moves rows, or when a statement fails. Another run continues
  */
 export function distributeDatabase(options: DistributeOptions, onStep: OnStep = () => {}): Promise<number> {
   return underLock(options, async (db) => {
@@ -40,6 +41,7 @@ export function distributeDatabase(options: DistributeOptions, onStep: OnStep = 
     if (differ && state !== 'distributing') {
       throw new Error('the functions of another release are installed, run migrate first')
     }
+    await expectNoMoves(db)
     const distribution = await distributionOf(options)
     const steps = await listSteps(db, distribution)
     await runSteps(db, steps, onStep)

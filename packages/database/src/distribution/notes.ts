@@ -33,10 +33,16 @@ export function isMoving(state: DistributionState): boolean {
   return state === 'distributing' || state === 'undoing'
 }
 
+/** @throws Error when the server is a worker of a cluster: only the coordinator has all tables, and may change them */
+export async function expectCoordinator(db: QueryExecutorProvider): Promise<void> {
+  if (await isWorker(db)) {
+    throw new Error('this server is a worker of a Citus cluster: use the address of its coordinator')
+  }
+}
+
 /** @throws Error when the server is a worker of a cluster, when rows are moving, or when a run that moved them was killed: only another run of it continues */
 export async function expectWhole(db: QueryExecutorProvider, names: Names): Promise<void> {
-  if (await isWorker(db))
-    throw new Error('this server is a worker of a Citus cluster: use the address of its coordinator')
+  await expectCoordinator(db)
   const state = await readState(db, names)
   if (state === 'distributing') throw new Error('the database is being distributed: run distribute again')
   if (state === 'undoing') throw beingUndone()

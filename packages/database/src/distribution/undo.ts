@@ -7,24 +7,38 @@ import { isOwn } from '../migrations/namespace.ts'
 import { findDrift } from '../rehearsal/drift.ts'
 import { literal, qualified } from './citus.ts'
 import type { DistributeOptions, OnStep } from './distribute.ts'
-import { forgetStatement, listNotes, type NotedObject, noteStatement, readState, stateStatements } from './notes.ts'
+import { expectNoMoves } from './moves.ts'
+import {
+  expectCoordinator,
+  forgetStatement,
+  listNotes,
+  type NotedObject,
+  noteStatement,
+  readState,
+  stateStatements,
+} from './notes.ts'
 import { listForeignKeys, listMissingKeys, listPlacedTables } from './placement.ts'
 import { type DistributionStep, NOTE_BEGIN, runStep, runSteps } from './steps.ts'
 
 /** The steps that are left until all rows are on one server again. Changes nothing. */
 export function planUndo(options: DistributeOptions): Promise<readonly DistributionStep[]> {
-  return withDatabase(options, (db) => listUndoSteps(db, options.names))
+  return withDatabase(options, async (db) => {
+    await expectCoordinator(db)
+    return listUndoSteps(db, options.names)
+  })
 }
 
 /**
  * Brings all rows of a distributed database back to the coordinator. After a run that was killed, it does what is left. The
  * extension stays.
  * @returns how many steps it took
- * @throws Error when a statement fails, or when the result differs from what the migrations make. Another run continues
+ * @throws Error when the server is a worker, while Citus moves rows, when a statement fails, or when the result differs from what the migrations make. Another run continues
  */
 export async function undoDistribution(options: DistributeOptions, onStep: OnStep = () => {}): Promise<number> {
   const { names } = options
   const count = await underLock(options, async (db) => {
+    await expectCoordinator(db)
+    await expectNoMoves(db)
     const steps = await listUndoSteps(db, names)
     await runSteps(db, steps, onStep)
     return steps.length

@@ -1,6 +1,7 @@
 import type { MigrationSources, Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import { isDistributed } from '../distribution/citus.ts'
+import { expectCoordinator } from '../distribution/notes.ts'
 import { listPlanStatements } from '../distribution/placement.ts'
 import { compareFunctions, createAll, type ServiceFunctions } from '../migrations/functions.ts'
 import { findForeign } from '../migrations/installed-functions.ts'
@@ -40,10 +41,11 @@ export interface DriftOptions extends MigrationTarget {
 /**
  * Compares the objects of a service with those that the same migrations make in an empty schema. It runs in a transaction that
  * is rolled back: nothing remains, and no second database is needed.
- * @throws Error if another release has run a migration or installed the functions
+ * @throws Error if another release has run a migration or installed the functions, or if the server is a worker of a cluster
  */
 export function findDrift({ names, url, callers, ...rest }: DriftOptions): Promise<Drift> {
   return underLock({ url, names }, async (db) => {
+    await expectCoordinator(db)
     const trx = await db.startTransaction().execute()
     try {
       const made = await rehearse(trx, { names, ...rest, ...(await executedRelease(trx, { names, ...rest })) })

@@ -1,0 +1,33 @@
+import { type QueryExecutorProvider, sql } from 'kysely'
+import { findCitus } from './citus.ts'
+
+/** The number by which Citus marks its advisory locks of tables whose rows move. Each move and split holds one until it ends. */
+const LOCK_OF_MOVES = 13
+
+/**
+ * Moves and splits of Citus that run in a database, each with what ends it. The command that began one may be gone. Without the
+ * extension there are none.
+ */
+async function listMoves(db: QueryExecutorProvider): Promise<readonly string[]> {
+  if ((await findCitus(db)) === undefined) return []
+  const { rows } = await sql<{ text: string }>`
+    SELECT format('process %s of %s (%s), which SELECT pg_cancel_backend(%1$s) ends', l.pid, coalesce(a.usename, 'unknown'),
+        coalesce(nullif(left(a.query, 80), ''), 'unknown')) AS text
+      FROM pg_locks l LEFT JOIN pg_stat_activity a USING (pid)
+      WHERE l.locktype = 'advisory' AND l.objsubid = ${LOCK_OF_MOVES} AND l.granted
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    UNION
+    SELECT format('job %s (%s), which SELECT citus_job_cancel(%1$s) ends', job_id, description)
+      FROM pg_dist_background_job WHERE state IN ('scheduled', 'running', 'cancelling', 'failing')
+    ORDER BY 1`.execute(db)
+  return rows.map(({ text }) => text)
+}
+
+/**
+ * Refuses what would wait for a move of rows, while nobody can write.
+ * @throws Error when Citus moves rows of the database, or splits a part of a table
+ */
+export async function expectNoMoves(db: QueryExecutorProvider): Promise<void> {
+  const moves = await listMoves(db)
+  if (moves.length > 0) throw new Error(`Citus moves rows, so wait for its end: ${moves.join('; ')}`)
+}
