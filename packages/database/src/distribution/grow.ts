@@ -3,7 +3,8 @@ import { type Kysely, sql } from 'kysely'
 import { underLock, withDatabase } from '../migrations/migration-connection.ts'
 import { listNodes, literal, qualified } from './citus.ts'
 import { type DistributeOptions, distributionOf } from './distribute.ts'
-import { readState } from './notes.ts'
+import { expectNoMoves } from './moves.ts'
+import { expectCoordinator, readState } from './notes.ts'
 import { listCloseStatements } from './placement.ts'
 import { ownerStatements, roleStatements, sequenceStatements } from './servers.ts'
 import { runStep } from './steps.ts'
@@ -14,11 +15,11 @@ const POLL_MS = 1_000
  * Prepares servers that were added to the cluster, and then moves parts of the tables until all servers have alike many rows.
  * The service goes on meanwhile: a part is copied first, and writes to it wait for a moment at the end.
  * @param say called when a move begins or ends
- * @throws Error when the database is not distributed, or when a move fails
+ * @throws Error when the database is not distributed, while Citus moves rows already, or when a move fails
  */
 export async function rebalance(options: DistributeOptions, say: (line: string) => void): Promise<void> {
   await underLock(options, async (db) => {
-    await expectDistributed(db, options)
+    await expectGrowth(db, options)
     await prepareServers(db, options)
   })
   await withDatabase(options, async (db) => {
@@ -65,17 +66,19 @@ async function followJob(db: Kysely<unknown>, job: string, say: (line: string) =
 }
 
 /**
- * Gives the rows of one owner a part of every table of their own, and moves it to a server.
+ * Gives the rows of one owner a part of every table of their own, and moves it to a server. Writes of all owners whose rows are in
+ * the same part wait while it is divided, and those of the owner for a moment at the end of the move. When the command ends before
+ * Citus has, Citus stops and removes what it has made.
  * @param owner a value of the column that divides the tables
  * @param node the address of the server, as the coordinator knows it
- * @throws Error when the database is not distributed, or when it has no such owner or server
+ * @throws Error when the database is not distributed, when it has no such owner or server, or while Citus moves rows
  */
 export function isolateOwner(
   options: DistributeOptions,
   { owner, node }: { readonly owner: string; readonly node: string },
 ): Promise<void> {
   return underLock(options, async (db) => {
-    await expectDistributed(db, options)
+    await expectGrowth(db, options)
     await prepareServers(db, options)
     const { names, target } = await distributionOf(options)
     const wanted = (await listNodes(db)).find(({ host, port }) => `${host}:${port}` === node)
@@ -84,21 +87,31 @@ export function isolateOwner(
     const known = await sql`SELECT FROM ${sql.raw(anchor)} WHERE ${sql.ref(target.column)} = ${owner}`.execute(db)
     if (known.rows.length === 0) throw new Error(`no row has ${target.column} ${owner}`)
     const place = await findShard(db, literal(anchor), owner)
-    const shard = place.isAlone ? place.id : await isolate(db, literal(anchor), owner)
-    const from = await findShard(db, literal(anchor), owner)
-    if (from.node === wanted.id) return
-    await sql`SELECT citus_move_shard_placement(${shard}::bigint, ${from.node}::int, ${wanted.id}::int, 'force_logical')`.execute(
-      db,
-    )
+    // A server otherwise notices that its client is gone when it answers. Nobody may wait for that answer, but writers do.
+    await db.connection().execute(async (connection) => {
+      await sql`SET client_connection_check_interval = ${sql.lit(GONE_MS)}`.execute(connection)
+      if (!place.isAlone) await isolate(connection, literal(anchor), owner)
+      const { id, node: from } = await findShard(connection, literal(anchor), owner)
+      if (from === wanted.id) return
+      await sql`SELECT citus_move_shard_placement(${id}::bigint, ${from}::int, ${wanted.id}::int, 'force_logical')`.execute(
+        connection,
+      )
+    })
   })
 }
 
-async function isolate(db: Kysely<unknown>, anchor: string, owner: string): Promise<string> {
-  const { rows } = await sql<{ id: string }>`
-    SELECT isolate_tenant_to_new_shard(${sql.raw(anchor)}::regclass, ${owner}::text, 'CASCADE', 'force_logical')::text AS id`.execute(
+/** How soon a server notices that the command has ended. */
+const GONE_MS = 1_000
+
+/**
+ * Writes wait meanwhile. Citus 13.2 has a mode that copies while rows are written, `force_logical`. There it begins to record the
+ * writes before it makes the primary keys of the new parts, and cannot repeat an UPDATE of that moment: it tries for ever.
+ */
+async function isolate(db: Kysely<unknown>, anchor: string, owner: string): Promise<void> {
+  await sql`
+    SELECT isolate_tenant_to_new_shard(${sql.raw(anchor)}::regclass, ${owner}::text, 'CASCADE', 'block_writes')`.execute(
     db,
   )
-  return rows[0]?.id ?? ''
 }
 
 interface ShardRow {
@@ -119,8 +132,10 @@ async function findShard(db: Kysely<unknown>, anchor: string, owner: string): Pr
   return row
 }
 
-/** @throws Error when a distribution was never made, or is not complete */
-async function expectDistributed(db: Kysely<unknown>, { names }: DistributeOptions): Promise<void> {
+/** @throws Error when the server is a worker, when a distribution was never made or is not complete, or while Citus moves rows */
+async function expectGrowth(db: Kysely<unknown>, { names }: DistributeOptions): Promise<void> {
+  await expectCoordinator(db)
   const state = await readState(db, names)
   if (state !== 'distributed') throw new Error(`the database is ${state}, not distributed`)
+  await expectNoMoves(db)
 }

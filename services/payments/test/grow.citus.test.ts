@@ -1,0 +1,204 @@
+import { type DistributeOptions, distributeDatabase } from '@trestle/database/distribution/distribute.ts'
+import { isolateOwner, rebalance } from '@trestle/database/distribution/grow.ts'
+import { readState } from '@trestle/database/distribution/notes.ts'
+import { undoDistribution } from '@trestle/database/distribution/undo.ts'
+import { openWire } from '@trestle/testing/cut-wire.ts'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { migrateOptions } from '../src/migrations.ts'
+import { verifyLedger } from '../src/use-cases/verify-ledger.ts'
+import { customerPayment } from './customer-payment.ts'
+import { createTestApp, createTestMerchant, startPayments, type TestApp, type TestPayments } from './payments-app.ts'
+
+// Copying all tables of a part takes seconds, and much longer on a busy machine.
+const PATIENCE = { timeout: 120_000, interval: 100 }
+
+let payments: TestPayments
+let app: TestApp
+let options: DistributeOptions
+let watcher: pg.Client
+beforeAll(async () => {
+  payments = await startPayments({ lockTimeoutMs: 30_000 })
+  app = await createTestApp(payments)
+  options = optionsOf(payments.url)
+  watcher = await openClient()
+})
+afterAll(async () => {
+  await watcher.end()
+  await payments.close()
+})
+
+function optionsOf(url: string): DistributeOptions {
+  const nodePassword = new URL(url).password || undefined
+  const owned = { database: { migrationUrl: url, namespace: '', role: 'payments_service' } }
+  return { ...migrateOptions(owned), nodePassword, column: 'merchant_id', lockTimeoutMs: 2_000 }
+}
+
+async function openClient(): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: payments.url })
+  await client.connect()
+  return client
+}
+
+interface Part {
+  readonly id: string
+  /** Whether no other merchant can have rows in it. */
+  readonly isAlone: boolean
+  readonly node: string
+}
+
+/** The part of the tables that has a merchant's rows. */
+async function partOf(merchantId: string): Promise<Part> {
+  const { rows } = await watcher.query<Part>(
+    `SELECT s.shardid AS id, s.shardminvalue = s.shardmaxvalue AS "isAlone", n.nodename || ':' || n.nodeport AS node
+    FROM get_shard_id_for_distribution_column('payments.merchant_balances', $1::text) AS found (id)
+    JOIN pg_dist_shard s ON s.shardid = found.id JOIN pg_dist_placement p USING (shardid)
+    JOIN pg_dist_node n USING (groupid)`,
+    [merchantId],
+  )
+  const [row] = rows
+  if (row === undefined) throw new Error('the merchant has no part')
+  return row
+}
+
+/** A server of the cluster that a merchant's rows are not on. */
+async function otherNode(merchantId: string): Promise<string> {
+  const { rows } = await watcher.query<{ node: string }>(
+    `SELECT nodename || ':' || nodeport AS node FROM pg_dist_node WHERE shouldhaveshards
+      AND nodename || ':' || nodeport <> $1`,
+    [(await partOf(merchantId)).node],
+  )
+  return rows[0]?.node ?? ''
+}
+
+/** What a move or a split has made for itself on any server, and what Citus has noted to remove. */
+async function countLeft(): Promise<number> {
+  const { rows } = await watcher.query<{ result: string }>(`
+    SELECT result FROM run_command_on_all_nodes($$
+      SELECT (SELECT count(*) FROM pg_replication_slots WHERE database = current_database())
+        + (SELECT count(*) FROM pg_subscription s JOIN pg_database d ON d.oid = s.subdbid
+           WHERE d.datname = current_database())
+    $$)`)
+  const locks = await watcher.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 13
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+  return rows.reduce((sum, { result }) => sum + Number(result), locks.rowCount ?? 0)
+}
+
+/** How many statements of the database wait for a lock, on any server. */
+async function countWaiting(): Promise<number> {
+  const { rows } = await watcher.query<{ result: string }>(`
+    SELECT result FROM run_command_on_all_nodes($$
+      SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+    $$)`)
+  return rows.reduce((sum, { result }) => sum + Number(result), 0)
+}
+
+/** A transaction that has written a row of a merchant. Moves of its part wait for the end. */
+async function holdWrites(merchantId: string): Promise<pg.Client> {
+  const client = await openClient()
+  await client.query('BEGIN')
+  await client.query('UPDATE payments.merchant_balances SET last_id = last_id WHERE merchant_id = $1', [merchantId])
+  return client
+}
+
+const NO_VIOLATION: readonly unknown[] = []
+
+describe('payments distribute --isolate', () => {
+  it('gives a merchant whose rows are written a part of its own on a server, and its ledger holds', async () => {
+    const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+    const payment = await customerPayment(payments, merchantId)
+    const node = await otherNode(merchantId)
+    const statuses = new Set<number>()
+    let isMoving = true
+    const charge = async (): Promise<void> => {
+      const url = `/merchants/${merchantId}/transactions`
+      const payload = { transactionId: payment, currency: 'EUR', amount: 10 }
+      while (isMoving) {
+        const charged = await payments.app.inject({ method: 'POST', url, headers: app.headers, payload })
+        statuses.add(charged.statusCode)
+        if (charged.statusCode !== 201) continue
+        const { transaction } = charged.json<{ readonly transaction: { readonly id: string } }>()
+        const captures = `/transactions/${transaction.id}/captures`
+        const request = { method: 'POST', url: captures, headers: app.headers, payload: { amount: 10 } } as const
+        statuses.add((await payments.app.inject(request)).statusCode)
+      }
+    }
+    const load = [charge(), charge(), charge()]
+    await expect.poll(() => statuses.has(201)).toBe(true)
+    await isolateOwner(options, { owner: merchantId, node }).finally(() => {
+      isMoving = false
+    })
+    await Promise.all(load)
+    // A write that waits for too long is refused. Nothing else may fail.
+    expect([...statuses].filter((status) => ![201, 409, 503].includes(status))).toEqual([])
+    expect(await partOf(merchantId)).toEqual({ id: expect.any(String), isAlone: true, node })
+    expect(await countLeft()).toBe(0)
+    for await (const { violations } of verifyLedger(payments.owner.db, { merchantId, kept: new Map() })) {
+      expect(violations).toEqual(NO_VIOLATION)
+    }
+  }, 300_000)
+
+  it('leaves nothing behind when the command is killed', async () => {
+    const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+    const [before, node, holder] = [await partOf(merchantId), await otherNode(merchantId), await holdWrites(merchantId)]
+    const wire = await openWire(payments.url)
+    const killed = isolateOwner(optionsOf(wire.url), { owner: merchantId, node })
+    const ended = expect(killed).rejects.toThrow()
+    await expect.poll(countWaiting, PATIENCE).toBe(1)
+    await wire.close()
+    await ended
+    await expect.poll(countLeft, PATIENCE).toBe(0)
+    await holder.query('ROLLBACK')
+    await holder.end()
+    expect(await partOf(merchantId)).toEqual(before)
+  }, 300_000)
+})
+
+it('no run begins while Citus moves rows, and the database stays distributed', async () => {
+  const { id: merchantId } = await createTestMerchant(payments, app, { test: true })
+  const [holder, mover] = [await holdWrites(merchantId), await openClient()]
+  const moved = mover.query(
+    `SELECT citus_move_shard_placement(s.shardid, p.nodeid, other.nodeid, 'block_writes')
+    FROM get_shard_id_for_distribution_column('payments.merchant_balances', $1::text) AS s (shardid)
+    JOIN pg_dist_placement USING (shardid) JOIN pg_dist_node p USING (groupid)
+    JOIN pg_dist_node other ON other.nodeid <> p.nodeid AND other.shouldhaveshards`,
+    [merchantId],
+  )
+  await expect.poll(countWaiting, PATIENCE).toBe(1)
+  const reason =
+    /^Citus moves rows, so wait for its end: process \d+ of .*citus_move_shard_placement.*, which SELECT pg_/s
+  const node = await otherNode(merchantId)
+  for (const run of [
+    () => undoDistribution(options),
+    () => distributeDatabase(options),
+    () => rebalance(options, () => {}),
+    () => isolateOwner(options, { owner: merchantId, node }),
+  ]) {
+    await expect(run()).rejects.toThrow(reason)
+  }
+  expect(await readState(payments.owner.db.withoutPlugins(), options.names)).toBe('distributed')
+  await holder.query('ROLLBACK')
+  expect((await moved).rowCount).toBe(1)
+  await Promise.all([holder.end(), mover.end()])
+}, 300_000)
+
+it('no run begins at a worker, and the error leads to the coordinator', async () => {
+  const worker = new URL(payments.url)
+  worker.host =
+    (
+      await watcher.query<{ node: string }>(
+        "SELECT nodename || ':' || nodeport AS node FROM pg_dist_node WHERE groupid > 0 LIMIT 1",
+      )
+    ).rows[0]?.node ?? ''
+  const atWorker = optionsOf(worker.href)
+  const owner = 'a'.repeat(24)
+  for (const run of [
+    () => undoDistribution(atWorker),
+    () => rebalance(atWorker, () => {}),
+    () => isolateOwner(atWorker, { owner, node: worker.host }),
+  ]) {
+    await expect(run()).rejects.toThrow(
+      'this server is a worker of a Citus cluster: use the address of its coordinator',
+    )
+  }
+})
