@@ -2,7 +2,7 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type QueryExecutorProvider, sql } from 'kysely'
 import { isOwn } from '../migrations/namespace.ts'
-import { findCitus, literal, runOnWorkers } from './citus.ts'
+import { findCitus, literal, qualified, runOnWorkers } from './citus.ts'
 
 /** The role of the service, and what it proves itself with between the servers. */
 export interface NodeLogin {
@@ -44,7 +44,7 @@ export async function listLacks(
   if (role !== undefined) {
     const canLogIn = `SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = ${literal(role)} AND rolcanlogin
       AND EXISTS (SELECT FROM unnest(rolconfig) setting WHERE setting LIKE 'lock_timeout=%'))
-      AND NOT EXISTS (${outsiders(role, user)}) AS "exists"`
+      AND NOT EXISTS (${outsiders(role, user)}) AND NOT EXISTS (${lockedOut(role, user)}) AS "exists"`
     const { rows } = await sql<{ exists: boolean }>`${sql.raw(canLogIn)}`.execute(db)
     if (rows[0]?.exists !== true) lacks.push({ node: 'the coordinator', missing: `${ROLE} ${role}` })
     lacks.push(...(await lacking(db, `${ROLE} ${role}`, canLogIn)))
@@ -58,6 +58,21 @@ export async function listAway(db: QueryExecutorProvider): Promise<readonly stri
     SELECT nodename || ':' || nodeport AS node FROM run_command_on_workers('SELECT 1') WHERE NOT success
     ORDER BY 1`.execute(db)
   return rows.map(({ node }) => node)
+}
+
+/**
+ * Why servers do not answer: what a statement that asks all of them fails with, such as a refused login or a refused connection.
+ * @param table a table whose rows are divided over the servers
+ * @returns undefined when they answer after all
+ */
+export async function explainAway(
+  db: QueryExecutorProvider,
+  { name, ...names }: Pick<Names, 'schema' | 'prefix'> & { readonly name: string },
+): Promise<string | undefined> {
+  return sql`SELECT count(*) FROM ${sql.raw(qualified(names, name))}`.execute(db).then(
+    () => undefined,
+    (error: Error) => error.message.replaceAll(/\s+/g, ' ').replace(/ Is the server running .*$/, ''),
+  )
 }
 
 /** The servers that have kept a prepared transaction for longer than a commit takes, and how many. */
@@ -78,7 +93,8 @@ async function lacking(db: QueryExecutorProvider, missing: string, query: string
 }
 
 /**
- * The statements that make the role of the service on every server, if one lacks it, and let the users take it who enter there.
+ * The statements that make the role of the service on every server, if one lacks it, and let those take it, and connect, who enter
+ * there.
  * The coordinator sends the statements of a request under this role, so it logs in. They carry a verifier of the password, because
  * a server may log them.
  */
@@ -98,6 +114,9 @@ export async function roleStatements(
   ALTER ROLE "${role}" LOGIN${secret};
   ALTER ROLE "${role}" SET lock_timeout = '${lockTimeoutMs}ms';
   FOR outsider IN ${outsiders(role, user)} LOOP EXECUTE format('GRANT "${role}" TO %I', outsider); END LOOP;
+  FOR outsider IN ${lockedOut(role, user)} LOOP
+    EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), outsider);
+  END LOOP;
 END $role$`
   // Workers first: while the coordinator lacks the role, another run makes all of them again.
   return [onWorkers(make), HERE, make]
@@ -108,6 +127,29 @@ function outsiders(role: string, user: string | undefined): string {
   return `SELECT m.rolname FROM pg_roles r, pg_roles m
     WHERE r.rolname = ${literal(role)} AND m.rolname IN (CURRENT_USER${user === undefined ? '' : `, ${literal(user)}`})
       AND NOT pg_has_role(m.oid, r.oid, CASE WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END)`
+}
+
+/** The query for those of the role and the user of the service who may not connect, because PUBLIC may not. */
+function lockedOut(role: string, user: string | undefined): string {
+  return `SELECT rolname FROM pg_roles WHERE rolname IN (${literal(role)}${user === undefined ? '' : `, ${literal(user)}`})
+      AND NOT has_database_privilege(oid, current_database(), 'CONNECT')`
+}
+
+/**
+ * The statements that log in as the role of the service from every server at every server, as requests will. Each login is a row;
+ * one that is refused has `success` false. They change nothing. Citus asks each server through the coordinator, and knows no
+ * result of a server that refuses the coordinator.
+ */
+export function loginTrial({ role }: Pick<NodeLogin, 'role'>): readonly string[] {
+  if (role === undefined) return []
+  return [
+    `SET LOCAL ROLE "${role}"`,
+    `SELECT format('%s:%s', to_nodename, to_nodeport) AS node, coalesce(result, false) AS success,
+  format('the login of ${role} from %s; the password file there needs a line with the password of this user',
+    CASE WHEN result IS NULL THEN 'the coordinator' ELSE from_nodename || ':' || from_nodeport END) AS result
+FROM citus_check_cluster_node_health() WHERE result IS NOT NULL OR (from_nodename, from_nodeport) = (to_nodename, to_nodeport)`,
+    'RESET ROLE',
+  ]
 }
 
 /**

@@ -16,7 +16,7 @@ import {
   listTypeStatements,
   placeStatement,
 } from './placement.ts'
-import { type NodeLogin, ownerStatements, roleStatements, sequenceStatements } from './servers.ts'
+import { loginTrial, type NodeLogin, ownerStatements, roleStatements, sequenceStatements } from './servers.ts'
 import { type DistributionTarget, tablesOf } from './target.ts'
 
 /** Statements that run in one transaction. */
@@ -48,8 +48,11 @@ export async function listSteps(
   const keys = unplaced.length > 0 ? await listForeignKeys(db, names) : []
   const triggers = await listTriggers(db, names)
   const missing = [...keys, ...(await listMissingKeys(db, names))]
-  const work = withoutEmpty([
+  const logins = withoutEmpty([
     { title: 'let the role of the service log in', statements: await roleStatements(db, names, login) },
+    { title: TRIAL, statements: loginTrial(login) },
+  ])
+  const work = withoutEmpty([
     { title: 'limit the waits for locks on the servers', statements: await ownerStatements(db, login) },
     { title: 'drop the foreign keys', statements: keys.flatMap((key) => [noteStatement(names, key), key.drop]) },
     { title: 'plan functions with their values', statements: await listPlanStatements(db, names) },
@@ -76,13 +79,18 @@ export async function listSteps(
   ])
   const state = await readState(db, names)
   const notes = await listNotes(db, names, 'foreign key')
-  if (work.length === 0 && state === 'distributed' && notes.length === 0) return []
+  const isLeft = work.length > 0 || logins.some(({ title }) => title !== TRIAL)
+  if (!isLeft && state === 'distributed' && notes.length === 0) return []
   return [
+    // While rows move, nobody can write. So logins are tried before that begins.
+    ...logins,
     ...(state === 'distributing' ? [] : [{ title: NOTE_BEGIN, statements: stateStatements(names, 'distributing') }]),
     ...work,
     { title: 'note the end', statements: [forgetStatement(names), ...stateStatements(names, 'distributed')] },
   ]
 }
+
+const TRIAL = 'try the logins of the role between the servers'
 
 /** A trigger of a table. */
 interface TableTrigger {
@@ -119,7 +127,7 @@ export async function runSteps(
   steps: readonly DistributionStep[],
   onStep: (step: DistributionStep, nth: number, of: number) => void,
 ): Promise<void> {
-  const first = steps[0]?.title === NOTE_BEGIN ? 1 : 0
+  const first = steps.findIndex(({ title }) => title === NOTE_BEGIN) + 1
   for (const [index, step] of steps.entries()) {
     if (index === first) await pause(NOTICE_MS)
     onStep(step, index + 1, steps.length)

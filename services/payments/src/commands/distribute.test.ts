@@ -1,4 +1,4 @@
-import { distributeDatabase } from '@trestle/database/distribution/distribute.ts'
+import { distributeDatabase, planDistribution } from '@trestle/database/distribution/distribute.ts'
 import { type DistributionState, stateStatements } from '@trestle/database/distribution/notes.ts'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { createEmptyDatabase, type TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
@@ -57,6 +57,16 @@ describe('payments distribute, without the extension', () => {
     expect(lines.filter((line) => line.startsWith('-- distribute '))).toHaveLength(34)
     expect(lines).toContain(`SELECT create_reference_table('"payments"."apps"');`)
     expect(lines.at(-1)).toContain("VALUES ('state', 'distributed')")
+  })
+
+  it('tries the logins of the role before it notes the begin, because nobody can write from then on', async () => {
+    const options = { ...distributeOptions(config), grants: { role: 'payments_service', appendOnly: [] } }
+    const titles = (await planDistribution(options)).map(({ title }) => title)
+    expect(titles.slice(0, 3)).toEqual([
+      'let the role of the service log in',
+      'try the logins of the role between the servers',
+      'note the begin',
+    ])
   })
 
   it('has nothing to undo, and says so', async () => {
