@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { chmodSync, chownSync, existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { closeInternals } from '@trestle/database/distribution/internal-functions.ts'
 import { execute } from '../database.ts'
 import { type PostgresServer, SUPERUSER, startPostgres } from './debian-postgres.ts'
 import { POSTGRES_BIN, type Workplace } from './workplace.ts'
@@ -19,7 +20,7 @@ export interface CitusCluster {
   create(database: string): Promise<string>
   /** Makes a database one cluster, whether it has rows or not. */
   join(database: string): Promise<void>
-  /** Makes the owner of a database known to Citus. */
+  /** Makes the owner of a database known to Citus, and leaves the internal functions of Citus to it alone. */
   introduceOwner(database: string): Promise<void>
   /** Copies a database, on every server, and ends the connections to it. A copy takes no further server. @returns its URL */
   copy(from: string, database: string): Promise<string>
@@ -85,6 +86,7 @@ export async function startCitusCluster(
       for (const number of servers.numbers()) await joinServer(database, number)
     },
     introduceOwner: async (database) => {
+      await asSuperuser(0, database, closeInternals(OWNER))
       // Citus otherwise changes the role on the workers as the owner, who may not.
       await asSuperuser(0, database, 'CREATE TYPE owned AS (id int)')
       await asSuperuser(0, database, `ALTER TYPE owned OWNER TO ${OWNER}`)
@@ -102,6 +104,7 @@ export async function startCitusCluster(
       const number = await add()
       await asSuperuser(number, 'postgres', `CREATE DATABASE ${database} OWNER ${OWNER}`)
       await joinServer(database, number)
+      await asSuperuser(0, database, closeInternals(OWNER))
       return number
     },
   }
@@ -137,7 +140,6 @@ async function startServers(workplace: Workplace, settings: Settings): Promise<S
       const number = all.length
       const own = { ...CITUS, ...settings }
       all.push(await startPostgres(workplace, { name: `citus-${number}`, bin, settings: own, password: PASSWORD }))
-      await allowPlugin((statement) => asSuperuser(number, 'postgres', statement))
       await asSuperuser(number, 'postgres', `CREATE ROLE ${OWNER} LOGIN CREATEROLE PASSWORD '${PASSWORD}'`)
       return number
     },
@@ -159,14 +161,6 @@ const CITUS = {
   'citus.shard_count': 4,
   // Citus copies the rows of a large table to a server in turns, part by part. Here those of a small one, too.
   'citus.copy_switchover_threshold': '1kB',
-}
-
-/** Lets Citus copy the rows of one merchant while they are written, where the server has a list of who may. */
-async function allowPlugin(ask: (statement: string) => Promise<readonly unknown[]>): Promise<void> {
-  const known = await ask("SELECT FROM pg_settings WHERE name = 'output_plugin_libraries'")
-  if (known.length === 0) return
-  await ask("ALTER SYSTEM SET output_plugin_libraries = 'pgoutput', 'citus'")
-  await ask('SELECT pg_reload_conf()')
 }
 
 /** Every server finds the passwords in the home of its user, as operators keep them. */

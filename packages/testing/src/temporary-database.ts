@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { closeInternals } from '@trestle/database/distribution/internal-functions.ts'
 import pg from 'pg'
 import { inject } from 'vitest'
 
@@ -103,6 +104,8 @@ async function joinNodes(name: string, nodes: readonly string[]): Promise<void> 
   const [own, ...workers] = nodes.toReversed().map((node) => new URL(node))
   await coordinator.query('SELECT citus_set_coordinator_host($1, $2)', [own?.hostname, own?.port])
   for (const { hostname, port } of workers) await coordinator.query('SELECT citus_add_node($1, $2)', [hostname, port])
+  // As operators do: otherwise tests would have the role of the service call what it may not.
+  await coordinator.query(closeInternals(own?.username ?? ''))
   await coordinator.end()
 }
 

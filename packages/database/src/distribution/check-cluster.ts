@@ -1,8 +1,10 @@
 import type { Names } from '@trestle/migrations/migration.ts'
-import { type QueryExecutorProvider, sql } from 'kysely'
-import { isOwn } from '../migrations/namespace.ts'
+import { type Kysely, sql } from 'kysely'
+import { findOwner, listWrongKeys } from './check-schema.ts'
 import { findCitus, listNodes } from './citus.ts'
-import { type DistributionTarget, tablesOf } from './target.ts'
+import { closeInternals, listOpenInternals } from './internal-functions.ts'
+import { listLacks, loginTrial, type NodeLogin } from './servers.ts'
+import type { DistributionTarget } from './target.ts'
 
 /** A finding about the cluster: what is wrong with it, or what was seen. */
 export interface ClusterFinding {
@@ -14,12 +16,10 @@ export interface ClusterFinding {
 interface Subject {
   readonly names: Names
   readonly target: DistributionTarget
+  readonly login: NodeLogin
 }
 
-type ClusterCheck = readonly [
-  name: string,
-  run: (db: QueryExecutorProvider, subject: Subject) => Promise<string | Problems>,
-]
+type ClusterCheck = readonly [name: string, run: (db: Kysely<unknown>, subject: Subject) => Promise<string | Problems>]
 
 /** What is wrong, a line each. Not empty. */
 class Problems {
@@ -33,31 +33,31 @@ const MAJOR = 13
 const CLOCK_MS_MAX = 500
 
 /**
- * Checks everything that the statements of a distribution need, on every server. Changes nothing. Without the extension, nothing
- * else is checked.
+ * Checks everything that the statements of a distribution need, on every server. Changes nothing. When one of
+ * the first checks fails, such as that of the extension, those behind it are left out: they would have no answers.
  */
-export async function checkCluster(db: QueryExecutorProvider, subject: Subject): Promise<readonly ClusterFinding[]> {
+export async function checkCluster(db: Kysely<unknown>, subject: Subject): Promise<readonly ClusterFinding[]> {
   const findings: ClusterFinding[] = []
-  for (const [name, run] of [extension, ...checks]) {
+  for (const [name, run] of [...needed, ...checks]) {
     const found = await run(db, subject)
     if (found instanceof Problems) findings.push(...found.lines.map((text) => ({ name, isGood: false, text })))
     else findings.push({ name, isGood: true, text: found })
-    if (name === extension[0] && found instanceof Problems) break
+    if (found instanceof Problems && needed.some(([other]) => other === name)) break
   }
   return findings
 }
 
-const extension: ClusterCheck = [
-  'extension',
-  async (db) => {
-    const version = await findCitus(db)
-    if (version === undefined) return new Problems(['the database has no extension citus'])
-    if (Number.parseInt(version, 10) < MAJOR) return new Problems([`citus ${version} is older than ${MAJOR}`])
-    return `citus ${version}`
-  },
-]
-
-const checks: readonly ClusterCheck[] = [
+/** All others need these, in this order. */
+const needed: readonly ClusterCheck[] = [
+  [
+    'extension',
+    async (db) => {
+      const version = await findCitus(db)
+      if (version === undefined) return new Problems(['the database has no extension citus'])
+      if (Number.parseInt(version, 10) < MAJOR) return new Problems([`citus ${version} is older than ${MAJOR}`])
+      return `citus ${version}`
+    },
+  ],
   [
     'servers',
     async (db) => {
@@ -83,7 +83,13 @@ const checks: readonly ClusterCheck[] = [
       return lost.length > 0 ? new Problems(lost) : 'every server reaches every other'
     },
   ],
+]
+
+const checks: readonly ClusterCheck[] = [
+  ['citus.local_hostname', (db) => expectEverywhere(db, OWN_ADDRESS, (text) => text === 'reached')],
+  ['logins of the role', (db, subject) => tryLogins(db, subject)],
   ['version of the extension', (db) => expectEverywhere(db, VERSION, (text, own) => text === own)],
+  ['wal_level', (db) => expectEverywhere(db, "SELECT current_setting('wal_level')", (text) => text === 'logical')],
   [
     'max_prepared_transactions',
     (db) => expectEverywhere(db, "SELECT current_setting('max_prepared_transactions')", (text) => Number(text) > 0),
@@ -116,7 +122,25 @@ const checks: readonly ClusterCheck[] = [
       return `the tables have ${mebibytes(size)}, and every server has more than that`
     },
   ],
-  ['owner', (db, { names }) => findOwner(db, names)],
+  [
+    'owner',
+    async (db, { names }) => {
+      const { name, isKnown } = await findOwner(db, names)
+      const make = `CREATE TYPE owned AS (id int); ALTER TYPE owned OWNER TO "${name}"; DROP TYPE owned`
+      return isKnown
+        ? name
+        : new Problems([`Citus does not know ${name}; run as a superuser on the coordinator: ${make}`])
+    },
+  ],
+  [
+    'internal functions of Citus',
+    async (db, { names }) => {
+      const { name } = await findOwner(db, names)
+      const open = await listOpenInternals(db, name)
+      if (open.length === 0) return `of all but superusers, ${name} alone may call them`
+      return new Problems([...open, `run as a superuser on the coordinator: ${closeInternals(name)}`])
+    },
+  ],
   [
     'keys',
     async (db, subject) => {
@@ -126,6 +150,29 @@ const checks: readonly ClusterCheck[] = [
   ],
 ]
 
+/** A server may reach itself by another address than the others do. Moves of rows use it. */
+const OWN_ADDRESS = `SELECT CASE WHEN citus_check_connection_to_node(current_setting('citus.local_hostname'),
+  current_setting('port')::int) THEN 'reached' ELSE format('%s, where it does not reach itself by port %s',
+  current_setting('citus.local_hostname'), current_setting('port')) END`
+
+/** Logs in as the role of the service, once it has a login on every server. The first run of `distribute` makes it. */
+async function tryLogins(db: Kysely<unknown>, { names, login }: Subject): Promise<string | Problems> {
+  if (login.role === undefined) return 'the service works as its own user'
+  if ((await listLacks(db, names, login)).some(({ missing }) => missing === `role ${login.role}`)) {
+    return `distribute makes that of ${login.role}, and tries it before rows move`
+  }
+  const refused = await db.transaction().execute(async (trx) => {
+    const answers = []
+    for (const statement of loginTrial(login)) {
+      answers.push(
+        ...(await sql<{ node: string; success: boolean; result: string }>`${sql.raw(statement)}`.execute(trx)).rows,
+      )
+    }
+    return answers.filter(({ success }) => !success).map(({ node, result }) => `${node} refuses ${result}`)
+  })
+  return refused.length > 0 ? new Problems(refused) : `every server lets ${login.role} of every other in`
+}
+
 const VERSION = "SELECT extversion FROM pg_extension WHERE extname = 'citus'"
 
 interface Answer {
@@ -134,7 +181,7 @@ interface Answer {
 }
 
 /** What every server answers to a query, the coordinator first. A server that fails answers with its error. */
-async function askAll(db: QueryExecutorProvider, query: string): Promise<readonly Answer[]> {
+async function askAll(db: Kysely<unknown>, query: string): Promise<readonly Answer[]> {
   const { rows } = await sql<Answer>`
     SELECT n.nodename || ':' || n.nodeport AS node, coalesce(r.result, '') AS text
     FROM run_command_on_all_nodes(${query}) r JOIN pg_dist_node n ON n.nodeid = r.nodeid
@@ -143,7 +190,7 @@ async function askAll(db: QueryExecutorProvider, query: string): Promise<readonl
 }
 
 async function expectEverywhere(
-  db: QueryExecutorProvider,
+  db: Kysely<unknown>,
   query: string,
   isGood: (text: string, own: string) => boolean,
 ): Promise<string | Problems> {
@@ -151,53 +198,6 @@ async function expectEverywhere(
   const own = answers[0]?.text ?? ''
   const wrong = answers.filter(({ text }) => !isGood(text, own))
   return wrong.length > 0 ? new Problems(wrong.map(({ node, text }) => `${node} has ${text || 'none'}`)) : own
-}
-
-/**
- * Expects that Citus knows the owner of the tables. With a type or a function, Citus otherwise sends the owner's role to the
- * servers, as the owner, who may not change roles there.
- */
-async function findOwner(db: QueryExecutorProvider, { schema }: Names): Promise<string | Problems> {
-  const { rows } = await sql<{ name: string; known: boolean }>`
-    SELECT r.rolname AS name, r.rolsuper OR EXISTS (
-        SELECT FROM pg_catalog.pg_dist_object o WHERE o.classid = 'pg_authid'::regclass AND o.objid = r.oid
-      ) AS known
-    FROM pg_roles r WHERE r.oid = coalesce(
-      (SELECT nspowner FROM pg_namespace WHERE nspname = ${schema}), current_user::regrole::oid
-    )`.execute(db)
-  const { name = '', known = false } = rows[0] ?? {}
-  if (known) return name
-  const make = `CREATE TYPE owned AS (id int); ALTER TYPE owned OWNER TO "${name}"; DROP TYPE owned`
-  return new Problems([`Citus does not know ${name}; run as a superuser on the coordinator: ${make}`])
-}
-
-/** The keys of divided tables that Citus would refuse, or that would not hold over several servers. */
-async function listWrongKeys(db: QueryExecutorProvider, { names, target }: Subject): Promise<readonly string[]> {
-  const own = sql`c.relnamespace = to_regnamespace(${names.schema}) AND ${isOwn(sql.ref('c.relname'), names)}`
-  const below = tablesOf(target.tables, 'owned').map((name) => names.prefix + name)
-  const { rows } = await sql<{ text: string }>`
-    WITH below AS (
-      SELECT c.oid, c.relname, a.attnum, a.atttypid, a.attcollation FROM pg_class c
-      LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = ${target.column}
-      WHERE ${own} AND c.relkind = 'r' AND c.relname = ANY (${below}::text[])
-    )
-    SELECT format('%s has no column %s of type text', relname, ${target.column}::text) AS text FROM below
-      WHERE atttypid IS DISTINCT FROM 'text'::regtype
-    UNION ALL
-    SELECT format('%s has another collation', relname) FROM below
-      WHERE attcollation <> (SELECT min(attcollation::bigint)::oid FROM below)
-    UNION ALL
-    SELECT format('unique key %s does not contain it', i.indexrelid::regclass) FROM below JOIN pg_index i ON i.indrelid = below.oid
-      WHERE i.indisunique AND NOT below.attnum = ANY (i.indkey::smallint[])
-    UNION ALL
-    SELECT format('foreign key %s leads to rows of other servers', f.conname)
-      FROM below JOIN pg_constraint f ON f.conrelid = below.oid AND f.contype = 'f'
-      WHERE f.confrelid IN (SELECT oid FROM below) AND NOT below.attnum = ANY (f.conkey)
-    UNION ALL
-    SELECT format('foreign key %s changes rows when others are deleted', f.conname)
-      FROM below JOIN pg_constraint f ON f.conrelid = below.oid AND f.contype = 'f' WHERE f.confdeltype IN ('n', 'd')
-    ORDER BY 1`.execute(db)
-  return rows.map(({ text }) => text)
 }
 
 function mebibytes(bytes: number): string {

@@ -61,6 +61,7 @@ describe('payments doctor', () => {
       ? [
           'ok    servers of the cluster: none lacks anything',
           'ok    functions on the servers: none is open to everybody',
+          'ok    internal functions of Citus: not open to everybody',
           'ok    prepared transactions: none lacks anything',
         ]
       : []

@@ -1,7 +1,8 @@
 import { createNoopMeter } from '@opentelemetry/api'
 import { isDistributed } from '@trestle/database/distribution/citus.ts'
+import { listOpenInternals } from '@trestle/database/distribution/internal-functions.ts'
 import { listOpenFunctions } from '@trestle/database/distribution/placement.ts'
-import { type Lack, listAway, listDoubtful, listLacks } from '@trestle/database/distribution/servers.ts'
+import { explainAway, type Lack, listAway, listDoubtful, listLacks } from '@trestle/database/distribution/servers.ts'
 import { urlsOfHosts } from '@trestle/database/driver/hosts.ts'
 import { loginOf } from '@trestle/database/rights/roles.ts'
 import { connectOnce } from '@trestle/database/wait-for-database.ts'
@@ -140,10 +141,13 @@ const entryCheck: Check<Subject> = {
 const clusterChecks: readonly Check<Subject>[] = [
   {
     name: SERVERS,
-    advice: 'start servers that are away, then run: payments distribute --rebalance',
+    advice: 'start the servers, or let them take the login that they refuse, then run: payments distribute --rebalance',
     run: async ({ config, database: { db, names } }) => {
       const away = await listAway(db.withoutPlugins())
-      if (away.length > 0) throw new Away(`no answer from ${away.join(', ')}`)
+      if (away.length > 0) {
+        const reason = await explainAway(db.withoutPlugins(), { ...names, name: 'merchant_balances' })
+        throw new Away(`no answer from ${away.join(', ')}${reason === undefined ? '' : `: ${reason}`}`)
+      }
       const { role, url } = config.database
       const user = loginOf(urlsOfHosts(url)[0] ?? url)
       return describeLacks(await listLacks(db.withoutPlugins(), names, { role, user }))
@@ -158,6 +162,16 @@ const clusterChecks: readonly Check<Subject>[] = [
       if (open.length === 0) return 'none is open to everybody'
       const each = open.map(({ node, signatures }) => `${signatures.length} on ${node}, such as ${signatures[0]}`)
       throw new Error(`open to everybody: ${each.join('; ')}`)
+    },
+  },
+  {
+    name: 'internal functions of Citus',
+    advice: 'leave them to the owner: payments distribute --check prints the statement',
+    needs: [SERVERS],
+    run: async ({ database: { db } }) => {
+      const open = await listOpenInternals(db.withoutPlugins())
+      if (open.length === 0) return 'not open to everybody'
+      throw new Error(open.join('; '))
     },
   },
   {

@@ -1,0 +1,117 @@
+import { checkCluster } from '@trestle/database/distribution/check-cluster.ts'
+import { type DistributeOptions, distributionOf } from '@trestle/database/distribution/distribute.ts'
+import { closeInternals } from '@trestle/database/distribution/internal-functions.ts'
+import { listLacks, roleStatements } from '@trestle/database/distribution/servers.ts'
+import { runStep } from '@trestle/database/distribution/steps.ts'
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import type { TemporaryDatabase } from '@trestle/testing/temporary-database.ts'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { migrateOptions } from '../src/migrations.ts'
+import { createMigratedDatabase } from './payments-app.ts'
+
+let database: TemporaryDatabase
+let options: DistributeOptions
+beforeAll(async () => {
+  database = await createMigratedDatabase()
+  options = optionsOf('payments_service')
+})
+afterAll(() => database.drop())
+
+function optionsOf(role: string): DistributeOptions {
+  const nodePassword = new URL(database.url).password || undefined
+  const owned = { database: { migrationUrl: database.url, namespace: '', role } }
+  return { ...migrateOptions(owned), nodePassword, column: 'merchant_id', lockTimeoutMs: 2_000 }
+}
+
+/** The addresses of all servers, in the order of the cluster. */
+const nodes = [inject('postgresUrl'), ...inject('workerUrls').toReversed()].map((url) => new URL(url).host)
+
+/** Runs a statement on a server in the database of the test. */
+async function runOn(node: string | undefined, statement: string): Promise<readonly unknown[]> {
+  const url = new URL(database.url)
+  url.host = node ?? ''
+  const client = new pg.Client({ connectionString: url.href })
+  await client.connect()
+  try {
+    return (await client.query(statement)).rows
+  } finally {
+    await client.end()
+  }
+}
+
+/** What a check finds, a line each. */
+async function linesOf(check: string, checked = options): Promise<readonly string[]> {
+  const findings = await withDatabase(checked, async (db) => checkCluster(db, await distributionOf(checked)))
+  return findings.filter(({ name }) => name === check).map(({ isGood, text }) => `${isGood ? 'ok' : 'wrong'} ${text}`)
+}
+
+const INTERNALS = 'internal functions of Citus'
+const LOGINS = 'logins of the role'
+
+describe('payments distribute --check, on a cluster', () => {
+  it('names every server on which everybody may call the internal functions of Citus, and the statement that ends it', async () => {
+    const [{ name } = { name: '' }] = (await runOn(nodes[0], 'SELECT current_user AS name')) as readonly [
+      { readonly name: string },
+    ]
+    expect(await linesOf(INTERNALS)).toEqual([`ok of all but superusers, ${name} alone may call them`])
+    for (const node of nodes) await runOn(node, 'GRANT USAGE ON SCHEMA citus_internal TO PUBLIC')
+    expect(await linesOf(INTERNALS)).toEqual([
+      ...nodes.map((node) => `wrong ${node}: everybody may call them`),
+      `wrong run as a superuser on the coordinator: ${closeInternals(name)}`,
+    ])
+    await runOn(nodes[0], closeInternals(name))
+    expect(await linesOf(INTERNALS)).toEqual([`ok of all but superusers, ${name} alone may call them`])
+    await runOn(nodes[1], 'GRANT EXECUTE ON FUNCTION citus_internal_delete_placement_metadata TO PUBLIC')
+    expect(await linesOf(INTERNALS)).toEqual([
+      `wrong ${nodes[1]}: everybody may call them`,
+      `wrong run as a superuser on the coordinator: ${closeInternals(name)}`,
+    ])
+  })
+
+  it('tries the login of the role from every server at every server', async () => {
+    expect(await linesOf(LOGINS)).toEqual(['ok every server lets payments_service of every other in'])
+    const role = 'check_cluster_test_role'
+    const onAll = async (statement: string) => {
+      for (const node of nodes) await runOn(node, `SET citus.enable_ddl_propagation = off; ${statement}`)
+    }
+    // Without a password, such a role cannot log in.
+    await onAll(`CREATE ROLE ${role} LOGIN; ALTER ROLE ${role} SET lock_timeout = '2s'`)
+    onTestFinished(() => onAll(`DROP ROLE ${role}`))
+    const refused = await linesOf(LOGINS, optionsOf(role))
+    expect(refused.toSorted()).toEqual(
+      nodes
+        .map(
+          (to) =>
+            `wrong ${to} refuses the login of ${role} from the coordinator; the password file there needs a line with the password of this user`,
+        )
+        .toSorted(),
+    )
+  })
+
+  it('a role that may not connect to a server gets the right with the next run', async () => {
+    const { names, login } = await distributionOf(options)
+    const listLacking = () => withDatabase(options, (db) => listLacks(db, names, login))
+    expect(await listLacking()).toEqual([])
+    await runOn(nodes[1], `REVOKE CONNECT ON DATABASE ${new URL(database.url).pathname.slice(1)} FROM PUBLIC`)
+    expect(await listLacking()).toEqual([{ node: nodes[1], missing: 'role payments_service' }])
+    await withDatabase(options, async (db) =>
+      runStep(db, { title: 'let the role log in', statements: await roleStatements(db, names, login) }),
+    )
+    expect(await listLacking()).toEqual([])
+  })
+
+  it('stops at the first server that does not answer, and says nothing of others', async () => {
+    await runOn(nodes[0], `UPDATE pg_dist_node SET nodeport = 1 WHERE nodeport = ${nodes[1]?.split(':')[1]}`)
+    onTestFinished(async () => {
+      await runOn(nodes[0], `UPDATE pg_dist_node SET nodeport = ${nodes[1]?.split(':')[1]} WHERE nodeport = 1`)
+    })
+    const findings = await withDatabase(options, async (db) => checkCluster(db, await distributionOf(options)))
+    expect(findings.map(({ name, isGood }) => `${isGood ? 'ok' : 'wrong'} ${name}`).slice(0, 3)).toEqual([
+      'ok extension',
+      'ok servers',
+      'wrong connections',
+    ])
+    expect(new Set(findings.slice(2).map(({ name }) => name))).toEqual(new Set(['connections']))
+  })
+})
