@@ -7,6 +7,7 @@ import { validate } from 'dockerfile-utils'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { closeInternals } from '../packages/database/src/distribution/internal-functions.ts'
 import { canTestWith } from '../packages/testing/src/find-program.ts'
 import { newFolder, removeFoldersAtEnd } from '../packages/testing/src/temporary-folder.ts'
 import { loadAuthConfig } from '../services/auth/src/config.ts'
@@ -84,6 +85,13 @@ describe('docker-compose.yml', () => {
     expect(service.depends_on.filter((name) => !(name in services))).toEqual([])
     const sources = service.volumes.map((volume) => String(volume.split(':')[0]))
     expect(sources.filter((source) => !(source in volumes) && !existsSync(join(root, source)))).toEqual([])
+  })
+
+  it('leaves the internal functions of Citus to the owner, as the runbook and `distribute --check` say', () => {
+    const statement = closeInternals('trestle')
+    expect(read('docs/runbooks/scaling-out.md')).toContain(`${statement};`)
+    // In one line, and with each $ twice.
+    expect(text.replaceAll('$$', '$').replaceAll(/\s+/g, ' ')).toContain(statement.replaceAll(/\s+/g, ' '))
   })
 
   it.each([

@@ -35,7 +35,7 @@ export function distributeCommand(operator: Operator, load: () => PaymentsConfig
     .exitOverride()
     .description('distribute the database over the servers of its Citus cluster; run it again after it was killed')
     .option('--check', 'check the cluster and the tables, and change nothing')
-    .option('--dry-run', 'print the statements that are left, and run none; with --undo those of the way back')
+    .option('--dry-run', 'print the statements that are left, to read, and run none; with --undo those of the way back')
     .option('--rebalance', 'prepare servers that were added, and move rows to them while the service goes on')
     .option('--isolate <merchant>', 'give a merchant the server --node')
     .option('--node <host:port>', 'a server of the cluster, as the coordinator knows it')
