@@ -1,7 +1,7 @@
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
-import { hasRelation } from './catalog.ts'
+import { hasRelation, requireOwnSchemas } from './catalog.ts'
 
 /** The schemas of an adoption. */
 export interface AdoptionPlaces {
@@ -35,11 +35,20 @@ export function placesOf(names: Names): AdoptionPlaces {
   return { names, kept: `${names.schema}_before_trestle`, staging: `${names.schema}_adopting` }
 }
 
-/** Makes the schemas and the record of an adoption, unless an earlier run has. */
+/** The schemas beside the service's own in which an adoption works. */
+export function schemasOf({ names, kept, staging }: AdoptionPlaces): readonly string[] {
+  return [kept, staging, names.jobSchema]
+}
+
+/**
+ * Makes the schemas and the record of an adoption, unless an earlier run has. That of the job queue is made too, so that nobody else
+ * can make it before the switch.
+ * @throws Error where one of the schemas is not the user's own
+ */
 export async function beginRecord(db: Kysely<unknown>, places: AdoptionPlaces, version: string): Promise<void> {
   await db.transaction().execute(async (trx) => {
-    for (const schema of [places.kept, places.staging])
-      await sql`CREATE SCHEMA IF NOT EXISTS ${sql.id(schema)}`.execute(trx)
+    for (const schema of schemasOf(places)) await sql`CREATE SCHEMA IF NOT EXISTS ${sql.id(schema)}`.execute(trx)
+    await requireOwnSchemas(trx, schemasOf(places))
     await sql`
       CREATE TABLE IF NOT EXISTS ${table(places)} (
         version text NOT NULL, changes text[] NOT NULL DEFAULT '{}', switched_at timestamptz,
@@ -52,11 +61,15 @@ export async function beginRecord(db: Kysely<unknown>, places: AdoptionPlaces, v
   })
 }
 
-/** The record of an adoption; undefined where none has begun. */
+/**
+ * The record of an adoption; undefined where none has begun.
+ * @throws Error where the schema of its name is not the user's own
+ */
 export async function findRecord(
   db: QueryExecutorProvider,
   places: AdoptionPlaces,
 ): Promise<AdoptionRecord | undefined> {
+  await requireOwnSchemas(db, [places.kept])
   if (!(await hasRelation(db, places.kept, 'adoption'))) return undefined
   const { rows } = await sql<AdoptionRecord>`
     SELECT version, changes, switched_at AS "switchedAt", finished_at AS "finishedAt", had_pgcrypto AS "hadPgcrypto"

@@ -3,7 +3,7 @@ import { type QueryExecutorProvider, sql } from 'kysely'
 /** Whether a schema has a table or a view of a name. */
 export async function hasRelation(db: QueryExecutorProvider, schema: string, name: string): Promise<boolean> {
   const { rows } = await sql<{ exists: boolean }>`
-    SELECT to_regclass(format('%I.%I', ${schema}::text, ${name}::text)) IS NOT NULL AS "exists"`.execute(db)
+    SELECT to_regclass(pg_catalog.format('%I.%I', ${schema}::text, ${name}::text)) IS NOT NULL AS "exists"`.execute(db)
   return rows[0]?.exists === true
 }
 
@@ -15,8 +15,37 @@ export async function columnsOf(
 ): Promise<ReadonlySet<string>> {
   const { rows } = await sql<{ name: string }>`
     SELECT attname AS name FROM pg_attribute
-    WHERE attrelid = to_regclass(format('%I.%I', ${schema}::text, ${table}::text)) AND attnum > 0 AND NOT attisdropped`.execute(
+    WHERE attrelid = to_regclass(pg_catalog.format('%I.%I', ${schema}::text, ${table}::text)) AND attnum > 0 AND NOT attisdropped`.execute(
     db,
   )
   return new Set(rows.map(({ name }) => name))
+}
+
+/**
+ * Whoever may create schemas can make one of a name that an adoption or an import uses. To read a view there would run what its owner
+ * wrote, with the rights of whoever reads it.
+ * @returns why some of these schemas are not used, each in a line with what to do; empty where they are the user's own, or not there
+ */
+export async function listForeignSchemas(
+  db: QueryExecutorProvider,
+  schemas: readonly string[],
+): Promise<readonly string[]> {
+  const { rows } = await sql<{ name: string; owner: string; user: string; view: string | null }>`
+    SELECT n.nspname AS name, pg_get_userbyid(n.nspowner) AS owner, current_user AS "user", c.relname AS view
+    FROM pg_namespace n LEFT JOIN pg_class c ON c.relnamespace = n.oid
+      AND (c.relkind IN ('v', 'm', 'f') OR NOT pg_has_role(c.relowner, 'USAGE'))
+    WHERE n.nspname = ANY (${[...schemas]}::name[]) AND (pg_get_userbyid(n.nspowner) <> current_user OR c.oid IS NOT NULL)
+    ORDER BY n.nspname, c.relname`.execute(db)
+  const reasons = rows.map(({ name, owner, user, view }) =>
+    owner === user
+      ? `${name}.${view} is no table of ${user}, so nothing in this schema is read: drop it as a superuser`
+      : `the schema ${name} belongs to ${owner}, not to ${user}, so nothing in it is read: rename or drop it as a superuser`,
+  )
+  return [...new Set(reasons)]
+}
+
+/** @throws Error where one of the schemas is there and is not the user's own, with what to do about it */
+export async function requireOwnSchemas(db: QueryExecutorProvider, schemas: readonly string[]): Promise<void> {
+  const reasons = await listForeignSchemas(db, schemas)
+  if (reasons.length > 0) throw new Error(reasons.join('\n'))
 }

@@ -1,6 +1,6 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { hasRelation } from './catalog.ts'
+import { hasRelation, requireOwnSchemas } from './catalog.ts'
 import { ID_GAP } from './copy-refresh-tokens.ts'
 import { readIdentity, type Source } from './source-database.ts'
 
@@ -29,7 +29,7 @@ export function importPlacesOf(names: Names): ImportPlaces {
 
 /**
  * The record of an import, which the first run makes.
- * @throws Error where the source is not the one of the runs before
+ * @throws Error where the source is not the one of the runs before, or a schema of this name is not the user's own
  */
 export async function openRecord({
   trx,
@@ -53,7 +53,8 @@ export async function openRecord({
   return record
 }
 
-async function findRecord(trx: Kysely<unknown>, { record }: ImportPlaces): Promise<ImportRecord | undefined> {
+async function findRecord(trx: Kysely<unknown>, { record, kept }: ImportPlaces): Promise<ImportRecord | undefined> {
+  await requireOwnSchemas(trx, [record, kept])
   if (!(await hasRelation(trx, record, 'source'))) return undefined
   const { rows } = await sql<{ source: string; offset: string }>`
     SELECT source, token_offset::text AS "offset" FROM ${sql.id(record, 'source')}`.execute(trx)

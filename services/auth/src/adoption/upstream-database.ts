@@ -1,7 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
-import { findRecord, placesOf } from './adoption-record.ts'
-import { hasRelation } from './catalog.ts'
+import { findRecord, placesOf, schemasOf } from './adoption-record.ts'
+import { hasRelation, listForeignSchemas } from './catalog.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
@@ -39,6 +39,8 @@ export async function findObstacles(db: Kysely<unknown>, { names, force, role }:
   if (names.prefix !== '') return refuse('AUTH_DB_NAMESPACE gives all names a prefix: unset it')
   const outsider = await findOutsider(db, schema)
   if (outsider !== undefined) return refuse(describeOutsider(outsider))
+  const squatted = await listForeignSchemas(db, schemasOf(placesOf(names)))
+  if (squatted.length > 0) return { version: 'none', earlierRun: 'none', obstacles: squatted }
   if (await hasRelation(db, schema, 'trestle_migrations')) {
     const record = await findRecord(db, placesOf(names))
     if (record === undefined) return refuse(`the schema ${schema} has the tables of this service already`)

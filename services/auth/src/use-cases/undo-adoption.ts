@@ -2,7 +2,15 @@ import { dropFunctions } from '@trestle/database/migrations/functions.ts'
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { takeBackAll } from '@trestle/database/migrations/migrator.ts'
 import { type Kysely, sql } from 'kysely'
-import { type AdoptionRecord, dropAdoption, findRecord, lockTables, placesOf } from '../adoption/adoption-record.ts'
+import {
+  type AdoptionRecord,
+  dropAdoption,
+  findRecord,
+  lockTables,
+  placesOf,
+  schemasOf,
+} from '../adoption/adoption-record.ts'
+import { requireOwnSchemas } from '../adoption/catalog.ts'
 import { countForeignHashes, countRefreshedSessions, giveBackRows } from '../adoption/give-back-rows.ts'
 import { listUnfitForUpstream } from '../adoption/give-back-sealed-rows.ts'
 import { allowOldServer } from '../adoption/refuse-old-server.ts'
@@ -38,6 +46,7 @@ export async function undoAdoption(
   const { url, names } = migrateOptions(config)
   const places = placesOf(names)
   return underLock({ url, names }, async (db) => {
+    await requireOwnSchemas(db, schemasOf(places))
     const record = await findRecord(db, places)
     if (record === undefined)
       throw new Error(`the schema ${places.kept} is not there: nothing was adopted, or adopt --forget has dropped it`)

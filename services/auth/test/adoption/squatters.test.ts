@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { doctor } from '../../src/commands/doctor.ts'
+import type { AuthConfig } from '../../src/config.ts'
+import { checkAdoption } from '../../src/use-cases/check-adoption.ts'
+import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
+import { forgetImport } from '../../src/use-cases/forget-import.ts'
+import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { adopt, restore, restoreAdopted } from './adopted-app.ts'
+import { openImporting } from './imported-app.ts'
+import { runSql } from './restored-database.ts'
+
+/** Makes a role that may create schemas in a database, and nothing else. The end of the test drops it, with what it has made. */
+async function addSquatter(superuserUrl: string): Promise<string> {
+  const role = `squatter_${randomUUID().slice(0, 8)}`
+  const name = new URL(superuserUrl).pathname.slice(1)
+  await runSql(superuserUrl, `CREATE ROLE ${role}; GRANT CREATE ON DATABASE ${name} TO ${role}`)
+  onTestFinished(() => runSql(superuserUrl, `DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`).then(() => {}))
+  return role
+}
+
+/** A view that is read like a record, and whose function notes in the comment of the database who has read it. */
+async function squat(superuserUrl: string, role: string, { schema, view }: { schema: string; view: string }) {
+  await runSql(
+    superuserUrl,
+    `SET ROLE ${role};
+     CREATE SCHEMA ${schema};
+     CREATE TABLE ${schema}.readers (name text);
+     CREATE FUNCTION ${schema}.run() RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+       BEGIN INSERT INTO ${schema}.readers VALUES (current_user); RETURN current_user; END $$;
+     CREATE VIEW ${schema}.${view} WITH (security_invoker = true) AS
+       SELECT ${schema}.run() AS version, ${schema}.run() AS source, '1'::text AS token_offset, '{}'::text[] AS changes,
+         now() AS switched_at, now() AS finished_at, false AS had_pgcrypto;
+     GRANT USAGE ON SCHEMA ${schema} TO PUBLIC;
+     GRANT ALL ON ALL TABLES IN SCHEMA ${schema} TO PUBLIC`,
+  )
+}
+
+/** Who has run the function of a squatter. */
+const readersOf = (superuserUrl: string, schema: string) => runSql(superuserUrl, `SELECT name FROM ${schema}.readers`)
+
+const foreign = (schema: string, owner: string, user: string) =>
+  `the schema ${schema} belongs to ${owner}, not to ${user}, so nothing in it is read: rename or drop it as a superuser`
+
+async function adoptionLine(config: AuthConfig): Promise<string | undefined> {
+  const lines: string[] = []
+  await doctor(
+    () => config,
+    (line) => lines.push(line),
+  )
+  return lines.find((line) => line.includes(' adoption: '))
+}
+
+describe('a schema that somebody else has made under a name of ours', () => {
+  it.each(['auth_before_trestle', 'auth_adopting', 'auth_jobs'])(
+    '%s is named by --check and stops adopt before anything in it is read',
+    async (schema) => {
+      const restored = await restore('v2.196.0')
+      const { superuserUrl } = restored.database
+      const role = await addSquatter(superuserUrl)
+      await squat(superuserUrl, role, { schema, view: 'adoption' })
+      const reason = foreign(schema, role, 'supabase_auth_admin')
+      expect((await checkAdoption(restored.deps, { force: false })).obstacles).toEqual([reason])
+      await expect(adopt(restored)).rejects.toThrow(new Error(reason))
+      expect(await readersOf(superuserUrl, schema)).toEqual([])
+      expect(await runSql(superuserUrl, `SELECT to_regclass('auth.trestle_migrations') AS own`)).toEqual([
+        { own: null },
+      ])
+    },
+  )
+
+  it('stops doctor, --undo and --forget after an adoption that was forgotten', async () => {
+    const restored = await restoreAdopted('v2.196.0')
+    const { superuserUrl } = restored.database
+    await forgetAdoption(restored.deps)
+    const role = await addSquatter(superuserUrl)
+    await squat(superuserUrl, role, { schema: 'auth_before_trestle', view: 'adoption' })
+    const reason = foreign('auth_before_trestle', role, 'supabase_auth_admin')
+    await expect(undoAdoption(restored.deps, async () => true)).rejects.toThrow(new Error(reason))
+    await expect(forgetAdoption(restored.deps)).rejects.toThrow(new Error(reason))
+    expect(await adoptionLine(restored.deps.config)).toContain(reason)
+    expect(await readersOf(superuserUrl, 'auth_before_trestle')).toEqual([])
+  })
+
+  it.each(['auth_imported', 'auth_importing'])('%s stops an import and import --forget', async (schema) => {
+    const app = await openImporting('v2.196.0')
+    const { directUrl } = app.database
+    const role = await addSquatter(directUrl)
+    await squat(directUrl, role, { schema, view: 'source' })
+    const [{ name } = { name: '' }] = await runSql<{ name: string }>(directUrl, 'SELECT current_user AS name')
+    const reason = foreign(schema, role, name)
+    await expect(app.run()).rejects.toThrow(new Error(reason))
+    await expect(forgetImport(app.deps)).rejects.toThrow(new Error(reason))
+    expect(await readersOf(directUrl, schema)).toEqual([])
+  })
+})
+
+it('a view in a schema of our own stops a run before it is read', async () => {
+  const restored = await restore('v2.196.0')
+  const { url } = restored.database
+  await runSql(
+    url,
+    `CREATE SCHEMA auth_before_trestle; CREATE VIEW auth_before_trestle.adoption AS SELECT 'x' AS version`,
+  )
+  const reason =
+    'auth_before_trestle.adoption is no table of supabase_auth_admin, so nothing in this schema is read: drop it as a superuser'
+  expect((await checkAdoption(restored.deps, { force: false })).obstacles).toEqual([reason])
+  await expect(adopt(restored)).rejects.toThrow(new Error(reason))
+})
