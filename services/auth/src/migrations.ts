@@ -84,6 +84,21 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
 }
 
 /**
+ * As `migrateOptions`, for connections that look for names without a schema in `pg_catalog` alone. An adopted database has schemas
+ * in which others may create functions and operators, and the search path of its owner may lead there: one of theirs that fits the
+ * types better than that of PostgreSQL would run as the owner. The path belongs to the start of a connection, so that a pooler either
+ * refuses it or gives it to nobody else.
+ */
+export function adoptOptions(config: DatabaseConfig): MigrateOptions {
+  const { migrationUrl: url } = config.database
+  const given = new URLSearchParams(url.split('?').slice(1).join('?')).get('options') ?? ''
+  const options = encodeURIComponent(`${given} -c search_path=pg_catalog`.trim())
+  // Of two members of a name, the last one counts.
+  const migrationUrl = `${url}${url.includes('?') ? '&' : '?'}options=${options}`
+  return migrateOptions({ ...config, database: { ...config.database, migrationUrl } })
+}
+
+/**
  * Brings the database up to date, unless it is; answers the names of the migrations that were pending.
  * @throws Error when AUTH_DB_ROLE is a role from which the tables of supabase/auth hide their rows
  */

@@ -1,7 +1,7 @@
 import { isLockTimeout } from '@trestle/database/unavailable.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, type QueryExecutorProvider, type RawBuilder, sql } from 'kysely'
-import { hasRelation, requireOwnSchemas } from './catalog.ts'
+import { hasRelation, requireFixedPath, requireOwnSchemas } from './catalog.ts'
 
 /** The schemas of an adoption. */
 export interface AdoptionPlaces {
@@ -63,12 +63,13 @@ export async function beginRecord(db: Kysely<unknown>, places: AdoptionPlaces, v
 
 /**
  * The record of an adoption; undefined where none has begun.
- * @throws Error where the schema of its name is not the user's own
+ * @throws Error where the schema of its name is not the user's own, or the search path is not that of `adoptOptions`
  */
 export async function findRecord(
   db: QueryExecutorProvider,
   places: AdoptionPlaces,
 ): Promise<AdoptionRecord | undefined> {
+  await requireFixedPath(db)
   await requireOwnSchemas(db, [places.kept])
   if (!(await hasRelation(db, places.kept, 'adoption'))) return undefined
   const { rows } = await sql<AdoptionRecord>`

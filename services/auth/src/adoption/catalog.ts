@@ -1,5 +1,13 @@
 import { type QueryExecutorProvider, sql } from 'kysely'
 
+/** @throws Error where a pooler has not carried the search path of a connection, with what to do about it */
+export async function requireFixedPath(db: QueryExecutorProvider): Promise<void> {
+  const { rows } = await sql<{ search_path: string }>`SHOW search_path`.execute(db)
+  const path = rows[0]?.search_path
+  if (path !== 'pg_catalog')
+    throw new Error(`the search path is ${path}, not pg_catalog: connect to PostgreSQL itself, not through a pooler`)
+}
+
 /** Whether a schema has a table or a view of a name. */
 export async function hasRelation(db: QueryExecutorProvider, schema: string, name: string): Promise<boolean> {
   const { rows } = await sql<{ exists: boolean }>`

@@ -1,7 +1,7 @@
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
 import { findRecord, placesOf, schemasOf } from './adoption-record.ts'
-import { hasRelation, listForeignSchemas } from './catalog.ts'
+import { hasRelation, listForeignSchemas, requireFixedPath } from './catalog.ts'
 import { SERVED, UNSERVED } from './inspect-database.ts'
 
 /** The newest migrations of supabase/auth 2.40 and of 2.196. */
@@ -32,10 +32,11 @@ export interface AdoptionWish {
  * Finds out why a database cannot be adopted.
  * @returns its version, and each reason in a line, with what to do about it; the reasons are empty where it can be adopted, or where
  * an earlier run has begun to
- * @throws Error where `users` is no table
+ * @throws Error where `users` is no table, or the search path is not that of `adoptOptions`
  */
 export async function findObstacles(db: Kysely<unknown>, { names, force, role }: AdoptionWish): Promise<Adoptability> {
   const { schema } = names
+  await requireFixedPath(db)
   if (names.prefix !== '') return refuse('AUTH_DB_NAMESPACE gives all names a prefix: unset it')
   const outsider = await findOutsider(db, schema)
   if (outsider !== undefined) return refuse(describeOutsider(outsider))

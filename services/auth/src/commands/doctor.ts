@@ -1,4 +1,5 @@
 import { createLogger } from '@trestle/common/telemetry/logger.ts'
+import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { type DeadJobs, listDeadJobs } from '@trestle/jobs/list-jobs.ts'
 import { commonChecks } from '@trestle/service/common-checks.ts'
 import { type Check, checkSettings, runChecks } from '@trestle/service/run-checks.ts'
@@ -9,7 +10,7 @@ import type { AuthConfig } from '../config.ts'
 import type { ProcessDeps } from '../deps.ts'
 import { belongsToUpstream } from '../existing-schema.ts'
 import { checkTemplates } from '../messages/template-loader.ts'
-import { migrateOptions, tasks } from '../migrations.ts'
+import { adoptOptions, migrateOptions, tasks } from '../migrations.ts'
 import { createQuietDeps } from './operator-deps.ts'
 
 const CLOCK_DRIFT_MS_MAX = 5_000
@@ -91,17 +92,7 @@ const checks: readonly Check<ProcessDeps>[] = [
     name: 'adoption',
     advice: 'run auth adopt again, or adopt --undo; set the keys of supabase/auth that sealed these secrets',
     needs: ['database'],
-    run: async ({ db, names, encryptionKeys, now }) => {
-      const plain = db.withoutPlugins()
-      const places = placesOf(names)
-      const record = await findRecord(plain, places)
-      if (record === undefined) return 'none'
-      if (record.switchedAt === null || record.finishedAt === null) throw new Error('it is not finished')
-      const closed = await listClosedSecrets(plain, places, encryptionKeys)
-      if (closed.length > 0) throw new Error(closed.map(({ what, count }) => `${count} ${what}`).join(', '))
-      const days = Math.floor((now().getTime() - new Date(record.switchedAt).getTime()) / DAY_MS)
-      return `${days} days ago${days < REMINDED_AFTER_DAYS ? '' : '; auth adopt --forget drops the old tables'}`
-    },
+    run: checkFinishedAdoption,
   },
   {
     name: 'dead jobs',
@@ -114,6 +105,21 @@ const checks: readonly Check<ProcessDeps>[] = [
     },
   },
 ]
+
+/** Reads as adopt does: the database may have functions and schemas of strangers. */
+async function checkFinishedAdoption({ config, encryptionKeys, now }: ProcessDeps): Promise<string> {
+  const { url, names } = adoptOptions(config)
+  const places = placesOf(names)
+  return withDatabase({ url }, async (db) => {
+    const record = await findRecord(db, places)
+    if (record === undefined) return 'none'
+    if (record.switchedAt === null || record.finishedAt === null) throw new Error('it is not finished')
+    const closed = await listClosedSecrets(db, places, encryptionKeys)
+    if (closed.length > 0) throw new Error(closed.map(({ what, count }) => `${count} ${what}`).join(', '))
+    const days = Math.floor((now().getTime() - new Date(record.switchedAt).getTime()) / DAY_MS)
+    return `${days} days ago${days < REMINDED_AFTER_DAYS ? '' : '; auth adopt --forget drops the old tables'}`
+  })
+}
 
 /** They ask for what an adoption makes first. */
 const AFTER_ADOPTION = ['migrations', 'signing keys', 'adoption', 'dead jobs']

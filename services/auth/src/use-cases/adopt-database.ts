@@ -24,7 +24,7 @@ import {
 import { makeUpstreamChanges } from '../adoption/upstream-changes.ts'
 import { requireAdoptable } from '../adoption/upstream-database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { migrateOptions } from '../migrations.ts'
+import { adoptOptions } from '../migrations.ts'
 
 export type AdoptDatabaseDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'now' | 'randomBytes'>
 
@@ -56,7 +56,7 @@ export async function adoptDatabase(
   deps: AdoptDatabaseDeps,
   { force, report }: { readonly force: boolean; readonly report: (line: string) => void },
 ): Promise<Adoption> {
-  const options = migrateOptions(deps.config)
+  const options = adoptOptions(deps.config)
   const { url, names } = options
   const places = placesOf(names)
   const switchDeps: SwitchDeps = { places, encryptionKeys: deps.encryptionKeys, ...settingsOf(deps) }

@@ -17,7 +17,7 @@ import { listSharedEmails } from '../adoption/prepare-users.ts'
 import { listReplaced } from '../adoption/switch-tables.ts'
 import { type EarlierRun, findObstacles } from '../adoption/upstream-database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { migrateOptions } from '../migrations.ts'
+import { adoptOptions } from '../migrations.ts'
 
 /** What an adoption would do. */
 export interface AdoptionCheck {
@@ -51,7 +51,7 @@ export async function checkAdoption(
   { config, encryptionKeys }: Pick<AuthDeps, 'config' | 'encryptionKeys'>,
   { force }: { readonly force: boolean },
 ): Promise<AdoptionCheck> {
-  const { url, names } = migrateOptions(config)
+  const { url, names } = adoptOptions(config)
   const places = placesOf(names)
   return withDatabase({ url }, async (db) => {
     const found = await findObstacles(db, { names, force, role: config.database.role })

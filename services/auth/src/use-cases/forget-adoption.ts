@@ -1,7 +1,7 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { dropAdoption, findRecord, placesOf } from '../adoption/adoption-record.ts'
 import type { AuthDeps } from '../deps.ts'
-import { migrateOptions } from '../migrations.ts'
+import { adoptOptions } from '../migrations.ts'
 
 /**
  * Drops what undo needs: the tables of supabase/auth that have moved, with everything in them. Until an adoption is finished, the
@@ -9,7 +9,7 @@ import { migrateOptions } from '../migrations.ts'
  * @throws Error where nothing was adopted, or the adoption is not finished
  */
 export async function forgetAdoption({ config }: Pick<AuthDeps, 'config'>): Promise<void> {
-  const { url, names } = migrateOptions(config)
+  const { url, names } = adoptOptions(config)
   const places = placesOf(names)
   await underLock({ url, names }, async (db) => {
     const record = await findRecord(db, places)

@@ -18,7 +18,7 @@ import { dropTriggers } from '../adoption/stage-refresh-tokens.ts'
 import { migrationsInPlace, moveBack } from '../adoption/switch-tables.ts'
 import { revertUpstreamChanges } from '../adoption/upstream-changes.ts'
 import type { AuthDeps } from '../deps.ts'
-import { migrateOptions } from '../migrations.ts'
+import { adoptOptions } from '../migrations.ts'
 import { JOBS_APPLICATION } from '../open-database.ts'
 
 export type UndoAdoptionDeps = Pick<AuthDeps, 'config' | 'encryptionKeys' | 'randomBytes'>
@@ -43,7 +43,7 @@ export async function undoAdoption(
   { config, encryptionKeys, randomBytes }: UndoAdoptionDeps,
   confirm: (costs: UndoCosts) => Promise<boolean>,
 ): Promise<boolean> {
-  const { url, names } = migrateOptions(config)
+  const { url, names } = adoptOptions(config)
   const places = placesOf(names)
   return underLock({ url, names }, async (db) => {
     await requireOwnSchemas(db, schemasOf(places))
