@@ -86,9 +86,23 @@ export async function listForeignKeys({ db, names: { schema } }: Source): Promis
   return rows.map(({ name }) => name)
 }
 
-/** The user who reads the source, where it is a superuser; undefined for others. */
-export async function findSuperuser({ db }: Source): Promise<string | undefined> {
-  const { rows } = await sql<{ name: string }>`
-    SELECT rolname AS name FROM pg_roles WHERE rolname = current_user AND rolsuper`.execute(db)
-  return rows[0]?.name
+/**
+ * Tables run what their owner has written whenever somebody reads them: casts to `json`, predicates of indexes. So whoever reads may
+ * have no right by which such code could leave the database, not even by SET ROLE.
+ * @throws Error where the user is a superuser of the source, or may run programs or use files of its server
+ */
+export async function requireHarmlessReader({ db }: Source): Promise<void> {
+  const { rows } = await sql<{ user: string; right: string | null }>`
+    SELECT session_user AS "user", CASE WHEN rolsuper THEN NULL ELSE rolname END AS right
+    FROM pg_roles WHERE pg_has_role(session_user, oid, 'MEMBER')
+      AND (rolsuper OR rolname IN ('pg_execute_server_program', 'pg_write_server_files', 'pg_read_server_files'))
+    ORDER BY rolsuper DESC, rolname LIMIT 1`.execute(db)
+  const [state] = rows
+  if (state === undefined) return
+  const { user, right } = state
+  const reason =
+    right === null ? `has the rights of a superuser of the source` : `is a member of ${right} at the source`
+  throw new Error(
+    `${user} ${reason}, and what the source runs when its tables are read could use them: connect as a user who can only read, which docs/runbooks/moving-in.md says how to make`,
+  )
 }

@@ -58,10 +58,9 @@ function requireNothingHeldBack({ heldBack }: DatabaseImport): void {
 }
 
 function view({ heldBack, notYetServed, ...rest }: DatabaseImport, seconds: number): object {
-  const { version, superuser = null, tables, leftProviders, sharedEmails, losses, foreignKeys } = rest
+  const { version, tables, leftProviders, sharedEmails, losses, foreignKeys } = rest
   return {
     migration: version,
-    superuser,
     tables,
     held_back: heldBack,
     left_providers: leftProviders,
@@ -75,13 +74,10 @@ function view({ heldBack, notYetServed, ...rest }: DatabaseImport, seconds: numb
 
 /** The texts of the source may come from strangers. */
 function describe(done: DatabaseImport, seconds: number): readonly string[] {
-  const { version, superuser, tables, heldBack, leftProviders, sharedEmails, losses, notYetServed, foreignKeys } = done
+  const { version, tables, heldBack, leftProviders, sharedEmails, losses, notYetServed, foreignKeys } = done
   const more = heldBack.length - NAMED_MAX
   return [
     `migration  ${version}`,
-    ...(superuser === undefined
-      ? []
-      : [`warning    ${superuser} is a superuser of the source: its owner of the tables suffices`]),
     ...tables.map(
       ({ table, added, changed, deleted }) =>
         `rows       ${table}: ${added} added, ${changed} changed, ${deleted} deleted`,

@@ -24,8 +24,8 @@ import {
 } from '../adoption/inspect-database.ts'
 import { listSharedEmails } from '../adoption/prepare-users.ts'
 import {
-  findSuperuser,
   listForeignKeys,
+  requireHarmlessReader,
   type Source,
   type SourceAddress,
   setFormats,
@@ -59,8 +59,6 @@ export interface DatabaseImport {
   readonly leftProviders: readonly string[]
   /** Emails of which several users have one, in lower case. The oldest confirmed user of each keeps it for sign-ins. */
   readonly sharedEmails: readonly string[]
-  /** The user of the source, where it is a superuser: a hostile source could do more by it than by the owner of the tables. */
-  readonly superuser: string | undefined
   /** Who cannot sign in afterwards, by reason, and what else does not carry over as it is. */
   readonly losses: readonly Loss[]
   /** Tables of supabase/auth with rows that are not copied, since this service does not serve what they are for. */
@@ -80,7 +78,7 @@ const BATCH_SESSIONS = 5_000
  * Takes over what another server of supabase/auth has, from one snapshot of its database, in which nothing is written (reference:
  * Importing a database). A later run takes what has changed since. All of it is one transaction here: a run that was killed has
  * done nothing.
- * @throws Error where a database is not what it must be
+ * @throws Error where a database is not what it must be, or the user of the source may do more there than read
  */
 export async function importDatabase(
   deps: ImportDatabaseDeps,
@@ -92,6 +90,7 @@ export async function importDatabase(
   // Of two runs, the later one sees the later snapshot.
   return underLock({ url, names }, (db) =>
     withSource(address, async (source) => {
+      await requireHarmlessReader(source)
       const version = await requireReadable(source.db, { names: source.names, force })
       const description = await describeSource(deps, source)
       const { pending } = await compareMigrations(db, { names, sources })
@@ -207,11 +206,10 @@ async function importAuditLog(staging: Staging): Promise<CopiedEntries> {
 async function describeSource(
   { config, encryptionKeys }: ImportDatabaseDeps,
   source: Source,
-): Promise<Pick<DatabaseImport, 'superuser' | 'sharedEmails' | 'losses' | 'notYetServed' | 'foreignKeys'>> {
+): Promise<Pick<DatabaseImport, 'sharedEmails' | 'losses' | 'notYetServed' | 'foreignKeys'>> {
   const { db } = source
   const unserved = await countRows(db, source, UNSERVED)
   return {
-    superuser: await findSuperuser(source),
     sharedEmails: await listSharedEmails(db, source.names),
     losses: [
       ...(await listLostSignIns(db, source, config.jwt.audience)),

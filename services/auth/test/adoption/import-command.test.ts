@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { Command } from 'commander'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { importCommand } from '../../src/commands/import-database.ts'
 import { type ImportingApp, openImporting } from './imported-app.ts'
 import { runSql } from './restored-database.ts'
@@ -33,6 +35,21 @@ const SURROUNDINGS = [
   'lost       2 users who sign in only by sso, which this service does not serve',
 ]
 
+/** What an owner of tables can let others run who read them: a cast to `json`, and the predicate of an index. */
+const CODE_OF_THE_SOURCE = `
+  CREATE SEQUENCE public.runs;
+  GRANT ALL ON public.runs TO PUBLIC;
+  SET ROLE supabase_auth_admin;
+  CREATE FUNCTION auth.run() RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM nextval('public.runs'); RETURN true; END $$;
+  CREATE TYPE auth.planted AS ENUM ('a');
+  CREATE FUNCTION auth.to_json(auth.planted) RETURNS json LANGUAGE plpgsql AS $$ BEGIN PERFORM auth.run(); RETURN 'null'; END $$;
+  ALTER TABLE auth.users ADD COLUMN extra auth.planted DEFAULT 'a';
+  CREATE FUNCTION auth.is_kept(int) RETURNS boolean IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN auth.run(); END $$;
+  RESET ROLE;
+  CREATE CAST (auth.planted AS json) WITH FUNCTION auth.to_json(auth.planted);
+  CREATE INDEX planted ON auth.sessions (id) WHERE auth.is_kept(1);
+  SELECT setval('public.runs', 1, false)`
+
 describe('auth import', () => {
   it('says what became of each table, what is not copied and how long it took, and fails when somebody was held back', async () => {
     const app = await openImporting('v2.196.0')
@@ -62,7 +79,6 @@ describe('auth import', () => {
     expect(lines.map((line) => JSON.parse(line))).toEqual([
       {
         migration: '20260625000000',
-        superuser: null,
         tables: TABLES.map((table) => ({ table, added: 0, changed: 0, deleted: 0 })),
         held_back: [{ kind: 'user', id, reason: 'has changed here since its import' }],
         left_providers: [],
@@ -109,7 +125,10 @@ describe('auth import', () => {
     expect(await from('postgres://root:a-secret@127.0.0.1:1/auth')).toBe(
       'cannot connect to the source: connect ECONNREFUSED 127.0.0.1:1',
     )
-    expect(await from(app.database.directUrl)).toBe(
+    const { directUrl } = app.database
+    await runSql(directUrl, 'GRANT USAGE ON SCHEMA auth TO supabase_auth_admin')
+    const own = Object.assign(new URL(directUrl), { username: 'supabase_auth_admin', password: 'root' }).href
+    expect(await from(own)).toBe(
       'the schema auth of the source has the tables of this service, not those of supabase/auth',
     )
     expect(await failureOf('--from-database', url, '--source-schema', 'public')).toBe(
@@ -132,17 +151,49 @@ describe('auth import', () => {
     )
   })
 
-  it('warns of a superuser of the source, and reads it all the same', async () => {
+  it.each([
+    ['SUPERUSER', 'has the rights of a superuser of the source'],
+    ['IN ROLE supabase_superuser', 'has the rights of a superuser of the source'],
+    ['IN ROLE pg_execute_server_program', 'is a member of pg_execute_server_program at the source'],
+    ['IN ROLE pg_write_server_files', 'is a member of pg_write_server_files at the source'],
+    ['IN ROLE pg_read_server_files', 'is a member of pg_read_server_files at the source'],
+  ])('refuses a reader with %s before the source can run anything by these rights', async (rights, reason) => {
     const app = await openImporting('v2.196.0')
     const { superuserUrl } = app.restored.database
-    const [{ name } = { name: '' }] = await runSql<{ name: string }>(superuserUrl, 'SELECT current_user AS name')
-    const { lines, failure } = await runCommand(app, '--from-database', superuserUrl)
-    expect([lines[1], failure]).toEqual([
-      `warning    ${name} is a superuser of the source: its owner of the tables suffices`,
+    const role = `reader_${randomUUID().slice(0, 8)}`
+    const above = `super_${randomUUID().slice(0, 8)}`
+    await runSql(
+      superuserUrl,
+      `CREATE ROLE ${above} SUPERUSER;
+       CREATE ROLE ${role} LOGIN BYPASSRLS PASSWORD 'root' ${rights.replace('supabase_superuser', above)};
+       GRANT USAGE ON SCHEMA auth TO ${role};
+       GRANT SELECT ON ALL TABLES IN SCHEMA auth TO ${role};
+       ${CODE_OF_THE_SOURCE}`,
+    )
+    onTestFinished(() => runSql(superuserUrl, `DROP OWNED BY ${role}; DROP ROLE ${role}, ${above}`).then(() => {}))
+    const url = Object.assign(new URL(superuserUrl), { username: role, password: 'root' }).href
+    expect(await runCommand(app, '--from-database', url)).toEqual({
+      lines: [],
+      failure: `${role} ${reason}, and what the source runs when its tables are read could use them: connect as a user who can only read, which docs/runbooks/moving-in.md says how to make`,
+    })
+    // What the owner of the tables wrote has not run: a sequence counts, also in a transaction that is taken back.
+    expect(await runSql(superuserUrl, 'SELECT is_called FROM public.runs')).toEqual([{ is_called: false }])
+  })
+
+  it('imports everything as the reader whom the runbook makes', async () => {
+    const app = await openImporting('v2.196.0')
+    const { superuserUrl, manifest } = app.restored.database
+    const role = `reader_${randomUUID().slice(0, 8)}`
+    const runbook = await readFile(new URL('../../../../docs/runbooks/moving-in.md', import.meta.url), 'utf8')
+    const [statements = ''] = /^ *CREATE ROLE auth_reader[\s\S]*?(?=^ *END$)/m.exec(runbook) ?? []
+    await runSql(superuserUrl, statements.replaceAll('auth_reader', role))
+    onTestFinished(() => runSql(superuserUrl, `DROP OWNED BY ${role}; DROP ROLE ${role}`).then(() => {}))
+    const url = Object.assign(new URL(superuserUrl), { username: role, password: '<password of the reader>' }).href
+    const { lines, failure } = await runCommand(app, '--from-database', url)
+    expect([failure, lines.find((line) => line.includes(' users: '))]).toEqual([
       undefined,
+      `rows       users: ${manifest.rows.users} added, 0 changed, 0 deleted`,
     ])
-    const [text = ''] = (await runCommand(app, '--from-database', superuserUrl, '--json')).lines
-    expect(JSON.parse(text).superuser).toBe(name)
   })
 
   it('refuses another source than that of the run before, and a user from whom the rows are hidden', async () => {
