@@ -1,6 +1,7 @@
 import { localName, type Names } from '@trestle/migrations/migration.ts'
 import pg from 'pg'
 
+const DEPENDENT_OBJECTS_STILL_EXIST = '2BP01'
 const VIOLATIONS: ReadonlySet<string> = new Set(['23503', '23505', '23514', '23P01'])
 
 /**
@@ -42,6 +43,16 @@ export function reportOfNeighbour(error: unknown, { schema }: Pick<Names, 'schem
   if (!(error instanceof pg.DatabaseError) || !RAISED.test(error.code ?? '')) return undefined
   const { code = '', message, detail, hint } = error
   return error.schema === schema ? undefined : { code, message, detail, hint }
+}
+
+/**
+ * What PostgreSQL has refused to drop something for.
+ * @returns a line such as `view public.tokens depends on table auth.refresh_tokens` for each; sorted; empty for another error
+ */
+export function readDependents(error: unknown): readonly string[] {
+  const reason = error instanceof Error && error.cause !== undefined ? error.cause : error
+  const isRefused = reason instanceof pg.DatabaseError && reason.code === DEPENDENT_OBJECTS_STILL_EXIST
+  return isRefused ? (reason.detail ?? reason.message).split('\n').sort() : []
 }
 
 function reportedConstraint(error: unknown): string | undefined {

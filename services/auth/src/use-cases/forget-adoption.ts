@@ -1,12 +1,15 @@
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
-import { dropAdoption, findRecord, placesOf } from '../adoption/adoption-record.ts'
+import { readDependents } from '@trestle/database/violations.ts'
+import { type Kysely, sql } from 'kysely'
+import { type AdoptionPlaces, findRecord, placesOf } from '../adoption/adoption-record.ts'
+import { SERVED, UNSERVED } from '../adoption/inspect-database.ts'
 import type { AuthDeps } from '../deps.ts'
 import { adoptOptions } from '../migrations.ts'
 
 /**
  * Drops what undo needs: the tables of supabase/auth that have moved, with everything in them. Until an adoption is finished, the
  * entries of the audit log may be there alone.
- * @throws Error where nothing was adopted, or the adoption is not finished
+ * @throws Error where nothing was adopted, the adoption is not finished, or something of others depends on these tables
  */
 export async function forgetAdoption({ config }: Pick<AuthDeps, 'config'>): Promise<void> {
   const { url, names } = adoptOptions(config)
@@ -16,6 +19,34 @@ export async function forgetAdoption({ config }: Pick<AuthDeps, 'config'>): Prom
     if (record === undefined) throw new Error(`the schema ${places.kept} is not there: there is nothing to forget`)
     if (record.finishedAt === null)
       throw new Error('the adoption is not finished: run auth adopt again, or adopt --undo')
-    await db.transaction().execute((trx) => dropAdoption(trx, places))
+    try {
+      await db.transaction().execute((trx) => dropKept(trx, places))
+    } catch (error) {
+      const dependents = readDependents(error)
+      if (dependents.length === 0) throw error
+      throw new Error(
+        `nothing was dropped: change or drop first what depends on the old tables\n${dependents.join('\n')}`,
+      )
+    }
   })
+}
+
+/**
+ * Without CASCADE, which would drop policies of applications in silence: a row that a policy hides would be shown. Foreign keys of
+ * the tables of supabase/auth that stay go with the tables that they lead to.
+ */
+async function dropKept(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces): Promise<void> {
+  const { rows: keys } = await sql<{ table: string; name: string }>`
+    SELECT c.relname AS "table", k.conname AS name
+    FROM pg_constraint k JOIN pg_class c ON c.oid = k.conrelid JOIN pg_class o ON o.oid = k.confrelid
+    WHERE k.contype = 'f' AND o.relnamespace = to_regnamespace(format('%I', ${kept}::text))
+      AND c.relnamespace = to_regnamespace(format('%I', ${names.schema}::text))
+      AND c.relname = ANY (${[...SERVED, ...UNSERVED]}::text[])`.execute(trx)
+  for (const { table, name } of keys)
+    await sql`ALTER TABLE ${names.id(table)} DROP CONSTRAINT ${sql.id(name)}`.execute(trx)
+  const { rows: tables } = await sql<{ name: string }>`
+    SELECT relname AS name FROM pg_class
+    WHERE relnamespace = to_regnamespace(format('%I', ${kept}::text)) AND relkind IN ('r', 'p')`.execute(trx)
+  await sql`DROP TABLE ${sql.join(tables.map(({ name }) => sql.id(kept, name)))}`.execute(trx)
+  await sql`DROP SCHEMA ${sql.id(kept)}`.execute(trx)
 }

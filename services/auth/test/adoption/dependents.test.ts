@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
+import { adopt, restore } from './adopted-app.ts'
+import { runSql } from './restored-database.ts'
+
+/** What an application may build on tables of supabase/auth that move: a policy that hides rows, views, and a foreign key. */
+const DEPENDENTS = `
+  CREATE TABLE public.vault (id int);
+  ALTER TABLE public.vault ENABLE ROW LEVEL SECURITY;
+  CREATE POLICY everybody ON public.vault FOR SELECT USING (true);
+  CREATE POLICY by_passkey ON public.vault AS RESTRICTIVE FOR SELECT
+    USING (EXISTS (SELECT FROM auth.webauthn_credentials WHERE user_id = gen_random_uuid()));
+  CREATE VIEW public.tokens AS SELECT id, token FROM auth.refresh_tokens;
+  CREATE VIEW public.newest AS SELECT max(id) AS id FROM public.tokens;
+  CREATE TABLE public.seen (id uuid REFERENCES auth.flow_state)`
+const POLICIES =
+  "SELECT polname AS name FROM pg_policy p JOIN pg_class c ON c.oid = polrelid AND relname = 'vault' ORDER BY 1"
+
+describe('adopt --forget', () => {
+  it('drops nothing while policies, views and foreign keys of applications need the old tables, and names them', async () => {
+    const restored = await restore('v2.196.0')
+    const { superuserUrl } = restored.database
+    await runSql(superuserUrl, DEPENDENTS)
+    await adopt(restored)
+    const policies = await runSql(superuserUrl, POLICIES)
+    await expect(forgetAdoption(restored.deps)).rejects.toThrow(
+      new Error(
+        [
+          'nothing was dropped: change or drop first what depends on the old tables',
+          'constraint seen_id_fkey on table public.seen depends on table auth_before_trestle.flow_state',
+          'policy by_passkey on table public.vault depends on table auth_before_trestle.webauthn_credentials',
+          'view public.newest depends on view public.tokens',
+          'view public.tokens depends on table auth_before_trestle.refresh_tokens',
+        ].join('\n'),
+      ),
+    )
+    expect(await runSql(superuserUrl, POLICIES)).toEqual(policies)
+    await runSql(
+      superuserUrl,
+      `DROP POLICY by_passkey ON public.vault; DROP VIEW public.newest, public.tokens; DROP TABLE public.seen`,
+    )
+    await forgetAdoption(restored.deps)
+    expect(await runSql(superuserUrl, "SELECT to_regnamespace('auth_before_trestle') AS kept")).toEqual([
+      { kept: null },
+    ])
+    // The table of supabase/auth stays, and its foreign key is gone with the table of flows.
+    expect(
+      await runSql(
+        superuserUrl,
+        "SELECT conname FROM pg_constraint WHERE conrelid = 'auth.saml_relay_states'::regclass AND contype = 'f' ORDER BY 1",
+      ),
+    ).toEqual([{ conname: 'saml_relay_states_sso_provider_id_fkey' }])
+  })
+
+  it('drops nothing while something of others is in the schema of the old tables', async () => {
+    const restored = await restore('v2.196.0')
+    await adopt(restored)
+    const { url } = restored.database
+    await runSql(url, `CREATE FUNCTION auth_before_trestle.own() RETURNS int LANGUAGE sql AS 'SELECT 1'`)
+    await expect(forgetAdoption(restored.deps)).rejects.toThrow(
+      new Error(
+        'nothing was dropped: change or drop first what depends on the old tables\nfunction auth_before_trestle.own() depends on schema auth_before_trestle',
+      ),
+    )
+    expect(await runSql(url, 'SELECT count(*)::int AS count FROM auth_before_trestle.adoption')).toEqual([{ count: 1 }])
+  })
+})
