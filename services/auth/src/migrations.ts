@@ -9,6 +9,7 @@ import type { AnyTask } from '@trestle/jobs/task.ts'
 import { authFunctions, authMigrations } from '@trestle/migrations/auth.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
 import { type Kysely, sql } from 'kysely'
+import { hideOwnTables } from './adoption/hidden-tables.ts'
 import type { Behaviours } from './config/behaviours.ts'
 import type { AuthDatabaseSettings } from './config/database.ts'
 import { clearExistingSchema } from './existing-schema.ts'
@@ -77,7 +78,7 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
     functions: serviceFunctions(config.database),
     callers: policyCallers,
     settings: { VERSION, QUEUE_VERSION, tasks, role, login: loginOf(serviceUrl), makesPgcrypto },
-    afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
+    afterwards: [(db) => hideOwnTables(db, names), (db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
     makeOptional: makesPgcrypto ? makePgcrypto : undefined,
     grants: role === undefined ? undefined : { role, serviceUrl, appendOnly: [] },
   }

@@ -7,6 +7,7 @@ import { type AdoptionPlaces, lockTables, noteSwitch } from './adoption-record.t
 import { hasRelation } from './catalog.ts'
 import { copyLiveRows, type Lifetimes, noteCopies } from './copy-live-rows.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from './copy-sealed-rows.ts'
+import { hideOwnTables } from './hidden-tables.ts'
 import { refuseOldServer } from './refuse-old-server.ts'
 import { dropTriggers, replayChanges, type StagingDeps } from './stage-refresh-tokens.ts'
 import { makeUpstreamChanges } from './upstream-changes.ts'
@@ -113,6 +114,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
       outcome = { lockedAtMs, leftProviders: await copyCustomProviders(context) }
       await noteCopies(context)
       await noteSwitch(later, places)
+      await hideOwnTables(later, names)
       await refuseOldServer(later, places, [...STAYING, ...(await listReplaced(names))])
       await sql`DROP SCHEMA ${sql.id(staging)} CASCADE`.execute(later)
     }

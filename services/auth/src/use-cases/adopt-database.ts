@@ -11,11 +11,13 @@ import {
   placesOf,
 } from '../adoption/adoption-record.ts'
 import { copyAuditLog, describeRewritten } from '../adoption/copy-audit-log.ts'
+import { hideOwnTables } from '../adoption/hidden-tables.ts'
 import type { Loss } from '../adoption/inspect-database.ts'
 import { createEmailIndex, fillDirectory } from '../adoption/prepare-users.ts'
 import { countChanges, prepareStaging, replayChanges, stageRefreshTokens } from '../adoption/stage-refresh-tokens.ts'
 import {
   earlyMigrations,
+  listReplaced,
   migrationsInPlace,
   type SwitchDeps,
   stayingTables,
@@ -109,6 +111,7 @@ async function prepare(db: Kysely<unknown>, deps: SwitchDeps, report: (line: str
   }
   const { pending } = await compareMigrations(db, { names, sources })
   await runPending(db, { names, sources, beforeFirst }, pending)
+  await hideOwnTables(db, names, await listReplaced(names))
   await fillDirectory(db, deps.places)
   report('the directory of users is filled')
   await againWhenLocked((attempt) => prepareStaging(db, deps, attempt))

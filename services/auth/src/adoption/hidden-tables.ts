@@ -1,0 +1,46 @@
+import { migratorTables } from '@trestle/database/migrations/migrator-tables.ts'
+import type { Names } from '@trestle/migrations/migration.ts'
+import { type Kysely, sql } from 'kysely'
+import type { AuthTables } from '../database.ts'
+import { hasRelation } from './catalog.ts'
+
+/** The tables that supabase/auth has too keep what it has given them, and a view has no rows of its own. */
+type Shared = 'users' | 'identities' | 'sessions' | 'mfa_factors' | 'mfa_amr_claims' | 'user_factors'
+
+/** The tables that are this service's own, each of them. */
+const OWN_TABLES: Readonly<Record<Exclude<keyof AuthTables, Shared>, true>> = {
+  user_directory: true,
+  one_time_tokens: true,
+  audit_log_entries: true,
+  send_throttle: true,
+  code_guesses: true,
+  flow_state: true,
+  refresh_tokens: true,
+  address_changes: true,
+  sign_up_contents: true,
+  mfa_challenges: true,
+  mfa_recovery_sets: true,
+  mfa_recovery_codes: true,
+  webauthn_credentials: true,
+  webauthn_challenges: true,
+  signing_keys: true,
+  custom_oauth_providers: true,
+  outbox: true,
+}
+
+/**
+ * Hides the rows of this service's own tables from everybody but their owner in an adopted database, by row level security without
+ * policies, as supabase/auth hides its own: default privileges of the schema may have granted a new table to the roles of PostgREST.
+ * Tables that are hidden already stay as they are. Elsewhere nothing changes.
+ * @param except names that are those of tables of supabase/auth until the switch
+ */
+export async function hideOwnTables(db: Kysely<unknown>, names: Names, except: readonly string[] = []): Promise<void> {
+  const isAdopted = names.prefix === '' && (await hasRelation(db, names.schema, 'schema_migrations'))
+  if (!isAdopted) return
+  const own = [...Object.keys(OWN_TABLES), ...migratorTables].filter((table) => !except.includes(table))
+  const { rows } = await sql<{ name: string }>`
+    SELECT relname AS name FROM pg_class
+    WHERE relnamespace = to_regnamespace(format('%I', ${names.schema}::text)) AND relkind IN ('r', 'p') AND NOT relrowsecurity
+      AND relname = ANY (${own}::text[]) ORDER BY relname`.execute(db)
+  for (const { name } of rows) await sql`ALTER TABLE ${names.id(name)} ENABLE ROW LEVEL SECURITY`.execute(db)
+}

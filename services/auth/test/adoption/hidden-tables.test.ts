@@ -1,0 +1,68 @@
+import { migrateUp } from '@trestle/database/migrations/migrate.ts'
+import pg from 'pg'
+import { expect, it } from 'vitest'
+import { migrateOptions } from '../../src/migrations.ts'
+import { adopt, type Restored, restore } from './adopted-app.ts'
+import { runSql } from './restored-database.ts'
+
+/** What an installation may have granted on tables to come, to no effect while their row level security hides the rows. */
+const GRANTS = `
+  GRANT USAGE ON SCHEMA auth TO anon;
+  ALTER DEFAULT PRIVILEGES FOR ROLE supabase_auth_admin IN SCHEMA auth GRANT ALL ON TABLES TO anon`
+const TOKEN = `
+  INSERT INTO auth.one_time_tokens (user_id, kind, relates_to, link_hash, expires_at)
+  SELECT $1, 'recovery', $2, sha256('aaaa'), now() + interval '1 hour'`
+
+/** Runs a statement as a role of PostgREST. @returns its rows, or the error */
+async function runAsAnon({ database }: Restored, statement: string, values: readonly unknown[] = []) {
+  const client = new pg.Client({ connectionString: database.superuserUrl })
+  await client.connect()
+  try {
+    await client.query('SET ROLE anon')
+    return (await client.query<Record<string, unknown>>(statement, [...values])).rows
+  } catch (error) {
+    return String(error)
+  } finally {
+    await client.end()
+  }
+}
+
+/** The tables of the schema whose rows a role of PostgREST sees, of those that have rows and that it may read. */
+async function listSeen(restored: Restored): Promise<readonly string[]> {
+  const tables = await runSql<{ name: string }>(
+    restored.database.superuserUrl,
+    `SELECT relname AS name FROM pg_class WHERE relnamespace = 'auth'::regnamespace AND relkind IN ('r', 'p')
+       AND has_table_privilege('anon', oid, 'SELECT') ORDER BY 1`,
+  )
+  const seen: string[] = []
+  for (const { name } of tables)
+    if ((await runAsAnon(restored, `SELECT FROM auth."${name}" LIMIT 1`)).length > 0) seen.push(name)
+  return seen
+}
+
+it('a role of PostgREST reads and writes no table of this service that default privileges have granted to it', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl, manifest } = restored.database
+  const [user] = manifest.users
+  await runSql(superuserUrl, GRANTS)
+  await adopt(restored)
+  expect(
+    await runSql(superuserUrl, "SELECT has_table_privilege('anon', 'auth.one_time_tokens', 'INSERT') AS granted"),
+  ).toEqual([{ granted: true }])
+  expect(await listSeen(restored)).toEqual([])
+  expect(await runAsAnon(restored, TOKEN, [user?.id, user?.email])).toBe(
+    'error: new row violates row-level security policy for table "one_time_tokens"',
+  )
+})
+
+it('a table that a later release makes in an adopted database is hidden too', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  await runSql(superuserUrl, GRANTS)
+  await adopt(restored)
+  // As a table stands that a later migration has just made.
+  await runSql(superuserUrl, 'ALTER TABLE auth.audit_log_entries DISABLE ROW LEVEL SECURITY')
+  expect(await listSeen(restored)).toEqual(['audit_log_entries'])
+  await migrateUp(migrateOptions(restored.deps.config))
+  expect(await listSeen(restored)).toEqual([])
+})
