@@ -94,6 +94,11 @@ export const reauthenticationNotValid = defineError(
   'reauthentication_not_valid',
   'Nonce has expired or is invalid',
 )
+export const ssoUserManaged = defineError(
+  422,
+  'user_sso_managed',
+  'Updating email, phone, password of a SSO account only possible via SSO',
+)
 export const anonymousPassword = defineError(
   422,
   'validation_failed',

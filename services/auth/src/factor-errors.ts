@@ -116,6 +116,7 @@ export const factorTypeUnsupported = defineError(
 export const factorPhoneMissing = defineError(400, 'validation_failed', 'Phone number required to enroll Phone factor')
 export const factorCodeMissing = defineError(400, 'validation_failed', 'Code needs to be non-empty')
 
+export const ssoPasskey = defineError(422, 'validation_failed', 'SSO users cannot register passkeys')
 export const passkeysNeedSecondFactor = defineError(
   403,
   'insufficient_aal',

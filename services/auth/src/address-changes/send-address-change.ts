@@ -137,7 +137,7 @@ async function lockRecipient(
   { audience, identifier }: Pick<MessageRequest, 'audience' | 'identifier'>,
 ): Promise<User | undefined> {
   const user = await lockIdentifierOwner(trx, identifier)
-  return user?.audience === audience ? user : undefined
+  return user?.audience === audience && !user.isSsoUser ? user : undefined
 }
 
 async function isYoungChange(trx: Trx, now: Date, { id }: User, kind: IdentifierKind): Promise<boolean> {

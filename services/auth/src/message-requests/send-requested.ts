@@ -85,7 +85,7 @@ async function sendRecovery(trx: Trx, deps: SendDeps, request: MessageRequest): 
 async function resendConfirmation(trx: Trx, deps: SendDeps, request: MessageRequest): Promise<boolean> {
   const { audience, identifier, ip } = request
   const user = await lockIdentifierOwner(trx, identifier)
-  if (!user || user.audience !== audience) return false
+  if (!user || user.isSsoUser || user.audience !== audience) return false
   if ((identifier.kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt) !== null) return false
   if (identifier.kind === 'phone') return resendCode(trx, deps, user, request)
   if (isStaged(user)) return sendMagicLink(trx, deps, { ...request, stage: { data: user.userMetadata } })

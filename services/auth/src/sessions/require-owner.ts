@@ -1,6 +1,11 @@
 import type { AuthConfig } from '../config.ts'
 import type { Db } from '../database.ts'
-import { anonymousNotAllowed, identitiesNeedSecondFactor, passkeysNeedSecondFactor } from '../factor-errors.ts'
+import {
+  anonymousNotAllowed,
+  identitiesNeedSecondFactor,
+  passkeysNeedSecondFactor,
+  ssoPasskey,
+} from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import type { User } from '../users/user.ts'
 import { type ActiveCaller, type FreshSessionDeps, requireFreshSession } from './active-caller.ts'
@@ -66,4 +71,17 @@ export async function requirePasskeyOwner(db: Db, deps: FreshSessionDeps, caller
   if (owner.session.aal !== 'aal2' && (await hasVerifiedFactor(db, owner.user.id))) throw passkeysNeedSecondFactor()
   await requireFreshSession(db, deps, caller)
   return owner
+}
+
+/**
+ * Requires that a caller may register a passkey: a passkey would let an SSO user in whom the identity provider has removed.
+ * @throws ssoPasskey, and what `requirePasskeyOwner` throws
+ */
+export async function requirePasskeyRegistrant(
+  db: Db,
+  deps: FreshSessionDeps,
+  caller: ActiveCaller,
+): Promise<FactorOwner> {
+  if (caller.user.isSsoUser) throw ssoPasskey()
+  return requirePasskeyOwner(db, deps, caller)
 }

@@ -30,8 +30,9 @@ export interface StageUser {
 /**
  * Locks the user who may sign in by a one-time code. For an unknown identifier it inserts a staged user, or renews the one that
  * waits already (reference: Staged users). Where codes sign up, the new user is not staged.
- * @returns undefined when no code may be sent: nobody has the identifier, or its user belongs to another audience. Also while a
- * message of another audience to an unconfirmed user is younger than the interval, because a stranger could replace it
+ * @returns undefined when no code may be sent: nobody has the identifier, an SSO user has it, or its user belongs to another
+ * audience. Also while a message of another audience to an unconfirmed user is younger than the interval, because a stranger could
+ * replace it
  * @throws what `findOrMake` throws
  */
 export function lockOrStageUser(trx: Trx, deps: StageDeps, wanted: StageUser): Promise<User | undefined> {
@@ -45,6 +46,7 @@ async function lockOrStageOnce(
   { identifier, audience, stage }: StageUser,
 ): Promise<User | 'taken' | undefined> {
   const owner = await (stage ? releaseAndLockOwner(trx, identifier, deps.now()) : lockIdentifierOwner(trx, identifier))
+  if (owner?.isSsoUser) return undefined
   if (owner && owner.audience !== audience && (await hasRecentMessage(trx, deps, owner, identifier))) return undefined
   if (owner && !isStaged(owner)) return keepWantedContent(trx, owner, { identifier, audience, stage })
   if (!stage) return undefined

@@ -5,12 +5,12 @@ import { insertPasskeyChallenge, type PasskeyQuestion } from '../passkeys/passke
 import { listPasskeys } from '../passkeys/passkey-repository.ts'
 import { lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { requirePasskeyOwner } from '../sessions/require-owner.ts'
+import { requirePasskeyRegistrant } from '../sessions/require-owner.ts'
 
 /**
  * Makes the challenge for a new passkey (reference: Passkeys). Locks the user, so that no challenge is stored for an account that a
  * concurrent request deletes.
- * @throws tooManyPasskeys, tokenUserNotFound, userBanned, and what `requirePasskeyOwner` throws
+ * @throws tooManyPasskeys, tokenUserNotFound, userBanned, and what `requirePasskeyRegistrant` throws
  */
 export async function askForNewPasskey(
   deps: Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>,
@@ -18,7 +18,7 @@ export async function askForNewPasskey(
 ): Promise<PasskeyQuestion> {
   const { challengeLifetimeMs: timeoutMs } = deps.config.webauthn
   return deps.db.transaction().execute(async (trx) => {
-    const { user } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
+    const { user } = await requirePasskeyRegistrant(trx, deps, await lockCaller(trx, deps, caller))
     const passkeys = await listPasskeys(trx, user.id)
     requireRoom(passkeys, deps.config.webauthn)
     const request = await askForCreation(deps, {

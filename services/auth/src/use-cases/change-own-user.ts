@@ -7,7 +7,7 @@ import {
 import { recordAudit } from '../audit/audit-log.ts'
 import type { Trx } from '../database.ts'
 import type { AuthDeps } from '../deps.ts'
-import { anonymousPassword, appMetadataForAdmins } from '../errors.ts'
+import { anonymousPassword, appMetadataForAdmins, ssoUserManaged } from '../errors.ts'
 import { secondFactorNeeded } from '../factor-errors.ts'
 import { hasVerifiedFactor } from '../factors/factor-repository.ts'
 import { deleteFinishedFlows } from '../flows/flow-repository.ts'
@@ -51,8 +51,8 @@ export interface ChangeOwnUserInput {
 /**
  * Changes the caller's own account (reference: PUT /user). All changes are checked before anything is hashed or counted. Then one
  * transaction makes all of them or none, under the user's lock.
- * @throws appMetadataForAdmins, secondFactorNeeded, adminNeedsSecondFactor, signInTooOld, anonymousPassword, emailExists,
- * phoneExists, reauthenticationNotValid, currentPasswordInvalid, metadataTooLarge, and what `findCaller`,
+ * @throws appMetadataForAdmins, secondFactorNeeded, adminNeedsSecondFactor, ssoUserManaged, signInTooOld, anonymousPassword,
+ * emailExists, phoneExists, reauthenticationNotValid, currentPasswordInvalid, metadataTooLarge, and what `findCaller`,
  * `preparePassword`, `takeMessageAllowances` and `changeOwnAddresses` throw
  */
 export async function changeOwnUser(
@@ -140,12 +140,12 @@ async function changePassword(
 /**
  * Requires that a caller may make the changes (reference: PUT /user). The order of the checks decides which error the client
  * sees.
- * @throws secondFactorNeeded, adminNeedsSecondFactor, signInTooOld, anonymousPassword, emailExists, phoneExists
+ * @throws secondFactorNeeded, adminNeedsSecondFactor, ssoUserManaged, signInTooOld, anonymousPassword, emailExists, phoneExists
  */
 async function requireAllowed(
   deps: Pick<AuthDeps, 'config' | 'db' | 'now'>,
   caller: ActiveCaller,
-  changes: OwnAddresses & { readonly password: string | undefined; readonly appMetadata: object | undefined },
+  changes: OwnAddresses & Pick<OwnChanges, 'password' | 'nonce' | 'appMetadata'>,
 ): Promise<void> {
   const { db } = deps
   // Only admins change app_metadata, so the session must meet the conditions of admin endpoints.
@@ -157,6 +157,8 @@ async function requireAllowed(
     if (isGuarded) throw secondFactorNeeded()
     refuseAdminWithoutFactor()
   }
+  // Their identity provider decides who an SSO user is: who has left the company must find no other way in.
+  if (user.isSsoUser && (isGuarded || changes.nonce !== undefined)) throw ssoUserManaged()
   if (isGuarded || isByAdmin) await requireFreshSession(db, deps, caller)
   if (user.isAnonymous && changes.password !== undefined && !changes.email && !changes.phone) throw anonymousPassword()
   await requireFreeAddresses(deps, user, { email, phone })

@@ -8,7 +8,7 @@ import { insertPasskey, listPasskeys } from '../passkeys/passkey-repository.ts'
 import { requirePasskeyChallenge } from '../passkeys/require-passkey-challenge.ts'
 import { findCaller, lockCaller } from '../sessions/active-caller.ts'
 import type { Caller } from '../sessions/caller.ts'
-import { requirePasskeyOwner } from '../sessions/require-owner.ts'
+import { requirePasskeyRegistrant } from '../sessions/require-owner.ts'
 
 type RegisterPasskeyDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
@@ -26,16 +26,16 @@ const USUAL_NAME = 'Passkey'
 /**
  * Registers the passkey that an authenticator has made (reference: Passkeys). Checks the number of the user's passkeys under the user's lock.
  * @throws passkeyChallengeNotFound, passkeyChallengeExpired, passkeyRefused, tooManyPasskeys, passkeyExists,
- * and what `findCaller` and `requirePasskeyOwner` throw
+ * and what `findCaller` and `requirePasskeyRegistrant` throw
  */
 export async function registerPasskey(deps: RegisterPasskeyDeps, input: RegisterPasskeyInput): Promise<Passkey> {
   const { caller, challengeId, response, ip } = input
-  const found = await requirePasskeyOwner(deps.db, deps, await findCaller(deps, caller))
+  const found = await requirePasskeyRegistrant(deps.db, deps, await findCaller(deps, caller))
   const challenge = await requirePasskeyChallenge(deps, { challengeId, userId: found.user.id })
   const credential = await verifyCreation(deps, response, challenge)
   if (!credential) refusePasskey()
   return deps.db.transaction().execute(async (trx) => {
-    const { user, session } = await requirePasskeyOwner(trx, deps, await lockCaller(trx, deps, caller))
+    const { user, session } = await requirePasskeyRegistrant(trx, deps, await lockCaller(trx, deps, caller))
     requireRoom(await listPasskeys(trx, user.id), deps.config.webauthn)
     const now = deps.now()
     const passkey = await insertPasskey(trx, { userId: user.id, friendlyName: USUAL_NAME, credential, now })

@@ -81,7 +81,7 @@ async function verifyCode(deps: VerifyMessageDeps, input: VerifyCodeInput): Prom
   const guess = toGuess(deps, input)
   const token = await guessCode(deps, input, { guess, owner, blocked })
   const user = owner?.id === token.userId ? owner : await findUserById(deps.db, token.userId)
-  return user ? redeemCode(deps, input, { guess, token, user }) : refuseCode()
+  return user && !user.isSsoUser ? redeemCode(deps, input, { guess, token, user }) : refuseCode()
 }
 
 /** What a wrong code counts for. */

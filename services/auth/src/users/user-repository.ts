@@ -19,14 +19,17 @@ export async function findUserById(db: Db, id: string): Promise<User | undefined
 /** In an adopted database several users may have an email in different cases: it identifies the oldest one who has confirmed. */
 const OLDEST_CONFIRMED = sql`email_confirmed_at IS NULL, created_at, id`
 
-/** Finds the user of an audience who has an email or phone number, also a staged one; undefined where nobody has it. */
+/**
+ * Finds the user of an audience who has an email or phone number, also a staged one; undefined where nobody has it, and where an
+ * SSO user has, who signs in by their identity provider alone.
+ */
 export async function findUserByIdentifier(
   db: Db,
   audience: string,
   { kind, value }: UserIdentifier,
 ): Promise<User | undefined> {
   const query = db.selectFrom('users').selectAll().where(isIdentifiedBy({ kind, value })).where('aud', '=', audience)
-  const row = await query.orderBy(OLDEST_CONFIRMED).limit(1).executeTakeFirst()
+  const row = await query.where('is_sso_user', '=', false).orderBy(OLDEST_CONFIRMED).limit(1).executeTakeFirst()
   return row && toUser(row)
 }
 
@@ -71,8 +74,8 @@ export async function isIdentifierTaken(db: Db, identifier: UserIdentifier): Pro
 }
 
 /**
- * Matches the rows of an identifier. The email of an SSO user identifies nobody, since several SSO users may have the same. A
- * row may have an email in mixed case.
+ * Matches the rows of an identifier. The email of an SSO user identifies nobody, since several SSO users may have the same. Their
+ * phone is taken, for it is unique. A row may have an email in mixed case.
  */
 function isIdentifiedBy({ kind, value }: UserIdentifier): RawBuilder<boolean> {
   return kind === 'email' ? sql`(lower(email) = ${value} AND NOT is_sso_user)` : sql`phone = ${value}`
@@ -115,6 +118,7 @@ const findPasswordUserByPhone = prepare<PasswordUserQuery, PasswordUser, AuthTab
       .select(['id', 'encrypted_password as passwordHash', 'banned_until as bannedUntil'])
       .select((e) => e('phone_confirmed_at', 'is not', null).$castTo<boolean>().as('isConfirmed'))
       .where('phone', '=', p.value)
+      .where('is_sso_user', '=', false)
       .where('aud', '=', p.audience)
       .where('staged_at', 'is', null)
       .where('deleted_at', 'is', null),

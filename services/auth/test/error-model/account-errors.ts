@@ -74,6 +74,12 @@ export const accountErrors: ErrorCases = {
       return change({ phone })
     }),
   ],
+  ssoUserManaged: [
+    asOwner(async ({ user }, { deps }) => {
+      await deps.db.updateTable('users').set({ is_sso_user: true }).where('id', '=', user.id).execute()
+      return change({ password: 'another long password' })
+    }),
+  ],
   samePassword: [asOwner(({ password }) => change({ password }))],
   currentPasswordRequired: [asOwner(() => change({ password: 'another long password' }), STRICT)],
   currentPasswordInvalid: [

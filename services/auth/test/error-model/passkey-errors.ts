@@ -49,6 +49,15 @@ export const signInByPasskey = (
 
 /** Errors of passkeys. */
 export const passkeyErrors: ErrorCases = {
+  ssoPasskey: [
+    ask(
+      async ({ user, headers }, { deps }) => {
+        await deps.db.updateTable('users').set({ is_sso_user: true }).where('id', '=', user.id).execute()
+        return post(START, {}, headers)
+      },
+      { settings },
+    ),
+  ],
   passkeysNeedSecondFactor: [
     ask(
       async ({ user, headers }, { deps }) => {

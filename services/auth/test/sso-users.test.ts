@@ -1,0 +1,105 @@
+import { createAuthenticator } from '@trestle/testing/software-authenticator.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { errorBody, outcomeOf, statusAndBody, wrongPassword } from './bodies.ts'
+import { type MailApp, openMailApp } from './mail-app.ts'
+import { createSignedIn, type SignedIn } from './signed-in.ts'
+
+// An SSO user has left the company: the identity provider lets them in no more, and they look for another way in.
+const MANAGED = [
+  422,
+  errorBody(422, 'user_sso_managed', 'Updating email, phone, password of a SSO account only possible via SSO'),
+]
+const NO_PASSKEY = [422, errorBody(422, 'validation_failed', 'SSO users cannot register passkeys')]
+const WRONG_CODE = [403, errorBody(403, 'otp_expired', 'Token has expired or is invalid')]
+let people = 0
+
+describe.each(['compatible', 'strict', 'supabase'])('an SSO user, AUTH_PROFILE=%s', (profile) => {
+  let service: MailApp
+  let phone: string
+  let sso: SignedIn
+  beforeAll(async () => {
+    service = await openMailApp({
+      AUTH_PROFILE: profile,
+      AUTH_RATE_LIMIT_HEADER: 'X-Real-Ip',
+      AUTH_RATE_LIMIT_EMAIL_SENT: 'off',
+      AUTH_RATE_LIMIT_SMS_SENT: 'off',
+      AUTH_EXTERNAL_PHONE_ENABLED: 'true',
+      AUTH_SMS_OTP_EXP: '600',
+      AUTH_PASSKEY_ENABLED: 'true',
+      AUTH_WEBAUTHN_RP_ID: 'localhost',
+      AUTH_WEBAUTHN_RP_DISPLAY_NAME: 'Trestle',
+      AUTH_WEBAUTHN_RP_ORIGINS: 'http://localhost:3000',
+    })
+  })
+  afterAll(() => service.close())
+  beforeEach(async () => {
+    people += 1
+    phone = `1415777${1_000 + people}`
+    sso = await createSignedIn(service, { phone, phone_confirmed_at: new Date('2026-01-01') })
+  })
+
+  const become = () =>
+    service.deps.db.updateTable('users').set({ is_sso_user: true }).where('id', '=', sso.user.id).execute()
+  const put = async (payload: object) =>
+    service.app.inject({ method: 'PUT', url: '/user', headers: sso.headers, payload })
+  const wrong =
+    profile === 'supabase' ? [400, errorBody(400, 'invalid_credentials', 'Invalid login credentials')] : wrongPassword
+  const signInByPassword = async (fields: object) =>
+    outcomeOf(await service.post('/token?grant_type=password', { ...fields, password: sso.password }))
+
+  it('422: gets no password, email, phone or use of a nonce of their own', async () => {
+    await become()
+    for (const wanted of [
+      { password: 'a staple of batteries' },
+      { email: `other-${phone}@example.com` },
+      { phone: '14157779999' },
+      { nonce: '123456' },
+      { data: { name: 'Ann' }, phone: '14157779999' },
+    ])
+      expect(statusAndBody(await put(wanted))).toEqual(MANAGED)
+    const row = await service.deps.db.selectFrom('users').selectAll().where('id', '=', sso.user.id).executeTakeFirst()
+    expect(row).toMatchObject({ email: sso.email, phone, email_change: '', phone_change: '' })
+  })
+
+  it('200: changes their metadata, and sends the email and phone that they have', async () => {
+    await become()
+    const answer = await put({ data: { name: 'Bea' }, email: sso.email, phone })
+    expect([answer.statusCode, answer.json().user_metadata]).toEqual([200, { name: 'Bea' }])
+  })
+
+  it('422: registers no passkey, neither asked for before nor after they became one', async () => {
+    const start = () => service.post('/passkeys/registration/options', {}, sso.headers)
+    const { challenge_id, options } = (await start()).json()
+    await become()
+    const credential = createAuthenticator('http://localhost:3000').create(options)
+    expect(statusAndBody(await start())).toEqual(NO_PASSKEY)
+    const finish = await service.post('/passkeys/registration/verify', { challenge_id, credential }, sso.headers)
+    expect(statusAndBody(finish)).toEqual(NO_PASSKEY)
+  })
+
+  it('400: signs in by no password, of their email or of their phone', async () => {
+    expect(await signInByPassword({ phone })).toBe(200)
+    await become()
+    expect(await signInByPassword({ phone })).toEqual(wrong)
+    expect(await signInByPassword({ email: sso.email })).toEqual(wrong)
+  })
+
+  it('403: signs in by no code, not even by one that was sent before they became one', async () => {
+    expect(outcomeOf(await service.post('/otp', { phone, create_user: false }))).toBe(200)
+    const code = (await service.sms.read(phone)).code
+    await become()
+    expect(statusAndBody(await service.post('/verify', { type: 'sms', phone, token: code }))).toEqual(WRONG_CODE)
+  })
+
+  it('200: gets no message with a code or a link to their phone or email', async () => {
+    await become()
+    const before = [service.sms.messages.length, service.recipients().length]
+    await service.post('/recover', { email: sso.email })
+    await service.post('/otp', { email: sso.email, create_user: false })
+    await service.post('/otp', { phone })
+    await service.post('/resend', { type: 'sms', phone })
+    await service.post('/signup', { phone, password: 'a staple of batteries' })
+    await service.idle()
+    expect([service.sms.messages.length, service.recipients().length]).toEqual(before)
+  })
+})
