@@ -13,6 +13,10 @@ export const IMPORT_TEXTS = {
   identityWithoutId: ({ provider }: { readonly provider: string }) =>
     `identities: ${provider} needs the id of the account there`,
   emailTaken: 'the email belongs to another user',
+  emailOfUnconfirmed: 'the email belongs to another user, who has not confirmed it: delete that user first',
+  phoneOfUnconfirmed: 'the phone belongs to another user, who has not confirmed it: delete that user first',
+  emailOfVerified: 'the email is not verified, and another user of the export has verified it',
+  phoneOfVerified: 'the phone is not verified, and another user of the export has verified it',
   phoneTaken: 'the phone belongs to another user',
   accountTaken: ({ provider }: { readonly provider: string }) => `the identity of ${provider} belongs to another user`,
   hashTooLong: ({ max }: { readonly max: number }) => `password_hash is longer than ${max} characters`,

@@ -21,6 +21,7 @@ afterAll(async () => {
 beforeEach(() => deps.db.deleteFrom('users').execute())
 
 const ARGON2I = await hashByReference('older', { type: argon2i, memoryCost: 4096, timeCost: 3, parallelism: 1 })
+const BCRYPT = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'
 const SIGNER_KEY = 'jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA=='
 
 /** Runs `auth users …`: what it prints, what it reports, and why it fails. */
@@ -71,7 +72,7 @@ async function hashOf(email: string): Promise<string> {
 
 describe('auth users import', () => {
   it.each([
-    ['bcrypt', 'U*U', '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW'],
+    ['bcrypt', 'U*U', BCRYPT],
     ['scrypt', 'password', '$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E'],
     [
       'PBKDF2',
@@ -384,6 +385,70 @@ describe('auth users export', () => {
       200,
       { provider: 'email', providers: ['email'], firebase_uid: 'a' },
     ])
+  })
+
+  // An Auth0 account with the email of somebody else, which its owner has verified at Google.
+  const strange = {
+    user_id: 'auth0|evil',
+    email: 'Victim@example.com',
+    email_verified: false,
+    passwordHash: BCRYPT,
+    identities: [{ provider: 'auth0', user_id: 'evil' }],
+  }
+  const verified = {
+    user_id: 'google-oauth2|77',
+    email: 'victim@example.com',
+    email_verified: true,
+    user_metadata: { plan: 'paid' },
+    identities: [{ provider: 'google-oauth2', user_id: '77' }],
+  }
+  const importAuth0 = (...lines: readonly object[]) => users(['import', '--from', 'auth0'], ndjson(...lines))
+  const storedUsers = () =>
+    deps.db
+      .selectFrom('users')
+      .select(['email', 'encrypted_password', 'raw_user_meta_data'])
+      .select((e) => e('email_confirmed_at', 'is not', null).as('isConfirmed'))
+      .execute()
+  const owner = {
+    email: verified.email,
+    encrypted_password: null,
+    raw_user_meta_data: { plan: 'paid' },
+    isConfirmed: true,
+  }
+
+  it.each([
+    ['before', [strange, verified], 1],
+    ['after', [verified, strange], 2],
+  ])('gives an email to the user of Auth0 who has verified it, whose line comes %s', async (_place, lines, number) => {
+    expect(await importAuth0(...lines)).toEqual({
+      output: added(1, 0, 1),
+      reports: [`user ${number}: the email is not verified, and another user of the export has verified it`],
+      failure: '1 lines were refused',
+    })
+    expect(await storedUsers()).toEqual([owner])
+    expect(await signIn({ email: verified.email }, 'U*U')).toEqual(wrongPassword)
+    // A second run knows the user again.
+    expect((await importAuth0(verified)).output).toBe(added(0, 1))
+  })
+
+  it('refuses a user who has verified an email that a user here has not', async () => {
+    await importAuth0(strange)
+    const [stranger] = await storedUsers()
+    expect(await importAuth0(verified)).toEqual({
+      output: added(0, 0, 1),
+      reports: ['line 1: the email belongs to another user, who has not confirmed it: delete that user first'],
+      failure: '1 lines were refused',
+    })
+    expect(await storedUsers()).toEqual([stranger])
+  })
+
+  it('refuses the second of two users of an export who have one email', async () => {
+    const other = { ...verified, user_id: 'github|8', identities: [{ provider: 'github', user_id: '8' }] }
+    expect(await importAuth0(verified, other)).toEqual({
+      output: added(1, 0, 1),
+      reports: ['line 2: the email belongs to another user'],
+      failure: '1 lines were refused',
+    })
   })
 
   it('prints text of a file without control characters', async () => {

@@ -9,7 +9,7 @@ import type { FirebaseParameters } from '../passwords/firebase-scrypt.ts'
 import { decodeBase64 } from '../passwords/stored-hash.ts'
 import { exportUsers } from '../use-cases/export-users.ts'
 import { type ImportSummary, importUsers } from '../use-cases/import-users.ts'
-import { FOREIGN_SOURCES, type ForeignSource } from '../users/foreign-user.ts'
+import { FOREIGN_SOURCES, type ForeignSource, type ForeignUser, findContested } from '../users/foreign-user.ts'
 import { listForeignUsers, toForeignUser } from '../users/foreign-users.ts'
 import { type Line, readLines } from '../users/read-lines.ts'
 
@@ -101,16 +101,26 @@ async function* readForeign(
     onUnread,
   }: { readonly report: (line: string) => void; readonly onUnread: (n: number, reason: string) => void },
 ): AsyncGenerator<Line> {
-  const exported = await text(chunks)
-  for (const [index, user] of listForeignUsers(source, exported).entries()) {
-    const number = index + 1
-    try {
-      const { line, left } = toForeignUser(source, user)
-      for (const what of left) report(`user ${number} does not bring ${printable(what)}`)
-      yield { number, bytes: Buffer.from(JSON.stringify(line)) }
-    } catch (error) {
-      onUnread(number, error instanceof Error ? error.message : String(error))
+  const users = listForeignUsers(source, await text(chunks)).map((user) => readForeignUser(source, user))
+  const contested = findContested(users.map((user) => (typeof user === 'string' ? undefined : user.line)))
+  for (const [place, user] of users.entries()) {
+    const number = place + 1
+    const reason = typeof user === 'string' ? user : contested.get(place)
+    if (reason !== undefined || typeof user === 'string') {
+      onUnread(number, reason ?? '')
+      continue
     }
+    for (const what of user.left) report(`user ${number} does not bring ${printable(what)}`)
+    yield { number, bytes: Buffer.from(JSON.stringify(user.line)) }
+  }
+}
+
+/** A user of an export; a text says why they cannot be read. */
+function readForeignUser(source: ForeignSource, user: unknown): ForeignUser | string {
+  try {
+    return toForeignUser(source, user)
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
   }
 }
 

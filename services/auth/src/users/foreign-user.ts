@@ -1,4 +1,8 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
+import { IMPORT_TEXTS } from '../import-errors.ts'
+import { makeUuid } from '../records/ids.ts'
+import { normaliseEmail, normalisePhone } from '../requests/identifier.ts'
 
 /** The other programs whose exports `users import` reads. */
 export const FOREIGN_SOURCES = ['firebase', 'auth0', 'keycloak'] as const
@@ -18,30 +22,35 @@ export const FOR_EVER = '9999-12-31T00:00:00Z'
 export const SECOND_FACTORS = 'second factors: the user has to enrol them anew'
 
 /** The names of providers here, by their names there. Other providers give a user another id. */
-const PROVIDERS: Readonly<Record<ForeignSource, Readonly<Record<string, string>>>> = {
-  firebase: {
+const PROVIDERS: Readonly<Record<ForeignSource, ReadonlyMap<string, string>>> = {
+  firebase: names({
     'google.com': 'google',
     'facebook.com': 'facebook',
     'github.com': 'github',
     'twitter.com': 'twitter',
     'apple.com': 'apple',
-  },
-  auth0: {
+  }),
+  auth0: names({
     'google-oauth2': 'google',
     facebook: 'facebook',
     github: 'github',
     twitter: 'twitter',
     apple: 'apple',
     bitbucket: 'bitbucket',
-  },
-  keycloak: {
+  }),
+  keycloak: names({
     google: 'google',
     facebook: 'facebook',
     github: 'github',
     gitlab: 'gitlab',
     twitter: 'twitter',
     bitbucket: 'bitbucket',
-  },
+  }),
+}
+
+/** No object, whose inherited members would be names too. */
+function names(pairs: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
+  return new Map(Object.entries(pairs))
 }
 
 /** A text, or null or nothing where there is none. */
@@ -64,16 +73,16 @@ export function toIdentities(
   source: ForeignSource,
   accounts: readonly Account[],
 ): { readonly identities: readonly object[]; readonly left: readonly string[] } {
-  const names = PROVIDERS[source]
+  const known = PROVIDERS[source]
   const isOwn = ({ provider }: Account) => provider === 'email' || provider === 'phone'
   return {
     identities: accounts.flatMap(({ provider, id, data = {} }) => {
-      const name = names[provider]
+      const name = known.get(provider)
       if (isOwn({ provider, id })) return [{ provider, identity_data: data }]
       return name === undefined ? [] : [{ provider: name, provider_id: id, identity_data: data }]
     }),
     left: accounts
-      .filter((account) => !isOwn(account) && names[account.provider] === undefined)
+      .filter((account) => !isOwn(account) && !known.has(account.provider))
       .map(({ provider }) => `the account at ${provider}`),
   }
 }
@@ -96,4 +105,39 @@ export function toObject(text: string | null | undefined): Record<string, unknow
 export function fromMillis(millis: string | number | null | undefined): string | undefined {
   const ms = Number(millis ?? Number.NaN)
   return Number.isFinite(ms) ? new Date(ms).toISOString() : undefined
+}
+
+/**
+ * The id here of a user of another program: always the same one, so that a second run knows the user again, and takes nobody else
+ * who has the same email for them.
+ */
+export function toForeignId(source: ForeignSource, id: string): string {
+  return makeUuid(createHash('sha256').update(`${source}:${id}`).digest())
+}
+
+const ADDRESSES = [
+  { member: 'email', confirm: 'email_confirm', normalise: normaliseEmail, reason: IMPORT_TEXTS.emailOfVerified },
+  { member: 'phone', confirm: 'phone_confirm', normalise: normalisePhone, reason: IMPORT_TEXTS.phoneOfVerified },
+] as const
+
+/**
+ * Finds the users of an export who must not get their address: another user of it has verified the same address. Whoever has signed
+ * up with the email of somebody else and a password would otherwise be in the account before its owner.
+ * @param users undefined where the user could not be read
+ * @returns why a user is refused, by their place
+ */
+export function findContested(users: readonly (ForeignUser['line'] | undefined)[]): ReadonlyMap<number, string> {
+  const refused = new Map<number, string>()
+  for (const { member, confirm, normalise, reason } of ADDRESSES) {
+    const addressOf = (line: ForeignUser['line'] | undefined) => {
+      const address = line?.[member]
+      return typeof address === 'string' && address !== '' ? normalise(address) : undefined
+    }
+    const verified = new Set(users.filter((line) => line?.[confirm] === true).map(addressOf))
+    for (const [place, line] of users.entries()) {
+      const address = addressOf(line)
+      if (address !== undefined && line?.[confirm] !== true && verified.has(address)) refused.set(place, reason)
+    }
+  }
+  return refused
 }

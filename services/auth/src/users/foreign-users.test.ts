@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { findContested, toForeignId } from './foreign-user.ts'
 import { listForeignUsers, toForeignUser } from './foreign-users.ts'
 
 const SECOND_FACTORS = 'second factors: the user has to enrol them anew'
@@ -79,6 +80,7 @@ describe('toForeignUser', () => {
   it('reads a user of Firebase', () => {
     expect(toForeignUser('firebase', firebase)).toEqual({
       line: {
+        id: toForeignId('firebase', firebase.localId),
         email: 'ada@example.com',
         email_confirm: true,
         phone: '+14155550100',
@@ -101,6 +103,7 @@ describe('toForeignUser', () => {
   it('reads a user of Auth0', () => {
     expect(toForeignUser('auth0', auth0)).toEqual({
       line: {
+        id: toForeignId('auth0', auth0.user_id),
         email: 'ada@example.com',
         email_confirm: true,
         phone_confirm: false,
@@ -160,6 +163,17 @@ describe('toForeignUser', () => {
     expect([read.line.password_hash, read.left]).toEqual([hash, left])
   })
 
+  it('names an account at a provider called as a member of every object', () => {
+    const identities = [{ provider: 'constructor', user_id: '1' }]
+    expect(toForeignUser('auth0', { ...auth0, identities, multifactor: [] }).left).toEqual([
+      'the account at constructor',
+    ])
+    const providerUserInfo = [{ providerId: '__proto__', rawId: '1' }]
+    expect(toForeignUser('firebase', { ...firebase, providerUserInfo, mfaInfo: [] }).left).toEqual([
+      'the account at __proto__',
+    ])
+  })
+
   it('says that nobody signs in here by a user name', () => {
     const { id, username } = keycloak
     expect(toForeignUser('keycloak', { id, username }).left).toEqual([
@@ -191,5 +205,39 @@ describe('listForeignUsers', () => {
     ['keycloak', 'no', 'the file is not JSON'],
   ] as const)('refuses another file: %s', (source, text, message) => {
     expect(() => listForeignUsers(source, text)).toThrow(message)
+  })
+})
+
+describe('findContested', () => {
+  const email = 'the email is not verified, and another user of the export has verified it'
+  const phone = 'the phone is not verified, and another user of the export has verified it'
+
+  it.each([
+    ['an email that nobody has verified', [{ email: 'a@x.y' }, { email: 'a@x.y' }], []],
+    [
+      'an email that both have verified',
+      [
+        { email: 'a@x.y', email_confirm: true },
+        { email: 'a@x.y', email_confirm: true },
+      ],
+      [],
+    ],
+    ['another email', [{ email: 'a@x.y', email_confirm: true }, { email: 'b@x.y' }], []],
+    ['users without an address', [{ id: 'a', email_confirm: true }, { id: 'b' }, undefined], []],
+    ['an email in capitals', [{ email: 'A@X.Y' }, { email: 'a@x.y', email_confirm: true }], [[0, email]]],
+    ['a phone in another form', [{ phone: '4511 22', phone_confirm: true }, { phone: '+451122' }], [[1, phone]]],
+    [
+      'users of whom each has verified another address of both',
+      [
+        { email: 'a@x.y', email_confirm: true, phone: '451122' },
+        { email: 'a@x.y', phone: '451122', phone_confirm: true },
+      ],
+      [
+        [1, email],
+        [0, phone],
+      ],
+    ],
+  ])('refuses whoever has not verified what another user has: %s', (_case, users, refused) => {
+    expect([...findContested(users)]).toEqual(refused)
   })
 })

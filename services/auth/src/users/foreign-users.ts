@@ -9,6 +9,7 @@ import {
   Millis,
   SECOND_FACTORS,
   Text,
+  toForeignId,
   toIdentities,
   toObject,
   without,
@@ -44,6 +45,18 @@ export function toForeignUser(source: ForeignSource, user: unknown): ForeignUser
   return data
 }
 
+/** The sign-ins by email or phone there. */
+const FIREBASE_OWN: ReadonlyMap<string, string> = new Map([
+  ['password', 'email'],
+  ['emailLink', 'email'],
+  ['phone', 'phone'],
+])
+const AUTH0_OWN: ReadonlyMap<string, string> = new Map([
+  ['auth0', 'email'],
+  ['email', 'email'],
+  ['sms', 'phone'],
+])
+
 const Firebase = z
   .object({
     localId: z.string(),
@@ -65,13 +78,14 @@ const Firebase = z
   })
   .transform((user): ForeignUser => {
     const accounts = user.providerUserInfo.map(({ providerId, rawId, email, displayName }) => ({
-      provider: { password: 'email', emailLink: 'email', phone: 'phone' }[providerId] ?? providerId,
+      provider: FIREBASE_OWN.get(providerId) ?? providerId,
       id: rawId,
       data: without({ email, full_name: displayName }),
     }))
     const { identities, left } = toIdentities('firebase', accounts)
     return {
       line: without({
+        id: toForeignId('firebase', user.localId),
         email: user.email,
         email_confirm: user.emailVerified ?? false,
         phone: user.phoneNumber,
@@ -110,13 +124,14 @@ const Auth0 = z
   })
   .transform((user): ForeignUser => {
     const accounts = user.identities.map(({ provider, user_id }) => ({
-      provider: { auth0: 'email', email: 'email', sms: 'phone' }[provider] ?? provider,
+      provider: AUTH0_OWN.get(provider) ?? provider,
       id: String(user_id),
     }))
     const { identities, left } = toIdentities('auth0', accounts)
     const id = user.user_id ?? (user._id ? `auth0|${user._id}` : undefined)
     return {
       line: without({
+        id: id && toForeignId('auth0', id),
         email: user.email,
         email_confirm: user.email_verified ?? false,
         phone: user.phone_number,

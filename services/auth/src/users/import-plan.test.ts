@@ -14,11 +14,12 @@ const defaults = {
 const user = (line: Parameters<typeof toImportedUser>[0]): ImportedUser => toImportedUser(line, defaults)
 const google = (id: string) => [{ provider: 'google', id }]
 
-/** Ann has an id, an email and a phone; Bob has an email and an account at Google. */
+/** Ann has an id, an email and a phone; Bob has an email and an account at Google; Cid has confirmed an email. */
 function someOwners() {
   const owners = noOwners()
   judgeLine(owners, user({ id: 'ann', email: 'ann@x.y', phone: '111' }))
   judgeLine(owners, user({ id: 'bob', email: 'bob@x.y', identities: google('1') }))
+  judgeLine(owners, user({ id: 'cid', email: 'cid@x.y', email_confirm: true }))
   return owners
 }
 
@@ -51,6 +52,24 @@ describe('judgeLine', () => {
       { id: 'x', email: 'new@x.y', identities: google('1') },
       { verdict: 'refused', reason: 'the identity of google belongs to another user' },
     ],
+    [
+      'an email that is confirmed there, and not confirmed by its owner here',
+      { email: 'ann@x.y', email_confirm: true },
+      {
+        verdict: 'refused',
+        reason: 'the email belongs to another user, who has not confirmed it: delete that user first',
+      },
+    ],
+    [
+      'a phone that is confirmed there, and not confirmed by its owner here',
+      { phone: '111', phone_confirm: true },
+      {
+        verdict: 'refused',
+        reason: 'the phone belongs to another user, who has not confirmed it: delete that user first',
+      },
+    ],
+    ['an email that both have confirmed', { email: 'cid@x.y', email_confirm: true }, { verdict: 'present' }],
+    ['an email that only its owner here has confirmed', { email: 'cid@x.y' }, { verdict: 'present' }],
     ['another account there', { email: 'new@x.y', identities: google('2') }, { verdict: 'new' }],
   ])('judges a line with %s', (_case, line, expected) => {
     expect(judgeLine(someOwners(), user(line))).toEqual(expected)

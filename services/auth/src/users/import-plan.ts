@@ -1,12 +1,18 @@
 import { IMPORT_TEXTS } from '../import-errors.ts'
 import { type ImportedUser, identityKey } from './imported-user.ts'
 
-/** The owners of everything that no two users share. Each map leads to the id of the user. */
+/** The user who has an address. */
+export interface AddressOwner {
+  readonly id: string
+  readonly isConfirmed: boolean
+}
+
+/** The owners of everything that no two users share. */
 export interface Owners {
   readonly ids: Set<string>
-  readonly emails: Map<string, string>
-  readonly phones: Map<string, string>
-  /** By `identityKey`. */
+  readonly emails: Map<string, AddressOwner>
+  readonly phones: Map<string, AddressOwner>
+  /** Ids of users by `identityKey`. */
   readonly identities: Map<string, string>
 }
 
@@ -29,9 +35,14 @@ export function judgeLine(owners: Owners, user: ImportedUser): LineVerdict {
   // Users of SSO providers may share an email.
   const byEmail = row.email === null || row.is_sso_user ? undefined : owners.emails.get(row.email)
   const byPhone = row.phone === null ? undefined : owners.phones.get(row.phone)
+  // Whoever has not confirmed an address may be a stranger, who has signed up with it before its owner.
+  if (byEmail?.isConfirmed === false && row.email_confirmed_at !== null)
+    return { verdict: 'refused', reason: IMPORT_TEXTS.emailOfUnconfirmed }
+  if (byPhone?.isConfirmed === false && row.phone_confirmed_at !== null)
+    return { verdict: 'refused', reason: IMPORT_TEXTS.phoneOfUnconfirmed }
   const found = byEmail ?? byPhone
   // A line without an id is matched by its identifiers, which must all lead to the same user.
-  if (!hasOwnId && found !== undefined && (byEmail ?? found) === (byPhone ?? found)) return { verdict: 'present' }
+  if (!hasOwnId && found !== undefined && (byEmail ?? found).id === (byPhone ?? found).id) return { verdict: 'present' }
   if (byEmail !== undefined) return { verdict: 'refused', reason: IMPORT_TEXTS.emailTaken }
   if (byPhone !== undefined) return { verdict: 'refused', reason: IMPORT_TEXTS.phoneTaken }
   const taken = identities.find((identity) => owners.identities.has(identityKey(identity)))
@@ -42,7 +53,9 @@ export function judgeLine(owners: Owners, user: ImportedUser): LineVerdict {
 
 function addOwner(owners: Owners, { row, identities }: ImportedUser): void {
   owners.ids.add(row.id)
-  if (row.email !== null && !row.is_sso_user) owners.emails.set(row.email, row.id)
-  if (row.phone !== null) owners.phones.set(row.phone, row.id)
+  const { id } = row
+  if (row.email !== null && !row.is_sso_user)
+    owners.emails.set(row.email, { id, isConfirmed: row.email_confirmed_at !== null })
+  if (row.phone !== null) owners.phones.set(row.phone, { id, isConfirmed: row.phone_confirmed_at !== null })
   for (const identity of identities) owners.identities.set(identityKey(identity), row.id)
 }

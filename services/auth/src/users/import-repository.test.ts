@@ -35,8 +35,8 @@ it('finds the users who have an id, an email in any case, a phone or an identity
   const [known, byEmail, byPhone, sso, staged, stranger] = [1, 2, 3, 4, 5, 6].map(idOf)
   await insert([
     read({ id: known, email: 'known@example.com', identities: [{ provider: 'google', id: '7' }] }),
-    read({ id: byEmail, email: 'Ada@example.com' }),
-    read({ id: byPhone, phone: '+1 415 555 0100' }),
+    read({ id: byEmail, email: 'Ada@example.com', email_confirm: true }),
+    read({ id: byPhone, phone: '+1 415 555 0100', phone_confirm: true }),
     read({ id: sso, email: 'sso@example.com', is_sso_user: true }),
     read({ id: stranger, email: 'stranger@example.com' }),
   ])
@@ -54,10 +54,10 @@ it('finds the users who have an id, an email in any case, a phone or an identity
   expect(owners).toEqual({
     ids: new Set([known, byEmail, byPhone, sso]),
     emails: new Map([
-      ['known@example.com', known],
-      ['ada@example.com', byEmail],
+      ['known@example.com', { id: known, isConfirmed: false }],
+      ['ada@example.com', { id: byEmail, isConfirmed: true }],
     ]),
-    phones: new Map([['14155550100', byPhone]]),
+    phones: new Map([['14155550100', { id: byPhone, isConfirmed: true }]]),
     identities: new Map([['["google","7"]', known]]),
   })
 })
