@@ -22,7 +22,7 @@ export interface CopyContext {
 }
 
 /** The bytes of an expression of type bytea, in base64url. */
-function base64url(bytes: RawBuilder<unknown>): RawBuilder<unknown> {
+export function base64url(bytes: RawBuilder<unknown>): RawBuilder<unknown> {
   return toUrlAlphabet(sql`encode(${bytes}, 'base64')`)
 }
 

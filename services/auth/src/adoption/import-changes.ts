@@ -54,78 +54,11 @@ export async function findChanges(trx: Kysely<unknown>, places: ImportPlaces): P
 }
 
 /**
- * Holds back users whose email, phone or identity belongs to somebody who stays here, and custom providers whose name is taken.
- * Emails that users of the source share in capitals are no reason. Who is held back may keep an address that somebody else of the
- * source has by now, hence the rounds. Only what is to be written stays on the stage.
+ * Takes users, flows and providers out of what is to be written, and notes the reason.
+ * @param which SQL of rows with a kind and an id
+ * @returns how many there were
  */
-export async function holdCollisions(trx: Kysely<unknown>, places: ImportPlaces): Promise<void> {
-  const { names, kept } = places
-  const staged = (table: string) => sql.id(kept, table)
-  const stays = (owner: RawBuilder<unknown>, kind = 'user') => sql`NOT EXISTS (
-    SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = ${kind} AND c.id = ${owner})`
-  const isForeign = sql`NOT EXISTS (
-    SELECT FROM ${sql.id(places.record, 'taken')} t WHERE t.kind = 'user' AND t.id = o.id)`
-  const others = sql`${names.id('users')} o JOIN ${staged('users')} s ON o.id <> s.id`
-  const collisions: readonly RawBuilder<unknown>[] = [
-    sql`
-      SELECT 'user' AS kind, s.id FROM ${others} AND lower(o.email) = lower(s.email) AND NOT o.is_sso_user AND NOT s.is_sso_user
-        WHERE (o.email = s.email OR ${isForeign}) AND ${stays(sql`o.id`)}`,
-    sql`SELECT 'user', s.id FROM ${others} AND o.phone = s.phone WHERE ${stays(sql`o.id`)}`,
-    sql`
-      SELECT 'user', s.user_id FROM ${names.id('identities')} o JOIN ${staged('identities')} s
-        ON (o.provider_id, o.provider) = (s.provider_id, s.provider) AND o.user_id <> s.user_id
-        WHERE ${stays(sql`o.user_id`)}`,
-    ...((await hasRelation(trx, kept, 'custom_oauth_providers'))
-      ? [
-          sql`
-            SELECT 'provider', s.id FROM ${names.id('custom_oauth_providers')} o JOIN ${staged('custom_oauth_providers')} s
-              ON o.identifier = s.identifier AND o.id <> s.id WHERE ${stays(sql`o.id`, 'provider')}`,
-        ]
-      : []),
-  ]
-  const reason = sql`CASE WHEN kind = 'user' THEN 'has an email, phone or identity of another user here'
-    ELSE 'has the name of another provider here' END`
-  while ((await holdBack(trx, places, reason, sql.join(collisions, sql` UNION `))) > 0)
-    await dropUnwritten(trx, places, ['user'])
-  await dropUnwritten(trx, places, ['flow', 'provider'])
-}
-
-/** What leads from the staged rows of a table to the user, flow or provider that they belong to. Claims and tokens go before sessions. */
-const OWNERS = {
-  user: {
-    users: 'id',
-    identities: 'user_id',
-    mfa_amr_claims: 'session_id',
-    refresh_tokens: 'session_id',
-    sessions: 'user_id',
-    mfa_factors: 'user_id',
-    webauthn_credentials: 'user_id',
-  },
-  flow: { flow_state: 'id' },
-  provider: { custom_oauth_providers: 'id' },
-} as const
-
-/** What is not to be written leaves the stage: flows and providers that have not changed, and what was held back. */
-async function dropUnwritten(
-  trx: Kysely<unknown>,
-  { kept }: ImportPlaces,
-  kinds: readonly (keyof typeof OWNERS)[],
-): Promise<void> {
-  for (const kind of kinds) {
-    for (const [table, column] of Object.entries(OWNERS[kind])) {
-      if (!(await hasRelation(trx, kept, table))) continue
-      const owner =
-        column === 'session_id'
-          ? sql`(SELECT s.user_id FROM ${sql.id(kept, 'sessions')} s WHERE s.id = t.session_id)`
-          : sql.ref(`t.${column}`)
-      await sql`
-        DELETE FROM ${sql.id(kept, table)} t WHERE NOT EXISTS (
-          SELECT FROM ${sql.id(kept, 'changes')} c WHERE c.kind = ${kind} AND c.id = ${owner})`.execute(trx)
-    }
-  }
-}
-
-async function holdBack(
+export async function holdBack(
   trx: Kysely<unknown>,
   { kept }: ImportPlaces,
   reason: RawBuilder<unknown>,
@@ -221,7 +154,8 @@ function ownRows({ names, kept }: ImportPlaces): RawBuilder<unknown> {
   )
 }
 
-function rowsOf(names: Names, table: string): RawBuilder<unknown> {
+/** The rows of a table here that leads to users, each with its user. */
+export function rowsOf(names: Names, table: string): RawBuilder<unknown> {
   if (table !== 'mfa_amr_claims') return names.id(table)
   return sql`(SELECT s.user_id, a.* FROM ${names.id(table)} a JOIN ${names.id('sessions')} s ON s.id = a.session_id)`
 }

@@ -5,14 +5,8 @@ import { type CopiedEntries, copyAuditLog, describeRewritten } from '../adoption
 import { copyLiveRows, type Lifetimes } from '../adoption/copy-live-rows.ts'
 import { copyTokens } from '../adoption/copy-refresh-tokens.ts'
 import { copyCustomProviders, copyFlows, type SealedCopyContext } from '../adoption/copy-sealed-rows.ts'
-import {
-  findChanges,
-  type HeldBack,
-  holdCollisions,
-  listHeldBack,
-  noteTaken,
-  type TableChange,
-} from '../adoption/import-changes.ts'
+import { holdCollisions } from '../adoption/hold-collisions.ts'
+import { findChanges, type HeldBack, listHeldBack, noteTaken, type TableChange } from '../adoption/import-changes.ts'
 import { type ImportRecord, importPlacesOf, openRecord } from '../adoption/import-record.ts'
 import {
   countRows,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { underLock } from '@trestle/database/migrations/migration-connection.ts'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { authNames } from '../../src/migrations.ts'
@@ -252,7 +253,7 @@ it('takes no user whose email, phone or id somebody else has here, and takes all
   )
   const { rows } = app.restored.database.manifest
   const { tables, heldBack } = await changesOf(app)
-  const address = 'has an email, phone or identity of another user here'
+  const address = 'has an email, phone, identity, session, factor or passkey of another user here'
   const byId = (one: { id: string | undefined }, two: { id: string | undefined }) =>
     (one.id ?? '') < (two.id ?? '') ? -1 : 1
   expect(heldBack).toEqual(
@@ -266,6 +267,73 @@ it('takes no user whose email, phone or id somebody else has here, and takes all
   expect(await here(app, `SELECT email FROM auth.users WHERE id = '${totp?.id}'`)).toEqual([
     { email: 'own@example.com' },
   ])
+})
+
+it('takes no session, factor, claim, passkey, identity or token of a user who is here, and names whom it does not take', async () => {
+  const app = await openImporting('v2.196.0')
+  const own = randomUUID()
+  const [session, factor, claim, passkey, identity] = Array.from({ length: 5 }, () => randomUUID())
+  const makePasskey = (id: string | undefined, userId: string, bytes: string) => `
+    INSERT INTO auth.webauthn_credentials (id, user_id, credential_id, public_key, attestation_type, sign_count, transports, friendly_name)
+      VALUES ('${id}', '${userId}', '${bytes}', '\\x01', 'none', 0, '[]', 'same')`
+  /** The statement that takes a row of the user here, by the name of the user of the source. */
+  const changes: Readonly<Record<string, (userId: string) => string>> = {
+    'hash-bcrypt': (id) => `INSERT INTO auth.sessions (id, user_id, created_at) VALUES ('${session}', '${id}', now())`,
+    'hash-argon2id': (id) => `
+      INSERT INTO auth.mfa_factors (id, user_id, factor_type, status, created_at, updated_at)
+        VALUES ('${factor}', '${id}', 'totp', 'verified', now(), now())`,
+    'hash-argon2i': (id) => `
+      INSERT INTO auth.mfa_factors (id, user_id, factor_type, status, created_at, updated_at, last_challenged_at)
+        VALUES (gen_random_uuid(), '${id}', 'totp', 'verified', now(), now(), '2026-01-01')`,
+    phone: (id) => `
+      UPDATE auth.mfa_amr_claims SET id = '${claim}' WHERE id = (
+        SELECT a.id FROM auth.mfa_amr_claims a JOIN auth.sessions s ON s.id = a.session_id WHERE s.user_id = '${id}' LIMIT 1)`,
+    unconfirmed: (id) => `
+      UPDATE auth.identities SET id = '${identity}' WHERE id = (SELECT id FROM auth.identities WHERE user_id = '${id}' LIMIT 1)`,
+    external: (id) => `
+      UPDATE auth.refresh_tokens SET token = 'the same token' WHERE id = (
+        SELECT max(t.id) FROM auth.refresh_tokens t JOIN auth.sessions s ON s.id = t.session_id WHERE s.user_id = '${id}')`,
+    moving: (id) => `UPDATE auth.users SET confirmation_token = 'ab12' WHERE id = '${id}'`,
+    plain: (id) => makePasskey(randomUUID(), id, '\\x01020304'),
+    totp: (id) => makePasskey(passkey, id, '\\x05'),
+  }
+  await here(
+    app,
+    `INSERT INTO auth.users (id, email, confirmation_token) VALUES ('${own}', 'own@example.com', 'ab12');
+     INSERT INTO auth.sessions (id, user_id) VALUES ('${session}', '${own}');
+     INSERT INTO auth.mfa_amr_claims (id, session_id, authentication_method, created_at, updated_at)
+       VALUES ('${claim}', '${session}', 'password', now(), now());
+     INSERT INTO auth.mfa_factors (id, user_id, factor_type, status, created_at, updated_at, last_challenged_at)
+       VALUES ('${factor}', '${own}', 'totp', 'verified', now(), now(), '2026-01-01');
+     INSERT INTO auth.identities (id, user_id, provider, provider_id, identity_data)
+       VALUES ('${identity}', '${own}', 'github', '1', '{}');
+     INSERT INTO auth.refresh_tokens (session_id, user_id, token_hash, counter)
+       VALUES ('${session}', '${own}', sha256('the same token'), 0);
+     INSERT INTO auth.webauthn_credentials (id, user_id, credential_id, public_key, sign_count, transports, friendly_name)
+       VALUES ('${passkey}', '${own}', 'AQIDBA', 'AQ', 0, '[]', '')`,
+  )
+  const readOwn = () =>
+    here(
+      app,
+      `SELECT
+        (SELECT jsonb_agg(t) FROM auth.sessions t WHERE user_id = '${own}') AS sessions,
+        (SELECT jsonb_agg(t) FROM auth.mfa_factors t WHERE user_id = '${own}') AS factors,
+        (SELECT jsonb_agg(t) FROM auth.mfa_amr_claims t WHERE session_id = '${session}') AS claims,
+        (SELECT jsonb_agg(t) FROM auth.identities t WHERE user_id = '${own}') AS identities,
+        (SELECT jsonb_agg(t) FROM auth.refresh_tokens t WHERE user_id = '${own}') AS tokens,
+        (SELECT jsonb_agg(t) FROM auth.webauthn_credentials t WHERE user_id = '${own}') AS passkeys`,
+    )
+  const before = await readOwn()
+  const held = Object.keys(changes).map((name) => idOf(app, name))
+  await atSource(
+    app,
+    Object.entries(changes)
+      .map(([name, change]) => change(idOf(app, name)))
+      .join(';'),
+  )
+  const reason = 'has an email, phone, identity, session, factor or passkey of another user here'
+  expect((await app.run()).heldBack).toEqual(held.sort().map((id) => ({ kind: 'user', id, reason })))
+  expect(await readOwn()).toEqual(before)
 })
 
 it('signs the oldest confirmed user in where several share an email, which a later import may bring', async () => {
