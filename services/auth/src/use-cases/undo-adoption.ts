@@ -59,6 +59,8 @@ export async function undoAdoption(
       // and `takeBackAll` tries it again.
       const tables = [names.id('users'), names.id('sessions')]
       await lockTables(trx, tables, { mode: 'ACCESS EXCLUSIVE', attempt })
+      // The operator may have thought about the question for long, and somebody may have started a service meanwhile.
+      await requireStopped(trx)
       if (switchedAt === null) await dropTriggers(trx, places)
       else await giveBackRows({ trx, places, sealing, switchedAt })
       await allowOldServer(trx, places)
@@ -69,11 +71,15 @@ export async function undoAdoption(
   })
 }
 
-/** The tables would be taken away under a service that serves: each sign-in at it would fail with 500. */
+/**
+ * The tables would be taken away under a service that serves: each sign-in at it would fail with 500. Anybody may give a connection
+ * the name of a service, so only connections count that may act as the owner.
+ */
 async function requireStopped(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql<{ count: number }>`
     SELECT count(*)::int AS count FROM pg_stat_activity
-    WHERE datname = current_database() AND application_name = ${JOBS_APPLICATION}`.execute(db)
+    WHERE datname = current_database() AND application_name = ${JOBS_APPLICATION}
+      AND pg_has_role(usesysid, current_user, 'MEMBER')`.execute(db)
   const count = rows[0]?.count ?? 0
   if (count > 0)
     throw new Error(

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto'
 import { withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { readCatalogue } from '@trestle/database/rehearsal/catalogue.ts'
+import { sql } from 'kysely'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { deleteCustomProvider } from '../../src/external-providers/custom-provider-repository.ts'
 import { readUpstreamSecret } from '../../src/secrets/sealed-secret.ts'
@@ -207,6 +209,37 @@ it('adopt --undo refuses while the service serves, without a question, and chang
   const url = '/token?grant_type=refresh_token'
   const refreshed = await app.inject({ method: 'POST', url, payload: { refresh_token: session?.refresh_token } })
   expect(refreshed.statusCode).toBe(200)
+})
+
+it('adopt --undo refuses where the service was started while the question waited, and changes nothing', async () => {
+  const restored = await restoreAdopted('v2.196.0')
+  const { deps } = await openAdopted(restored)
+  const before = await readAll(restored)
+  const confirm = async () => {
+    await deps.jobs.open()
+    return true
+  }
+  onTestFinished(() => deps.jobs.close())
+  await expect(undoAdoption(restored.deps, confirm)).rejects.toThrow(
+    /^auth still serves from \d connections? named auth-jobs/,
+  )
+  expect((await readAll(restored)).catalogues).toEqual(before.catalogues)
+})
+
+it('adopt --undo is not kept from it by a role that names its connection as the service does', async () => {
+  const restored = await restoreAdopted('v2.196.0')
+  const role = `outsider_${randomUUID().slice(0, 8)}`
+  await runSql(restored.database.superuserUrl, `CREATE ROLE ${role} LOGIN PASSWORD 'root'`)
+  const url = Object.assign(new URL(restored.database.url), {
+    username: role,
+    password: 'root',
+    search: 'application_name=auth-jobs',
+  })
+  await withDatabase({ url: url.href }, async (db) => {
+    await sql`SELECT 1`.execute(db)
+    expect(await undo(restored)).toBe(true)
+  })
+  await runSql(restored.database.superuserUrl, `DROP ROLE ${role}`)
 })
 
 it('adopt --forget drops the old tables, after which there is no way back', async () => {
