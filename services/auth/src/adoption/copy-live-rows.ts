@@ -1,6 +1,7 @@
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { hasRelation } from './catalog.ts'
+import { COUNTER_FORM } from './inspect-database.ts'
 import { CODES, COPIED_CODES } from './upstream-codes.ts'
 
 /** How long what the old service has made still counts. */
@@ -43,6 +44,7 @@ export async function copyLiveRows(context: CopyContext): Promise<void> {
         'counter', coalesce((f.web_authn_credential #>> '{authenticator,signCount}')::bigint, 0),
         'transports', coalesce(nullif(f.web_authn_credential -> 'transport', 'null'), '[]'))
       WHERE f.factor_type = 'webauthn' AND f.status = 'verified' AND f.web_authn_credential ? 'publicKey'
+        AND coalesce(f.web_authn_credential #>> '{authenticator,signCount}', '0') ~ ${COUNTER_FORM}::text
         AND EXISTS (SELECT FROM ${users} u WHERE u.id = f.user_id)`.execute(trx)
   if (await hasRelation(trx, places.kept, 'webauthn_credentials')) await copyPasskeys(context)
   await copyCodes(context)

@@ -102,9 +102,7 @@ async function giveBackWebauthnFactors({ trx, places }: GiveBackContext): Promis
   const { rows } = await sql<{ id: string; credential: StoredCredential; old: object | null }>`
     SELECT id, credential, web_authn_credential AS old FROM ${factors}
     WHERE factor_type = 'webauthn' AND credential IS NOT NULL AND (web_authn_credential IS NULL
-      OR (web_authn_credential #>> '{authenticator,signCount}')::bigint IS DISTINCT FROM (credential ->> 'counter')::bigint)`.execute(
-    trx,
-  )
+      OR web_authn_credential #>> '{authenticator,signCount}' IS DISTINCT FROM credential ->> 'counter')`.execute(trx)
   for (const { id, credential, old } of rows) {
     const written = JSON.stringify({ ...toUpstreamCredential(credential), ...old })
     await sql`

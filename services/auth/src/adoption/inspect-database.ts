@@ -1,5 +1,6 @@
 import { type Kysely, type QueryExecutorProvider, sql } from 'kysely'
 import { PROVIDERS } from '../config/external.ts'
+import { parseStoredHash } from '../passwords/stored-hash.ts'
 import { type EncryptionKeys, readUpstreamSecret } from '../secrets/sealed-secret.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
 import { columnsOf, hasRelation } from './catalog.ts'
@@ -142,20 +143,37 @@ export async function listClosedSecrets(
   return losses
 }
 
-/** Secrets that begin as sealed ones do and are none. Neither service can use them. Names the first rows. */
-export async function listBrokenSecrets(db: QueryExecutorProvider, { names }: UpstreamPlace): Promise<readonly Loss[]> {
+/** A signature counter of WebAuthn, which has 32 bits. */
+export const COUNTER_FORM = '^[0-9]{1,10}$'
+
+/** Values that neither service can use. */
+const BROKEN = [
+  ...SEALED.map(({ table, column, what }) => ({
+    table,
+    column,
+    isBroken: sql`${sql.ref(column)} LIKE '{%' AND ${sql.ref(column)} !~ ${SEALED_FORM}::text`,
+    what: `${what} is neither plain nor sealed`,
+  })),
+  {
+    table: 'mfa_factors',
+    column: 'web_authn_credential',
+    isBroken: sql`web_authn_credential #>> '{authenticator,signCount}' !~ ${COUNTER_FORM}::text`,
+    what: 'WebAuthn factors whose signature counter is no counter',
+  },
+] as const
+
+/** Secrets that begin as sealed ones do and are none, and counters that are none. Names the first rows. */
+export async function listBrokenValues(db: QueryExecutorProvider, { names }: UpstreamPlace): Promise<readonly Loss[]> {
   const losses: Loss[] = []
-  for (const { table, column, what } of SEALED) {
+  for (const { table, column, isBroken, what } of BROKEN) {
     if (!(await columnsOf(db, names.schema, table)).has(column)) continue
-    const value = sql.ref(column)
     const { rows } = await sql<{ count: string; ids: readonly string[] }>`
-      WITH broken AS (SELECT id::text AS id FROM ${names.id(table)} WHERE ${value} LIKE '{%' AND ${value} !~ ${SEALED_FORM}::text)
+      WITH broken AS (SELECT id::text AS id FROM ${names.id(table)} WHERE ${isBroken})
       SELECT count(*) AS count, ARRAY(SELECT id FROM broken ORDER BY id LIMIT ${sql.lit(NAMED_MAX)}) AS ids FROM broken`.execute(
       db,
     )
     const { count = 0, ids = [] } = rows[0] ?? {}
-    if (Number(count) > 0)
-      losses.push({ what: `${what} is neither plain nor sealed: ${table} ${ids.join(', ')}`, count: Number(count) })
+    if (Number(count) > 0) losses.push({ what: `${what}: ${table} ${ids.join(', ')}`, count: Number(count) })
   }
   return losses
 }
@@ -176,6 +194,9 @@ export async function listLostSignIns(
     WHERE encrypted_password <> '' AND encrypted_password !~ '^([{]|[$]2[aby][$]|[$]argon2id?[$]|[$]fbscrypt[$])'`.execute(
     db,
   )
+  const { rows: costs } = await sql<{ cost: string | null; count: string }>`
+    SELECT substring(encrypted_password from '^([$]2[aby][$][0-9]{2}|[$]argon2id?[$]v=[0-9]+[$][^$]*)[$]') AS cost, count(*) AS count
+    FROM ${id('users')} WHERE encrypted_password ~ '^[$](2[aby]|argon2id?)[$]' GROUP BY 1`.execute(db)
   const { rows: nowhere } = await sql<{ count: string }>`
     SELECT count(*) AS count FROM ${id('users')} WHERE aud = '' AND ${audience}::text <> ''`.execute(db)
   const { rows: providers } = await sql<{ provider: string; count: string }>`
@@ -188,6 +209,10 @@ export async function listLostSignIns(
   return [
     { what: 'users whose password is stored in an unknown form', count: Number(hashes[0]?.count ?? 0) },
     {
+      what: 'users whose password costs more to verify than a sign-in may',
+      count: costs.reduce((sum, { cost, count }) => sum + (isAffordable(cost) ? 0 : Number(count)), 0),
+    },
+    {
       what: `users whose audience is empty, while the service has ${audience}: keep the names GOTRUE_… and leave GOTRUE_JWT_AUD unset`,
       count: Number(nowhere[0]?.count ?? 0),
     },
@@ -196,4 +221,13 @@ export async function listLostSignIns(
       count: Number(count),
     })),
   ].filter(({ count }) => count > 0)
+}
+
+/** The lengths of salt and hash, which follow the cost. */
+const BCRYPT_REST = 'A'.repeat(53)
+const ARGON2_REST = `${'A'.repeat(22)}$${'A'.repeat(43)}`
+
+/** Whether a sign-in may verify hashes of a cost. @param cost what stands before the salt; null where a hash is damaged */
+function isAffordable(cost: string | null): boolean {
+  return cost !== null && parseStoredHash(`${cost}$${cost.startsWith('$2') ? BCRYPT_REST : ARGON2_REST}`) !== undefined
 }

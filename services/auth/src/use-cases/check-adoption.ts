@@ -5,7 +5,7 @@ import { listUnfitProviders } from '../adoption/copy-sealed-rows.ts'
 import {
   countRows,
   type Loss,
-  listBrokenSecrets,
+  listBrokenValues,
   listClosedSecrets,
   listDependents,
   listInhabitants,
@@ -69,7 +69,7 @@ export async function checkAdoption(
       losses: [
         ...(await listLostSignIns(db, places, config.jwt.audience)),
         ...(await listClosedSecrets(db, places, encryptionKeys)),
-        ...(await listBrokenSecrets(db, places)),
+        ...(await listBrokenValues(db, places)),
         ...describeRewritten(await countRefusedPayloads(db, places)),
         ...unfit.map((identifier) => ({ what: `provider ${identifier}: create it anew afterwards`, count: 1 })),
       ],

@@ -11,7 +11,7 @@ import { type ImportRecord, importPlacesOf, openRecord } from '../adoption/impor
 import {
   countRows,
   type Loss,
-  listBrokenSecrets,
+  listBrokenValues,
   listClosedSecrets,
   listLostSignIns,
   UNSERVED,
@@ -208,7 +208,7 @@ async function describeSource(
     losses: [
       ...(await listLostSignIns(db, source, config.jwt.audience)),
       ...(await listClosedSecrets(db, source, encryptionKeys)),
-      ...(await listBrokenSecrets(db, source)),
+      ...(await listBrokenValues(db, source)),
     ],
     notYetServed: new Map([...unserved].filter(([, count]) => count > 0)),
     foreignKeys: await listForeignKeys(source),

@@ -122,3 +122,61 @@ it('auth adopt --check prints names of the database without the characters that 
   expect(lines).toContain('left alone x\\u{1b}[2Jok   all fine')
   expect(lines.join('')).not.toContain('\u001b')
 })
+
+it.each(['"x"', '99999999999999999999', '-1', '1.5'])(
+  'the signature counter %s ends no check, import, adoption or undo: the check names its factor, which nobody can use',
+  async (counter) => {
+    const restored = await restore('v2.196.0')
+    const { superuserUrl } = restored.database
+    const set = `UPDATE auth.mfa_factors
+      SET web_authn_credential = jsonb_set(web_authn_credential, '{authenticator,signCount}', '${counter}')
+      WHERE factor_type = 'webauthn' AND web_authn_credential IS NOT NULL RETURNING id`
+    const [factor] = await runSql<{ id: string }>(superuserUrl, set)
+    const losses = [
+      SSO,
+      { what: `WebAuthn factors whose signature counter is no counter: mfa_factors ${factor?.id}`, count: 1 },
+    ]
+    expect((await checkAdoption(restored.deps, { force: false })).losses).toEqual(losses)
+    expect((await (await openBeside(restored)).run()).losses).toEqual(losses)
+    await adopt(restored)
+    expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
+    expect((await runSql(superuserUrl, set)).map(({ id }) => id)).toEqual([factor?.id])
+  },
+)
+
+it('a signature counter that SQL spoils after the switch is the one of this service after an undo', async () => {
+  const restored = await restore('v2.196.0')
+  const { superuserUrl } = restored.database
+  const read = `SELECT id, web_authn_credential #>> '{authenticator,signCount}' AS counter FROM auth.mfa_factors
+    WHERE factor_type = 'webauthn' AND web_authn_credential IS NOT NULL`
+  const before = await runSql(superuserUrl, read)
+  await adopt(restored)
+  await runSql(
+    superuserUrl,
+    `UPDATE auth.mfa_factors SET web_authn_credential = jsonb_set(web_authn_credential, '{authenticator,signCount}', '"x"')
+     WHERE web_authn_credential IS NOT NULL`,
+  )
+  expect(await undoAdoption(restored.deps, async () => true)).toBe(true)
+  expect(await runSql(superuserUrl, read)).toEqual(before)
+})
+
+it('the check counts users whose password costs more to verify than a sign-in may', async () => {
+  const restored = await restore('v2.196.0')
+  const argon2 = (cost: string) => `$argon2id$v=19$${cost}$${'A'.repeat(22)}$${'A'.repeat(43)}`
+  const hashes = {
+    'hash-bcrypt': `$2a$15$${'A'.repeat(53)}`,
+    'hash-argon2id': argon2('m=262145,t=1,p=1'),
+    'hash-argon2i': argon2('m=65536,t=17,p=1'),
+    plain: `$2b$14$${'A'.repeat(53)}`,
+    phone: argon2('m=262144,t=4,p=1'),
+  }
+  for (const [name, hash] of Object.entries(hashes))
+    await runSql(
+      restored.database.superuserUrl,
+      `UPDATE auth.users SET encrypted_password = '${hash}' WHERE id = '${idOf(restored, name)}'`,
+    )
+  expect((await checkAdoption(restored.deps, { force: false })).losses).toEqual([
+    { what: 'users whose password costs more to verify than a sign-in may', count: 3 },
+    SSO,
+  ])
+})
