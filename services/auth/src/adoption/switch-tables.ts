@@ -115,6 +115,7 @@ export function switchHooks(deps: SwitchDeps): Switch {
       await noteCopies(context)
       await noteSwitch(later, places)
       await hideOwnTables(later, names)
+      for (const table of moving) await copyGrants(later, places, table)
       await refuseOldServer(later, places, [...STAYING, ...(await listReplaced(names))])
       await sql`DROP SCHEMA ${sql.id(staging)} CASCADE`.execute(later)
     }
@@ -127,6 +128,27 @@ export async function moveBack(trx: Kysely<unknown>, { names, kept }: AdoptionPl
   for (const table of await listReplaced(names)) {
     if (await hasRelation(trx, kept, table)) await moveTable(trx, [kept, names.schema], table)
   }
+}
+
+/**
+ * Gives the roles that had rights on a table of supabase/auth the same rights on the table that has its name now. A dump by such a
+ * role would fail otherwise. A table that is made in the schema has the default privileges there; the one of refresh tokens is made
+ * elsewhere and has none.
+ */
+async function copyGrants(trx: Kysely<unknown>, { names, kept }: AdoptionPlaces, table: string): Promise<void> {
+  await sql`
+    DO $$ DECLARE statement text; BEGIN
+      FOR statement IN
+        SELECT format('GRANT %s ON %s TO %s%s', a.privilege_type,
+            CASE c.relkind WHEN 'S' THEN 'SEQUENCE ' ELSE 'TABLE ' END || format('%I.%I', ${sql.lit(names.schema)}, c.relname),
+            CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END,
+            CASE WHEN a.is_grantable THEN ' WITH GRANT OPTION' ELSE '' END)
+        FROM pg_class c CROSS JOIN aclexplode(c.relacl) a
+        WHERE c.relnamespace = to_regnamespace(quote_ident(${sql.lit(kept)})) AND a.grantee <> c.relowner
+          AND c.relname IN (${sql.lit(table)}, ${sql.lit(`${table}_id_seq`)})
+          AND to_regclass(format('%I.%I', ${sql.lit(names.schema)}, c.relname)) IS NOT NULL
+      LOOP EXECUTE statement; END LOOP;
+    END $$`.execute(trx)
 }
 
 async function presentOf(trx: Kysely<unknown>, { names }: AdoptionPlaces): Promise<readonly string[]> {

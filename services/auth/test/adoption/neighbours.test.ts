@@ -106,6 +106,26 @@ describe.each(VERSIONS)('the neighbours of an adopted database of %s', (version)
     expect(await tryNeighbours(restored)).toEqual(before)
   })
 
+  it('keep their rights on the tables whose names the service takes over', async () => {
+    const restored = await restore(version)
+    const { superuserUrl } = restored.database
+    await runSql(
+      superuserUrl,
+      `GRANT SELECT, UPDATE ON auth.refresh_tokens TO service_role WITH GRANT OPTION;
+       GRANT SELECT ON auth.audit_log_entries, auth.refresh_tokens_id_seq TO service_role`,
+    )
+    const readRights = () =>
+      runSql(
+        superuserUrl,
+        `SELECT relname, privilege_type, is_grantable FROM pg_class, aclexplode(relacl)
+         WHERE relnamespace = 'auth'::regnamespace AND grantee = 'service_role'::regrole ORDER BY 1, 2`,
+      )
+    const before = await readRights()
+    expect(before).toContainEqual({ relname: 'refresh_tokens', privilege_type: 'SELECT', is_grantable: true })
+    await adopt(restored)
+    expect(await readRights()).toEqual(before)
+  })
+
   it('see what the service writes, in any profile: users at once, factors, and deleted users', async () => {
     const restored = await restoreAdopted(version)
     const { superuserUrl } = restored.database
