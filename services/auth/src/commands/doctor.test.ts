@@ -86,7 +86,7 @@ describe('auth migrate and auth doctor', () => {
         'ok    SMS: none',
         'ok    mail templates: built in',
         'ok    rate limits: counted in memory',
-        'ok    adoption: none',
+        'ok    adoption: nothing to undo',
         'ok    dead jobs: none',
       ],
     })

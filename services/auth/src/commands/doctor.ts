@@ -112,7 +112,8 @@ async function checkFinishedAdoption({ config, encryptionKeys, now }: ProcessDep
   const places = placesOf(names)
   return withDatabase({ url }, async (db) => {
     const record = await findRecord(db, places)
-    if (record === undefined) return 'none'
+    // adopt --forget leaves no record, so that it cannot be told from a database that was never adopted.
+    if (record === undefined) return 'nothing to undo'
     if (record.switchedAt === null || record.finishedAt === null) throw new Error('it is not finished')
     const closed = await listClosedSecrets(db, places, encryptionKeys)
     if (closed.length > 0) throw new Error(closed.map(({ what, count }) => `${count} ${what}`).join(', '))
