@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 import type { StoredCredential } from '../passkeys/credential.ts'
 import { NIL_UUID } from '../records/ids.ts'
 import type { AdoptionPlaces } from './adoption-record.ts'
-import { hasRelation } from './catalog.ts'
+import { columnsOf, hasRelation } from './catalog.ts'
 import { COPIED_FLOWS } from './copy-live-rows.ts'
 import { giveBackProviders, giveBackTotpFactors, type SealedGiveBackContext } from './give-back-sealed-rows.ts'
 import { CODES, COPIED_CODES } from './upstream-codes.ts'
@@ -22,6 +22,48 @@ export async function giveBackRows(context: GiveBackContext): Promise<void> {
   await giveBackProviders(context)
   await giveBackWebauthnFactors(context)
   await giveBackAuditLog(context)
+  await fillTexts(context)
+}
+
+/**
+ * The nullable columns that supabase/auth reads into a `string` or an `int` (its `internal/models`, at 2.196), and what it writes
+ * there for none. It answers 500 to whoever asks for a row with NULL in one of them, and for each page of users with such a row.
+ * `aud` and `role` are not among them: they decide who may sign in, and nothing here writes NULL there.
+ */
+const NEVER_NULL: Readonly<Record<string, Readonly<Record<string, '' | 0>>>> = {
+  users: {
+    confirmation_token: '',
+    recovery_token: '',
+    email_change_token_current: '',
+    email_change_token_new: '',
+    email_change: '',
+    email_change_confirm_status: 0,
+    phone_change_token: '',
+    phone_change: '',
+    reauthentication_token: '',
+  },
+  mfa_factors: { friendly_name: '', secret: '' },
+}
+
+/**
+ * Fills what supabase/auth cannot read: the secrets of factors that have none, rows that an application has inserted, and the
+ * pending changes of users whose address an admin has replaced, where an earlier build of this service wrote NULL.
+ */
+async function fillTexts({ trx, places: { names } }: GiveBackContext): Promise<void> {
+  for (const [table, blanks] of Object.entries(NEVER_NULL)) {
+    const present = await columnsOf(trx, names.schema, table)
+    const columns = Object.entries(blanks).filter(([column]) => present.has(column))
+    const filled = columns.map(
+      ([column, blank]) => sql`${sql.ref(column)} = coalesce(${sql.ref(column)}, ${sql.lit(blank)})`,
+    )
+    const lacking = columns.map(([column]) => sql`${sql.ref(column)} IS NULL`)
+    // A user without an instance is nobody to supabase/auth, which never reads the row: it stays as it is.
+    const isRead = table === 'users' ? sql`instance_id IS NOT NULL` : sql`true`
+    await sql`
+      UPDATE ${names.id(table)} SET ${sql.join(filled)} WHERE ${isRead} AND (${sql.join(lacking, sql` OR `)})`.execute(
+      trx,
+    )
+  }
 }
 
 /** The sessions that have refreshed here, or were made here: the old service does not know their tokens. */
@@ -30,7 +72,7 @@ function refreshedSessions({ places: { names } }: Pick<GiveBackContext, 'places'
     SELECT DISTINCT t.session_id FROM ${names.id('refresh_tokens')} t WHERE t.created_at > ${since} OR t.updated_at > ${since}`
 }
 
-/** How many sessions have refreshed since the switch. Their users have to sign in again after undo. */
+/** How many sessions have begun or refreshed since the switch. Their users have to sign in again after undo. */
 export async function countRefreshedSessions(
   db: Kysely<unknown>,
   { places, switchedAt }: Pick<GiveBackContext, 'places' | 'switchedAt'>,

@@ -123,8 +123,8 @@ async function updateIdentifier(trx: Trx, user: User, change: IdentifierChange):
   const changed = await updateUser(trx, user.id, {
     updated_at: at,
     [kind]: value,
-    [`${kind}_change`]: null,
-    ...(kind === 'email' ? { email_change_confirm_status: 0 } : {}),
+    // supabase/auth cannot read NULL here. The names stand in full, because the compiler accepts any value for a computed one.
+    ...(kind === 'email' ? { email_change: '', email_change_confirm_status: 0 } : { phone_change: '' }),
     [`${kind}_confirmed_at`]: isConfirmed ? at : keptConfirmation,
     ...permanent,
   })

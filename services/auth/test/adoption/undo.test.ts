@@ -9,6 +9,7 @@ import { changeCustomProvider } from '../../src/use-cases/change-custom-provider
 import { createCustomProvider } from '../../src/use-cases/create-custom-provider.ts'
 import { forgetAdoption } from '../../src/use-cases/forget-adoption.ts'
 import { undoAdoption } from '../../src/use-cases/undo-adoption.ts'
+import { forge, hmac } from '../forged-token.ts'
 import { adopt, openAdopted, type Restored, restore, restoreAdopted } from './adopted-app.ts'
 import { readTables, runSql, VERSIONS } from './restored-database.ts'
 
@@ -102,6 +103,119 @@ describe.each(VERSIONS)('adopt --undo on %s', (version) => {
         ),
       ).toEqual([{ token: kept?.refresh_token }])
     }
+  })
+})
+
+/** The columns that the models of supabase/auth 2.196 (`internal/models`) read into a `string`, an `int` or a `time.Time`. */
+const NEVER_NULL = {
+  users: [
+    'aud',
+    'role',
+    'confirmation_token',
+    'recovery_token',
+    'email_change_token_current',
+    'email_change_token_new',
+    'email_change',
+    'email_change_confirm_status',
+    'phone_change_token',
+    'phone_change',
+    'reauthentication_token',
+    'created_at',
+    'updated_at',
+  ],
+  identities: ['provider_id', 'provider', 'created_at', 'updated_at'],
+  sessions: ['created_at', 'updated_at'],
+  mfa_factors: ['status', 'friendly_name', 'secret', 'factor_type', 'created_at', 'updated_at'],
+  mfa_amr_claims: ['created_at', 'updated_at'],
+  one_time_tokens: ['token_type', 'token_hash', 'relates_to', 'created_at', 'updated_at'],
+  refresh_tokens: ['token', 'revoked', 'created_at', 'updated_at', 'instance_id'],
+  flow_state: [
+    'authentication_method',
+    'provider_type',
+    'provider_access_token',
+    'provider_refresh_token',
+    'created_at',
+    'updated_at',
+  ],
+  webauthn_credentials: ['attestation_type', 'sign_count', 'backup_eligible', 'backed_up', 'friendly_name'],
+  audit_log_entries: ['created_at', 'ip_address'],
+} as const
+
+const STAYING = ['users', 'identities', 'sessions', 'mfa_factors', 'mfa_amr_claims'] as const
+const MOVED = ['one_time_tokens', 'refresh_tokens', 'flow_state', 'webauthn_credentials', 'audit_log_entries'] as const
+
+/** The columns of these tables in the list above that hold NULL in some row. supabase/auth never reads a user without an instance. */
+async function listNulls(
+  { database: { superuserUrl } }: Restored,
+  tables: readonly (keyof typeof NEVER_NULL)[],
+): Promise<readonly string[]> {
+  const selects = tables.flatMap((table) =>
+    NEVER_NULL[table].map(
+      (column) =>
+        `SELECT '${table}.${column}' AS "column" WHERE EXISTS (SELECT FROM auth.${table} WHERE ${column} IS NULL
+           ${table === 'users' ? 'AND instance_id IS NOT NULL' : ''})`,
+    ),
+  )
+  const rows = await runSql<{ column: string }>(superuserUrl, selects.join(' UNION ALL '))
+  return rows.map(({ column }) => column)
+}
+
+describe('what supabase/auth cannot read as NULL', () => {
+  it('is never NULL after adopt --undo, in the rows of users whom admins and they themselves have changed', async () => {
+    const restored = await restoreAdopted('v2.196.0')
+    const secret = hmac(restored.database.manifest.jwt_secret)
+    const operator = { authorization: `Bearer ${forge({ alg: 'HS256' }, { role: 'service_role' }, secret)}` }
+    const { app, post, user } = await openAdopted(restored, {
+      AUTH_MFA_PHONE_ENROLL_ENABLED: 'true',
+      AUTH_MFA_WEBAUTHN_ENROLL_ENABLED: 'true',
+    })
+    const change = (id: string | undefined, payload: object) =>
+      app.inject({ method: 'PUT', url: `/admin/users/${id}`, headers: operator, payload })
+    const password = 'a new horse of mine'
+    const answers = [
+      await change(user('plain')?.id, { email: 'changed@example.com' }),
+      await change(user('phone')?.id, { phone: '+33612345670' }),
+      await change(user('totp')?.id, { email: 'confirmed@example.com', email_confirm: true, phone: '+33612345671' }),
+      await post('/admin/users', { email: 'made@example.com', email_confirm: true, password }, operator),
+      await post('/token?grant_type=password', { email: 'made@example.com', password }),
+    ]
+    const headers = { authorization: `Bearer ${answers.at(-1)?.json().access_token}` }
+    for (const payload of [
+      { factor_type: 'phone', friendly_name: 'phone', phone: '+33612345672' },
+      { factor_type: 'webauthn', friendly_name: 'key' },
+      { factor_type: 'totp' },
+    ])
+      answers.push(await app.inject({ method: 'POST', url: '/factors', headers, payload }))
+    expect(answers.filter(({ statusCode }) => statusCode !== 200).map(({ body }) => body)).toEqual([])
+    // An authenticator app has its secret in another column until undo, and other factors have none.
+    expect(await listNulls(restored, STAYING)).toEqual(['mfa_factors.secret'])
+    await undo(restored)
+    expect(await listNulls(restored, [...STAYING, ...MOVED])).toEqual([])
+  })
+
+  it('is filled by adopt --undo where earlier builds and seed files have left NULL', async () => {
+    const restored = await restoreAdopted('v2.196.0')
+    const url = restored.database.superuserUrl
+    const id = restored.database.manifest.users.find(({ name }) => name === 'plain')?.id
+    const blank = {
+      confirmation_token: '',
+      recovery_token: '',
+      email_change_token_current: '',
+      email_change_token_new: '',
+      email_change: '',
+      email_change_confirm_status: 0,
+      phone_change_token: '',
+      phone_change: '',
+      reauthentication_token: '',
+    }
+    const columns = Object.keys(blank)
+    await runSql(
+      url,
+      `UPDATE auth.users SET ${columns.map((column) => `${column} = NULL`).join(', ')} WHERE id = '${id}'`,
+    )
+    await undo(restored)
+    expect(await runSql(url, `SELECT ${columns.join(', ')} FROM auth.users WHERE id = '${id}'`)).toEqual([blank])
+    expect(await listNulls(restored, STAYING)).toEqual([])
   })
 })
 
