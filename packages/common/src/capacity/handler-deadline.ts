@@ -84,8 +84,12 @@ function expire(reply: FastifyReply, error: HttpError): void {
   if (reply.sent || reply.request.raw.socket.destroyed) return
   // An answer that has begun cannot be replaced.
   if (reply.raw.headersSent) reply.raw.destroy(error)
-  else reply.send(error)
-  // When the handler answers after all, Fastify logs the URL. The query may hold a token.
+  else {
+    // What the handler returns later is for nobody. Fastify would warn of it with a stack trace, for each such request.
+    reply.raw.once('finish', () => reply.hijack())
+    reply.send(error)
+  }
+  // When the handler sends something after all, Fastify logs the URL. The query may hold a token.
   reply.request.raw.url = shownPath(reply.request)
 }
 
