@@ -1,7 +1,7 @@
 import { migrateUp } from '@trestle/database/migrations/migrate.ts'
-import { underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
+import { type MigrationTarget, underLock, withDatabase } from '@trestle/database/migrations/migration-connection.ts'
 import { againWhenLocked, compareMigrations, runPending, runTogether } from '@trestle/database/migrations/migrator.ts'
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import {
   type AdoptionPlaces,
   beginRecord,
@@ -42,6 +42,12 @@ export interface Adoption {
   readonly losses: readonly Loss[]
 }
 
+interface AdoptChoice {
+  /** Whether a version that is newer than this release knows may be adopted. */
+  readonly force: boolean
+  readonly report: (line: string) => void
+}
+
 /** The old service waits while the last transaction replays changes of sessions, so it replays at most this many. */
 const PENDING_MAX = 10_000
 /** With so few changes left, a further round before the switch saves the old service no time. */
@@ -52,12 +58,29 @@ const ROUNDS_MAX = 20
 /**
  * Turns a database of supabase/auth into one of this service, in place (reference: Adopting a database). The old service serves
  * until the last transaction. A run that was killed is continued by the next one.
- * @throws Error where the database cannot be adopted, or the old service writes faster than its changes are copied
+ * @throws Error where the database cannot be adopted, while another run is at work, and where the old service writes faster than
+ * its changes are copied
  */
-export async function adoptDatabase(
-  deps: AdoptDatabaseDeps,
-  { force, report }: { readonly force: boolean; readonly report: (line: string) => void },
-): Promise<Adoption> {
+export function adoptDatabase(deps: AdoptDatabaseDeps, choice: AdoptChoice): Promise<Adoption> {
+  return alone(adoptOptions(deps.config), () => adopt(deps, choice))
+}
+
+/**
+ * Keeps other runs away. The lock belongs to a connection, because an index that is made without a lock waits for every open
+ * transaction, and one of them would hold the lock.
+ */
+function alone<T>({ url, names }: MigrationTarget, use: () => Promise<T>): Promise<T> {
+  return withDatabase({ url }, (db) =>
+    db.connection().execute(async (connection) => {
+      const { rows } = await sql<{ isMine: boolean }>`
+        SELECT pg_try_advisory_lock(hashtext(${`auth adopt ${names.schema}`})) AS "isMine"`.execute(connection)
+      if (rows[0]?.isMine !== true) throw new Error('another run of auth adopt is at work: wait until it has ended')
+      return use()
+    }),
+  )
+}
+
+async function adopt(deps: AdoptDatabaseDeps, { force, report }: AdoptChoice): Promise<Adoption> {
   const options = adoptOptions(deps.config)
   const { url, names } = options
   const places = placesOf(names)
