@@ -1,15 +1,10 @@
-import { createHash, createHmac } from 'node:crypto'
 import { type Kysely, type RawBuilder, sql } from 'kysely'
-import { type EncryptionKeys, readUpstreamSecret } from '../secrets/sealed-secret.ts'
+import type { EncryptionKeys } from '../secrets/sealed-secret.ts'
 import { hashRefreshToken } from '../sessions/refresh-token.ts'
+import { deriveUpstreamTokens } from '../sessions/upstream-token.ts'
 
 /** The old service goes on numbering its tokens meanwhile. */
 export const ID_GAP = 1_000_000_000n
-
-const KEY_BYTES = 32
-const SIGNATURE_BYTES = 16
-const CHECKSUM_BYTES = 4
-const LOW_BITS = 0x7fn
 
 /** The tables of a copy, and what it needs to compute tokens. */
 export interface TokenCopy {
@@ -88,50 +83,4 @@ async function insertDerived(
     INSERT INTO ${own} (session_id, user_id, token_hash, counter, parent_id, created_at, updated_at)
     SELECT i.session_id, i.user_id, i.hash, i.counter, coalesce(p.id, i.before_id), i.moment, i.moment
       FROM item i LEFT JOIN parent p ON p.session_id = i.session_id`.execute(trx)
-}
-
-/** The session of a refresh token of the second form, which supabase/auth stores nowhere: it follows from these values. */
-interface UpstreamSession {
-  readonly id: string
-  /** `sessions.refresh_token_hmac_key`: base64url, or sealed. */
-  readonly hmacKey: string
-  readonly counter: bigint
-}
-
-/**
- * The refresh tokens of a session of the second form, by counter: the current one, and the one before, which a client that lost
- * an answer still has.
- * @returns undefined where the key of the session is sealed, and no key of the service opens it, or where it is shorter than those
- * that supabase/auth makes: whoever knew the session could compute its tokens
- */
-function deriveUpstreamTokens(
-  keys: EncryptionKeys,
-  { id, hmacKey, counter }: UpstreamSession,
-): { readonly current: string; readonly parent: string | undefined } | undefined {
-  const text = readUpstreamSecret(keys, id, hmacKey)
-  if (text === undefined) return undefined
-  const key = Buffer.from(text, 'base64url')
-  if (key.length < KEY_BYTES) return undefined
-  return {
-    current: encodeToken(key, id, counter),
-    parent: counter > 0n ? encodeToken(key, id, counter - 1n) : undefined,
-  }
-}
-
-/** Version 0, session, counter, signature and checksum. */
-function encodeToken(key: Buffer, sessionId: string, counter: bigint): string {
-  const session = Buffer.from(sessionId.replaceAll('-', ''), 'hex')
-  const content = Buffer.concat([Buffer.of(0), session, toVarint(counter)])
-  const signature = createHmac('sha256', key).update(content).digest().subarray(0, SIGNATURE_BYTES)
-  const signed = Buffer.concat([content, signature])
-  const checksum = createHash('sha256').update(signed).digest().subarray(0, CHECKSUM_BYTES)
-  return Buffer.concat([signed, checksum]).toString('base64url')
-}
-
-/** Seven bits a byte, the lowest first; all bytes but the last have the highest bit. */
-function toVarint(value: bigint): Buffer {
-  const bytes: number[] = []
-  let rest = value
-  for (; rest > LOW_BITS; rest >>= 7n) bytes.push(Number(rest & LOW_BITS) | 0x80)
-  return Buffer.from([...bytes, Number(rest)])
 }

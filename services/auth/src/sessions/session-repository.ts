@@ -12,6 +12,7 @@ import {
   toProfileOfJson,
 } from '../users/profile-repository.ts'
 import type { StoredSession } from './session.ts'
+import type { UpstreamSession } from './upstream-token.ts'
 
 /** The answer of the SQL functions that begin or change a session. In a refusal all but the verdict is null. */
 export interface SessionRow {
@@ -182,4 +183,37 @@ export async function deleteSession(db: Db, sessionId: string): Promise<void> {
 export async function deleteSessionsOfUser(trx: Trx, userId: string, keptId: string | null = null): Promise<void> {
   const query = trx.deleteFrom('sessions').where('user_id', '=', userId)
   await (keptId === null ? query : query.where('id', '<>', keptId)).execute()
+}
+
+const findUpstreamSessionQuery: PreparedQuery<{ readonly sessionId: string }, UpstreamSessionRow> = prepare(
+  'find_upstream_session',
+  (p) => sql`
+    SELECT id, refresh_token_hmac_key AS "hmacKey", refresh_token_counter::text AS counter FROM ${sql.table('sessions')}
+    WHERE id = ${p.sessionId} AND refresh_token_hmac_key IS NOT NULL AND refresh_token_counter IS NOT NULL`,
+)
+
+type UpstreamSessionRow = Omit<UpstreamSession, 'counter'> & { readonly counter: string }
+
+/** Finds a session to which supabase/auth has given refresh tokens of its second form; undefined for any other. */
+export async function findUpstreamSession(lanes: Lanes, sessionId: string): Promise<UpstreamSession | undefined> {
+  const row = await lanes.read.first(findUpstreamSessionQuery, { sessionId })
+  return row && { ...row, counter: BigInt(row.counter) }
+}
+
+const insertAncestorQuery: PreparedQuery<{ readonly sessionId: string; readonly tokenHash: Buffer }, { id: string }> =
+  prepare(
+    'insert_ancestor',
+    (p) => sql`
+    INSERT INTO ${sql.table('refresh_tokens')} (session_id, user_id, token_hash, counter, revoked, created_at, updated_at)
+      SELECT s.id, s.user_id, ${p.tokenHash}, coalesce(min(t.counter), 0) - 1, true, 'epoch', 'epoch'
+      FROM ${sql.table('sessions')} s LEFT JOIN ${sql.table('refresh_tokens')} t ON t.session_id = s.id
+      WHERE s.id = ${p.sessionId} GROUP BY s.id ON CONFLICT DO NOTHING RETURNING id`,
+  )
+
+/** Inserts a spent refresh token before the oldest one of its session, unless it is there. */
+export async function insertAncestor(
+  lanes: Lanes,
+  ancestor: { readonly sessionId: string; readonly tokenHash: Buffer },
+): Promise<void> {
+  await lanes.write.first(insertAncestorQuery, ancestor)
 }

@@ -17,8 +17,9 @@ import { deriveChildToken, hashRefreshToken, REFRESH_TOKEN_PATTERN } from '../se
 import { type ReuseOutcome, reuseRefreshToken } from '../sessions/reuse-refresh-token.ts'
 import type { SessionOrigin, StoredSession } from '../sessions/session.ts'
 import { nameInError } from '../sessions/session-headers.ts'
-import { findSessionOfToken } from '../sessions/session-repository.ts'
+import { findSessionOfToken, findUpstreamSession, insertAncestor } from '../sessions/session-repository.ts'
 import { makeClaims, type SessionClaims, type SessionView, signSessionView } from '../sessions/session-view.ts'
+import { isUpstreamAncestor, parseUpstreamToken } from '../sessions/upstream-token.ts'
 
 /** The refresh token of the request, and what its session stores of the request. */
 export interface GrantRefreshTokenInput extends SessionOrigin {
@@ -34,7 +35,16 @@ export interface RefreshedSession {
 
 export type GrantRefreshTokenDeps = Pick<
   AuthDeps,
-  'config' | 'lanes' | 'logger' | 'now' | 'signingKeys' | 'refreshSession' | 'refreshTokenKey' | 'tokenReuse' | 'hooks'
+  | 'config'
+  | 'encryptionKeys'
+  | 'lanes'
+  | 'logger'
+  | 'now'
+  | 'signingKeys'
+  | 'refreshSession'
+  | 'refreshTokenKey'
+  | 'tokenReuse'
+  | 'hooks'
 >
 
 /**
@@ -63,15 +73,32 @@ export async function grantRefreshToken(
 
 /** Exchanges a token that is alive, and asks for one that is spent where its profile may allow more. */
 async function exchange(
-  deps: Pick<AuthDeps, 'config' | 'lanes' | 'refreshSession' | 'refreshTokenKey'>,
+  deps: Pick<AuthDeps, 'config' | 'encryptionKeys' | 'lanes' | 'refreshSession' | 'refreshTokenKey'>,
   token: string,
   { userAgent, ip }: SessionOrigin,
 ): Promise<ReuseOutcome> {
   const child = deriveChildToken(deps.refreshTokenKey, token)
   const hashes = { tokenHash: hashRefreshToken(token), childHash: hashRefreshToken(child) }
-  const result = await deps.refreshSession({ userAgent, ip, ...hashes })
+  const refresh = () => deps.refreshSession({ userAgent, ip, ...hashes })
+  let result = await refresh()
+  if (result.verdict === 'token-not-found' && (await storeAncestor(deps, token))) result = await refresh()
   if (result.verdict !== 'stolen' || !judgesReuseAgain(deps.config.behaviours)) return { result, child }
   return reuseRefreshToken(deps, { token, userAgent, ip })
+}
+
+/**
+ * Stores a spent token of the second form of supabase/auth, of which a switch has copied the newest two alone. It is judged as any
+ * other spent token is: whoever still sends it may have stolen it. @returns whether the token is one
+ */
+async function storeAncestor(
+  { encryptionKeys, lanes }: Pick<AuthDeps, 'encryptionKeys' | 'lanes'>,
+  token: string,
+): Promise<boolean> {
+  const named = parseUpstreamToken(token)
+  const session = named && (await findUpstreamSession(lanes, named.sessionId))
+  if (!session || !isUpstreamAncestor(encryptionKeys, session, token)) return false
+  await insertAncestor(lanes, { sessionId: session.id, tokenHash: hashRefreshToken(token) })
+  return true
 }
 
 function isExchanged(result: RefreshResult): result is Extract<RefreshResult, { readonly session: StoredSession }> {
