@@ -41,8 +41,8 @@ export async function listSharedEmails(db: Kysely<unknown>, { id }: Names): Prom
 
 /**
  * Makes the index by which users are found, without a lock. It is not unique where several users share an email. The index of a run
- * that was killed is not valid, and is made anew. No lock keeps two runs apart here, so that of another run is left to it.
- * @throws Error while another run makes the index
+ * that was killed is not valid, and is made anew. PostgreSQL may still be making it when the client of that run is gone.
+ * @throws Error while PostgreSQL makes the index for a run that was killed
  */
 export async function createEmailIndex(db: Kysely<unknown>, names: Names): Promise<void> {
   const index = sql.id(names.schema, EMAIL_INDEX)
@@ -51,15 +51,7 @@ export async function createEmailIndex(db: Kysely<unknown>, names: Names): Promi
   await requireNobodyIndexes(db, names)
   if (state === 'invalid') await sql`DROP INDEX IF EXISTS ${index}`.execute(db)
   const unique = (await listSharedEmails(db, names)).length === 0 ? sql`UNIQUE` : sql``
-  try {
-    await sql`
-      CREATE ${unique} INDEX CONCURRENTLY ${sql.id(EMAIL_INDEX)} ON ${names.id('users')} ${EMAIL_KEY}`.execute(db)
-  } catch (error) {
-    // Another run may have begun in the same moment: the name is taken, or each waits for the other.
-    if ((await findIndexState(db, names)) === 'valid') return
-    await requireNobodyIndexes(db, names)
-    throw error
-  }
+  await sql`CREATE ${unique} INDEX CONCURRENTLY ${sql.id(EMAIL_INDEX)} ON ${names.id('users')} ${EMAIL_KEY}`.execute(db)
 }
 
 const EMAIL_INDEX = 'users_email_lower_key'
@@ -78,5 +70,6 @@ async function requireNobodyIndexes(db: Kysely<unknown>, { schema }: Names): Pro
   const { rows } = await sql`
     SELECT FROM pg_stat_progress_create_index
     WHERE datname = current_database() AND relid = to_regclass(format('%I.users', ${schema}::text))`.execute(db)
-  if (rows.length > 0) throw new Error('another run of auth adopt makes the index of emails: wait until it has ended')
+  if (rows.length > 0)
+    throw new Error('PostgreSQL still makes the index of emails for a run that was killed: wait until it has ended')
 }
