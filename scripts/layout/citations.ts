@@ -27,7 +27,7 @@ interface Joined {
   readonly text: string
 }
 
-/** The headings of docs/reference/<name>.md, for every service and the framework. */
+/** The headings of docs/reference/<name>.md, for every service, the framework and the console. */
 type References = ReadonlyMap<string, readonly string[]>
 
 /**
@@ -50,7 +50,7 @@ export const citations: Rule = (tree) => {
 }
 
 function readReferences(tree: SourceTree): References {
-  const names = [...serviceNames(tree), 'endpoints']
+  const names = [...serviceNames(tree), 'endpoints', 'console']
   return new Map(
     names.map((name) => {
       const text = tree.files.find(({ path }) => path === pageOf(name))?.text ?? ''
