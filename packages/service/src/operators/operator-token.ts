@@ -1,0 +1,76 @@
+import { NoKeysError, openTokenIssuer } from '@trestle/common/outbound/token-issuer.ts'
+import { errors, type JWTPayload, jwtVerify } from 'jose'
+import { z } from 'zod'
+import { type OperatorActor, UnverifiableTokenError } from './operator.ts'
+import { OPERATOR_ROLES } from './operator-roles.ts'
+
+/** Whose access tokens of operators are good. */
+export interface OperatorTokenRules {
+  /** `https://auth.example.com/.well-known/jwks.json`, or the secret that auth signs with where it signs with one. */
+  readonly keys: { readonly jwksUrl: string } | { readonly secret: string }
+  readonly issuer: string
+  /** Whether the sign-in must have shown a second factor. */
+  readonly mfaRequired: boolean
+}
+
+const LEEWAY_SECONDS = 5
+/** Keys that cannot be read again stay good for ten minutes, as those of users do. */
+const FIXED = { algorithms: ['RS256', 'ES256', 'EdDSA'], leewaySeconds: LEEWAY_SECONDS, keptMs: 600_000 } as const
+
+/**
+ * Makes the function that verifies the access token of an operator: its signature, issuer and time, the second factor where one is
+ * required, and the role that only operators write (console reference: Credentials). It resolves to undefined for a token that is
+ * not good, and rejects with `UnverifiableTokenError` while there are no keys to check it with.
+ * @see RFC 7519, RFC 8725
+ */
+export function createOperatorTokens(
+  rules: OperatorTokenRules,
+  now: () => Date,
+): (token: string) => Promise<OperatorActor | undefined> {
+  const { keys, issuer, mfaRequired } = rules
+  const verify =
+    'secret' in keys
+      ? verifyBySecret(keys.secret, { issuer, now })
+      : openTokenIssuer({ jwksUrl: keys.jwksUrl, issuer, ...FIXED }, { now }).verify
+  return async (token) => toActor(await verify(token).catch(refuseWithoutKeys), { mfaRequired })
+}
+
+/** A token without a session was signed by a command: no sign-out could take it back. */
+const Claims = z.object({
+  sub: z.guid(),
+  session_id: z.guid(),
+  email: z.email(),
+  aal: z.string(),
+  is_anonymous: z.literal(false).optional(),
+  app_metadata: z.object({ console_role: z.enum(OPERATOR_ROLES) }),
+})
+
+/** The operator that verified claims speak for. Undefined without a console role, or without a factor that is required. */
+function toActor(
+  claims: JWTPayload | undefined,
+  { mfaRequired }: Pick<OperatorTokenRules, 'mfaRequired'>,
+): OperatorActor | undefined {
+  const { data } = Claims.safeParse(claims)
+  if (data === undefined || (mfaRequired && data.aal !== 'aal2')) return undefined
+  return { id: data.sub, email: data.email, role: data.app_metadata.console_role }
+}
+
+function refuseWithoutKeys(error: unknown): never {
+  throw error instanceof NoKeysError ? new UnverifiableTokenError(error.message, { cause: error }) : error
+}
+
+function verifyBySecret(
+  secret: string,
+  { issuer, now }: Pick<OperatorTokenRules, 'issuer'> & { readonly now: () => Date },
+): (token: string) => Promise<JWTPayload | undefined> {
+  const key = new TextEncoder().encode(secret)
+  const fixed = { issuer, algorithms: ['HS256'], clockTolerance: LEEWAY_SECONDS, requiredClaims: ['sub', 'exp'] }
+  return async (token) => {
+    try {
+      return (await jwtVerify(token, key, { ...fixed, currentDate: now() })).payload
+    } catch (error) {
+      if (error instanceof errors.JOSEError) return undefined
+      throw error
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { isIP } from 'node:net'
+import { findOperatorKey, type OperatorKey } from './operator-keys.ts'
+import { lowerRole, type OperatorRole } from './operator-roles.ts'
+
+/** The user behind an operator's request, as auth knows them. */
+export interface OperatorActor {
+  /** `sub` of the token: a user of auth. */
+  readonly id: string
+  readonly email: string
+  readonly role: OperatorRole
+}
+
+/** Who makes an operator's request: a key of a console, and the user who acts through it. */
+export interface Operator {
+  /** The name of the key. */
+  readonly key: string
+  readonly actor: OperatorActor
+  /** What this request may do: the lower role of key and user. */
+  readonly role: OperatorRole
+  /** The address of the user's browser, as the console tells it; else that of the request. */
+  readonly address: string
+}
+
+/** What recognizes operators. */
+export interface OperatorAccess {
+  readonly keys: readonly OperatorKey[]
+  /** Undefined for a token that is not an operator's. Rejects with `UnverifiableTokenError` while it cannot be verified. */
+  readonly verifyToken: (token: string) => Promise<OperatorActor | undefined>
+}
+
+/** No key can be read to verify a token with. The token may be good. */
+export class UnverifiableTokenError extends Error {
+  override readonly name = 'UnverifiableTokenError'
+}
+
+/** A request, as a server has read it. */
+export interface OperatorRequest {
+  readonly headers: IncomingHttpHeaders
+  /** The address of the client. */
+  readonly ip: string
+}
+
+const BEARER = /^bearer +([\w.~+/=-]+) *$/i
+
+/**
+ * The operator of a request, by the header `X-Trestle-Operator-Key` and the operator's own access token as bearer. Undefined when
+ * either is missing or not good: a key alone names nobody, and a token alone is no console's. A token is verified only beside a
+ * known key.
+ * @throws UnverifiableTokenError
+ */
+export async function readOperator(
+  { keys, verifyToken }: OperatorAccess,
+  { headers, ip }: OperatorRequest,
+): Promise<Operator | undefined> {
+  const token = BEARER.exec(headers.authorization ?? '')?.[1]
+  const key = token === undefined ? undefined : findPresentedKey(keys, headers)
+  if (key === undefined || token === undefined) return undefined
+  const actor = await verifyToken(token)
+  const address = toldAddress(headers) ?? ip
+  return actor && { key: key.name, actor, role: lowerRole(key.role, actor.role), address }
+}
+
+/**
+ * The address of the browser that a console tells in `X-Trestle-Operator-Address`. Undefined without it, for a text that is no IP
+ * address, and without a good key: anybody else could choose an address to be counted under.
+ */
+export function readOperatorAddress(keys: readonly OperatorKey[], headers: IncomingHttpHeaders): string | undefined {
+  const told = toldAddress(headers)
+  return told !== undefined && findPresentedKey(keys, headers) ? told : undefined
+}
+
+function findPresentedKey(keys: readonly OperatorKey[], headers: IncomingHttpHeaders): OperatorKey | undefined {
+  const presented = headers['x-trestle-operator-key']
+  return typeof presented === 'string' ? findOperatorKey(keys, presented) : undefined
+}
+
+function toldAddress(headers: IncomingHttpHeaders): string | undefined {
+  const told = headers['x-trestle-operator-address']
+  return typeof told === 'string' && isIP(told) !== 0 ? told : undefined
+}
