@@ -5,6 +5,7 @@ import type { PaymentsDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
 import { ANSWER_HEADERS, answers } from './plugins/answers.ts'
 import { authenticate } from './plugins/authenticate.ts'
+import { authenticateOperator, OPERATOR_SCHEMES } from './plugins/authenticate-operator.ts'
 import { checkout } from './plugins/checkout.ts'
 import { idempotencyKey } from './plugins/idempotency-key.ts'
 import { linkPages } from './plugins/link-pages.ts'
@@ -40,6 +41,7 @@ import { merchantsRoutes } from './routes/merchants.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
 import { challengesRoutes } from './routes/payments/challenges.ts'
 import { paymentsRoutes } from './routes/payments.ts'
+import { operatorMeRoutes } from './routes/operator/me.ts'
 import { payoutsRoutes } from './routes/payouts.ts'
 import { posPayRoutes } from './routes/pos/pay.ts'
 import { receiptRoutes } from './routes/pos/receipt.ts'
@@ -97,6 +99,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
       'Merchants, card payments and a ledger.\n\nThe API key, which `POST /apps` shows once, is the password of Basic authentication. The user name stays empty.',
     file: deps.config.server.docsEnabled ? API_DOCUMENT : undefined,
     securitySchemes: SECURITY_SCHEMES,
+    otherSchemes: OPERATOR_SCHEMES,
   })
   await app.register(healthRoutes)
   await app.register(readyRoutes)
@@ -107,6 +110,7 @@ export async function buildApp(deps: PaymentsDeps): Promise<Server> {
   await app.register(invitationsRoutes)
   await app.register(customerRoutes)
   await app.register(keyedRoutes)
+  await app.register(operatorRoutes)
   await app.register(homeRoutes, { linkHost: undefined })
   return app
 }
@@ -144,6 +148,12 @@ async function keyedRoutes(app: Server): Promise<void> {
   await app.register(capturesRoutes)
   await app.register(refundsRoutes)
   await app.register(voidsRoutes)
+}
+
+/** Routes of operators, who call with an operator key and their access token. */
+async function operatorRoutes(app: Server): Promise<void> {
+  await app.register(authenticateOperator)
+  await app.register(operatorMeRoutes)
 }
 
 /** Routes of customers and their banks, which need no key. */

@@ -14,6 +14,7 @@ import {
   toDatabaseConfig,
   toTelemetryConfig,
 } from '@trestle/service/common-settings.ts'
+import { type OperatorConfig, operatorRule, toOperators } from '@trestle/service/operators/operator-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { type AcquiringConfig, toAcquiringConfig } from './config/acquiring.ts'
 import { type CheckoutConfig, toCheckoutConfig } from './config/checkout.ts'
@@ -51,6 +52,8 @@ export interface PaymentsConfig
   readonly warnings: readonly string[]
   /** Undefined: users cannot call. */
   readonly signIn: SignInConfig | undefined
+  /** Undefined: there is no operator API. */
+  readonly operators: OperatorConfig | undefined
   readonly dayLimits: {
     readonly authorizationExpiryDays: number
     readonly confirmationDays: number
@@ -91,10 +94,12 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Paym
       ...findUnknownSettings(settings, source),
       ...largePoolWarnings(`${PREFIX}DB_POOL_SIZE`, values.DB_POOL_SIZE),
       ...plainHttpWarnings(`${PREFIX}USER_JWKS_URL`, values.USER_JWKS_URL),
+      ...plainHttpWarnings(`${PREFIX}OPERATOR_JWKS_URL`, values.OPERATOR_JWKS_URL),
     ],
     ...toPricingConfig(values),
     ...toMessageConfig(values),
     signIn: toSignInConfig(values),
+    operators: toOperators(values),
     ...toAcquiringConfig(values),
     ...toCheckoutConfig(values),
     ...toRegistrationConfig(values),
@@ -136,11 +141,13 @@ type JudgedValues = Pick<
   PaymentsValues,
   | ('RATE_LIMIT_STORE' | 'REDIS_URL' | 'SMTP_URL' | 'MAIL_FROM' | 'USER_JWKS_URL' | 'USER_ISSUER' | 'USER_AUDIENCE')
   | ('REQUIRE_TLS' | 'TRUSTED_PROXIES' | 'DATABASE_URL' | 'COORDINATOR_URL')
+  | ('OPERATOR_KEYS' | 'OPERATOR_JWKS_URL' | 'OPERATOR_JWT_SECRET' | 'OPERATOR_ISSUER' | 'OPERATOR_REQUIRE_MFA')
 >
 
 const rules: readonly Rule<JudgedValues>[] = [
   limitStoreRule(PREFIX),
   ...signInRules,
+  operatorRule(PREFIX),
   ({ DATABASE_URL, COORDINATOR_URL }) =>
     urlsOfHosts(DATABASE_URL).length > 1 && COORDINATOR_URL === undefined
       ? `${PREFIX}COORDINATOR_URL is required when ${PREFIX}DATABASE_URL has several hosts`

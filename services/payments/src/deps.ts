@@ -12,6 +12,8 @@ import type { Lanes } from '@trestle/database/lanes.ts'
 import type { Jobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox, type Outbox } from '@trestle/jobs/outbox.ts'
 import { openLimiterStore } from '@trestle/service/limiter-store.ts'
+import type { OperatorAccess } from '@trestle/service/operators/operator.ts'
+import { openOperatorAccess } from '@trestle/service/operators/operator-settings.ts'
 import type { FastifyBaseLogger } from 'fastify'
 import { type Acquirers, createAcquirers } from './acquirers/acquirers.ts'
 import { createHttpAcquirer } from './acquirers/http-acquirer.ts'
@@ -74,6 +76,8 @@ interface AccessDeps {
   readonly usedKeys: UsedKeys
   /** Undefined unless users may sign in. */
   readonly userTokens: UserTokens | undefined
+  /** Undefined: there is no operator API. */
+  readonly operators: OperatorAccess | undefined
 }
 
 /** What moves money: the acquirers, and the way of captures, refunds and voids to the database. */
@@ -180,6 +184,7 @@ export async function createDeps(
     mailer,
     webhooks: openWebhooks(config.webhooks, createWebhookSecrets(config)),
     userTokens: config.signIn && (await openSignIn(lanes, config.signIn)),
+    operators: config.operators && (await openOperatorAccess(config.operators, SOURCES.now)),
     logger,
     meter,
     metrics,

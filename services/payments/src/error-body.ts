@@ -38,6 +38,28 @@ export function errorAnswersWithoutLimit<const Status extends ErrorStatus>(
   return toAnswers([...statuses, 500, 503])
 }
 
+/** The body of a 403 of operators. */
+const OperatorForbiddenView = ErrorView.extend({
+  action: z.string().describe('What the route does'),
+  role: z.string().describe('The role of the operator'),
+}).meta({ id: 'OperatorForbidden' })
+
+/** The errors that routes of operators have, by status. */
+type OperatorAnswers<Status extends number> = {
+  readonly [Each in Status]: Each extends 403 ? typeof OperatorForbiddenView : ErrorAnswers<Each>[Each]
+}
+
+/** Returns the errors of a route of operators, for its schema. Statuses that all of them have are added. */
+export function operatorAnswers<const Status extends ErrorStatus = never>(
+  ...statuses: readonly Status[]
+): OperatorAnswers<Status | 401 | 404 | 429 | 500 | 503> {
+  const forbidden = statuses.some((status) => status === 403) ? { 403: OperatorForbiddenView.describe('Forbidden') } : {}
+  // The spread loses the statuses.
+  return { ...toAnswers([401, 404, ...statuses, 429, 500, 503]), ...forbidden } as OperatorAnswers<
+    Status | 401 | 404 | 429 | 500 | 503
+  >
+}
+
 function toAnswers<Status extends number>(statuses: readonly Status[]): ErrorAnswers<Status> {
   const views = statuses.map((status) => [
     status,

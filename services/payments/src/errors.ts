@@ -22,6 +22,8 @@ function declareTemplate<Values extends object>(
 
 /** How a client proves who it is (RFC 7617). */
 export const BASIC_CHALLENGE = 'Basic realm="payments", charset="UTF-8"'
+/** How an operator does so (RFC 6750), beside the operator key. */
+const OPERATOR_CHALLENGE = 'Bearer realm="payments"'
 /** Seconds after which a client may send the request again. */
 const RETRY = { 'retry-after': '1' }
 
@@ -31,6 +33,13 @@ export const unauthorized = declare(401, 'UNAUTHORIZED', 'The API key is missing
   'www-authenticate': BASIC_CHALLENGE,
 })
 export const forbidden = declare(403, 'FORBIDDEN', 'The API key has no access to this resource')
+export const operatorUnauthorized = declare(
+  401,
+  'OPERATOR_UNAUTHORIZED',
+  'The operator key or the access token is missing, malformed or not good',
+  { 'www-authenticate': OPERATOR_CHALLENGE },
+)
+export const operatorForbidden = declare(403, 'OPERATOR_FORBIDDEN', 'The role of the operator may not do this')
 export const registrationClosed = declare(
   403,
   'REGISTRATION_CLOSED',

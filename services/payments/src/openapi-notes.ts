@@ -18,6 +18,10 @@ const tags = [
   { name: 'Lines', description: 'The history of a balance.' },
   { name: 'Payouts', description: 'Payments to the bank accounts of merchants.' },
   { name: 'Webhooks', description: 'Events, and the addresses that they are sent to.' },
+  {
+    name: 'Operators',
+    description: 'What the people who run the service see and do. Needs an operator key and an access token.',
+  },
   { name: 'Access', description: 'Apps, their keys, and the users of merchants.' },
   { name: 'Test mode', description: 'What acquirers and time do, for test merchants only.' },
   { name: 'Pages', description: 'Pages for the browsers of customers and invited users.' },

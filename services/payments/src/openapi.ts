@@ -107,6 +107,7 @@ const documentDeps: PaymentsDeps = {
     allowHttp: false,
   },
   userTokens: undefined,
+  operators: undefined,
   logger: pino({ enabled: false }),
   meter: createNoopMeter(),
   tracing: { instrument: async () => {} },

@@ -9,6 +9,7 @@ import type { StandbyConfig } from '@trestle/database/standby.ts'
 import { createJobs } from '@trestle/jobs/jobs.ts'
 import { createOutbox } from '@trestle/jobs/outbox.ts'
 import { type LimiterStore, memoryStore } from '@trestle/service/limiter-store.ts'
+import type { OperatorAccess } from '@trestle/service/operators/operator.ts'
 import type { MailSink } from '@trestle/testing/mail-sink.ts'
 import {
   createTemporaryDatabase,
@@ -71,6 +72,8 @@ export interface TestOptions {
   readonly work?: boolean
   /** Checks tokens of users. Undefined: users cannot call. */
   readonly verifyUser?: VerifyUserToken
+  /** Who may call as an operator. Undefined: nobody. */
+  readonly operators?: OperatorAccess
   /** Hosts of the operator's own network that may have webhooks. */
   readonly webhookHosts?: readonly string[]
   readonly authorizationExpiryDays?: number
@@ -246,6 +249,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
       secrets: createWebhookSecrets({ vaultKeys: TEST_VAULT_KEYS, pepper: testPepper.export() }),
       allowHttp: true,
     },
+    operators: options.operators,
     userTokens: options.verifyUser && createUserTokens(service.lanes, options.verifyUser),
     logger,
     meter: createNoopMeter(),

@@ -19,6 +19,8 @@ export interface ApiDocumentsOptions {
   readonly file: URL | undefined
   /** How callers authenticate, by name. Every route needs one of these schemes unless its schema says `security: []`. */
   readonly securitySchemes?: SecuritySchemes
+  /** Further schemes, which only routes need that name them in their schema. */
+  readonly otherSchemes?: SecuritySchemes
 }
 
 /** An OpenAPI 3.1 document, as JSON. */
@@ -33,9 +35,10 @@ type SecuritySchemes = NonNullable<NonNullable<OpenApi['components']>['securityS
  * the document, by a library of about 90 files that it loads. A process that serves requests reads a file instead.
  */
 export const apiDocuments = fp<ApiDocumentsOptions>(
-  async (app, { securitySchemes = {}, file, ...info }) => {
+  async (app, { securitySchemes = {}, otherSchemes = {}, file, ...info }) => {
     const security = Object.keys(securitySchemes).map((name) => ({ [name]: [] }))
-    const openapi = { openapi: '3.1.0', info, components: { securitySchemes }, security }
+    const components = { securitySchemes: { ...securitySchemes, ...otherSchemes } }
+    const openapi = { openapi: '3.1.0', info, components, security }
     const routes: RouteOptions[] = []
     app.addHook('onRoute', (route) => {
       if (route.method !== 'HEAD' && route.schema?.hide !== true) routes.push(route)

@@ -18,6 +18,7 @@ import {
   standbySettings,
   telemetrySettings,
 } from '@trestle/service/common-settings.ts'
+import { operatorSettings } from '@trestle/service/operators/operator-settings.ts'
 import { readVaultKeys } from '../vault/vault-keys.ts'
 import { acquiringSettings } from './acquiring.ts'
 import { checkoutSettings } from './checkout.ts'
@@ -102,6 +103,7 @@ export const settings = {
   ...observationSettings,
   ...messageSettings,
   ...signInSettings,
+  ...group('Operators', operatorSettings),
   ...registrationSettings,
   ...checkoutSettings,
   ...pricingSettings,

@@ -218,3 +218,6 @@ export const openEndpoint: Endpoint = {
   body: () => ({}),
   bad: { request: () => ({ payload: { name: 5 } }), fields: [['name', 'must be a string', 'TYPE']] },
 }
+
+/** Endpoints of operators. They are judged by another table: they need two credentials, and a role. */
+export const operatorEndpoints: readonly Endpoint[] = [{ name: 'GET /operator/me', path: () => '/operator/me' }]

@@ -14,7 +14,15 @@ import { createRateLimits } from '../../src/rate-limits/rate-limits.ts'
 import { CHECKOUT_CORS, refusalHeaders, temporaryHeaders } from '../headers.ts'
 import { UNLIMITED } from '../payments-app.ts'
 import { createStubAcquirer } from '../stub-acquirer.ts'
-import { checkoutEndpoints, type Endpoint, keyedEndpoints, openEndpoint, type Wrong } from './endpoints.ts'
+import { operatorHeaders, testOperators } from '../operators.ts'
+import {
+  checkoutEndpoints,
+  type Endpoint,
+  keyedEndpoints,
+  openEndpoint,
+  operatorEndpoints,
+  type Wrong,
+} from './endpoints.ts'
 import { type OpenEndpoint, type OpenRefusal, openEndpoints, POS_HOST, VAULT_HOST } from './open-endpoints.ts'
 import { ruleCases } from './rule-cases.ts'
 import {
@@ -42,7 +50,8 @@ const faulty = new Map<Error, App>()
 const broken = new Map<Error, App>()
 beforeAll(async () => {
   const hosts = { posHost: POS_HOST, vaultHost: VAULT_HOST }
-  world = await openWorld({ acquirers: new Map([['north', createStubAcquirer()]]), ...hosts })
+  const acquirers = new Map([['north', createStubAcquirer()]])
+  world = await openWorld({ acquirers, operators: testOperators, ...hosts })
   const rateLimits = createRateLimits(
     { ...UNLIMITED, requestsPerSecond: 1, checkoutsPerSecond: 1, appsPerMinute: 1 },
     memoryStore(),
@@ -66,11 +75,12 @@ const FAULTS = {
   bug: new Error('a secret in /etc/passwd'),
   outage: new NoConnectionError('away'),
 }
-const all = [...keyedEndpoints, ...checkoutEndpoints, openEndpoint]
+const all = [...keyedEndpoints, ...checkoutEndpoints, openEndpoint, ...operatorEndpoints]
 
 async function requestOf({ name, path, body }: Endpoint, of: World): Promise<InjectOptions> {
   const method = name.split(' ', 1)[0] as 'GET' | 'POST' | 'PUT' | 'DELETE'
-  const headers = { ...of.owner.headers, 'accept-version': '1' }
+  const credentials = name.includes(' /operator/') ? operatorHeaders('admin') : of.owner.headers
+  const headers = { ...credentials, 'accept-version': '1' }
   return { method, url: path(of), headers, ...(body ? { payload: await body(of) } : {}) }
 }
 
@@ -78,6 +88,12 @@ const withHeaders = (request: InjectOptions, headers: InjectOptions['headers']):
   ...request,
   headers: { ...request.headers, ...headers },
 })
+
+/** How a client proves who it is, by the code of the 401. */
+const CHALLENGES = new Map([
+  ['UNAUTHORIZED', 'Basic realm="payments", charset="UTF-8"'],
+  ['OPERATOR_UNAUTHORIZED', 'Bearer realm="payments"'],
+])
 
 /** An error of the catalogue, with the headers that go with it. */
 function expectError(
@@ -92,7 +108,7 @@ function expectError(
   expect(headers).toEqual(
     (isTemporary ? temporaryHeaders : refusalHeaders)(code, {
       ...(isOfCheckout ? CHECKOUT_CORS : {}),
-      ...(status === 401 ? { 'www-authenticate': 'Basic realm="payments", charset="UTF-8"' } : {}),
+      ...(status === 401 ? { 'www-authenticate': CHALLENGES.get(code) } : {}),
       // A browser sees a page there.
       ...(status === 404 && method === 'GET' && /^\/(\?|$)/.test(url) ? { vary: 'accept' } : {}),
       // The rest of a long body is not read.
@@ -212,6 +228,34 @@ function checkoutCases({ name, unknown }: Endpoint): readonly ErrorCase[] {
   ]
 }
 
+/** Sends a good request to a service whose plugins fail: an endpoint may call no dependency. */
+async function raiseBefore(error: Error, endpoint: Endpoint): Promise<LightMyRequestResponse> {
+  const app = faulty.get(error)
+  if (!app) throw new Error('no service has this fault')
+  return app.inject(await requestOf(endpoint, world))
+}
+
+const NO_KEY = { 'x-trestle-operator-key': 'unknown' }
+
+/** The errors of every endpoint of operators. */
+const operatorCases = [
+  caseOf(errors.operatorUnauthorized, async (endpoint) => send(withHeaders(await requestOf(endpoint, world), NO_KEY))),
+  caseOf(errors.endpointNotFound, async (endpoint) => {
+    const app = await buildBroken(world, { operators: undefined })
+    const response = await app.inject(await requestOf(endpoint, world))
+    await app.close()
+    return response
+  }),
+  caseOf(errors.rateLimited, async (endpoint) => {
+    const remoteAddress = `203.0.113.${1 + operatorEndpoints.indexOf(endpoint)}`
+    const request = { ...withHeaders(await requestOf(endpoint, world), NO_KEY), remoteAddress }
+    for (let times = 1; times < TOO_MANY; times++) await guarded.inject(request)
+    return guarded.inject(request)
+  }),
+  caseOf(errors.internalError, (endpoint) => raiseBefore(FAULTS.bug, endpoint)),
+  caseOf(errors.serviceUnavailable, (endpoint) => raiseBefore(FAULTS.outage, endpoint)),
+]
+
 const closed = (['closed', 'invited'] as const).map((registration) => ({
   status: 403,
   title: `refuses where registration is ${registration}`,
@@ -236,6 +280,7 @@ const tables = [
   ...keyedEndpoints.map((endpoint) => ({ endpoint, cases: keyedCases(endpoint) })),
   ...checkoutEndpoints.map((endpoint) => ({ endpoint, cases: checkoutCases(endpoint) })),
   { endpoint: openEndpoint, cases: openCases },
+  ...operatorEndpoints.map((endpoint) => ({ endpoint, cases: operatorCases })),
 ]
 
 describe.each(tables)('the errors of $endpoint.name', ({ endpoint, cases }) => {
@@ -364,6 +409,8 @@ const RAISED_ABOVE = [
   'internalError',
   'invalidFields',
   'notFound',
+  'operatorForbidden',
+  'operatorUnauthorized',
   'payloadTooLarge',
   'rateLimited',
   'registrationClosed',
