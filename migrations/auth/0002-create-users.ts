@@ -12,6 +12,8 @@
 // - `claimed_at`: when the account became somebody's, for good; see the trigger.
 // - `email_change_asked_at`, `phone_change_asked_at`: when a signed-in user asked for the change. Anybody can have its message
 //   sent again, so `…_sent_at` does not tell how old the change is. The service sends no message for an old change.
+// - `console_role`: what the user may do as an operator. It is no member of `raw_app_meta_data`, which triggers and imports of
+//   applications write too.
 import { type Kysely, sql } from 'kysely'
 import type { MigrationSource, Names } from '../migration.ts'
 import { EMAIL_KEY } from './email-key.ts'
@@ -23,6 +25,7 @@ const OWN_COLUMNS = [
   'keep_unconfirmed boolean DEFAULT false',
   'email_change_asked_at timestamptz',
   'phone_change_asked_at timestamptz',
+  'console_role text',
 ] as const
 const OWN_INDEXES = [
   'users_staged_at_idx',

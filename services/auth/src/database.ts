@@ -53,6 +53,8 @@ export interface UsersTable {
   staged_at: TimestampColumn | null
   /** Whether an admin or an import made the user: clean-up never deletes such a user as unconfirmed. */
   keep_unconfirmed: Generated<boolean>
+  /** What the user may do as an operator; null for other users. */
+  console_role: string | null
   /** Since when the account is claimed; null also where it was confirmed from the beginning (see `isUnclaimed`). */
   claimed_at: TimestampColumn | null
   created_at: FilledTimestamp

@@ -16,5 +16,6 @@ export const CONTEXT: RequestContext = {
 export const SERVICE: Admin = {
   userId: null,
   sessionId: null,
+  managesOperators: false,
   actor: { id: null, email: 'service_role', phone: null, userMetadata: {}, isSsoUser: false },
 }

@@ -9,4 +9,4 @@ json_build_object(
   'reauthentication_sent_at', u.reauthentication_sent_at, 'last_sign_in_at', u.last_sign_in_at,
   'raw_app_meta_data', u.raw_app_meta_data, 'raw_user_meta_data', u.raw_user_meta_data,
   'banned_until', u.banned_until, 'deleted_at', u.deleted_at, 'is_anonymous', u.is_anonymous, 'is_sso_user', u.is_sso_user,
-  'staged_at', u.staged_at, 'created_at', u.created_at, 'updated_at', u.updated_at)
+  'staged_at', u.staged_at, 'console_role', u.console_role, 'created_at', u.created_at, 'updated_at', u.updated_at)

@@ -118,6 +118,28 @@ describe('auth users', () => {
     expect(await audit()).toEqual([auditEntry('user_signedup', 'team', traits)])
   })
 
+  it('assign-role: lets a user work as an operator, and takes the role away again', async () => {
+    await run(...ada)
+    const own = { provider: 'email', providers: ['email', 'phone'] }
+    expect(await json('users', 'assign-role', 'ada@example.com', 'support')).toHaveProperty('app_metadata', {
+      ...own,
+      console_role: 'support',
+    })
+    expect(await json('users', 'assign-role', ADA, 'none')).toHaveProperty('app_metadata', own)
+    const traits = { user_id: ADA, user_email: 'ada@example.com', user_phone: '4512345678' }
+    expect((await audit()).slice(1)).toEqual([
+      auditEntry('user_modified', 'user', { ...traits, console_role: 'support' }),
+      auditEntry('user_modified', 'user', { ...traits, console_role: null }),
+    ])
+  })
+
+  it('assign-role: refuses a word that is no role, and says which there are', async () => {
+    await run(...ada)
+    await expect(run('users', 'assign-role', ADA, 'owner')).rejects.toThrow(
+      'there is no role owner: take viewer, support, admin or none',
+    )
+  })
+
   it('create --json: prints the user record of the API; the password signs in', async () => {
     const words = [...ted, '--password', 'correct horse', '--confirm', '--app-metadata', '{"plan":"pro"}']
     expect(await json(...words)).toEqual(

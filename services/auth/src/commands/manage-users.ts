@@ -1,5 +1,6 @@
 import { numberOption } from '@trestle/common/commands/number-option.ts'
 import type { CommandInput, OperatorCommand } from '@trestle/common/commands/operator-command.ts'
+import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
 import { InvalidArgumentError, Option } from 'commander'
 import type { OperatorDeps } from '../deps.ts'
 import { type GeneratedLink, viewGeneratedLink } from '../one-time-tokens/generated-link.ts'
@@ -8,6 +9,7 @@ import { PAGE_NUMBER_MAX, ROWS_DEFAULT, ROWS_MAX } from '../pagination/page-quer
 import { NIL_UUID, parseId } from '../records/ids.ts'
 import { requireEmail } from '../requests/identifier.ts'
 import { listSessionsOfUser } from '../sessions/session-repository.ts'
+import { assignConsoleRole } from '../use-cases/assign-console-role.ts'
 import { changeUserAsAdmin } from '../use-cases/change-user-as-admin.ts'
 import { createUser } from '../use-cases/create-user.ts'
 import { deleteUserAsAdmin } from '../use-cases/delete-user-as-admin.ts'
@@ -89,6 +91,11 @@ export const manageUsers: readonly Command[] = [
     run: (deps, input) => ban(deps, input, 'none'),
   },
   {
+    usage: 'assign-role <user> <role>',
+    description: 'let a user work as an operator: viewer, support, admin, or none; ends the sessions of the user',
+    run: assignRole,
+  },
+  {
     usage: 'invite <email>',
     description: 'make a user and mail an invitation; an unconfirmed user is invited again',
     options: [
@@ -165,6 +172,18 @@ async function ban(deps: OperatorDeps, input: CommandInput, duration: string | u
   const wanted = parseAdminUser(deps.config, { ban_duration: duration })
   const changed = await changeUserAsAdmin(deps, { admin: OPERATOR, userId, audience: undefined, wanted, ip: '' })
   return input.format === 'json' ? viewUser(changed) : describeUserBriefly(changed, deps.now())
+}
+
+/** @throws InvalidArgumentError for a word that is no role */
+async function assignRole(deps: OperatorDeps, input: CommandInput): Promise<object> {
+  const word = input.words[1] ?? ''
+  const role = OPERATOR_ROLES.find((known) => known === word) ?? null
+  if (role === null && word !== 'none') {
+    throw new InvalidArgumentError(`there is no role ${word}: take ${OPERATOR_ROLES.join(', ')} or none`)
+  }
+  const userId = await requireUserId(deps, input)
+  const changed = await assignConsoleRole(deps, { admin: OPERATOR, userId, audience: undefined, role, ip: '' })
+  return input.format === 'json' ? viewUser(changed) : describeUser(changed, deps.now())
 }
 
 async function invite(deps: OperatorDeps, { words: [email = ''], options, format }: CommandInput): Promise<object> {

@@ -12,6 +12,7 @@ import { findIdentifierOwner } from '../users/user-repository.ts'
 export const OPERATOR: Admin = {
   userId: null,
   sessionId: null,
+  managesOperators: true,
   actor: { id: null, email: 'operator', phone: null, userMetadata: {}, isSsoUser: false },
 }
 

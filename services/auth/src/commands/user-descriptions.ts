@@ -1,7 +1,7 @@
 import type { Timestamp } from '../records/timestamp.ts'
 import type { ListedSession } from '../sessions/session-repository.ts'
 import type { Profile } from '../users/profile-repository.ts'
-import { isBanned, type User } from '../users/user.ts'
+import { isBanned, shownAppMetadata, type User } from '../users/user.ts'
 
 /** A user as a row of a list for people. It fits a terminal of 80 columns. */
 export function describeUserRow({ user }: Pick<Profile, 'user'>, now: Date): object {
@@ -32,7 +32,7 @@ export function describeUser({ user, identities, factors }: Profile, now: Date):
     ...describeUserBriefly({ user }, now),
     audience: user.audience,
     role: user.role,
-    appMetadata: user.appMetadata,
+    appMetadata: shownAppMetadata(user),
     userMetadata: user.userMetadata,
     identities: identities.map(({ provider, providerId, email, lastSignInAt }) => ({
       provider,

@@ -65,6 +65,7 @@ const session: IssuedSession = {
     deletedAt: null,
     isAnonymous: true,
     isSsoUser: false,
+    consoleRole: null,
     stagedAt: null,
     createdAt: at,
     updatedAt: at,

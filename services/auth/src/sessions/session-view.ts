@@ -7,6 +7,8 @@ import type { Db } from '../database.ts'
 import { ClaimsAnswer, failHook, requireHookAnswer } from '../hooks/hook-answer.ts'
 import type { Hooks } from '../hooks/hooks.ts'
 import { announceUser } from '../hooks/user-created-job.ts'
+import { Metadata, withoutConsoleRole } from '../users/metadata.ts'
+import { shownAppMetadata } from '../users/user.ts'
 import { UserView, viewUser } from '../users/user-view.ts'
 import type { IssuedSession, StoredSession } from './session.ts'
 import { nameInError } from './session-headers.ts'
@@ -147,7 +149,7 @@ function toClaims({ user, ...session }: StoredSession, { issuer, issuedAt, expir
     exp: expiresAt,
     email: user.emailAsWritten ?? '',
     phone: user.phone ?? '',
-    app_metadata: user.appMetadata,
+    app_metadata: shownAppMetadata(user),
     user_metadata: user.userMetadata,
     role: user.role,
     aal: session.aal,
@@ -157,14 +159,6 @@ function toClaims({ user, ...session }: StoredSession, { issuer, issuedAt, expir
   }
 }
 
-/** The claims that a hook cannot change, and when the token expires. */
-interface TokenClaims {
-  readonly sub: string
-  readonly session_id: string
-  /** Epoch seconds. */
-  readonly exp: number
-}
-
 /**
  * Lets the hook CUSTOM_ACCESS_TOKEN change the claims of an access token, where the hook is on.
  * @param method how the client got the token: a method of `amr`, or `token_refresh`
@@ -172,7 +166,7 @@ interface TokenClaims {
  */
 async function customiseClaims(
   { hooks }: { readonly hooks: Hooks },
-  claims: TokenClaims,
+  claims: AccessTokenClaims,
   method: string,
 ): Promise<{ readonly exp: number }> {
   if (!hooks.isOn('CUSTOM_ACCESS_TOKEN')) return claims
@@ -182,5 +176,18 @@ async function customiseClaims(
   if (wanted.sub !== claims.sub || wanted.session_id !== claims.session_id) {
     failHook(new Error('the hook names another user or session'))
   }
-  return wanted
+  return keepConsoleRole(wanted, claims)
+}
+
+/**
+ * The claims of a hook, with the console role of the database: a hook gives nobody a role. Of an operator it does not say either
+ * that they have shown a second factor. Other services believe both (console reference: Tokens of operators).
+ */
+function keepConsoleRole<Claims extends { readonly exp: number; readonly app_metadata?: unknown }>(
+  wanted: Claims,
+  { app_metadata: { console_role: consoleRole }, aal }: Pick<AccessTokenClaims, 'app_metadata' | 'aal'>,
+): Claims {
+  const { data: metadata } = Metadata.safeParse(wanted.app_metadata)
+  if (consoleRole !== undefined) return { ...wanted, app_metadata: { ...metadata, console_role: consoleRole }, aal }
+  return metadata === undefined ? wanted : { ...wanted, app_metadata: withoutConsoleRole(metadata) }
 }

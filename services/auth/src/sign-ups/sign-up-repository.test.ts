@@ -156,6 +156,7 @@ const signedInUser = (members: object) => ({
   deletedAt: null,
   isAnonymous: false,
   isSsoUser: false,
+  consoleRole: null,
   stagedAt: null,
   createdAt: anyTime,
   updatedAt: anyTime,

@@ -25,14 +25,17 @@ export interface FactorChanges {
   readonly phone: string | undefined
 }
 
-/** Renames a factor of a user, or changes its phone. @throws userNotFound, factorNotFound, factorNameTaken, phoneFactorExists */
+/**
+ * Renames a factor of a user, or changes its phone.
+ * @throws userNotFound, consoleUserProtected, factorNotFound, factorNameTaken, phoneFactorExists
+ */
 export async function changeFactorAsAdmin(
   deps: ChangeFactorDeps,
   { admin, factorId, ip, ...managed }: ManagedFactor,
   { friendlyName, phone }: FactorChanges,
 ): Promise<Factor> {
   const changing = deps.db.transaction().execute(async (trx) => {
-    const user = await lockManagedUser(trx, managed)
+    const user = await lockManagedUser(trx, managed, admin)
     const factor = requireFactor(await lockFactor(trx, user.id, factorId))
     const others = (await listFactors(trx, user.id)).filter(({ id }) => id !== factor.id)
     requireFreeName(friendlyName ?? '', others)

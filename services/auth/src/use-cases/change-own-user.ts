@@ -23,7 +23,7 @@ import { type PreparedPassword, preparePassword, requireShownPassword } from '..
 import { consumeNonce } from '../sessions/nonce.ts'
 import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import { refuseTaken, requireNewIdentifier, withUniqueIdentifiers } from '../users/claim-identifier.ts'
-import { mergeMetadata } from '../users/metadata.ts'
+import { mergeMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
 import { passwordChange, updateUser } from '../users/user-change-repository.ts'
@@ -51,8 +51,8 @@ export interface ChangeOwnUserInput {
 /**
  * Changes the caller's own account (reference: PUT /user). All changes are checked before anything is hashed or counted. Then one
  * transaction makes all of them or none, under the user's lock.
- * @throws appMetadataForAdmins, secondFactorNeeded, adminNeedsSecondFactor, ssoUserManaged, signInTooOld, anonymousPassword,
- * emailExists, phoneExists, reauthenticationNotValid, currentPasswordInvalid, metadataTooLarge, and what `findCaller`,
+ * @throws appMetadataForAdmins, consoleRoleReserved, secondFactorNeeded, adminNeedsSecondFactor, ssoUserManaged, signInTooOld,
+ * anonymousPassword, emailExists, phoneExists, reauthenticationNotValid, currentPasswordInvalid, metadataTooLarge, and what `findCaller`,
  * `preparePassword`, `takeMessageAllowances` and `changeOwnAddresses` throw
  */
 export async function changeOwnUser(
@@ -110,7 +110,13 @@ async function storeChanges(
   const current = await updateUser(trx, user.id, {
     updated_at: deps.now(),
     ...(data && { raw_user_meta_data: mergeMetadata(deps.config, user.userMetadata, data) }),
-    ...(appMetadata && { raw_app_meta_data: mergeMetadata(deps.config, user.appMetadata, appMetadata) }),
+    ...(appMetadata && {
+      raw_app_meta_data: mergeMetadata(
+        deps.config,
+        user.appMetadata,
+        requireOwnConsoleRole(appMetadata, user.consoleRole),
+      ),
+    }),
   })
   await changeOwnAddresses(trx, deps, current, { changes, context })
   await recordAudit(trx, deps, { action: 'user_modified', actor: user, ip: context.ip })

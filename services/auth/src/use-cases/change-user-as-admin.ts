@@ -13,7 +13,7 @@ import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
-import { mergeMetadata } from '../users/metadata.ts'
+import { mergeMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { setOwnIdentity } from '../users/own-identity.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import { requireUser, type User } from '../users/user.ts'
@@ -32,15 +32,15 @@ export interface ChangeUserAsAdminInput extends ManagedUser {
 
 /**
  * Changes a user. Addresses change at once and without a mail (reference: Users made and changed by admins).
- * @throws userNotFound, passwordHashAtUpdate, emailExists, phoneExistsForAdmin, metadataTooLarge, and what
- * `hashNewPassword` throws
+ * @throws userNotFound, consoleUserProtected, consoleRoleReserved, passwordHashAtUpdate, emailExists, phoneExistsForAdmin,
+ * metadataTooLarge, and what `hashNewPassword` throws
  */
 export async function changeUserAsAdmin(deps: ChangeUserAsAdminDeps, input: ChangeUserAsAdminInput): Promise<Profile> {
   const { wanted } = input
   if (wanted.passwordHash !== undefined) throw passwordHashAtUpdate()
   const passwordHash = wanted.password === undefined ? undefined : await hashNewPassword(deps, wanted.password)
   return withUniqueIdentifiers(deps, refuseTakenForAdmin, async (trx) => {
-    const named = await lockManagedUser(trx, input)
+    const named = await lockManagedUser(trx, input, input.admin)
     const user = requireUser(named.deletedAt === null ? named : undefined)
     await storeChanges(trx, deps, { user, wanted, passwordHash })
     const changed = await getProfile(trx, user.id)
@@ -67,6 +67,7 @@ async function storeChanges(
   const metadata = wanted.userMetadata
     ? mergeMetadata(config, user.userMetadata, wanted.userMetadata)
     : user.userMetadata
+  const appMetadata = wanted.appMetadata && requireOwnConsoleRole(wanted.appMetadata, user.consoleRole)
   const confirmsEmail = wanted.emailConfirm && (wanted.email ?? user.email) !== null
   let current = await updateUser(trx, id, {
     updated_at: at,
@@ -76,7 +77,7 @@ async function storeChanges(
     ...(confirmsEmail
       ? { raw_user_meta_data: confirmedMetadata(config, metadata, 'email') }
       : wanted.userMetadata && { raw_user_meta_data: { ...metadata } }),
-    ...(wanted.appMetadata && { raw_app_meta_data: mergeMetadata(config, user.appMetadata, wanted.appMetadata) }),
+    ...(appMetadata && { raw_app_meta_data: mergeMetadata(config, user.appMetadata, appMetadata) }),
     ...(passwordHash === undefined ? {} : passwordChange(config, passwordHash)),
   })
   if (wanted.banMs !== undefined) await updateBan(trx, id, wanted.banMs)

@@ -17,7 +17,7 @@ import { mailInvitation } from '../sign-ups/invitation.ts'
 import { confirmedMetadata } from '../users/address-metadata.ts'
 import type { AdminUser } from '../users/admin-user-request.ts'
 import { claimIdentifier, refuseTakenForAdmin, withUniqueIdentifiers } from '../users/claim-identifier.ts'
-import { mergeMetadata } from '../users/metadata.ts'
+import { mergeMetadata, requireOwnConsoleRole } from '../users/metadata.ts'
 import { getProfile, type Profile } from '../users/profile-repository.ts'
 import type { User } from '../users/user.ts'
 import { insertUser, updateBan } from '../users/user-change-repository.ts'
@@ -51,7 +51,7 @@ export interface CreateUserInput {
  * Creates a user for an admin. Switches of providers and DISABLE_SIGNUP do not apply
  * (reference: Users made and changed by admins).
  * @throws addressMissingForUser, passwordWithHash, userIdTaken, emailExists, phoneExistsForAdmin, metadataTooLarge,
- * serverBusy, and what `requireAcceptedHash`, `hashNewPassword` and `requireShortPassword` throw
+ * consoleRoleReserved, serverBusy, and what `requireAcceptedHash`, `hashNewPassword` and `requireShortPassword` throw
  */
 export async function createUser(deps: CreateUserDeps, input: CreateUserInput): Promise<Profile> {
   const { wanted } = input
@@ -109,7 +109,11 @@ async function insertWantedUser(
     confirmation_sent_at: isInvited ? at : null,
     keep_unconfirmed: true,
     claimed_at: at,
-    raw_app_meta_data: mergeMetadata(deps.config, { provider: kinds[0], providers: kinds }, wanted.appMetadata),
+    raw_app_meta_data: mergeMetadata(
+      deps.config,
+      { provider: kinds[0], providers: kinds },
+      requireOwnConsoleRole(wanted.appMetadata ?? {}, null),
+    ),
     raw_user_meta_data:
       wanted.emailConfirm && email !== undefined ? confirmedMetadata(deps.config, metadata, 'email') : metadata,
     created_at: at,

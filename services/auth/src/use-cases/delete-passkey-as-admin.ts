@@ -14,13 +14,13 @@ export interface DeletePasskeyInput extends ManagedUser {
   readonly ip: string
 }
 
-/** Deletes a passkey of a user. @throws userNotFound, passkeyNotFound */
+/** Deletes a passkey of a user. @throws userNotFound, consoleUserProtected, passkeyNotFound */
 export async function deletePasskeyAsAdmin(
   deps: DeletePasskeyDeps,
   { admin, passkeyId, ip, ...managed }: DeletePasskeyInput,
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
-    const user = await lockManagedUser(trx, managed)
+    const user = await lockManagedUser(trx, managed, admin)
     await deletePasskey(trx, { userId: user.id, passkeyId })
     const traits = { user_id: user.id, passkey_id: passkeyId }
     await recordAudit(trx, deps, { action: 'passkey_deleted', actor: admin.actor, target: user, ip, traits })

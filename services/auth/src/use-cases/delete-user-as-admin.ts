@@ -19,13 +19,13 @@ export interface DeleteUserInput extends ManagedUser {
   readonly ip: string
 }
 
-/** Deletes a user (reference: Deletion). @throws userNotFound */
+/** Deletes a user (reference: Deletion). @throws userNotFound, consoleUserProtected */
 export async function deleteUserAsAdmin(
   deps: DeleteUserDeps,
   { admin, manner, ip, ...managed }: DeleteUserInput,
 ): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
-    const user = await lockManagedUser(trx, managed)
+    const user = await lockManagedUser(trx, managed, admin)
     if (manner === 'hard') await deleteUser(trx, user.id)
     else if (user.deletedAt !== null) return
     else await anonymiseUser(trx, user, deps.now())

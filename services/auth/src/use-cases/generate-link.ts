@@ -27,7 +27,7 @@ import {
 } from '../users/claim-identifier.ts'
 import { mergeMetadata } from '../users/metadata.ts'
 import { getProfile } from '../users/profile-repository.ts'
-import { isStaged, type User } from '../users/user.ts'
+import { isStaged, requireMayManage, type User } from '../users/user.ts'
 import { deleteStagedUser, updateUser } from '../users/user-change-repository.ts'
 import { findIdentifierOwner, hasClaimedEmail, lockIdentifierOwner } from '../users/user-repository.ts'
 
@@ -62,8 +62,8 @@ export interface GenerateLinkInput {
 /**
  * Makes a link and a code as in a mail, but sends no mail. Neither limits nor intervals apply (reference: Generated
  * links).
- * @throws emailExists, emailUnknown, secureChangeOff, metadataTooLarge, serverBusy, and what `askBeforeOwnUser`,
- * `refuseBreached`, `requireSignUpPassword` and `requirePassword` throw
+ * @throws emailExists, emailUnknown, consoleUserProtected, secureChangeOff, metadataTooLarge, serverBusy, and what
+ * `askBeforeOwnUser`, `refuseBreached`, `requireSignUpPassword` and `requirePassword` throw
  */
 export async function generateLink(deps: GenerateLinkDeps, input: GenerateLinkInput): Promise<GeneratedLink> {
   if (LINK_RULES[input.type].makesUser)
@@ -96,6 +96,7 @@ async function storeLink(
   { user, type, address }: LinkOwner,
   { admin, context }: GenerateLinkInput,
 ): Promise<GeneratedLink> {
+  requireMayManage(admin, user)
   const { kind, linkType, sentAt, action } = LINK_RULES[type]
   const { secrets, link, code } = makeMailSecrets(deps, { email: address, tokenKind: kind }, 'implicit')
   await replaceToken(trx, { ...secrets, userId: user.id, flowStateId: null })

@@ -4,7 +4,7 @@ import { secretSigningKey } from '../access-tokens/signing-key.ts'
 import type { JwtConfig } from '../config/jwt.ts'
 import type { AuthDeps } from '../deps.ts'
 import { getManagedProfile } from '../users/profile-repository.ts'
-import { requireUser } from '../users/user.ts'
+import { requireUser, shownAppMetadata } from '../users/user.ts'
 
 /** Whom a token speaks for: a role alone, such as `service_role`, or a user with the user's own role. */
 export type TokenSubject = { readonly role: string } | { readonly userId: string }
@@ -54,7 +54,7 @@ async function describeUser({ lanes }: Pick<AuthDeps, 'lanes'>, userId: string):
     aud: user.audience,
     email: user.emailAsWritten ?? '',
     phone: user.phone ?? '',
-    app_metadata: user.appMetadata,
+    app_metadata: shownAppMetadata(user),
     user_metadata: user.userMetadata,
     role: user.role,
     aal: 'aal1',

@@ -8,13 +8,13 @@ import type { ManagedFactor } from './change-factor-as-admin.ts'
 
 type UnenrolFactorDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
 
-/** Unenrols a factor of a user. @returns the factor as it was @throws userNotFound, factorNotFound */
+/** Unenrols a factor of a user. @returns the factor as it was @throws userNotFound, consoleUserProtected, factorNotFound */
 export async function unenrolFactorAsAdmin(
   deps: UnenrolFactorDeps,
   { admin, factorId, ip, ...managed }: ManagedFactor,
 ): Promise<Factor> {
   return deps.db.transaction().execute(async (trx) => {
-    const user = await lockManagedUser(trx, managed)
+    const user = await lockManagedUser(trx, managed, admin)
     const factor = requireFactor(await lockFactor(trx, user.id, factorId))
     await unenrolLockedFactor(trx, deps, { userId: user.id, factor })
     const traits = { user_id: user.id, factor_id: factorId }

@@ -1,5 +1,7 @@
+import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
 import { z } from 'zod'
 import type { Behaviours } from '../config/behaviours.ts'
+import { consoleRoleReserved } from '../operator-errors.ts'
 import { metadataTooLarge } from '../request-errors.ts'
 
 /** Metadata in a body or an answer: any names, any JSON. */
@@ -31,4 +33,24 @@ export function mergeMetadata(
 ): Record<string, unknown> {
   const merged = { ...stored, ...changes }
   return { ...requireMetadata(rules, Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null))) }
+}
+
+/** The member of `app_metadata` that shows the console role of an operator. */
+const CONSOLE_ROLE = 'console_role'
+
+/** Metadata without a console role: whatever wrote one there gives nobody a role. */
+export function withoutConsoleRole(metadata: Metadata): Metadata {
+  if (!(CONSOLE_ROLE in metadata)) return metadata
+  return Object.fromEntries(Object.entries(metadata).filter(([key]) => key !== CONSOLE_ROLE))
+}
+
+/**
+ * The changes of `app_metadata` that an admin may make. A client may send back the console role that it has read.
+ * @param consoleRole the one that the user has, null for none
+ * @throws consoleRoleReserved for another one
+ */
+export function requireOwnConsoleRole(changes: Metadata, consoleRole: OperatorRole | null): Metadata {
+  const { [CONSOLE_ROLE]: wanted = consoleRole } = changes
+  if (wanted !== consoleRole) throw consoleRoleReserved()
+  return withoutConsoleRole(changes)
 }

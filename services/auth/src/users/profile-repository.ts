@@ -54,6 +54,7 @@ const USER_COLUMNS = [
   'is_anonymous',
   'is_sso_user',
   'staged_at',
+  'console_role',
   'created_at',
   'updated_at',
 ] as const satisfies readonly (keyof UserRow)[]

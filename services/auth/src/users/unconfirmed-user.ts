@@ -98,5 +98,6 @@ const NOTHING_HAPPENED = {
   deletedAt: null,
   isAnonymous: false,
   isSsoUser: false,
+  consoleRole: null,
   stagedAt: null,
 } as const

@@ -69,7 +69,7 @@ describe('a sign-in by password', () => {
 
 describe('a request of an admin', () => {
   const lock = (userId: string, audience?: string) =>
-    db.transaction().execute((trx) => lockManagedUser(trx, { userId, audience }))
+    db.transaction().execute((trx) => lockManagedUser(trx, { userId, audience }, { managesOperators: false }))
 
   it('finds a deleted user, in the audience that it names', async () => {
     const user = await add({ deleted_at: at })

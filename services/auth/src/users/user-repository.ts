@@ -1,12 +1,14 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { prepare } from '@trestle/database/prepare.ts'
+import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import type { AuthTables, Db, Trx, UsersTable } from '../database.ts'
 import { toMetadata } from '../identities/identity.ts'
 import { listIdentities } from '../identities/identity-repository.ts'
 import { NO_TIME, type Timestamp } from '../records/timestamp.ts'
 import { normaliseEmail, type UserIdentifier } from '../requests/identifier.ts'
-import { isStaged, requireUser, type User } from './user.ts'
+import { withoutConsoleRole } from './metadata.ts'
+import { isStaged, type Manager, requireMayManage, requireUser, type User } from './user.ts'
 
 type Row = Selectable<UsersTable>
 
@@ -136,11 +138,16 @@ export interface ManagedUser {
   readonly audience: string | undefined
 }
 
-/** Locks the user whom an admin's request names: also a deleted user, but not a staged one. @throws userNotFound */
-export async function lockManagedUser(trx: Trx, { userId, audience }: ManagedUser): Promise<User> {
-  const user = await lockUserById(trx, userId)
-  const isNamed = user && !isStaged(user) && (audience === undefined || user.audience === audience)
-  return requireUser(isNamed ? user : undefined)
+/**
+ * Locks the user whom an admin's request names: also a deleted user, but not a staged one.
+ * @throws userNotFound, consoleUserProtected
+ */
+export async function lockManagedUser(trx: Trx, { userId, audience }: ManagedUser, manager: Manager): Promise<User> {
+  const locked = await lockUserById(trx, userId)
+  const isNamed = locked && !isStaged(locked) && (audience === undefined || locked.audience === audience)
+  const user = requireUser(isNamed ? locked : undefined)
+  requireMayManage(manager, user)
+  return user
 }
 
 /**
@@ -189,7 +196,8 @@ export function toUser(row: Row): User {
     phoneChangeSentAt: row.phone_change_sent_at,
     reauthenticationSentAt: row.reauthentication_sent_at,
     lastSignInAt: row.last_sign_in_at,
-    appMetadata: toMetadata(row.raw_app_meta_data),
+    appMetadata: withoutConsoleRole(toMetadata(row.raw_app_meta_data)),
+    consoleRole: OPERATOR_ROLES.find((role) => role === row.console_role) ?? null,
     userMetadata: toMetadata(row.raw_user_meta_data),
     bannedUntil: row.banned_until,
     deletedAt: row.deleted_at,

@@ -33,6 +33,7 @@ const bare: User = {
   deletedAt: null,
   isAnonymous: true,
   isSsoUser: false,
+  consoleRole: null,
   stagedAt: null,
   createdAt: at(1),
   updatedAt: at(2),

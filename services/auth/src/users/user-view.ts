@@ -4,6 +4,7 @@ import type { Factor } from '../factors/factor.ts'
 import type { Identity } from '../identities/identity.ts'
 import { Metadata } from './metadata.ts'
 import type { Profile } from './profile-repository.ts'
+import { shownAppMetadata } from './user.ts'
 
 const Timestamp = z.string().meta({ format: 'date-time', example: '2026-01-02T03:04:05.123456+00:00' })
 /** A UUID of any version, since imports and the admin API bring ids of their own. */
@@ -112,7 +113,7 @@ export function viewUser(
     phone_change_sent_at: hasPhoneChange ? (user.phoneChangeSentAt ?? undefined) : undefined,
     reauthentication_sent_at: user.reauthenticationSentAt ?? undefined,
     last_sign_in_at: user.lastSignInAt ?? undefined,
-    app_metadata: user.appMetadata,
+    app_metadata: shownAppMetadata(user),
     user_metadata: user.userMetadata,
     factors: factors.length === 0 ? undefined : factors.map(viewFactor),
     identities: identities.map(viewIdentity),

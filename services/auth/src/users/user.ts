@@ -1,4 +1,6 @@
+import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
 import { signInUserBanned, userBanned, userNotFound } from '../errors.ts'
+import { consoleUserProtected } from '../operator-errors.ts'
 import type { Timestamp } from '../records/timestamp.ts'
 
 /** A user. A time is null where its event has not happened. */
@@ -30,8 +32,11 @@ export interface User {
   readonly phoneChangeSentAt: Timestamp | null
   readonly reauthenticationSentAt: Timestamp | null
   readonly lastSignInAt: Timestamp | null
+  /** Without the console role, which clients see among it. */
   readonly appMetadata: Readonly<Record<string, unknown>>
   readonly userMetadata: Readonly<Record<string, unknown>>
+  /** What the user may do as an operator (console reference: Console roles in auth). Null for other users. */
+  readonly consoleRole: OperatorRole | null
   readonly bannedUntil: Timestamp | null
   readonly deletedAt: Timestamp | null
   readonly isAnonymous: boolean
@@ -71,6 +76,29 @@ export function requireUser<Found>(user: Found | undefined): Found {
 /** Whether a row only waits for its first code. Lists and checks for duplicates leave it out. */
 export function isStaged(user: Pick<User, 'stagedAt'>): boolean {
   return user.stagedAt !== null
+}
+
+/** The `app_metadata` that clients see: with the console role of an operator. */
+export function shownAppMetadata({
+  appMetadata,
+  consoleRole,
+}: Pick<User, 'appMetadata' | 'consoleRole'>): Readonly<Record<string, unknown>> {
+  return consoleRole === null ? appMetadata : { ...appMetadata, console_role: consoleRole }
+}
+
+/** Who changes users that are not themselves. */
+export interface Manager {
+  /** Whether they may act on users with a console role too. */
+  readonly managesOperators: boolean
+}
+
+/**
+ * Requires that a user with a console role is left to those who manage operators: whoever could set the password of an operator
+ * could act as them.
+ * @throws consoleUserProtected
+ */
+export function requireMayManage({ managesOperators }: Manager, { consoleRole }: Pick<User, 'consoleRole'>): void {
+  if (consoleRole !== null && !managesOperators) throw consoleUserProtected()
 }
 
 /** The name of a user in the audit log: the phone number, else the email, else empty. */

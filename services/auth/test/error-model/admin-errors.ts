@@ -17,9 +17,40 @@ const aboutUser = (makeRequest: (signedUp: SignedUp) => InjectOptions): ErrorCas
   },
 })
 
+const changed = (id: string, payload: object): InjectOptions => ({ method: 'PUT', url: `/admin/users/${id}`, payload })
+
+/** What an admin of the API is told about an operator. */
+const aboutConsoleUser = (makeRequest: (id: string, email: string) => InjectOptions): ErrorCase => ({
+  raise: async (world, send) => {
+    const service = await world.service()
+    const { user, email } = await createSignedUp(service.deps, { console_role: 'viewer' })
+    return send(service, asAdmin(makeRequest(user.id, email)))
+  },
+})
+
 /** Errors of what only operators may do, and of what is not built. */
 export const adminErrors: ErrorCases = {
   notAdmin: [refused(get('/admin/users', { authorization: forgeBearer({ role: 'authenticated' }) }))],
+  consoleRoleReserved: [
+    refused(asAdmin(post('/admin/users', { email: 'role@example.com', app_metadata: { console_role: 'admin' } }))),
+    aboutUser(({ user }) => changed(user.id, { app_metadata: { console_role: 'viewer' } })),
+    {
+      raise: async (world, send) => {
+        const service = await world.service()
+        const { user } = await createSignedUp(service.deps)
+        const authorization = forgeBearer({ role: 'service_role', sub: user.id })
+        const payload = { app_metadata: { console_role: 'admin' } }
+        return send(service, { method: 'PUT', url: '/user', payload, headers: { authorization } })
+      },
+    },
+  ],
+  consoleUserProtected: [
+    aboutConsoleUser((id) => changed(id, { password: 'a new password, 2026' })),
+    aboutConsoleUser((id) => ({ method: 'DELETE', url: `/admin/users/${id}` })),
+    aboutConsoleUser((id) => ({ method: 'PUT', url: `/admin/users/${id}/factors/${randomUUID()}`, payload: {} })),
+    aboutConsoleUser((id) => ({ method: 'DELETE', url: `/admin/users/${id}/factors/${randomUUID()}` })),
+    aboutConsoleUser((_id, email) => post('/admin/generate_link', { type: 'magiclink', email })),
+  ],
   userNotFound: [refused(asAdmin(get(`/admin/users/${randomUUID()}`)))],
   userIdTaken: [
     aboutUser(({ user }) => post(`/admin/users/${user.id}`, { email: 'other@example.com' })),

@@ -1,0 +1,45 @@
+import type { OperatorRole } from '@trestle/service/operators/operator-roles.ts'
+import { adminTraits, recordAudit } from '../audit/audit-log.ts'
+import type { AuthDeps } from '../deps.ts'
+import { deleteFinishedFlows } from '../flows/flow-repository.ts'
+import { deletePendingChanges } from '../one-time-tokens/pending-change-repository.ts'
+import type { Admin } from '../sessions/admin.ts'
+import { deleteSessionsOfUser } from '../sessions/session-repository.ts'
+import { getProfile, type Profile } from '../users/profile-repository.ts'
+import { requireUser } from '../users/user.ts'
+import { updateUser } from '../users/user-change-repository.ts'
+import { lockManagedUser, type ManagedUser } from '../users/user-repository.ts'
+
+type AssignConsoleRoleDeps = Pick<AuthDeps, 'config' | 'db' | 'logger' | 'now'>
+
+/** A user, and what they may do as an operator from now on. */
+export interface AssignConsoleRoleInput extends ManagedUser {
+  readonly admin: Admin
+  /** Null takes the role away. */
+  readonly role: OperatorRole | null
+  /** For the audit log. */
+  readonly ip: string
+}
+
+/**
+ * Gives a user a console role, changes it, or takes it away (console reference: Console roles in auth). All sessions of the user
+ * end, because their access tokens have the former role. The same role again changes nothing.
+ * @throws userNotFound, consoleUserProtected
+ */
+export async function assignConsoleRole(
+  deps: AssignConsoleRoleDeps,
+  { admin, role, ip, ...managed }: AssignConsoleRoleInput,
+): Promise<Profile> {
+  return deps.db.transaction().execute(async (trx) => {
+    const named = await lockManagedUser(trx, managed, admin)
+    const user = requireUser(named.deletedAt === null ? named : undefined)
+    if (user.consoleRole === role) return getProfile(trx, user.id)
+    await updateUser(trx, user.id, { console_role: role, updated_at: deps.now() })
+    await deleteSessionsOfUser(trx, user.id)
+    await deleteFinishedFlows(trx, user.id)
+    await deletePendingChanges(trx, user.id)
+    const traits = { ...adminTraits(user), console_role: role }
+    await recordAudit(trx, deps, { action: 'user_modified', actor: admin.actor, target: user, ip, traits })
+    return getProfile(trx, user.id)
+  })
+}
