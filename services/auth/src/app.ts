@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import type { AuthDeps } from './deps.ts'
 import { errorVocabulary } from './error-body.ts'
 import { requireAdmin } from './plugins/authenticate.ts'
+import { authenticateOperator, OPERATOR_SCHEMES } from './plugins/authenticate-operator.ts'
 import { captcha } from './plugins/captcha.ts'
 import { clientAddress, rateLimit } from './plugins/client-address.ts'
 import { commonHeaders, headers, noStore } from './plugins/headers.ts'
@@ -35,6 +36,7 @@ import { logoutRoutes } from './routes/logout.ts'
 import { magiclinkRoutes } from './routes/magiclink.ts'
 import { oauthRoutes } from './routes/oauth.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
+import { operatorMeRoutes } from './routes/operator/me.ts'
 import { otpRoutes } from './routes/otp.ts'
 import { passkeyAuthenticationOptionsRoutes } from './routes/passkeys/authentication/options.ts'
 import { passkeyAuthenticationVerifyRoutes } from './routes/passkeys/authentication/verify.ts'
@@ -116,6 +118,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
       '405, with the methods that it has in the header Allow. HEAD works wherever GET changes nothing.',
     file: config.server.docsEnabled ? API_DOCUMENT : undefined,
     securitySchemes: { bearer: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
+    otherSchemes: OPERATOR_SCHEMES,
   })
   await app.register(jwksRoutes)
   await app.register(healthRoutes)
@@ -125,6 +128,7 @@ export async function buildApp(deps: AuthDeps): Promise<Server> {
   await app.register(docsScriptRoutes)
   await app.register(settingsRoutes)
   await app.register(adminRoutes)
+  await app.register(operatorRoutes)
   await app.register(publicRoutes)
   await app.register(ownRoutes)
   await app.register(ssoRoutes)
@@ -147,6 +151,13 @@ async function adminRoutes(admin: FastifyInstance): Promise<void> {
   await admin.register(inviteRoutes)
   await admin.register(adminSsoRoutes)
   await admin.register(adminOauthRoutes)
+}
+
+/** The endpoints of operators, who call with an operator key and their access token. */
+async function operatorRoutes(operators: FastifyInstance): Promise<void> {
+  await operators.register(noStore)
+  await operators.register(authenticateOperator)
+  await operators.register(operatorMeRoutes)
 }
 
 /** The endpoints by which users sign up and sign in. They need no bearer. */

@@ -14,6 +14,7 @@ import { type JwtConfig, jwtRules, jwtWarnings, toJwtConfig, upstreamAudience } 
 import { type MailConfig, toMailConfig } from './config/mail.ts'
 import { mailRules, mailWarnings } from './config/mail-rules.ts'
 import { type MfaConfig, toMfaConfig } from './config/mfa.ts'
+import { type OperatorsConfig, toOperatorsConfig } from './config/operators.ts'
 import { plainHttpSettings } from './config/plain-http.ts'
 import { profileRules, strictSettings, supabaseNames, supabaseSettings } from './config/profile.ts'
 import {
@@ -44,6 +45,7 @@ export interface AuthConfig {
   readonly sessions: SessionConfig
   readonly passwords: PasswordConfig
   readonly mfa: MfaConfig
+  readonly operators: OperatorsConfig
   readonly webauthn: WebauthnConfig
   readonly hooks: HooksConfig
   readonly external: ExternalConfig
@@ -91,6 +93,7 @@ export function loadAuthConfig(env: NodeJS.ProcessEnv, file?: EnvFile): AuthConf
     sessions: toSessionConfig(values),
     passwords: toPasswordConfig(values),
     mfa: toMfaConfig(values),
+    operators: toOperatorsConfig(values),
     webauthn: toWebauthnConfig(values),
     hooks: toHooksConfig(values),
     external: toExternalConfig(values),

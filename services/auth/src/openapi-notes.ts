@@ -16,6 +16,10 @@ const tags = [
     name: 'Admin',
     description: 'What an admin does with users, providers and the audit log. Needs the token of an admin.',
   },
+  {
+    name: 'Operators',
+    description: 'What the people who run the service see and do. Needs an operator key and an access token.',
+  },
   { name: 'Hooks', description: 'What the service asks or tells a server of the operator. The server answers.' },
   { name: 'Service', description: 'Health, settings and keys of the service.' },
 ]

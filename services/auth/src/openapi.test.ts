@@ -69,6 +69,7 @@ describe('buildOpenApi', () => {
       'AuthError',
       'Factor',
       'Identity',
+      'Operator',
       'Passkey',
       'Session',
       'User',

@@ -1,6 +1,7 @@
 import { defineError } from '@trestle/common/errors/define-error.ts'
+import { BEARER_CHALLENGE } from './errors.ts'
 
-// Errors of what is left to operators (console reference: Console roles in auth).
+// Errors of operators, and of what is left to them (console reference: Console roles in auth, Errors of operators).
 
 export const consoleRoleReserved = defineError(
   422,
@@ -12,3 +13,10 @@ export const consoleUserProtected = defineError(
   'console_user_protected',
   'Only operators act on a user with a console role',
 )
+export const operatorUnauthorized = defineError(
+  401,
+  'operator_unauthorized',
+  'The operator key or the access token is missing, malformed or not good',
+  BEARER_CHALLENGE,
+)
+export const operatorForbidden = defineError(403, 'operator_forbidden', 'The role of the operator may not do this')

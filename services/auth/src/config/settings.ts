@@ -4,6 +4,7 @@ import { hookSettings } from './hooks.ts'
 import { jwtSettings } from './jwt.ts'
 import { mailSettings } from './mail.ts'
 import { mfaSettings } from './mfa.ts'
+import { operatorSettings } from './operators.ts'
 import { profileSettings } from './profile.ts'
 import { securitySettings } from './security.ts'
 import { serverSettings, settingsWithoutEffect } from './server.ts'
@@ -24,6 +25,7 @@ export const settings = {
   ...securitySettings,
   ...mfaSettings,
   ...webauthnSettings,
+  ...operatorSettings,
   ...hookSettings,
   ...mailSettings,
   ...smsSettings,

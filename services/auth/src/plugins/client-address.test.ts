@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { openTestApp } from '../../test/auth-app.ts'
 import { errorBody, outcomeOf } from '../../test/bodies.ts'
+import { keyOf, OPERATOR_SETTINGS } from '../../test/operators.ts'
 import { readClientAddress } from './client-address.ts'
 
 const read = (config: Partial<Parameters<typeof readClientAddress>[0]>, headers = {}, ip = '9.9.9.9') =>
@@ -104,6 +105,14 @@ describe('the request limits', () => {
       ...[200, 200, 200],
       ...[LIMITED, LIMITED, 200],
     ])
+  })
+
+  it('count the browser that a console names beside its key, and no browser that anybody else names', async () => {
+    const told = ['192.0.2.1', '192.0.2.2', '192.0.2.3'].map((address) => ({ 'x-trestle-operator-address': address }))
+    const settings = { ...OPERATOR_SETTINGS, AUTH_TRUSTED_PROXIES: '0' }
+    const byConsole = told.map((header) => ({ ...header, 'x-trestle-operator-key': keyOf('viewer') }))
+    expect(await outcomesOf(settings, byConsole)).toEqual([200, 200, 200])
+    expect(await outcomesOf(settings, told)).toEqual([200, 200, LIMITED])
   })
 
   it('are off when no setting names the proxies in front', async () => {

@@ -1,5 +1,6 @@
 import type { Meter } from '@opentelemetry/api'
 import { addressKey, toAddress } from '@trestle/common/server/address-key.ts'
+import { readOperatorAddress } from '@trestle/service/operators/operator.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { AuthConfig } from '../config.ts'
@@ -40,7 +41,7 @@ interface AddressConfig {
   readonly limitsBy: 'nothing' | 'address' | { readonly header: string }
 }
 
-type Config = Pick<AuthConfig, 'server' | 'rateLimits'>
+type Config = Pick<AuthConfig, 'server' | 'rateLimits' | 'operators'>
 
 /**
  * The whole header that RATE_LIMIT_HEADER names is the key, except for X-Forwarded-For. Clients can write into that header, so it
@@ -55,14 +56,19 @@ function addressConfig({ server, rateLimits: { header } }: Config): AddressConfi
   return { headers, limitsBy: isAddressKnown ? 'address' : 'nothing' }
 }
 
-/** Sets `request.clientAddress` and the log field `remote_addr`. Warns once when a proxy does not send its header. */
+/**
+ * Sets `request.clientAddress` and the log field `remote_addr`. A console tells the address of the browser that it acts for. Warns
+ * once when a proxy does not send its header.
+ */
 export const clientAddress = fp<{ readonly config: Config }>(
   async (app: FastifyInstance, { config }) => {
     const addresses = addressConfig(config)
     let warned = addresses.limitsBy === 'nothing'
     app.decorateRequest('clientAddress')
     app.addHook('onRequest', (request, _reply, done) => {
-      request.clientAddress = readClientAddress(addresses, sourcesOf(request))
+      const told = readOperatorAddress(config.operators.keys, request.headers)
+      request.clientAddress =
+        told === undefined ? readClientAddress(addresses, sourcesOf(request)) : browserAddress(told)
       request.logFields = { remote_addr: request.clientAddress.ip }
       if (!warned && request.clientAddress.limitKey === undefined) {
         warned = true
@@ -73,6 +79,12 @@ export const clientAddress = fp<{ readonly config: Config }>(
   },
   { name: 'client-address' },
 )
+
+/** The address of a browser that a console signs in for. Limits count by it, because all come from the address of the console. */
+function browserAddress(ip: string): ClientAddress {
+  const key = addressKey(ip)
+  return { ip, limitKey: key, network: key }
+}
 
 function sourcesOf({ ip, headers }: FastifyRequest): Sources {
   const header = (name: string): string | undefined => {

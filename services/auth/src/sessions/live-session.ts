@@ -1,5 +1,6 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { type PreparedQuery, prepare } from '@trestle/database/prepare.ts'
+import { OPERATOR_ROLES, type OperatorRole } from '@trestle/service/operators/operator-roles.ts'
 import { sql } from 'kysely'
 import { NO_TIME } from '../records/timestamp.ts'
 import { refuseBanned } from '../users/user.ts'
@@ -8,6 +9,10 @@ import { requireSession } from './session.ts'
 /** A session that is live, and its user as they are at present. */
 export interface LiveSession {
   readonly role: string
+  /** What the user may do as an operator; null for other users. */
+  readonly consoleRole: OperatorRole | null
+  /** Null when none. */
+  readonly email: string | null
   readonly hasShownFactor: boolean
   readonly userHasFactor: boolean
 }
@@ -39,15 +44,31 @@ export async function requireLiveSession(
   { config, lanes }: LiveSessionDeps,
   named: NamedSession,
 ): Promise<LiveSession> {
+  const { isBanned, ...session } = requireSession(await findLiveSession({ config, lanes }, named))
+  if (isBanned) refuseBanned()
+  return session
+}
+
+/** Finds a session that is within those limits, and whether its user is banned; undefined for any other session. */
+export async function findLiveSession(
+  { config, lanes }: LiveSessionDeps,
+  named: NamedSession,
+): Promise<(LiveSession & { readonly isBanned: boolean }) | undefined> {
   const { timeboxMs, inactivityTimeoutMs } = config.sessions
-  const found = await lanes.read.first(findLiveSession, {
+  const row = await lanes.read.first(liveSessionQuery, {
     ...named,
     timeboxSeconds: timeboxMs === undefined ? null : timeboxMs / 1_000,
     inactivitySeconds: inactivityTimeoutMs === undefined ? null : inactivityTimeoutMs / 1_000,
   })
-  const row = requireSession(found?.is_valid ? found : undefined)
-  if (row.is_banned) refuseBanned()
-  return { role: row.role ?? '', hasShownFactor: row.aal === 'aal2', userHasFactor: row.has_factor }
+  if (!row?.is_valid) return undefined
+  return {
+    role: row.role ?? '',
+    consoleRole: OPERATOR_ROLES.find((role) => role === row.console_role) ?? null,
+    email: row.email || null,
+    hasShownFactor: row.aal === 'aal2',
+    userHasFactor: row.has_factor,
+    isBanned: row.is_banned === true,
+  }
 }
 
 interface LiveSessionQuery extends NamedSession {
@@ -60,6 +81,8 @@ interface LiveSessionRow {
   readonly is_banned: boolean | null
   readonly is_valid: boolean
   readonly role: string | null
+  readonly console_role: string | null
+  readonly email: string | null
   readonly aal: string | null
   readonly has_factor: boolean
 }
@@ -67,13 +90,13 @@ interface LiveSessionRow {
 /** A session that foreign SQL has inserted may lack the time. */
 const startedAt = sql`coalesce(s.created_at, ${sql.lit(NO_TIME)}::timestamptz)`
 
-const findLiveSession: PreparedQuery<LiveSessionQuery, LiveSessionRow> = prepare(
+const liveSessionQuery: PreparedQuery<LiveSessionQuery, LiveSessionRow> = prepare(
   'find_live_session',
   (p) => sql`SELECT u.banned_until > now() AS is_banned,
     coalesce(s.not_after >= now(), true)
       AND coalesce(${startedAt} + make_interval(secs => ${p.timeboxSeconds}::float8) >= now(), true)
       AND coalesce(coalesce(s.refreshed_at AT TIME ZONE 'UTC', ${startedAt})
-        + make_interval(secs => ${p.inactivitySeconds}::float8) >= now(), true) AS is_valid, u.role, s.aal,
+        + make_interval(secs => ${p.inactivitySeconds}::float8) >= now(), true) AS is_valid, u.role, u.console_role, u.email, s.aal,
     EXISTS (SELECT FROM ${sql.table('mfa_factors')} f WHERE f.user_id = u.id AND f.status = 'verified') AS has_factor
     FROM ${sql.table('sessions')} s JOIN ${sql.table('users')} u ON u.id = s.user_id
     WHERE s.id = ${p.sessionId} AND s.user_id = coalesce(${p.userId}::uuid, s.user_id) AND u.deleted_at IS NULL`,

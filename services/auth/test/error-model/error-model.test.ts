@@ -9,6 +9,7 @@ import * as ofOperators from '../../src/operator-errors.ts'
 import * as ofRequests from '../../src/request-errors.ts'
 import type { TestAppOptions } from '../auth-app.ts'
 import { type MailApp, openBeside, openMailApp } from '../mail-app.ts'
+import { OPERATOR_SETTINGS } from '../operators.ts'
 import { accountErrors } from './account-errors.ts'
 import { adminErrors } from './admin-errors.ts'
 import { bodyErrors, memberErrors } from './body-errors.ts'
@@ -72,10 +73,14 @@ function openOnce(key: string, settings = {}, replace: TestAppOptions['replace']
 const world: World = {
   service: (settings = {}, replace) => openOnce(JSON.stringify(settings), settings, replace),
   failing: () =>
-    openOnce('failing', { ...FEATURES, AUTH_API_MAX_REQUEST_DURATION: '50ms' }, ({ passwords }) => ({
-      passwords: { ...passwords, verify: never },
-      tracing: { instrument: failRoutes },
-    })),
+    openOnce(
+      'failing',
+      { ...FEATURES, ...OPERATOR_SETTINGS, AUTH_API_MAX_REQUEST_DURATION: '50ms' },
+      ({ passwords }) => ({
+        passwords: { ...passwords, verify: never },
+        tracing: { instrument: failRoutes },
+      }),
+    ),
   broken: (name, replace) => openOnce(name, {}, replace),
 }
 afterAll(async () => {

@@ -1,5 +1,6 @@
 import { NoConnectionError } from '@trestle/database/unavailable.ts'
 import type { FastifyInstance, FastifyRequest, LightMyRequestResponse } from 'fastify'
+import { createOperator, OPERATOR_SETTINGS } from '../operators.ts'
 import type { ErrorCase, ErrorCases, Send, World } from './error-case.ts'
 import { bearerOf, type Operation, operations, request } from './shared-errors.ts'
 
@@ -19,6 +20,10 @@ export async function failRoutes(app: FastifyInstance): Promise<void> {
   })
 }
 
+/** The guard of operators asks the database before a route fails, which may take longer than the usual service here waits. */
+const PATIENT = { ...OPERATOR_SETTINGS, AUTH_API_MAX_REQUEST_DURATION: '9s' }
+const FAILING = { tracing: { instrument: failRoutes } }
+
 type Answers = Promise<ReadonlyMap<string, LightMyRequestResponse>>
 
 /** The same fault at every operation that documents its status. All are asked at once: late handlers are looked for in turns. */
@@ -27,7 +32,12 @@ function atEach(status: number, fault: keyof typeof FAULTS): readonly ErrorCase[
   const asked = new Map<Send, Answers>()
   const askAll = async (world: World, send: Send): Answers => {
     const service = await world.failing()
-    const ask = (operation: Operation) => send(service, request(operation, { ...bearerOf(operation), [HEADER]: fault }))
+    const ofOperators = fault === 'silence' ? service : await world.service(PATIENT, () => FAILING)
+    const { credentials } = await createOperator(await world.service(OPERATOR_SETTINGS), 'admin')
+    const ask = (operation: Operation) =>
+      operation.path.startsWith('/operator/')
+        ? send(ofOperators, request(operation, { ...credentials, [HEADER]: fault }))
+        : send(service, request(operation, { ...bearerOf(operation), [HEADER]: fault }))
     return new Map(await Promise.all(affected.map(async (each) => [each.name, await ask(each)] as const)))
   }
   return affected.map(({ name }) => ({

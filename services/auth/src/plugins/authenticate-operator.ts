@@ -1,0 +1,97 @@
+import { type Operator, type OperatorActor, readOperator } from '@trestle/service/operators/operator.ts'
+import { mayDo, type OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import { z } from 'zod'
+import type { AuthDeps } from '../deps.ts'
+import { notFound } from '../errors.ts'
+import { operatorForbidden, operatorUnauthorized } from '../operator-errors.ts'
+import { findLiveSession } from '../sessions/live-session.ts'
+
+/** How an operator authenticates, for the API document: both together. */
+export const OPERATOR_SCHEMES = {
+  operatorKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Trestle-Operator-Key',
+    description: 'The operator key of a console',
+  },
+  operatorToken: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'The access token of the operator who acts',
+  },
+} as const
+
+/**
+ * Guards the routes of its context: a request needs the key of a console and the access token of an operator (console reference:
+ * Checks of a request), and its role must be high enough for the action that the route names. Without AUTH_OPERATOR_KEYS there is
+ * no such route.
+ */
+export const authenticateOperator = fp(
+  async (app: FastifyInstance) => {
+    const { deps } = app
+    const { keys } = deps.config.operators
+    const access = { keys, verifyToken: (token: string) => findOperatorActor(deps, token) }
+    app.decorateRequest('operator')
+    app.addHook('onRoute', ({ url, config, schema }) => {
+      if (config?.action === undefined) throw new Error(`${url} names no action of operators`)
+      if (schema) schema.security ??= [{ operatorKey: [], operatorToken: [] }]
+    })
+    app.addHook('onRequest', (_request, _reply, done) => done(keys.length === 0 ? notFound() : undefined))
+    app.addHook('onRequest', async (request) => {
+      const { headers, clientAddress, routeOptions } = request
+      const operator = await readOperator(access, { headers, ip: clientAddress.ip })
+      if (operator === undefined) throw operatorUnauthorized()
+      request.operator = operator
+      request.logFields = { operator_id: operator.actor.id, operator_key: operator.key, ...request.logFields }
+      const { role } = operator
+      const { action } = routeOptions.config
+      if (action === undefined || !mayDo(role, action)) throw operatorForbidden({ details: { action, role } })
+    })
+  },
+  { name: 'authenticate-operator', dependencies: ['client-address'] },
+)
+
+/** The claims that name an operator. What they may do is read from the database. */
+const Claims = z.object({
+  sub: z.guid(),
+  session_id: z.guid(),
+  iss: z.string().optional(),
+  aal: z.string(),
+  exp: z.number(),
+})
+
+/**
+ * The user of a good access token whose session is live, who is not banned and has a console role at this moment, with a second
+ * factor where one is required. Undefined for any other token.
+ */
+async function findOperatorActor(
+  deps: Pick<AuthDeps, 'config' | 'hooks' | 'lanes' | 'now' | 'signingKeys'>,
+  token: string,
+): Promise<OperatorActor | undefined> {
+  const { jwt, operators } = deps.config
+  const verification = deps.signingKeys.verify(token, deps.now())
+  const { data: claims } = Claims.safeParse(verification.verdict === 'valid' ? verification.claims : undefined)
+  if (claims === undefined) return undefined
+  const { sub: userId, session_id: sessionId, iss, aal } = claims
+  // The hook CUSTOM_ACCESS_TOKEN may have written another issuer.
+  if (iss !== jwt.issuer && !deps.hooks.isOn('CUSTOM_ACCESS_TOKEN')) return undefined
+  const session = await findLiveSession(deps, { userId, sessionId })
+  if (!session || session.isBanned || session.email === null || session.consoleRole === null) return undefined
+  const hasShownFactor = aal === 'aal2' && session.hasShownFactor
+  if (operators.mfaRequired && !hasShownFactor) return undefined
+  return { id: userId, email: session.email, role: session.consoleRole }
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What an operator does by the route. */
+    action?: OperatorAction
+  }
+  interface FastifyRequest {
+    /** Set on every route of operators. */
+    operator: Operator
+  }
+}

@@ -1,0 +1,125 @@
+import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { openTestApp, type TestApp } from '../../../test/auth-app.ts'
+import { errorBody, statusAndBody } from '../../../test/bodies.ts'
+import { forgeBearer } from '../../../test/forged-token.ts'
+import {
+  buildGuarded,
+  createOperator,
+  keyOf,
+  OPERATOR_SETTINGS,
+  type SignedInOperator,
+} from '../../../test/operators.ts'
+import { createSignedIn } from '../../../test/signed-in.ts'
+
+let test: TestApp
+let admin: SignedInOperator
+beforeAll(async () => {
+  test = await openTestApp({ settings: OPERATOR_SETTINGS })
+  admin = await createOperator(test, 'admin')
+})
+afterAll(() => test.close())
+
+const me = (headers: Readonly<Record<string, string>>, { app } = test) =>
+  app.inject({ url: '/operator/me', headers: { ...headers } })
+const UNAUTHORIZED = errorBody(
+  401,
+  'operator_unauthorized',
+  'The operator key or the access token is missing, malformed or not good',
+)
+const shown = (key: string, role: string, { user, email }: SignedInOperator, own = role) => ({
+  operator: { key, role, actor: { id: user.id, email, role: own } },
+})
+
+describe('GET /operator/me', () => {
+  it.each(OPERATOR_ROLES)('200: tells an operator with the role %s who they are', async (role) => {
+    const operator = await createOperator(test, role)
+    expect(statusAndBody(await me(operator.credentials))).toEqual([200, shown(`desk-${role}`, role, operator)])
+  })
+
+  it('200: the lower role of key and user counts', async () => {
+    const byKey = { ...admin.credentials, 'x-trestle-operator-key': keyOf('viewer') }
+    expect(statusAndBody(await me(byKey))).toEqual([200, shown('desk-viewer', 'viewer', admin, 'admin')])
+    const viewer = await createOperator(test, 'viewer')
+    const byUser = { ...viewer.credentials, 'x-trestle-operator-key': keyOf('admin') }
+    expect(statusAndBody(await me(byUser))).toEqual([200, shown('desk-admin', 'viewer', viewer)])
+  })
+
+  it('401: refuses a key or a token alone, unknown ones, and tokens that no session has', async () => {
+    const { authorization = '', 'x-trestle-operator-key': key = '' } = admin.credentials
+    const forged = { sub: admin.user.id, role: 'service_role', aal: 'aal2', app_metadata: { console_role: 'admin' } }
+    for (const headers of [
+      { authorization },
+      { 'x-trestle-operator-key': key },
+      { authorization, 'x-trestle-operator-key': `${key}-` },
+      { authorization: `${authorization}x`, 'x-trestle-operator-key': key },
+      { authorization: forgeBearer(forged), 'x-trestle-operator-key': key },
+      {},
+    ])
+      expect(statusAndBody(await me(headers))).toEqual([401, UNAUTHORIZED])
+    expect((await me({})).headers['www-authenticate']).toBe('Bearer realm="auth"')
+  })
+
+  it('401: refuses a user without a console role, and an operator who has shown no second factor', async () => {
+    const [nobody, operator] = [await createSignedIn(test), await createSignedIn(test, { console_role: 'admin' })]
+    for (const { headers } of [nobody, operator]) {
+      const answer = await me({ ...headers, 'x-trestle-operator-key': keyOf('admin') })
+      expect(statusAndBody(answer)).toEqual([401, UNAUTHORIZED])
+    }
+  })
+
+  it('200: asks for no second factor where none is required', async () => {
+    const operator = await createSignedIn(test, { console_role: 'viewer' })
+    const lax = await openTestApp({
+      settings: { ...OPERATOR_SETTINGS, AUTH_OPERATOR_REQUIRE_MFA: 'no' },
+      database: test.database,
+    })
+    const answer = await me({ ...operator.headers, 'x-trestle-operator-key': keyOf('viewer') }, lax)
+    expect(answer.statusCode).toBe(200)
+    await lax.close()
+  })
+
+  it.each<[string, (operator: SignedInOperator) => Promise<unknown>]>([
+    [
+      'whose role was taken',
+      ({ user }) => test.deps.db.updateTable('users').set({ console_role: null }).where('id', '=', user.id).execute(),
+    ],
+    [
+      'who was banned',
+      ({ user }) =>
+        test.deps.db.updateTable('users').set({ banned_until: '2100-01-01' }).where('id', '=', user.id).execute(),
+    ],
+    [
+      'who has signed out',
+      ({ credentials }) => test.post('/logout', {}, { authorization: credentials.authorization ?? '' }),
+    ],
+  ])('401: refuses an operator %s, at the next request', async (_case, end) => {
+    const operator = await createOperator(test, 'support')
+    expect((await me(operator.credentials)).statusCode).toBe(200)
+    await end(operator)
+    expect(statusAndBody(await me(operator.credentials))).toEqual([401, UNAUTHORIZED])
+  })
+
+  it('404: is unknown where the service has no operator keys', async () => {
+    const without = await openTestApp({ database: test.database })
+    expect((await me(admin.credentials, without)).statusCode).toBe(404)
+    await without.close()
+  })
+})
+
+describe('a route of operators', () => {
+  it('403: refuses a role below its action, and names both', async () => {
+    const app = await buildGuarded(test)
+    const ban = (headers: Readonly<Record<string, string>>) =>
+      app.inject({ url: '/operator/ban', headers: { ...headers } })
+    const refused = errorBody(403, 'operator_forbidden', 'The role of the operator may not do this', {
+      action: 'users.ban',
+      role: 'viewer',
+    })
+    const asViewer = { ...admin.credentials, 'x-trestle-operator-key': keyOf('viewer') }
+    expect(statusAndBody(await ban(asViewer))).toEqual([403, refused])
+    expect((await ban(admin.credentials)).statusCode).toBe(200)
+    expect(statusAndBody(await ban({}))).toEqual([401, UNAUTHORIZED])
+    await app.close()
+  })
+})
