@@ -34,6 +34,8 @@ export const paymentsMigrations: MigrationSources = {
   '0029-create-payouts': inFile(() => import('./payments/0029-create-payouts.ts')),
   '0030-create-state-entries': inFile(() => import('./payments/0030-create-state-entries.ts')),
   '0031-create-movements': inFile(() => import('./payments/0031-create-movements.ts')),
+  '0032-create-operator-changes': inFile(() => import('./payments/0032-create-operator-changes.ts')),
+  '0033-create-allowances': inFile(() => import('./payments/0033-create-allowances.ts')),
 }
 
 /** The SQL functions of the payments service, as their files have them. */

@@ -39,9 +39,10 @@ import { webhookSecretsRoutes } from './routes/merchants/webhooks/secrets.ts'
 import { merchantWebhooksRoutes } from './routes/merchants/webhooks.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
+import { operatorAppKeysRoutes } from './routes/operator/apps/keys.ts'
+import { operatorMeRoutes } from './routes/operator/me.ts'
 import { challengesRoutes } from './routes/payments/challenges.ts'
 import { paymentsRoutes } from './routes/payments.ts'
-import { operatorMeRoutes } from './routes/operator/me.ts'
 import { payoutsRoutes } from './routes/payouts.ts'
 import { posPayRoutes } from './routes/pos/pay.ts'
 import { receiptRoutes } from './routes/pos/receipt.ts'
@@ -153,6 +154,7 @@ async function keyedRoutes(app: Server): Promise<void> {
 /** Routes of operators, who call with an operator key and their access token. */
 async function operatorRoutes(app: Server): Promise<void> {
   await app.register(authenticateOperator)
+  await app.register(operatorAppKeysRoutes)
   await app.register(operatorMeRoutes)
 }
 

@@ -50,6 +50,7 @@ describe('loadPaymentsConfig', () => {
       warnings: [],
       pricing: { rate: 135, flat: { currency: 'EUR', amount: 25 }, dispute: { currency: 'EUR', amount: 2_500 } },
       acquirers: [],
+      refundLimits: { once: new Map(), daily: new Map() },
       registration: 'open',
       unusedAppDays: 0,
       dayLimits: { authorizationExpiryDays: 0, confirmationDays: 3, rateAgeDaysMax: 7 },

@@ -14,11 +14,12 @@ import {
   toDatabaseConfig,
   toTelemetryConfig,
 } from '@trestle/service/common-settings.ts'
-import { type OperatorConfig, operatorRule, toOperators } from '@trestle/service/operators/operator-settings.ts'
+import { operatorRule } from '@trestle/service/operators/operator-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import { type AcquiringConfig, toAcquiringConfig } from './config/acquiring.ts'
 import { type CheckoutConfig, toCheckoutConfig } from './config/checkout.ts'
 import { type MessageConfig, messageRules, toMessageConfig } from './config/messages.ts'
+import { type OperatorsConfig, toOperatorsConfig } from './config/operators.ts'
 import { type PostingConfig, toPostingConfig } from './config/posting.ts'
 import { type PricingConfig, toPricingConfig } from './config/pricing.ts'
 import { type LimiterConfig, toLimiterConfig } from './config/rate-limits.ts'
@@ -36,6 +37,7 @@ export interface PaymentsConfig
     CheckoutConfig,
     RegistrationConfig,
     PostingConfig,
+    OperatorsConfig,
     LimiterConfig {
   readonly server: ServerConfig
   readonly database: DatabaseSettings & {
@@ -43,6 +45,10 @@ export interface PaymentsConfig
     readonly coordinatorUrl: string | undefined
     /** What the servers of a cluster log in to each other with, as the role of the service. */
     readonly nodePassword: string | undefined
+    /** What changes of operators connect by. Undefined: `migrationUrl`. */
+    readonly operatorUrl: string | undefined
+    /** The role that they work as. Undefined: that of the connection. */
+    readonly operatorRole: string | undefined
   }
   readonly pepper: Buffer
   readonly vaultKeys: PaymentsValues['VAULT_KEYS']
@@ -52,8 +58,6 @@ export interface PaymentsConfig
   readonly warnings: readonly string[]
   /** Undefined: users cannot call. */
   readonly signIn: SignInConfig | undefined
-  /** Undefined: there is no operator API. */
-  readonly operators: OperatorConfig | undefined
   readonly dayLimits: {
     readonly authorizationExpiryDays: number
     readonly confirmationDays: number
@@ -83,6 +87,8 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Paym
       migrationUrl: values.MIGRATION_DATABASE_URL ?? values.COORDINATOR_URL ?? values.DATABASE_URL,
       coordinatorUrl: values.COORDINATOR_URL,
       nodePassword: values.NODE_PASSWORD,
+      operatorUrl: values.OPERATOR_DATABASE_URL,
+      operatorRole: values.OPERATOR_DB_ROLE,
     },
     pepper: values.PEPPER,
     vaultKeys: values.VAULT_KEYS,
@@ -99,7 +105,7 @@ export function loadPaymentsConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Paym
     ...toPricingConfig(values),
     ...toMessageConfig(values),
     signIn: toSignInConfig(values),
-    operators: toOperators(values),
+    ...toOperatorsConfig(values),
     ...toAcquiringConfig(values),
     ...toCheckoutConfig(values),
     ...toRegistrationConfig(values),

@@ -3,6 +3,7 @@ import type * as ledger from './ledger/ledger-tables.ts'
 import type { Claim, Pricing } from './merchants/merchant.ts'
 import type * as below from './merchants/merchant-tables.ts'
 import type { Json } from './merchants/merchant-tables.ts'
+import type * as operators from './operators/operator-tables.ts'
 
 /** A program that calls the API. */
 export interface AppsTable {
@@ -214,6 +215,9 @@ export interface PaymentsTables {
   token_merchants: TokenMerchantsTable
   app_invitations: AppInvitationsTable
   merchant_creations: MerchantCreationsTable
+  operator_changes: operators.OperatorChangesTable
+  operator_allowances: operators.OperatorAllowancesTable
+  allowance_uses: operators.AllowanceUsesTable
   payout_batches: PayoutBatchesTable
   rate_limits: RateLimitsTable
 }

@@ -20,13 +20,13 @@ import { createHttpAcquirer } from './acquirers/http-acquirer.ts'
 import { createSimulator } from './acquirers/simulator.ts'
 import type { UsedKeys } from './apps/app-key-repository.ts'
 import type { PaymentsConfig } from './config.ts'
-import type { PaymentsTables } from './database.ts'
+import type { Db, PaymentsTables } from './database.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import type { UserTokens } from './members/user-token.ts'
 import { tasks } from './migrations.ts'
 import { findExchanged } from './money/exchange-repository.ts'
 import type { Money } from './money/minor-units.ts'
-import { createProcessReadiness, openPaymentsJobs, openServingDatabase } from './open-database.ts'
+import { createProcessReadiness, openOperatorDatabase, openServingDatabase, openServingJobs } from './open-database.ts'
 import { observeDatabase } from './open-telemetry.ts'
 import { findPlacement, followPlacement, type Placement } from './placement/placement.ts'
 import { createRefusalLimit, type LimitRefusals } from './rate-limits/card-testing.ts'
@@ -42,7 +42,7 @@ import { createWebhookSecrets, type WebhookSecrets } from './webhooks/webhook-se
 interface ReadConfig
   extends Pick<
     PaymentsConfig,
-    'checkout' | 'dayLimits' | 'payouts' | 'pricing' | 'registration' | 'seedAllowed' | 'unusedAppDays'
+    'checkout' | 'dayLimits' | 'payouts' | 'pricing' | 'refundLimits' | 'registration' | 'seedAllowed' | 'unusedAppDays'
   > {
   readonly server: Pick<PaymentsConfig['server'], 'baseUrl' | 'docsEnabled' | 'trustedProxies'>
 }
@@ -78,6 +78,8 @@ interface AccessDeps {
   readonly userTokens: UserTokens | undefined
   /** Undefined: there is no operator API. */
   readonly operators: OperatorAccess | undefined
+  /** The database as the role of operators, on the coordinator. Changes of operators use it alone. */
+  readonly operatorDb: Db
 }
 
 /** What moves money: the acquirers, and the way of captures, refunds and voids to the database. */
@@ -148,19 +150,12 @@ export async function createDeps(
   const database = await openServingDatabase(config, { findOwner: found.findOwner, logger })
   const placement = followPlacement(found, { config, database, logger, now: SOURCES.now })
   const { db, lanes } = database
+  const operatorDatabase = openOperatorDatabase(config, logger)
   observeDatabase(meter, database, tasks)
-  const limiters = await openLimiterStore(
-    { store: config.rateLimitStore, redisUrl: config.redisUrl },
-    database,
-    (error) => logger.warn({ err: error }, 'the store of the rate limits is away'),
-  )
+  const onAway = (error: unknown) => logger.warn({ err: error }, 'the store of the rate limits is away')
+  const limiters = await openLimiterStore({ store: config.rateLimitStore, redisUrl: config.redisUrl }, database, onAway)
   const rateLimits = createRateLimits(config.rateLimits, limiters.store)
-  const jobs = openPaymentsJobs(config, {
-    meter,
-    onError: (error) => logger.warn({ err: error }, 'the job queue has trouble'),
-    now: SOURCES.now,
-    mayWork: () => !database.mode().isMoving,
-  })
+  const jobs = openServingJobs(config, { meter, logger, database, now: SOURCES.now })
   const mailer = config.smtp && createMailer(config.smtp)
   return {
     config,
@@ -185,6 +180,7 @@ export async function createDeps(
     webhooks: openWebhooks(config.webhooks, createWebhookSecrets(config)),
     userTokens: config.signIn && (await openSignIn(lanes, config.signIn)),
     operators: config.operators && (await openOperatorAccess(config.operators, SOURCES.now)),
+    operatorDb: operatorDatabase.db,
     logger,
     meter,
     metrics,
@@ -195,7 +191,7 @@ export async function createDeps(
       mailer?.close()
       limiters.close()
       await Promise.all([metrics.close(), tracing.close()])
-      await database.close()
+      await Promise.all([database.close(), operatorDatabase.close()])
     },
   }
 }

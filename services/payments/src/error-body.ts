@@ -53,7 +53,9 @@ type OperatorAnswers<Status extends number> = {
 export function operatorAnswers<const Status extends ErrorStatus = never>(
   ...statuses: readonly Status[]
 ): OperatorAnswers<Status | 401 | 404 | 429 | 500 | 503> {
-  const forbidden = statuses.some((status) => status === 403) ? { 403: OperatorForbiddenView.describe('Forbidden') } : {}
+  const forbidden = statuses.some((status) => status === 403)
+    ? { 403: OperatorForbiddenView.describe('Forbidden') }
+    : {}
   // The spread loses the statuses.
   return { ...toAnswers([401, 404, ...statuses, 429, 500, 503]), ...forbidden } as OperatorAnswers<
     Status | 401 | 404 | 429 | 500 | 503

@@ -40,6 +40,11 @@ export const operatorUnauthorized = declare(
   { 'www-authenticate': OPERATOR_CHALLENGE },
 )
 export const operatorForbidden = declare(403, 'OPERATOR_FORBIDDEN', 'The role of the operator may not do this')
+export const operatorKeyReused = declare(
+  409,
+  'IDEMPOTENCY_KEY_REUSED',
+  'The Idempotency-Key was used for another request',
+)
 export const registrationClosed = declare(
   403,
   'REGISTRATION_CLOSED',
@@ -147,6 +152,7 @@ export const bodyMalformed = (cause: unknown): HttpError =>
   invalidFields([{ field: 'body', message: 'is not a well-formed request', code: 'FORMAT' }], cause)
 export const idempotencyKeyMalformed = (): HttpError =>
   fieldInvalid('Idempotency-Key', 'FORMAT', 'must be 1 to 255 printable ASCII characters without spaces')
+export const idempotencyKeyMissing = (): HttpError => fieldInvalid('Idempotency-Key', 'REQUIRED', FIELD_TEXTS.required)
 export const idempotencyKeyUsed = (): HttpError =>
   fieldInvalid('Idempotency-Key', 'MISMATCH', 'was used with another body')
 export const idempotencyKeySpent = (): HttpError =>

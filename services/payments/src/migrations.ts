@@ -40,7 +40,11 @@ export const tasks: readonly AnyTask[] = [
 
 interface DatabaseConfig {
   readonly database: Pick<DatabaseSettings, 'migrationUrl' | 'namespace' | 'role'> &
-    Partial<Pick<DatabaseSettings, 'url' | 'isProduction'>>
+    Partial<Pick<DatabaseSettings, 'url' | 'isProduction'>> & {
+      /** The role and the connection of changes of operators. */
+      readonly operatorRole?: string | undefined
+      readonly operatorUrl?: string | undefined
+    }
 }
 
 /** The names of the service's objects in its database. */
@@ -54,7 +58,7 @@ export function paymentsNames({ database }: { readonly database: Pick<DatabaseSe
  */
 export function migrateOptions(config: DatabaseConfig): MigrateOptions {
   const names = paymentsNames(config)
-  const { migrationUrl: url, role, url: entry, isProduction } = config.database
+  const { migrationUrl: url, role, url: entry, isProduction, operatorRole, operatorUrl } = config.database
   const serviceUrl = entry && urlsOfHosts(entry)[0]
   return {
     url,
@@ -75,12 +79,18 @@ export function migrateOptions(config: DatabaseConfig): MigrateOptions {
       readOnlyTables,
       writableColumns,
       invokerFunctions,
+      operatorFunctions,
+      operatorRole,
+      operatorLogin: operatorUrl && loginOf(operatorUrl),
     },
     afterwards: [(db) => installJobs(db, { url, schema: names.jobSchema, tasks })],
     grants:
       role === undefined
         ? undefined
-        : { role, serviceUrl, appendOnly: [], readOnly: readOnlyTables, columns: writableColumns },
+        : {
+            ...{ role, serviceUrl, appendOnly: [], readOnly: readOnlyTables, columns: writableColumns },
+            operators: { functions: operatorFunctions, role: operatorRole, url: operatorUrl },
+          },
   }
 }
 
@@ -115,6 +125,9 @@ export const readOnlyTables: readonly (keyof PaymentsTables)[] = [
   'audit',
   'events',
   'payout_batches',
+  'operator_changes',
+  'operator_allowances',
+  'allowance_uses',
 ]
 
 /** Columns of those tables that the service may write: rotating the keys of the vault seals card numbers anew. */
@@ -129,3 +142,15 @@ const writableColumns = { instruments: ['pan_sealed', 'key_id', 'pan_mac'] } as 
  * seed_merchant, seed_transaction and add_audit. The commands connect with the login of the owner.
  */
 export const invokerFunctions = ['new_id', 'random_tag', 'merchant_now']
+
+/**
+ * Functions that only changes of operators over HTTP call. They run with the rights of their owner, and the role of the service may
+ * not call them: its login is no operator. The role of operators may, beside all that the role of the service may do.
+ */
+export const operatorFunctions = [
+  'claim_operator_change',
+  'finish_operator_change',
+  'take_allowance',
+  'use_allowance',
+  'return_allowance',
+]

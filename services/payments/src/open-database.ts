@@ -58,6 +58,24 @@ export async function openServingDatabase(
   })
 }
 
+/** How many changes of operators run at once. */
+const OPERATOR_POOL_SIZE = 4
+
+/**
+ * Opens the database as the role of operators, on the coordinator (console reference: Rights of operators). Connections are made on
+ * demand.
+ */
+export function openOperatorDatabase(
+  config: PaymentsConfig,
+  logger: { warn(line: object, text: string): void },
+): Database<PaymentsTables> {
+  const { operatorUrl, migrationUrl, operatorRole: role } = config.database
+  const database = { ...config.database, url: operatorUrl ?? migrationUrl, coordinatorUrl: undefined, role }
+  return openPaymentsDatabase({ ...config, database: { ...database, poolSize: OPERATOR_POOL_SIZE } }, (error) =>
+    logger.warn({ err: error }, 'connection of operators lost'),
+  )
+}
+
 /** The job queue of the service, which is on the coordinator. It connects when it is opened. */
 export function openPaymentsJobs(
   config: PaymentsConfig,
@@ -71,6 +89,22 @@ export function openPaymentsJobs(
     applicationName: 'payments-jobs',
     sealKeys: createJobKeys(config),
     ...options,
+  })
+}
+
+/** What the job queue of a serving process works with. */
+interface ServingJobs extends Pick<JobsConfig, 'meter' | 'now'> {
+  readonly logger: { warn(line: object, text: string): void }
+  readonly database: Pick<Database<PaymentsTables>, 'mode'>
+}
+
+/** The job queue of a serving process. It does no work while rows move. */
+export function openServingJobs(config: PaymentsConfig, { meter, now, logger, database }: ServingJobs): Jobs {
+  return openPaymentsJobs(config, {
+    meter,
+    onError: (error) => logger.warn({ err: error }, 'the job queue has trouble'),
+    now,
+    mayWork: () => !database.mode().isMoving,
   })
 }
 

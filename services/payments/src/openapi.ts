@@ -65,6 +65,7 @@ const documentDeps: PaymentsDeps = {
     payouts: { schedule: 'off', minimumMajorUnits: 0, delayDays: { live: 0, test: 0 } },
     pricing: { rate: 0, flat: { currency: 'EUR', amount: 0 }, dispute: { currency: 'EUR', amount: 0 } },
     seedAllowed: false,
+    refundLimits: { once: new Map(), daily: new Map() },
   },
   lanes: { read: lane, write: lane, lagging: lane },
   rateLimits: {
@@ -108,6 +109,8 @@ const documentDeps: PaymentsDeps = {
   },
   userTokens: undefined,
   operators: undefined,
+  // Its type has too many members to write a stand-in. Nothing asks it while the document is made.
+  operatorDb: Object.create(null),
   logger: pino({ enabled: false }),
   meter: createNoopMeter(),
   tracing: { instrument: async () => {} },

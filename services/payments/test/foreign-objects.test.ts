@@ -61,6 +61,8 @@ async function callsOnObjects(): Promise<{ method: 'GET'; url: string }[]> {
   const document = await payments.app.describeApi()
   const calls: { method: 'GET'; url: string }[] = []
   for (const [path, operations] of Object.entries(document.paths ?? {})) {
+    // No key of an app and no token of a user opens a route of operators, whatever it names.
+    if (path.startsWith('/operator/')) continue
     if (!path.includes('{') && !/^\/(disputes|frauds)$/.test(path)) continue
     for (const [method, { security }] of Object.entries<Documented>(operations)) {
       if (security?.length === 0) continue

@@ -6,7 +6,7 @@ import { readMade } from '@trestle/testing/migration-cuts.ts'
 import { createEmptyDatabase } from '@trestle/testing/temporary-database.ts'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { invokerFunctions, migrateOptions, readOnlyTables } from '../src/migrations.ts'
+import { invokerFunctions, migrateOptions, operatorFunctions, readOnlyTables } from '../src/migrations.ts'
 import { tableClasses } from '../src/placement/distributed-rows.ts'
 import { openTestDatabase } from './payments-app.ts'
 
@@ -188,12 +188,14 @@ describe('the schema', () => {
       name: string
       reads: boolean
       callable: boolean
+      operators: boolean
       definer: boolean
       path: string | null
     }>(
       client,
       `SELECT proname AS name, provolatile <> 'v' AS reads, prosecdef AS definer,
          has_function_privilege('payments_service', oid, 'EXECUTE') AS callable,
+         has_function_privilege('payments_operators', oid, 'EXECUTE') AS operators,
          (SELECT setting FROM unnest(proconfig) setting WHERE setting LIKE 'search_path=%') AS path
        FROM pg_proc WHERE pronamespace = $1::regnamespace AND proname <> ALL ($2::text[])`,
     )
@@ -203,8 +205,10 @@ describe('the schema', () => {
         .map(({ name }) => name)
         .toSorted()
     expect(named((row) => row.callable && !row.reads)).toEqual([...DEFINERS, ...invokerFunctions].toSorted())
-    expect(named((row) => row.definer)).toEqual(DEFINERS.toSorted())
-    expect(named((row) => row.path === 'search_path=pg_catalog, pg_temp')).toEqual(DEFINERS.toSorted())
+    expect(named((row) => row.operators && !row.callable)).toEqual(operatorFunctions.toSorted())
+    const definers = [...DEFINERS, ...operatorFunctions].toSorted()
+    expect(named((row) => row.definer)).toEqual(definers)
+    expect(named((row) => row.path === 'search_path=pg_catalog, pg_temp')).toEqual(definers)
   })
 
   /** Runs each statement as the role of the service, and rolls all back. Returns the code of each error, or `done`. */

@@ -43,6 +43,7 @@ import { createWebhookSecrets } from '../src/webhooks/webhook-secret.ts'
 /** Where the rows of the databases of tests are. */
 export const placement = distributed ? createDistributed(SOURCES.now) : PLAIN
 const ROLE = 'payments_service'
+const OPERATOR_ROLE = 'payments_operators'
 /** On a cluster, requests that write tables which every server has wait for each other. */
 const LOCK_TIMEOUT_MS = distributed ? 2_000 : 300
 const POOL_CONNECTIONS = 8
@@ -114,7 +115,9 @@ export interface TestPayments {
   close(): Promise<void>
 }
 
-const owned = (url: string) => ({ database: { migrationUrl: url, namespace: '', role: ROLE } })
+const owned = (url: string) => ({
+  database: { migrationUrl: url, namespace: '', role: ROLE, operatorRole: OPERATOR_ROLE },
+})
 
 /** Makes a migrated database. */
 export function createMigratedDatabase(): Promise<TemporaryDatabase> {
@@ -137,14 +140,16 @@ export async function openTestDatabase({ lockTimeoutMs = LOCK_TIMEOUT_MS }: Pick
   const temporary = await createMigratedDatabase()
   const service = openAs(ROLE, { url: temporary.entryUrl, coordinatorUrl: temporary.url, lockTimeoutMs })
   const owner = openAs(undefined, { url: temporary.url, lockTimeoutMs })
+  const operators = openAs(OPERATOR_ROLE, { url: temporary.url, lockTimeoutMs })
   if (distributed && lockTimeoutMs !== LOCK_TIMEOUT_MS) await limitWaits(owner.db, lockTimeoutMs)
   return {
     service,
     owner,
+    operators,
     database: { ...service, db: owner.db },
     url: temporary.url,
     close: async () => {
-      await Promise.all([service.close(), owner.close()])
+      await Promise.all([service.close(), owner.close(), operators.close()])
       await temporary.drop()
     },
   }
@@ -200,7 +205,7 @@ const testVault = createPanVault(TEST_VAULT_KEYS, createNoopMeter())
 /** The service with a database of its own, and without rate limits unless some are given. */
 export async function startPayments(options: TestOptions = {}): Promise<TestPayments> {
   const { rateLimits, smtp, onLog, work = smtp !== undefined, wait = SOURCES.wait } = options
-  const { service, owner, database, url, close } = await openTestDatabase(options)
+  const { service, owner, operators, database, url, close } = await openTestDatabase(options)
   const readiness = createReadiness({ database: () => service.ping() })
   readiness.markReady()
   const jobs = createJobs({
@@ -250,6 +255,7 @@ export async function startPayments(options: TestOptions = {}): Promise<TestPaym
       allowHttp: true,
     },
     operators: options.operators,
+    operatorDb: operators.db,
     userTokens: options.verifyUser && createUserTokens(service.lanes, options.verifyUser),
     logger,
     meter: createNoopMeter(),
@@ -304,6 +310,7 @@ function configOf(options: TestOptions): PaymentsDeps['config'] {
     registration: options.registration ?? 'open',
     unusedAppDays: 0,
     seedAllowed: true,
+    refundLimits: { once: new Map(), daily: new Map() },
   }
 }
 

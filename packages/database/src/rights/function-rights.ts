@@ -19,17 +19,27 @@ export async function closeFunctions(db: Kysely<unknown>, names: Names, invoker:
   if (closed.length > 0) await sql`REVOKE EXECUTE ON FUNCTION ${listOf(closed)} FROM PUBLIC`.execute(db)
 }
 
+/** A role, and the functions that it may call. */
+interface FunctionGrants {
+  readonly names: Names
+  readonly role: string
+  /** Called with the rights of the role. */
+  readonly invoker: readonly string[]
+  /** Not for this role, although they run with the rights of their owner. */
+  readonly withheld: readonly string[]
+}
+
 /**
- * Lets a role call the functions that run with the rights of their owner and the named ones, and no other function that may
- * write.
+ * Lets a role call the functions that run with the rights of their owner, but for the withheld ones, and the named ones, and no
+ * other function that may write.
  */
 export async function grantFunctions(
   db: Kysely<unknown>,
-  { names, role, invoker }: { readonly names: Names; readonly role: string; readonly invoker: readonly string[] },
+  { names, role, invoker, withheld }: FunctionGrants,
 ): Promise<void> {
-  const named = prefixed(names, invoker)
+  const [named, others] = [prefixed(names, invoker), prefixed(names, withheld)]
   const all = await listFunctions(db, names)
-  const isCalled = ({ name, isDefiner }: FunctionRow) => isDefiner || named.has(name)
+  const isCalled = ({ name, isDefiner }: FunctionRow) => (isDefiner && !others.has(name)) || named.has(name)
   const [open, closed] = [all.filter(isCalled), all.filter((row) => !row.isReading && !isCalled(row))]
   if (closed.length > 0) await sql`REVOKE EXECUTE ON FUNCTION ${listOf(closed)} FROM ${sql.id(role)}`.execute(db)
   if (open.length > 0) await sql`GRANT EXECUTE ON FUNCTION ${listOf(open)} TO ${sql.id(role)}`.execute(db)

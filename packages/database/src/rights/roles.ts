@@ -25,6 +25,18 @@ export interface Grants {
    * Undefined: all of them.
    */
   readonly invoker?: readonly string[] | undefined
+  /** The rights of operators, which the role does not have. Undefined: there are none. */
+  readonly operators?: OperatorGrants | undefined
+}
+
+/** What only operators may do by the API of a service. */
+export interface OperatorGrants {
+  /** Functions that run with the rights of their owner, and that the role of the service may not call. */
+  readonly functions: readonly string[]
+  /** The role that may call them, beside all that the role of the service may do. It is made if it does not exist. */
+  readonly role?: string | undefined
+  /** The URL that changes of operators connect by. Its user is allowed to take the role. */
+  readonly url?: string | undefined
 }
 
 /** The rights of a role, and the names of the objects that they are for. */
@@ -37,21 +49,36 @@ export interface GrantOptions extends Grants {
  * @throws Error when the role is not a lower-case name
  */
 export async function grantToRole(db: Kysely<unknown>, options: GrantOptions): Promise<void> {
-  const { role, serviceUrl } = options
+  const { role, serviceUrl, operators } = options
+  await prepareRole(db, role, serviceUrl)
+  if (operators?.role !== undefined) await prepareRole(db, operators.role, operators.url)
+  await grantOnObjects(db, options)
+}
+
+/** Makes a role, and lets the owner and the user of a URL take it. @throws Error when the role is not a lower-case name */
+async function prepareRole(db: Kysely<unknown>, role: string, url: string | undefined): Promise<void> {
   if (!ROLE_PATTERN.test(role)) throw new Error(`"${role}" is not a role name`)
   await createRole(db, role)
   await allowRole(db, role, sql`current_user`)
-  if (serviceUrl !== undefined) await allowRole(db, role, sql`${loginOf(serviceUrl)}`)
-  await grantOnObjects(db, options)
+  if (url !== undefined) await allowRole(db, role, sql`${loginOf(url)}`)
 }
 
 /**
  * Grants a role its rights on the objects of the service: no DDL, and no change of ledgers. It leaves out objects of other
  * namespaces in the schema, which may belong to another role.
  */
-export async function grantOnObjects(
+export async function grantOnObjects(db: Kysely<unknown>, options: Omit<GrantOptions, 'serviceUrl'>): Promise<void> {
+  const { role, operators, invoker } = options
+  await grantAsRole(db, role, options)
+  if (operators?.role === undefined) return
+  const own = { operators: undefined, invoker: invoker && [...invoker, ...operators.functions] }
+  await grantAsRole(db, operators.role, { ...options, ...own })
+}
+
+async function grantAsRole(
   db: Kysely<unknown>,
-  { names, role, appendOnly, readOnly = [], columns = {}, invoker }: Omit<GrantOptions, 'serviceUrl'>,
+  role: string,
+  { names, appendOnly, readOnly = [], columns = {}, invoker, operators }: Omit<GrantOptions, 'serviceUrl' | 'role'>,
 ): Promise<void> {
   await grantOnTables(db, role, {
     ...names,
@@ -72,7 +99,7 @@ export async function grantOnObjects(
     })
   }
   // PUBLIC may call new functions, except those that were closed. The schema guards the others.
-  if (invoker) await grantFunctions(db, { names, role, invoker })
+  if (invoker) await grantFunctions(db, { names, role, invoker, withheld: operators?.functions ?? [] })
 }
 
 /** Tables of a schema by the rights of a role, without their prefix. On all others the role has every right but DDL. */

@@ -21,12 +21,17 @@ export function requireAccess<Result extends AccessResult, Values>(
   if (result.identityId !== null) caller.onIdentified?.(result.identityId)
   if (result.verdict === 'unauthorized') refuseUnknown()
   if (asked.verdict === 'refused' && asked.problem.stage === 'parse') throw asked.problem.error
-  if (result.verdict === 'not-found') throw notFound()
+  if (result.verdict === 'not-found') refuseMissing()
   if (result.verdict === 'forbidden') refuseStranger()
   if (asked.verdict === 'refused') throw asked.problem.error
   if (result.verdict === 'key-mismatch') throw idempotencyKeyUsed()
   if (result.verdict === 'key-running') refuseRunning()
   return { ...result, values: asked.values }
+}
+
+/** Refuses a request for an object that does not exist. @throws notFound */
+export function refuseMissing(): never {
+  throw notFound()
 }
 
 /** Refuses a caller whose key or token is not good. @throws unauthorized */

@@ -5,7 +5,7 @@ import { prepareForCaller } from '../access/access-query.ts'
 import { insertOperatorAudit } from '../access/audit-repository.ts'
 import type { Credentials } from '../access/caller.ts'
 import type { AccessResult, Verdict } from '../access/verdict.ts'
-import type { Db } from '../database.ts'
+import type { Db, Trx } from '../database.ts'
 import { hashToken } from '../members/invitation.ts'
 import type { Identity, StoredKey } from './app.ts'
 
@@ -101,26 +101,32 @@ export async function updateAppHidden(db: Db, id: string, hidden: boolean): Prom
   })
 }
 
+/** Revokes all keys of an app, for a command. Resolves to how many were not revoked before. @throws Error when there is no such app */
+export async function updateAllKeysRevoked(db: Db, id: string): Promise<number> {
+  return db.transaction().execute(async (trx) => {
+    const revoked = await updateKeysRevoked(trx, id)
+    if (revoked === undefined) throw new Error(`there is no app ${id}`)
+    await insertOperatorAudit(trx, { action: 'app.keys-revoked', payload: { appId: id } })
+    return revoked
+  })
+}
+
 /**
- * Revokes all keys of an app. Resolves to how many were not revoked before.
+ * Revokes all keys of an app. Resolves to how many were not revoked before; undefined when there is no such app.
  *
  * Lock order: the app, its keys. The functions create_key and revoke_key lock the app first too, so that two calls never wait
  * for each other, and no key is made meanwhile.
- * @throws Error when there is no such app
  */
-export async function updateAllKeysRevoked(db: Db, id: string): Promise<number> {
-  return db.transaction().execute(async (trx) => {
-    const app = await trx.selectFrom('apps').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
-    if (!app) throw new Error(`there is no app ${id}`)
-    const { numUpdatedRows } = await trx
-      .updateTable('app_keys')
-      .set({ revoked: sql`now()` })
-      .where('app_id', '=', id)
-      .where('revoked', 'is', null)
-      .executeTakeFirst()
-    await insertOperatorAudit(trx, { action: 'app.keys-revoked', payload: { appId: id } })
-    return Number(numUpdatedRows)
-  })
+export async function updateKeysRevoked(trx: Trx, id: string): Promise<number | undefined> {
+  const app = await trx.selectFrom('apps').select('id').where('id', '=', id).forUpdate().executeTakeFirst()
+  if (!app) return undefined
+  const { numUpdatedRows } = await trx
+    .updateTable('app_keys')
+    .set({ revoked: sql`now()` })
+    .where('app_id', '=', id)
+    .where('revoked', 'is', null)
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
 }
 
 const BATCH_ROWS = 1_000

@@ -18,11 +18,11 @@ import {
   standbySettings,
   telemetrySettings,
 } from '@trestle/service/common-settings.ts'
-import { operatorSettings } from '@trestle/service/operators/operator-settings.ts'
 import { readVaultKeys } from '../vault/vault-keys.ts'
 import { acquiringSettings } from './acquiring.ts'
 import { checkoutSettings } from './checkout.ts'
 import { messageSettings } from './messages.ts'
+import { operatorSettings } from './operators.ts'
 import { postingSettings } from './posting.ts'
 import { pricingSettings } from './pricing.ts'
 import { rateLimitSettings } from './rate-limits.ts'
@@ -103,7 +103,7 @@ export const settings = {
   ...observationSettings,
   ...messageSettings,
   ...signInSettings,
-  ...group('Operators', operatorSettings),
+  ...operatorSettings,
   ...registrationSettings,
   ...checkoutSettings,
   ...pricingSettings,

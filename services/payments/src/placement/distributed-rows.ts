@@ -51,6 +51,9 @@ export const tableClasses: Readonly<Record<keyof PaymentsTables, TableClass>> = 
   merchant_creations: 'local',
   payout_batches: 'local',
   token_merchants: 'local',
+  operator_changes: 'local',
+  operator_allowances: 'local',
+  allowance_uses: 'local',
   rate_limits: 'local',
 }
 

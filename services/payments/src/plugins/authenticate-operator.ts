@@ -5,9 +5,12 @@ import {
   UnverifiableTokenError,
 } from '@trestle/service/operators/operator.ts'
 import { mayDo, type OperatorAction } from '@trestle/service/operators/operator-roles.ts'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { operatorForbidden, operatorUnauthorized, serviceUnavailable } from '../errors.ts'
+import type { Repeat } from '../access/caller.ts'
+import { idempotencyKeyMissing, operatorForbidden, operatorUnauthorized, serviceUnavailable } from '../errors.ts'
+import type { OperatorAnswer, OperatorChange } from '../operators/operator-change-repository.ts'
+import { malformedKey, repeatOf } from './idempotency-key.ts'
 import { refuseBeyond } from './refuse-beyond.ts'
 import { requireEndpoint } from './request-input.ts'
 
@@ -32,6 +35,7 @@ export const authenticateOperator = fp(
     const { operators, rateLimits } = app.deps
     const refuseFailure = refuseBeyond(app, 'operator', rateLimits.failures)
     app.decorateRequest('operator')
+    app.decorateRequest('operatorRepeat')
     app.addHook('onRoute', ({ url, config, schema }) => {
       if (config?.action === undefined) throw new Error(`${url} names no action of operators`)
       if (schema) schema.security ??= [{ operatorKey: [], operatorToken: [] }]
@@ -51,10 +55,36 @@ export const authenticateOperator = fp(
       if (action === undefined || !mayDo(role, action)) throw operatorForbidden({ details: { action, role } })
     })
     // The operator is good, so what is wrong with the values is all that is left to judge.
-    app.addHook('preHandler', (request, _reply, done) => done(request.problem?.error))
+    app.addHook('preHandler', async (request) => {
+      if (request.problem !== undefined) throw request.problem.error
+      if (!READS.has(request.method)) request.operatorRepeat = readRepeat(request)
+    })
   },
   { name: 'authenticate-operator', dependencies: ['request-input'] },
 )
+
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+
+/** What identifies a change and its repeats. @throws idempotencyKeyMissing, idempotencyKeyMalformed */
+function readRepeat(request: FastifyRequest): Repeat {
+  const repeat = repeatOf(request, request.routeOptions.schema?.body ? request.body : {})
+  if (repeat === undefined) throw idempotencyKeyMissing()
+  if (repeat === 'refused') throw malformedKey()
+  return repeat
+}
+
+/** The change that a request of an operator asks for. @throws Error on a route that reads */
+export function readOperatorChange({ operator, operatorRepeat: repeat, routeOptions }: FastifyRequest): OperatorChange {
+  const { action } = routeOptions.config
+  if (repeat === undefined || action === undefined) throw new Error(`${routeOptions.url} changes nothing`)
+  return { operator, action, repeat }
+}
+
+/** Sends the answer to a change of an operator. A repeat gets the bytes of the first answer. */
+export function sendOperatorAnswer(reply: FastifyReply, { status, body, replayed }: OperatorAnswer): FastifyReply {
+  if (replayed) reply.header('idempotent-replayed', 'true')
+  return reply.code(status).type('application/json; charset=utf-8').send(`${body}\n`)
+}
 
 function refuseUnverifiable(error: unknown): never {
   throw error instanceof UnverifiableTokenError ? serviceUnavailable({ cause: error }) : error
@@ -68,5 +98,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set on every route of operators. */
     operator: Operator
+    /** Set on those that change something. */
+    operatorRepeat: Repeat | undefined
   }
 }

@@ -1,3 +1,4 @@
+import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Repeat } from '../access/caller.ts'
@@ -13,7 +14,7 @@ export const idempotencyKey = fp(
     app.addHook('preHandler', (request, _reply, done) => {
       if (request.method === 'POST') {
         const repeat = repeatOf(request, request.routeOptions.schema?.body ? request.body : {})
-        if (repeat === 'refused') request.problem ??= { stage: 'validation', error: idempotencyKeyMalformed() }
+        if (repeat === 'refused') request.problem ??= { stage: 'validation', error: malformedKey() }
         else request.caller = { ...request.caller, repeat }
       }
       done()
@@ -21,6 +22,11 @@ export const idempotencyKey = fp(
   },
   { name: 'idempotency-key', dependencies: ['request-input', 'authenticate'] },
 )
+
+/** What is wrong with a malformed Idempotency-Key. */
+export function malformedKey(): HttpError {
+  return idempotencyKeyMalformed()
+}
 
 /**
  * What identifies a request with an Idempotency-Key and its repeats; `refused` for a malformed header, undefined without one.

@@ -1,3 +1,4 @@
+import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
 import type { InjectOptions } from 'fastify'
 import { createTestApp, merchantBody } from '../payments-app.ts'
 import { NO_ID, type World } from './world.ts'
@@ -219,5 +220,18 @@ export const openEndpoint: Endpoint = {
   bad: { request: () => ({ payload: { name: 5 } }), fields: [['name', 'must be a string', 'TYPE']] },
 }
 
-/** Endpoints of operators. They are judged by another table: they need two credentials, and a role. */
-export const operatorEndpoints: readonly Endpoint[] = [{ name: 'GET /operator/me', path: () => '/operator/me' }]
+/** An endpoint of operators, which needs two credentials. */
+export interface OperatorEndpoint extends Endpoint {
+  /** What it does. Undefined: any operator may. */
+  readonly action?: OperatorAction
+}
+
+/** Endpoints of operators. */
+export const operatorEndpoints: readonly OperatorEndpoint[] = [
+  { name: 'GET /operator/me', path: () => '/operator/me' },
+  {
+    name: 'DELETE /operator/apps/{appId}/keys',
+    path: () => `/operator/apps/${NO_ID}/keys`,
+    action: 'apps.revoke-keys',
+  },
+]

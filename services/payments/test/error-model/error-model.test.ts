@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
@@ -12,13 +13,14 @@ import * as errors from '../../src/errors.ts'
 import { buildOpenApi } from '../../src/openapi.ts'
 import { createRateLimits } from '../../src/rate-limits/rate-limits.ts'
 import { CHECKOUT_CORS, refusalHeaders, temporaryHeaders } from '../headers.ts'
+import { operatorHeaders, testOperators } from '../operators.ts'
 import { UNLIMITED } from '../payments-app.ts'
 import { createStubAcquirer } from '../stub-acquirer.ts'
-import { operatorHeaders, testOperators } from '../operators.ts'
 import {
   checkoutEndpoints,
   type Endpoint,
   keyedEndpoints,
+  type OperatorEndpoint,
   openEndpoint,
   operatorEndpoints,
   type Wrong,
@@ -79,7 +81,8 @@ const all = [...keyedEndpoints, ...checkoutEndpoints, openEndpoint, ...operatorE
 
 async function requestOf({ name, path, body }: Endpoint, of: World): Promise<InjectOptions> {
   const method = name.split(' ', 1)[0] as 'GET' | 'POST' | 'PUT' | 'DELETE'
-  const credentials = name.includes(' /operator/') ? operatorHeaders('admin') : of.owner.headers
+  const asOperator = { ...operatorHeaders('admin'), 'idempotency-key': randomUUID() }
+  const credentials = name.includes(' /operator/') ? asOperator : of.owner.headers
   const headers = { ...credentials, 'accept-version': '1' }
   return { method, url: path(of), headers, ...(body ? { payload: await body(of) } : {}) }
 }
@@ -237,8 +240,27 @@ async function raiseBefore(error: Error, endpoint: Endpoint): Promise<LightMyReq
 
 const NO_KEY = { 'x-trestle-operator-key': 'unknown' }
 
-/** The errors of every endpoint of operators. */
-const operatorCases = [
+/** Refuses an operator whose role is too low. */
+const forbiddenToViewers = (action: string): ErrorCase => ({
+  status: 403,
+  title: 'refuses a role below the action',
+  check: async (endpoint) => {
+    const { statusCode, json } = await send(withHeaders(await requestOf(endpoint, world), operatorHeaders('viewer')))
+    const { code, message } = errors.operatorForbidden
+    expect([statusCode, json()]).toEqual([403, { code, message, action, role: 'viewer' }])
+  },
+})
+const withoutKey: ErrorCase = {
+  status: 400,
+  title: 'needs an Idempotency-Key',
+  check: async (endpoint) => {
+    const request = { ...(await requestOf(endpoint, world)), headers: operatorHeaders('admin') }
+    expectFields(await send(request), [['Idempotency-Key', 'is required', 'REQUIRED']])
+  },
+}
+
+/** The errors of an endpoint of operators. */
+const operatorCases = ({ name, action }: OperatorEndpoint): readonly ErrorCase[] => [
   caseOf(errors.operatorUnauthorized, async (endpoint) => send(withHeaders(await requestOf(endpoint, world), NO_KEY))),
   caseOf(errors.endpointNotFound, async (endpoint) => {
     const app = await buildBroken(world, { operators: undefined })
@@ -247,13 +269,15 @@ const operatorCases = [
     return response
   }),
   caseOf(errors.rateLimited, async (endpoint) => {
-    const remoteAddress = `203.0.113.${1 + operatorEndpoints.indexOf(endpoint)}`
+    const remoteAddress = `203.0.113.${1 + operatorEndpoints.findIndex((each) => each.name === name)}`
     const request = { ...withHeaders(await requestOf(endpoint, world), NO_KEY), remoteAddress }
     for (let times = 1; times < TOO_MANY; times++) await guarded.inject(request)
     return guarded.inject(request)
   }),
   caseOf(errors.internalError, (endpoint) => raiseBefore(FAULTS.bug, endpoint)),
   caseOf(errors.serviceUnavailable, (endpoint) => raiseBefore(FAULTS.outage, endpoint)),
+  ...(action === undefined ? [] : [forbiddenToViewers(action)]),
+  ...(name.startsWith('GET') ? [] : [withoutKey, locked, tooLarge, unreadable]),
 ]
 
 const closed = (['closed', 'invited'] as const).map((registration) => ({
@@ -280,7 +304,7 @@ const tables = [
   ...keyedEndpoints.map((endpoint) => ({ endpoint, cases: keyedCases(endpoint) })),
   ...checkoutEndpoints.map((endpoint) => ({ endpoint, cases: checkoutCases(endpoint) })),
   { endpoint: openEndpoint, cases: openCases },
-  ...operatorEndpoints.map((endpoint) => ({ endpoint, cases: operatorCases })),
+  ...operatorEndpoints.map((endpoint) => ({ endpoint, cases: operatorCases(endpoint) })),
 ]
 
 describe.each(tables)('the errors of $endpoint.name', ({ endpoint, cases }) => {

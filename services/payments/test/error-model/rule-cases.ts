@@ -6,6 +6,7 @@ import * as errors from '../../src/errors.ts'
 import { browse, makeOrder, walk } from '../customer.ts'
 import { customerPayment } from '../customer-payment.ts'
 import { settle } from '../live-merchant.ts'
+import { operatorHeaders } from '../operators.ts'
 import { createTestApp, createTestMerchant } from '../payments-app.ts'
 import { buildBroken, buildRequiringTls, NO_ID, type World } from './world.ts'
 
@@ -317,6 +318,27 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
       await send(1)
       return send(2)
     }),
+  ],
+  idempotencyKeyMissing: [
+    field('Idempotency-Key', 'REQUIRED', 'is required', (world) =>
+      callAs(world, operatorHeaders('admin'), { method: 'DELETE', url: `/operator/apps/${NO_ID}/keys` }),
+    ),
+  ],
+  operatorKeyReused: [
+    {
+      status: 409,
+      body: { code: 'IDEMPOTENCY_KEY_REUSED', message: 'The Idempotency-Key was used for another request' },
+      raise: async (world) => {
+        const headers = { 'idempotency-key': 'reused' }
+        const revoke = async () => {
+          const { id } = await createTestApp(world.payments)
+          const url = `/operator/apps/${id}/keys`
+          return callAs(world, operatorHeaders('admin'), { method: 'DELETE', url, headers })
+        }
+        await revoke()
+        return revoke()
+      },
+    },
   ],
   idempotencyKeySpent: [
     field('Idempotency-Key', 'MISMATCH', 'was used for a key that is revoked', async (world) => {

@@ -110,6 +110,8 @@ export function failingDeps({ payments }: World, error: Error): Partial<Payments
   return {
     lanes: { read: lane, write: lane, lagging: lane },
     operations: { run: fail },
+    // Changes of operators open a transaction first.
+    operatorDb: Object.assign(Object.create(null), { transaction: () => ({ execute: fail }) }),
     seals: { tokens: { ...seal, open: payments.deps.seals.tokens.open }, hints: seal, frames: seal },
   }
 }

@@ -8,7 +8,7 @@ const OperatorView = z
     key: z.string().describe('The name of the operator key'),
     role: z.enum(OPERATOR_ROLES).describe('What the operator may do by this key'),
     actor: z
-      .object({ id: z.uuid(), email: z.string(), role: z.enum(OPERATOR_ROLES) })
+      .object({ id: z.guid(), email: z.string(), role: z.enum(OPERATOR_ROLES) })
       .describe('The user of auth who acts, with their console role'),
   })
   .meta({ id: 'Operator' })

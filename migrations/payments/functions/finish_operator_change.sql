@@ -1,0 +1,25 @@
+-- distribute: coordinator
+-- Stores the answer of a claimed change, and adds its row to the audit log: no change is made without one. p_merchant_id: NULL for a
+-- change that concerns no merchant. p_payload: who acted, by which key, and what was changed. (console reference: Audit of
+-- operators)
+--
+-- Takes no lock that its caller does not have: claim_operator_change has inserted the row in the same transaction.
+CREATE OR REPLACE FUNCTION {{finish_operator_change}}(
+  p_actor_id text, p_key text, p_status int, p_body text, p_merchant_id text, p_action text, p_payload jsonb
+)
+RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+BEGIN
+  UPDATE {{operator_changes}} o SET status = p_status, body = p_body
+    WHERE o.actor_id = p_actor_id AND o.key = p_key AND o.status IS NULL;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'the change of an operator was not claimed' USING ERRCODE = 'no_data_found';
+  END IF;
+  PERFORM {{add_audit}}(p_merchant_id, NULL, 'operator.' || p_action, p_payload);
+END
+$$;

@@ -1,0 +1,23 @@
+-- distribute: coordinator
+-- Gives back what a key has taken, after its refund was refused. Answers whether it did: what a repeat has used meanwhile stays
+-- taken.
+--
+-- Lock order: the use, the sum of the day, as in take_allowance.
+CREATE OR REPLACE FUNCTION {{return_allowance}}(p_actor_id text, p_key text)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  held {{allowance_uses}};
+BEGIN
+  DELETE FROM {{allowance_uses}} u WHERE u.actor_id = p_actor_id AND u.key = p_key AND NOT u.used RETURNING u.* INTO held;
+  IF NOT FOUND THEN RETURN false; END IF;
+  UPDATE {{operator_allowances}} a SET taken = a.taken - held.amount
+    WHERE a.actor_id = held.actor_id AND a.currency = held.currency AND a.day = held.day;
+  RETURN true;
+END
+$$;

@@ -1,0 +1,56 @@
+-- distribute: coordinator
+-- Takes a part of what an operator may refund on this UTC day in a currency, under the Idempotency-Key of the refund. p_limit: the
+-- most of a day, in minor units, as p_amount. (console reference: Refund allowance)
+--
+-- Verdict: taken, also when the key has taken the same already; exceeded, with what is left of the day; key-mismatch when the key
+-- has taken something else.
+--
+-- Lock order: the use, the sum of the day. One statement adds to the sum only if it stays within the limit, so parallel refunds
+-- wait for each other there. A second call with the same key waits at the use.
+CREATE OR REPLACE FUNCTION {{take_allowance}}(
+  p_actor_id text, p_key text, p_currency text, p_amount bigint, p_limit bigint
+)
+RETURNS TABLE (verdict text, remaining bigint)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+DECLARE
+  today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+  held {{allowance_uses}};
+BEGIN
+  DELETE FROM {{allowance_uses}} o WHERE (o.actor_id, o.key) IN (
+    SELECT u.actor_id, u.key FROM {{allowance_uses}} u WHERE u.created < now() - interval '24 hours'
+      LIMIT 100 FOR UPDATE SKIP LOCKED
+  );
+  LOOP
+    INSERT INTO {{allowance_uses}} (actor_id, key, currency, day, amount, created)
+      VALUES (p_actor_id, p_key, p_currency, today, p_amount, now())
+      -- The key has taken something before, which is judged below.
+      ON CONFLICT DO NOTHING;
+    EXIT WHEN FOUND;
+    SELECT u.* INTO held FROM {{allowance_uses}} u WHERE u.actor_id = p_actor_id AND u.key = p_key FOR UPDATE;
+    -- Given back since: take it anew.
+    CONTINUE WHEN NOT FOUND;
+    verdict := CASE WHEN held.currency = p_currency AND held.amount = p_amount THEN 'taken' ELSE 'key-mismatch' END;
+    RETURN NEXT; RETURN;
+  END LOOP;
+  INSERT INTO {{operator_allowances}} AS a (actor_id, currency, day, taken)
+    SELECT p_actor_id, p_currency, today, p_amount WHERE p_amount <= p_limit
+    ON CONFLICT (actor_id, currency, day) DO UPDATE SET taken = a.taken + excluded.taken
+      WHERE a.taken + excluded.taken <= p_limit;
+  IF FOUND THEN
+    verdict := 'taken';
+  ELSE
+    DELETE FROM {{allowance_uses}} u WHERE u.actor_id = p_actor_id AND u.key = p_key;
+    verdict := 'exceeded';
+    remaining := greatest(p_limit - coalesce((
+      SELECT a.taken FROM {{operator_allowances}} a
+        WHERE a.actor_id = p_actor_id AND a.currency = p_currency AND a.day = today
+    ), 0), 0);
+  END IF;
+  RETURN NEXT;
+END
+$$;

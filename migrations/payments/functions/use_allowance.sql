@@ -1,0 +1,16 @@
+-- distribute: coordinator
+-- Marks what a key has taken as used, in the transaction of the refund. Answers whether it was there: a refund that was refused may
+-- have given it back since, and then the refund must not be made.
+CREATE OR REPLACE FUNCTION {{use_allowance}}(p_actor_id text, p_key text)
+RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_variable
+BEGIN
+  UPDATE {{allowance_uses}} u SET used = true WHERE u.actor_id = p_actor_id AND u.key = p_key;
+  RETURN FOUND;
+END
+$$;

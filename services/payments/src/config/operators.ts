@@ -1,0 +1,51 @@
+import type { SettingValues } from '@trestle/common/config/load-config.ts'
+import { parsed } from '@trestle/common/config/setting.ts'
+import { group } from '@trestle/common/config/setting-description.ts'
+import { databaseSettings, databaseUrl } from '@trestle/service/common-settings.ts'
+import {
+  type OperatorConfig,
+  operatorSettings as shared,
+  toOperators,
+} from '@trestle/service/operators/operator-settings.ts'
+import { type Amounts, parseAmounts, type RefundLimits } from '../operators/refund-limits.ts'
+
+/** Settings of operators: who they are, how their changes reach the database, and what support may refund. */
+export const operatorSettings = group('Operators', {
+  ...shared,
+  OPERATOR_DATABASE_URL: databaseUrl()
+    .optional()
+    .describe(
+      'Connection to the coordinator that changes of operators use. Default: that of `PAYMENTS_MIGRATION_DATABASE_URL`.',
+    ),
+  OPERATOR_DB_ROLE: databaseSettings.DB_ROLE.describe(
+    'Role that changes of operators work as. `migrate` makes it where `PAYMENTS_DB_ROLE` is set, with the rights of that role and those of operators.',
+  ),
+  OPERATOR_REFUND_LIMIT: amounts().describe(
+    'Most that an operator with the role support refunds at once, by currency, in minor units: `EUR:10000,DKK:75000`. They refund in no other currency.',
+  ),
+  OPERATOR_REFUND_LIMIT_DAILY: amounts().describe(
+    'Most that an operator with the role support refunds in a UTC day, by currency, in minor units.',
+  ),
+})
+
+function amounts() {
+  const problem = 'must be CUR:amount,… with currencies that can be charged, each once, and amounts in minor units'
+  return parsed<Amounts>({ form: 'list of `CUR:amount`', problem }, parseAmounts).default(new Map())
+}
+
+type OperatorValues = SettingValues<typeof operatorSettings>
+
+/** Who may call as an operator, and what support may refund. */
+export interface OperatorsConfig {
+  /** Undefined: there is no operator API. */
+  readonly operators: OperatorConfig | undefined
+  readonly refundLimits: RefundLimits
+}
+
+/** Returns who may call as an operator, and what support may refund. */
+export function toOperatorsConfig(values: OperatorValues): OperatorsConfig {
+  return {
+    operators: toOperators(values),
+    refundLimits: { once: values.OPERATOR_REFUND_LIMIT, daily: values.OPERATOR_REFUND_LIMIT_DAILY },
+  }
+}

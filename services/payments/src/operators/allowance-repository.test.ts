@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto'
+import type { Operator } from '@trestle/service/operators/operator.ts'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { actorOf } from '../../test/operators.ts'
+import { openTestDatabase } from '../../test/payments-app.ts'
+import type { Db, Trx } from '../database.ts'
+import { callUseAllowance, claimAllowance, returnAllowance, runWithinAllowance } from './allowance-repository.ts'
+
+let database: Awaited<ReturnType<typeof openTestDatabase>>
+let db: Db
+beforeAll(async () => {
+  // Refunds of one operator wait for each other.
+  database = await openTestDatabase({ lockTimeoutMs: 5_000 })
+  db = database.operators.db
+})
+afterAll(() => database.close())
+
+const wanted = (actorId: string, changes: object = {}) => ({
+  actorId,
+  key: randomUUID(),
+  currency: 'EUR',
+  amount: 300,
+  daily: 1_000,
+  ...changes,
+})
+const takenBy = async (actorId: string) => {
+  const query = database.owner.db.selectFrom('operator_allowances').select(['currency', 'taken'])
+  return (await query.where('actor_id', '=', actorId).orderBy('currency').execute()).map(({ currency, taken }) => [
+    currency,
+    Number(taken),
+  ])
+}
+
+describe('an allowance', () => {
+  it('is taken up to the limit of the day, and says what is left', async () => {
+    const ann = randomUUID()
+    const verdicts = [
+      await claimAllowance(db, wanted(ann)),
+      await claimAllowance(db, wanted(ann)),
+      await claimAllowance(db, wanted(ann, { amount: 401 })),
+      await claimAllowance(db, wanted(ann, { amount: 400 })),
+      await claimAllowance(db, wanted(ann, { amount: 1 })),
+    ]
+    expect(verdicts).toEqual([
+      { verdict: 'taken' },
+      { verdict: 'taken' },
+      { verdict: 'exceeded', remaining: 400 },
+      { verdict: 'taken' },
+      { verdict: 'exceeded', remaining: 0 },
+    ])
+    expect(await takenBy(ann)).toEqual([['EUR', 1_000]])
+  })
+
+  it('is not taken at first when the limit is below it', async () => {
+    const ann = randomUUID()
+    const refused = { verdict: 'exceeded', remaining: 1_000 }
+    expect(await claimAllowance(db, wanted(ann, { amount: 1_001 }))).toEqual(refused)
+    expect(await takenBy(ann)).toEqual([])
+  })
+
+  it('belongs to one operator and one currency', async () => {
+    const [ann, bob] = [randomUUID(), randomUUID()]
+    for (const [actor, currency] of [
+      [ann, 'EUR'],
+      [ann, 'DKK'],
+      [bob, 'EUR'],
+    ] as const)
+      expect(await claimAllowance(db, wanted(actor, { currency, amount: 1_000 }))).toEqual({ verdict: 'taken' })
+    expect([await takenBy(ann), await takenBy(bob)]).toEqual([
+      [
+        ['DKK', 1_000],
+        ['EUR', 1_000],
+      ],
+      [['EUR', 1_000]],
+    ])
+  })
+
+  it('is taken once under a key, however often it is asked for, and never for something else', async () => {
+    const ann = randomUUID()
+    const refund = wanted(ann)
+    const repeats = await Promise.all(Array.from({ length: 8 }, () => claimAllowance(db, refund)))
+    expect(repeats).toEqual(Array.from({ length: 8 }, () => ({ verdict: 'taken' })))
+    expect(await claimAllowance(db, { ...refund, amount: 1 })).toEqual({ verdict: 'key-mismatch' })
+    expect(await takenBy(ann)).toEqual([['EUR', 300]])
+  })
+
+  it('is never passed by parallel refunds together', async () => {
+    const ann = randomUUID()
+    const verdicts = await Promise.all(
+      Array.from({ length: 40 }, () => claimAllowance(db, wanted(ann, { amount: 70 }))),
+    )
+    expect(verdicts.filter(({ verdict }) => verdict === 'taken')).toHaveLength(14)
+    expect(await takenBy(ann)).toEqual([['EUR', 980]])
+  })
+
+  it('is given back once, and not when it was used', async () => {
+    const ann = randomUUID()
+    const [refused, made] = [wanted(ann), wanted(ann)]
+    for (const refund of [refused, made]) await claimAllowance(db, refund)
+    expect(await db.transaction().execute((trx) => callUseAllowance(trx, made))).toBe(true)
+    const given = [
+      await returnAllowance(db, refused),
+      await returnAllowance(db, refused),
+      await returnAllowance(db, made),
+    ]
+    expect(given).toEqual([true, false, false])
+    expect(await takenBy(ann)).toEqual([['EUR', 300]])
+    expect(await db.transaction().execute((trx) => callUseAllowance(trx, refused))).toBe(false)
+  })
+})
+
+describe('a refund within an allowance', () => {
+  const limits = { once: new Map([['EUR', 500]]), daily: new Map([['EUR', 1_000]]) }
+  const support = (): Operator => ({
+    key: 'desk',
+    role: 'support',
+    actor: { ...actorOf('support'), id: randomUUID() },
+    address: '192.0.2.1',
+  })
+  const make = (use: (trx: Trx) => Promise<boolean>) => db.transaction().execute(use)
+  const refuse = (): Promise<never> => Promise.reject(new Error('refused'))
+
+  it('is made, and keeps what it has taken', async () => {
+    const operator = support()
+    const refund = { operator, key: 'k', currency: 'EUR', amount: 500 }
+    expect(await runWithinAllowance(db, limits, refund, make)).toEqual({ verdict: 'done', done: true })
+    expect(await takenBy(operator.actor.id)).toEqual([['EUR', 500]])
+  })
+
+  it('gives back what it has taken when it is refused', async () => {
+    const operator = support()
+    const refund = { operator, key: 'k', currency: 'EUR', amount: 500 }
+    await expect(runWithinAllowance(db, limits, refund, refuse)).rejects.toThrow('refused')
+    expect(await takenBy(operator.actor.id)).toEqual([['EUR', 0]])
+  })
+
+  it('keeps what a repeat has used while the first request was refused', async () => {
+    const operator = support()
+    const refund = { operator, key: 'k', currency: 'EUR', amount: 500 }
+    const first = runWithinAllowance(db, limits, refund, async () => {
+      await runWithinAllowance(db, limits, refund, make)
+      return refuse()
+    })
+    await expect(first).rejects.toThrow('refused')
+    expect(await takenBy(operator.actor.id)).toEqual([['EUR', 500]])
+  })
+
+  it('is not made beyond a limit, or in a currency without one', async () => {
+    const operator = support()
+    const outcomeOf = (changes: object) =>
+      runWithinAllowance(db, limits, { operator, key: randomUUID(), currency: 'EUR', amount: 400, ...changes }, make)
+    expect([
+      await outcomeOf({ amount: 501 }),
+      await outcomeOf({ currency: 'DKK' }),
+      await outcomeOf({}),
+      await outcomeOf({}),
+      await outcomeOf({}),
+    ]).toEqual([
+      { verdict: 'exceeded', remaining: 500 },
+      { verdict: 'not-allowed' },
+      { verdict: 'done', done: true },
+      { verdict: 'done', done: true },
+      { verdict: 'exceeded', remaining: 200 },
+    ])
+  })
+
+  it('needs no allowance when an admin makes it', async () => {
+    const operator: Operator = { ...support(), role: 'admin' }
+    const refund = { operator, key: 'k', currency: 'GBP', amount: 100_000 }
+    expect(await runWithinAllowance(db, limits, refund, make)).toEqual({ verdict: 'done', done: true })
+    expect(await takenBy(operator.actor.id)).toEqual([])
+  })
+})

@@ -1,0 +1,105 @@
+import type { Operator } from '@trestle/service/operators/operator.ts'
+import { mayDo } from '@trestle/service/operators/operator-roles.ts'
+import { sql } from 'kysely'
+import type { Db, Trx } from '../database.ts'
+import { judgeRefund, type RefundLimits } from './refund-limits.ts'
+
+/** What a refund takes of the day of an operator, under its Idempotency-Key. */
+export interface WantedAllowance {
+  readonly actorId: Operator['actor']['id']
+  readonly key: string
+  readonly currency: string
+  /** In minor units, as `daily`. */
+  readonly amount: number
+  /** The most of a UTC day. */
+  readonly daily: number
+}
+
+/** Whether a part of the day was taken; what is left of the day, in minor units, where it was not. */
+export type AllowanceVerdict =
+  | { readonly verdict: 'taken' }
+  | { readonly verdict: 'key-mismatch' }
+  | { readonly verdict: 'exceeded'; readonly remaining: number }
+
+/** The use of an allowance. */
+type AllowanceUse = Pick<WantedAllowance, 'actorId' | 'key'>
+
+/**
+ * Takes a part of what an operator may refund today, in a transaction of its own, before the refund is made. A repeat with the same
+ * key takes nothing more (console reference: Refund allowance).
+ * @param db the database as the role of operators
+ */
+export async function claimAllowance(db: Db, wanted: WantedAllowance): Promise<AllowanceVerdict> {
+  const { actorId, key, currency, amount, daily } = wanted
+  const { rows } = await sql<{ verdict: AllowanceVerdict['verdict']; remaining: bigint | null }>`
+    SELECT * FROM ${sql.table('take_allowance')}(
+      ${actorId}, ${key}, ${currency}, ${amount}::bigint, ${daily}::bigint
+    )`.execute(db)
+  const { verdict, remaining } = rows[0] ?? { verdict: 'key-mismatch', remaining: null }
+  return verdict === 'exceeded' ? { verdict, remaining: Number(remaining ?? 0) } : { verdict }
+}
+
+/**
+ * Marks an allowance as used, in the transaction of the refund. False when it was given back since: then the refund must not be
+ * made.
+ */
+export async function callUseAllowance(trx: Trx, { actorId, key }: AllowanceUse): Promise<boolean> {
+  const { rows } = await sql<{ used: boolean }>`
+    SELECT ${sql.table('use_allowance')}(${actorId}, ${key}) AS used`.execute(trx)
+  return rows[0]?.used === true
+}
+
+/** Gives back what a refused refund has taken. False when a repeat has used it meanwhile, or when nothing was taken. */
+export async function returnAllowance(db: Db, { actorId, key }: AllowanceUse): Promise<boolean> {
+  const { rows } = await sql<{ returned: boolean }>`
+    SELECT ${sql.table('return_allowance')}(${actorId}, ${key}) AS returned`.execute(db)
+  return rows[0]?.returned === true
+}
+
+/** A refund that an operator asks for. */
+export interface AllowedRefund {
+  readonly operator: Operator
+  /** The Idempotency-Key. */
+  readonly key: string
+  /** In the currency of the transaction, in minor units. */
+  readonly currency: string
+  readonly amount: number
+}
+
+/** What came of it. `exceeded`: `remaining` is left of the limit that it passes, in minor units. */
+export type AllowanceOutcome<Done> =
+  | { readonly verdict: 'not-allowed' | 'key-mismatch' }
+  | { readonly verdict: 'exceeded'; readonly remaining: number }
+  | { readonly verdict: 'done'; readonly done: Done }
+
+/**
+ * Makes a refund within what its operator may refund: takes the allowance, runs the refund, and gives the allowance back when the
+ * refund is refused. An admin refunds without an allowance.
+ * @param db the database as the role of operators
+ * @param refund makes the refund. In its transaction it calls `use`, which answers false when the allowance is gone: then it must
+ * throw
+ * @throws what `refund` throws
+ */
+export async function runWithinAllowance<Done>(
+  db: Db,
+  limits: RefundLimits,
+  { operator, key, currency, amount }: AllowedRefund,
+  refund: (use: (trx: Trx) => Promise<boolean>) => Promise<Done>,
+): Promise<AllowanceOutcome<Done>> {
+  const { actor, role } = operator
+  if (mayDo(role, 'transactions.refund-beyond-limits')) {
+    return { verdict: 'done', done: await refund(async () => true) }
+  }
+  const judged = judgeRefund(limits, { currency, amount })
+  if (judged.verdict === 'not-allowed') return judged
+  if (judged.verdict === 'exceeded') return { verdict: 'exceeded', remaining: judged.limit }
+  const use = { actorId: actor.id, key }
+  const claimed = await claimAllowance(db, { ...use, currency, amount, daily: judged.daily })
+  if (claimed.verdict !== 'taken') return claimed
+  try {
+    return { verdict: 'done', done: await refund((trx) => callUseAllowance(trx, use)) }
+  } catch (error) {
+    await returnAllowance(db, use)
+    throw error
+  }
+}

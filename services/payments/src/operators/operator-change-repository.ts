@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto'
+import type { Operator } from '@trestle/service/operators/operator.ts'
+import type { OperatorAction } from '@trestle/service/operators/operator-roles.ts'
+import { sql } from 'kysely'
+import type { Repeat } from '../access/caller.ts'
+import type { Db, Trx } from '../database.ts'
+import { operatorKeyReused } from '../errors.ts'
+import type { OperatorChangesTable } from './operator-tables.ts'
+
+/** A change that an operator asks for. */
+export interface OperatorChange {
+  readonly operator: Operator
+  readonly action: OperatorAction
+  readonly repeat: Repeat
+}
+
+/** What a change has done. */
+export interface OperatorEffect {
+  /** Below 300. */
+  readonly status: number
+  /** The body of the answer. */
+  readonly answer: object
+  /** What was changed, for the audit log. */
+  readonly object: { readonly kind: string; readonly id: string }
+  /** Absent for an object that belongs to no merchant. */
+  readonly merchantId?: string
+  /** How it was changed, for the audit log. Never a secret. */
+  readonly changes: object
+}
+
+/** The answer to a change, now or when it was first made. */
+export interface OperatorAnswer {
+  readonly status: number
+  /** The body as JSON text. */
+  readonly body: string
+  readonly replayed: boolean
+}
+
+/**
+ * Makes a change of an operator in one transaction: its effect, its answer under the Idempotency-Key, and its row in the audit log
+ * (console reference: Changes). A repeat gets the first answer and does nothing. What `effect` throws takes everything back, so the
+ * key may be used again.
+ *
+ * Lock order: the key, then the locks of the effect. A second request with the key waits for the first at the primary key.
+ * @param db the database as the role of operators
+ * @throws operatorKeyReused, and what `effect` throws
+ */
+export async function runOperatorChange(
+  db: Db,
+  change: OperatorChange,
+  effect: (trx: Trx) => Promise<OperatorEffect>,
+): Promise<OperatorAnswer> {
+  const { operator, repeat } = change
+  return db.transaction().execute(async (trx) => {
+    const claimed = await callClaimOperatorChange(trx, change)
+    if (claimed.verdict === 'key-mismatch') throw operatorKeyReused()
+    if (claimed.verdict === 'replayed')
+      return { status: claimed.status ?? 200, body: claimed.body ?? '', replayed: true }
+    const { status, answer, merchantId = null, ...done } = await effect(trx)
+    const body = JSON.stringify(answer)
+    const payload = toPayload(change, done)
+    await sql`
+      SELECT ${sql.table('finish_operator_change')}(
+        ${operator.actor.id}, ${repeat.key}, ${status}::int, ${body}, ${merchantId}, ${change.action}, ${payload}
+      )`.execute(trx)
+    return { status, body, replayed: false }
+  })
+}
+
+interface ClaimedRow extends Readonly<Pick<OperatorChangesTable, 'status' | 'body'>> {
+  readonly verdict: 'claimed' | 'replayed' | 'key-mismatch'
+}
+
+async function callClaimOperatorChange(
+  trx: Trx,
+  { operator, repeat: { method, path, key, fingerprint: ofBody } }: OperatorChange,
+): Promise<ClaimedRow> {
+  const fingerprint = createHash('sha256').update(`${method} ${path}\n`).update(ofBody).digest()
+  const { rows } = await sql<ClaimedRow>`
+    SELECT * FROM ${sql.table('claim_operator_change')}(${operator.actor.id}, ${key}, ${fingerprint})`.execute(trx)
+  const [row] = rows
+  if (!row) throw new Error('claim_operator_change answered no row')
+  return row
+}
+
+/** What the audit log says of every change (console reference: Audit of operators). */
+function toPayload(
+  { operator, action, repeat }: OperatorChange,
+  { object, changes }: Pick<OperatorEffect, 'object' | 'changes'>,
+): object {
+  const { key, role, address, actor } = operator
+  return {
+    action,
+    actor: { id: actor.id, email: actor.email },
+    key,
+    role,
+    address,
+    object,
+    idempotencyKey: repeat.key,
+    changes,
+  }
+}

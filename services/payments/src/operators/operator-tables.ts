@@ -1,0 +1,37 @@
+import type { Generated } from 'kysely'
+
+// Only functions of operators write these tables.
+
+/** The effect of an Idempotency-Key of an operator. */
+export interface OperatorChangesTable {
+  actor_id: string
+  key: string
+  /** The digest of method, path and body. */
+  fingerprint: Buffer
+  /** Null until the change is made. */
+  status: number | null
+  /** The JSON of the answer. */
+  body: string | null
+  created: Date
+}
+
+/** What an operator has refunded on a UTC day. */
+export interface OperatorAllowancesTable {
+  actor_id: string
+  currency: string
+  day: Date
+  /** In minor units. */
+  taken: bigint
+}
+
+/** What one refund has taken of it. */
+export interface AllowanceUsesTable {
+  actor_id: string
+  key: string
+  currency: string
+  day: Date
+  amount: bigint
+  /** Whether the refund was made. */
+  used: Generated<boolean>
+  created: Date
+}

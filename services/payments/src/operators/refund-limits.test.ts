@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest'
+import { judgeRefund, parseAmounts } from './refund-limits.ts'
+
+describe('the limits of refunds', () => {
+  it('are read as amounts in minor units by currency', () => {
+    expect(parseAmounts('EUR:10000, JPY:1')).toEqual(
+      new Map([
+        ['EUR', 10_000],
+        ['JPY', 1],
+      ]),
+    )
+  })
+
+  it.each(['', 'EUR', 'EUR:', 'EUR:0', 'EUR:-1', 'EUR:1.5', 'eur:1', 'XXX:1', 'EUR:1,EUR:2', 'EUR:1000000000000'])(
+    'are not read from %j',
+    (text) => {
+      expect(parseAmounts(text)).toBeUndefined()
+    },
+  )
+
+  const limits = {
+    once: new Map([
+      ['EUR', 100],
+      ['DKK', 100],
+    ]),
+    daily: new Map([
+      ['EUR', 500],
+      ['USD', 500],
+    ]),
+  }
+  it.each([
+    ['EUR', 1, { verdict: 'within', daily: 500 }],
+    ['EUR', 100, { verdict: 'within', daily: 500 }],
+    ['EUR', 101, { verdict: 'exceeded', limit: 100 }],
+    ['DKK', 1, { verdict: 'not-allowed' }],
+    ['USD', 1, { verdict: 'not-allowed' }],
+    ['GBP', 1, { verdict: 'not-allowed' }],
+  ])('judge a refund of %s %i as %j', (currency, amount, verdict) => {
+    expect(judgeRefund(limits, { currency, amount })).toEqual(verdict)
+  })
+})

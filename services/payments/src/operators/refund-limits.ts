@@ -1,0 +1,44 @@
+import { CHARGEABLE } from '../money/currencies.ts'
+
+/** Amounts in minor units by currency. */
+export type Amounts = ReadonlyMap<string, number>
+
+/** What an operator with the role support may refund (console reference: Refund allowance). */
+export interface RefundLimits {
+  /** At once. */
+  readonly once: Amounts
+  /** In one UTC day. */
+  readonly daily: Amounts
+}
+
+/** A refund in the currency of its transaction, in minor units. */
+interface Refund {
+  readonly currency: string
+  readonly amount: number
+}
+
+/** Whether a refund is within the limits of one. `within`: what is left of the day, of `daily`, decides. */
+export type RefundVerdict =
+  | { readonly verdict: 'not-allowed' }
+  | { readonly verdict: 'exceeded'; readonly limit: number }
+  | { readonly verdict: 'within'; readonly daily: number }
+
+/** Judges a refund by itself. A currency without both limits is not allowed, so that a forgotten limit refunds nothing. */
+export function judgeRefund({ once, daily }: RefundLimits, { currency, amount }: Refund): RefundVerdict {
+  const [limit, ofDay] = [once.get(currency), daily.get(currency)]
+  if (limit === undefined || ofDay === undefined) return { verdict: 'not-allowed' }
+  return amount > limit ? { verdict: 'exceeded', limit } : { verdict: 'within', daily: ofDay }
+}
+
+const ENTRY = /^(?<currency>[A-Z]{3}):(?<amount>[1-9]\d{0,11})$/
+
+/** Reads `EUR:10000,DKK:75000`. Undefined when an entry is malformed, or a currency cannot be charged or comes twice. */
+export function parseAmounts(text: string): Amounts | undefined {
+  const entries = text.split(',').map((entry) => ENTRY.exec(entry.trim())?.groups)
+  const amounts = new Map<string, number>()
+  for (const { currency = '', amount = '' } of entries.map((groups) => groups ?? {})) {
+    if (!CHARGEABLE.some((known) => known === currency) || amounts.has(currency)) return undefined
+    amounts.set(currency, Number(amount))
+  }
+  return amounts
+}

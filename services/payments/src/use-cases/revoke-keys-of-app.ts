@@ -1,0 +1,24 @@
+import { refuseMissing } from '../access/require-access.ts'
+import { updateKeysRevoked } from '../apps/app-repository.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { type OperatorAnswer, type OperatorChange, runOperatorChange } from '../operators/operator-change-repository.ts'
+
+/** An app, and the change of the operator who revokes its keys. */
+export interface RevokeKeysOfAppInput {
+  readonly change: OperatorChange
+  readonly appId: string
+}
+
+/**
+ * Revokes every key of an app for an operator, from its next request on (console reference: Routes of payments).
+ * @throws notFound, and what `runOperatorChange` throws
+ */
+export function revokeKeysOfApp(
+  { operatorDb }: Pick<PaymentsDeps, 'operatorDb'>,
+  { change, appId }: RevokeKeysOfAppInput,
+): Promise<OperatorAnswer> {
+  return runOperatorChange(operatorDb, change, async (trx) => {
+    const revoked = (await updateKeysRevoked(trx, appId)) ?? refuseMissing()
+    return { status: 200, answer: { revoked }, object: { kind: 'app', id: appId }, changes: { revoked } }
+  })
+}
