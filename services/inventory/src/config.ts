@@ -12,6 +12,7 @@ import {
   toTelemetryConfig,
 } from '@trestle/service/common-settings.ts'
 import type { LimiterStoreSettings } from '@trestle/service/limiter-store.ts'
+import { type OperatorConfig, operatorRule, toOperators } from '@trestle/service/operators/operator-settings.ts'
 import { largePoolWarnings } from '@trestle/service/pool-size.ts'
 import type { TokenRules } from './access/token-verifier.ts'
 import { accessRules, openDoorWarnings, PREFIX, toAccess } from './config/access.ts'
@@ -26,6 +27,8 @@ export interface InventoryConfig {
   readonly bodyBytesMax: number
   readonly attributesBytesMax: number
   readonly access: TokenRules | undefined
+  /** Undefined: there is no operator API. */
+  readonly operators: OperatorConfig | undefined
   readonly importBytesMax: number
   readonly exportSpoolBytesMax: number
   readonly requireIfMatch: boolean
@@ -61,6 +64,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Inv
     bodyBytesMax: values.MAX_BODY_BYTES,
     attributesBytesMax: values.MAX_ATTRIBUTES_BYTES,
     access: toAccess(values),
+    operators: toOperators(values),
     importBytesMax: values.IMPORT_MAX_BYTES,
     exportSpoolBytesMax: values.EXPORT_SPOOL_MAX_BYTES,
     requireIfMatch: values.REQUIRE_IF_MATCH,
@@ -73,6 +77,7 @@ export function loadInventoryConfig(env: NodeJS.ProcessEnv, file?: EnvFile): Inv
     warnings: [
       ...findUnknownSettings(settings, { prefix: PREFIX, env, file }),
       ...largePoolWarnings(`${PREFIX}DB_POOL_SIZE`, values.DB_POOL_SIZE),
+      ...plainHttpWarnings(`${PREFIX}OPERATOR_JWKS_URL`, values.OPERATOR_JWKS_URL),
       ...(values.AUTH_ENABLED
         ? plainHttpWarnings(`${PREFIX}AUTH_JWKS_URL`, values.AUTH_JWKS_URL)
         : openDoorWarnings(values)),
@@ -107,6 +112,7 @@ function toServerConfig(values: InventoryValues): ServerConfig {
 }
 
 const rules: readonly Rule<InventoryValues>[] = [
+  operatorRule(PREFIX),
   ({ DEFAULT_LIMIT, MAX_LIMIT }) =>
     DEFAULT_LIMIT > MAX_LIMIT ? `${PREFIX}DEFAULT_LIMIT must not be above ${PREFIX}MAX_LIMIT` : undefined,
   limitStoreRule(PREFIX),

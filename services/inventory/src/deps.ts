@@ -7,6 +7,8 @@ import type { Database } from '@trestle/database/connect.ts'
 import type { Lanes } from '@trestle/database/lanes.ts'
 import { loadQuerySpans } from '@trestle/database/query-spans.ts'
 import type { Names } from '@trestle/migrations/migration.ts'
+import type { OperatorAccess } from '@trestle/service/operators/operator.ts'
+import { openOperatorAccess } from '@trestle/service/operators/operator-settings.ts'
 import { standbyOf } from '@trestle/service/standby.ts'
 import type { TokenVerifier } from './access/token-verifier.ts'
 import type { InventoryConfig } from './config.ts'
@@ -46,6 +48,8 @@ export interface InventoryDeps extends Turns {
   readonly countImport: (counts: Readonly<Record<string, number>>) => void
   /** Undefined when authentication is off. */
   readonly tokens: TokenVerifier | undefined
+  /** Undefined: there is no operator API. */
+  readonly operators: OperatorAccess | undefined
   /** Undefined when requests are not limited. */
   readonly rateLimit: RateLimit | undefined
   readonly now: () => Date
@@ -118,6 +122,7 @@ export async function createDeps(
     exportReading: openReadingAhead(config.exportSpoolBytesMax),
     countImport: createImportCounter(meter),
     tokens: await openTokens(config, { logger, now }),
+    operators: config.operators && (await openOperatorAccess(config.operators, now)),
     rateLimit,
     now,
     timeouts: TIMEOUTS,

@@ -96,11 +96,13 @@ export const columnUnknown = defineError(
 
 const challenge = (more = '') => ({ 'WWW-Authenticate': `Bearer realm="inventory"${more}` })
 export const missingToken = defineError(401, 'UNAUTHENTICATED', 'An access token is required.', challenge())
-export const invalidToken = defineError(
+const INVALID = challenge(', error="invalid_token"')
+export const invalidToken = defineError(401, 'UNAUTHENTICATED', 'The access token is not valid.', INVALID)
+export const operatorUnauthorized = defineError(
   401,
-  'UNAUTHENTICATED',
-  'The access token is not valid.',
-  challenge(', error="invalid_token"'),
+  'OPERATOR_UNAUTHORIZED',
+  'The operator key or the access token is missing, malformed or not good.',
+  challenge(),
 )
 
 const scopeChallenge = (scope: string) => challenge(`, error="insufficient_scope", scope="${scope}"`)
@@ -132,11 +134,7 @@ export const productNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The produ
 export const userNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The user you requested does not exist.')
 export const locationNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The location you requested does not exist.')
 export const movementNotFound = defineError(404, 'RESOURCE_NOT_FOUND', 'The movement you requested does not exist.')
-export const reservationNotFound = defineError(
-  404,
-  'RESOURCE_NOT_FOUND',
-  'The reservation you requested does not exist.',
-)
+export const reservationNotFound = defineError(404, notFound.code, 'The reservation you requested does not exist.')
 
 /** `Allow` lists the methods that the path takes. */
 export const methodNotAllowed = defineError(405, 'NOT_ALLOWED', 'The method is not allowed here.')

@@ -18,7 +18,10 @@ const EXAMPLES: Readonly<Record<string, readonly Example[]>> = {
     [/^get(?:Products|Stock|Movements|Reservations|Locations|Users)$/, () => errors.limitTooHigh(500)],
     [ANY, errors.badRequest],
   ],
-  401: [[ANY, errors.missingToken]],
+  401: [
+    [/^getOperator/, errors.operatorUnauthorized],
+    [ANY, errors.missingToken],
+  ],
   403: [
     [/^get/, errors.readScopeMissing],
     [ANY, errors.writeScopeMissing],

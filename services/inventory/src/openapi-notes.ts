@@ -12,6 +12,7 @@ const tags = [
   { name: 'Movements', description: 'The ledger: every change of a level of stock.' },
   { name: 'Reservations', description: 'Stock that is kept for an order until it is committed, released or expires.' },
   { name: 'Users', description: 'The users that the database has.' },
+  { name: 'Operators', description: 'What the people who run the service see and do. Needs an operator key.' },
   { name: 'Service', description: 'Health and API documents.' },
 ]
 

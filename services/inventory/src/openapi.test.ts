@@ -33,6 +33,7 @@ describe('buildOpenApi', () => {
       'post /movements: 201 400 401 403 404 408 409 413 414 415 422 429 431 500 503',
       'get /movements/{movementId}: 200 400 401 403 404 414 429 431 500 503',
       'get /openapi.json: 200 304 400 404 414 431 500',
+      'get /operator/me: 200 400 401 404 414 431 500 503',
       'get /products: 200 400 401 403 414 429 431 500 503',
       'post /products: 201 400 401 403 408 409 413 414 415 422 429 431 500 503',
       'get /products/{productId}: 200 304 400 401 403 404 414 429 431 500 503',
@@ -86,8 +87,15 @@ describe('buildOpenApi', () => {
       'An access token with the scope inventory:read or inventory:write. Needed while INVENTORY_AUTH_ENABLED is true; it is false by default'
     expect(components.securitySchemes).toEqual({
       token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description },
+      operator: {
+        type: 'apiKey',
+        in: 'header',
+        name: 'X-Trestle-Operator-Key',
+        description: 'The operator key of a console, beside the access token of the operator who acts as bearer',
+      },
     })
-    expect([paths['/products'].get.security, paths['/health'].get.security]).toEqual([[{ token: [] }], []])
+    const asked = ['/products', '/operator/me', '/health'].map((path) => paths[path].get.security)
+    expect(asked).toEqual([[{ token: [] }], [{ operator: [] }], []])
     const headersOf = ({ parameters = [] }: { parameters?: { in: string; name: string }[] }) =>
       parameters.flatMap((each) => (each.in === 'header' ? [each.name] : []))
     const one = paths['/products/{productId}']
@@ -112,10 +120,13 @@ describe('buildOpenApi', () => {
     const open = operations.filter(({ security }) => security?.length === 0)
     expect(open.map(({ path }) => path)).toEqual(['/', '/docs', '/health', '/openapi.json', '/ready'])
     const needed = operations.filter(({ security }) => security?.length !== 0)
-    expect(new Set(needed.map(({ security }) => JSON.stringify(security)))).toEqual(new Set(['[{"token":[]}]']))
+    const ofOperators = '[{"operator":[]}]'
+    expect(new Set(needed.map(({ security }) => JSON.stringify(security)))).toEqual(
+      new Set(['[{"token":[]}]', ofOperators]),
+    )
     const unchecked = JSON.parse(withoutTokens(Buffer.from(JSON.stringify(document))).toString())
     expect(new Set(securities(unchecked.paths).map(({ security }) => JSON.stringify(security)))).toEqual(
-      new Set(['[]']),
+      new Set(['[]', ofOperators]),
     )
   })
 

@@ -7,6 +7,7 @@ import {
   standbySettings,
   telemetrySettings,
 } from '@trestle/service/common-settings.ts'
+import { operatorSettings } from '@trestle/service/operators/operator-settings.ts'
 import { accessSettings } from './access.ts'
 import { limitSettings } from './limits.ts'
 
@@ -63,6 +64,7 @@ export const settings = {
   ...storageSettings,
   ...observationSettings,
   ...accessSettings,
+  ...group('Operators', operatorSettings),
   ...limitSettings,
   ...stockSettings,
 } as const

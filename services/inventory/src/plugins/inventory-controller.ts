@@ -4,15 +4,18 @@ import type { HttpError } from '@trestle/common/errors/define-error.ts'
 import { noteError, toHttpError } from '@trestle/common/errors/error-handler.ts'
 import { addressKey } from '@trestle/common/server/address-key.ts'
 import { Controller, type Guard, type GuardContext, type RawJson } from '@trestle/endpoints/endpoints.ts'
-import { actorOf } from '../access/actor.ts'
+import { type Operator, readOperator, UnverifiableTokenError } from '@trestle/service/operators/operator.ts'
+import { actorOf, type OperatorIdentity, operatorOf } from '../access/actor.ts'
 import type { Identity, TokenVerifier } from '../access/token-verifier.ts'
 import type { InventoryDeps } from '../deps.ts'
 import { errorVocabulary } from '../error-body.ts'
 import {
   invalidToken,
   missingToken,
+  operatorUnauthorized,
   preconditionRequired,
   readScopeMissing,
+  serviceUnavailable,
   tooManyRequests,
   writeScopeMissing,
 } from '../errors.ts'
@@ -187,8 +190,51 @@ export abstract class InventoryController extends OpenController {
   }
 }
 
+/** How an operator authenticates, where INVENTORY_OPERATOR_KEYS is set. */
+const OPERATOR = {
+  name: 'operator',
+  scheme: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'X-Trestle-Operator-Key',
+    description: 'The operator key of a console, beside the access token of the operator who acts as bearer',
+  },
+} as const
+
+/** Refuses whoever is no operator (console reference: Checks of a request). Without operator keys there is no such path. */
+const recognizeOperator: Guard = Object.assign(
+  async (context: GuardContext) => {
+    const { request } = context
+    const { operators } = depsOf(context)
+    if (operators === undefined) throw errorVocabulary.notFound()
+    const { headers } = fastifyRequestOf(request)
+    const operator = await readOperator(operators, { headers, ip: request.ip }).catch(refuseUnverifiable)
+    if (operator === undefined) throw operatorUnauthorized()
+    noteOn(request, { operator_id: operator.actor.id, operator_key: operator.key })
+    request.identity = { actor: operator.actor.id, operator } satisfies OperatorIdentity
+  },
+  {
+    security: OPERATOR,
+    responses: { 401: 'No good operator key with a good access token', 404: 'The service has no operator keys' },
+  },
+)
+
+function refuseUnverifiable(error: unknown): never {
+  throw error instanceof UnverifiableTokenError ? serviceUnavailable({ cause: error }) : error
+}
+
+/** Base of the controllers of operators. */
+export abstract class OperatorController extends OpenController {
+  static override use = [recognizeOperator]
+
+  /** Who makes the request. */
+  protected get operator(): Operator {
+    return operatorOf(this.request)
+  }
+}
+
 /** What the guards need of the context of the application. */
-type GuardDeps = Pick<InventoryDeps, 'rateLimit' | 'tokens'>
+type GuardDeps = Pick<InventoryDeps, 'rateLimit' | 'tokens' | 'operators'>
 
 /** @throws Error in another application than `buildApp` makes */
 function depsOf({ request }: GuardContext): GuardDeps {
@@ -198,5 +244,6 @@ function depsOf({ request }: GuardContext): GuardDeps {
 }
 
 function isGuardDeps(context: unknown): context is GuardDeps {
-  return typeof context === 'object' && context !== null && 'rateLimit' in context && 'tokens' in context
+  const isObject = typeof context === 'object' && context !== null
+  return isObject && ['rateLimit', 'tokens', 'operators'].every((name) => name in context)
 }

@@ -4,6 +4,7 @@ import type { TokenVerifier } from '../../src/access/token-verifier.ts'
 import type { InventoryDeps } from '../../src/deps.ts'
 import * as errors from '../../src/errors.ts'
 import { Slots } from '../../src/requests/turns.ts'
+import { operatorHeaders, testOperators, unverifiable } from '../operators.ts'
 import { rawRequest, sendRaw } from '../raw-request.ts'
 import { type Answer, type ErrorCase, type ErrorCases, json, send, type World } from './error-case.ts'
 
@@ -36,6 +37,7 @@ const requests: Readonly<Record<string, InjectOptions>> = {
   'delete /products/{productId}': remove('/products/99'),
   'get /products/export': { url: '/products/export' },
   'post /products/import': { method: 'POST', url: '/products/import', headers: CSV, payload: 'sku,attributes\n' },
+  'get /operator/me': { url: '/operator/me' },
   'get /ready': { url: '/ready' },
   'get /reservations': { url: '/reservations' },
   'post /reservations': json('POST', '/reservations', RESERVATION),
@@ -51,7 +53,8 @@ const requests: Readonly<Record<string, InjectOptions>> = {
 
 const DOCUMENTS = new Set(['get /docs', 'get /openapi.json'])
 const OPEN = new Set(['get /', 'get /health', 'get /ready', ...DOCUMENTS])
-const isGuarded = (operation: string): boolean => !OPEN.has(operation)
+const isOfOperators = (operation: string): boolean => operation.includes(' /operator/')
+const isGuarded = (operation: string): boolean => !OPEN.has(operation) && !isOfOperators(operation)
 const isRead = (operation: string): boolean => operation.startsWith('get ')
 const readsBody = (operation: string): boolean => !isRead(operation)
 const isImport = (operation: string): boolean => operation === 'post /products/import'
@@ -109,7 +112,11 @@ export const sharedErrors: ErrorCases = {
   ),
   validationError: ofAll(
     () => true,
-    async (world, request) => send(await world.service(), { ...request, url: `${request.url}?not%20known=1` }),
+    async (world, request, operation) => {
+      const asked = { ...request, url: `${request.url}?not%20known=1` }
+      if (!isOfOperators(operation)) return send(await world.service(), asked)
+      return send(await world.service({}, { operators: testOperators }), withHeaders(asked, operatorHeaders('admin')))
+    },
     errors.validationError([{ path: 'not known', message: 'is not known here' }]),
   ),
   uriTooLong: ofAll(
@@ -123,8 +130,11 @@ export const sharedErrors: ErrorCases = {
       sendRaw(await world.listen(await world.service()), rawRequest(`${method} ${url}`, [`X: ${'x'.repeat(20_000)}`])),
   ),
   notFound: ofAll(
-    (operation) => DOCUMENTS.has(operation),
+    (operation) => DOCUMENTS.has(operation) || isOfOperators(operation),
     async (world, request) => send(await world.service({ INVENTORY_DOCS_ENABLED: 'false' }), request),
+  ),
+  operatorUnauthorized: ofAll(isOfOperators, async (world, request) =>
+    send(await world.service({}, { operators: testOperators }), request),
   ),
   missingToken: ofAll(isGuarded, async (world, request) => send(await world.service({}, { tokens }), request)),
   invalidToken: ofAll(isGuarded, (world, request) => withToken(world, request, 'unknown')),
@@ -160,11 +170,16 @@ export const sharedErrors: ErrorCases = {
   serverError: [
     ...ofAll(isGuarded, (world, request) => withToken(world, request, 'defect')),
     ...ofAll(
-      (operation) => OPEN.has(operation),
+      (operation) => !isGuarded(operation),
       async (world, request) => send(await world.service({}, { tracing: failing }), request),
     ),
   ],
-  serviceUnavailable: ofAll(isGuarded, (world, request) => withToken(world, request, 'outage')),
+  serviceUnavailable: [
+    ...ofAll(isGuarded, (world, request) => withToken(world, request, 'outage')),
+    ...ofAll(isOfOperators, async (world, request) =>
+      send(await world.service({}, { operators: unverifiable }), withHeaders(request, operatorHeaders('admin'))),
+    ),
+  ],
   serverBusy: ofAll(
     (operation) => operation === 'get /products/export' || isImport(operation),
     async (world, request) => {

@@ -1,0 +1,30 @@
+import { type Args, accepts, type RawJson } from '@trestle/endpoints/endpoints.ts'
+import { OPERATOR_ROLES } from '@trestle/service/operators/operator-roles.ts'
+import { z } from 'zod'
+import { OperatorController } from '../../plugins/inventory-controller.ts'
+import { recordBody, recordEnvelope } from '../../requests/envelope.ts'
+import { outage } from '../../requests/responses.ts'
+
+const OperatorView = z
+  .object({
+    key: z.string().meta({ description: 'The name of the operator key' }),
+    role: z.enum(OPERATOR_ROLES).meta({ description: 'What the operator may do by this key' }),
+    actor: z
+      .object({ id: z.guid(), email: z.string(), role: z.enum(OPERATOR_ROLES) })
+      .meta({ description: 'The user of auth who acts, with their console role' }),
+  })
+  .meta({ id: 'Operator' })
+
+/** /operator/me: who an operator is (console reference: Who one is). */
+export class Default extends OperatorController {
+  static GET = accepts({
+    returns: recordEnvelope(z.object({ operator: OperatorView }), 200),
+    responses: outage,
+    summary: 'Tell an operator who they are',
+    tags: ['operators'],
+  })
+  GET(..._: Args<typeof Default.GET>): RawJson {
+    const { key, role, actor } = this.operator
+    return recordBody(200, JSON.stringify({ operator: { key, role, actor } }))
+  }
+}
