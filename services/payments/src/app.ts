@@ -41,6 +41,7 @@ import { merchantsRoutes } from './routes/merchants.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
 import { operatorAppKeysRoutes } from './routes/operator/apps/keys.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
+import { operatorRefundsRoutes } from './routes/operator/transactions/refunds.ts'
 import { challengesRoutes } from './routes/payments/challenges.ts'
 import { paymentsRoutes } from './routes/payments.ts'
 import { payoutsRoutes } from './routes/payouts.ts'
@@ -156,6 +157,7 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(authenticateOperator)
   await app.register(operatorAppKeysRoutes)
   await app.register(operatorMeRoutes)
+  await app.register(operatorRefundsRoutes)
 }
 
 /** Routes of customers and their banks, which need no key. */

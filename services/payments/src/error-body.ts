@@ -44,6 +44,20 @@ const OperatorForbiddenView = ErrorView.extend({
   role: z.string().describe('The role of the operator'),
 }).meta({ id: 'OperatorForbidden' })
 
+/** The body of a 403 of a refund beyond what support may refund. */
+const RefundLimitView = ErrorView.extend({
+  limit: z.int().describe('The most of one refund, in minor units'),
+  left: z.int().describe('What is left of the UTC day'),
+}).meta({ id: 'RefundLimitExceeded' })
+
+/** The 403 of captures and voids of operators: the role is too low, or the merchant may not do this. */
+export const operationForbidden = { 403: z.union([OperatorForbiddenView, ErrorView]).describe('Forbidden') }
+
+/** The 403 of refunds of operators. */
+export const refundForbidden = {
+  403: z.union([OperatorForbiddenView, RefundLimitView, ErrorView]).describe('Forbidden'),
+}
+
 /** The errors that routes of operators have, by status. */
 type OperatorAnswers<Status extends number> = {
   readonly [Each in Status]: Each extends 403 ? typeof OperatorForbiddenView : ErrorAnswers<Each>[Each]

@@ -40,6 +40,13 @@ export const operatorUnauthorized = declare(
   { 'www-authenticate': OPERATOR_CHALLENGE },
 )
 export const operatorForbidden = declare(403, 'OPERATOR_FORBIDDEN', 'The role of the operator may not do this')
+export const refundNotAllowed = declare(403, 'REFUND_NOT_ALLOWED', 'Support refunds in no such currency')
+/** `details`: `limit` of one refund, and what is `left` of the day, in minor units. */
+export const refundLimitExceeded = declare(
+  403,
+  'REFUND_LIMIT_EXCEEDED',
+  'The refund is more than the operator may refund',
+)
 export const operatorKeyReused = declare(
   409,
   'IDEMPOTENCY_KEY_REUSED',

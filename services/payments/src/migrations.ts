@@ -153,4 +153,5 @@ export const operatorFunctions = [
   'take_allowance',
   'use_allowance',
   'return_allowance',
+  'run_operator_operation',
 ]

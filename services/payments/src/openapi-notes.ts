@@ -64,6 +64,7 @@ function requestHeaders(operation: DocumentedOperation): Record<string, HeaderNo
         description:
           'Makes a repeat safe: for 24 hours the same request with the same key gets the first answer again.',
         schema: { type: 'string', pattern: '^[!-~]{1,255}$' },
+        ...(operation.tags.includes('Operators') && { required: true }),
         // Each operation has its own: a key that another request used is refused.
         example: `${operation.operationId.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}-1042`,
       },
@@ -74,7 +75,7 @@ function requestHeaders(operation: DocumentedOperation): Record<string, HeaderNo
 
 /** Whether an Idempotency-Key makes repeats of an operation safe (reference: Idempotency-Key). */
 function isRepeatable({ method, operationId, tags: [tag = ''] }: DocumentedOperation): boolean {
-  if (operationId === 'createPayment') return true
+  if (operationId === 'createPayment' || tag === 'Operators') return method !== 'GET'
   return method === 'POST' && operationId !== 'createApp' && !['Checkout', 'Pages'].includes(tag)
 }
 
@@ -96,7 +97,7 @@ function answerHeaders(operation: DocumentedOperation, status: string): Record<s
         schema: { type: 'integer', minimum: 1 },
       },
     }),
-    ...(status === '201' &&
+    ...(['200', '201'].includes(status) &&
       isRepeatable(operation) && {
         'Idempotent-Replayed': {
           description: 'Present when the answer repeats an earlier one for its Idempotency-Key.',

@@ -82,7 +82,7 @@ const documentDeps: PaymentsDeps = {
   seals: { tokens: textSeal, hints: textSeal, frames: textSeal },
   acquirers: { names: [], find: unused, authorize: unused },
   vault: { keyId: 0, seal: unused, open: unused, macs: unused },
-  operations: { run: unused },
+  operations: { run: unused, runForOperator: unused },
   wait: unused,
   pepper: createSecretKey(Buffer.alloc(1)),
   createKey: () => '',

@@ -3,6 +3,7 @@ import type { InjectOptions } from 'fastify'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildOpenApi } from '../src/openapi.ts'
 import { browse, makeOrder, walk } from './customer.ts'
+import { operatorHeaders, testOperators } from './operators.ts'
 import { basic, startPayments, type TestPayments } from './payments-app.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
@@ -10,7 +11,7 @@ const FILE = join(import.meta.dirname, '../src/openapi-examples.json')
 
 let payments: TestPayments
 beforeAll(async () => {
-  payments = await startPayments()
+  payments = await startPayments({ operators: testOperators })
 })
 afterAll(() => payments.close())
 
@@ -26,6 +27,7 @@ it('shows for each operation with a body what the service really takes and answe
   await moveMoney(transactionId, merchant.id)
   await shareAccess(merchant.id)
   await testDisputes(transactionId, merchant.id)
+  await operate(transactionId)
   await openPages(merchant.key)
   await expect(`${JSON.stringify(stabilise(examples), null, 2)}\n`).toMatchFileSnapshot(FILE)
   const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
@@ -135,6 +137,16 @@ async function testDisputes(transactionId: string, merchantId: string) {
   const filter = `limit=10&filter[merchantId]=${merchantId}`
   await show('listDisputes', 'of-merchant', { method: 'GET', url: `/disputes?${filter}` }, 200)
   await show('listEvents', 'newest', { method: 'GET', url: `/merchants/${merchantId}/events?limit=2` }, 200)
+}
+
+/** Acts as an operator on the transaction of a merchant. */
+async function operate(transactionId: string) {
+  const at = `/operator/transactions/${transactionId}`
+  const send = (url: string, payload: object) => {
+    const key = { 'idempotency-key': url }
+    return { url, payload, headers: { ...operatorHeaders('admin'), ...key } }
+  }
+  await show('refundTransactionAsOperator', 'part', send(`${at}/refunds`, { amount: 50 }))
 }
 
 /** Sends a form to a page, and keeps it as an example of an operation. */

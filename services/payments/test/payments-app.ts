@@ -75,6 +75,8 @@ export interface TestOptions {
   readonly verifyUser?: VerifyUserToken
   /** Who may call as an operator. Undefined: nobody. */
   readonly operators?: OperatorAccess
+  /** What operators with the role support may refund. Default: nothing. */
+  readonly refundLimits?: PaymentsDeps['config']['refundLimits']
   /** Hosts of the operator's own network that may have webhooks. */
   readonly webhookHosts?: readonly string[]
   readonly authorizationExpiryDays?: number
@@ -310,7 +312,7 @@ function configOf(options: TestOptions): PaymentsDeps['config'] {
     registration: options.registration ?? 'open',
     unusedAppDays: 0,
     seedAllowed: true,
-    refundLimits: { once: new Map(), daily: new Map() },
+    refundLimits: options.refundLimits ?? { once: new Map(), daily: new Map() },
   }
 }
 

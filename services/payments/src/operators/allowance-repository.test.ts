@@ -145,6 +145,15 @@ describe('a refund within an allowance', () => {
     expect(await takenBy(operator.actor.id)).toEqual([['EUR', 500]])
   })
 
+  it('leaves nothing taken by a repeat of a refund that an older day paid for', async () => {
+    const operator = support()
+    const refund = { operator, key: 'k', currency: 'EUR', amount: 500 }
+    // The answer of the first request is kept for as long as its use, and either may be deleted first.
+    const repeat = async () => 'the first answer'
+    expect(await runWithinAllowance(db, limits, refund, repeat)).toEqual({ verdict: 'done', done: 'the first answer' })
+    expect(await takenBy(operator.actor.id)).toEqual([['EUR', 0]])
+  })
+
   it('is not made beyond a limit, or in a currency without one', async () => {
     const operator = support()
     const outcomeOf = (changes: object) =>
@@ -156,11 +165,11 @@ describe('a refund within an allowance', () => {
       await outcomeOf({}),
       await outcomeOf({}),
     ]).toEqual([
-      { verdict: 'exceeded', remaining: 500 },
+      { verdict: 'exceeded', limit: 500, left: 1_000 },
       { verdict: 'not-allowed' },
       { verdict: 'done', done: true },
       { verdict: 'done', done: true },
-      { verdict: 'exceeded', remaining: 200 },
+      { verdict: 'exceeded', limit: 500, left: 200 },
     ])
   })
 

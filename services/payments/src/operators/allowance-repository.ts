@@ -56,6 +56,17 @@ export async function returnAllowance(db: Db, { actorId, key }: AllowanceUse): P
   return rows[0]?.returned === true
 }
 
+/** What an operator may still refund today in a currency, in minor units. */
+async function findAllowanceLeft(
+  db: Db,
+  { actorId, currency, daily }: Pick<WantedAllowance, 'actorId' | 'currency' | 'daily'>,
+): Promise<number> {
+  const { rows } = await sql<{ taken: bigint }>`
+    SELECT taken FROM ${sql.table('operator_allowances')}
+    WHERE actor_id = ${actorId} AND currency = ${currency} AND day = (now() AT TIME ZONE 'UTC')::date`.execute(db)
+  return Math.max(daily - Number(rows[0]?.taken ?? 0), 0)
+}
+
 /** A refund that an operator asks for. */
 export interface AllowedRefund {
   readonly operator: Operator
@@ -66,15 +77,15 @@ export interface AllowedRefund {
   readonly amount: number
 }
 
-/** What came of it. `exceeded`: `remaining` is left of the limit that it passes, in minor units. */
+/** What came of it. `exceeded`: `limit` is the most of one refund, and `left` what is left of the day, in minor units. */
 export type AllowanceOutcome<Done> =
   | { readonly verdict: 'not-allowed' | 'key-mismatch' }
-  | { readonly verdict: 'exceeded'; readonly remaining: number }
+  | { readonly verdict: 'exceeded'; readonly limit: number; readonly left: number }
   | { readonly verdict: 'done'; readonly done: Done }
 
 /**
- * Makes a refund within what its operator may refund: takes the allowance, runs the refund, and gives the allowance back when the
- * refund is refused. An admin refunds without an allowance.
+ * Makes a refund within what its operator may refund: takes the allowance, runs the refund, and gives the allowance back unless the
+ * refund, now or by an earlier request with the same key, has used it. An admin refunds without an allowance.
  * @param db the database as the role of operators
  * @param refund makes the refund. In its transaction it calls `use`, which answers false when the allowance is gone: then it must
  * throw
@@ -92,14 +103,18 @@ export async function runWithinAllowance<Done>(
   }
   const judged = judgeRefund(limits, { currency, amount })
   if (judged.verdict === 'not-allowed') return judged
-  if (judged.verdict === 'exceeded') return { verdict: 'exceeded', remaining: judged.limit }
+  const { limit, daily } = judged
   const use = { actorId: actor.id, key }
-  const claimed = await claimAllowance(db, { ...use, currency, amount, daily: judged.daily })
-  if (claimed.verdict !== 'taken') return claimed
+  if (judged.verdict === 'exceeded') {
+    return { verdict: 'exceeded', limit, left: await findAllowanceLeft(db, { actorId: actor.id, currency, daily }) }
+  }
+  const claimed = await claimAllowance(db, { ...use, currency, amount, daily })
+  if (claimed.verdict === 'exceeded') return { verdict: 'exceeded', limit, left: claimed.remaining }
+  if (claimed.verdict === 'key-mismatch') return claimed
   try {
     return { verdict: 'done', done: await refund((trx) => callUseAllowance(trx, use)) }
-  } catch (error) {
+  } finally {
+    // A repeat that gets an old answer makes no refund. What it took stays taken only if the first request has used it.
     await returnAllowance(db, use)
-    throw error
   }
 }

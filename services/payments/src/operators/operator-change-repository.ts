@@ -53,7 +53,7 @@ export async function runOperatorChange(
   const { operator, repeat } = change
   return db.transaction().execute(async (trx) => {
     const claimed = await callClaimOperatorChange(trx, change)
-    if (claimed.verdict === 'key-mismatch') throw operatorKeyReused()
+    if (claimed.verdict === 'key-mismatch') refuseReusedKey()
     if (claimed.verdict === 'replayed')
       return { status: claimed.status ?? 200, body: claimed.body ?? '', replayed: true }
     const { status, answer, merchantId = null, ...done } = await effect(trx)
@@ -65,6 +65,11 @@ export async function runOperatorChange(
       )`.execute(trx)
     return { status, body, replayed: false }
   })
+}
+
+/** Refuses a change whose Idempotency-Key was used for another request. @throws operatorKeyReused */
+export function refuseReusedKey(): never {
+  throw operatorKeyReused()
 }
 
 interface ClaimedRow extends Readonly<Pick<OperatorChangesTable, 'status' | 'body'>> {

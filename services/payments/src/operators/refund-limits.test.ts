@@ -29,9 +29,9 @@ describe('the limits of refunds', () => {
     ]),
   }
   it.each([
-    ['EUR', 1, { verdict: 'within', daily: 500 }],
-    ['EUR', 100, { verdict: 'within', daily: 500 }],
-    ['EUR', 101, { verdict: 'exceeded', limit: 100 }],
+    ['EUR', 1, { verdict: 'within', limit: 100, daily: 500 }],
+    ['EUR', 100, { verdict: 'within', limit: 100, daily: 500 }],
+    ['EUR', 101, { verdict: 'exceeded', limit: 100, daily: 500 }],
     ['DKK', 1, { verdict: 'not-allowed' }],
     ['USD', 1, { verdict: 'not-allowed' }],
     ['GBP', 1, { verdict: 'not-allowed' }],

@@ -17,17 +17,16 @@ interface Refund {
   readonly amount: number
 }
 
-/** Whether a refund is within the limits of one. `within`: what is left of the day, of `daily`, decides. */
+/** Whether a refund is within `limit`, the most of one. `within`: what is left of the day, of `daily`, decides. */
 export type RefundVerdict =
   | { readonly verdict: 'not-allowed' }
-  | { readonly verdict: 'exceeded'; readonly limit: number }
-  | { readonly verdict: 'within'; readonly daily: number }
+  | { readonly verdict: 'exceeded' | 'within'; readonly limit: number; readonly daily: number }
 
 /** Judges a refund by itself. A currency without both limits is not allowed, so that a forgotten limit refunds nothing. */
 export function judgeRefund({ once, daily }: RefundLimits, { currency, amount }: Refund): RefundVerdict {
   const [limit, ofDay] = [once.get(currency), daily.get(currency)]
   if (limit === undefined || ofDay === undefined) return { verdict: 'not-allowed' }
-  return amount > limit ? { verdict: 'exceeded', limit } : { verdict: 'within', daily: ofDay }
+  return { verdict: amount > limit ? 'exceeded' : 'within', limit, daily: ofDay }
 }
 
 const ENTRY = /^(?<currency>[A-Z]{3}):(?<amount>[1-9]\d{0,11})$/

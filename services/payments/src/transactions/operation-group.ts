@@ -9,6 +9,7 @@ import { sql } from 'kysely'
 import type { Credentials, Repeat } from '../access/caller.ts'
 import { refuseRunning } from '../access/require-access.ts'
 import type { Judged, Verdict } from '../access/verdict.ts'
+import type { Trx } from '../database.ts'
 import { serverBusy } from '../errors.ts'
 import { tagOf } from '../merchants/tag.ts'
 import type { EntryRefusal } from './refuse-entry.ts'
@@ -25,6 +26,11 @@ export interface Operation extends Credentials {
   readonly descriptor?: string | undefined
   readonly reference?: string | undefined
   readonly repeat: Repeat | undefined
+}
+
+/** A capture, refund or void that an operator asks for, of a transaction of this merchant. */
+export interface OperatorOperation extends Omit<Operation, keyof Credentials | 'repeat'> {
+  readonly merchantId: string
 }
 
 /** The transaction after the operation (for a repeat, as it was after the first request), or why nothing was done. */
@@ -60,6 +66,8 @@ export interface OperationGroup {
    * that it repeats is still running by then
    */
   readonly run: (operation: Operation) => Promise<OperationResult>
+  /** Carries out an operation of an operator in the transaction of their change, alone. No membership is judged. */
+  readonly runForOperator: (trx: Trx, operation: OperatorOperation) => Promise<OperationResult>
 }
 
 const BATCH_OPERATIONS_MAX = 128
@@ -97,6 +105,11 @@ export function createOperationGroup({ lanes, meter, terms, scope }: OperationGr
       } finally {
         if (name !== undefined && !isRepeat) running.delete(name)
       }
+    },
+    runForOperator: async (trx, operation) => {
+      const result = await callRunOperatorOperation(trx, operation, terms)
+      count.result(operation, result)
+      return result
     },
   }
 }
@@ -162,6 +175,20 @@ export async function callRunOperations(
   return rows.map(toResult)
 }
 
+async function callRunOperatorOperation(
+  trx: Trx,
+  { merchantId, transactionId, kind, amount, currency, descriptor, reference }: OperatorOperation,
+  { marginBasisPoints, ageDaysMax }: RateTerms,
+): Promise<OperationResult> {
+  const { rows } = await sql<OperationRow>`
+    SELECT ${operationColumns}
+    FROM ${sql.table('run_operator_operation')}(${merchantId}, ${transactionId}, ${kind}, ${amount}::bigint, ${currency ?? null},
+      ${descriptor ?? null}, ${reference ?? null}, ${marginBasisPoints}::int, ${ageDaysMax}::int) f`.execute(trx)
+  const [row] = rows
+  if (!row) throw new Error('run_operator_operation answered no row')
+  return toResult(row)
+}
+
 function toItem({ keyMac, repeat, ...operation }: Operation): object {
   const { key, fingerprint } = repeat ?? {}
   return { ...operation, keyMac: keyMac?.toString('hex'), key, fingerprint: fingerprint?.toString('hex') }
@@ -201,7 +228,7 @@ function createCounters(meter: Meter) {
   )
   const journals = meter.createCounter('payments_ledger_journals_total', { description: 'Journals that were booked' })
   return {
-    result: ({ kind }: Operation, { verdict, outcome }: OperationResult) => {
+    result: ({ kind }: Pick<Operation, 'kind'>, { verdict, outcome }: OperationResult) => {
       if (outcome?.verdict === 'refused') return operations.add(1, { kind, outcome: outcome.refusal.reason })
       const test = outcome === undefined ? {} : { test: outcome.transaction.test }
       operations.add(1, { kind, ...test, outcome: verdict })

@@ -1,5 +1,5 @@
 import type { Lanes } from '@trestle/database/lanes.ts'
-import { prepare } from '@trestle/database/prepare.ts'
+import { prepare, withOwner } from '@trestle/database/prepare.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { type Access, prepareForCaller, verdictColumns } from '../access/access-query.ts'
 import type { Credentials } from '../access/caller.ts'
@@ -123,6 +123,26 @@ export async function findTransaction(db: Db, id: string): Promise<Transaction |
     if (rows[0]) return toTransaction(rows[0])
   }
   return undefined
+}
+
+/** Whose a transaction is, and what it is counted in. */
+export interface TransactionOwner {
+  readonly merchantId: string
+  readonly currency: string
+}
+
+const selectOwner = (row: RawBuilder<unknown>) =>
+  sql<TransactionOwner>`SELECT r.merchant_id AS "merchantId", r.currency FROM (${row}) r`
+
+const ownerQuery = withOwner(
+  prepare('find_transaction_owner', (p: { id: string }) => selectOwner(rowBelow('transactions', p.id))),
+  ({ id }, find) => find(id),
+  (p) => selectOwner(rowOf('transactions', sql`${p.owner}`, p.id)),
+)
+
+/** The merchant and the currency of a transaction, whoever asks. Undefined for an unknown id. */
+export function findTransactionOwner({ read }: Lanes, id: string): Promise<TransactionOwner | undefined> {
+  return read.first(ownerQuery, { id })
 }
 
 /** The caller, and the operation it asks for. */

@@ -226,6 +226,15 @@ export interface OperatorEndpoint extends Endpoint {
   readonly action?: OperatorAction
 }
 
+/** The endpoint of operators that does what an endpoint of members does. */
+function ofOperator(
+  { name, path, unknown = path, ...endpoint }: Endpoint,
+  { action: act }: Required<Pick<OperatorEndpoint, 'action'>>,
+): OperatorEndpoint {
+  const below = (of: Endpoint['path']) => (world: World) => `/operator${of(world)}`
+  return { ...endpoint, name: name.replace(' ', ' /operator'), path: below(path), unknown: below(unknown), action: act }
+}
+
 /** Endpoints of operators. */
 export const operatorEndpoints: readonly OperatorEndpoint[] = [
   { name: 'GET /operator/me', path: () => '/operator/me' },
@@ -234,4 +243,7 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     path: () => `/operator/apps/${NO_ID}/keys`,
     action: 'apps.revoke-keys',
   },
+  ofOperator(action('POST /transactions/{transactionId}/refunds', { amount: 1 }, emptyBody('amount')), {
+    action: 'transactions.refund',
+  }),
 ]

@@ -260,7 +260,7 @@ const withoutKey: ErrorCase = {
 }
 
 /** The errors of an endpoint of operators. */
-const operatorCases = ({ name, action }: OperatorEndpoint): readonly ErrorCase[] => [
+const operatorCases = ({ name, action, bad, unknown }: OperatorEndpoint): readonly ErrorCase[] => [
   caseOf(errors.operatorUnauthorized, async (endpoint) => send(withHeaders(await requestOf(endpoint, world), NO_KEY))),
   caseOf(errors.endpointNotFound, async (endpoint) => {
     const app = await buildBroken(world, { operators: undefined })
@@ -277,6 +277,8 @@ const operatorCases = ({ name, action }: OperatorEndpoint): readonly ErrorCase[]
   caseOf(errors.internalError, (endpoint) => raiseBefore(FAULTS.bug, endpoint)),
   caseOf(errors.serviceUnavailable, (endpoint) => raiseBefore(FAULTS.outage, endpoint)),
   ...(action === undefined ? [] : [forbiddenToViewers(action)]),
+  ...(bad ? [wrongFields] : []),
+  ...(unknown ? [caseOf(errors.notFound, sendUnknown)] : []),
   ...(name.startsWith('GET') ? [] : [withoutKey, locked, tooLarge, unreadable]),
 ]
 

@@ -6,7 +6,7 @@ import * as errors from '../../src/errors.ts'
 import { browse, makeOrder, walk } from '../customer.ts'
 import { customerPayment } from '../customer-payment.ts'
 import { settle } from '../live-merchant.ts'
-import { operatorHeaders } from '../operators.ts'
+import { actorOf, operatorHeaders } from '../operators.ts'
 import { createTestApp, createTestMerchant } from '../payments-app.ts'
 import { buildBroken, buildRequiringTls, NO_ID, type World } from './world.ts'
 
@@ -53,6 +53,19 @@ function checkout(code: string, message: string, raise: RuleCase['raise'], field
 /** A case whose body names one field. */
 function field(name: string, code: string, message: string, raise: RuleCase['raise']): RuleCase {
   return { status: 400, body: [{ field: name, message, code }], raise }
+}
+
+/** Asks for a refund of EUR 0.02 as an operator with the role support, where one refund and a day may have this much. */
+async function refundAsSupport(world: World, limit: ReadonlyMap<string, number>): Promise<Answer> {
+  const app = await buildBroken(world, {
+    config: { ...world.payments.deps.config, refundLimits: { once: limit, daily: limit } },
+  })
+  const url = `/operator/transactions/${world.ids.transaction}/refunds`
+  const headers = { 'idempotency-key': `refund-of-${actorOf('support').id}` }
+  const request = { method: 'POST', url, headers, payload: { amount: 2 } } as const
+  const answer = await callAs({ payments: { ...world.payments, app } }, operatorHeaders('support'), request)
+  await app.close()
+  return answer
 }
 
 /** A transaction of EUR 3.00 below the world's merchant. */
@@ -143,7 +156,7 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
       body: { code: 'SERVER_BUSY', message: 'Too many operations wait for their turn' },
       raise: async (world) => {
         const run = () => Promise.reject(errors.serverBusy())
-        const app = await buildBroken(world, { operations: { run } })
+        const app = await buildBroken(world, { operations: { ...world.payments.deps.operations, run } })
         const url = `/transactions/${world.ids.transaction}/voids`
         const request = { method: 'POST', url, payload: { amount: 1 } } as const
         const answer = await callAs({ payments: { ...world.payments, app } }, world.owner.headers, request)
@@ -318,6 +331,25 @@ export const ruleCases: Readonly<Record<string, readonly RuleCase[]>> = {
       await send(1)
       return send(2)
     }),
+  ],
+  refundNotAllowed: [
+    {
+      status: 403,
+      body: { code: 'REFUND_NOT_ALLOWED', message: 'Support refunds in no such currency' },
+      raise: (world) => refundAsSupport(world, new Map()),
+    },
+  ],
+  refundLimitExceeded: [
+    {
+      status: 403,
+      body: {
+        code: 'REFUND_LIMIT_EXCEEDED',
+        message: 'The refund is more than the operator may refund',
+        limit: 1,
+        left: 1,
+      },
+      raise: (world) => refundAsSupport(world, new Map([['EUR', 1]])),
+    },
   ],
   idempotencyKeyMissing: [
     field('Idempotency-Key', 'REQUIRED', 'is required', (world) =>

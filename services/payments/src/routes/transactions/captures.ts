@@ -2,16 +2,10 @@ import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { answerCreated } from '../../plugins/answers.ts'
 import type { Routes } from '../../plugins/request-input.ts'
-import { amount, descriptor, pathId, reference, text } from '../../requests/fields.ts'
+import { pathId } from '../../requests/fields.ts'
+import { CaptureBody } from '../../transactions/operation-body.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { runOperation } from '../../use-cases/run-operation.ts'
-
-const CaptureBody = z.object({
-  amount: amount(),
-  currency: text().trim().meta({ pattern: '^[A-Z]{3}$' }).optional(),
-  descriptor: descriptor().optional(),
-  reference: reference().optional(),
-})
 
 /** Captures of a transaction (reference: Operations). */
 export const capturesRoutes: Routes = async (app) => {

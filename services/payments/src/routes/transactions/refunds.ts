@@ -2,15 +2,10 @@ import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { answerCreated } from '../../plugins/answers.ts'
 import type { Routes } from '../../plugins/request-input.ts'
-import { amount, descriptor, pathId, reference } from '../../requests/fields.ts'
+import { pathId } from '../../requests/fields.ts'
+import { RefundBody } from '../../transactions/operation-body.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { runOperation } from '../../use-cases/run-operation.ts'
-
-const RefundBody = z.object({
-  amount: amount(),
-  descriptor: descriptor().optional(),
-  reference: reference().optional(),
-})
 
 /** Refunds of a transaction (reference: Operations). */
 export const refundsRoutes: Routes = async (app) => {

@@ -2,14 +2,10 @@ import { z } from 'zod'
 import { errorAnswers } from '../../error-body.ts'
 import { answerCreated } from '../../plugins/answers.ts'
 import type { Routes } from '../../plugins/request-input.ts'
-import { amount, pathId, reference } from '../../requests/fields.ts'
+import { pathId } from '../../requests/fields.ts'
+import { VoidBody } from '../../transactions/operation-body.ts'
 import { TransactionView, viewTransaction } from '../../transactions/transaction-view.ts'
 import { runOperation } from '../../use-cases/run-operation.ts'
-
-const VoidBody = z.object({
-  amount: amount(),
-  reference: reference().optional(),
-})
 
 /** Voids of a transaction (reference: Operations). */
 export const voidsRoutes: Routes = async (app) => {

@@ -1,0 +1,61 @@
+-- distribute: coordinator
+-- Carries out a capture, refund or void that an operator asks for, in the transaction of their change. No membership is judged,
+-- because the role of the operator was; the permissions of the merchant count as for its members. p_merchant_id: the merchant of
+-- the transaction. p_margin_bps and p_rate_days: as in run_operations. (console reference: Routes of payments)
+--
+-- Returns one row with the columns of run_operations: not-found, forbidden when the merchant may not do this, the reasons of
+-- decide_operation, or done. claim_operator_change knows repeats, so the operation has no Idempotency-Key of its own.
+--
+-- Lock order: the transaction, the balance, as in run_operations.
+CREATE OR REPLACE FUNCTION {{run_operator_operation}}(
+  p_merchant_id text, p_transaction_id text, p_kind text, p_amount bigint, p_currency text, p_descriptor text, p_reference text,
+  p_margin_bps int, p_rate_days int
+)
+RETURNS TABLE (
+  verdict text, identity_id text, possible bigint, moment {{movement}}, transaction {{transactions}},
+  instrument {{instruments}}, trail json
+)
+LANGUAGE plpgsql SECURITY DEFINER
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET search_path = pg_catalog, pg_temp
+AS $$
+#variable_conflict use_column
+DECLARE
+  today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
+  merchant {{merchants}};
+  held {{transactions}};
+  instrument {{instruments}};
+  operation {{operation_item}};
+  result {{operation_result}};
+  moment {{movement}};
+  fee_flat bigint;
+  trail json;
+BEGIN
+  PERFORM {{hold_merchant}}(p_merchant_id);
+  {{include:check_operation_terms.sql}}
+  SELECT m.* INTO merchant FROM {{merchants}} m WHERE m.id = p_merchant_id;
+  SELECT x.* INTO held FROM {{transactions}} x WHERE x.merchant_id = p_merchant_id AND x.id = p_transaction_id FOR UPDATE;
+  operation := ROW(p_kind, p_transaction_id, p_amount, p_currency, p_descriptor, p_reference, NULL, NULL, NULL,
+    CASE
+      WHEN held.id IS NULL THEN 'not-found'
+      WHEN (merchant.claim ->> ('can' || initcap(p_kind)))::boolean IS NOT TRUE THEN 'forbidden'
+      ELSE 'done'
+    END, NULL, p_merchant_id, merchant.currency, merchant.pricing)::{{operation_item}};
+  IF operation.verdict = 'done' THEN
+    SELECT f.flat INTO fee_flat FROM {{operation_fee}}(p_kind, 0, merchant.pricing, merchant.currency, today) f;
+  END IF;
+  result := {{decide_operation}}(operation, held, fee_flat, today, p_rate_days, p_margin_bps);
+  IF result.verdict = 'done' THEN
+    moment := result.moment;
+    PERFORM FROM {{post}}(ARRAY[moment]);
+    UPDATE {{transactions}} x SET pending = moment.pending, captured = moment.captured, refunded = moment.refunded,
+      voided = moment.voided, trail_length = moment.seq
+      WHERE x.merchant_id = p_merchant_id AND x.id = p_transaction_id;
+    SELECT n.* INTO instrument FROM {{instruments}} n WHERE n.merchant_id = p_merchant_id AND n.id = held.instrument_id;
+    SELECT {{include:trail_json.sql}} INTO trail FROM {{trail_entries}} e
+      WHERE e.merchant_id = p_merchant_id AND e.transaction_id = p_transaction_id AND e.seq <= moment.seq;
+  END IF;
+  RETURN QUERY SELECT result.verdict, NULL::text, result.possible, moment, held, instrument, trail;
+END
+$$;

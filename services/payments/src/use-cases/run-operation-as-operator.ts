@@ -1,0 +1,87 @@
+import { valid } from '../access/asked.ts'
+import type { Caller } from '../access/caller.ts'
+import { refuseMissing, refuseRunning, requireOutcome } from '../access/require-access.ts'
+import type { Trx } from '../database.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import { refundLimitExceeded, refundNotAllowed } from '../errors.ts'
+import { type AllowanceOutcome, runWithinAllowance } from '../operators/allowance-repository.ts'
+import {
+  type OperatorAnswer,
+  type OperatorChange,
+  type OperatorEffect,
+  refuseReusedKey,
+  runOperatorChange,
+} from '../operators/operator-change-repository.ts'
+import type { OperatorOperation } from '../transactions/operation-group.ts'
+import { refuseEntry } from '../transactions/refuse-entry.ts'
+import type { Transaction } from '../transactions/transaction.ts'
+import { findTransactionOwner } from '../transactions/transaction-repository.ts'
+import { viewTransaction } from '../transactions/transaction-view.ts'
+
+/** What an operator asks of a transaction. */
+export interface RunOperationAsOperatorInput {
+  readonly change: OperatorChange
+  readonly transactionId: string
+  readonly kind: OperatorOperation['kind']
+  readonly asked: Pick<OperatorOperation, 'amount' | 'currency' | 'descriptor' | 'reference'>
+}
+
+type OperationDeps = Pick<PaymentsDeps, 'config' | 'lanes' | 'operatorDb' | 'operations'>
+
+/**
+ * Captures, refunds or voids part of a transaction of any merchant, for an operator. A refund of support takes an allowance first
+ * (console reference: Refund allowance).
+ * @throws notFound, forbidden where the merchant has no permission, refundNotAllowed, refundLimitExceeded, operatorKeyReused, conflict when the
+ * allowance was given back by another request with the same key, and what `runOperatorChange` and `refuseEntry` throw
+ */
+export async function runOperationAsOperator(
+  deps: OperationDeps,
+  input: RunOperationAsOperatorInput,
+): Promise<OperatorAnswer> {
+  const { operatorDb, lanes, config } = deps
+  const { change, transactionId, kind, asked } = input
+  const { merchantId, currency } = (await findTransactionOwner(lanes, transactionId)) ?? refuseMissing()
+  const effect = (trx: Trx) => runInChange(deps, trx, { ...asked, merchantId, transactionId, kind })
+  if (kind !== 'refund') return runOperatorChange(operatorDb, change, effect)
+  const refund = { operator: change.operator, key: change.repeat.key, currency, amount: asked.amount }
+  const outcome = await runWithinAllowance(operatorDb, config.refundLimits, refund, (use) =>
+    runOperatorChange(operatorDb, change, async (trx) => {
+      if (!(await use(trx))) refuseRunning()
+      return effect(trx)
+    }),
+  )
+  return requireRefund(outcome)
+}
+
+/** The caller of an operation whose access the role of the operator has decided. */
+const NOBODY: Caller = { keyMac: null, userEmail: null, repeat: undefined }
+
+async function runInChange(
+  { operations }: Pick<OperationDeps, 'operations'>,
+  trx: Trx,
+  operation: OperatorOperation,
+): Promise<OperatorEffect> {
+  const { merchantId, transactionId, kind, amount, descriptor, reference } = operation
+  const { outcome } = requireOutcome(NOBODY, await operations.runForOperator(trx, operation), valid(operation))
+  const transaction: Transaction = outcome.verdict === 'done' ? outcome.transaction : refuseEntry(outcome.refusal, kind)
+  return {
+    status: 201,
+    answer: { transaction: viewTransaction(transaction) },
+    object: { kind: 'transaction', id: transactionId },
+    merchantId,
+    changes: { amount, currency: transaction.currency, descriptor, reference },
+  }
+}
+
+function requireRefund(outcome: AllowanceOutcome<OperatorAnswer>): OperatorAnswer {
+  switch (outcome.verdict) {
+    case 'done':
+      return outcome.done
+    case 'key-mismatch':
+      return refuseReusedKey()
+    case 'not-allowed':
+      throw refundNotAllowed()
+    case 'exceeded':
+      throw refundLimitExceeded({ details: { limit: outcome.limit, left: outcome.left } })
+  }
+}
