@@ -41,7 +41,9 @@ import { merchantsRoutes } from './routes/merchants.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
 import { operatorAppKeysRoutes } from './routes/operator/apps/keys.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
+import { operatorCapturesRoutes } from './routes/operator/transactions/captures.ts'
 import { operatorRefundsRoutes } from './routes/operator/transactions/refunds.ts'
+import { operatorVoidsRoutes } from './routes/operator/transactions/voids.ts'
 import { challengesRoutes } from './routes/payments/challenges.ts'
 import { paymentsRoutes } from './routes/payments.ts'
 import { payoutsRoutes } from './routes/payouts.ts'
@@ -157,7 +159,9 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(authenticateOperator)
   await app.register(operatorAppKeysRoutes)
   await app.register(operatorMeRoutes)
+  await app.register(operatorCapturesRoutes)
   await app.register(operatorRefundsRoutes)
+  await app.register(operatorVoidsRoutes)
 }
 
 /** Routes of customers and their banks, which need no key. */

@@ -24,10 +24,10 @@ const examples: Record<string, Record<string, Exchange>> = {}
 it('shows for each operation with a body what the service really takes and answers', async () => {
   const merchant = await registerShop()
   const transactionId = await payByCard(merchant.key)
-  await moveMoney(transactionId, merchant.id)
+  const open = await moveMoney(transactionId, merchant.id)
   await shareAccess(merchant.id)
   await testDisputes(transactionId, merchant.id)
-  await operate(transactionId)
+  await operate(transactionId, open)
   await openPages(merchant.key)
   await expect(`${JSON.stringify(stabilise(examples), null, 2)}\n`).toMatchFileSnapshot(FILE)
   const { paths } = JSON.parse(JSON.stringify(await buildOpenApi()))
@@ -107,9 +107,13 @@ async function moveMoney(transactionId: string, merchantId: string) {
   await show('voidTransaction', 'rest', { url: `${at}/voids`, payload: { amount: 300 } })
   await show('getTransaction', 'moved', { method: 'GET', url: at }, 200)
   const again = { transactionId, currency: 'EUR', amount: 500, reference: 'order-1043' }
-  await show('createTransaction', 'again', { url: `/merchants/${merchantId}/transactions`, payload: again })
+  const { transaction } = await show('createTransaction', 'again', {
+    url: `/merchants/${merchantId}/transactions`,
+    payload: again,
+  })
   const kept = { transactionId, notes: 'A customer of the first day' }
   await show('createCard', 'of-transaction', { url: `/merchants/${merchantId}/cards`, payload: kept })
+  return transaction.id
 }
 
 async function shareAccess(merchantId: string) {
@@ -139,14 +143,16 @@ async function testDisputes(transactionId: string, merchantId: string) {
   await show('listEvents', 'newest', { method: 'GET', url: `/merchants/${merchantId}/events?limit=2` }, 200)
 }
 
-/** Acts as an operator on the transaction of a merchant. */
-async function operate(transactionId: string) {
-  const at = `/operator/transactions/${transactionId}`
+/** Acts as an operator on two transactions, of which the second is open. */
+async function operate(transactionId: string, open: string) {
+  const at = (id: string) => `/operator/transactions/${id}`
   const send = (url: string, payload: object) => {
     const key = { 'idempotency-key': url }
     return { url, payload, headers: { ...operatorHeaders('admin'), ...key } }
   }
-  await show('refundTransactionAsOperator', 'part', send(`${at}/refunds`, { amount: 50 }))
+  await show('captureTransactionAsOperator', 'part', send(`${at(open)}/captures`, { amount: 300 }))
+  await show('voidTransactionAsOperator', 'rest', send(`${at(open)}/voids`, { amount: 200 }))
+  await show('refundTransactionAsOperator', 'part', send(`${at(transactionId)}/refunds`, { amount: 50 }))
 }
 
 /** Sends a form to a page, and keeps it as an example of an operation. */

@@ -243,6 +243,12 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     path: () => `/operator/apps/${NO_ID}/keys`,
     action: 'apps.revoke-keys',
   },
+  ofOperator(action('POST /transactions/{transactionId}/captures', { amount: 1 }, emptyBody('amount')), {
+    action: 'transactions.capture',
+  }),
+  ofOperator(action('POST /transactions/{transactionId}/voids', { amount: 1 }, emptyBody('amount')), {
+    action: 'transactions.void',
+  }),
   ofOperator(action('POST /transactions/{transactionId}/refunds', { amount: 1 }, emptyBody('amount')), {
     action: 'transactions.refund',
   }),
