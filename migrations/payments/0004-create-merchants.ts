@@ -38,12 +38,23 @@ export const createMerchants: MigrationSource = (names) => ({
         CONSTRAINT ${names.local('merchants_currency_ck')} CHECK (currency ~ '^[A-Z]{3}$'),
         CONSTRAINT ${names.local('merchants_tds_mode_ck')} CHECK (tds_mode IN ('attempt', 'full'))
       )`.execute(db)
+    await createSearch(db, names)
     await createAliases(db, names)
   },
   async down(db: Kysely<unknown>) {
     await sql`DROP TABLE ${names.id('id_aliases')}, ${names.id('merchants')}`.execute(db)
   },
 })
+
+/** Operators find merchants by how these texts begin, in any case. With the collation C, a beginning is a range of the index. */
+async function createSearch(db: Kysely<unknown>, names: Names): Promise<void> {
+  for (const column of ['name', 'email', 'website']) {
+    await sql`
+      CREATE INDEX ${names.local(`merchants_${column}_ix`)} ON ${names.id('merchants')} (
+        (lower(${sql.id(column)}) COLLATE "C"), id
+      )`.execute(db)
+  }
+}
 
 /** A seeded id may end in another tag than that of its merchant. Such an id is listed here with its merchant. */
 async function createAliases(db: Kysely<unknown>, names: Names): Promise<void> {

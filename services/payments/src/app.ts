@@ -41,6 +41,7 @@ import { merchantsRoutes } from './routes/merchants.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
 import { operatorAppKeysRoutes } from './routes/operator/apps/keys.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
+import { operatorMerchantsRoutes } from './routes/operator/merchants.ts'
 import { operatorCapturesRoutes } from './routes/operator/transactions/captures.ts'
 import { operatorRefundsRoutes } from './routes/operator/transactions/refunds.ts'
 import { operatorVoidsRoutes } from './routes/operator/transactions/voids.ts'
@@ -159,6 +160,7 @@ async function operatorRoutes(app: Server): Promise<void> {
   await app.register(authenticateOperator)
   await app.register(operatorAppKeysRoutes)
   await app.register(operatorMeRoutes)
+  await app.register(operatorMerchantsRoutes)
   await app.register(operatorCapturesRoutes)
   await app.register(operatorRefundsRoutes)
   await app.register(operatorVoidsRoutes)

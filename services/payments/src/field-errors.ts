@@ -47,6 +47,7 @@ export const FIELD_TEXTS = {
   notAscii: 'must be printable ASCII characters',
   notId: 'must be 24 hexadecimal digits',
   notUuid: 'must be a UUID',
+  notCursor: 'must be a cursor of this list',
   notCardNumber: 'must be 10 to 19 digits',
   notWithinYears: 'must lie between the years 1970 and 9999',
   notDate: 'must be a date such as 2026-03-01',

@@ -160,6 +160,38 @@ function toUserMember(row: MemberRow<UserMember>): UserMember | undefined {
   return { id, email, name, pending, created }
 }
 
+/** Members of a kind that an operator sees of a merchant at most. */
+const SHOWN_MEMBERS_MAX = 100
+
+const appsQuery = prepareOnCoordinator(
+  'apps_of_merchant',
+  (p: { merchantId: string }) => sql<AppMemberColumns>`
+    SELECT o.id, o.name, o.created, CASE WHEN NOT o.hidden THEN (
+      SELECT k.hint FROM ${sql.table('app_keys')} k
+      WHERE k.app_id = o.id AND ${sqlFragment('is_good_key.sql', { key: sql`k` })}
+      ORDER BY k.id DESC LIMIT 1
+    ) END AS key_hint
+    FROM ${sql.table('merchant_apps')} s JOIN ${sql.table('apps')} o ON o.id = s.app_id
+    WHERE s.merchant_id = ${p.merchantId} ORDER BY o.id DESC LIMIT ${sql.lit(SHOWN_MEMBERS_MAX)}`,
+)
+
+const usersQuery = prepareOnCoordinator(
+  'users_of_merchant',
+  (p: { merchantId: string }) => sql<UserMember>`
+    SELECT coalesce(s.member_id, s.user_id) AS id, coalesce(s.email, o.email) AS email, o.name, o.created, s.pending
+    FROM ${sql.table('merchant_users')} s JOIN ${sql.table('users')} o ON o.id = s.user_id
+    WHERE s.merchant_id = ${p.merchantId} ORDER BY 1 DESC LIMIT ${sql.lit(SHOWN_MEMBERS_MAX)}`,
+)
+
+/** The newest apps and users of a merchant, for an operator, who sees every record: at most 100 of each. */
+export async function listMembersOfMerchant(
+  { read }: Lanes,
+  merchantId: string,
+): Promise<{ readonly apps: readonly AppMember[]; readonly users: readonly UserMember[] }> {
+  const [apps, users] = await Promise.all([read.all(appsQuery, { merchantId }), read.all(usersQuery, { merchantId })])
+  return { apps: apps.map(({ key_hint, ...app }) => ({ ...app, keyHint: key_hint })), users }
+}
+
 /** `memberId` is null when only access is to be checked. */
 export interface RevokeMemberInput {
   readonly caller: Caller

@@ -1,5 +1,8 @@
-import { sql } from 'kysely'
+import type { Lanes } from '@trestle/database/lanes.ts'
+import { prepareOnCoordinator } from '@trestle/database/prepare.ts'
+import { type RawBuilder, sql } from 'kysely'
 import type { Db } from '../database.ts'
+import type { PageBounds } from '../pagination/page-query.ts'
 import type { Claim, Merchant, Pricing } from './merchant.ts'
 import { type MerchantColumns, merchantColumns, toMerchant } from './merchant-repository.ts'
 
@@ -37,6 +40,104 @@ export async function listAllMerchants(
       AND (${part}::text IS NULL OR strpos(lower(concat_ws(' ', m.name, m.email, m.website)), ${part}) > 0)
     ORDER BY m.id DESC LIMIT ${limit}`.execute(db)
   return rows.map(toOperated)
+}
+
+/** Which merchants a page of operators has. An undefined field filters nothing. */
+export interface MerchantSearch extends PageBounds {
+  readonly test: boolean | undefined
+  /** An id or a public key, or how a name, an email address or a website begins, in any case. */
+  readonly search: string | undefined
+}
+
+type SearchColumns = Omit<MerchantSearch, 'order'> & { readonly key: string | null }
+
+const pageQueries = {
+  all: {
+    'newest-first': pageQuery('page_of_merchants', sql`DESC`, () => sql`true`),
+    'oldest-first': pageQuery('page_of_merchants_reversed', sql`ASC`, () => sql`true`),
+  },
+  found: {
+    'newest-first': pageQuery('found_merchants', sql`DESC`, isFound),
+    'oldest-first': pageQuery('found_merchants_reversed', sql`ASC`, isFound),
+  },
+}
+
+function pageQuery(name: string, order: RawBuilder<unknown>, condition: (p: SearchColumns) => RawBuilder<unknown>) {
+  return prepareOnCoordinator(
+    name,
+    (p: SearchColumns) => sql<OperatedColumns>`
+    SELECT ${merchantColumns}, m.acquirer
+    FROM ${sql.table('merchants')} m
+    JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id
+    WHERE m.id > ${p.above} AND m.id < ${p.below} AND (${p.test}::boolean IS NULL OR m.test = ${p.test}::boolean)
+      AND ${condition(p)}
+    ORDER BY m.id ${order} LIMIT ${p.limit}`,
+  )
+}
+
+/** Each column has an index of its own. A plan that fits all values cannot use an index for LIKE, so beginnings are ranges. */
+function isFound(p: SearchColumns): RawBuilder<unknown> {
+  const begins = (column: string) => sql`
+        SELECT f.id FROM ${sql.table('merchants')} f
+        WHERE lower(f.${sql.id(column)}) COLLATE "C" >= lower(${p.search}::text)
+          AND lower(f.${sql.id(column)}) COLLATE "C" < lower(${p.search}::text) || chr(1114111)`
+  return sql`m.id IN (
+        SELECT f.id FROM ${sql.table('merchants')} f WHERE f.id = lower(${p.search}::text)
+        UNION SELECT f.id FROM ${sql.table('merchants')} f WHERE f.key = ${p.key}::uuid
+        UNION ${begins('name')} UNION ${begins('email')} UNION ${begins('website')}
+      )`
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** A page of the merchants of everybody, for an operator. */
+export async function listOperatedMerchants(
+  { read }: Lanes,
+  { order, ...asked }: MerchantSearch,
+): Promise<readonly OperatedMerchant[]> {
+  const { search } = asked
+  const query = pageQueries[search === undefined ? 'all' : 'found'][order]
+  const key = search !== undefined && UUID.test(search) ? search : null
+  return (await read.all(query, { ...asked, key })).map(toOperated)
+}
+
+const operatedQuery = prepareOnCoordinator(
+  'find_operated_merchant',
+  (p: { merchantId: string }) => sql<OperatedColumns>`
+    SELECT ${merchantColumns}, m.acquirer
+    FROM ${sql.table('merchants')} m
+    JOIN ${sql.table('merchant_balances')} b ON b.merchant_id = m.id
+    WHERE m.id = ${p.merchantId} AND b.merchant_id = ${p.merchantId}`,
+)
+
+/** A merchant by its id, for an operator. Undefined for an unknown id. */
+export async function findOperatedMerchant({ read }: Lanes, merchantId: string): Promise<OperatedMerchant | undefined> {
+  const row = await read.first(operatedQuery, { merchantId })
+  return row && toOperated(row)
+}
+
+/** Parts of a balance that are not paid out, in minor units of the merchant's currency (reference: Available amount). */
+export interface HeldBack {
+  readonly reserve: number
+  readonly notYetDue: number
+}
+
+// Without a table, so that a distributed database runs the functions where they may ask the servers.
+const heldBackQuery = prepareOnCoordinator(
+  'held_back',
+  (p: { merchantId: string; delayDays: number }) => sql<{ reserve: bigint; notYetDue: bigint }>`
+    SELECT ${sql.table('dispute_reserve')}(${p.merchantId}) AS reserve, ${sql.table('not_yet_due')}(
+      ${p.merchantId}, ${sql.table('merchant_now')}(${p.merchantId}) - ${p.delayDays}::int * interval '1 day'
+    ) AS "notYetDue"`,
+)
+
+/** What of the balance of a merchant is not available. `delayDays`: for how long a capture stays in the balance. */
+export async function findHeldBack(
+  { read }: Lanes,
+  input: { readonly merchantId: string; readonly delayDays: number },
+): Promise<HeldBack> {
+  const { reserve, notYetDue } = await read.one(heldBackQuery, input)
+  return { reserve: Number(reserve), notYetDue: Number(notYetDue) }
 }
 
 /** A merchant by its id. Undefined for an unknown id. */

@@ -49,6 +49,17 @@ export async function listMerchantWebhooks(db: Db, merchantId: string): Promise<
   return rows.map(toWebhook)
 }
 
+const shownQuery = prepare(
+  'webhooks_of_merchant',
+  (p: { merchantId: string }) => sql<WebhookColumns>`
+    SELECT ${columnsOfRow('r', COLUMNS)} FROM ${sql.table('webhooks')} r WHERE r.merchant_id = ${p.merchantId} ORDER BY r.id`,
+)
+
+/** The same over the connections of a process that serves. */
+export async function listShownWebhooks({ read }: Lanes, merchantId: string): Promise<readonly Webhook[]> {
+  return (await read.all(shownQuery, { merchantId })).map(toWebhook)
+}
+
 /** A verdict beside the columns of the webhook, which are null when nothing was changed. */
 type ChangedWebhookRow<Refused extends string> = { verdict: Verdict | Refused; identity_id: string | null } & (
   | WebhookColumns

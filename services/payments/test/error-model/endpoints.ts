@@ -243,6 +243,21 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     path: () => `/operator/apps/${NO_ID}/keys`,
     action: 'apps.revoke-keys',
   },
+  {
+    name: 'GET /operator/merchants',
+    path: () => '/operator/merchants',
+    bad: {
+      request: () => ({ url: '/operator/merchants?limit=0' }),
+      fields: [['limit', 'must be at least 1', 'RANGE']],
+    },
+    action: 'merchants.read',
+  },
+  {
+    name: 'GET /operator/merchants/{merchantId}',
+    path: ({ merchant }) => `/operator/merchants/${merchant.id}`,
+    unknown: () => `/operator/merchants/${NO_ID}`,
+    action: 'merchants.read',
+  },
   ofOperator(action('POST /transactions/{transactionId}/captures', { amount: 1 }, emptyBody('amount')), {
     action: 'transactions.capture',
   }),

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { ErrorFactory } from '@trestle/common/errors/define-error.ts'
 import { NoConnectionError } from '@trestle/database/unavailable.ts'
 import { memoryStore } from '@trestle/service/limiter-store.ts'
+import { mayDo } from '@trestle/service/operators/operator-roles.ts'
 import { sendLongHeaders } from '@trestle/testing/send-long-headers.ts'
 import type { InjectOptions, LightMyRequestResponse } from 'fastify'
 import pg from 'pg'
@@ -276,7 +277,7 @@ const operatorCases = ({ name, action, bad, unknown }: OperatorEndpoint): readon
   }),
   caseOf(errors.internalError, (endpoint) => raiseBefore(FAULTS.bug, endpoint)),
   caseOf(errors.serviceUnavailable, (endpoint) => raiseBefore(FAULTS.outage, endpoint)),
-  ...(action === undefined ? [] : [forbiddenToViewers(action)]),
+  ...(action === undefined || mayDo('viewer', action) ? [] : [forbiddenToViewers(action)]),
   ...(bad ? [wrongFields] : []),
   ...(unknown ? [caseOf(errors.notFound, sendUnknown)] : []),
   ...(name.startsWith('GET') ? [] : [withoutKey, locked, tooLarge, unreadable]),

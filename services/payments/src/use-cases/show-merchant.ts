@@ -1,0 +1,34 @@
+import { refuseMissing } from '../access/require-access.ts'
+import type { PaymentsDeps } from '../deps.ts'
+import type { AppMember, UserMember } from '../members/member.ts'
+import { listMembersOfMerchant } from '../members/member-repository.ts'
+import { findHeldBack, findOperatedMerchant, type OperatedMerchant } from '../merchants/operator-merchant-repository.ts'
+import type { Webhook } from '../webhooks/webhook.ts'
+import { listShownWebhooks } from '../webhooks/webhook-repository.ts'
+
+/** A merchant as an operator sees it alone. Amounts are minor units of its currency. */
+export interface ShownMerchant extends OperatedMerchant {
+  /** What a payout would take. */
+  readonly available: number
+  /** What open disputes would take. */
+  readonly reserve: number
+  readonly apps: readonly AppMember[]
+  readonly users: readonly UserMember[]
+  readonly webhooks: readonly Webhook[]
+}
+
+/** A merchant with what it has, for an operator (console reference: Routes of payments). @throws notFound */
+export async function showMerchant(
+  { lanes, config }: Pick<PaymentsDeps, 'config' | 'lanes'>,
+  merchantId: string,
+): Promise<ShownMerchant> {
+  const found = (await findOperatedMerchant(lanes, merchantId)) ?? refuseMissing()
+  const delayDays = config.payouts.delayDays[found.merchant.test ? 'test' : 'live']
+  const [{ reserve, notYetDue }, members, webhooks] = await Promise.all([
+    findHeldBack(lanes, { merchantId, delayDays }),
+    listMembersOfMerchant(lanes, merchantId),
+    listShownWebhooks(lanes, merchantId),
+  ])
+  const available = Number(found.merchant.balance) - reserve - notYetDue
+  return { ...found, ...members, available, reserve, webhooks }
+}
