@@ -40,6 +40,19 @@ async function createTable(db: Kysely<unknown>, names: Names): Promise<void> {
   await sql`
     CREATE INDEX ${names.local('disputes_open_ix')} ON ${names.id('disputes')} (merchant_id, transaction_id)
       WHERE status = 'open'`.execute(db)
+  await createLists(db, names)
+}
+
+/** Operators list the disputes of all merchants, also by status or transaction. */
+async function createLists(db: Kysely<unknown>, names: Names): Promise<void> {
+  for (const [suffix, columns] of [
+    ['newest', 'id, merchant_id'],
+    ['status', 'status, id, merchant_id'],
+    ['about', 'transaction_id, id, merchant_id'],
+  ] as const) {
+    await sql`
+      CREATE INDEX ${names.local(`disputes_${suffix}_ix`)} ON ${names.id('disputes')} (${sql.raw(columns)})`.execute(db)
+  }
 }
 
 /** Money of a won dispute may be owed to the acquirer, for a capture that the acquirer has rejected. */

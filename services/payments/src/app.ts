@@ -40,6 +40,7 @@ import { merchantWebhooksRoutes } from './routes/merchants/webhooks.ts'
 import { merchantsRoutes } from './routes/merchants.ts'
 import { openapiRoutes } from './routes/openapi.json.ts'
 import { operatorAppKeysRoutes } from './routes/operator/apps/keys.ts'
+import { operatorDisputesRoutes } from './routes/operator/disputes.ts'
 import { operatorMeRoutes } from './routes/operator/me.ts'
 import { operatorMerchantsRoutes } from './routes/operator/merchants.ts'
 import { operatorCapturesRoutes } from './routes/operator/transactions/captures.ts'
@@ -159,6 +160,7 @@ async function keyedRoutes(app: Server): Promise<void> {
 async function operatorRoutes(app: Server): Promise<void> {
   await app.register(authenticateOperator)
   await app.register(operatorAppKeysRoutes)
+  await app.register(operatorDisputesRoutes)
   await app.register(operatorMeRoutes)
   await app.register(operatorMerchantsRoutes)
   await app.register(operatorCapturesRoutes)

@@ -6,6 +6,7 @@ import { type CallerColumns, type Credentials, callerRow } from '../access/calle
 import { findBelowMerchant } from '../access/read-below-merchant.ts'
 import { type AccessResult, type Judged, splitVerdict, type Verdict } from '../access/verdict.ts'
 import { type BelowListInput, listBelowMerchant, readBelow } from '../pagination/list-below-merchant.ts'
+import { type ListOfAllInput, listOfAll } from '../pagination/list-of-all.ts'
 import type { PageBounds } from '../pagination/page-query.ts'
 import type { Dispute } from './dispute.ts'
 
@@ -153,6 +154,17 @@ export async function listDisputes(
       ? await readBelow(lanes, allOfMerchant, input)
       : await readBelow(lanes, ofTransaction, { ...input, transactionId })
   return { ...access, disputes: rows.map(toDispute) }
+}
+
+const allDisputes = listOfAll<DisputeColumns>(
+  'all_disputes',
+  { table: 'disputes', columns: columnsOfRow('r', COLUMNS) },
+  ['merchant_id', 'transaction_id', 'status'],
+)
+
+/** A page of the disputes of all merchants, for an operator. */
+export async function listAllDisputes(lanes: Lanes, input: ListOfAllInput): Promise<readonly Dispute[]> {
+  return (await allDisputes(lanes, input)).map(toDispute)
 }
 
 function toDispute(row: DisputeColumns): Dispute {

@@ -1,11 +1,13 @@
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import Negotiator from 'negotiator'
 import { z } from 'zod'
 import { FIELD_TEXTS } from '../field-errors.ts'
+import { writeCsv } from '../ledger/csv.ts'
 import { HIGHEST, LOWEST, type PageBounds } from '../pagination/page-query.ts'
 import { text } from '../requests/fields.ts'
 
 /** The lists of operators. A cursor names its list, so that a page of one list never begins by a row of another. */
-export type OperatorList = 'merchants' | 'transactions'
+export type OperatorList = 'merchants' | 'disputes'
 
 /** What every list of operators is asked with (console reference: Lists of operators). */
 interface OperatorListQuery {
@@ -57,6 +59,53 @@ export function showOperatorPage<Row extends { readonly id: string }>(
     reply.header('link', `<${next.pathname}${next.search}>; rel="next"`)
   }
   return shown
+}
+
+/** The most rows of a list as CSV. */
+const CSV_ROWS_MAX = 10_000
+
+/** How a list is read and shown as CSV. */
+interface CsvListing<Row> {
+  readonly page: PageBounds
+  readonly read: (page: PageBounds) => Promise<readonly Row[]>
+  readonly view: (row: Row) => object
+  /** Members of the view, in order, such as `reason.code`. They are the header line too. */
+  readonly columns: readonly string[]
+}
+
+/**
+ * Sends a list as CSV where the client prefers that, from the place of its page on, at most 10,000 rows. False: it does not, and
+ * nothing was sent.
+ */
+export async function answerAsCsv<Row>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { page, read, view, columns }: CsvListing<Row>,
+): Promise<boolean> {
+  reply.header('vary', 'accept')
+  if (new Negotiator(request).mediaType(['application/json', 'text/csv']) !== 'text/csv') return false
+  const rows = (await read({ ...page, limit: CSV_ROWS_MAX })).map(view)
+  const lines = rows.map((row) => columns.map((column) => toCell(row, column)))
+  await reply.type('text/csv; charset=utf-8').send(writeCsv([columns, ...lines]))
+  return true
+}
+
+function toCell(row: object, column: string): string | { readonly text: string } {
+  const value = column.split('.').reduce<unknown>(memberOf, row)
+  if (value === undefined) return ''
+  return typeof value === 'string' ? { text: value } : String(value)
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null
+    ? new Map<string, unknown>(Object.entries(value)).get(name)
+    : undefined
+}
+
+/** What a list that is CSV too answers, for its schema. The rows are sent as they are, so the type is left open. */
+export function listOrCsv(schema: z.ZodType): { readonly 200: unknown } {
+  const content = { 'application/json': { schema }, 'text/csv': { schema: z.string() } }
+  return { 200: { description: 'A page, or CSV with a header line', content } }
 }
 
 /** Base64url, without a signature: a cursor tells only an id that the page has shown. */

@@ -244,6 +244,12 @@ export const operatorEndpoints: readonly OperatorEndpoint[] = [
     action: 'apps.revoke-keys',
   },
   {
+    name: 'GET /operator/disputes',
+    path: () => '/operator/disputes',
+    bad: { request: () => ({ url: '/operator/disputes?limit=0' }), fields: [['limit', 'must be at least 1', 'RANGE']] },
+    action: 'disputes.read',
+  },
+  {
     name: 'GET /operator/merchants',
     path: () => '/operator/merchants',
     bad: {

@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { listAllDisputes } from '../../disputes/dispute-repository.ts'
+import { DisputeView, viewDispute } from '../../disputes/dispute-view.ts'
+import { operatorAnswers } from '../../error-body.ts'
+import type { PageBounds } from '../../pagination/page-query.ts'
+import {
+  answerAsCsv,
+  listOrCsv,
+  operatorListQuery,
+  operatorPage,
+  showOperatorPage,
+} from '../../plugins/operator-list.ts'
+import { type Routes, requireValues } from '../../plugins/request-input.ts'
+import { id } from '../../requests/fields.ts'
+
+const DisputesQuery = operatorListQuery('disputes').extend({
+  status: z.enum(['open', 'won', 'lost']).optional().describe('Only disputes in this state'),
+  merchant: id().optional().describe('Only disputes of this merchant'),
+  transaction: id().optional().describe('Only disputes about this transaction'),
+})
+
+const CSV_COLUMNS = [
+  ...['id', 'merchantId', 'transactionId', 'created', 'amount', 'currency'],
+  ...['reason.code', 'reason.title', 'due', 'status', 'resolved'],
+]
+
+/** Lists the disputes of everybody, for operators (console reference: Routes of payments). */
+export const operatorDisputesRoutes: Routes = async (app) => {
+  app.get(
+    '/operator/disputes',
+    {
+      config: { action: 'disputes.read' },
+      schema: {
+        operationId: 'listDisputesAsOperator',
+        tags: ['Operators'],
+        summary: 'List the disputes of all merchants',
+        querystring: DisputesQuery,
+        response: { ...listOrCsv(z.object({ disputes: z.array(DisputeView) })), ...operatorAnswers(400) },
+      },
+    },
+    async (request, reply) => {
+      const { limit, status, merchant, transaction, ...place } = requireValues(request.query)
+      const page = operatorPage('disputes', { limit, ...place })
+      const filters = { status, merchant_id: merchant, transaction_id: transaction }
+      const read = (bounds: PageBounds) => listAllDisputes(app.deps.lanes, { ...bounds, filters })
+      const csv = { page, read, view: viewDispute, columns: CSV_COLUMNS }
+      if (await answerAsCsv(request, reply, csv)) return reply
+      const rows = await read(page)
+      return { disputes: showOperatorPage(reply, 'disputes', { limit, rows }).map(viewDispute) }
+    },
+  )
+}
