@@ -3,6 +3,7 @@ import { createEmptyDatabase, prepared, type TemporaryDatabase } from '@trestle/
 import { type Generated, sql } from 'kysely'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Database, openDatabase } from './connect.ts'
+import { transactionLanes } from './lanes.ts'
 import { migrateUp } from './migrations/migrate.ts'
 import { createNames } from './names.ts'
 import { prepare } from './prepare.ts'
@@ -223,5 +224,38 @@ describe('lanes', () => {
       )
       .toEqual({ count: 0n })
     expect(errors.every(isDatabaseUnavailable)).toBe(true)
+  })
+})
+
+describe('transactionLanes', () => {
+  it('what the lanes write is seen by them alone until the transaction ends', async () => {
+    const note = { title: 'kept', parentId: null }
+    const found = { id: expect.any(BigInt), title: 'kept', parent: null }
+    await database.db.transaction().execute(async (trx) => {
+      const { read, write, lagging } = transactionLanes(trx)
+      expect(await write.one(insertNote, note)).toEqual({ id: expect.any(BigInt) })
+      expect(await read.first(findNote, note)).toEqual(found)
+      expect(await lagging.all(findNote, note)).toEqual([found])
+      expect(await database.lanes.read.first(findNote, note)).toBeUndefined()
+    })
+    expect(await database.lanes.read.first(findNote, note)).toEqual(found)
+  })
+
+  it('what the lanes wrote is gone after a failure', async () => {
+    const note = { title: 'lost', parentId: null }
+    const failing = database.db.transaction().execute(async (trx) => {
+      const { write } = transactionLanes(trx)
+      await write.one(insertNote, note)
+      await write.one(insertNote, note)
+    })
+    await expect(failing).rejects.toThrow('duplicate key value')
+    expect(await database.lanes.read.first(findNote, note)).toBeUndefined()
+  })
+
+  it('one row is demanded where a query returns none', async () => {
+    const reading = database.db
+      .transaction()
+      .execute((trx) => transactionLanes(trx).read.one(findNote, { title: 'none' }))
+    await expect(reading).rejects.toThrow('find_note returned no row')
   })
 })

@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { CompiledQuery, type Kysely, type Transaction } from 'kysely'
 import pg from 'pg'
 import { againWhenLost } from './again-when-lost.ts'
 import type { PipelinedClients } from './driver/pipelined-clients.ts'
@@ -111,6 +111,29 @@ export function createLanes<Tables>({
       return againWhenLost(() => queryOfPool(pool, (client) => runStatement(client, statement, parserOf)))
     }),
   }
+}
+
+/**
+ * Makes lanes that run prepared queries in an open transaction, so that what uses lanes can take part in it. For a database that is
+ * not distributed: the queries run in their plain form.
+ * @param transaction begun and ended by the caller. After a failed query it can only be rolled back
+ */
+export function transactionLanes<Tables>(transaction: Transaction<Tables>): Lanes {
+  const all = async <Input extends object, Row>(query: PreparedQuery<Input, Row>, input: Input): Promise<Row[]> => {
+    const { text, values } = compilePrepared(query.choose?.(input) ?? query, transaction)
+    const { rows } = await transaction.executeQuery<Row>(CompiledQuery.raw(text, [...values(input)]))
+    return rows
+  }
+  const lane: Lane = {
+    all,
+    first: async (query, input) => (await all(query, input))[0],
+    one: async (query, input) => {
+      const [row] = await all(query, input)
+      if (row === undefined) throw new Error(`${query.name} returned no row`)
+      return row
+    },
+  }
+  return { read: lane, write: lane, lagging: lane }
 }
 
 /** Returns what compiles each query once. */
